@@ -16,7 +16,12 @@ use std::path::{Path, PathBuf};
 fn main() -> Result<(), String> {
     let (generator, out) = arguments()?;
     write_all(&generator, &out).map_err(|error| format!("{}: {error}", out.display()))?;
-    println!("{}: {} EHRs, {} compositions", out.display(), generator.ehrs(), generator.compositions());
+    println!(
+        "{}: {} EHRs, {} compositions",
+        out.display(),
+        generator.ehrs(),
+        generator.compositions()
+    );
     Ok(())
 }
 
@@ -34,21 +39,42 @@ fn arguments() -> Result<(Generator, PathBuf), String> {
             _ => return Err(format!("unknown option `{name}`")),
         }
     }
-    Ok((Generator::new(seed, ehrs, compositions), out.ok_or("`--out DIR` is missing")?))
+    Ok((
+        Generator::new(seed, ehrs, compositions),
+        out.ok_or("`--out DIR` is missing")?,
+    ))
 }
 
 fn write_all(generator: &Generator, out: &Path) -> io::Result<()> {
     definitions(out)?;
     let file = |name: &str| File::create(out.join(name)).map(BufWriter::new);
-    let (mut ehrs, mut compositions, mut truth) = (file("ehrs.ndjson")?, file("compositions.ndjson")?, file("truth.tsv")?);
-    writeln!(truth, "ehr\tcomposition\tarchetype\tentry\tpart\tevent\tnode\ttime\tkind\tvalue\tunit")?;
+    let (mut ehrs, mut compositions, mut truth) = (
+        file("ehrs.ndjson")?,
+        file("compositions.ndjson")?,
+        file("truth.tsv")?,
+    );
+    writeln!(
+        truth,
+        "ehr\tcomposition\tarchetype\tentry\tpart\tevent\tnode\ttime\tkind\tvalue\tunit"
+    )?;
     for ehr in 0..generator.ehrs() {
         let sample = generator.ehr(ehr);
-        writeln!(ehrs, "{}", json!({ "ehr_id": sample.ehr_id, "time_created": sample.time_created, "ehr_status": status(&sample) }))?;
+        writeln!(
+            ehrs,
+            "{}",
+            json!({ "ehr_id": sample.ehr_id, "time_created": sample.time_created, "ehr_status": status(&sample) })
+        )?;
         for index in generator.compositions_of(ehr) {
             let one = generator.composition(index);
-            let head = json!({ "ehr_id": sample.ehr_id, "uid": one.uid, "template_id": one.template_id }).to_string();
-            writeln!(compositions, "{},\"composition\":{}}}", head.trim_end_matches('}'), one.json)?;
+            let head =
+                json!({ "ehr_id": sample.ehr_id, "uid": one.uid, "template_id": one.template_id })
+                    .to_string();
+            writeln!(
+                compositions,
+                "{},\"composition\":{}}}",
+                head.trim_end_matches('}'),
+                one.json
+            )?;
             let mut lines = String::new();
             for fact in &one.truth {
                 lines.push_str(&format!("{}\t{}\t", sample.ehr_id, one.uid));
@@ -66,10 +92,17 @@ fn definitions(out: &Path) -> io::Result<()> {
     fs::create_dir_all(out.join("templates"))?;
     fs::create_dir_all(out.join("guides"))?;
     for template in templates() {
-        fs::write(out.join("templates").join(format!("{}.opt", template.template_id)), template.text)?;
+        fs::write(
+            out.join("templates")
+                .join(format!("{}.opt", template.template_id)),
+            template.text,
+        )?;
     }
     for guide in guides() {
-        fs::write(out.join("guides").join(format!("{}.json", guide.id)), guide.text)?;
+        fs::write(
+            out.join("guides").join(format!("{}.json", guide.id)),
+            guide.text,
+        )?;
     }
     Ok(())
 }

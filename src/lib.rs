@@ -1,14 +1,15 @@
 //! aqlite: an openEHR query (AQL) and decision support (GDL) core.
 
-pub mod aql;
-pub mod gdl;
 pub mod samples;
 pub mod service;
 pub mod store;
-pub mod template;
 
-use aqlite_engine::{case, order};
-pub use aqlite_engine::{diag, document, rm};
+pub use aqlite_aql as aql;
+pub use aqlite_engine::document;
+pub use aqlite_gdl as gdl;
+pub use aqlite_rm as rm;
+pub use aqlite_rm::diag;
+pub use aqlite_template as template;
 
 /// The example of README.md, compiled and run as documentation.
 #[cfg(doctest)]

@@ -12,8 +12,9 @@ pub fn seconds<T>(work: impl FnOnce() -> T) -> (f64, T) {
     (begin.elapsed().as_secs_f64(), out)
 }
 
-/// Milliseconds of one call: the least of nine samples, of as many calls as fill a ninth of `budget` seconds, after as long a
-/// warm-up; what takes longer than `budget` is called three times.
+/// Milliseconds of one call: the least of nine samples, of as many calls as fill a ninth of
+/// `budget` seconds, after as long a warm-up; what takes longer than `budget` is called three
+/// times.
 pub fn timed<T>(budget: f64, mut work: impl FnMut() -> T) -> f64 {
     let (mut first, _) = seconds(&mut work);
     let (mut warm, mut calls) = (first, 1);
@@ -24,6 +25,9 @@ pub fn timed<T>(budget: f64, mut work: impl FnMut() -> T) -> f64 {
     }
     let each = (budget / SAMPLES as f64 / (warm / f64::from(calls))).max(1.0) as u32;
     let samples = if warm > budget { 3 } else { SAMPLES };
-    let sample = |_| seconds(|| (0..each).for_each(|_| drop(std::hint::black_box(work())))).0 * 1000.0 / f64::from(each);
+    let sample = |_| {
+        seconds(|| (0..each).for_each(|_| drop(std::hint::black_box(work())))).0 * 1000.0
+            / f64::from(each)
+    };
     (0..samples).map(sample).fold(f64::INFINITY, f64::min)
 }

@@ -18,7 +18,8 @@ struct Fixture {
     language: String,
 }
 
-/// Tells how fast guides are read and run: those of the samples, and all published ones where a corpus is given.
+/// Tells how fast guides are read and run: those of the samples, and all published ones where a
+/// corpus is given.
 pub fn guides(corpus: Option<&Path>) {
     tell("guide.parse_30kB", guide_of_30_kb());
     let (guides, fixtures) = sample_fixtures(None);
@@ -29,10 +30,13 @@ pub fn guides(corpus: Option<&Path>) {
     }
 }
 
-/// Tells for each sample guide how many EHRs a second it is run on, its queries included: the best of three runs.
+/// Tells for each sample guide how many EHRs a second it is run on, its queries included: the best
+/// of three runs.
 pub fn population(loaded: &Loaded) {
     for (i, sample) in samples::guides().iter().enumerate() {
-        let Ok(guide) = gdl::parse(sample.text).map(|guide| guide.compile()) else { continue };
+        let Ok(guide) = gdl::parse(sample.text).map(|guide| guide.compile()) else {
+            continue;
+        };
         let rates = (0..3).map(|_| {
             let (time, ehrs) = seconds(|| run_on_all(loaded, &guide).unwrap_or_default());
             ehrs as f64 / time
@@ -45,12 +49,22 @@ pub fn population(loaded: &Loaded) {
 fn run_on_all(loaded: &Loaded, guide: &CompiledGuide) -> Option<usize> {
     let now = Moment::parse("2026-01-01T12:00:00Z", 0)?;
     let mut population = Population::new(guide, now, Options::default());
-    let queries: Vec<String> = population.queries().iter().map(|query| query.population_aql.clone()).collect();
+    let queries: Vec<String> = population
+        .queries()
+        .iter()
+        .map(|query| query.population_aql.clone())
+        .collect();
     for (i, aql) in queries.iter().enumerate() {
         loaded.each(aql, &mut |row| population.add(i, row));
     }
     let mut ehrs = 0;
-    let like = RunInput { instances: &[], clock: now.into(), language: "en", options: Options::default(), terminology: None };
+    let like = RunInput {
+        instances: &[],
+        clock: now.into(),
+        language: "en",
+        options: Options::default(),
+        terminology: None,
+    };
     population
         .run(&like, |_, run| {
             std::hint::black_box(run);
@@ -61,12 +75,23 @@ fn run_on_all(loaded: &Loaded, guide: &CompiledGuide) -> Option<usize> {
 }
 
 fn sample_fixtures(corpus: Option<&Path>) -> (Vec<CompiledGuide>, Vec<Fixture>) {
-    let mut guides: Vec<CompiledGuide> = samples::guides().iter().filter_map(|g| gdl::parse(g.text).ok()).map(|g| g.compile()).collect();
-    let mut fixtures: Vec<Fixture> = guides.iter().enumerate().filter_map(|(i, guide)| sample_fixture(i, guide)).collect();
+    let mut guides: Vec<CompiledGuide> = samples::guides()
+        .iter()
+        .filter_map(|g| gdl::parse(g.text).ok())
+        .map(|g| g.compile())
+        .collect();
+    let mut fixtures: Vec<Fixture> = guides
+        .iter()
+        .enumerate()
+        .filter_map(|(i, guide)| sample_fixture(i, guide))
+        .collect();
     if let Some(corpus) = corpus {
         let mut numbers: HashMap<String, Option<usize>> = HashMap::new();
         let cases = std::fs::read_to_string(corpus.join("gdl/cases.jsonl")).unwrap_or_default();
-        for case in cases.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+        for case in cases
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        {
             let file = format!("gdl/{}", text_of(&case, "guide"));
             let number = *numbers.entry(file.clone()).or_insert_with(|| {
                 let text = std::fs::read_to_string(corpus.join(file)).ok()?;
@@ -79,21 +104,37 @@ fn sample_fixtures(corpus: Option<&Path>) -> (Vec<CompiledGuide>, Vec<Fixture>) 
     (guides, fixtures)
 }
 
-/// Every variable of every input gets a quantity: rules are tested, and most of them fire or fail on their value.
+/// Every variable of every input gets a quantity: rules are tested, and most of them fire or fail
+/// on their value.
 fn sample_fixture(number: usize, guide: &CompiledGuide) -> Option<Fixture> {
     let elements = guide.guide().bindings.iter().flat_map(|b| &b.elements);
-    let input: Vec<_> = elements.map(|e| (e.id.clone(), fixture::literal("150,mm[Hg]"))).collect();
+    let input: Vec<_> = elements
+        .map(|e| (e.id.clone(), fixture::literal("150,mm[Hg]")))
+        .collect();
     let now = Moment::parse("2026-01-01T12:00:00Z", 0)?;
-    Some(Fixture { guide: number, instances: fixture::instances(guide, &input), now, language: "en".to_owned() })
+    Some(Fixture {
+        guide: number,
+        instances: fixture::instances(guide, &input),
+        now,
+        language: "en".to_owned(),
+    })
 }
 
 fn corpus_fixture(number: usize, guide: &CompiledGuide, case: &Value) -> Option<Fixture> {
     let members = case.get("input").and_then(Value::as_object)?;
-    let input: Vec<_> = members.iter().map(|(code, value)| (code.clone(), fixture::literal(text_of(value, "lit")))).collect();
+    let input: Vec<_> = members
+        .iter()
+        .map(|(code, value)| (code.clone(), fixture::literal(text_of(value, "lit"))))
+        .collect();
     let now = Moment::parse(text_of(case, "now"), 0)?;
     let language = text_of(case, "language");
     let language = if language.is_empty() { "en" } else { language }.to_owned();
-    Some(Fixture { guide: number, instances: fixture::instances(guide, &input), now, language })
+    Some(Fixture {
+        guide: number,
+        instances: fixture::instances(guide, &input),
+        now,
+        language,
+    })
 }
 
 fn text_of<'a>(value: &'a Value, key: &str) -> &'a str {
@@ -104,7 +145,13 @@ fn text_of<'a>(value: &'a Value, key: &str) -> &'a str {
 fn runs(guides: &[CompiledGuide], fixtures: &[Fixture]) -> f64 {
     let run = |f: &Fixture| {
         let guide = guides.get(f.guide)?;
-        let input = RunInput { instances: &f.instances, clock: f.now.into(), language: &f.language, options: Options::default(), terminology: None };
+        let input = RunInput {
+            instances: &f.instances,
+            clock: f.now.into(),
+            language: &f.language,
+            options: Options::default(),
+            terminology: None,
+        };
         Some(guide.run(&input).ok()?.fired.len())
     };
     let pass = timed(1.0, || fixtures.iter().filter_map(run).sum::<usize>());
@@ -113,6 +160,14 @@ fn runs(guides: &[CompiledGuide], fixtures: &[Fixture]) -> f64 {
 
 /// Microseconds to read and compile 30 kB of guide: those of the largest sample, in proportion.
 fn guide_of_30_kb() -> f64 {
-    let largest = samples::guides().iter().map(|g| g.text).max_by_key(|t| t.len()).unwrap_or_default();
-    timed(0.5, || gdl::parse(largest).map(|guide| guide.compile()).is_ok()) * 1000.0 * 30_000.0 / largest.len() as f64
+    let largest = samples::guides()
+        .iter()
+        .map(|g| g.text)
+        .max_by_key(|t| t.len())
+        .unwrap_or_default();
+    timed(0.5, || {
+        gdl::parse(largest).map(|guide| guide.compile()).is_ok()
+    }) * 1000.0
+        * 30_000.0
+        / largest.len() as f64
 }

@@ -1,5 +1,5 @@
-//! The benchmark: synthetic compositions packed, questions asked of them, and every step from text to answer; native and
-//! in wasm alike. What is measured is told as lines `KEY = VALUE`.
+//! The benchmark: synthetic compositions packed, questions asked of them, and every step from text
+//! to answer; native and in wasm alike. What is measured is told as lines `KEY = VALUE`.
 
 mod clock;
 mod guides;
@@ -15,6 +15,10 @@ pub use uneven::Extras;
 
 /// Tells what was measured here, natively or in wasm.
 pub fn tell(key: &str, value: f64) {
-    let host = if cfg!(target_family = "wasm") { "wasm" } else { "native" };
+    let host = if cfg!(target_family = "wasm") {
+        "wasm"
+    } else {
+        "native"
+    };
     println!("{host}.{key} = {value}");
 }

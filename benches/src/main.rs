@@ -23,7 +23,11 @@ use std::path::Path;
 fn main() -> Result<(), Box<dyn Error>> {
     std::env::args().skip(1).try_for_each(|word| {
         let (what, value) = word.split_once('=').unwrap_or((&word, ""));
-        let compositions = || value.parse::<usize>().map_err(|_| format!("`{word}` needs a number of compositions"));
+        let compositions = || {
+            value
+                .parse::<usize>()
+                .map_err(|_| format!("`{word}` needs a number of compositions"))
+        };
         match what {
             #[cfg(not(target_family = "wasm"))]
             "beside" => beside(compositions()?)?,
@@ -32,8 +36,15 @@ fn main() -> Result<(), Box<dyn Error>> {
             "ehr" => one_ehr(200)?,
             "population" => population(&loaded(compositions()?, Extras::None)?),
             "steps" => steps(),
-            "guides" => guides(Some(Path::new(value)).filter(|path| path.join("gdl/cases.jsonl").is_file())),
-            _ => return Err(format!("`{word}` is none of beside, questions, uneven, ehr, population, steps, guides").into()),
+            "guides" => {
+                guides(Some(Path::new(value)).filter(|path| path.join("gdl/cases.jsonl").is_file()))
+            }
+            _ => {
+                return Err(format!(
+                    "`{word}` is none of beside, questions, uneven, ehr, population, steps, guides"
+                )
+                .into());
+            }
         }
         Ok(())
     })
@@ -41,23 +52,27 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// So many compositions in columns, whose answers are those of the truth table.
 fn loaded(compositions: usize, extras: Extras) -> Result<Loaded, String> {
-    let loaded = load(Generator::new(1, compositions.div_ceil(10), compositions), extras);
+    let loaded = load(
+        Generator::new(1, compositions.div_ceil(10), compositions),
+        extras,
+    );
     loaded.check()?;
     Ok(loaded)
 }
 
 fn questions(compositions: usize) -> Result<Loaded, String> {
     let loaded = loaded(compositions, Extras::None)?;
-    let stored = loaded.packed_bytes + loaded.shape_bytes;
+    let stored = loaded.packed_bytes + loaded.layout_bytes;
     let told = [
         ("load", loaded.load_ms),
         ("ehrs", loaded.generator.ehrs() as f64),
         ("bytes.json", loaded.json_bytes as f64),
         ("bytes.stored", stored as f64),
         ("bytes.columns", loaded.batch.bytes() as f64),
-        ("shapes", loaded.shapes as f64),
+        ("shapes", loaded.layouts as f64),
     ];
-    told.iter().for_each(|(key, value)| tell(&format!("{compositions}.{key}"), *value));
+    told.iter()
+        .for_each(|(key, value)| tell(&format!("{compositions}.{key}"), *value));
     ask(&compositions.to_string(), &loaded);
     Ok(loaded)
 }
@@ -67,23 +82,35 @@ fn ask(prefix: &str, loaded: &Loaded) {
     for ((name, ..), (rows, text)) in QUESTIONS.iter().zip(loaded.times()) {
         tell(&format!("{prefix}.{name}.rows"), rows);
         tell(&format!("{prefix}.{name}.json"), text);
-        tell(&format!("{prefix}.{name}.each"), rows * 1e6 / loaded.generator.compositions() as f64);
+        tell(
+            &format!("{prefix}.{name}.each"),
+            rows * 1e6 / loaded.generator.compositions() as f64,
+        );
     }
 }
 
 fn uneven(compositions: usize) -> Result<(), String> {
     for (name, extras) in [("even", Extras::Same), ("uneven", Extras::Random)] {
         let loaded = loaded(compositions, extras)?;
-        tell(&format!("{name}.bytes.columns"), loaded.batch.bytes() as f64);
-        tell(&format!("{name}.bytes.stored"), (loaded.packed_bytes + loaded.shape_bytes) as f64);
-        tell(&format!("{name}.shapes"), loaded.shapes as f64);
+        tell(
+            &format!("{name}.bytes.columns"),
+            loaded.batch.bytes() as f64,
+        );
+        tell(
+            &format!("{name}.bytes.stored"),
+            (loaded.packed_bytes + loaded.layout_bytes) as f64,
+        );
+        tell(&format!("{name}.shapes"), loaded.layouts as f64);
         ask(name, &loaded);
     }
     Ok(())
 }
 
 fn one_ehr(compositions: usize) -> Result<(), String> {
-    ask("ehr", &load(Generator::new(1, 1, compositions), Extras::None));
+    ask(
+        "ehr",
+        &load(Generator::new(1, 1, compositions), Extras::None),
+    );
     Ok(())
 }
 

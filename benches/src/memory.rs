@@ -1,7 +1,8 @@
-//! What is held while documents are read: `aqlite-memory` tells multiples of their bytes, `aqlite-memory --hold N` what N
-//! compositions in columns take: they themselves, the program with them, and at most while they were loaded.
+//! What is held while documents are read: `aqlite-memory` tells multiples of their bytes,
+//! `aqlite-memory --hold N` what N compositions in columns take: they themselves, the program with
+//! them, and at most while they were loaded.
 
-use aqlite::document::{Shapes, pack};
+use aqlite::document::{LayoutStore, pack};
 use aqlite::rm::class::Cls;
 use aqlite::rm::json;
 use aqlite::samples::Generator;
@@ -13,16 +14,20 @@ static ALLOCATOR: PeakAlloc = PeakAlloc;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
-    let held = arguments.iter().position(|a| a == "--hold").and_then(|i| arguments.get(i + 1)?.parse().ok());
+    let held = arguments
+        .iter()
+        .position(|a| a == "--hold")
+        .and_then(|i| arguments.get(i + 1)?.parse().ok());
     match held {
         Some(compositions) => hold(compositions),
         None => multiples(),
     }
 }
 
-/// The most that reading, and reading and packing, held beyond what was there, as a multiple of the bytes read.
+/// The most that reading, and reading and packing, held beyond what was there, as a multiple of the
+/// bytes read.
 fn multiples() {
-    let (known, shapes) = (known_texts(), Shapes::new());
+    let (known, layouts) = (known_texts(), LayoutStore::new());
     let generator = Generator::new(1, 100, 1_000);
     let (mut worst_read, mut worst_pack, mut largest) = (0.0_f64, 0.0_f64, 0);
     for index in 0..generator.compositions() {
@@ -38,7 +43,7 @@ fn multiples() {
         worst_read = worst_read.max(most(&|| drop(json::read(&text, Cls::COMPOSITION))));
         worst_pack = worst_pack.max(most(&|| {
             if let Ok(tree) = json::read(&text, Cls::COMPOSITION) {
-                drop(tree.root().map(|root| pack(root, &known, &shapes)));
+                drop(tree.root().map(|root| pack(root, &known, &layouts)));
             }
         }));
     }
@@ -48,7 +53,10 @@ fn multiples() {
 }
 
 fn hold(compositions: usize) {
-    let loaded = load(Generator::new(1, compositions.div_ceil(10), compositions), Extras::None);
+    let loaded = load(
+        Generator::new(1, compositions.div_ceil(10), compositions),
+        Extras::None,
+    );
     tell("memory.columns", loaded.batch.bytes() as f64);
     tell("memory.held", ALLOCATOR.current_usage() as f64);
     tell("memory.instance", instance() as f64);
@@ -65,5 +73,6 @@ fn instance() -> usize {
 fn instance() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
-    line.and_then(|l| l.trim().split(' ').next()?.parse::<usize>().ok()).map_or(0, |kb| kb * 1024)
+    line.and_then(|l| l.trim().split(' ').next()?.parse::<usize>().ok())
+        .map_or(0, |kb| kb * 1024)
 }

@@ -2,8 +2,10 @@
 
 use crate::clock::{seconds, timed};
 use crate::uneven::Extras;
-use aqlite::aql::{Budget, Cell, Found, Parameter, Parameters, Plan, QueryOptions, ResultSet, Run, prepare};
-use aqlite::document::{Batch, DocRow, EhrRow, ObjectKind, Packed, Shapes, Texts, pack};
+use aqlite::aql::{
+    Budget, Cell, Parameter, Parameters, Plan, QueryOptions, ResultSet, RowValue, Run, prepare,
+};
+use aqlite::document::{Batch, DocRow, EhrRow, LayoutStore, ObjectKind, Packed, Texts, pack};
 use aqlite::rm::class::{Attr, Cls};
 use aqlite::rm::json;
 use aqlite::rm::tree::{Kind, NodeId, Tree};
@@ -15,17 +17,25 @@ use std::collections::HashSet;
 pub const QUESTIONS: [(&str, &str, &str); 6] = [
     ("Q1", "latest blood pressure of an EHR", samples::Q1),
     ("Q2", "systolic ≥ 140, all EHRs, 4 columns", samples::Q2),
-    ("Q3", "count of compositions with body temperature", samples::Q3),
+    (
+        "Q3",
+        "count of compositions with body temperature",
+        samples::Q3,
+    ),
     ("Q4", "mean and maximum systolic of all", samples::Q4),
     ("Q5", "last 20 compositions of an EHR", samples::Q5),
-    ("Q6", "systolic ≥ 160 and pulse ≥ 100 in one composition", samples::Q6),
+    (
+        "Q6",
+        "systolic ≥ 160 and pulse ≥ 100 in one composition",
+        samples::Q6,
+    ),
 ];
 
 /// The time at which everything is asked.
 const NOW: &str = "2026-01-01T00:00:00Z";
 
-/// Rows of an answer as texts that two engines can be compared by: numbers as values, NULL empty; sorted, unless the order
-/// was asked for.
+/// Rows of an answer as texts that two engines can be compared by: numbers as values, NULL empty;
+/// sorted, unless the order was asked for.
 pub type Answer = Vec<Vec<String>>;
 
 /// Compositions in columns, ready to be asked.
@@ -38,10 +48,10 @@ pub struct Loaded {
     pub json_bytes: usize,
     /// Bytes of all packed documents in their text form, versions included.
     pub packed_bytes: usize,
-    /// Bytes of the skeletons of all shapes.
-    pub shape_bytes: usize,
-    /// How many shapes there are.
-    pub shapes: usize,
+    /// Bytes of the skeletons of all layouts.
+    pub layout_bytes: usize,
+    /// How many layouts there are.
+    pub layouts: usize,
     /// Milliseconds for reading JSON and packing.
     pub load_ms: f64,
     ehr: usize,
@@ -50,44 +60,71 @@ pub struct Loaded {
 /// The texts of the sample templates.
 pub fn known_texts() -> Texts {
     let templates = samples::templates();
-    let templates = templates.iter().filter_map(|t| Template::parse(t.text).ok());
-    templates.flat_map(|t| t.texts().into_iter().map(str::to_owned).collect::<Vec<_>>()).chain(Extras::known_texts()).collect()
+    let templates = templates
+        .iter()
+        .filter_map(|t| Template::parse(t.text).ok());
+    templates
+        .flat_map(|t| t.texts().into_iter().map(str::to_owned).collect::<Vec<_>>())
+        .chain(Extras::known_texts())
+        .collect()
 }
 
 /// Reads, packs and holds all compositions of a generator, each with `extras`.
 pub fn load(generator: Generator, extras: Extras) -> Loaded {
     let known = known_texts();
-    let (mut batch, shapes) = (Batch::new(), Shapes::new());
-    let (mut known_shapes, mut shape_bytes) = (HashSet::new(), 0);
+    let (mut batch, layouts) = (Batch::new(), LayoutStore::new());
+    let (mut known_layouts, mut layout_bytes) = (HashSet::new(), 0);
     let (mut json_bytes, mut packed_bytes, mut load_ms, mut ordinal) = (0, 0, 0.0, 0u64);
     for ehr in 0..generator.ehrs() {
         let sample = generator.ehr(ehr);
-        let row =
-            EhrRow { ehr_id: sample.ehr_id, system_id: "bench".to_owned(), time_created: sample.time_created, is_queryable: sample.is_queryable };
+        let row = EhrRow {
+            ehr_id: sample.ehr_id,
+            system_id: "bench".to_owned(),
+            time_created: sample.time_created,
+            is_queryable: sample.is_queryable,
+        };
         let number = batch.add_ehr(row);
         for index in generator.compositions_of(ehr) {
             let mut sample = generator.composition(index);
             sample.json = extras.add(sample.json, index);
             json_bytes += sample.json.len();
             ordinal += 1;
-            let row = DocRow { kind: ObjectKind::Composition, object_id: sample.uid.clone(), number: 1, ordinal, latest: true, deleted: false };
+            let row = DocRow {
+                kind: ObjectKind::Composition,
+                object_id: sample.uid.clone(),
+                number: 1,
+                ordinal,
+                latest: true,
+                deleted: false,
+            };
             let (time, packed) = seconds(|| {
                 let version = version(&sample.json, &sample.uid)?;
-                let packed = pack(version.root()?, &known, &shapes);
+                let packed = pack(version.root()?, &known, &layouts);
                 batch.add(number, row, &packed);
                 Some(packed)
             });
             load_ms += time * 1000.0;
-            for shape in packed.iter().flat_map(Packed::shapes) {
-                if known_shapes.insert(shape.digest().to_owned()) {
-                    shape_bytes += shape.to_text().len();
+            for layout in packed.iter().flat_map(Packed::layouts) {
+                if known_layouts.insert(layout.digest().to_owned()) {
+                    layout_bytes += layout.to_text().len();
                 }
             }
             packed_bytes += packed.map_or(0, |p| p.to_text(&|_| 100, &[]).len());
         }
     }
-    let ehr = (0..generator.ehrs()).max_by_key(|e| generator.compositions_of(*e).len().min(60)).unwrap_or_default();
-    Loaded { shapes: known_shapes.len(), shape_bytes, batch, generator, json_bytes, packed_bytes, load_ms, ehr }
+    let ehr = (0..generator.ehrs())
+        .max_by_key(|e| generator.compositions_of(*e).len().min(60))
+        .unwrap_or_default();
+    Loaded {
+        layouts: known_layouts.len(),
+        layout_bytes,
+        batch,
+        generator,
+        json_bytes,
+        packed_bytes,
+        load_ms,
+        ehr,
+    }
 }
 
 /// The ORIGINAL_VERSION that a repository stores around a composition.
@@ -118,12 +155,16 @@ impl Loaded {
 
     /// Asks one question.
     pub fn ask(&self, aql: &str) -> ResultSet {
-        self.prepare(aql).map(|plan| self.execute(&plan)).unwrap_or_default()
+        self.prepare(aql)
+            .map(|plan| self.execute(&plan))
+            .unwrap_or_default()
     }
 
     /// Asks a question and hands over the rows as they are stored.
-    pub fn each(&self, aql: &str, visit: &mut dyn FnMut(&[Found<'_>])) {
-        let Some(plan) = self.prepare(aql) else { return };
+    pub fn each(&self, aql: &str, visit: &mut dyn FnMut(&[RowValue<'_>])) {
+        let Some(plan) = self.prepare(aql) else {
+            return;
+        };
         let go_on = || false;
         Run::new(&plan, NOW, Budget::default(), &go_on).push_each(&self.batch, visit);
     }
@@ -161,19 +202,46 @@ impl Loaded {
     /// Names the question whose answer differs.
     pub fn check(&self) -> Result<(), String> {
         let generator = &self.generator;
-        let rows = |i: usize| QUESTIONS.get(i).map(|(_, _, aql)| self.ask(aql)).unwrap_or_default();
-        let number = |result: &ResultSet, column: usize| match result.rows().next().and_then(|r| r.get(column)) {
+        let rows = |i: usize| {
+            QUESTIONS
+                .get(i)
+                .map(|(_, _, aql)| self.ask(aql))
+                .unwrap_or_default()
+        };
+        let number = |result: &ResultSet, column: usize| match result
+            .rows()
+            .next()
+            .and_then(|r| r.get(column))
+        {
             Some(Cell::Number(number)) => number.value(),
             _ => f64::NAN,
         };
-        let expect = |good: bool, question: &str| if good { Ok(()) } else { Err(format!("{question} differs from the truth table")) };
+        let expect = |good: bool, question: &str| {
+            if good {
+                Ok(())
+            } else {
+                Err(format!("{question} differs from the truth table"))
+            }
+        };
         expect(rows(1).len() == generator.systolic_from_140().len(), "Q2")?;
-        expect(number(&rows(2), 0) == generator.with_body_temperature() as f64, "Q3")?;
+        expect(
+            number(&rows(2), 0) == generator.with_body_temperature() as f64,
+            "Q3",
+        )?;
         let (mean, highest) = generator.mean_and_highest_systolic().unwrap_or_default();
         let found = rows(3);
-        expect((number(&found, 0) - mean).abs() < 1e-9 && number(&found, 1) == highest, "Q4")?;
-        expect(rows(4).len() == generator.last_20_compositions(self.ehr).len(), "Q5")?;
-        expect(rows(5).len() == generator.pressure_160_with_pulse_100().len(), "Q6")
+        expect(
+            (number(&found, 0) - mean).abs() < 1e-9 && number(&found, 1) == highest,
+            "Q4",
+        )?;
+        expect(
+            rows(4).len() == generator.last_20_compositions(self.ehr).len(),
+            "Q5",
+        )?;
+        expect(
+            rows(5).len() == generator.pressure_160_with_pulse_100().len(),
+            "Q6",
+        )
     }
 }
 
@@ -185,7 +253,10 @@ pub fn answer_of(result: &ResultSet, ordered: bool) -> Answer {
         Cell::Number(number) => format!("{:.9}", number.value()),
         Cell::Text(text) | Cell::Json(text) => text.to_owned(),
     };
-    let mut rows: Answer = result.rows().map(|row| row.iter().map(cell).collect()).collect();
+    let mut rows: Answer = result
+        .rows()
+        .map(|row| row.iter().map(cell).collect())
+        .collect();
     if !ordered {
         rows.sort_unstable();
     }

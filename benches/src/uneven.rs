@@ -1,4 +1,5 @@
-//! The worst case of the storage: optional elements at random, so that hardly two documents have the same skeleton.
+//! The worst case of the storage: optional elements at random, so that hardly two documents have
+//! the same skeleton.
 
 /// Elements that a document may have besides its own.
 const OPTIONAL: u32 = 25;
@@ -22,8 +23,13 @@ impl Extras {
             Extras::Same => 0x0155_5555,
             Extras::Random => mixed(index as u64),
         };
-        let Some((before, after)) = json.split_once(r#""items":["#) else { return json };
-        let elements: String = (0..OPTIONAL).filter(|i| chosen >> i & 1 == 1).map(|i| element(i, index)).collect();
+        let Some((before, after)) = json.split_once(r#""items":["#) else {
+            return json;
+        };
+        let elements: String = (0..OPTIONAL)
+            .filter(|i| chosen >> i & 1 == 1)
+            .map(|i| element(i, index))
+            .collect();
         format!(r#"{before}"items":[{elements}{after}"#)
     }
 
@@ -46,7 +52,9 @@ fn element(number: u32, index: usize) -> String {
 
 /// Bits that look random (splitmix64).
 fn mixed(number: u64) -> u64 {
-    let mut z = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = number
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)

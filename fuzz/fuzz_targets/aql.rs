@@ -1,7 +1,11 @@
-//! AQL: what parses is printed as the same query; what is a query gives the same rows by templates and without.
+//! AQL: what parses is printed as the same query; what is a query gives the same rows by templates
+//! and without.
 #![no_main]
 
-use aqlite::aql::{Budget, NoLabels, Parameters, QueryOptions, Run, complete, diagnose, format, hover, parse, prepare, print};
+use aqlite::aql::{
+    Budget, NoLabels, Parameters, QueryOptions, Run, complete, diagnose, format, hover, parse,
+    prepare, print,
+};
 use aqlite::document::Batch;
 use libfuzzer_sys::fuzz_target;
 
@@ -21,13 +25,29 @@ fuzz_target!(|text: &str| {
         assert_eq!(print(&again), printed);
     }
     let _ = (format(text), diagnose(text));
-    let middle = (0..=text.len() / 2).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
-    let _ = (complete(text, middle, &NoLabels), hover(text, middle, &NoLabels));
+    let middle = (0..=text.len() / 2)
+        .rev()
+        .find(|i| text.is_char_boundary(*i))
+        .unwrap_or(0);
+    let _ = (
+        complete(text, middle, &NoLabels),
+        hover(text, middle, &NoLabels),
+    );
     if let Ok(plan) = prepare(text, &Parameters::new(), &QueryOptions::default()) {
         BATCH.with(|batch| {
             let rows = |plain: bool| {
                 let stop = || false;
-                let mut run = Run::new(&plan, "2026-01-02T03:04:05.678Z", Budget { rows: 1000, plain, work: 50_000_000, ..Budget::default() }, &stop);
+                let mut run = Run::new(
+                    &plan,
+                    "2026-01-02T03:04:05.678Z",
+                    Budget {
+                        rows: 1000,
+                        plain,
+                        work: 50_000_000,
+                        ..Budget::default()
+                    },
+                    &stop,
+                );
                 run.push(batch);
                 let result = run.finish().ok()?;
                 let mut rows = String::new();

@@ -1,5 +1,5 @@
-//! FLAT and STRUCTURED: any text is read or refused, and what is read comes back from what is written of it, within a linear bound of time
-//! and memory.
+//! FLAT and STRUCTURED: any text is read or refused, and what is read comes back from what is
+//! written of it, within a linear bound of time and memory.
 #![no_main]
 
 use aqlite::rm::json;
@@ -17,7 +17,12 @@ static TEMPLATES: LazyLock<Vec<(Template, WebTemplate)>> = LazyLock::new(|| {
         include_str!("../../tests/cases/template/named.opt"),
     ];
     let read = |text: &str| Template::parse(text).expect("a template");
-    samples.into_iter().map(read).map(|t| (WebTemplate::of(&t), t)).map(|(w, t)| (t, w)).collect()
+    samples
+        .into_iter()
+        .map(read)
+        .map(|t| (WebTemplate::of(&t), t))
+        .map(|(w, t)| (t, w))
+        .collect()
 });
 
 #[path = "../../tests/work/measure.rs"]
@@ -25,21 +30,31 @@ mod measure;
 
 fuzz_target!(|text: &str| {
     LazyLock::force(&TEMPLATES);
-    measure::within_bounds("a document in a simplified format", text.len(), || round_trip(text));
+    measure::within_bounds("a document in a simplified format", text.len(), || {
+        round_trip(text)
+    });
 });
 
 fn round_trip(text: &str) {
     for (template, web) in TEMPLATES.iter() {
         for shape in [Shape::Flat, Shape::Structured] {
-            let Ok(tree) = flat::read(text, shape, template, web, NOW) else { continue };
+            let Ok(tree) = flat::read(text, shape, template, web, NOW) else {
+                continue;
+            };
             let Some(root) = tree.root() else { continue };
             for maker in [Maker::Better, Maker::Ehrbase] {
                 let written = flat::write(root, shape, template, web, maker).text;
-                let again = flat::read(&written, shape, template, web, NOW).expect("what was written reads");
+                let again = flat::read(&written, shape, template, web, NOW)
+                    .expect("what was written reads");
                 let again = again.root().expect("a document");
                 let rewritten = flat::write(again, shape, template, web, maker).text;
-                let third = flat::read(&rewritten, shape, template, web, NOW).expect("what was written again reads");
-                assert_eq!(third.root().map(json::write), Some(json::write(again)), "{written}");
+                let third = flat::read(&rewritten, shape, template, web, NOW)
+                    .expect("what was written again reads");
+                assert_eq!(
+                    third.root().map(json::write),
+                    Some(json::write(again)),
+                    "{written}"
+                );
             }
         }
     }

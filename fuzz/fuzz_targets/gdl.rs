@@ -1,5 +1,6 @@
-//! Guides, their expressions and their fixtures: any text is read or refused; what is read compiles, runs on data of every kind, and
-//! printed it is the same guide. Time and memory stay within a linear bound of the length of the text.
+//! Guides, their expressions and their fixtures: any text is read or refused; what is read
+//! compiles, runs on data of every kind, and printed it is the same guide. Time and memory stay
+//! within a linear bound of the length of the text.
 #![no_main]
 
 use aqlite::gdl::suite::Suite;
@@ -10,18 +11,31 @@ use std::sync::LazyLock;
 #[path = "../../tests/work/measure.rs"]
 mod measure;
 
-const VALUES: [&str; 8] = ["72.5,kg", "3", "2|local::at0005|Low|", "local::at0004|Yes|", "96,100,2", "true", "2019-08-12T09:18+02:00", "a text"];
+const VALUES: [&str; 8] = [
+    "72.5,kg",
+    "3",
+    "2|local::at0005|Low|",
+    "local::at0004|Yes|",
+    "96,100,2",
+    "true",
+    "2019-08-12T09:18+02:00",
+    "a text",
+];
 
 /// A guide in which `STATEMENT` stands for a text: as a predicate, a condition and an action.
 const AROUND: &str = include_str!("../seeds/gdl/around.gdl2.json");
 
 /// What fixtures are run with.
-static SAMPLE: LazyLock<CompiledGuide> = LazyLock::new(|| gdl::parse(AROUND).expect("the sample is a guide").compile());
+static SAMPLE: LazyLock<CompiledGuide> =
+    LazyLock::new(|| gdl::parse(AROUND).expect("the sample is a guide").compile());
 
 fuzz_target!(|text: &str| {
     measure::within_bounds("a guide", text.len(), || {
         if !guide(text) && !suite(text) {
-            text.lines().take(8).filter(|line| line.len() < 1000).for_each(statement);
+            text.lines()
+                .take(8)
+                .filter(|line| line.len() < 1000)
+                .for_each(statement);
         }
     });
 });
@@ -32,7 +46,9 @@ fn now() -> Moment {
 
 /// The text as a guide; true when it is one.
 fn guide(text: &str) -> bool {
-    let Ok(guide) = gdl::parse(text) else { return false };
+    let Ok(guide) = gdl::parse(text) else {
+        return false;
+    };
     let compiled = guide.compile();
     run(&compiled);
     let _ = compiled.queries_at(now());
@@ -43,7 +59,11 @@ fn guide(text: &str) -> bool {
             Ok(guide) => guide.compile(),
             // The two syntaxes count levels in their own way.
             Err(problems) => {
-                assert_eq!(problems.first().map(|p| p.code), Some("GDL0103"), "{printed}");
+                assert_eq!(
+                    problems.first().map(|p| p.code),
+                    Some("GDL0103"),
+                    "{printed}"
+                );
                 return true;
             }
         };
@@ -54,11 +74,38 @@ fn guide(text: &str) -> bool {
 
 /// Runs a guide on nothing and on values of every kind.
 fn run(compiled: &CompiledGuide) {
-    let variables = compiled.guide().bindings.iter().flat_map(|b| &b.elements).map(|e| e.id.clone());
-    let input: Vec<_> = variables.zip(VALUES.iter().cycle()).map(|(variable, value)| (variable, fixture::literal(value))).collect();
-    for instances in [compiled.instances_of(&[]), fixture::instances(compiled, &input)] {
-        for options in [Options { trace: true, ..Options::default() }, Options { as_published: true, round_on_store: false, ..Options::default() }] {
-            let _ = compiled.run(&RunInput { instances: &instances, clock: now().into(), language: "en", options, terminology: None });
+    let variables = compiled
+        .guide()
+        .bindings
+        .iter()
+        .flat_map(|b| &b.elements)
+        .map(|e| e.id.clone());
+    let input: Vec<_> = variables
+        .zip(VALUES.iter().cycle())
+        .map(|(variable, value)| (variable, fixture::literal(value)))
+        .collect();
+    for instances in [
+        compiled.instances_of(&[]),
+        fixture::instances(compiled, &input),
+    ] {
+        for options in [
+            Options {
+                trace: true,
+                ..Options::default()
+            },
+            Options {
+                as_published: true,
+                round_on_store: false,
+                ..Options::default()
+            },
+        ] {
+            let _ = compiled.run(&RunInput {
+                instances: &instances,
+                clock: now().into(),
+                language: "en",
+                options,
+                terminology: None,
+            });
         }
     }
 }
@@ -70,14 +117,18 @@ fn statement(text: &str) {
         c if c < ' ' => out + &format!("\\u{:04x}", u32::from(c)),
         c => out + c.encode_utf8(&mut [0; 4]),
     });
-    let guide = gdl::parse(&AROUND.replace("STATEMENT", &escaped)).expect("a statement takes no guide away").compile();
+    let guide = gdl::parse(&AROUND.replace("STATEMENT", &escaped))
+        .expect("a statement takes no guide away")
+        .compile();
     run(&guide);
     let _ = guide.queries_at(now());
 }
 
 /// The text as a fixture; true when it is one.
 fn suite(text: &str) -> bool {
-    let Ok(suite) = Suite::read(text) else { return false };
+    let Ok(suite) = Suite::read(text) else {
+        return false;
+    };
     suite.lint(&SAMPLE);
     for case in &suite.cases {
         let _ = suite.run(case, &SAMPLE, now(), Options::default());

@@ -1,4 +1,5 @@
-//! Canonical JSON: what reads is written and read again as the same tree, validated without a fault.
+//! Canonical JSON: what reads is written and read again as the same tree, validated without a
+//! fault.
 #![no_main]
 
 use aqlite::rm::class::Cls;

@@ -1,5 +1,6 @@
-//! Operational templates: any text is read or refused, and everything that is derived from what is read is bounded: examples, the web
-//! template, the simplified formats, the check of a document. Time and memory stay within a linear bound of the length of the text.
+//! Operational templates: any text is read or refused, and everything that is derived from what is
+//! read is bounded: examples, the web template, the simplified formats, the check of a document.
+//! Time and memory stay within a linear bound of the length of the text.
 #![no_main]
 
 use aqlite::rm::class::Cls;
@@ -16,7 +17,13 @@ mod measure;
 const NOW: &str = "2026-11-20T09:30:00Z";
 const RESULT: usize = 50_000_000;
 
-static DOCUMENT: LazyLock<Tree> = LazyLock::new(|| json::read(include_str!("../seeds/json/composition.json"), Cls::COMPOSITION).expect("a composition"));
+static DOCUMENT: LazyLock<Tree> = LazyLock::new(|| {
+    json::read(
+        include_str!("../seeds/json/composition.json"),
+        Cls::COMPOSITION,
+    )
+    .expect("a composition")
+});
 
 fuzz_target!(|text: &str| {
     LazyLock::force(&DOCUMENT);
@@ -32,10 +39,17 @@ fn derive(template: &Template) {
     let _ = example(template, ExampleKind::Full, None, NOW);
     let web = WebTemplate::of(template);
     let _ = web.to_json_within(template, RESULT);
-    let Ok(tree) = example(template, ExampleKind::Minimal, None, NOW) else { return };
-    let (Some(root), true) = (tree.root(), web.is_complete) else { return };
+    let Ok(tree) = example(template, ExampleKind::Minimal, None, NOW) else {
+        return;
+    };
+    let (Some(root), true) = (tree.root(), web.is_complete) else {
+        return;
+    };
     for shape in [Shape::Flat, Shape::Structured] {
-        let Some(written) = flat::write_within(root, shape, template, &web, Maker::Better, RESULT) else { continue };
+        let Some(written) = flat::write_within(root, shape, template, &web, Maker::Better, RESULT)
+        else {
+            continue;
+        };
         let _ = flat::read(&written.text, shape, template, &web, NOW);
     }
 }

@@ -1,20 +1,40 @@
-//! Packed documents from a damaged store: a shape on the first line, slots on the second; they are refused or come back.
+//! Packed documents from a damaged store: a layout on the first line, slots on the second; they are
+//! refused or come back.
 #![no_main]
 
-use aqlite::document::{Batch, DocRow, EhrRow, ObjectKind, Packed, Shapes};
+use aqlite::document::{Batch, DocRow, EhrRow, ObjectKind, Packed, LayoutStore};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
-    let Some((shape, slots)) = text.split_once('\n') else { return };
-    let Ok(shape) = Shapes::new().read(shape) else { return };
-    let Ok(packed) = Packed::from_text(slots, &|_| Some(shape.clone()), &["known"]) else { return };
+    let Some((layout, slots)) = text.split_once('\n') else {
+        return;
+    };
+    let Ok(layout) = LayoutStore::new().read(layout) else {
+        return;
+    };
+    let Ok(packed) = Packed::from_text(slots, &|_| Some(layout.clone()), &["known"]) else {
+        return;
+    };
     let text = packed.to_text(&|_| 0, &["known"]);
-    let again = Packed::from_text(&text, &|_| Some(shape.clone()), &["known"]).expect("what was written reads");
+    let again = Packed::from_text(&text, &|_| Some(layout.clone()), &["known"])
+        .expect("what was written reads");
     assert_eq!(again.to_json(), packed.to_json());
     let _ = packed.unpack();
     let mut batch = Batch::new();
-    let ehr = batch.add_ehr(EhrRow { ehr_id: "e".into(), system_id: "s".into(), time_created: "2026-01-01T00:00:00Z".into(), is_queryable: true });
-    let row = DocRow { kind: ObjectKind::Composition, object_id: "o".into(), number: 1, ordinal: 1, latest: true, deleted: false };
+    let ehr = batch.add_ehr(EhrRow {
+        ehr_id: "e".into(),
+        system_id: "s".into(),
+        time_created: "2026-01-01T00:00:00Z".into(),
+        is_queryable: true,
+    });
+    let row = DocRow {
+        kind: ObjectKind::Composition,
+        object_id: "o".into(),
+        number: 1,
+        ordinal: 1,
+        latest: true,
+        deleted: false,
+    };
     batch.add(ehr, row, &packed);
     let mut json = String::new();
     if let Some(doc) = batch.doc(0) {

@@ -1,4 +1,5 @@
-//! Dates, times and durations, one a line: the order is total on each axis, equal values are the same.
+//! Dates, times and durations, one a line: the order is total on each axis, equal values are the
+//! same.
 #![no_main]
 
 use aqlite::rm::time::{Temporal, TemporalKind};
@@ -6,7 +7,12 @@ use libfuzzer_sys::fuzz_target;
 use std::cmp::Ordering;
 
 fuzz_target!(|text: &str| {
-    let kinds = [TemporalKind::Date, TemporalKind::Time, TemporalKind::DateTime, TemporalKind::Duration];
+    let kinds = [
+        TemporalKind::Date,
+        TemporalKind::Time,
+        TemporalKind::DateTime,
+        TemporalKind::Duration,
+    ];
     let mut values: Vec<Temporal> = Vec::new();
     for line in text.lines().take(8) {
         values.extend(kinds.iter().filter_map(|kind| Temporal::parse(*kind, line)));
@@ -18,8 +24,12 @@ fuzz_target!(|text: &str| {
             assert_eq!(a.total_order(*b), b.total_order(*a).map(Ordering::reverse));
             assert_eq!(a.same(*b), a.total_order(*b).map(Ordering::is_eq));
             for c in &values {
-                let ordered = a.total_order(*b).is_some_and(Ordering::is_le) && b.total_order(*c).is_some_and(Ordering::is_le);
-                assert!(!ordered || a.total_order(*c).is_some_and(Ordering::is_le), "{a:?} {b:?} {c:?}");
+                let ordered = a.total_order(*b).is_some_and(Ordering::is_le)
+                    && b.total_order(*c).is_some_and(Ordering::is_le);
+                assert!(
+                    !ordered || a.total_order(*c).is_some_and(Ordering::is_le),
+                    "{a:?} {b:?} {c:?}"
+                );
             }
         }
     }

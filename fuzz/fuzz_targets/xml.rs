@@ -1,4 +1,5 @@
-//! Canonical XML: what reads can be written as JSON, and, where XML can say it, as the same XML again.
+//! Canonical XML: what reads can be written as JSON, and, where XML can say it, as the same XML
+//! again.
 #![no_main]
 
 use aqlite::rm::class::Cls;
@@ -9,7 +10,8 @@ fuzz_target!(|text: &str| {
     if let Ok(tree) = xml::read(text, Cls::COMPOSITION)
         && let Some(root) = tree.root()
     {
-        let again = json::read(&json::write(root), Cls::COMPOSITION).expect("what was read is written");
+        let again =
+            json::read(&json::write(root), Cls::COMPOSITION).expect("what was read is written");
         assert!(again.root().is_some_and(|r| r.same_as(root)));
         if let Ok(written) = xml::write(root, "composition") {
             let again = xml::read(&written, Cls::COMPOSITION).expect("what was written reads");

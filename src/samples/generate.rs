@@ -53,17 +53,32 @@ const HYPERTENSIVE: (usize, usize) = (1_234, 100_000);
 const RARE: (usize, usize) = (77, 10_000);
 
 impl Generator {
-    /// A generator for so many EHRs and compositions. Where there are at least as many compositions as EHRs, every EHR has one;
-    /// most have few and some have very many.
+    /// A generator for so many EHRs and compositions. Where there are at least as many compositions
+    /// as EHRs, every EHR has one; most have few and some have very many.
     pub fn new(seed: u64, ehrs: usize, compositions: usize) -> Generator {
         Generator::with_templates(super::templates().map(|t| t.text), seed, ehrs, compositions)
     }
 
     /// The same, for a host that holds the texts of the sample templates elsewhere.
-    pub fn with_templates<'t>(texts: impl IntoIterator<Item = &'t str>, seed: u64, ehrs: usize, compositions: usize) -> Generator {
-        let templates: Vec<Template> = texts.into_iter().filter_map(|text| Template::parse(text).ok()).collect();
-        let names = LANGUAGES.iter().map(|(language, _)| Names::of(&templates, language)).collect();
-        Generator { seed, firsts: firsts(seed, ehrs, compositions), names }
+    pub fn with_templates<'t>(
+        texts: impl IntoIterator<Item = &'t str>,
+        seed: u64,
+        ehrs: usize,
+        compositions: usize,
+    ) -> Generator {
+        let templates: Vec<Template> = texts
+            .into_iter()
+            .filter_map(|text| Template::parse(text).ok())
+            .collect();
+        let names = LANGUAGES
+            .iter()
+            .map(|(language, _)| Names::of(&templates, language))
+            .collect();
+        Generator {
+            seed,
+            firsts: firsts(seed, ehrs, compositions),
+            names,
+        }
     }
 
     /// How many EHRs there are.
@@ -90,7 +105,9 @@ impl Generator {
             subject_id: format!("P{:08}", random.below(100_000_000)),
             subject_namespace: "sample.patients",
             is_queryable: !random.chance(100),
-            time_created: time::format_utc(time::from_unix_millis((self.clock(ehr).0 - 86_400) * 1000)),
+            time_created: time::format_utc(time::from_unix_millis(
+                (self.clock(ehr).0 - 86_400) * 1000,
+            )),
         }
     }
 
@@ -102,8 +119,18 @@ impl Generator {
     /// One composition, made alone.
     pub fn composition(&self, index: usize) -> CompositionSample {
         let facts = self.facts(index);
-        let json = self.written(&facts).root().map(json::write).unwrap_or_default();
-        CompositionSample { ehr: facts.ehr, uid: self.uid(index), template_id: template_of(&facts.body).0, json, truth: Truth::of(&facts) }
+        let json = self
+            .written(&facts)
+            .root()
+            .map(json::write)
+            .unwrap_or_default();
+        CompositionSample {
+            ehr: facts.ehr,
+            uid: self.uid(index),
+            template_id: template_of(&facts.body).0,
+            json,
+            truth: Truth::of(&facts),
+        }
     }
 
     /// The document of one composition: what reading the JSON of [`Generator::composition`] gives.
@@ -123,7 +150,10 @@ impl Generator {
 
     /// What is true about one composition, without its JSON.
     pub(super) fn facts(&self, index: usize) -> Facts {
-        let ehr = self.firsts.partition_point(|first| *first <= index).saturating_sub(1);
+        let ehr = self
+            .firsts
+            .partition_point(|first| *first <= index)
+            .saturating_sub(1);
         let own = self.compositions_of(ehr);
         let (start, step) = self.clock(ehr);
         let nth = index.saturating_sub(own.start);
@@ -140,19 +170,30 @@ impl Generator {
 
     /// When the compositions of an EHR begin (seconds since 1970) and how far they lie apart.
     fn clock(&self, ehr: usize) -> (i64, i64) {
-        let count = i64::try_from(self.compositions_of(ehr).len()).unwrap_or(1).max(1);
+        let count = i64::try_from(self.compositions_of(ehr).len())
+            .unwrap_or(1)
+            .max(1);
         let start = 1_325_376_000 + Random::of([self.seed, 5, wide(ehr), 0]).between(0, 86_400_000);
         (start, (259_200_000 / count).min(3_456_000))
     }
 
     /// Templates used, as (template id, share of the compositions in percent).
     pub fn shares() -> [(&'static str, u32); 3] {
-        let laboratory = Body::Laboratory { number: String::new(), status: "", panels: Vec::new() };
-        [(template_of(&Body::Vitals(Vec::new())).0, 70), (template_of(&laboratory).0, 20), (template_of(&Body::Problems(Vec::new())).0, 10)]
+        let laboratory = Body::Laboratory {
+            number: String::new(),
+            status: "",
+            panels: Vec::new(),
+        };
+        [
+            (template_of(&Body::Vitals(Vec::new())).0, 70),
+            (template_of(&laboratory).0, 20),
+            (template_of(&Body::Problems(Vec::new())).0, 10),
+        ]
     }
 }
 
-/// Shares the compositions out: 60 % of the EHRs have few, 35 % some, 5 % very many, and the sum is as asked.
+/// Shares the compositions out: 60 % of the EHRs have few, 35 % some, 5 % very many, and the sum is
+/// as asked.
 fn firsts(seed: u64, ehrs: usize, compositions: usize) -> Vec<usize> {
     let weights = (0..ehrs).map(|ehr| {
         let mut random = Random::of([seed, 6, wide(ehr), 0]);
@@ -164,7 +205,11 @@ fn firsts(seed: u64, ehrs: usize, compositions: usize) -> Vec<usize> {
     });
     let weights: Vec<u64> = weights.collect();
     let total = weights.iter().sum::<u64>().max(1);
-    let (each, spare) = if compositions >= ehrs { (1, compositions - ehrs) } else { (0, compositions) };
+    let (each, spare) = if compositions >= ehrs {
+        (1, compositions - ehrs)
+    } else {
+        (0, compositions)
+    };
     let mut firsts = vec![0];
     let mut before = 0;
     for (i, weight) in weights.iter().enumerate() {
@@ -188,7 +233,11 @@ fn wide(number: usize) -> u64 {
 }
 
 fn uuid(random: &mut Random) -> String {
-    uuid::Builder::from_random_bytes((u128::from(random.bits()) << 64 | u128::from(random.bits())).to_be_bytes()).into_uuid().to_string()
+    uuid::Builder::from_random_bytes(
+        (u128::from(random.bits()) << 64 | u128::from(random.bits())).to_be_bytes(),
+    )
+    .into_uuid()
+    .to_string()
 }
 
 #[cfg(test)]
@@ -203,12 +252,28 @@ mod tests {
         let mut bytes = 0;
         for i in 0..generator.compositions() {
             let sample = generator.composition(i);
-            let tree = json::read(&sample.json, Cls::COMPOSITION).unwrap_or_else(|e| panic!("{i}: {e:?}\n{}", sample.json));
-            assert!(generator.document(i).root().unwrap().same_as(tree.root().unwrap()), "{i}: {}", sample.json);
+            let tree = json::read(&sample.json, Cls::COMPOSITION)
+                .unwrap_or_else(|e| panic!("{i}: {e:?}\n{}", sample.json));
+            assert!(
+                generator
+                    .document(i)
+                    .root()
+                    .unwrap()
+                    .same_as(tree.root().unwrap()),
+                "{i}: {}",
+                sample.json
+            );
             assert_eq!(generator.uid(i), sample.uid);
-            let template = templates.iter().find(|t| t.template_id == sample.template_id).unwrap();
+            let template = templates
+                .iter()
+                .find(|t| t.template_id == sample.template_id)
+                .unwrap();
             let root = tree.root().unwrap();
-            let findings = [crate::rm::validate::validate(root), crate::template::validate(root, template)].concat();
+            let findings = [
+                crate::rm::validate::validate(root),
+                crate::template::validate(root, template),
+            ]
+            .concat();
             assert!(findings.is_empty(), "{i}: {findings:?}");
             bytes += sample.json.len();
         }
@@ -216,12 +281,19 @@ mod tests {
         assert!((4500..7500).contains(&mean), "{mean} bytes on average");
     }
 
-    /// The same seed gives the same data in every version; who changes what is made changes this digest.
+    /// The same seed gives the same data in every version; who changes what is made changes this
+    /// digest.
     #[test]
     fn the_data_of_a_seed_stays_the_same() {
         let generator = Generator::new(5, 40, 400);
-        let all: Vec<String> = (0..400).map(|i| generator.composition(i)).map(|sample| sample.uid + &sample.json).collect();
-        assert_eq!(crate::document::digest_of_text(&all.join("\n")), "40f959012a6639e57cc748a1ee91051c5b4141aa5c4e1d7af1206dd7e4af308b");
+        let all: Vec<String> = (0..400)
+            .map(|i| generator.composition(i))
+            .map(|sample| sample.uid + &sample.json)
+            .collect();
+        assert_eq!(
+            crate::document::digest_of_text(&all.join("\n")),
+            "40f959012a6639e57cc748a1ee91051c5b4141aa5c4e1d7af1206dd7e4af308b"
+        );
     }
 
     #[test]
@@ -238,15 +310,34 @@ mod tests {
     fn shares_and_sums() {
         let generator = Generator::new(3, 1000, 10_000);
         assert_eq!((generator.ehrs(), generator.compositions()), (1000, 10_000));
-        assert_eq!((0..1000).map(|e| generator.compositions_of(e).len()).sum::<usize>(), 10_000);
-        let most = (0..1000).map(|e| generator.compositions_of(e).len()).max().unwrap();
+        assert_eq!(
+            (0..1000)
+                .map(|e| generator.compositions_of(e).len())
+                .sum::<usize>(),
+            10_000
+        );
+        let most = (0..1000)
+            .map(|e| generator.compositions_of(e).len())
+            .max()
+            .unwrap();
         assert!(most > 100, "{most}");
         for (template, share) in Generator::shares() {
-            let count = (0..10_000).filter(|i| template_of(&generator.facts(*i).body).0 == template).count();
-            assert!(count.abs_diff(usize::try_from(share * 100).unwrap()) < 200, "{template} {count}");
+            let count = (0..10_000)
+                .filter(|i| template_of(&generator.facts(*i).body).0 == template)
+                .count();
+            assert!(
+                count.abs_diff(usize::try_from(share * 100).unwrap()) < 200,
+                "{template} {count}"
+            );
         }
-        assert_eq!((0..100_000).filter(|i| is_chosen(*i, HYPERTENSIVE)).count(), 1234);
-        assert_eq!(generator.composition(77).json, Generator::new(3, 1000, 10_000).composition(77).json);
+        assert_eq!(
+            (0..100_000).filter(|i| is_chosen(*i, HYPERTENSIVE)).count(),
+            1234
+        );
+        assert_eq!(
+            generator.composition(77).json,
+            Generator::new(3, 1000, 10_000).composition(77).json
+        );
         assert_eq!(Generator::new(3, 10, 4).compositions(), 4);
         assert_eq!(Generator::new(3, 0, 0).ehrs(), 0);
     }

@@ -1,5 +1,7 @@
-//! Sample data of our own: templates, guides, queries, and a generator of synthetic EHRs with their truth table.
+//! Sample data of our own: templates, guides, queries, and a generator of synthetic EHRs with their
+//! truth table.
 
+mod draw;
 mod facts;
 mod generate;
 mod queries;
@@ -23,9 +25,18 @@ pub struct TemplateSample {
 /// The sample templates: vital signs, laboratory report, problem list.
 pub fn templates() -> [TemplateSample; 3] {
     [
-        TemplateSample { template_id: "sample.vital_signs.v1", text: include_str!("../../www/samples/vital_signs.opt") },
-        TemplateSample { template_id: "sample.laboratory_report.v1", text: include_str!("../../www/samples/laboratory_report.opt") },
-        TemplateSample { template_id: "sample.problem_list.v1", text: include_str!("../../www/samples/problem_list.opt") },
+        TemplateSample {
+            template_id: "sample.vital_signs.v1",
+            text: include_str!("../../www/samples/vital_signs.opt"),
+        },
+        TemplateSample {
+            template_id: "sample.laboratory_report.v1",
+            text: include_str!("../../www/samples/laboratory_report.opt"),
+        },
+        TemplateSample {
+            template_id: "sample.problem_list.v1",
+            text: include_str!("../../www/samples/problem_list.opt"),
+        },
     ]
 }
 
@@ -41,8 +52,14 @@ pub struct GuideSample {
 /// The sample guides: a category of blood pressure, and an early warning score.
 pub fn guides() -> [GuideSample; 2] {
     [
-        GuideSample { id: "Sample_blood_pressure_category.v1", text: include_str!("../../www/samples/blood_pressure_category.gdl2.json") },
-        GuideSample { id: "Sample_early_warning_score.v1", text: include_str!("../../www/samples/early_warning_score.gdl2.json") },
+        GuideSample {
+            id: "Sample_blood_pressure_category.v1",
+            text: include_str!("../../www/samples/blood_pressure_category.gdl2.json"),
+        },
+        GuideSample {
+            id: "Sample_early_warning_score.v1",
+            text: include_str!("../../www/samples/early_warning_score.gdl2.json"),
+        },
     ]
 }
 
@@ -56,7 +73,10 @@ mod tests {
             let value: serde_json::Value = serde_json::from_str(guide.text).unwrap();
             assert_eq!(value["id"], guide.id);
             let terms = &value["ontology"]["term_definitions"];
-            assert_eq!(terms["en"]["terms"].as_object().unwrap().len(), terms["de"]["terms"].as_object().unwrap().len());
+            assert_eq!(
+                terms["en"]["terms"].as_object().unwrap().len(),
+                terms["de"]["terms"].as_object().unwrap().len()
+            );
             for rule in value["definition"]["rules"].as_object().unwrap().keys() {
                 assert!(terms["en"]["terms"][rule].is_object(), "{rule}");
             }

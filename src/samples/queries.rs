@@ -17,7 +17,8 @@ pub struct QuerySample {
 
 /// Example queries for the sample data, from plain to demanding.
 ///
-/// In the file each starts with comments: `-- # title`, what it teaches, and a line `-- $name = value` for each parameter.
+/// In the file each starts with comments: `-- # title`, what it teaches, and a line `-- $name =
+/// value` for each parameter.
 pub fn queries() -> Vec<QuerySample> {
     TEXT.split("-- # ").skip(1).filter_map(read).collect()
 }
@@ -28,9 +29,18 @@ fn read(part: &'static str) -> Option<QuerySample> {
     let mut lines = head.lines();
     let title = lines.next()?;
     let about = lines.filter_map(|line| line.strip_prefix("-- "));
-    let (parameters, teaches): (Vec<&str>, Vec<&str>) = about.partition(|line| line.starts_with('$') && line.contains(" = "));
-    let parameters = parameters.iter().filter_map(|line| line.trim_start_matches('$').split_once(" = ")).collect();
-    Some(QuerySample { title, teaches: teaches.first().copied().unwrap_or_default(), parameters, aql })
+    let (parameters, teaches): (Vec<&str>, Vec<&str>) =
+        about.partition(|line| line.starts_with('$') && line.contains(" = "));
+    let parameters = parameters
+        .iter()
+        .filter_map(|line| line.trim_start_matches('$').split_once(" = "))
+        .collect();
+    Some(QuerySample {
+        title,
+        teaches: teaches.first().copied().unwrap_or_default(),
+        parameters,
+        aql,
+    })
 }
 
 #[cfg(test)]
@@ -41,7 +51,16 @@ mod tests {
     fn every_example_has_a_title_a_lesson_and_a_text() {
         let all = queries();
         assert!(all.len() >= 9);
-        assert!(all.iter().all(|q| !q.title.is_empty() && !q.teaches.is_empty() && q.aql.starts_with("SELECT")));
-        assert_eq!(all.iter().flat_map(|q| q.parameters.clone()).collect::<Vec<_>>(), [("warmer", "37.5")]);
+        assert!(
+            all.iter().all(|q| !q.title.is_empty()
+                && !q.teaches.is_empty()
+                && q.aql.starts_with("SELECT"))
+        );
+        assert_eq!(
+            all.iter()
+                .flat_map(|q| q.parameters.clone())
+                .collect::<Vec<_>>(),
+            [("warmer", "37.5")]
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Counter-based random numbers: a stream of its own for every tuple (seed, EHR, composition), so that any composition can
-//! be made again alone.
+//! Counter-based random numbers: a stream of its own for every tuple (seed, EHR, composition), so
+//! that any composition can be made again alone.
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]
@@ -8,7 +8,13 @@ pub(super) struct Random(u64);
 impl Random {
     /// The stream of a tuple.
     pub(super) fn of(tuple: [u64; 4]) -> Random {
-        Random(tuple.into_iter().fold(0x6a09_e667_f3bc_c909, |state, part| mix(state ^ mix(part.wrapping_add(0x9e37_79b9_7f4a_7c15)))))
+        Random(
+            tuple
+                .into_iter()
+                .fold(0x6a09_e667_f3bc_c909, |state, part| {
+                    mix(state ^ mix(part.wrapping_add(0x9e37_79b9_7f4a_7c15)))
+                }),
+        )
     }
 
     /// The next 64 bits (splitmix64).
@@ -36,7 +42,8 @@ impl Random {
 
     /// One of a list; lists are never empty.
     pub(super) fn pick<T: Copy + Default>(&mut self, list: &[T]) -> T {
-        let index = usize::try_from(self.below(u64::try_from(list.len()).unwrap_or(1))).unwrap_or_default();
+        let index =
+            usize::try_from(self.below(u64::try_from(list.len()).unwrap_or(1))).unwrap_or_default();
         list.get(index).copied().unwrap_or_default()
     }
 
@@ -64,7 +71,10 @@ mod tests {
     fn streams_differ_and_repeat() {
         let take = |tuple| Random::of(tuple).below(1000);
         assert_eq!(take([1, 2, 3, 4]), take([1, 2, 3, 4]));
-        assert_ne!(Random::of([1, 2, 3, 4]).bits(), Random::of([1, 3, 2, 4]).bits());
+        assert_ne!(
+            Random::of([1, 2, 3, 4]).bits(),
+            Random::of([1, 3, 2, 4]).bits()
+        );
         let mut random = Random::of([0; 4]);
         let ones = (0..10_000).filter(|_| random.chance(100)).count();
         assert!((900..1100).contains(&ones), "{ones}");

@@ -1,6 +1,9 @@
 //! The truth table, and the answers to six questions from it alone.
 
-use super::facts::{Analyte, BLOOD_PRESSURE, Body, DAY_EVENT, Element, Event, Facts, LABORATORY, Observation, PULSE, TEMPERATURE, Value};
+use super::facts::{
+    Analyte, BLOOD_PRESSURE, Body, DAY_EVENT, Element, Event, Facts, LABORATORY, Observation,
+    PULSE, TEMPERATURE, Value,
+};
 use super::generate::Generator;
 use super::writer::template_of;
 use std::fmt::Write;
@@ -42,12 +45,16 @@ pub enum Leaf {
 }
 
 impl Truth {
-    /// One line of the truth table, columns parted by tabs: archetype, entry, part, event node, element node, time, kind, value, unit or
-    /// terminology.
+    /// One line of the truth table, columns parted by tabs: archetype, entry, part, event node,
+    /// element node, time, kind, value, unit or terminology.
     pub fn write_tsv(&self, out: &mut String) {
         let (entry, part) = self.place;
         let [event, node] = self.path;
-        let _ = write!(out, "{}\t{entry}\t{part}\t{event}\t{node}\t{}\t", self.archetype, self.time);
+        let _ = write!(
+            out,
+            "{}\t{entry}\t{part}\t{event}\t{node}\t{}\t",
+            self.archetype, self.time
+        );
         let _ = match &self.value {
             Leaf::Quantity(magnitude, unit) => write!(out, "quantity\t{magnitude}\t{unit}"),
             Leaf::Range(low, high, unit) => write!(out, "range\t{low}..{high}\t{unit}"),
@@ -62,24 +69,41 @@ impl Truth {
     }
 
     pub(super) fn of(facts: &Facts) -> Vec<Truth> {
-        let mut table = Table { rows: Vec::new(), archetype: template_of(&facts.body).1, time: facts.start.micros() };
+        let mut table = Table {
+            rows: Vec::new(),
+            archetype: template_of(&facts.body).1,
+            time: facts.start.micros(),
+        };
         match &facts.body {
-            Body::Vitals(observations) => observations.iter().enumerate().for_each(|(i, o)| table.observation(i, o)),
+            Body::Vitals(observations) => observations
+                .iter()
+                .enumerate()
+                .for_each(|(i, o)| table.observation(i, o)),
             Body::Laboratory { panels, .. } => {
                 table.archetype = LABORATORY.archetype;
                 for (i, panel) in panels.iter().enumerate() {
                     table.time = panel.time.micros();
-                    [&panel.elements, &panel.conclusion, &panel.specimen, &panel.protocol]
-                        .iter()
-                        .for_each(|e| table.elements((i, 0), LABORATORY.event, e));
+                    [
+                        &panel.elements,
+                        &panel.conclusion,
+                        &panel.specimen,
+                        &panel.protocol,
+                    ]
+                    .iter()
+                    .for_each(|e| table.elements((i, 0), LABORATORY.event, e));
                     let mut part = 0;
-                    panel.analytes.iter().for_each(|a| table.analyte(i, &mut part, a));
+                    panel
+                        .analytes
+                        .iter()
+                        .for_each(|a| table.analyte(i, &mut part, a));
                 }
             }
             Body::Problems(problems) => {
                 table.archetype = "openEHR-EHR-EVALUATION.problem_diagnosis.v1";
                 for (i, problem) in problems.iter().enumerate() {
-                    [&problem.data, &problem.protocol].iter().for_each(|e| table.elements((i, 0), "at0001", e));
+                    [&problem.data, &problem.protocol]
+                        .iter()
+                        .for_each(|e| table.elements((i, 0), "at0001", e));
                 }
             }
         }
@@ -99,19 +123,34 @@ impl Table {
         let start = self.time;
         for (i, event) in observation.events.iter().enumerate() {
             self.time = event.time.micros();
-            let node = if event.is_day { DAY_EVENT } else { observation.frame.event };
+            let node = if event.is_day {
+                DAY_EVENT
+            } else {
+                observation.frame.event
+            };
             self.elements((number, i), node, &event.data);
             self.elements((number, i), node, &event.state);
         }
         self.time = start;
-        self.elements((number, 0), observation.frame.protocol, &observation.protocol);
-        self.elements((number, 0), "device", observation.device.as_deref().unwrap_or_default());
+        self.elements(
+            (number, 0),
+            observation.frame.protocol,
+            &observation.protocol,
+        );
+        self.elements(
+            (number, 0),
+            "device",
+            observation.device.as_deref().unwrap_or_default(),
+        );
     }
 
     fn analyte(&mut self, entry: usize, part: &mut usize, analyte: &Analyte) {
         *part += 1;
         self.elements((entry, *part), "analyte", &analyte.elements);
-        analyte.details.iter().for_each(|d| self.analyte(entry, part, d));
+        analyte
+            .details
+            .iter()
+            .for_each(|d| self.analyte(entry, part, d));
     }
 
     fn elements(&mut self, place: (usize, usize), event: &'static str, elements: &[Element]) {
@@ -120,14 +159,22 @@ impl Table {
                 Value::Quantity(number, unit) => Leaf::Quantity(number.value(), unit),
                 Value::Range(low, high, unit) => Leaf::Range(low.value(), high.value(), unit),
                 Value::Percent(share) => Leaf::Number(share.value()),
-                Value::Count(count) => Leaf::Number(f64::from(i32::try_from(*count).unwrap_or_default())),
+                Value::Count(count) => {
+                    Leaf::Number(f64::from(i32::try_from(*count).unwrap_or_default()))
+                }
                 Value::Flag(flag) => Leaf::Flag(*flag),
                 Value::Code(terminology, code) => Leaf::Code(terminology, code),
                 Value::Text(text) => Leaf::Text(text.clone()),
                 Value::Time(moment) => Leaf::Time(moment.text(), moment.micros()),
                 Value::Missing(flavour) => Leaf::Missing(flavour),
             };
-            self.rows.push(Truth { archetype: self.archetype, place, path: [event, node], time: self.time, value });
+            self.rows.push(Truth {
+                archetype: self.archetype,
+                place,
+                path: [event, node],
+                time: self.time,
+                value,
+            });
         }
     }
 }
@@ -161,30 +208,42 @@ FROM EHR e CONTAINS COMPOSITION c CONTAINS (OBSERVATION o[openEHR-EHR-OBSERVATIO
 WHERE o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude >= 160 \
 AND p/data[at0002]/events[at0003]/data[at0001]/items[at0004]/value/magnitude >= 100";
 
-/// A blood pressure: index of the EHR, time as spelled, systolic and diastolic magnitude (any unit) where present.
+/// A blood pressure: index of the EHR, time as spelled, systolic and diastolic magnitude (any unit)
+/// where present.
 pub type Pressure = (usize, String, Option<f64>, Option<f64>);
 
 impl Generator {
     /// The answer to [`Q1`].
     pub fn latest_blood_pressure(&self, ehr: usize) -> Option<Pressure> {
-        let all = self.compositions_of(ehr).flat_map(|i| pressures(&self.facts(i)));
-        all.max_by_key(|(micros, _)| *micros).map(|(_, pressure)| pressure)
+        let all = self
+            .compositions_of(ehr)
+            .flat_map(|i| pressures(&self.facts(i)));
+        all.max_by_key(|(micros, _)| *micros)
+            .map(|(_, pressure)| pressure)
     }
 
     /// The answer to [`Q2`], in the order of commit.
     pub fn systolic_from_140(&self) -> Vec<Pressure> {
         let all = self.visible().flat_map(|facts| pressures(&facts));
-        all.map(|(_, pressure)| pressure).filter(|p| p.2.is_some_and(|systolic| systolic >= 140.0)).collect()
+        all.map(|(_, pressure)| pressure)
+            .filter(|p| p.2.is_some_and(|systolic| systolic >= 140.0))
+            .collect()
     }
 
     /// The answer to [`Q3`].
     pub fn with_body_temperature(&self) -> usize {
-        self.visible().filter(|facts| entries(facts).iter().any(|o| o.frame == &TEMPERATURE)).count()
+        self.visible()
+            .filter(|facts| entries(facts).iter().any(|o| o.frame == &TEMPERATURE))
+            .count()
     }
 
     /// The answer to [`Q4`]: exact, for every magnitude is a multiple of an eighth.
     pub fn mean_and_highest_systolic(&self) -> Option<(f64, f64)> {
-        let all: Vec<f64> = self.visible().flat_map(|facts| pressures(&facts)).filter_map(|(_, p)| p.2).collect();
+        let all: Vec<f64> = self
+            .visible()
+            .flat_map(|facts| pressures(&facts))
+            .filter_map(|(_, p)| p.2)
+            .collect();
         let count = f64::from(u32::try_from(all.len()).unwrap_or_default());
         let highest = all.iter().copied().reduce(f64::max)?;
         Some((sum(&all) / count, highest))
@@ -192,18 +251,37 @@ impl Generator {
 
     /// The answer to [`Q5`]: time as spelled and template.
     pub fn last_20_compositions(&self, ehr: usize) -> Vec<(String, &'static str)> {
-        let facts = self.compositions_of(ehr).rev().take(20).map(|i| self.facts(i));
-        facts.map(|f| (f.start.text(), template_of(&f.body).0)).collect()
+        let facts = self
+            .compositions_of(ehr)
+            .rev()
+            .take(20)
+            .map(|i| self.facts(i));
+        facts
+            .map(|f| (f.start.text(), template_of(&f.body).0))
+            .collect()
     }
 
     /// The answer to [`Q6`], in the order of commit: index of the EHR, time, systolic, pulse.
     pub fn pressure_160_with_pulse_100(&self) -> Vec<(usize, String, f64, f64)> {
         let mut rows = Vec::new();
         for facts in self.visible() {
-            let rates: Vec<f64> =
-                entries(&facts).iter().filter(|o| o.frame == &PULSE).flat_map(|o| &o.events).filter_map(|e| quantity(e, "at0004")).collect();
-            for systolic in pressures(&facts).into_iter().filter_map(|(_, p)| p.2).filter(|s| *s >= 160.0) {
-                rows.extend(rates.iter().filter(|r| **r >= 100.0).map(|rate| (facts.ehr, facts.start.text(), systolic, *rate)));
+            let rates: Vec<f64> = entries(&facts)
+                .iter()
+                .filter(|o| o.frame == &PULSE)
+                .flat_map(|o| &o.events)
+                .filter_map(|e| quantity(e, "at0004"))
+                .collect();
+            for systolic in pressures(&facts)
+                .into_iter()
+                .filter_map(|(_, p)| p.2)
+                .filter(|s| *s >= 160.0)
+            {
+                rows.extend(
+                    rates
+                        .iter()
+                        .filter(|r| **r >= 100.0)
+                        .map(|rate| (facts.ehr, facts.start.text(), systolic, *rate)),
+                );
             }
         }
         rows
@@ -211,7 +289,10 @@ impl Generator {
 
     /// The compositions that population queries see.
     fn visible(&self) -> impl Iterator<Item = Facts> {
-        (0..self.ehrs()).filter(|ehr| self.is_queryable(*ehr)).flat_map(|ehr| self.compositions_of(ehr)).map(|i| self.facts(i))
+        (0..self.ehrs())
+            .filter(|ehr| self.is_queryable(*ehr))
+            .flat_map(|ehr| self.compositions_of(ehr))
+            .map(|i| self.facts(i))
     }
 }
 
@@ -223,8 +304,24 @@ fn entries(facts: &Facts) -> &[Observation] {
 }
 
 fn pressures(facts: &Facts) -> Vec<(i64, Pressure)> {
-    let events = entries(facts).iter().filter(|o| o.frame == &BLOOD_PRESSURE).flat_map(|o| &o.events).filter(|e| !e.is_day);
-    events.map(|e| (e.time.micros(), (facts.ehr, e.time.text(), quantity(e, "at0004"), quantity(e, "at0005")))).collect()
+    let events = entries(facts)
+        .iter()
+        .filter(|o| o.frame == &BLOOD_PRESSURE)
+        .flat_map(|o| &o.events)
+        .filter(|e| !e.is_day);
+    events
+        .map(|e| {
+            (
+                e.time.micros(),
+                (
+                    facts.ehr,
+                    e.time.text(),
+                    quantity(e, "at0004"),
+                    quantity(e, "at0005"),
+                ),
+            )
+        })
+        .collect()
 }
 
 fn quantity(event: &Event, node: &str) -> Option<f64> {
@@ -234,12 +331,17 @@ fn quantity(event: &Event, node: &str) -> Option<f64> {
     })
 }
 
-/// A sum that carries along what rounding loses (Neumaier 1974), so that the order of the numbers does not show.
+/// A sum that carries along what rounding loses (Neumaier 1974), so that the order of the numbers
+/// does not show.
 fn sum(numbers: &[f64]) -> f64 {
     let (mut total, mut lost) = (0.0_f64, 0.0);
     for number in numbers {
         let next = total + number;
-        lost += if total.abs() >= number.abs() { (total - next) + number } else { (number - next) + total };
+        lost += if total.abs() >= number.abs() {
+            (total - next) + number
+        } else {
+            (number - next) + total
+        };
         total = next;
     }
     total + lost
@@ -256,7 +358,10 @@ mod tests {
         assert!(!high.is_empty());
         let (mean, highest) = generator.mean_and_highest_systolic().unwrap();
         assert!((115.0..130.0).contains(&mean), "{mean}");
-        assert_eq!(high.iter().filter_map(|p| p.2).reduce(f64::max), Some(highest));
+        assert_eq!(
+            high.iter().filter_map(|p| p.2).reduce(f64::max),
+            Some(highest)
+        );
         let sixty = high.iter().filter(|p| p.2 >= Some(160.0)).count();
         assert!((1..=2000 * 1234 / 100_000).contains(&sixty), "{sixty}");
         assert!(generator.with_body_temperature() > 300);
@@ -267,10 +372,16 @@ mod tests {
     #[test]
     fn the_table_has_the_pressures() {
         let generator = Generator::new(11, 100, 2000);
-        let rows: Vec<Truth> =
-            (0..2000).filter(|i| generator.is_queryable(generator.facts(*i).ehr)).flat_map(|i| generator.composition(i).truth).collect();
-        let high = rows.iter().filter(|t| t.archetype == BLOOD_PRESSURE.archetype && t.path == ["at0006", "at0004"]);
-        let count = high.filter(|t| matches!(t.value, Leaf::Quantity(magnitude, _) if magnitude >= 140.0)).count();
+        let rows: Vec<Truth> = (0..2000)
+            .filter(|i| generator.is_queryable(generator.facts(*i).ehr))
+            .flat_map(|i| generator.composition(i).truth)
+            .collect();
+        let high = rows
+            .iter()
+            .filter(|t| t.archetype == BLOOD_PRESSURE.archetype && t.path == ["at0006", "at0004"]);
+        let count = high
+            .filter(|t| matches!(t.value, Leaf::Quantity(magnitude, _) if magnitude >= 140.0))
+            .count();
         assert_eq!(count, generator.systolic_from_140().len());
         let mut line = String::new();
         rows[0].write_tsv(&mut line);

@@ -1,13 +1,18 @@
-//! Makes the document of a sample composition, attributes in canonical order; names come from the templates.
+//! Makes the document of a sample composition, attributes in canonical order; names come from the
+//! templates.
 
-use super::facts::{Analyte, Body, DAY_EVENT, Decimal, Element, Event, Facts, LABORATORY, Moment, Observation, Panel, Problem, Value};
-use crate::order::ByText;
+use super::facts::{
+    Analyte, Body, DAY_EVENT, Decimal, Element, Event, Facts, LABORATORY, Moment, Observation,
+    Panel, Problem, Value,
+};
 use crate::rm::class::{Attr, Cls};
 use crate::rm::tree::{Kind, NodeId, Tree};
 use crate::template::Template;
+use std::collections::BTreeMap;
 
 /// The languages of the samples, with the territory that goes with each.
-pub(super) const LANGUAGES: [(&str, &str); 4] = [("en", "GB"), ("de", "DE"), ("es", "ES"), ("sv", "SE")];
+pub(super) const LANGUAGES: [(&str, &str); 4] =
+    [("en", "GB"), ("de", "DE"), ("es", "ES"), ("sv", "SE")];
 
 const DEVICE: &str = "openEHR-EHR-CLUSTER.device.v1";
 const SPECIMEN: &str = "openEHR-EHR-CLUSTER.specimen.v1";
@@ -16,16 +21,25 @@ const PROBLEM: &str = "openEHR-EHR-EVALUATION.problem_diagnosis.v1";
 
 /// The texts of the templates in one language by archetype and code.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Names(ByText<ByText<String>>);
+pub(super) struct Names(BTreeMap<String, BTreeMap<String, String>>);
 
 impl Names {
     pub(super) fn of(templates: &[Template], language: &str) -> Names {
-        let mut names: ByText<ByText<String>> = ByText::new();
-        for (template, root) in templates.iter().flat_map(|template| template.roots.iter().map(move |root| (template, root))) {
+        let mut names: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
+        for (template, root) in templates
+            .iter()
+            .flat_map(|template| template.roots.iter().map(move |root| (template, root)))
+        {
             let mut own = names.remove(&root.archetype_id).unwrap_or_default();
             // What a language does not say is said in that of the template.
             for language in [template.language.as_str(), language] {
-                own.extend(root.terms.get(language).into_iter().flatten().map(|(code, term)| (code.clone(), term.text.clone())));
+                own.extend(
+                    root.terms
+                        .get(language)
+                        .into_iter()
+                        .flatten()
+                        .map(|(code, term)| (code.clone(), term.text.clone())),
+                );
             }
             names.insert(root.archetype_id.clone(), own);
         }
@@ -40,16 +54,32 @@ impl Names {
 /// Which template and which root archetype a composition has.
 pub(super) fn template_of(body: &Body) -> (&'static str, &'static str) {
     match body {
-        Body::Vitals(_) => ("sample.vital_signs.v1", "openEHR-EHR-COMPOSITION.encounter.v1"),
-        Body::Laboratory { .. } => ("sample.laboratory_report.v1", "openEHR-EHR-COMPOSITION.report-result.v1"),
-        Body::Problems(_) => ("sample.problem_list.v1", "openEHR-EHR-COMPOSITION.problem_list.v1"),
+        Body::Vitals(_) => (
+            "sample.vital_signs.v1",
+            "openEHR-EHR-COMPOSITION.encounter.v1",
+        ),
+        Body::Laboratory { .. } => (
+            "sample.laboratory_report.v1",
+            "openEHR-EHR-COMPOSITION.report-result.v1",
+        ),
+        Body::Problems(_) => (
+            "sample.problem_list.v1",
+            "openEHR-EHR-COMPOSITION.problem_list.v1",
+        ),
     }
 }
 
 /// Makes one composition.
 pub(super) fn write(facts: &Facts, names: &Names) -> Tree {
     let (template, archetype) = template_of(&facts.body);
-    let mut w = Writer { tree: Tree::with_capacity(8 << 10), places: Vec::new(), attribute: None, names, language: facts.language, archetype };
+    let mut w = Writer {
+        tree: Tree::with_capacity(8 << 10),
+        places: Vec::new(),
+        attribute: None,
+        names,
+        language: facts.language,
+        archetype,
+    };
     w.composition(facts, template);
     w.tree
 }
@@ -80,7 +110,11 @@ impl Writer<'_> {
         self.root(Cls::COMPOSITION, self.archetype, Some(template));
         self.code(Attr::LANGUAGE, "ISO_639-1", language);
         self.code(Attr::TERRITORY, "ISO_3166-1", territory);
-        let (category, rubric) = if matches!(facts.body, Body::Problems(_)) { ("431", "persistent") } else { ("433", "event") };
+        let (category, rubric) = if matches!(facts.body, Body::Problems(_)) {
+            ("431", "persistent")
+        } else {
+            ("433", "event")
+        };
         self.attribute(Attr::CATEGORY);
         self.coded("openehr", category, rubric);
         self.attribute(Attr::COMPOSER);
@@ -144,7 +178,12 @@ impl Writer<'_> {
         if let Some(first) = observation.events.first() {
             self.time(Attr::ORIGIN, first.time);
         }
-        self.list(Attr::EVENTS, |w| observation.events.iter().for_each(|e| w.event(observation, e)));
+        self.list(Attr::EVENTS, |w| {
+            observation
+                .events
+                .iter()
+                .for_each(|e| w.event(observation, e))
+        });
         self.close();
         self.close();
     }
@@ -237,7 +276,9 @@ impl Writer<'_> {
     }
 
     fn elements(&mut self, elements: &[Element]) {
-        elements.iter().for_each(|(code, value)| self.element(code, value));
+        elements
+            .iter()
+            .for_each(|(code, value)| self.element(code, value));
     }
 
     fn element(&mut self, code: &str, value: &Value) {
@@ -285,10 +326,16 @@ impl Writer<'_> {
                 self.leaf(Attr::MAGNITUDE, &count.to_string());
                 self.close();
             }
-            Value::Flag(flag) => self.of_value(Cls::DV_BOOLEAN, if *flag { "true" } else { "false" }),
+            Value::Flag(flag) => {
+                self.of_value(Cls::DV_BOOLEAN, if *flag { "true" } else { "false" })
+            }
             Value::Code(terminology, code) => {
                 let names = self.names;
-                self.coded(terminology, code, names.get(self.archetype, code).unwrap_or_default());
+                self.coded(
+                    terminology,
+                    code,
+                    names.get(self.archetype, code).unwrap_or_default(),
+                );
             }
             Value::Text(text) => self.of_value(Cls::DV_TEXT, text),
             Value::Time(moment) => self.moment(*moment),
@@ -349,7 +396,10 @@ impl Writer<'_> {
         self.leaf(Attr::ARCHETYPE_NODE_ID, id);
         self.attribute(Attr::NAME);
         let names = self.names;
-        self.of_value(Cls::DV_TEXT, names.get(self.archetype, code).unwrap_or(code));
+        self.of_value(
+            Cls::DV_TEXT,
+            names.get(self.archetype, code).unwrap_or(code),
+        );
     }
 
     fn identifier(&mut self, attribute: Attr, class: Cls, value: &str) {
@@ -365,24 +415,33 @@ impl Writer<'_> {
     }
 
     fn list(&mut self, attribute: Attr, items: impl FnOnce(&mut Self)) {
-        let Some(place) = self.places.last().copied() else { return };
+        let Some(place) = self.places.last().copied() else {
+            return;
+        };
         let cls = place.cls.attr(attribute).map_or(Cls::ANY, |def| def.ty);
         let id = self.tree.push_list(place.id, attribute, cls);
-        self.places.push(Place { id, cls, elements: Some(attribute) });
+        self.places.push(Place {
+            id,
+            cls,
+            elements: Some(attribute),
+        });
         items(self);
         self.close();
     }
 
     /// An attribute of a primitive type.
     fn leaf(&mut self, attribute: Attr, text: &str) {
-        let Some(place) = self.places.last().copied() else { return };
+        let Some(place) = self.places.last().copied() else {
+            return;
+        };
         let cls = place.cls.attr(attribute).map_or(Cls::STRING, |def| def.ty);
         let kind = match cls {
             Cls::BOOLEAN => Kind::Boolean,
             Cls::REAL | Cls::INTEGER | Cls::INTEGER64 => Kind::Number,
             _ => Kind::Text,
         };
-        self.tree.push_leaf(Some(place.id), Some(attribute), cls, kind, text);
+        self.tree
+            .push_leaf(Some(place.id), Some(attribute), cls, kind, text);
     }
 
     fn number(&mut self, attribute: Attr, number: Decimal) {
@@ -398,9 +457,17 @@ impl Writer<'_> {
     /// Opens an object: the root, the value of an attribute, or a member of a list.
     fn open(&mut self, cls: Cls) {
         let place = self.places.last().copied();
-        let attribute = place.and_then(|place| place.elements).or_else(|| self.attribute.take());
-        let id = self.tree.push_object(place.map(|place| place.id), attribute, cls);
-        self.places.push(Place { id, cls, elements: None });
+        let attribute = place
+            .and_then(|place| place.elements)
+            .or_else(|| self.attribute.take());
+        let id = self
+            .tree
+            .push_object(place.map(|place| place.id), attribute, cls);
+        self.places.push(Place {
+            id,
+            cls,
+            elements: None,
+        });
     }
 
     fn close(&mut self) {

@@ -1,6 +1,7 @@
 //! Administration, only where it is switched on: loading under fixed ids, physical deletes, reset.
 //!
-//! `POST {base}/admin/load` takes one JSON object, or one a line (`application/x-ndjson`), each a version:
+//! `POST {base}/admin/load` takes one JSON object, or one a line (`application/x-ndjson`), each a
+//! version:
 //!
 //! | member | meaning |
 //! |---|---|
@@ -11,11 +12,12 @@
 //! | `preceding` | the version that it follows |
 //! | `contribution_uid` | the uid of the contribution; lines that follow each other with the same one are committed together |
 //! | `audit` | an AUDIT_DETAILS with committer and description; time and system are the server's |
-//! | `data` | the document; absent for a deletion |
+//! | `data` | the document, not the VERSION around it; absent for a deletion |
 //!
-//! Versions follow their predecessors as in any commit. A document comes from a system that has accepted it, so what the
-//! model or its template finds wrong in it is told (`findings` of the answer, the first hundred) but does not refuse it,
-//! as long as its classes and attributes are those of the model and its template is known.
+//! Versions follow their predecessors as in any commit. A document comes from a system that has
+//! accepted it, so what the model or its template finds wrong in it is told (`findings` of the
+//! answer, the first hundred) but does not refuse it, as long as its classes and attributes are
+//! those of the model and its template is known.
 
 use super::auth::Trail;
 use super::call::{Arrived, Call};
@@ -26,7 +28,8 @@ use super::contribution::kind_of;
 use super::controlled::Controlled;
 use super::error::Failure;
 use super::http::{Request, Response};
-use super::ids::{Target, VersionUid, is_uuid};
+use super::identity::check_data_uid;
+use super::ids::{Target, VersionUid, check_system_id, is_uuid};
 use super::negotiate::{Format, is_ndjson, json_body};
 use super::route::{self, Matched};
 use super::versioned::missing;
@@ -38,6 +41,7 @@ use crate::rm::json::{self, members};
 use crate::rm::tree::Tree;
 use crate::store::repository::{DefinitionKind, Repository, StoreError, Which};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 
 /// The segment that stands for every one; no template may have it as its id.
 pub(super) const ALL: &str = "all";
@@ -45,7 +49,8 @@ pub(super) const ALL: &str = "all";
 /// How many findings a load tells.
 const FINDINGS: usize = 100;
 
-/// A document to be loaded: the first version of a COMPOSITION, or the EHR_STATUS that makes an EHR.
+/// A document to be loaded: the first version of a COMPOSITION, or the EHR_STATUS that makes an
+/// EHR.
 pub struct Loaded {
     /// The EHR.
     pub ehr_id: String,
@@ -63,23 +68,38 @@ impl<R: Repository> Service<R> {
     pub(super) async fn admin_load(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let text = call.text()?;
         let lines: Vec<&str> = if is_ndjson(call.request) {
-            text.lines().filter(|line| !line.trim().is_empty()).collect()
+            text.lines()
+                .filter(|line| !line.trim().is_empty())
+                .collect()
         } else {
             json_body(call.request)?;
             vec![text]
         };
-        self.load_records(call, &mut lines.into_iter().map(Record::read)).await
+        self.load_records(call, &mut lines.into_iter().map(Record::read))
+            .await
     }
 
-    /// What `POST /v1/admin/load` does with a line for each of these documents, which a host has as trees.
+    /// What `POST /v1/admin/load` does with a line for each of these documents, which a host has as
+    /// trees.
     pub async fn load(&self, documents: Vec<Loaded>, moment: &mut dyn Moment) -> Response {
         let request = Request::new("POST", "/v1/admin/load");
         let trail = Trail::default();
         let answer = match route::find(&request) {
             Ok(Matched::Operation(found)) => {
-                let arrived = Arrived { request: &request, config: &self.config, trail: &trail, now: moment.now() };
+                let arrived = Arrived {
+                    request: &request,
+                    config: &self.config,
+                    trail: &trail,
+                    now: moment.now(),
+                };
                 let call = Call::new(arrived, found, &self.everyone, moment);
-                self.load_records(&call, &mut documents.into_iter().map(|document| Ok(Record::from(document)))).await
+                self.load_records(
+                    &call,
+                    &mut documents
+                        .into_iter()
+                        .map(|document| Ok(Record::from(document))),
+                )
+                .await
             }
             Ok(_) => Err(Failure::missing("nothing is loaded here")),
             Err(failure) => Err(failure),
@@ -87,17 +107,30 @@ impl<R: Repository> Service<R> {
         answer.unwrap_or_else(|failure| failure.into_response(&request))
     }
 
-    async fn load_records(&self, call: &Call<'_>, records: &mut dyn Iterator<Item = Result<Record, Failure>>) -> Result<Response, Failure> {
-        let (mut pending, mut found, mut loaded): (Option<ChangeSet>, Vec<Value>, usize) = (None, Vec::new(), 0);
+    async fn load_records(
+        &self,
+        call: &Call<'_>,
+        records: &mut dyn Iterator<Item = Result<Record, Failure>>,
+    ) -> Result<Response, Failure> {
+        let (mut pending, mut found, mut loaded): (Option<ChangeSet>, Vec<Value>, usize) =
+            (None, Vec::new(), 0);
         for record in records {
             loaded += 1;
             if loaded.is_multiple_of(PAUSE) {
                 call.pause().await;
             }
             let at_line = |f: Failure| f.within(&format!("line {loaded}"));
-            let (next, findings) = self.load_record(call, record.map_err(at_line)?).await.map_err(at_line)?;
+            let (next, findings) = self
+                .load_record(call, record.map_err(at_line)?)
+                .await
+                .map_err(at_line)?;
             let room = FINDINGS.saturating_sub(found.len());
-            found.extend(findings.iter().take(room).map(|f| json!({ "line": loaded, "finding": f.one_line() })));
+            found.extend(
+                findings
+                    .iter()
+                    .take(room)
+                    .map(|f| json!({ "line": loaded, "finding": f.one_line() })),
+            );
             pending = match pending {
                 Some(mut set) if belongs(&set, &next) => {
                     set.changes.extend(next.changes);
@@ -113,7 +146,10 @@ impl<R: Repository> Service<R> {
         if let Some(set) = pending {
             self.commit(call, set).await?;
         }
-        Ok(Response::json(200, json!({ "loaded": loaded, "findings": found })))
+        Ok(Response::json(
+            200,
+            json!({ "loaded": loaded, "findings": found }),
+        ))
     }
 
     /// POST /admin/reset
@@ -126,37 +162,68 @@ impl<R: Repository> Service<R> {
     /// DELETE /admin/ehr/{ehr_id}, DELETE /admin/ehr/all?ehr_id=…
     pub(super) async fn admin_delete_ehr(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let ids: Vec<&str> = match call.param(0) {
-            ALL => call.request.query.iter().filter(|(key, _)| key == "ehr_id").flat_map(|(_, value)| value.split(',')).map(str::trim).collect(),
+            ALL => call
+                .request
+                .query
+                .iter()
+                .filter(|(key, _)| key == "ehr_id")
+                .flat_map(|(_, value)| value.split(','))
+                .map(str::trim)
+                .collect(),
             one => vec![one],
         };
         if ids.is_empty() {
-            return Err(Failure::bad("the parameter `ehr_id` is missing: name the EHRs to delete; POST /admin/reset removes everything"));
+            return Err(Failure::bad(
+                "the parameter `ehr_id` is missing: name the EHRs to delete; POST /admin/reset removes everything",
+            ));
         }
         for id in ids {
             let ehr = self.ehr_with_id(id).await?;
-            self.repository.delete_ehr(&ehr.ehr_id).await.map_err(Failure::of_store)?;
+            self.repository
+                .delete_ehr(&ehr.ehr_id)
+                .await
+                .map_err(Failure::of_store)?;
         }
         Ok(Response::new(204))
     }
 
     /// DELETE /admin/ehr/{ehr_id}/{composition|directory}/{uid}: the object with all its versions.
-    pub(super) async fn admin_delete_object(&self, call: &Call<'_>, what: &Controlled) -> Result<Response, Failure> {
+    pub(super) async fn admin_delete_object(
+        &self,
+        call: &Call<'_>,
+        what: &Controlled,
+    ) -> Result<Response, Failure> {
         let ehr = self.ehr_with_id(call.param(0)).await?;
         let object = match Target::parse(call.sub(0)).ok_or_else(|| missing(what))? {
             Target::Object(object) => object,
             Target::Version(uid) => uid.object_id,
         };
-        let latest = self.repository.version(&ehr.ehr_id, &object, Which::Latest).await.map_err(Failure::of_store)?;
-        latest.filter(|version| what.is_of(version)).ok_or_else(|| missing(what))?;
-        self.repository.delete_objects(&ehr.ehr_id, &[object]).await.map_err(Failure::of_store)?;
+        let latest = self
+            .repository
+            .version(&ehr.ehr_id, &object, Which::Latest)
+            .await
+            .map_err(Failure::of_store)?;
+        latest
+            .filter(|version| what.is_of(version))
+            .ok_or_else(|| missing(what))?;
+        self.repository
+            .delete_objects(&ehr.ehr_id, &[object])
+            .await
+            .map_err(Failure::of_store)?;
         Ok(Response::new(204))
     }
 
-    /// DELETE /admin/{template|query}/{name}[/{version}], DELETE /admin/gdl/{id}: without a version, every version; DELETE
-    /// /admin/template/all: every template that no stored version names. The answer counts what was removed.
-    pub(super) async fn admin_delete_definition(&self, call: &Call<'_>, kind: DefinitionKind) -> Result<Response, Failure> {
+    /// DELETE /admin/{template|query}/{name}[/{version}], DELETE /admin/gdl/{id}: without a
+    /// version, every version; DELETE /admin/template/all: every template that no stored version
+    /// names. The answer counts what was removed.
+    pub(super) async fn admin_delete_definition(
+        &self,
+        call: &Call<'_>,
+        kind: DefinitionKind,
+    ) -> Result<Response, Failure> {
         let name = call.param(0);
-        let is_all = kind == DefinitionKind::Template && name == ALL && call.optional_param(1).is_none();
+        let is_all =
+            kind == DefinitionKind::Template && name == ALL && call.optional_param(1).is_none();
         let removed = match call.optional_param(1) {
             Some(version) => self.remove_definition(call, kind, name, version).await,
             None if is_all => self.remove_unused_templates().await,
@@ -164,32 +231,66 @@ impl<R: Repository> Service<R> {
         };
         self.library.clear();
         match removed? {
-            0 if !is_all => Err(Failure::missing("there is no definition with this name and version")),
+            0 if !is_all => Err(Failure::missing(
+                "there is no definition with this name and version",
+            )),
             deleted => Ok(Response::json(200, json!({ "deleted": deleted }))),
         }
     }
 
-    async fn remove_versions(&self, call: &Call<'_>, kind: DefinitionKind, name: &str) -> Result<usize, Failure> {
+    async fn remove_versions(
+        &self,
+        call: &Call<'_>,
+        kind: DefinitionKind,
+        name: &str,
+    ) -> Result<usize, Failure> {
         let mut removed = 0;
         for definition in self.versions_of(kind, name).await? {
-            removed += self.remove_definition(call, kind, name, &definition.version).await?;
+            removed += self
+                .remove_definition(call, kind, name, &definition.version)
+                .await?;
         }
         Ok(removed)
     }
 
     /// Removes one version of a definition; counts it if it was there.
-    async fn remove_definition(&self, call: &Call<'_>, kind: DefinitionKind, name: &str, version: &str) -> Result<usize, Failure> {
-        let removed = self.repository.undefine(kind, name, version).await.map_err(|error| match error {
-            StoreError::TemplateInUse => Failure::new(call.dialect.definition_in_use(), error.to_string()),
-            other => Failure::of_store(other),
-        })?;
+    async fn remove_definition(
+        &self,
+        call: &Call<'_>,
+        kind: DefinitionKind,
+        name: &str,
+        version: &str,
+    ) -> Result<usize, Failure> {
+        let removed = self
+            .repository
+            .undefine(kind, name, version)
+            .await
+            .map_err(|error| match error {
+                StoreError::TemplateInUse => {
+                    Failure::new(call.dialect.definition_in_use(), error.to_string())
+                }
+                other => Failure::of_store(other),
+            })?;
         Ok(usize::from(removed))
     }
 
     async fn remove_unused_templates(&self) -> Result<usize, Failure> {
         let mut removed = 0;
-        for definition in self.repository.definitions(DefinitionKind::Template, "").await.map_err(Failure::of_store)? {
-            match self.repository.undefine(DefinitionKind::Template, &definition.name, &definition.version).await {
+        for definition in self
+            .repository
+            .definitions(DefinitionKind::Template, "")
+            .await
+            .map_err(Failure::of_store)?
+        {
+            match self
+                .repository
+                .undefine(
+                    DefinitionKind::Template,
+                    &definition.name,
+                    &definition.version,
+                )
+                .await
+            {
                 Ok(was_there) => removed += usize::from(was_there),
                 Err(StoreError::TemplateInUse) => {}
                 Err(other) => return Err(Failure::of_store(other)),
@@ -198,45 +299,89 @@ impl<R: Repository> Service<R> {
         Ok(removed)
     }
 
-    async fn load_record(&self, call: &Call<'_>, record: Record) -> Result<(ChangeSet, Vec<Finding>), Failure> {
+    async fn load_record(
+        &self,
+        call: &Call<'_>,
+        record: Record,
+    ) -> Result<(ChangeSet, Vec<Finding>), Failure> {
         let uid = VersionUid::read(&record.version_uid, "version_uid")?;
+        check_system_id(&uid.system_id)?;
+        check_data_uid(&uid, record.data.as_ref().and_then(Tree::root))?;
         if !is_uuid(&record.ehr_id) {
             return Err(Failure::bad("`ehr_id` is not a UUID"));
         }
-        record.preceding.iter().try_for_each(|preceding| uid.must_follow(preceding))?;
-        if record.contribution_uid.as_ref().is_some_and(|uid| !is_uuid(uid)) {
+        record
+            .preceding
+            .iter()
+            .try_for_each(|preceding| uid.must_follow(preceding))?;
+        if record
+            .contribution_uid
+            .as_ref()
+            .is_some_and(|uid| !is_uuid(uid))
+        {
             return Err(Failure::bad("`contribution_uid` is not a UUID"));
         }
         let kind = record.kind()?;
         if record.data.is_none() && (record.preceding.is_none() || kind == ObjectKind::EhrStatus) {
-            return Err(Failure::bad("the version has no data: a first version and an EHR_STATUS have"));
+            return Err(Failure::bad(
+                "the version has no data: a first version and an EHR_STATUS have",
+            ));
         }
         if kind == ObjectKind::Party {
             return Err(Failure::bad("a party does not stand in an EHR"));
         }
         let (data, findings) = match (record.data, kind) {
             (Some(tree), ObjectKind::Composition) => {
-                let (checked, findings) = self.examine_composition(call, tree, Rigor::Complete).await?;
+                let (checked, findings) = self
+                    .examine_composition(call, tree, Rigor::Complete)
+                    .await?;
                 (Some(checked), findings)
             }
-            (Some(tree), _) => (Some(check_plain(call, tree, super::commit::class_name(kind))?), Vec::new()),
+            (Some(tree), _) => (
+                Some(check_plain(call, tree, super::commit::class_name(kind))?),
+                Vec::new(),
+            ),
             (None, _) => (None, Vec::new()),
         };
-        let audit = audit_of(record.change.as_deref(), record.audit.as_ref(), record.preceding.is_some(), data.as_ref())?;
+        let audit = audit_of(
+            record.change.as_deref(),
+            record.audit.as_ref(),
+            record.preceding.is_some(),
+            data.as_ref(),
+        )?;
         let creates_ehr = kind == ObjectKind::EhrStatus && uid.number == 1;
         let preceding = record.preceding.map(|uid| uid.to_string());
-        let change = Change { kind, uid, preceding, audit, content: data, extra: None, tags: Vec::new() };
-        let set = ChangeSet { creates_ehr, contribution_uid: record.contribution_uid, ..ChangeSet::of(&record.ehr_id.to_ascii_lowercase(), change) };
+        let change = Change {
+            kind,
+            uid,
+            preceding,
+            audit,
+            content: data,
+            extra: None,
+            tags: Vec::new(),
+        };
+        let set = ChangeSet {
+            creates_ehr,
+            contribution_uid: record.contribution_uid,
+            ..ChangeSet::of(&record.ehr_id.to_ascii_lowercase(), change)
+        };
         Ok((set, findings))
     }
 }
 
 /// True when both stand in the same contribution.
 fn belongs(set: &ChangeSet, next: &ChangeSet) -> bool {
-    set.contribution_uid.is_some() && set.contribution_uid == next.contribution_uid && set.ehr_id == next.ehr_id
+    set.contribution_uid.is_some()
+        && set.contribution_uid == next.contribution_uid
+        && set.ehr_id == next.ehr_id
 }
 
-fn audit_of(change: Option<&str>, sent: Option<&Tree>, follows: bool, data: Option<&Checked>) -> Result<Audit, Failure> {
+fn audit_of(
+    change: Option<&str>,
+    sent: Option<&Tree>,
+    follows: bool,
+    data: Option<&Checked>,
+) -> Result<Audit, Failure> {
     let by_default = match (data, follows) {
         (None, _) => DELETED,
         (Some(_), true) => MODIFICATION,
@@ -244,13 +389,23 @@ fn audit_of(change: Option<&str>, sent: Option<&Tree>, follows: bool, data: Opti
     };
     let change = change.map_or(Ok(by_default), change_type)?;
     if (change == DELETED) != data.is_none() {
-        return Err(Failure::bad("a deletion has no `data`, and every other change has"));
+        return Err(Failure::bad(
+            "a deletion has no `data`, and every other change has",
+        ));
     }
     let mut audit = Audit::new(change);
     if let Some(root) = sent.and_then(Tree::root) {
         audit.take_party(root);
     }
     Ok(audit)
+}
+
+/// True for the JSON of a VERSION, which may be meant to be loaded.
+fn is_version(value: &str) -> bool {
+    let class = |(key, value): (Cow<'_, str>, &str)| {
+        Some(json::text(value)?).filter(|name| key == "_type" && name.ends_with("_VERSION"))
+    };
+    members(value).is_ok_and(|all| all.into_iter().any(|member| class(member).is_some()))
 }
 
 /// A line of a load.
@@ -268,7 +423,12 @@ struct Record {
 
 impl From<Loaded> for Record {
     fn from(loaded: Loaded) -> Record {
-        Record { ehr_id: loaded.ehr_id, version_uid: loaded.version_uid, data: Some(loaded.data), ..Record::default() }
+        Record {
+            ehr_id: loaded.ehr_id,
+            version_uid: loaded.version_uid,
+            data: Some(loaded.data),
+            ..Record::default()
+        }
     }
 }
 
@@ -276,7 +436,8 @@ impl Record {
     fn read(line: &str) -> Result<Record, Failure> {
         let mut record = Record::default();
         for (key, value) in members(line).map_err(|m| malformed("load", line, m))? {
-            let text = || json::text(value).ok_or_else(|| Failure::bad(format!("`{key}` is not a text")));
+            let text =
+                || json::text(value).ok_or_else(|| Failure::bad(format!("`{key}` is not a text")));
             match &*key {
                 _ if value == "null" => {}
                 "ehr_id" => record.ehr_id = text()?,
@@ -285,8 +446,18 @@ impl Record {
                 "change" => record.change = Some(text()?),
                 "preceding" => record.preceding = Some(VersionUid::read(&text()?, "preceding")?),
                 "contribution_uid" => record.contribution_uid = Some(text()?.to_ascii_lowercase()),
-                "audit" => record.audit = Some(read_text(value, Format::Json, Cls::AUDIT_DETAILS, "audit")?),
-                "data" => record.data = Some(read_text(value, Format::Json, Cls::LOCATABLE, "data")?),
+                "audit" => {
+                    record.audit =
+                        Some(read_text(value, Format::Json, Cls::AUDIT_DETAILS, "audit")?)
+                }
+                "data" if is_version(value) => {
+                    return Err(Failure::bad(
+                        "`data` is a VERSION: a load takes the document inside it, under `version_uid`; commit an IMPORTED_VERSION by a CONTRIBUTION, or import an export by `admin/import`",
+                    ));
+                }
+                "data" => {
+                    record.data = Some(read_text(value, Format::Json, Cls::LOCATABLE, "data")?)
+                }
                 other => return Err(Failure::bad(format!("`{other}` is not a member of a load"))),
             }
         }

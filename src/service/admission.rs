@@ -1,20 +1,37 @@
 //! Admission: how many requests are worked on at a time, by caller and in all.
 //!
-//! A request takes a place of its caller while it is in flight, and a place for heavy work (queries, guides, loads, exports)
-//! while it is worked on. Where a place is not free it waits in a short queue; where the queue is full too it is refused with
-//! 429. One caller never holds all places for heavy work, nor more than half of the queue, where others could have them.
+//! A request takes a place of its caller while it is in flight, and a place for heavy work
+//! (queries, guides, loads, exports) while it is worked on. Where a place is not free it waits in a
+//! short queue; where the queue is full too it is refused with
+//! 429. One caller never holds all places for heavy work, nor more than half of the queue, where
+//!      others could have them.
 //!
-//! Places are given back when the [`Place`] is dropped. A host may lose a request without dropping it (a runtime that forgets
-//! the work of a client that went away): a place that was not used for [`LEASE`] counts as given back.
+//! Work that cannot pause (reading a long text, generating from a large template) takes a [`Turn`]
+//! besides: one request has it at a time, and a host lets all others run before it begins. So many
+//! such requests hold up a neighbor no longer than one does.
+//!
+//! Places are given back when the [`Place`] is dropped. A host may lose a request without dropping
+//! it (a runtime that forgets the work of a client that went away): a place that was not used for
+//! [`LEASE`] counts as given back.
 
 use super::Request;
 use super::route::{Matched, Operation, find};
 use std::cell::RefCell;
+use std::future::Future;
+use std::pin::Pin;
 use std::rc::Rc;
+
+/// Bytes of a text or document from which work on it takes a turn: about 10 ms in workerd.
+pub const LARGE: usize = 100_000;
+/// Bytes of a body from which its request takes a place for heavy work.
+pub const HEAVY: usize = 1_000_000;
+/// Large bodies in memory, for each place for heavy work.
+const BODIES: usize = 2;
 
 /// Microseconds after which a place that was neither dropped nor renewed counts as given back.
 pub const LEASE: i64 = 120_000_000;
-/// The same for a request that waits: a host asks for it many times a second.
+/// The same for a request that waits: a host asks for it many times a second; and for a turn, in
+/// which nothing is awaited.
 const WAITING_LEASE: i64 = 5_000_000;
 
 /// How many requests are worked on at a time.
@@ -30,7 +47,11 @@ pub struct Concurrency {
 
 impl Default for Concurrency {
     fn default() -> Concurrency {
-        Concurrency { caller: 32, heavy: 4, waiting: 64 }
+        Concurrency {
+            caller: 32,
+            heavy: 4,
+            waiting: 64,
+        }
     }
 }
 
@@ -39,18 +60,78 @@ impl Default for Concurrency {
 pub enum Work {
     /// A request of a caller, from its head to its answer.
     Request,
-    /// The evaluation of a query or guide, a piece of a load, a page of an export.
+    /// The evaluation of a query or guide, a piece of a load, a page of an export, everything that
+    /// is generated from a template, a long body.
     Heavy,
+    /// A body above [`HEAVY`] bytes, or of unknown length, from its first byte until the answer.
+    Body,
+    /// Work that does not pause.
+    Turn,
 }
 
-/// True for requests whose work is heavy.
+/// The permission to work without a pause; given back when it is dropped.
+///
+/// It is held over synchronous code only: whoever awaits something drops it before.
+#[derive(Default)]
+pub struct Turn {
+    _place: Option<Place>,
+}
+
+impl Turn {
+    /// The turn of a request that has the place for it.
+    #[must_use]
+    pub fn of(place: Place) -> Turn {
+        Turn {
+            _place: Some(place),
+        }
+    }
+}
+
+/// A turn that is waited for; `None` where it did not come in time.
+pub type Turns = Pin<Box<dyn Future<Output = Option<Turn>>>>;
+
+/// Returns whether the body of a request may be longer than [`HEAVY`], as far as its head shows.
+#[must_use]
+pub fn may_be_large(head: &Request) -> bool {
+    let length = head
+        .header("Content-Length")
+        .and_then(|length| length.parse::<usize>().ok());
+    length.is_none_or(|length| length > HEAVY) || super::is_compressed(head)
+}
+
+/// True for requests whose work is heavy: by what they ask for, or by the length of their body.
 #[must_use]
 pub fn is_heavy(request: &Request) -> bool {
-    use Operation::{AdminLoad, Bulk, CdsCall, Export, GuideRun, GuideRunOn, Import, QueryAdHoc, QueryExplain, QueryStored, TemplateExample};
-    let Ok(Matched::Operation(found)) = find(request) else { return false };
+    use Operation::{
+        AdminLoad, Bulk, CdsCall, Export, GuideRun, GuideRunOn, GuideUpload, Import, QueryAdHoc,
+        QueryExplain, QueryStored, TemplateExample, TemplateGet, TemplateUpload, TemplateVersions,
+        TemplateWeb, ValueSetStore,
+    };
+    if request.body.len() > HEAVY {
+        return true;
+    }
+    let Ok(Matched::Operation(found)) = find(request) else {
+        return false;
+    };
     matches!(
         found.route.operation,
-        QueryAdHoc | QueryExplain | QueryStored | GuideRun | GuideRunOn | CdsCall | Bulk | Import | Export | AdminLoad | TemplateExample
+        QueryAdHoc
+            | QueryExplain
+            | QueryStored
+            | GuideRun
+            | GuideRunOn
+            | CdsCall
+            | Bulk
+            | Import
+            | Export
+            | AdminLoad
+            | GuideUpload
+            | TemplateExample
+            | TemplateGet
+            | TemplateUpload
+            | TemplateVersions
+            | TemplateWeb
+            | ValueSetStore
     )
 }
 
@@ -88,11 +169,14 @@ impl Admission {
     /// Places within bounds.
     #[must_use]
     pub fn new(bounds: Concurrency) -> Admission {
-        Admission { bounds, list: Rc::default() }
+        Admission {
+            bounds,
+            list: Rc::default(),
+        }
     }
 
-    /// Asks for a place at a time (microseconds); `None` where the queue is full. The place may have to wait: see
-    /// [`Place::is_admitted`].
+    /// Asks for a place at a time (microseconds); `None` where the queue is full. The place may
+    /// have to wait: see [`Place::is_admitted`].
     #[must_use]
     pub fn enter(&self, caller: &str, work: Work, now: i64) -> Option<Place> {
         let mut list = self.list.borrow_mut();
@@ -105,41 +189,70 @@ impl Admission {
         }
         let number = list.next;
         list.next += 1;
-        list.entries.push(Entry { number, caller: caller.to_owned(), work, admitted: !waits, seen: now });
-        Some(Place { admission: self.clone(), number })
+        list.entries.push(Entry {
+            number,
+            caller: caller.to_owned(),
+            work,
+            admitted: !waits,
+            seen: now,
+        });
+        Some(Place {
+            admission: self.clone(),
+            number,
+        })
     }
 }
 
 impl List {
     fn forget_lost(&mut self, now: i64) {
-        self.entries.retain(|entry| now - entry.seen < if entry.admitted { LEASE } else { WAITING_LEASE });
+        let lease = |entry: &Entry| match entry.work {
+            Work::Request | Work::Heavy | Work::Body if entry.admitted => LEASE,
+            _ => WAITING_LEASE,
+        };
+        self.entries.retain(|entry| now - entry.seen < lease(entry));
     }
 
     /// True when there is a free place for work of a caller.
     fn has_room(&self, bounds: Concurrency, caller: &str, work: Work) -> bool {
-        let held = || self.entries.iter().filter(|entry| entry.admitted && entry.work == work);
+        let held = || {
+            self.entries
+                .iter()
+                .filter(|entry| entry.admitted && entry.work == work)
+        };
         let own = held().filter(|entry| entry.caller == caller).count();
         match work {
             Work::Request => own < bounds.caller.max(1),
-            // One place is left to others, where there are two.
-            Work::Heavy => held().count() < bounds.heavy.max(1) && own < bounds.heavy.saturating_sub(1).max(1),
+            Work::Turn => held().next().is_none(),
+            Work::Heavy => fits(held().count(), own, bounds.heavy),
+            // A slow sender holds no place for heavy work, which is taken behind the last byte.
+            Work::Body => fits(held().count(), own, bounds.heavy.saturating_mul(BODIES)),
         }
     }
 
     fn may_wait(&self, most: usize, caller: &str) -> bool {
         let waiting = || self.entries.iter().filter(|entry| !entry.admitted);
-        waiting().count() < most && waiting().filter(|entry| entry.caller == caller).count() < most.div_ceil(2)
+        waiting().count() < most
+            && waiting().filter(|entry| entry.caller == caller).count() < most.div_ceil(2)
     }
 
     /// Gives places to those who wait, in the order of arrival.
     fn promote(&mut self, bounds: Concurrency) {
         for at in 0..self.entries.len() {
-            let fits = self.entries.get(at).is_some_and(|e| !e.admitted && self.has_room(bounds, &e.caller, e.work));
+            let fits = self
+                .entries
+                .get(at)
+                .is_some_and(|e| !e.admitted && self.has_room(bounds, &e.caller, e.work));
             if let Some(entry) = self.entries.get_mut(at).filter(|_| fits) {
                 entry.admitted = true;
             }
         }
     }
+}
+
+/// Returns whether one more place is free of `bound`; one is left to other callers, where there are
+/// two.
+fn fits(held: usize, own: usize, bound: usize) -> bool {
+    held < bound.max(1) && own < bound.saturating_sub(1).max(1)
 }
 
 impl Place {
@@ -149,7 +262,11 @@ impl Place {
         let mut list = self.admission.list.borrow_mut();
         list.forget_lost(now);
         list.promote(self.admission.bounds);
-        match list.entries.iter_mut().find(|entry| entry.number == self.number) {
+        match list
+            .entries
+            .iter_mut()
+            .find(|entry| entry.number == self.number)
+        {
             Some(entry) => {
                 entry.seen = now;
                 entry.admitted
@@ -172,21 +289,71 @@ impl Drop for Place {
 mod tests {
     use super::*;
 
-    const BOUNDS: Concurrency = Concurrency { caller: 2, heavy: 2, waiting: 4 };
+    const BOUNDS: Concurrency = Concurrency {
+        caller: 2,
+        heavy: 2,
+        waiting: 4,
+    };
 
     #[test]
     fn a_caller_has_so_many_requests_in_flight_and_others_have_theirs() {
         let admission = Admission::new(BOUNDS);
-        let mut ann: Vec<Place> = (0..4).filter_map(|_| admission.enter("ann", Work::Request, 0)).collect();
-        let state = |places: &[Place]| places.iter().map(|place| place.is_admitted(0)).collect::<Vec<_>>();
+        let mut ann: Vec<Place> = (0..4)
+            .filter_map(|_| admission.enter("ann", Work::Request, 0))
+            .collect();
+        let state = |places: &[Place]| {
+            places
+                .iter()
+                .map(|place| place.is_admitted(0))
+                .collect::<Vec<_>>()
+        };
         assert_eq!(state(&ann), [true, true, false, false]);
-        assert!(admission.enter("ann", Work::Request, 0).is_none(), "half of the queue is for others");
+        assert!(
+            admission.enter("ann", Work::Request, 0).is_none(),
+            "half of the queue is for others"
+        );
         let bob = admission.enter("bob", Work::Request, 0).unwrap();
         assert!(bob.is_admitted(0));
         ann.remove(0);
-        assert_eq!(state(&ann), [true, true, false], "the first who waits is next");
+        assert_eq!(
+            state(&ann),
+            [true, true, false],
+            "the first who waits is next"
+        );
         let late = admission.enter("ann", Work::Request, 0).unwrap();
         assert!(!late.is_admitted(0), "nobody overtakes");
+    }
+
+    #[test]
+    fn large_bodies_are_bounded_in_all_and_one_caller_leaves_a_place() {
+        let admission = Admission::new(BOUNDS);
+        let ann: Vec<Place> = (0..4)
+            .filter_map(|_| admission.enter("ann", Work::Body, 0))
+            .collect();
+        let admitted = ann.iter().filter(|place| place.is_admitted(0)).count();
+        assert_eq!(
+            admitted, 3,
+            "twice the places for heavy work, and one for others"
+        );
+        assert!(
+            admission
+                .enter("bob", Work::Body, 0)
+                .unwrap()
+                .is_admitted(0)
+        );
+        let heavy = admission.enter("ann", Work::Heavy, 0).unwrap();
+        assert!(heavy.is_admitted(0), "bodies take no place for heavy work");
+    }
+
+    #[test]
+    fn a_body_may_be_large_unless_its_length_is_known_and_short() {
+        let head =
+            |name: &str, value: &str| Request::new("PUT", "/v1/ehr").with_header(name, value);
+        assert!(!may_be_large(&head("Content-Length", "1000000")));
+        assert!(may_be_large(&head("Content-Length", "1000001")));
+        assert!(may_be_large(&head("Accept", "*/*")), "chunked");
+        let compressed = head("Content-Length", "10").with_header("Content-Encoding", "gzip");
+        assert!(may_be_large(&compressed));
     }
 
     #[test]
@@ -200,24 +367,64 @@ mod tests {
         let eve = admission.enter("eve", Work::Heavy, 0).unwrap();
         assert!(!eve.is_admitted(0));
         drop(bob);
-        assert!(eve.is_admitted(0) && !second.is_admitted(0), "who may not have the place is passed over");
+        assert!(
+            eve.is_admitted(0) && !second.is_admitted(0),
+            "who may not have the place is passed over"
+        );
         drop(first);
         assert!(second.is_admitted(0));
         let alone = Admission::new(Concurrency { heavy: 1, ..BOUNDS });
-        assert!(alone.enter("ann", Work::Heavy, 0).unwrap().is_admitted(0), "a single place is anyone's");
+        assert!(
+            alone.enter("ann", Work::Heavy, 0).unwrap().is_admitted(0),
+            "a single place is anyone's"
+        );
+    }
+
+    #[test]
+    fn one_request_has_the_turn_whoever_asks() {
+        let admission = Admission::new(BOUNDS);
+        let first = admission.enter("ann", Work::Turn, 0).unwrap();
+        let second = admission.enter("bob", Work::Turn, 0).unwrap();
+        let heavy = admission.enter("bob", Work::Heavy, 0).unwrap();
+        assert!(first.is_admitted(0) && !second.is_admitted(0) && heavy.is_admitted(0));
+        drop(Turn::of(first));
+        assert!(second.is_admitted(0));
+        let third = admission.enter("ann", Work::Turn, 1).unwrap();
+        std::mem::forget(second);
+        assert!(!third.is_admitted(1), "the turn is taken");
+        assert!(
+            third.is_admitted(WAITING_LEASE),
+            "a turn that was lost is given back at once"
+        );
+    }
+
+    #[test]
+    fn long_bodies_are_heavy_whatever_they_are_for() {
+        let body = |bytes: usize| Request {
+            body: vec![b' '; bytes],
+            ..Request::new("POST", "/v1/ehr/1/composition")
+        };
+        assert!(!is_heavy(&body(HEAVY)) && is_heavy(&body(HEAVY + 1)));
     }
 
     #[test]
     fn what_was_lost_is_given_back() {
         let admission = Admission::new(BOUNDS);
-        let lost: Vec<Place> = (0..4).filter_map(|_| admission.enter("ann", Work::Request, 0)).collect();
+        let lost: Vec<Place> = (0..4)
+            .filter_map(|_| admission.enter("ann", Work::Request, 0))
+            .collect();
         lost.into_iter().for_each(std::mem::forget);
         assert!(admission.enter("ann", Work::Request, 1).is_none());
-        let later = admission.enter("ann", Work::Request, WAITING_LEASE).unwrap();
+        let later = admission
+            .enter("ann", Work::Request, WAITING_LEASE)
+            .unwrap();
         assert!(!later.is_admitted(WAITING_LEASE), "two are still worked on");
         assert!(later.is_admitted(WAITING_LEASE + 1) || later.is_admitted(LEASE));
         let place = admission.enter("bob", Work::Heavy, 0).unwrap();
-        assert!(place.is_admitted(10 * LEASE) && place.is_admitted(20 * LEASE), "work that goes on is not stopped");
+        assert!(
+            place.is_admitted(10 * LEASE) && place.is_admitted(20 * LEASE),
+            "work that goes on is not stopped"
+        );
     }
 
     #[test]
@@ -229,12 +436,24 @@ mod tests {
             ("POST", "/v1/ehr/bulk", true),
             ("GET", "/v1/admin/export", true),
             ("GET", "/v1/gdl/query/1/2", true),
+            ("POST", "/v1/definition/template?type=opt14", true),
+            ("GET", "/rest/openehr/v1/definition/template/adl1.4/a", true),
+            (
+                "GET",
+                "/rest/openehr/v1/definition/template/adl1.4/a/webtemplate",
+                true,
+            ),
+            ("PUT", "/v1/definition/valueset/a", true),
             ("POST", "/v1/ehr", false),
             ("GET", "/v1/ehr/1", false),
             ("OPTIONS", "/v1/query/aql", false),
             ("GET", "/health", false),
         ] {
-            assert_eq!(is_heavy(&Request::new(method, path)), heavy, "{method} {path}");
+            assert_eq!(
+                is_heavy(&Request::new(method, path)),
+                heavy,
+                "{method} {path}"
+            );
         }
     }
 }

@@ -6,12 +6,15 @@ use std::rc::Rc;
 
 /// The most bytes of the texts from which the values of one cache were compiled.
 ///
-/// A compiled template takes about two and a half times the memory of its text. A thousand templates of usual size fit.
+/// A compiled template takes about two and a half times the memory of its text. A thousand
+/// templates of usual size fit.
 pub(crate) const COMPILED: usize = 20_000_000;
 
-/// A cache that evicts what was used longest ago once its values weigh more than [`COMPILED`] together.
+/// A cache that evicts what was used longest ago once its values weigh more than [`COMPILED`]
+/// together.
 ///
-/// The value that was inserted last is always kept, whatever it weighs: the request that compiled it uses it.
+/// The value that was inserted last is always kept, whatever it weighs: the request that compiled
+/// it uses it.
 pub(crate) struct Cache<K, V> {
     entries: HashMap<K, Entry<V>>,
     weight: usize,
@@ -27,7 +30,11 @@ struct Entry<V> {
 
 impl<K, V> Default for Cache<K, V> {
     fn default() -> Cache<K, V> {
-        Cache { entries: HashMap::new(), weight: 0, uses: 0 }
+        Cache {
+            entries: HashMap::new(),
+            weight: 0,
+            uses: 0,
+        }
     }
 }
 
@@ -40,18 +47,32 @@ impl<K: Hash + Eq + Clone, V> Cache<K, V> {
         Some(Rc::clone(&entry.value))
     }
 
-    /// Adds a value that was compiled from a text of `weight` bytes, and evicts others until the rest fits.
+    /// Adds a value that was compiled from a text of `weight` bytes, and evicts others until the
+    /// rest fits.
     ///
     /// Costs one pass over the entries for each that is evicted.
     pub fn insert(&mut self, key: K, value: Rc<V>, weight: usize) {
         self.uses += 1;
         self.weight += weight;
-        if let Some(replaced) = self.entries.insert(key, Entry { value, weight, used: self.uses }) {
+        if let Some(replaced) = self.entries.insert(
+            key,
+            Entry {
+                value,
+                weight,
+                used: self.uses,
+            },
+        ) {
             self.weight -= replaced.weight;
         }
         while self.weight > COMPILED && self.entries.len() > 1 {
-            let oldest = self.entries.iter().min_by_key(|(_, entry)| entry.used).map(|(key, _)| key.clone());
-            let Some(evicted) = oldest.and_then(|key| self.entries.remove(&key)) else { break };
+            let oldest = self
+                .entries
+                .iter()
+                .min_by_key(|(_, entry)| entry.used)
+                .map(|(key, _)| key.clone());
+            let Some(evicted) = oldest.and_then(|key| self.entries.remove(&key)) else {
+                break;
+            };
             self.weight -= evicted.weight;
         }
     }
@@ -69,7 +90,10 @@ mod tests {
 
     fn cache(weights: &[usize]) -> Cache<usize, usize> {
         let mut cache = Cache::default();
-        weights.iter().enumerate().for_each(|(key, weight)| cache.insert(key, Rc::new(key), *weight));
+        weights
+            .iter()
+            .enumerate()
+            .for_each(|(key, weight)| cache.insert(key, Rc::new(key), *weight));
         cache
     }
 
@@ -79,13 +103,19 @@ mod tests {
         let mut cache = cache(&[third, third, third]);
         assert!(cache.get(&0).is_some());
         cache.insert(3, Rc::new(3), third);
-        assert_eq!([0, 1, 2, 3].map(|key| cache.get(&key).is_some()), [true, false, true, true]);
+        assert_eq!(
+            [0, 1, 2, 3].map(|key| cache.get(&key).is_some()),
+            [true, false, true, true]
+        );
     }
 
     #[test]
     fn value_heavier_than_the_bound_is_kept_alone() {
         let mut cache = cache(&[1, 2, COMPILED * 2]);
-        assert_eq!([0, 1, 2].map(|key| cache.get(&key).is_some()), [false, false, true]);
+        assert_eq!(
+            [0, 1, 2].map(|key| cache.get(&key).is_some()),
+            [false, false, true]
+        );
         cache.insert(3, Rc::new(3), 1);
         assert_eq!([2, 3].map(|key| cache.get(&key).is_some()), [false, true]);
     }

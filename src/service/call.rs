@@ -1,6 +1,7 @@
 //! One request on its way: what it asks for, who it is addressed to, and how its answer is made.
 
-use super::auth::{Caller, Need, Resource, Subject, Trail};
+use super::admission::{LARGE, Turn};
+use super::auth::{Caller, Denied, Need, Resource, Subject, Trail};
 use super::commit::Alike;
 use super::content::body_of;
 use super::dialect::Dialect;
@@ -13,11 +14,12 @@ use super::route::{Found, Operation};
 use super::simplified::Shown;
 use super::{Config, Moment, Request, Response};
 use crate::document::ObjectKind;
-use crate::order::{self, ByText};
 use crate::rm::tree::NodeRef;
 use crate::store::repository::Pause;
+use aqlite_rm::order;
 use serde_json::json;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// A request with its operation.
@@ -44,7 +46,7 @@ pub(crate) struct Call<'a> {
     pub demographic: bool,
     params: Vec<String>,
     /// Templates that were asked for.
-    pub templates: RefCell<ByText<Option<Rc<Compiled>>>>,
+    pub templates: RefCell<BTreeMap<String, Option<Rc<Compiled>>>>,
     /// What the changes of it have alike.
     pub alike: Alike,
     moment: RefCell<&'a mut dyn Moment>,
@@ -83,9 +85,23 @@ pub(crate) struct Changed<'a> {
 
 impl<'a> Call<'a> {
     /// A call of somebody who has leave.
-    pub fn new(arrived: Arrived<'a>, found: Found, caller: &'a Caller, moment: &'a mut dyn Moment) -> Call<'a> {
-        let Arrived { request, config, trail, now } = arrived;
-        let Found { dialect, route, params } = found;
+    pub fn new(
+        arrived: Arrived<'a>,
+        found: Found,
+        caller: &'a Caller,
+        moment: &'a mut dyn Moment,
+    ) -> Call<'a> {
+        let Arrived {
+            request,
+            config,
+            trail,
+            now,
+        } = arrived;
+        let Found {
+            dialect,
+            route,
+            params,
+        } = found;
         let (operation, need, prefer) = (route.operation, route.need, Prefer::of(request));
         let demographic = route.pattern.starts_with("demographic/");
         Call {
@@ -108,17 +124,22 @@ impl<'a> Call<'a> {
 
     /// Makes sure that the caller may do it to something with this name: 403.
     pub fn allowed(&self, name: &str) -> Result<(), Failure> {
-        self.caller.reach(self.need, Subject::Named(name)).map(|_| ())
+        self.caller
+            .reach(self.need, Subject::Named(name))
+            .map(|_| ())
     }
 
-    /// Makes sure that the caller may do it with something of this name to the data of this EHR: 403, or 404.
+    /// Makes sure that the caller may do it with something of this name to the data of this EHR:
+    /// 403, or 404.
     pub fn allowed_on(&self, name: &str, ehr_id: &str) -> Result<(), Failure> {
         self.caller.within(self.need, Subject::Named(name), ehr_id)
     }
 
-    /// Makes sure that the caller may do it in this EHR, to documents of a template or to what has none: 403, or 404.
+    /// Makes sure that the caller may do it in this EHR, to documents of a template or to what has
+    /// none: 403, or 404.
     pub fn allowed_in(&self, ehr_id: &str, template_id: Option<&str>) -> Result<(), Failure> {
-        self.caller.within(self.need, Subject::of(template_id), ehr_id)
+        self.caller
+            .within(self.need, Subject::of(template_id), ehr_id)
     }
 
     /// A parameter of the path, in order.
@@ -156,12 +177,32 @@ impl<'a> Call<'a> {
         self.moment.borrow_mut().pause()
     }
 
-    /// Seconds east of UTC in a zone at a number of milliseconds since 1970, where the host knows the zone.
+    /// Waits for a turn where a text or document has many bytes: awaited before work on it that
+    /// does not pause. What it returns is dropped before anything else is awaited.
+    ///
+    /// # Errors
+    /// 429 where the turn did not come in time.
+    pub async fn turn(&self, bytes: usize) -> Result<Turn, Failure> {
+        if bytes < LARGE {
+            return Ok(Turn::default());
+        }
+        let turn = self.moment.borrow_mut().turn();
+        turn.await.ok_or_else(|| Denied::busy().failure())
+    }
+
+    /// The same for work on the body.
+    pub async fn turn_for_body(&self) -> Result<Turn, Failure> {
+        self.turn(self.request.body.len()).await
+    }
+
+    /// Seconds east of UTC in a zone at a number of milliseconds since 1970, where the host knows
+    /// the zone.
     pub fn offset(&self, zone: &str, millis: i64) -> Option<i32> {
         self.moment.borrow_mut().offset(zone, millis)
     }
 
-    /// What stands in front of the mounts in addresses: as configured, or as the client addressed the service.
+    /// What stands in front of the mounts in addresses: as configured, or as the client addressed
+    /// the service.
     pub fn base_url(&self) -> &str {
         self.config.base_url_of(self.request)
     }
@@ -169,35 +210,68 @@ impl<'a> Call<'a> {
     /// The absolute address of a path below the mount, given by its segments.
     pub fn address(&self, segments: &[&str]) -> String {
         let path: Vec<String> = segments.iter().map(|s| encode(s)).collect();
-        format!("{}{}/{}", self.base_url(), self.dialect.mount(), path.join("/"))
+        format!(
+            "{}{}/{}",
+            self.base_url(),
+            self.dialect.mount(),
+            path.join("/")
+        )
     }
 
-    /// Refuses text that was not UTF-8 on its way: hosts decode what they cannot read as U+FFFD, which must not be stored in its place.
+    /// Refuses text that was not UTF-8 on its way: hosts decode what they cannot read as U+FFFD,
+    /// which must not be stored in its place.
     fn is_decoded(&self) -> Result<(), Failure> {
         const REPLACEMENT: char = '\u{fffd}';
-        let is_stored = |name: &str| name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("openehr-"));
-        let header = self.request.headers.iter().find(|(name, value)| is_stored(name) && value.contains(REPLACEMENT));
+        let is_stored = |name: &str| {
+            name.get(..8)
+                .is_some_and(|start| start.eq_ignore_ascii_case("openehr-"))
+        };
+        let header = self
+            .request
+            .headers
+            .iter()
+            .find(|(name, value)| is_stored(name) && value.contains(REPLACEMENT));
         if let Some((name, _)) = header {
-            return Err(Failure::bad(format!("the header {name} is not UTF-8: send its value as UTF-8")));
+            return Err(Failure::bad(format!(
+                "the header {name} is not UTF-8: send its value as UTF-8"
+            )));
         }
         if self.params.iter().any(|param| param.contains(REPLACEMENT)) {
-            return Err(Failure::bad("the path is not UTF-8 where its percent signs are decoded"));
+            return Err(Failure::bad(
+                "the path is not UTF-8 where its percent signs are decoded",
+            ));
         }
-        match self.request.query.iter().find(|(key, value)| key.contains(REPLACEMENT) || value.contains(REPLACEMENT)) {
-            Some((key, _)) => Err(Failure::bad(format!("the parameter `{key}` is not UTF-8 where its percent signs are decoded"))),
+        match self
+            .request
+            .query
+            .iter()
+            .find(|(key, value)| key.contains(REPLACEMENT) || value.contains(REPLACEMENT))
+        {
+            Some((key, _)) => Err(Failure::bad(format!(
+                "the parameter `{key}` is not UTF-8 where its percent signs are decoded"
+            ))),
             None => Ok(()),
         }
     }
 
-    /// Refuses two values of what is read as one, because the value that is ignored may be the one that was meant; and undecodable text.
+    /// Refuses two values of what is read as one, because the value that is ignored may be the one
+    /// that was meant; and undecodable text.
     pub fn is_unambiguous(&self) -> Result<(), Failure> {
-        use Operation::{AdminDeleteEhr, GuideRunOn, QueryAdHoc, QueryExplain, QueryStored, TagsList};
+        use Operation::{
+            AdminDeleteEhr, GuideRunOn, QueryAdHoc, QueryExplain, QueryStored, TagsList,
+        };
         self.is_decoded()?;
-        if matches!(self.operation, AdminDeleteEhr | GuideRunOn | QueryAdHoc | QueryExplain | QueryStored | TagsList) {
+        if matches!(
+            self.operation,
+            AdminDeleteEhr | GuideRunOn | QueryAdHoc | QueryExplain | QueryStored | TagsList
+        ) {
             return Ok(());
         }
         let given = order::distinct(&self.request.query);
-        let same = given.iter().zip(given.iter().skip(1)).find(|(one, other)| one.0 == other.0);
+        let same = given
+            .iter()
+            .zip(given.iter().skip(1))
+            .find(|(one, other)| one.0 == other.0);
         same.map_or(Ok(()), |((name, _), _)| Err(twice(name)))
     }
 
@@ -205,11 +279,23 @@ impl<'a> Call<'a> {
     pub fn text(&self) -> Result<&'a str, Failure> {
         std::str::from_utf8(&self.request.body)
             .map(|text| text.strip_prefix('\u{feff}').unwrap_or(text))
-            .map_err(|e| Failure::bad(format!("the body is not UTF-8: byte {} is not part of a character", e.valid_up_to())))
+            .map_err(|e| {
+                Failure::bad(format!(
+                    "the body is not UTF-8: byte {} is not part of a character",
+                    e.valid_up_to()
+                ))
+            })
     }
 
-    /// The answer to a read: the resource with its validators (in `shown` another form of it), or 304 when the client has it.
-    pub fn resource(&self, node: NodeRef<'_>, shown: Option<Shown>, uid: &str, time: &str) -> Result<Response, Failure> {
+    /// The answer to a read: the resource with its validators (in `shown` another form of it), or
+    /// 304 when the client has it.
+    pub fn resource(
+        &self,
+        node: NodeRef<'_>,
+        shown: Option<Shown>,
+        uid: &str,
+        time: &str,
+    ) -> Result<Response, Failure> {
         if none_match(self.request, uid) {
             return Ok(validated(Response::new(304), uid, time));
         }
@@ -217,23 +303,42 @@ impl<'a> Call<'a> {
         Ok(validated(response, uid, time))
     }
 
-    fn with_resource(&self, response: Response, node: NodeRef<'_>, shown: Option<Shown>) -> Result<Response, Failure> {
-        let Some(Shown { media_type, body, headers }) = shown else {
+    fn with_resource(
+        &self,
+        response: Response,
+        node: NodeRef<'_>,
+        shown: Option<Shown>,
+    ) -> Result<Response, Failure> {
+        let Some(Shown {
+            media_type,
+            body,
+            headers,
+        }) = shown
+        else {
             let (media_type, body) = body_of(node, wanted_format(self.request)?)?;
             return Ok(response.with_body(media_type, body));
         };
-        Ok(headers.into_iter().fold(response.with_body(media_type, body), |response, (name, value)| response.with_header(name, value)))
+        Ok(headers.into_iter().fold(
+            response.with_body(media_type, body),
+            |response, (name, value)| response.with_header(name, value),
+        ))
     }
 
     /// The answer to a change, as much of it as the client prefers.
     pub fn changed(&self, changed: &Changed<'_>) -> Result<Response, Failure> {
         let full = Response::new(if changed.created { 201 } else { 200 });
         let response = match (self.prefer.returns, changed.node) {
-            (Return::Representation, Some(node)) => self.with_resource(full, node, changed.shown.clone())?,
-            (Return::Identifier, Some(_)) => full.with_body("application/json", json!({ "uid": changed.uid }).to_string()),
+            (Return::Representation, Some(node)) => {
+                self.with_resource(full, node, changed.shown.clone())?
+            }
+            (Return::Identifier, Some(_)) => full.with_body(
+                "application/json",
+                json!({ "uid": changed.uid }).to_string(),
+            ),
             _ => Response::new(if changed.created { 201 } else { 204 }),
         };
-        let response = validated(response, changed.uid, changed.time).with_header("Location", changed.path.as_str());
+        let response = validated(response, changed.uid, changed.time)
+            .with_header("Location", changed.path.as_str());
         let response = match &changed.uri {
             Some(uri) if changed.created => response.with_header("openEHR-uri", uri.as_str()),
             _ => response,
@@ -254,7 +359,9 @@ impl<'a> Call<'a> {
     /// True where FLAT and STRUCTURED may be sent and asked for.
     pub fn has_forms(&self) -> bool {
         let what = match self.operation {
-            Operation::Create(what) | Operation::Read(what) | Operation::Update(what) => Some(what.kind),
+            Operation::Create(what) | Operation::Read(what) | Operation::Update(what) => {
+                Some(what.kind)
+            }
             _ => None,
         };
         what == Some(ObjectKind::Composition)
@@ -269,14 +376,19 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Adds Preference-Applied if the client stated a preference and the answer honours it (RFC 7240 §3).
+    /// Adds Preference-Applied if the client stated a preference and the answer honours it (RFC
+    /// 7240 §3).
     pub fn preference_applied(&self, response: Response) -> Response {
         let (word, is_applied) = match self.prefer.returns {
             Return::Minimal => ("return=minimal", response.body.is_empty()),
             Return::Representation => ("return=representation", !response.body.is_empty()),
             Return::Identifier => ("return=identifier", !response.body.is_empty()),
         };
-        if self.prefer.stated && is_applied { response.with_header("Preference-Applied", word) } else { response }
+        if self.prefer.stated && is_applied {
+            response.with_header("Preference-Applied", word)
+        } else {
+            response
+        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! CDS Hooks 2.0: every stored guide is a service of the hook `patient-view`.
 //!
-//! The patient of a call leads to an EHR by EHR_STATUS.subject.external_ref: first by the identifiers of the prefetched
-//! Patient (`system` is the namespace, `value` the id), then by `context.patientId` in the namespace that the parameter
-//! `subject_namespace` names, or in any where that is not ambiguous.
+//! The patient of a call leads to an EHR by EHR_STATUS.subject.external_ref: first by the
+//! identifiers of the prefetched Patient (`system` is the namespace, `value` the id), then by
+//! `context.patientId` in the namespace that the parameter `subject_namespace` names, or in any
+//! where that is not ambiguous.
 
 use super::Service;
 use super::auth::{Reach, Subject};
@@ -14,11 +15,12 @@ use super::gdl::KIND;
 use super::http::Response;
 use super::negotiate::{choose, json_body};
 use super::query::Whose;
-use crate::aql::{Found, Parameter, Parameters};
+use crate::aql::{Parameter, Parameters, RowValue};
 use crate::gdl::cards::cards;
-use crate::rm::json::{self, members};
+use crate::rm::json::{self, elements, members};
 use crate::store::repository::Repository;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::rc::Rc;
 
 const HOOK: &str = "patient-view";
@@ -27,10 +29,19 @@ impl<R: Repository> Service<R> {
     /// GET /cds-services
     pub(super) async fn cds_discovery(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
-        let found = self.repository.definitions(KIND, "").await.map_err(Failure::of_store)?;
+        let found = self
+            .repository
+            .definitions(KIND, "")
+            .await
+            .map_err(Failure::of_store)?;
         let service = |definition: &crate::store::repository::Definition| {
             let summary: Value = json::value(&definition.summary).unwrap_or_default();
-            let text = |name: &str| summary.get(name).and_then(Value::as_str).filter(|t| !t.is_empty());
+            let text = |name: &str| {
+                summary
+                    .get(name)
+                    .and_then(Value::as_str)
+                    .filter(|t| !t.is_empty())
+            };
             let title = text("concept").unwrap_or(&definition.name);
             json!({
                 "hook": HOOK,
@@ -40,7 +51,11 @@ impl<R: Repository> Service<R> {
                 "prefetch": { "patient": "Patient/{{context.patientId}}" },
             })
         };
-        let services: Vec<Value> = found.iter().filter(|d| call.allowed(&d.name).is_ok()).map(service).collect();
+        let services: Vec<Value> = found
+            .iter()
+            .filter(|d| call.allowed(&d.name).is_ok())
+            .map(service)
+            .collect();
         Ok(Response::json(200, json!({ "services": services })))
     }
 
@@ -50,28 +65,50 @@ impl<R: Repository> Service<R> {
         json_body(call.request)?;
         let guide = self.guide(call.param(0)).await?;
         let request = Invocation::read(call.text()?)?;
-        let own = match call.caller.reach(call.need, Subject::Named(&guide.guide().id))? {
+        let own = match call
+            .caller
+            .reach(call.need, Subject::Named(&guide.guide().id))?
+        {
             Reach::One(own) => Some([own]),
             _ => None,
         };
         let whose = own.as_ref().map_or(Whose::Everybody, |own| Whose::Of(own));
         let ehr_id = self.ehr_of_patient(call, &request, whose).await?;
-        call.allowed_on(&guide.guide().id, &ehr_id).map_err(|_| no_ehr())?;
+        call.allowed_on(&guide.guide().id, &ehr_id)
+            .map_err(|_| no_ehr())?;
         let stage = Stage::of(call, Rc::clone(&guide))?;
         let language = stage.language().to_owned();
         call.trail.touches(&ehr_id);
         let ran = self.run_stages(call, &[stage], &[ehr_id], false).await?;
         let run = ran.stages.first().and_then(|runs| runs.first());
-        let cards = run.map(|run| cards(&guide, &run.run, &language, &mut || call.new_uuid())).unwrap_or_default();
+        let cards = run
+            .map(|run| cards(&guide, &run.run, &language, &mut || call.new_uuid()))
+            .unwrap_or_default();
         Ok(Response::json(200, json!({ "cards": cards })))
     }
 
     /// The EHR of the patient, among those that the caller has leave for.
-    async fn ehr_of_patient(&self, call: &Call<'_>, request: &Invocation, whose: Whose<'_>) -> Result<String, Failure> {
-        let named = call.request.query_value("subject_namespace").map(|namespace| (request.patient.as_str(), namespace));
-        let identifiers = request.identifiers.iter().map(|(id, namespace)| (id.as_str(), namespace.as_str()));
+    async fn ehr_of_patient(
+        &self,
+        call: &Call<'_>,
+        request: &Invocation,
+        whose: Whose<'_>,
+    ) -> Result<String, Failure> {
+        let named = call
+            .request
+            .query_value("subject_namespace")
+            .map(|namespace| (request.patient.as_str(), namespace));
+        let identifiers = request
+            .identifiers
+            .iter()
+            .map(|(id, namespace)| (id.as_str(), namespace.as_str()));
         for (id, namespace) in identifiers.chain(named) {
-            if let Some(ehr) = self.repository.ehr_by_subject(id, namespace).await.map_err(Failure::of_store)? {
+            if let Some(ehr) = self
+                .repository
+                .ehr_by_subject(id, namespace)
+                .await
+                .map_err(Failure::of_store)?
+            {
                 return Ok(ehr.ehr_id);
             }
         }
@@ -79,21 +116,52 @@ impl<R: Repository> Service<R> {
             return Err(no_ehr());
         }
         let q = "SELECT e/ehr_id/value FROM EHR e WHERE e/ehr_status/subject/external_ref/id/value=$patient";
-        let parameters = Parameters::from([(String::from("patient"), Parameter::Text(request.patient.clone()))]);
+        let parameters = Parameters::from([(
+            String::from("patient"),
+            Parameter::Text(request.patient.clone()),
+        )]);
         let mut found = Vec::new();
-        let mut take = |_: usize, row: &[Found<'_>]| found.extend(row.first().and_then(|id| id.text()).map(str::to_owned));
-        self.each_row(call, &[q], &parameters, whose, &mut take).await.map_err(|(_, failure)| failure)?;
+        let mut take = |_: usize, row: &[RowValue<'_>]| {
+            found.extend(row.first().and_then(|id| id.text()).map(str::to_owned))
+        };
+        self.each_row(call, &[q], &parameters, whose, &mut take)
+            .await
+            .map_err(|(_, failure)| failure)?;
         match found.as_slice() {
             [] => Err(no_ehr()),
             [id] => Ok(id.clone()),
-            _ => Err(Failure::new(409, "several namespaces have a patient with this id: name one by the parameter `subject_namespace`")),
+            _ => Err(Failure::new(
+                409,
+                "several namespaces have a patient with this id: name one by the parameter `subject_namespace`",
+            )),
         }
     }
 }
 
 /// There is no EHR of the patient, or none that the caller may know of.
 fn no_ehr() -> Failure {
-    Failure::missing("there is no EHR of this patient: EHR_STATUS.subject.external_ref names nobody with this id")
+    Failure::missing(
+        "there is no EHR of this patient: EHR_STATUS.subject.external_ref names nobody with this id",
+    )
+}
+
+/// The most identifiers of a prefetched Patient: each is looked up.
+const IDENTIFIERS: usize = 100;
+
+/// The most bytes of the id of a patient.
+const LONGEST: usize = 1_000;
+
+/// The last member with this name, as JSON.
+fn member<'t>(members: &[(Cow<'t, str>, &'t str)], name: &str) -> Option<&'t str> {
+    let found = members.iter().rev().find(|(key, _)| key == name);
+    found.map(|(_, value)| *value)
+}
+
+/// What stands at these names, one below the other.
+fn below<'t>(value: Option<&'t str>, names: &[&str]) -> Option<&'t str> {
+    names
+        .iter()
+        .try_fold(value?, |value, name| member(&members(value).ok()?, name))
 }
 
 /// What a client of CDS Hooks sends.
@@ -106,24 +174,81 @@ struct Invocation {
 
 impl Invocation {
     fn read(text: &str) -> Result<Invocation, Failure> {
-        // Read with care first: the message names the place of what is broken.
-        members(text).map_err(|m| malformed("body", text, m))?;
-        let body: Value = json::value(text).map_err(|_| Failure::bad("the body is nested too deeply"))?;
-        let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).filter(|t| !t.is_empty());
-        match text("/hook") {
+        // Only what is used is read: a prefetch may hold megabytes that nothing here asks for.
+        let body = members(text).map_err(|m| malformed("body", text, m))?;
+        let text_of = |value: Option<&str>| json::text(value?).filter(|t| !t.is_empty());
+        match text_of(member(&body, "hook")).as_deref() {
             Some(HOOK) => {}
             Some(other) => {
-                return Err(Failure::bad(format!("the hook `{}` is not served: expected `{HOOK}`", other.chars().take(40).collect::<String>())));
+                return Err(Failure::bad(format!(
+                    "the hook `{}` is not served: expected `{HOOK}`",
+                    other.chars().take(40).collect::<String>()
+                )));
             }
-            None => return Err(Failure::bad(format!("`hook` is missing: expected `{HOOK}`"))),
+            None => {
+                return Err(Failure::bad(format!(
+                    "`hook` is missing: expected `{HOOK}`"
+                )));
+            }
         }
-        if text("/hookInstance").is_none() {
+        if text_of(member(&body, "hookInstance")).is_none() {
             return Err(Failure::bad("`hookInstance` is missing: expected a UUID"));
         }
-        let patient = text("/context/patientId").ok_or_else(|| Failure::bad("`context.patientId` is missing"))?;
-        let identifiers = body.pointer("/prefetch/patient/identifier").and_then(Value::as_array).into_iter().flatten();
-        let identifier = |i: &Value| Some((i.get("value")?.as_str()?.to_owned(), i.get("system")?.as_str()?.to_owned()));
-        let patient = patient.strip_prefix("Patient/").unwrap_or(patient).to_owned();
-        Ok(Invocation { patient, identifiers: identifiers.filter_map(identifier).collect() })
+        let patient = text_of(below(member(&body, "context"), &["patientId"]))
+            .ok_or_else(|| Failure::bad("`context.patientId` is missing"))?;
+        if patient.len() > LONGEST {
+            return Err(Failure::bad(format!(
+                "`context.patientId` has more than {LONGEST} bytes"
+            )));
+        }
+        let listed = below(member(&body, "prefetch"), &["patient", "identifier"])
+            .and_then(|list| elements(list).ok())
+            .unwrap_or_default();
+        if listed.len() > IDENTIFIERS {
+            return Err(Failure::bad(format!(
+                "the prefetched patient has more than {IDENTIFIERS} identifiers"
+            )));
+        }
+        let identifier = |identifier: &str| {
+            let identifier = members(identifier).ok()?;
+            let text = |name: &str| json::text(member(&identifier, name)?);
+            Some((text("value")?, text("system")?))
+        };
+        Ok(Invocation {
+            patient: patient
+                .strip_prefix("Patient/")
+                .unwrap_or(&patient)
+                .to_owned(),
+            identifiers: listed.into_iter().filter_map(identifier).collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_prefetch_only_a_bounded_patient_is_read() {
+        let call = |patient: Value, id: &str| {
+            let body = json!({ "hook": HOOK, "hookInstance": "x", "context": { "patientId": id }, "prefetch": { "other": [[[]]], "patient": patient } });
+            Invocation::read(&body.to_string()).map(|read| (read.patient, read.identifiers.len()))
+        };
+        let identifiers = |count: usize| json!({ "identifier": vec![json!({ "value": "a", "system": "s", "use": {} }); count] });
+        let read = |patient| call(patient, "Patient/p").ok();
+        assert_eq!(
+            read(identifiers(IDENTIFIERS)),
+            Some((String::from("p"), IDENTIFIERS))
+        );
+        assert_eq!(read(identifiers(IDENTIFIERS + 1)), None);
+        for other in [
+            json!(null),
+            json!([]),
+            json!({ "identifier": { "value": 1 } }),
+            json!({ "identifier": [1, { "value": "a" }] }),
+        ] {
+            assert_eq!(read(other), Some((String::from("p"), 0)));
+        }
+        assert!(call(json!({}), &"p".repeat(LONGEST + 1)).is_err());
     }
 }

@@ -1,4 +1,5 @@
-//! Change sets: documents become versions, versions a contribution, and the contribution one commit.
+//! Change sets: documents become versions, versions a contribution, and the contribution one
+//! commit.
 
 use super::Service;
 use super::auth::{Act, Need, Reach, Resource, Subject};
@@ -14,7 +15,9 @@ use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
 use crate::rm::json::quote_into;
 use crate::rm::tree::{NodeRef, Tree};
-use crate::store::repository::{Commit, Ehr, EhrFlags, Grounds, Repository, StoreError, TagList, Version, Which};
+use crate::store::repository::{
+    Commit, Ehr, EhrFlags, Grounds, Repository, StoreError, TagList, Version, Which,
+};
 use crate::store::statement::{self, reference};
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
@@ -31,7 +34,8 @@ pub(crate) struct Change {
     pub audit: Audit,
     /// The document; a deletion has none.
     pub content: Option<Checked>,
-    /// A VERSION as sent: of an ORIGINAL_VERSION signature, attestations and further inputs are kept, of an IMPORTED_VERSION the whole item.
+    /// A VERSION as sent: of an ORIGINAL_VERSION signature, attestations and further inputs are
+    /// kept, of an IMPORTED_VERSION the whole item.
     pub extra: Option<Tree>,
     /// Tags on it and on its object.
     pub tags: Vec<TagList>,
@@ -47,7 +51,8 @@ pub(crate) struct ChangeSet {
     pub contribution_uid: Option<String>,
     /// The audit of the contribution.
     pub audit: Audit,
-    /// True when the client named the version that it saw last: then a newer one breaks its precondition (412).
+    /// True when the client named the version that it saw last: then a newer one breaks its
+    /// precondition (412).
     pub conditional: bool,
     /// The versions, in order.
     pub changes: Vec<Change>,
@@ -72,7 +77,10 @@ pub(crate) struct Committed {
 impl Committed {
     /// The document of the first version.
     pub fn data(&self) -> Option<NodeRef<'_>> {
-        self.versions.first().and_then(Tree::root).and_then(|v| v.get(Attr::DATA))
+        self.versions
+            .first()
+            .and_then(Tree::root)
+            .and_then(|v| v.get(Attr::DATA))
     }
 }
 
@@ -93,20 +101,48 @@ impl ChangeSet {
 
     /// The place of a refused version among several.
     fn place_of(members: &[String], error: &StoreError) -> Option<String> {
-        let (StoreError::OtherKind { version_uid: uid, .. } | StoreError::OtherTemplate { version_uid: uid, .. }) = error else { return None };
-        members.iter().position(|member| member == uid).map(|index| format!("versions[{index}]"))
+        let (StoreError::OtherKind {
+            version_uid: uid, ..
+        }
+        | StoreError::OtherTemplate {
+            version_uid: uid, ..
+        }) = error
+        else {
+            return None;
+        };
+        members
+            .iter()
+            .position(|member| member == uid)
+            .map(|index| format!("versions[{index}]"))
     }
 }
 
 impl<R: Repository> Service<R> {
     /// Packs, verifies and commits a change set.
-    pub(crate) async fn commit(&self, call: &Call<'_>, set: ChangeSet) -> Result<Committed, Failure> {
+    pub(crate) async fn commit(
+        &self,
+        call: &Call<'_>,
+        set: ChangeSet,
+    ) -> Result<Committed, Failure> {
         let conditional = set.conditional;
-        let members: Vec<String> = if set.changes.len() > 1 { set.changes.iter().map(|c| c.uid.to_string()).collect() } else { Vec::new() };
+        let members: Vec<String> = if set.changes.len() > 1 {
+            set.changes.iter().map(|c| c.uid.to_string()).collect()
+        } else {
+            Vec::new()
+        };
         let (commit, versions) = self.ready(call, set).await?;
-        let (time, contribution_uid, contribution) = (commit.time_committed.clone(), commit.contribution_uid.clone(), commit.contribution.clone());
+        let (time, contribution_uid, contribution) = (
+            commit.time_committed.clone(),
+            commit.contribution_uid.clone(),
+            commit.contribution.clone(),
+        );
         match self.repository.commit(commit).await {
-            Ok(()) => Ok(Committed { time, contribution_uid, contribution, versions }),
+            Ok(()) => Ok(Committed {
+                time,
+                contribution_uid,
+                contribution,
+                versions,
+            }),
             Err(StoreError::Stale { latest }) if conditional => Err(stale(&latest)),
             Err(error) => {
                 let place = ChangeSet::place_of(&members, &error);
@@ -119,25 +155,57 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// Packs and verifies a change set, whose caller must have leave for it; and its ORIGINAL_VERSIONs, in order.
-    pub(crate) async fn ready(&self, call: &Call<'_>, set: ChangeSet) -> Result<(Commit, Vec<Tree>), Failure> {
+    /// Packs and verifies a change set, whose caller must have leave for it; and its
+    /// ORIGINAL_VERSIONs, in order.
+    pub(crate) async fn ready(
+        &self,
+        call: &Call<'_>,
+        set: ChangeSet,
+    ) -> Result<(Commit, Vec<Tree>), Failure> {
         self.check_leave(call, &set).await?;
         let time = call.alike.time(call).to_owned();
-        let contribution_uid = set.contribution_uid.clone().unwrap_or_else(|| call.new_uuid());
-        let contribution = contribution_json(&contribution_uid, &call.alike.envelope(call, &set.audit)?.audit_json, &set.changes);
-        let status = set.changes.iter().rev().find(|c| c.kind == ObjectKind::EhrStatus).and_then(|c| c.content.as_ref()).map(|c| flags(&c.tree));
-        let new_ehr = status.clone().filter(|_| set.creates_ehr).map(|status| self.new_ehr(&set.ehr_id, &time, status));
+        let contribution_uid = set
+            .contribution_uid
+            .clone()
+            .unwrap_or_else(|| call.new_uuid());
+        let contribution = contribution_json(
+            &contribution_uid,
+            &call.alike.envelope(call, &set.audit)?.audit_json,
+            &set.changes,
+        );
+        let status = set
+            .changes
+            .iter()
+            .rev()
+            .find(|c| c.kind == ObjectKind::EhrStatus)
+            .and_then(|c| c.content.as_ref())
+            .map(|c| flags(&c.tree));
+        let new_ehr = status
+            .clone()
+            .filter(|_| set.creates_ehr)
+            .map(|status| self.new_ehr(&set.ehr_id, &time, status));
         let (mut versions, mut trees) = (Vec::new(), Vec::new());
         let first = set.changes.first();
-        let (created, deleted) = (first.is_some_and(|c| c.preceding.is_none()), first.is_some_and(|c| c.content.is_none()));
+        let (created, deleted) = (
+            first.is_some_and(|c| c.preceding.is_none()),
+            first.is_some_and(|c| c.content.is_none()),
+        );
         let object = match set.changes.as_slice() {
             [only] => only.uid.to_string(),
             _ => contribution_uid.clone(),
         };
         for change in set.changes {
             let mut envelope = call.alike.envelope(call, &change.audit)?.version.clone();
-            name(&mut envelope, &[Attr::CONTRIBUTION, Attr::ID, Attr::VALUE], &contribution_uid);
-            let (version, tree) = self.version_of(&set.ehr_id, &contribution_uid, &time, envelope, change)?;
+            name(
+                &mut envelope,
+                &[Attr::CONTRIBUTION, Attr::ID, Attr::VALUE],
+                &contribution_uid,
+            );
+            let size = change.size();
+            let turn = call.turn(size).await?;
+            let (version, tree) =
+                self.version_of(&set.ehr_id, &contribution_uid, &time, envelope, change)?;
+            drop(turn);
             versions.push(version);
             trees.push(tree);
         }
@@ -151,16 +219,41 @@ impl<R: Repository> Service<R> {
             status: status.filter(|_| !set.creates_ehr),
             grounds: set.grounds,
             idempotency: set.idempotency,
-            access: self.config.log.then(|| call.trail.commits(&set.ehr_id, &object, call.status_of_change(created, deleted))),
+            access: self.config.log.then(|| {
+                call.trail.commits(
+                    &set.ehr_id,
+                    &object,
+                    call.status_of_change(created, deleted),
+                )
+            }),
         };
         Ok((commit, trees))
     }
 
-    /// The change that makes the first version of an object, with the audit that the headers of the request tell.
-    pub(crate) fn first_version(&self, call: &Call<'_>, kind: ObjectKind, object_id: String, content: Checked) -> Result<Change, Failure> {
-        let uid = VersionUid { object_id, system_id: self.config.system_id.clone(), number: 1 };
+    /// The change that makes the first version of an object, with the audit that the headers of the
+    /// request tell.
+    pub(crate) fn first_version(
+        &self,
+        call: &Call<'_>,
+        kind: ObjectKind,
+        object_id: String,
+        content: Checked,
+    ) -> Result<Change, Failure> {
+        let uid = VersionUid {
+            object_id,
+            system_id: self.config.system_id.clone(),
+            number: 1,
+        };
         let audit = call.alike.creation(call)?;
-        Ok(Change { kind, uid, preceding: None, audit, content: Some(content), extra: None, tags: Vec::new() })
+        Ok(Change {
+            kind,
+            uid,
+            preceding: None,
+            audit,
+            content: Some(content),
+            extra: None,
+            tags: Vec::new(),
+        })
     }
 
     fn new_ehr(&self, ehr_id: &str, time: &str, status: EhrFlags) -> Ehr {
@@ -174,19 +267,44 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// Makes the version of a change out of its envelope, and its packed form, which must give back the same tree.
-    fn version_of(&self, ehr_id: &str, contribution: &str, time: &str, mut tree: Tree, change: Change) -> Result<(Version, Tree), Failure> {
-        let Change { kind, uid, preceding, audit, content, extra, tags } = change;
+    /// Makes the version of a change out of its envelope, and its packed form, which must give back
+    /// the same tree.
+    fn version_of(
+        &self,
+        ehr_id: &str,
+        contribution: &str,
+        time: &str,
+        mut tree: Tree,
+        change: Change,
+    ) -> Result<(Version, Tree), Failure> {
+        let Change {
+            kind,
+            uid,
+            preceding,
+            audit,
+            content,
+            extra,
+            tags,
+        } = change;
         let version_uid = uid.to_string();
-        let imported = extra.as_ref().and_then(Tree::root).filter(|root| root.class() == Cls::IMPORTED_VERSION);
+        let imported = extra
+            .as_ref()
+            .and_then(Tree::root)
+            .filter(|root| root.class() == Cls::IMPORTED_VERSION);
         name(&mut tree, &[Attr::UID, Attr::VALUE], &version_uid);
         if let Some(preceding) = &preceding {
             name_version(&mut tree, Attr::PRECEDING_VERSION_UID, preceding);
         }
         keep(&mut tree, extra.as_ref());
         let (template_id, known) = match content {
-            Some(Checked { template_id, known, .. }) if imported.is_some() => (template_id, Some(known)),
-            Some(Checked { tree: mut data, template_id, known }) => {
+            Some(Checked {
+                template_id, known, ..
+            }) if imported.is_some() => (template_id, Some(known)),
+            Some(Checked {
+                tree: mut data,
+                template_id,
+                known,
+            }) => {
                 name_version(&mut data, Attr::UID, &version_uid);
                 if let (Some(root), Some(data)) = (tree.root().map(NodeRef::id), data.root()) {
                     tree.put(root, Attr::DATA, data);
@@ -221,19 +339,34 @@ impl<R: Repository> Service<R> {
 
     /// The packed form of a version, which gives back the same tree.
     pub(crate) fn packed(&self, tree: &Tree, known: &dyn Known) -> Result<Packed, Failure> {
-        let lost = || Failure::new(500, "the version does not come back from its packed form; nothing was written");
+        let lost = || {
+            Failure::new(
+                500,
+                "the version does not come back from its packed form; nothing was written",
+            )
+        };
         let root = tree.root().ok_or_else(lost)?;
-        let packed = pack(root, known, &self.shapes);
-        if packed.gives(root) { Ok(packed) } else { Err(lost()) }
+        let packed = pack(root, known, &self.layouts);
+        if packed.gives(root) {
+            Ok(packed)
+        } else {
+            Err(lost())
+        }
     }
 
-    /// Makes sure that the caller may make all these changes: a COMPOSITION is covered by leave for its template, before
-    /// and after the change; all else needs leave for everything. An administrator may load whatever there is.
+    /// Makes sure that the caller may make all these changes: a COMPOSITION is covered by leave for
+    /// its template, before and after the change; all else needs leave for everything. An
+    /// administrator may load whatever there is.
     async fn check_leave(&self, call: &Call<'_>, set: &ChangeSet) -> Result<(), Failure> {
         if call.need.resource == Resource::Admin {
             return Ok(());
         }
-        if set.creates_ehr && matches!(call.caller.reach(call.need, Subject::Nameless)?, Reach::One(_)) {
+        if set.creates_ehr
+            && matches!(
+                call.caller.reach(call.need, Subject::Nameless)?,
+                Reach::One(_)
+            )
+        {
             return Err(call.caller.refused(call.need));
         }
         for change in &set.changes {
@@ -247,11 +380,22 @@ impl<R: Repository> Service<R> {
                 return Err(refusal);
             }
             let before = match change.preceding {
-                Some(_) => self.repository.version(&set.ehr_id, &change.uid.object_id, Which::Latest).await.map_err(Failure::of_store)?,
+                Some(_) => self
+                    .repository
+                    .version(&set.ehr_id, &change.uid.object_id, Which::Latest)
+                    .await
+                    .map_err(Failure::of_store)?,
                 None => None,
             };
-            for template in [before.map(|v| v.template_id), change.content.as_ref().map(|c| c.template_id.clone())].into_iter().flatten() {
-                call.caller.within(need, Subject::of(template.as_deref()), &set.ehr_id)?;
+            for template in [
+                before.map(|v| v.template_id),
+                change.content.as_ref().map(|c| c.template_id.clone()),
+            ]
+            .into_iter()
+            .flatten()
+            {
+                call.caller
+                    .within(need, Subject::of(template.as_deref()), &set.ehr_id)?;
             }
         }
         Ok(())
@@ -259,13 +403,29 @@ impl<R: Repository> Service<R> {
 }
 
 impl<R: Repository> Service<R> {
-    /// A caller whose reach is one EHR leaves its subject as it is: whether another EHR has a subject would else be told by the refusal.
-    async fn check_subject_kept(&self, call: &Call<'_>, set: &ChangeSet, change: &Change) -> Result<(), Failure> {
-        let Some(status) = change.content.as_ref().filter(|_| change.kind == ObjectKind::EhrStatus) else { return Ok(()) };
+    /// A caller whose reach is one EHR leaves its subject as it is: whether another EHR has a
+    /// subject would else be told by the refusal.
+    async fn check_subject_kept(
+        &self,
+        call: &Call<'_>,
+        set: &ChangeSet,
+        change: &Change,
+    ) -> Result<(), Failure> {
+        let Some(status) = change
+            .content
+            .as_ref()
+            .filter(|_| change.kind == ObjectKind::EhrStatus)
+        else {
+            return Ok(());
+        };
         if !call.caller.is_confined(change.need()) {
             return Ok(());
         }
-        let ehr = self.repository.ehr(&set.ehr_id).await.map_err(Failure::of_store)?;
+        let ehr = self
+            .repository
+            .ehr(&set.ehr_id)
+            .await
+            .map_err(Failure::of_store)?;
         let subject = flags(&status.tree).subject;
         if subject.is_none() || ehr.is_some_and(|ehr| ehr.subject == subject) {
             return Ok(());
@@ -276,6 +436,12 @@ impl<R: Repository> Service<R> {
 }
 
 impl Change {
+    /// The size of what is packed for it.
+    fn size(&self) -> usize {
+        let parts = [self.content.as_ref().map(|c| &c.tree), self.extra.as_ref()];
+        parts.into_iter().flatten().map(Tree::size).sum()
+    }
+
     /// What must be allowed for it.
     fn need(&self) -> Need {
         let act = match (&self.content, &self.preceding) {
@@ -283,7 +449,14 @@ impl Change {
             (Some(_), Some(_)) => Act::Update,
             (Some(_), None) => Act::Create,
         };
-        Need { resource: if self.kind == ObjectKind::Party { Resource::Party } else { Resource::Record }, act }
+        Need {
+            resource: if self.kind == ObjectKind::Party {
+                Resource::Party
+            } else {
+                Resource::Record
+            },
+            act,
+        }
     }
 }
 
@@ -329,7 +502,14 @@ impl Alike {
         if let Some(last) = last.filter(|last| last.audit == *audit) {
             return Ok(last);
         }
-        let made = Rc::new(Envelope::of(audit, audit.to_json(&call.config.system_id, self.time(call), &call.caller.party()))?);
+        let made = Rc::new(Envelope::of(
+            audit,
+            audit.to_json(
+                &call.config.system_id,
+                self.time(call),
+                &call.caller.party(),
+            ),
+        )?);
         self.last.replace(Some(Rc::clone(&made)));
         Ok(made)
     }
@@ -337,18 +517,30 @@ impl Alike {
 
 impl Envelope {
     fn of(audit: &Audit, audit_json: String) -> Result<Envelope, Failure> {
-        let (contribution, lifecycle) = (reference("HIER_OBJECT_ID", "", "CONTRIBUTION"), audit.lifecycle.to_json());
+        let (contribution, lifecycle) = (
+            reference("HIER_OBJECT_ID", "", "CONTRIBUTION"),
+            audit.lifecycle.to_json(),
+        );
         let text = format!(
             r#"{{"_type":"ORIGINAL_VERSION","contribution":{contribution},"commit_audit":{audit_json},"uid":{{"_type":"OBJECT_VERSION_ID","value":""}},"lifecycle_state":{lifecycle}}}"#
         );
-        let version = json::read(&text, Cls::ORIGINAL_VERSION).map_err(|findings| Failure::unreadable("version", &findings))?;
-        Ok(Envelope { audit: audit.clone(), audit_json, version })
+        let version = json::read(&text, Cls::ORIGINAL_VERSION)
+            .map_err(|findings| Failure::unreadable("version", &findings))?;
+        Ok(Envelope {
+            audit: audit.clone(),
+            audit_json,
+            version,
+        })
     }
 }
 
 /// The answer to a client that changes a version which is not the latest any more.
 pub(crate) fn stale(latest: &str) -> Failure {
-    Failure::new(412, format!("the version is not the latest one, which is {latest}")).header("ETag", format!("\"{latest}\""))
+    Failure::new(
+        412,
+        format!("the version is not the latest one, which is {latest}"),
+    )
+    .header("ETag", format!("\"{latest}\""))
 }
 
 /// The class name of the documents of a kind.
@@ -357,18 +549,36 @@ pub(crate) fn class_name(kind: ObjectKind) -> &'static str {
 }
 
 fn contribution_json(uid: &str, audit: &str, changes: &[Change]) -> String {
-    let class = |change: &Change| change.content.as_ref().and_then(|c| c.tree.root()).map_or(change.kind.class(), NodeRef::class);
-    let versions: Vec<_> = changes.iter().map(|change| (change.uid.to_string(), class(change).name())).collect();
-    let versions: Vec<_> = versions.iter().map(|(uid, class)| (uid.as_str(), *class)).collect();
+    let class = |change: &Change| {
+        change
+            .content
+            .as_ref()
+            .and_then(|c| c.tree.root())
+            .map_or(change.kind.class(), NodeRef::class)
+    };
+    let versions: Vec<_> = changes
+        .iter()
+        .map(|change| (change.uid.to_string(), class(change).name()))
+        .collect();
+    let versions: Vec<_> = versions
+        .iter()
+        .map(|(uid, class)| (uid.as_str(), *class))
+        .collect();
     statement::contribution(uid, &versions, audit)
 }
 
 /// What a client may say about a version beyond its audit and data.
-pub(crate) const KEPT: [Attr; 3] = [Attr::OTHER_INPUT_VERSION_UIDS, Attr::ATTESTATIONS, Attr::SIGNATURE];
+pub(crate) const KEPT: [Attr; 3] = [
+    Attr::OTHER_INPUT_VERSION_UIDS,
+    Attr::ATTESTATIONS,
+    Attr::SIGNATURE,
+];
 
 /// Copies that.
 fn keep(tree: &mut Tree, sent: Option<&Tree>) {
-    let (Some(root), Some(sent)) = (tree.root().map(NodeRef::id), sent.and_then(Tree::root)) else { return };
+    let (Some(root), Some(sent)) = (tree.root().map(NodeRef::id), sent.and_then(Tree::root)) else {
+        return;
+    };
     for attr in KEPT {
         if let Some(value) = sent.get(attr) {
             tree.put(root, attr, value);
@@ -378,17 +588,30 @@ fn keep(tree: &mut Tree, sent: Option<&Tree>) {
 
 /// Writes the text that stands at the end of a path.
 fn name(tree: &mut Tree, path: &[Attr], text: &str) {
-    let leaf = path.iter().try_fold(tree.root(), |node, attr| node.map(|node| node.get(*attr))).flatten().map(NodeRef::id);
+    let leaf = path
+        .iter()
+        .try_fold(tree.root(), |node, attr| node.map(|node| node.get(*attr)))
+        .flatten()
+        .map(NodeRef::id);
     if let Some(leaf) = leaf {
         tree.set_text(leaf, text);
     }
 }
 
-/// Puts the uid of a version at an attribute; a document has that of its version, as RM 1.0.4 recommends.
+/// Puts the uid of a version at an attribute; a document has that of its version, as RM 1.0.4
+/// recommends.
 fn name_version(tree: &mut Tree, attr: Attr, uid: &str) {
     let mut id = Tree::object(Cls::OBJECT_VERSION_ID);
-    let Some(node) = id.root().map(NodeRef::id) else { return };
-    id.push_leaf(Some(node), Some(Attr::VALUE), Cls::STRING, crate::rm::tree::Kind::Text, uid);
+    let Some(node) = id.root().map(NodeRef::id) else {
+        return;
+    };
+    id.push_leaf(
+        Some(node),
+        Some(Attr::VALUE),
+        Cls::STRING,
+        crate::rm::tree::Kind::Text,
+        uid,
+    );
     if let (Some(root), Some(id)) = (tree.root().map(NodeRef::id), id.root()) {
         tree.put(root, attr, id);
     }
@@ -398,9 +621,20 @@ fn name_version(tree: &mut Tree, attr: Attr, uid: &str) {
 pub(crate) fn flags(status: &Tree) -> EhrFlags {
     let root = status.root();
     let says_no = |attr| root.and_then(|r| r.text_at(attr)) == Some("false");
-    let reference = root.and_then(|r| r.get(Attr::SUBJECT)).and_then(|s| s.get(Attr::EXTERNAL_REF));
-    let subject = reference.and_then(|r| Some((r.text_along(&[Attr::ID, Attr::VALUE])?.to_owned(), r.text_at(Attr::NAMESPACE)?.to_owned())));
-    EhrFlags { subject, is_queryable: !says_no(Attr::IS_QUERYABLE), is_modifiable: !says_no(Attr::IS_MODIFIABLE) }
+    let reference = root
+        .and_then(|r| r.get(Attr::SUBJECT))
+        .and_then(|s| s.get(Attr::EXTERNAL_REF));
+    let subject = reference.and_then(|r| {
+        Some((
+            r.text_along(&[Attr::ID, Attr::VALUE])?.to_owned(),
+            r.text_at(Attr::NAMESPACE)?.to_owned(),
+        ))
+    });
+    EhrFlags {
+        subject,
+        is_queryable: !says_no(Attr::IS_QUERYABLE),
+        is_modifiable: !says_no(Attr::IS_MODIFIABLE),
+    }
 }
 
 /// A text as a JSON string.

@@ -1,4 +1,5 @@
-//! Who commits what, and why: AUDIT_DETAILS and the lifecycle state, from headers (in both spellings) or from a document.
+//! Who commits what, and why: AUDIT_DETAILS and the lifecycle state, from headers (in both
+//! spellings) or from a document.
 
 use super::Request;
 use super::error::Failure;
@@ -36,7 +37,13 @@ const CHANGE_TYPES: [Code; 9] = [
     code("253", "unknown"),
 ];
 /// Group `version lifecycle state`.
-const LIFECYCLES: [Code; 5] = [COMPLETE, INCOMPLETE, DELETED, code("800", "inactive"), code("801", "abandoned")];
+const LIFECYCLES: [Code; 5] = [
+    COMPLETE,
+    INCOMPLETE,
+    DELETED,
+    code("800", "inactive"),
+    code("801", "abandoned"),
+];
 
 /// The change type of a first version.
 pub(crate) const CREATION: Code = code("249", "creation");
@@ -66,8 +73,17 @@ pub(crate) struct Audit {
 impl Audit {
     /// What is recorded when the client says nothing.
     pub fn new(change_type: Code) -> Audit {
-        let lifecycle = if change_type == DELETED { DELETED } else { COMPLETE };
-        Audit { change_type, lifecycle, committer: None, description: None }
+        let lifecycle = if change_type == DELETED {
+            DELETED
+        } else {
+            COMPLETE
+        };
+        Audit {
+            change_type,
+            lifecycle,
+            committer: None,
+            description: None,
+        }
     }
 
     /// The default for a change, merged with the committal headers of the request.
@@ -94,14 +110,18 @@ impl Audit {
         Ok(self)
     }
 
-    /// The AUDIT_DETAILS as canonical JSON; `caller` is the committer where the client names nobody.
+    /// The AUDIT_DETAILS as canonical JSON; `caller` is the committer where the client names
+    /// nobody.
     pub fn to_json(&self, system_id: &str, time_committed: &str, caller: &str) -> String {
         let mut out = String::from(r#"{"_type":"AUDIT_DETAILS","system_id":"#);
         quote_into(&mut out, system_id);
         out.push_str(r#","committer":"#);
         out.push_str(self.committer.as_deref().unwrap_or(caller));
         out.push_str(r#","time_committed":"#);
-        out.push_str(&object(&[("_type", "DV_DATE_TIME"), ("value", time_committed)]));
+        out.push_str(&object(&[
+            ("_type", "DV_DATE_TIME"),
+            ("value", time_committed),
+        ]));
         out.push_str(r#","change_type":"#);
         out.push_str(&self.change_type.to_json());
         if let Some(description) = &self.description {
@@ -113,9 +133,11 @@ impl Audit {
     }
 }
 
-/// The commit metadata that one source states: the headers of a request, a version, or the audit of a contribution.
+/// The commit metadata that one source states: the headers of a request, a version, or the audit of
+/// a contribution.
 ///
-/// Sources are merged attribute by attribute with [`Stated::or`]; the most specific source comes first.
+/// Sources are merged attribute by attribute with [`Stated::or`]; the most specific source comes
+/// first.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Stated {
     change_type: Option<Code>,
@@ -128,7 +150,8 @@ impl Stated {
     /// Reads the committal headers of a request, in both spellings.
     ///
     /// # Errors
-    /// 400 for a header that cannot be parsed, an unknown part or code, and a character that XML 1.0 cannot carry.
+    /// 400 for a header that cannot be parsed, an unknown part or code, and a character that XML
+    /// 1.0 cannot carry.
     pub fn of_headers(request: &Request) -> Result<Stated, Failure> {
         let mut stated = Stated::default();
         let mut party = Party::default();
@@ -142,11 +165,21 @@ impl Stated {
             };
             if let Some(character) = xml::not_in_xml(value) {
                 let code = u32::from(character);
-                return Err(Failure::bad(format!("the header {group} has the character U+{code:04X}, which XML 1.0 cannot carry: leave it out")));
+                return Err(Failure::bad(format!(
+                    "the header {group} has the character U+{code:04X}, which XML 1.0 cannot carry: leave it out"
+                )));
             }
-            let prefix = name.get(group.len() + 1..).unwrap_or_default().replace('-', "_");
+            let prefix = name
+                .get(group.len() + 1..)
+                .unwrap_or_default()
+                .replace('-', "_");
             for (key, value) in pairs(value, group)? {
-                let key = [prefix.as_str(), key.as_str()].iter().filter(|k| !k.is_empty()).copied().collect::<Vec<_>>().join(".");
+                let key = [prefix.as_str(), key.as_str()]
+                    .iter()
+                    .filter(|k| !k.is_empty())
+                    .copied()
+                    .collect::<Vec<_>>()
+                    .join(".");
                 stated.take(group, &key, &value, &mut party)?;
             }
         }
@@ -154,18 +187,42 @@ impl Stated {
         Ok(stated)
     }
 
-    fn take(&mut self, group: &str, key: &str, value: &str, party: &mut Party) -> Result<(), Failure> {
+    fn take(
+        &mut self,
+        group: &str,
+        key: &str,
+        value: &str,
+        party: &mut Party,
+    ) -> Result<(), Failure> {
         let key = key.strip_suffix(".value").unwrap_or(key);
         match (group, key) {
-            ("openehr-version", "lifecycle_state" | "lifecycle_state.code_string") => self.lifecycle = Some(lifecycle(value)?),
-            ("openehr-audit-details", "change_type" | "change_type.code_string") => self.change_type = Some(change_type(value)?),
-            ("openehr-audit-details", "description") => self.description = Some(object(&[("_type", "DV_TEXT"), ("value", value)])),
-            ("openehr-audit-details", "committer" | "committer.name") => party.name = Some(value.to_owned()),
-            ("openehr-audit-details", "committer.external_ref.id") => party.id = Some(value.to_owned()),
-            ("openehr-audit-details", "committer.external_ref.namespace") => party.namespace = Some(value.to_owned()),
-            ("openehr-audit-details", "committer.external_ref.type") => party.kind = Some(value.to_owned()),
+            ("openehr-version", "lifecycle_state" | "lifecycle_state.code_string") => {
+                self.lifecycle = Some(lifecycle(value)?)
+            }
+            ("openehr-audit-details", "change_type" | "change_type.code_string") => {
+                self.change_type = Some(change_type(value)?)
+            }
+            ("openehr-audit-details", "description") => {
+                self.description = Some(object(&[("_type", "DV_TEXT"), ("value", value)]))
+            }
+            ("openehr-audit-details", "committer" | "committer.name") => {
+                party.name = Some(value.to_owned())
+            }
+            ("openehr-audit-details", "committer.external_ref.id") => {
+                party.id = Some(value.to_owned())
+            }
+            ("openehr-audit-details", "committer.external_ref.namespace") => {
+                party.namespace = Some(value.to_owned())
+            }
+            ("openehr-audit-details", "committer.external_ref.type") => {
+                party.kind = Some(value.to_owned())
+            }
             (_, "system_id" | "time_committed") => {}
-            _ => return Err(Failure::bad(format!("the committal header {group} has the unknown part `{key}`"))),
+            _ => {
+                return Err(Failure::bad(format!(
+                    "the committal header {group} has the unknown part `{key}`"
+                )));
+            }
         }
         Ok(())
     }
@@ -173,11 +230,15 @@ impl Stated {
     /// Reads an AUDIT_DETAILS.
     ///
     /// # Errors
-    /// 400 for an unknown change type, and for a committer or description that breaks a rule of the Reference Model.
+    /// 400 for an unknown change type, and for a committer or description that breaks a rule of the
+    /// Reference Model.
     pub fn of_audit(node: NodeRef<'_>) -> Result<Stated, Failure> {
         check_parts(node, "audit", &[Attr::COMMITTER, Attr::DESCRIPTION])?;
         Ok(Stated {
-            change_type: node.get(Attr::CHANGE_TYPE).and_then(|coded| sent_code(coded, change_type)).transpose()?,
+            change_type: node
+                .get(Attr::CHANGE_TYPE)
+                .and_then(|coded| sent_code(coded, change_type))
+                .transpose()?,
             lifecycle: None,
             committer: node.get(Attr::COMMITTER).map(json::write),
             description: node.get(Attr::DESCRIPTION).map(json::write),
@@ -189,12 +250,21 @@ impl Stated {
     /// # Errors
     /// See [`Stated::of_audit`]; also 400 for an unknown lifecycle state.
     pub fn of_version(version: NodeRef<'_>) -> Result<Stated, Failure> {
-        let audit = version.get(Attr::COMMIT_AUDIT).map_or_else(|| Ok(Stated::default()), Stated::of_audit)?;
-        let state = version.get(Attr::LIFECYCLE_STATE).and_then(|coded| sent_code(coded, lifecycle)).transpose()?;
-        Ok(Stated { lifecycle: state, ..audit })
+        let audit = version
+            .get(Attr::COMMIT_AUDIT)
+            .map_or_else(|| Ok(Stated::default()), Stated::of_audit)?;
+        let state = version
+            .get(Attr::LIFECYCLE_STATE)
+            .and_then(|coded| sent_code(coded, lifecycle))
+            .transpose()?;
+        Ok(Stated {
+            lifecycle: state,
+            ..audit
+        })
     }
 
-    /// Completes this source by another: each attribute that is not stated here is taken from `other`.
+    /// Completes this source by another: each attribute that is not stated here is taken from
+    /// `other`.
     pub fn or(self, other: &Stated) -> Stated {
         Stated {
             change_type: self.change_type.or(other.change_type),
@@ -204,10 +274,14 @@ impl Stated {
         }
     }
 
-    /// Completes this source by another, but for the change type: how a version of another system changes what is stored follows from it.
+    /// Completes this source by another, but for the change type: how a version of another system
+    /// changes what is stored follows from it.
     pub fn or_unless_type(self, other: &Stated) -> Stated {
         let change_type = self.change_type;
-        Stated { change_type, ..self.or(other) }
+        Stated {
+            change_type,
+            ..self.or(other)
+        }
     }
 
     /// The audit of the import of a version whose own lifecycle state stays.
@@ -215,16 +289,27 @@ impl Stated {
     /// # Errors
     /// 400 where the stated change type is a deletion and the version is none, or the reverse.
     pub fn import_audit(self, default: Code, lifecycle: Code) -> Result<Audit, Failure> {
-        Audit { lifecycle, ..self.audit(default) }.consistent(default)
+        Audit {
+            lifecycle,
+            ..self.audit(default)
+        }
+        .consistent(default)
     }
 
-    /// Completes this source by the defaults of a change; the lifecycle state follows from the change type.
+    /// Completes this source by the defaults of a change; the lifecycle state follows from the
+    /// change type.
     fn audit(self, default: Code) -> Audit {
         let plain = Audit::new(self.change_type.unwrap_or(default));
-        Audit { lifecycle: self.lifecycle.unwrap_or(plain.lifecycle), committer: self.committer, description: self.description, ..plain }
+        Audit {
+            lifecycle: self.lifecycle.unwrap_or(plain.lifecycle),
+            committer: self.committer,
+            description: self.description,
+            ..plain
+        }
     }
 
-    /// The audit of a document that is created, updated or deleted at its own address, which decides what kind of change it is.
+    /// The audit of a document that is created, updated or deleted at its own address, which
+    /// decides what kind of change it is.
     ///
     /// # Errors
     /// 400 where change type or lifecycle state contradict that.
@@ -232,8 +317,8 @@ impl Stated {
         self.audit(change_type).consistent(change_type)
     }
 
-    /// The audit of a contribution or of a member of one, whose change type decides whether it deletes; a deletion has the lifecycle
-    /// state 523 whatever is stated.
+    /// The audit of a contribution or of a member of one, whose change type decides whether it
+    /// deletes; a deletion has the lifecycle state 523 whatever is stated.
     ///
     /// # Errors
     /// 400 where a version that is no deletion has the lifecycle state 523.
@@ -276,7 +361,8 @@ impl Party {
         let mut members = vec![String::from(r#""_type":"PARTY_IDENTIFIED""#)];
         if let Some(id) = &self.id {
             let id = object(&[("_type", "GENERIC_ID"), ("value", id), ("scheme", "local")]);
-            let mut reference = format!(r#""external_ref":{{"_type":"PARTY_REF","id":{id},"namespace":"#);
+            let mut reference =
+                format!(r#""external_ref":{{"_type":"PARTY_REF","id":{id},"namespace":"#);
             quote_into(&mut reference, self.namespace.as_deref().unwrap_or("local"));
             reference.push_str(r#","type":"#);
             quote_into(&mut reference, self.kind.as_deref().unwrap_or("PARTY"));
@@ -292,7 +378,8 @@ impl Party {
     }
 }
 
-/// Checks those attributes of a document that are stored as they were sent; the server writes the others itself.
+/// Checks those attributes of a document that are stored as they were sent; the server writes the
+/// others itself.
 ///
 /// # Errors
 /// 400 with all findings, their paths from the document on.
@@ -300,38 +387,71 @@ pub(crate) fn check_parts(node: NodeRef<'_>, what: &str, stored: &[Attr]) -> Res
     let mut findings = Vec::new();
     for attr in stored {
         for value in node.values(*attr) {
-            let errors = validate(value).into_iter().filter(|finding| finding.severity == Severity::Error);
-            findings.extend(errors.map(|finding| Finding { path: format!("/{attr}{}", finding.path), ..finding }));
+            let errors = validate(value)
+                .into_iter()
+                .filter(|finding| finding.severity == Severity::Error);
+            findings.extend(errors.map(|finding| Finding {
+                path: format!("/{attr}{}", finding.path),
+                ..finding
+            }));
         }
     }
-    if findings.is_empty() { Ok(()) } else { Err(Failure::unreadable(what, &findings)) }
+    if findings.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::unreadable(what, &findings))
+    }
 }
 
-/// The code of a DV_CODED_TEXT, or that of its rubric where there is no code or an unknown one: some clients number the states otherwise.
-/// Nothing where the text is empty.
-fn sent_code(coded: NodeRef<'_>, find: fn(&str) -> Result<Code, Failure>) -> Option<Result<Code, Failure>> {
+/// The code of a DV_CODED_TEXT, or that of its rubric where there is no code or an unknown one:
+/// some clients number the states otherwise. Nothing where the text is empty.
+fn sent_code(
+    coded: NodeRef<'_>,
+    find: fn(&str) -> Result<Code, Failure>,
+) -> Option<Result<Code, Failure>> {
     let rubric = coded.text_at(Attr::VALUE);
-    let Some(code) = coded.text_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING]) else { return rubric.map(find) };
+    let Some(code) = coded.text_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING]) else {
+        return rubric.map(find);
+    };
     Some(find(code).or_else(|failure| rubric.and_then(|rubric| find(rubric).ok()).ok_or(failure)))
 }
 
 /// A change type by code or rubric.
 pub(crate) fn change_type(text: &str) -> Result<Code, Failure> {
-    find(&CHANGE_TYPES, text).ok_or_else(|| Failure::bad(format!("`{}` is not a change type; known are {}", short(text), known(&CHANGE_TYPES))))
+    find(&CHANGE_TYPES, text).ok_or_else(|| {
+        Failure::bad(format!(
+            "`{}` is not a change type; known are {}",
+            short(text),
+            known(&CHANGE_TYPES)
+        ))
+    })
 }
 
 /// A lifecycle state by code or rubric.
 pub(crate) fn lifecycle(text: &str) -> Result<Code, Failure> {
-    find(&LIFECYCLES, text).ok_or_else(|| Failure::bad(format!("`{}` is not a lifecycle state; known are {}", short(text), known(&LIFECYCLES))))
+    find(&LIFECYCLES, text).ok_or_else(|| {
+        Failure::bad(format!(
+            "`{}` is not a lifecycle state; known are {}",
+            short(text),
+            known(&LIFECYCLES)
+        ))
+    })
 }
 
 fn find(codes: &[Code], text: &str) -> Option<Code> {
     let text = text.trim();
-    codes.iter().find(|c| c.code == text || c.rubric.eq_ignore_ascii_case(text)).copied()
+    codes
+        .iter()
+        .find(|c| c.code == text || c.rubric.eq_ignore_ascii_case(text))
+        .copied()
 }
 
 fn known(codes: &[Code]) -> String {
-    codes.iter().map(|c| format!("{} ({})", c.code, c.rubric)).collect::<Vec<_>>().join(", ")
+    codes
+        .iter()
+        .map(|c| format!("{} ({})", c.code, c.rubric))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn short(text: &str) -> String {
@@ -340,9 +460,16 @@ fn short(text: &str) -> String {
 
 /// Reads `key="value", key="value"`, or a bare word or quoted text, which has no key.
 pub(crate) fn pairs(value: &str, header: &str) -> Result<Vec<(String, String)>, Failure> {
-    let unparsable = || Failure::bad(format!("the header {header} cannot be read: expected `key=\"value\", …`"));
+    let unparsable = || {
+        Failure::bad(format!(
+            "the header {header} cannot be read: expected `key=\"value\", …`"
+        ))
+    };
     if !value.contains('=') {
-        return Ok(vec![(String::new(), value.trim().trim_matches('"').to_owned())]);
+        return Ok(vec![(
+            String::new(),
+            value.trim().trim_matches('"').to_owned(),
+        )]);
     }
     let mut found = Vec::new();
     let mut rest = value.trim();
@@ -386,7 +513,9 @@ mod tests {
     use super::*;
 
     fn audit(headers: &[(&str, &str)]) -> Result<Audit, Failure> {
-        let request = headers.iter().fold(Request::default(), |r, (n, v)| r.with_header(n, v));
+        let request = headers
+            .iter()
+            .fold(Request::default(), |r, (n, v)| r.with_header(n, v));
         Audit::of_headers(&request, MODIFICATION)
     }
 
@@ -395,20 +524,38 @@ mod tests {
         let old = audit(&[
             ("openEHR-VERSION.lifecycle_state", "code_string=\"553\""),
             ("openEHR-AUDIT_DETAILS.change_type", "code_string=\"250\""),
-            ("openEHR-AUDIT_DETAILS.description", "value=\"a, \\\"b\\\"\""),
-            ("openEHR-AUDIT_DETAILS.committer", "name=\"Dr. A\", external_ref.id=\"7\", external_ref.namespace=\"n\", external_ref.type=\"PERSON\""),
+            (
+                "openEHR-AUDIT_DETAILS.description",
+                "value=\"a, \\\"b\\\"\"",
+            ),
+            (
+                "openEHR-AUDIT_DETAILS.committer",
+                "name=\"Dr. A\", external_ref.id=\"7\", external_ref.namespace=\"n\", external_ref.type=\"PERSON\"",
+            ),
         ]);
         let new = audit(&[
             ("openehr-version", "lifecycle_state.code_string=\"553\""),
-            ("openehr-audit-details", "change_type.code_string=\"250\",description.value=\"a, \\\"b\\\"\""),
+            (
+                "openehr-audit-details",
+                "change_type.code_string=\"250\",description.value=\"a, \\\"b\\\"\"",
+            ),
             (
                 "openehr-audit-details",
                 "committer.name=\"Dr. A\",committer.external_ref.id=\"7\",committer.external_ref.namespace=\"n\",committer.external_ref.type=\"PERSON\"",
             ),
         ]);
         assert_eq!(old.clone().unwrap(), new.unwrap());
-        assert_eq!(old.unwrap().description.unwrap(), r#"{"_type":"DV_TEXT","value":"a, \"b\""}"#);
-        assert_eq!(audit(&[("openEHR-VERSION.lifecycle_state", "incomplete")]).unwrap().lifecycle.code, "553");
+        assert_eq!(
+            old.unwrap().description.unwrap(),
+            r#"{"_type":"DV_TEXT","value":"a, \"b\""}"#
+        );
+        assert_eq!(
+            audit(&[("openEHR-VERSION.lifecycle_state", "incomplete")])
+                .unwrap()
+                .lifecycle
+                .code,
+            "553"
+        );
     }
 
     #[test]
@@ -419,7 +566,11 @@ mod tests {
             ("openEHR-AUDIT_DETAILS.committer", "name=\"open"),
             ("openEHR-AUDIT_DETAILS.colour", "red"),
         ] {
-            assert_eq!(audit(&[(name, value)]).map_err(|f| f.status), Err(400), "{name}: {value}");
+            assert_eq!(
+                audit(&[(name, value)]).map_err(|f| f.status),
+                Err(400),
+                "{name}: {value}"
+            );
         }
     }
 }

@@ -37,7 +37,12 @@ pub(crate) fn read_body(call: &Call<'_>, class: Cls, what: &str) -> Result<Tree,
 }
 
 /// Reads a text as an object of a class.
-pub(crate) fn read_text(text: &str, format: Format, class: Cls, what: &str) -> Result<Tree, Failure> {
+pub(crate) fn read_text(
+    text: &str,
+    format: Format,
+    class: Cls,
+    what: &str,
+) -> Result<Tree, Failure> {
     let read = match format {
         Format::Json => json::read(text, class),
         Format::Xml => xml::read(text, class),
@@ -46,16 +51,29 @@ pub(crate) fn read_text(text: &str, format: Format, class: Cls, what: &str) -> R
 }
 
 /// An RM object as media type and bytes.
-pub(crate) fn body_of(node: NodeRef<'_>, format: Format) -> Result<(&'static str, String), Failure> {
+pub(crate) fn body_of(
+    node: NodeRef<'_>,
+    format: Format,
+) -> Result<(&'static str, String), Failure> {
     let body = match format {
         Format::Json => json::write(node),
-        Format::Xml => xml::write_without_audit_terms(node, &root_name(node.class()))
-            .map_err(|finding| Failure::new(406, format!("the resource cannot be written as XML: {}", finding.one_line())))?,
+        Format::Xml => {
+            xml::write_without_audit_terms(node, &root_name(node.class())).map_err(|finding| {
+                Failure::new(
+                    406,
+                    format!(
+                        "the resource cannot be written as XML: {}",
+                        finding.one_line()
+                    ),
+                )
+            })?
+        }
     };
     Ok((format.media_type(), body))
 }
 
-/// The name of the root element of an object: that of the schema for versions, else its class in lower case.
+/// The name of the root element of an object: that of the schema for versions, else its class in
+/// lower case.
 fn root_name(class: Cls) -> String {
     match class {
         Cls::ORIGINAL_VERSION | Cls::IMPORTED_VERSION => String::from("version"),
@@ -64,8 +82,14 @@ fn root_name(class: Cls) -> String {
 }
 
 impl<R: Repository> Service<R> {
-    /// Checks a COMPOSITION against the model and against its template, which must be known; all errors are told together.
-    pub(crate) async fn check_composition(&self, call: &Call<'_>, tree: Tree, rigor: Rigor) -> Result<Checked, Failure> {
+    /// Checks a COMPOSITION against the model and against its template, which must be known; all
+    /// errors are told together.
+    pub(crate) async fn check_composition(
+        &self,
+        call: &Call<'_>,
+        tree: Tree,
+        rigor: Rigor,
+    ) -> Result<Checked, Failure> {
         let (checked, findings) = self.examine_composition(call, tree, rigor).await?;
         match refuse_errors(call, COMPOSITION, &findings) {
             Ok(()) => Ok(checked),
@@ -74,9 +98,18 @@ impl<R: Repository> Service<R> {
     }
 
     /// The same, where the content is not refused for what is found: that is given back.
-    pub(crate) async fn examine_composition(&self, call: &Call<'_>, tree: Tree, rigor: Rigor) -> Result<(Checked, Vec<Finding>), Failure> {
+    pub(crate) async fn examine_composition(
+        &self,
+        call: &Call<'_>,
+        tree: Tree,
+        rigor: Rigor,
+    ) -> Result<(Checked, Vec<Finding>), Failure> {
         let asked = !self.config.trusts_compositions;
-        let mut findings = if asked { model_findings(&tree) } else { Vec::new() };
+        let mut findings = Vec::new();
+        if asked {
+            let _turn = call.turn(tree.size()).await?;
+            findings = model_findings(&tree);
+        }
         let template_id = named_template(&tree).map(str::to_owned);
         let compiled = match &template_id {
             Some(id) => self.template_of(call, id).await?,
@@ -87,13 +120,21 @@ impl<R: Repository> Service<R> {
             return Err(Failure::invalid(call.dialect, COMPOSITION, &findings));
         };
         if let Some(root) = tree.root().filter(|_| asked) {
+            let _turn = call.turn(tree.size()).await?;
             findings.extend(match rigor {
                 Rigor::Complete => template::validate(root, &compiled.template),
                 Rigor::Draft => template::validate_draft(root, &compiled.template),
             });
             template::label_findings(root, &compiled.template, &mut findings);
         }
-        Ok((Checked { tree, template_id, known: Rc::clone(&compiled.known) }, findings))
+        Ok((
+            Checked {
+                tree,
+                template_id,
+                known: Rc::clone(&compiled.known),
+            },
+            findings,
+        ))
     }
 }
 
@@ -109,20 +150,34 @@ pub(crate) enum Rigor {
 impl Rigor {
     /// The rigor for a version with this lifecycle state.
     pub fn of(audit: &Audit) -> Rigor {
-        if audit.lifecycle == INCOMPLETE { Rigor::Draft } else { Rigor::Complete }
+        if audit.lifecycle == INCOMPLETE {
+            Rigor::Draft
+        } else {
+            Rigor::Complete
+        }
     }
 }
 
 /// COMPOSITION.archetype_details.template_id.value.
 pub(crate) fn named_template(tree: &Tree) -> Option<&str> {
-    tree.root()?.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE])
+    tree.root()?
+        .text_along(&[Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE])
 }
 
 pub(crate) fn without_template(id: Option<&str>) -> Finding {
     match id {
-        Some(id) => Finding::error("SVC0202", "/archetype_details/template_id/value", "the template is unknown: upload it first").found(id),
+        Some(id) => Finding::error(
+            "SVC0202",
+            "/archetype_details/template_id/value",
+            "the template is unknown: upload it first",
+        )
+        .found(id),
         None => {
-            let finding = Finding::error("SVC0201", "/archetype_details/template_id", "a composition must name its template");
+            let finding = Finding::error(
+                "SVC0201",
+                "/archetype_details/template_id",
+                "a composition must name its template",
+            );
             finding.expected("the id of an uploaded template")
         }
     }
@@ -134,12 +189,24 @@ pub(crate) const COMPOSITION: &str = "composition";
 /// Checks a document that has no template: an EHR_STATUS, a FOLDER or a party.
 ///
 /// # Errors
-/// 400 with all findings; for a well-formed party that breaks a rule, the status of the mount: only the operations on parties (and compositions)
-/// list 422 in the OpenAPI document of ITS-REST.
+/// 400 with all findings; for a well-formed party that breaks a rule, the status of the mount: only
+/// the operations on parties (and compositions) list 422 in the OpenAPI document of ITS-REST.
 pub(crate) fn check_plain(call: &Call<'_>, tree: Tree, what: &str) -> Result<Checked, Failure> {
-    let is_party = tree.root().is_some_and(|root| root.class().is_a(Cls::PARTY));
-    refuse_errors(call, what, &model_findings(&tree)).map_err(|failure| if is_party { failure } else { failure.into_bad_request() })?;
-    Ok(Checked { tree, template_id: None, known: Rc::default() })
+    let is_party = tree
+        .root()
+        .is_some_and(|root| root.class().is_a(Cls::PARTY));
+    refuse_errors(call, what, &model_findings(&tree)).map_err(|failure| {
+        if is_party {
+            failure
+        } else {
+            failure.into_bad_request()
+        }
+    })?;
+    Ok(Checked {
+        tree,
+        template_id: None,
+        known: Rc::default(),
+    })
 }
 
 /// What the Reference Model itself finds in a document.
@@ -148,7 +215,11 @@ pub(crate) fn model_findings(tree: &Tree) -> Vec<Finding> {
 }
 
 /// A bad date cannot even be read, a broken rule is not valid; warnings alone do no harm.
-pub(crate) fn refuse_errors(call: &Call<'_>, what: &str, findings: &[Finding]) -> Result<(), Failure> {
+pub(crate) fn refuse_errors(
+    call: &Call<'_>,
+    what: &str,
+    findings: &[Finding],
+) -> Result<(), Failure> {
     let errors = || findings.iter().filter(|f| f.severity == Severity::Error);
     match errors().next() {
         None => Ok(()),
@@ -159,5 +230,8 @@ pub(crate) fn refuse_errors(call: &Call<'_>, what: &str, findings: &[Finding]) -
 
 /// The answer to JSON that is none.
 pub(crate) fn malformed(what: &str, text: &str, problem: json::Malformed) -> Failure {
-    Failure::bad(format!("the {what} is not JSON: {}", problem.told(text)))
+    Failure::bad(format!(
+        "the {what} is not JSON: {}",
+        problem.describe(text)
+    ))
 }

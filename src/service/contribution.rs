@@ -1,6 +1,7 @@
 //! CONTRIBUTION: several versions committed together, all or none.
 
 use super::Service;
+use super::admission::LARGE;
 use super::call::{Call, Changed};
 use super::commit::{Change, ChangeSet, KEPT, class_name};
 use super::committal::{Audit, CREATION, DELETED, MODIFICATION, Stated, check_parts};
@@ -19,8 +20,9 @@ use crate::rm::class::{Attr, Cls};
 use crate::rm::json::{elements, members};
 use crate::rm::tree::{NodeRef, Tree};
 use crate::rm::xml;
-use crate::store::repository::{Repository, Which};
+use crate::store::repository::{Repository, VersionHead, Which};
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 /// Change types that only make sense for an object that exists.
 const FOLLOWING: [&str; 5] = ["250", "251", "523", "666", "816"];
@@ -31,7 +33,9 @@ impl<R: Repository> Service<R> {
         call.can_answer()?;
         let format = body_format(call.request)?;
         let owner = self.owner(call).await?;
+        let turn = call.turn_for_body().await?;
         let sent = Sent::read(call.text()?, format)?;
+        drop(turn);
         let set = self.change_set(call, &owner, sent).await?;
         let committed = self.commit(call, set).await?;
         let tree = own(&committed.contribution, Cls::CONTRIBUTION)?;
@@ -43,7 +47,15 @@ impl<R: Repository> Service<R> {
         let mut path = Owner::segments(owner.id());
         path.extend(["contribution", uid]);
         let uri = matches!(owner, Owner::Ehr(_)).then(|| format!("ehr:/{}/{uid}", owner.id()));
-        call.changed(&Changed { created: true, path: call.address(&path), uri, uid, time: &committed.time, node: tree.root(), shown: resolved })
+        call.changed(&Changed {
+            created: true,
+            path: call.address(&path),
+            uri,
+            uid,
+            time: &committed.time,
+            node: tree.root(),
+            shown: resolved,
+        })
     }
 
     /// GET /ehr/{ehr_id}/contribution/{uid}, GET /demographic/contribution/{uid}
@@ -51,59 +63,135 @@ impl<R: Repository> Service<R> {
         let owner = self.owner(call).await?;
         let uid = call.sub(0).to_ascii_lowercase();
         let missing = || Failure::missing("there is no such contribution here");
-        let stored = self.repository.contribution(owner.id(), &uid).await.map_err(Failure::of_store)?.ok_or_else(missing)?;
+        let stored = self
+            .repository
+            .contribution(owner.id(), &uid)
+            .await
+            .map_err(Failure::of_store)?
+            .ok_or_else(missing)?;
         let tree = own(&stored, Cls::CONTRIBUTION)?;
         let root = tree.root().ok_or_else(missing)?;
-        let time = root.text_along(&[Attr::AUDIT, Attr::TIME_COMMITTED, Attr::VALUE]).unwrap_or_default();
-        call.resource(root, self.resolved(call, owner.id(), root).await?, &uid, time)
+        let time = root
+            .text_along(&[Attr::AUDIT, Attr::TIME_COMMITTED, Attr::VALUE])
+            .unwrap_or_default();
+        call.resource(
+            root,
+            self.resolved(call, owner.id(), root).await?,
+            &uid,
+            time,
+        )
     }
 
     /// The members of a contribution, checked.
-    pub(crate) async fn change_set(&self, call: &Call<'_>, owner: &Owner, sent: Sent) -> Result<ChangeSet, Failure> {
+    pub(crate) async fn change_set(
+        &self,
+        call: &Call<'_>,
+        owner: &Owner,
+        sent: Sent,
+    ) -> Result<ChangeSet, Failure> {
         if sent.uid.is_some() && call.caller.is_confined(call.need) {
-            // Uids are unique in the whole repository: that one is in use would tell of another EHR.
-            return Err(Failure::new(403, "a caller whose reach is one EHR cannot choose the uid of a contribution: leave `uid` out"));
+            // Uids are unique in the whole repository: that one is in use would tell of another
+            // EHR.
+            return Err(Failure::new(
+                403,
+                "a caller whose reach is one EHR cannot choose the uid of a contribution: leave `uid` out",
+            ));
         }
-        let mut changes = Vec::new();
+        let (mut changes, mut earlier, mut unpaused) = (Vec::new(), HashSet::new(), 0);
         for (index, version) in sent.versions.iter().enumerate() {
-            let change = match version.root().filter(|root| root.class() == Cls::IMPORTED_VERSION) {
-                Some(root) => self.imported_change(call, owner, root, &sent.audit, &changes).await,
+            unpaused += version.size();
+            if unpaused > LARGE {
+                unpaused = 0;
+                call.pause().await;
+            }
+            let change = match version
+                .root()
+                .filter(|root| root.class() == Cls::IMPORTED_VERSION)
+            {
+                Some(root) => {
+                    self.imported_change(call, owner, root, &sent.audit, &earlier)
+                        .await
+                }
                 None => self.change_of(call, owner, version, &sent.audit).await,
             };
-            changes.push(change.map_err(|f| f.within(&format!("versions[{index}]")))?);
+            let change = change.map_err(|f| f.within(&format!("versions[{index}]")))?;
+            earlier.insert(change.uid.to_string());
+            changes.push(change);
         }
         let ehr_id = owner.id().to_owned();
-        let audit = sent.audit.or(call.alike.headers(call)?).member_audit(CREATION)?;
-        Ok(ChangeSet { ehr_id, creates_ehr: false, contribution_uid: sent.uid, audit, conditional: false, changes, grounds: None, idempotency: None })
+        let audit = sent
+            .audit
+            .or(call.alike.headers(call)?)
+            .member_audit(CREATION)?;
+        Ok(ChangeSet {
+            ehr_id,
+            creates_ehr: false,
+            contribution_uid: sent.uid,
+            audit,
+            conditional: false,
+            changes,
+            grounds: None,
+            idempotency: None,
+        })
     }
 
     /// One member of a contribution, checked.
-    async fn change_of(&self, call: &Call<'_>, owner: &Owner, version: &Tree, contribution: &Stated) -> Result<Change, Failure> {
-        let root = version.root().ok_or_else(|| Failure::bad("the version is empty"))?;
-        let preceding = root.text_along(&[Attr::PRECEDING_VERSION_UID, Attr::VALUE]).filter(|uid| !uid.is_empty());
-        let preceding = preceding.map(|uid| VersionUid::read(uid, "preceding_version_uid")).transpose()?;
-        let stated = Stated::of_version(root)?.or(call.alike.headers(call)?).or(contribution);
-        let audit = stated.member_audit(if preceding.is_some() { MODIFICATION } else { CREATION })?;
+    async fn change_of(
+        &self,
+        call: &Call<'_>,
+        owner: &Owner,
+        version: &Tree,
+        contribution: &Stated,
+    ) -> Result<Change, Failure> {
+        let root = version
+            .root()
+            .ok_or_else(|| Failure::bad("the version is empty"))?;
+        let preceding = root
+            .text_along(&[Attr::PRECEDING_VERSION_UID, Attr::VALUE])
+            .filter(|uid| !uid.is_empty());
+        let preceding = preceding
+            .map(|uid| VersionUid::read(uid, "preceding_version_uid"))
+            .transpose()?;
+        let stated = Stated::of_version(root)?
+            .or(call.alike.headers(call)?)
+            .or(contribution);
+        let audit = stated.member_audit(if preceding.is_some() {
+            MODIFICATION
+        } else {
+            CREATION
+        })?;
         check_change_type(&audit, preceding.is_some())?;
-        let data = root.get(Attr::DATA).filter(|_| audit.change_type != DELETED);
+        let data = root
+            .get(Attr::DATA)
+            .filter(|_| audit.change_type != DELETED);
         let kind = match data {
             Some(data) => kind_of(data.class())?,
-            None if audit.change_type == DELETED => self.kind_of_object(owner.id(), preceding.as_ref()).await?,
+            None if audit.change_type == DELETED => {
+                self.kind_of_object(owner.id(), preceding.as_ref()).await?
+            }
             None => return Err(Failure::bad("the version has no data")),
         };
         if !owner.holds(kind) {
-            return Err(Failure::bad("parties are committed to the demographic service, everything else to an EHR"));
+            return Err(Failure::bad(
+                "parties are committed to the demographic service, everything else to an EHR",
+            ));
         }
         owner.must_allow(kind)?;
         if kind == ObjectKind::EhrStatus && (preceding.is_none() || data.is_none()) {
-            return Err(Failure::bad("an EHR has one EHR_STATUS: it can only be modified"));
+            return Err(Failure::bad(
+                "an EHR has one EHR_STATUS: it can only be modified",
+            ));
         }
         let content = match data {
-            Some(data) => Some(self.check_member(call, kind, data, Rigor::of(&audit)).await?),
+            Some(data) => Some(
+                self.check_member(call, kind, data, Rigor::of(&audit))
+                    .await?,
+            ),
             None => None,
         };
         if let (Some(preceding), Some(data), ObjectKind::Party) = (&preceding, data, kind) {
-            self.check_class_kept(owner.id(), preceding, data.class()).await?;
+            self.check_class_kept(owner.id(), preceding, data.class())
+                .await?;
         }
         check_parts(root, "version", &KEPT)?;
         let uid = match &preceding {
@@ -114,14 +202,32 @@ impl<R: Repository> Service<R> {
             }
             None => {
                 let object_id = given_member_id(call, root)?.unwrap_or_else(|| call.new_uuid());
-                VersionUid { object_id, system_id: self.config.system_id.clone(), number: 1 }
+                VersionUid {
+                    object_id,
+                    system_id: self.config.system_id.clone(),
+                    number: 1,
+                }
             }
         };
-        Ok(Change { kind, uid, preceding: preceding.map(|uid| uid.to_string()), audit, content, extra: Some(version.clone()), tags: Vec::new() })
+        Ok(Change {
+            kind,
+            uid,
+            preceding: preceding.map(|uid| uid.to_string()),
+            audit,
+            content,
+            extra: Some(version.clone()),
+            tags: Vec::new(),
+        })
     }
 
     /// The content of a member: 400 when it is invalid or its template is unknown, on both mounts.
-    pub(super) async fn check_member(&self, call: &Call<'_>, kind: ObjectKind, data: NodeRef<'_>, rigor: Rigor) -> Result<Checked, Failure> {
+    pub(super) async fn check_member(
+        &self,
+        call: &Call<'_>,
+        kind: ObjectKind,
+        data: NodeRef<'_>,
+        rigor: Rigor,
+    ) -> Result<Checked, Failure> {
         let tree = data.to_tree();
         let checked = match kind {
             ObjectKind::Composition => self.check_composition(call, tree, rigor).await,
@@ -130,29 +236,77 @@ impl<R: Repository> Service<R> {
         checked.map_err(Failure::into_bad_request)
     }
 
-    /// Makes sure that a party keeps its class, which is that of the last version with data: VERSIONED_PARTY alone does not tell it. A
-    /// version that is not there is refused when it is committed.
-    pub(super) async fn check_class_kept(&self, owner: &str, preceding: &VersionUid, class: Cls) -> Result<(), Failure> {
-        let versions = self.repository.versions(owner, &preceding.object_id).await.map_err(Failure::of_store)?;
-        let before = versions.iter().rev().filter(|v| v.number <= preceding.number && !v.is_deletion()).find_map(|version| {
-            let tree = version.packed.unpack();
-            tree.root().and_then(|root| root.get(Attr::DATA)).map(NodeRef::class)
-        });
+    /// Makes sure that a party keeps its class, which is that of the last version with data:
+    /// VERSIONED_PARTY alone does not tell it. A version that is not there is refused when it is
+    /// committed.
+    pub(super) async fn check_class_kept(
+        &self,
+        owner: &str,
+        preceding: &VersionUid,
+        class: Cls,
+    ) -> Result<(), Failure> {
+        let heads = self
+            .repository
+            .version_heads(owner, &preceding.object_id)
+            .await
+            .map_err(Failure::of_store)?;
+        let last = heads
+            .iter()
+            .rfind(|head| head.number <= preceding.number && !head.is_deletion());
+        let before = match last {
+            Some(head) => self.class_of_data(owner, head).await?,
+            None => None,
+        };
         match before {
             Some(before) if before != class => {
                 let rule = "a version is of the class that it follows; commit another document as an object of its own";
-                let finding = Finding::error("SVC0204", "/data", rule).expected(before.name()).found(class.name());
+                let finding = Finding::error("SVC0204", "/data", rule)
+                    .expected(before.name())
+                    .found(class.name());
                 Err(Failure::unreadable("version", &[finding]))
             }
             _ => Ok(()),
         }
     }
 
-    pub(super) async fn kind_of_object(&self, ehr_id: &str, uid: Option<&VersionUid>) -> Result<ObjectKind, Failure> {
+    /// The class of the data of a version.
+    pub(super) async fn class_of_data(
+        &self,
+        owner: &str,
+        head: &VersionHead,
+    ) -> Result<Option<Cls>, Failure> {
+        let object = head.version_uid.split("::").next().unwrap_or_default();
+        let version = self
+            .repository
+            .version(owner, object, Which::Uid(&head.version_uid))
+            .await
+            .map_err(Failure::of_store)?;
+        Ok(version.and_then(|version| {
+            let tree = version.packed.unpack();
+            tree.root()
+                .and_then(|root| root.get(Attr::DATA))
+                .map(NodeRef::class)
+        }))
+    }
+
+    pub(super) async fn kind_of_object(
+        &self,
+        ehr_id: &str,
+        uid: Option<&VersionUid>,
+    ) -> Result<ObjectKind, Failure> {
         let unknown = || Failure::new(409, "the preceding version does not exist");
         let object = &uid.ok_or_else(unknown)?.object_id;
-        let latest = self.repository.version(ehr_id, object, Which::Latest).await.map_err(Failure::of_store)?.ok_or_else(unknown)?;
-        if latest.is_deletion() { Err(Failure::new(409, "the object is deleted already")) } else { Ok(latest.kind) }
+        let latest = self
+            .repository
+            .version(ehr_id, object, Which::Latest)
+            .await
+            .map_err(Failure::of_store)?
+            .ok_or_else(unknown)?;
+        if latest.is_deletion() {
+            Err(Failure::new(409, "the object is deleted already"))
+        } else {
+            Ok(latest.kind)
+        }
     }
 }
 
@@ -160,9 +314,10 @@ impl<R: Repository> Service<R> {
 fn check_change_type(audit: &Audit, follows: bool) -> Result<(), Failure> {
     match (follows, audit.change_type) {
         (true, CREATION) => Err(Failure::bad("a creation has no preceding_version_uid")),
-        (false, change) if FOLLOWING.contains(&change.code) => {
-            Err(Failure::bad(format!("the change type `{}` needs a preceding_version_uid", change.rubric)))
-        }
+        (false, change) if FOLLOWING.contains(&change.code) => Err(Failure::bad(format!(
+            "the change type `{}` needs a preceding_version_uid",
+            change.rubric
+        ))),
         _ => Ok(()),
     }
 }
@@ -174,7 +329,9 @@ pub(crate) fn kind_of(class: Cls) -> Result<ObjectKind, Failure> {
         Cls::EHR_STATUS => Ok(ObjectKind::EhrStatus),
         Cls::FOLDER => Ok(ObjectKind::Folder),
         party if party.is_a(Cls::PARTY) => Ok(ObjectKind::Party),
-        other => Err(Failure::bad(format!("a {other} cannot be committed: expected COMPOSITION, EHR_STATUS, FOLDER or a party"))),
+        other => Err(Failure::bad(format!(
+            "a {other} cannot be committed: expected COMPOSITION, EHR_STATUS, FOLDER or a party"
+        ))),
     }
 }
 
@@ -193,36 +350,73 @@ impl Sent {
         let (mut uid, mut versions, mut audit) = (None, Vec::new(), None);
         for (key, value) in parts(text, format)? {
             match &*key {
-                "versions" => versions.push(read_version(value, format).map_err(|failure| failure.within(&format!("versions[{}]", versions.len())))?),
-                "audit" => audit = Some(read_text(value, format, Cls::AUDIT_DETAILS, "audit of the contribution")?),
-                "uid" if value != "null" => uid = Some(read_text(value, format, Cls::HIER_OBJECT_ID, "uid of the contribution")?),
+                "versions" => {
+                    versions.push(read_version(value, format).map_err(|failure| {
+                        failure.within(&format!("versions[{}]", versions.len()))
+                    })?)
+                }
+                "audit" => {
+                    audit = Some(read_text(
+                        value,
+                        format,
+                        Cls::AUDIT_DETAILS,
+                        "audit of the contribution",
+                    )?)
+                }
+                "uid" if value != "null" => {
+                    uid = Some(read_text(
+                        value,
+                        format,
+                        Cls::HIER_OBJECT_ID,
+                        "uid of the contribution",
+                    )?)
+                }
                 "_type" | "uid" => {}
-                other => return Err(refused(&format!("`{other}` is not an attribute of CONTRIBUTION"))),
+                other => {
+                    return Err(refused(&format!(
+                        "`{other}` is not an attribute of CONTRIBUTION"
+                    )));
+                }
             }
         }
         if versions.is_empty() {
             return Err(refused("Versions must not be empty"));
         }
         let audit = audit.ok_or_else(|| refused("`audit` is missing"))?;
-        let uid = uid.as_ref().and_then(Tree::root).and_then(|u| u.text_at(Attr::VALUE)).map(str::to_ascii_lowercase);
+        let uid = uid
+            .as_ref()
+            .and_then(Tree::root)
+            .and_then(|u| u.text_at(Attr::VALUE))
+            .map(str::to_ascii_lowercase);
         if uid.as_ref().is_some_and(|uid| !is_uuid(uid)) {
             return Err(refused("its uid is not a UUID"));
         }
-        let audit = Stated::of_audit(audit.root().ok_or_else(|| refused("`audit` is empty"))?).map_err(|f| f.within("audit"))?;
-        Ok(Sent { uid, versions, audit })
+        let audit = Stated::of_audit(audit.root().ok_or_else(|| refused("`audit` is empty"))?)
+            .map_err(|f| f.within("audit"))?;
+        Ok(Sent {
+            uid,
+            versions,
+            audit,
+        })
     }
 }
 
 /// The attributes of a contribution as texts; each version is one of its own.
 fn parts(text: &str, format: Format) -> Result<Vec<(Cow<'_, str>, &str)>, Failure> {
     if format == Format::Xml {
-        return xml::elements(text).map_err(|finding| Failure::unreadable("contribution", &[finding]));
+        return xml::elements(text)
+            .map_err(|finding| Failure::unreadable("contribution", &[finding]));
     }
     let malformed = |problem| super::content::malformed("contribution", text, problem);
     let mut found = Vec::new();
     for (key, value) in members(text).map_err(malformed)? {
         if key == "versions" {
-            found.extend(elements(value).map_err(malformed)?.into_iter().map(|version| (key.clone(), version)));
+            found.extend(
+                elements(value)
+                    .map_err(malformed)?
+                    .into_iter()
+                    .map(|version| (key.clone(), version)),
+            );
         } else {
             found.push((key, value));
         }

@@ -1,8 +1,9 @@
-//! Change-controlled documents: COMPOSITION, EHR_STATUS, the directory and demographic parties are created, read, updated and
-//! deleted in one way; each change goes through a CONTRIBUTION.
+//! Change-controlled documents: COMPOSITION, EHR_STATUS, the directory and demographic parties are
+//! created, read, updated and deleted in one way; each change goes through a CONTRIBUTION.
 
+use super::admission::LARGE;
 use super::call::{Call, Changed};
-use super::commit::{Change, ChangeSet, Committed};
+use super::commit::{Change, ChangeSet, Committed, flags};
 use super::committal::{Audit, DELETED, MODIFICATION};
 use super::content::{Checked, Rigor, check_plain, named_template};
 use super::error::Failure;
@@ -39,7 +40,13 @@ pub(crate) struct Controlled {
 }
 
 const fn party(class: Cls, segment: &'static str) -> Controlled {
-    Controlled { kind: ObjectKind::Party, class, segment, name: segment, single: false }
+    Controlled {
+        kind: ObjectKind::Party,
+        class,
+        segment,
+        name: segment,
+        single: false,
+    }
 }
 
 #[rustfmt::skip]
@@ -60,17 +67,31 @@ pub(crate) use kinds::*;
 impl Controlled {
     /// True for versions of such documents; a deletion has no document to tell its class by.
     pub fn is_of(&self, version: &Version) -> bool {
-        let of_class = || version.packed.unpack().root().and_then(|v| v.get(Attr::DATA)).is_none_or(|data| data.class().is_a(self.class));
+        let of_class = || {
+            version
+                .packed
+                .unpack()
+                .root()
+                .and_then(|v| v.get(Attr::DATA))
+                .is_none_or(|data| data.class().is_a(self.class))
+        };
         version.kind == self.kind && (self.kind != ObjectKind::Party || of_class())
     }
 }
 
 impl<R: Repository> Service<R> {
     /// POST …/{composition|directory|person|…}
-    pub(super) async fn create(&self, call: &Call<'_>, what: &Controlled) -> Result<Response, Failure> {
+    pub(super) async fn create(
+        &self,
+        call: &Call<'_>,
+        what: &Controlled,
+    ) -> Result<Response, Failure> {
         call.can_answer()?;
         let uids = OnceCell::new();
-        if let Some(answer) = self.create_unasked(call, what, &uids).await {
+        // A long body is not read twice.
+        if call.request.body.len() < LARGE
+            && let Some(answer) = self.create_unasked(call, what, &uids).await
+        {
             return answer;
         }
         let body = self.read_document(call, what, None).await;
@@ -81,17 +102,43 @@ impl<R: Repository> Service<R> {
         self.write(call, what, set).await
     }
 
-    /// The same without a question before: what it would tell is known, and the database refuses the commit where that is so no
-    /// more. Nothing where this does not succeed; then the long way finds what is to be told.
-    async fn create_unasked(&self, call: &Call<'_>, what: &Controlled, uids: &NewUids) -> Option<Result<Response, Failure>> {
+    /// The same without a question before: what it would tell is known, and the database refuses
+    /// the commit where that is so no more. Nothing where this does not succeed; then the long way
+    /// finds what is to be told.
+    async fn create_unasked(
+        &self,
+        call: &Call<'_>,
+        what: &Controlled,
+        uids: &NewUids,
+    ) -> Option<Result<Response, Failure>> {
         let body = self.read_document(call, what, None).await.ok()?;
-        let template = named_template(&body).filter(|_| !call.demographic && is_uuid(call.param(0)))?;
+        let template =
+            named_template(&body).filter(|_| !call.demographic && is_uuid(call.param(0)))?;
         let (grounds, compiled) = self.library.latest(template)?;
-        call.templates.borrow_mut().insert(template.to_owned(), Some(compiled));
+        call.templates
+            .borrow_mut()
+            .insert(template.to_owned(), Some(compiled));
         let content = self.check(call, what, body).await.ok()?;
-        let set = self.first(call, &call.param(0).to_ascii_lowercase(), what, content, uids).ok()?;
+        let set = self
+            .first(
+                call,
+                &call.param(0).to_ascii_lowercase(),
+                what,
+                content,
+                uids,
+            )
+            .ok()?;
         let written = Written::of(&set)?;
-        match self.commit(call, ChangeSet { grounds: Some(grounds), ..set }).await {
+        match self
+            .commit(
+                call,
+                ChangeSet {
+                    grounds: Some(grounds),
+                    ..set
+                },
+            )
+            .await
+        {
             Ok(committed) => Some(self.told(call, what, written, &committed).await),
             Err(failure) if failure.status < 500 => None,
             Err(failure) => Some(Err(failure)),
@@ -99,120 +146,244 @@ impl<R: Repository> Service<R> {
     }
 
     /// The change set that creates a document.
-    fn first(&self, call: &Call<'_>, owner: &str, what: &Controlled, content: Checked, uids: &NewUids) -> Result<ChangeSet, Failure> {
-        let [new_object, contribution] = uids.get_or_init(|| [call.new_uuid(), call.new_uuid()]).clone();
+    fn first(
+        &self,
+        call: &Call<'_>,
+        owner: &str,
+        what: &Controlled,
+        content: Checked,
+        uids: &NewUids,
+    ) -> Result<ChangeSet, Failure> {
+        let [new_object, contribution] = uids
+            .get_or_init(|| [call.new_uuid(), call.new_uuid()])
+            .clone();
         let object_id = given_object_id(call, content.tree.root())?.unwrap_or(new_object);
         let change = self.first_version(call, what.kind, object_id, content)?;
         let tags = tag::of_headers(call, &change.uid)?;
-        Ok(ChangeSet { contribution_uid: Some(contribution), ..ChangeSet::of(owner, Change { tags, ..change }) })
+        Ok(ChangeSet {
+            contribution_uid: Some(contribution),
+            ..ChangeSet::of(owner, Change { tags, ..change })
+        })
     }
 
-    /// GET …/{composition|person|…}/{object or version uid}, GET …/{ehr_status|directory}[/{version uid}]
-    pub(super) async fn read(&self, call: &Call<'_>, what: &Controlled) -> Result<Response, Failure> {
-        let owner = if call.demographic { String::new() } else { call.param(0).to_ascii_lowercase() };
+    /// GET …/{composition|person|…}/{object or version uid}, GET …/{ehr_status|directory}[/{version
+    /// uid}]
+    pub(super) async fn read(
+        &self,
+        call: &Call<'_>,
+        what: &Controlled,
+    ) -> Result<Response, Failure> {
+        let owner = if call.demographic {
+            String::new()
+        } else {
+            call.param(0).to_ascii_lowercase()
+        };
         let version = match self.addressed(call, &owner, what).await {
             Ok(version) => version,
             // Which of the two is missing is worth a look only now.
             Err(failure) => return Err(self.owner(call).await.err().unwrap_or(failure)),
         };
+        let turn = call.turn(version.packed.json_size()).await?;
         let tree = version.packed.unpack();
+        drop(turn);
         let Some(data) = tree.root().and_then(|root| root.get(Attr::DATA)) else {
-            return Ok(Response::new(204).with_header("ETag", format!("\"{}\"", version.version_uid)));
+            return Ok(
+                Response::new(204).with_header("ETag", format!("\"{}\"", version.version_uid))
+            );
         };
         let shown = match call.request.query_value("path") {
             Some(path) if what.kind == ObjectKind::Folder => folder_at(data, path)?,
             _ => data,
         };
         let form = self.shown(call, &owner, shown).await?;
+        let _turn = call.turn(tree.size()).await?;
         let response = call.resource(shown, form, &version.version_uid, &version.time_committed)?;
         Ok(tag::with_headers(response, &version.tags))
     }
 
-    /// PUT …/{composition|person|…}/{object uid}, PUT …/{ehr_status|directory}; the version that it follows stands in If-Match.
-    pub(super) async fn update(&self, call: &Call<'_>, what: &Controlled) -> Result<Response, Failure> {
+    /// PUT …/{composition|person|…}/{object uid}, PUT …/{ehr_status|directory}; the version that it
+    /// follows stands in If-Match.
+    pub(super) async fn update(
+        &self,
+        call: &Call<'_>,
+        what: &Controlled,
+    ) -> Result<Response, Failure> {
         call.can_answer()?;
         let owner = self.owner(call).await?;
         owner.must_allow(what.kind)?;
         let object = match what.single {
             true => self.object_of(owner.id(), what.kind).await?,
             false if is_uuid(call.sub(0)) => Some(call.sub(0).to_ascii_lowercase()),
-            false => return Err(Failure::bad("the path of an update names the object without a version; the version stands in If-Match")),
+            false => {
+                return Err(Failure::bad(
+                    "the path of an update names the object without a version; the version stands in If-Match",
+                ));
+            }
         };
-        let latest = self.matching_latest(call, &owner, what, object.as_deref()).await?;
+        let latest = self
+            .matching_latest(call, &owner, what, object.as_deref())
+            .await?;
         if latest.is_deletion() {
             return Err(Failure::missing(format!("the {} is deleted", what.name)));
         }
-        let tree = self.read_document(call, what, latest.template_id.as_deref()).await?;
+        let tree = self
+            .read_document(call, what, latest.template_id.as_deref())
+            .await?;
         if let Some(document) = tree.root().filter(|_| !what.single) {
             check_object(document, &latest.object_id, "the path")?;
         }
         let content = self.check(call, what, tree).await?;
         if content.template_id != latest.template_id {
-            let finding = Finding::error("SVC0203", "/archetype_details/template_id/value", "an update must keep the template of the composition");
+            let finding = Finding::error(
+                "SVC0203",
+                "/archetype_details/template_id/value",
+                "an update must keep the template of the composition",
+            );
             return Err(Failure::invalid(call.dialect, what.name, &[finding]));
         }
         let audit = Audit::of_headers(call.request, MODIFICATION)?;
+        let opens = what.kind == ObjectKind::EhrStatus && flags(&content.tree).is_modifiable;
         let change = self.following(call, latest, audit, Some(content))?;
-        self.write(call, what, ChangeSet { conditional: true, ..ChangeSet::of(owner.id(), change) }).await
+        if !change.tags.is_empty() && !opens {
+            owner.must_allow_tags()?;
+        }
+        self.write(
+            call,
+            what,
+            ChangeSet {
+                conditional: true,
+                ..ChangeSet::of(owner.id(), change)
+            },
+        )
+        .await
     }
 
     /// DELETE …/{composition|person|…}/{version uid}, DELETE …/directory
-    pub(super) async fn delete(&self, call: &Call<'_>, what: &Controlled) -> Result<Response, Failure> {
+    pub(super) async fn delete(
+        &self,
+        call: &Call<'_>,
+        what: &Controlled,
+    ) -> Result<Response, Failure> {
         let owner = self.owner(call).await?;
         owner.must_allow(what.kind)?;
         let latest = if what.single {
             let object = self.object_of(owner.id(), what.kind).await?;
-            self.matching_latest(call, &owner, what, object.as_deref()).await?
+            self.matching_latest(call, &owner, what, object.as_deref())
+                .await?
         } else {
             self.named_latest(call, &owner, what).await?
         };
         if latest.is_deletion() {
-            return Err(Failure::bad(format!("the {} is deleted already", what.name)));
+            return Err(Failure::bad(format!(
+                "the {} is deleted already",
+                what.name
+            )));
         }
         let audit = Audit::of_headers(call.request, DELETED)?;
         let change = self.following(call, latest, audit, None)?;
-        self.write(call, what, ChangeSet { conditional: what.single, ..ChangeSet::of(owner.id(), change) }).await
+        self.write(
+            call,
+            what,
+            ChangeSet {
+                conditional: what.single,
+                ..ChangeSet::of(owner.id(), change)
+            },
+        )
+        .await
     }
 
     /// The version that the path names.
-    async fn addressed(&self, call: &Call<'_>, owner: &str, what: &Controlled) -> Result<Version, Failure> {
+    async fn addressed(
+        &self,
+        call: &Call<'_>,
+        owner: &str,
+        what: &Controlled,
+    ) -> Result<Version, Failure> {
         let target = self.target(call, owner, what).await?;
         self.find_version(call, owner, what, &target).await
     }
 
     /// What the path names: an object or a version of it.
-    async fn target(&self, call: &Call<'_>, owner: &str, what: &Controlled) -> Result<Target, Failure> {
+    async fn target(
+        &self,
+        call: &Call<'_>,
+        owner: &str,
+        what: &Controlled,
+    ) -> Result<Target, Failure> {
         let none = || missing(what);
         match call.optional_sub(0) {
-            Some(uid) if what.single => VersionUid::parse(uid).map(Target::Version).ok_or_else(none),
+            Some(uid) if what.single => {
+                VersionUid::parse(uid).map(Target::Version).ok_or_else(none)
+            }
             Some(uid) => Target::parse(uid).ok_or_else(none),
-            None => self.object_of(owner, what.kind).await?.map(Target::Object).ok_or_else(none),
+            None => self
+                .object_of(owner, what.kind)
+                .await?
+                .map(Target::Object)
+                .ok_or_else(none),
         }
     }
 
     /// A document that was read, checked as its kind asks.
-    pub(crate) async fn check(&self, call: &Call<'_>, what: &Controlled, tree: Tree) -> Result<Checked, Failure> {
+    pub(crate) async fn check(
+        &self,
+        call: &Call<'_>,
+        what: &Controlled,
+        tree: Tree,
+    ) -> Result<Checked, Failure> {
         match what.kind {
             ObjectKind::Composition => {
                 // Headers that cannot be read are refused with the change.
                 let audit = Audit::of_headers(call.request, MODIFICATION);
-                self.check_composition(call, tree, audit.as_ref().map_or(Rigor::Complete, Rigor::of)).await
+                self.check_composition(
+                    call,
+                    tree,
+                    audit.as_ref().map_or(Rigor::Complete, Rigor::of),
+                )
+                .await
             }
-            _ => check_plain(call, tree, what.name),
+            _ => {
+                let _turn = call.turn(tree.size()).await?;
+                check_plain(call, tree, what.name)
+            }
         }
     }
 
-    fn following(&self, call: &Call<'_>, latest: Version, audit: Audit, content: Option<Checked>) -> Result<Change, Failure> {
-        let uid = VersionUid::read(&latest.version_uid, "the stored uid")?.next(&self.config.system_id)?;
+    fn following(
+        &self,
+        call: &Call<'_>,
+        latest: Version,
+        audit: Audit,
+        content: Option<Checked>,
+    ) -> Result<Change, Failure> {
+        let uid = VersionUid::read(&latest.version_uid, "the stored uid")?
+            .next(&self.config.system_id)?;
         let tags = tag::of_headers(call, &uid)?;
-        Ok(Change { kind: latest.kind, uid, preceding: Some(latest.version_uid), audit, content, extra: None, tags })
+        Ok(Change {
+            kind: latest.kind,
+            uid,
+            preceding: Some(latest.version_uid),
+            audit,
+            content,
+            extra: None,
+            tags,
+        })
     }
 
-    /// The latest version of an object, which must be the one that If-Match names: else 412. An object that the path names and that does not
-    /// exist here is 404 whatever If-Match says.
-    async fn matching_latest(&self, call: &Call<'_>, owner: &Owner, what: &Controlled, object: Option<&str>) -> Result<Version, Failure> {
+    /// The latest version of an object, which must be the one that If-Match names: else 412. An
+    /// object that the path names and that does not exist here is 404 whatever If-Match says.
+    async fn matching_latest(
+        &self,
+        call: &Call<'_>,
+        owner: &Owner,
+        what: &Controlled,
+        object: Option<&str>,
+    ) -> Result<Version, Failure> {
         let latest = match object {
-            Some(object) => self.version_of_object(owner.id(), object, Which::Latest).await?.filter(|v| what.is_of(v)),
+            Some(object) => self
+                .version_of_object(owner.id(), object, Which::Latest)
+                .await?
+                .filter(|v| what.is_of(v)),
             None => None,
         };
         if latest.is_none() && !what.single {
@@ -220,55 +391,129 @@ impl<R: Repository> Service<R> {
         }
         let tag = if_match(call.request)?;
         let expected = VersionUid::read(&tag, "the header If-Match")?.to_string();
-        let unknown = || Failure::new(412, format!("there is no {} that the header If-Match could match", what.name));
+        let unknown = || {
+            Failure::new(
+                412,
+                format!(
+                    "there is no {} that the header If-Match could match",
+                    what.name
+                ),
+            )
+        };
         let latest = latest.ok_or_else(unknown)?;
         call.allowed_in(owner.id(), latest.template_id.as_deref())?;
-        if latest.version_uid == expected { Ok(latest) } else { Err(not_latest(412, call, owner, what, &latest)) }
+        if latest.version_uid == expected {
+            Ok(latest)
+        } else {
+            Err(not_latest(412, call, owner, what, &latest))
+        }
     }
 
     /// The latest version of an object, which must be the one that the path names: else 409.
-    async fn named_latest(&self, call: &Call<'_>, owner: &Owner, what: &Controlled) -> Result<Version, Failure> {
+    async fn named_latest(
+        &self,
+        call: &Call<'_>,
+        owner: &Owner,
+        what: &Controlled,
+    ) -> Result<Version, Failure> {
         let uid = match Target::parse(call.sub(0)) {
             Some(Target::Version(uid)) => uid,
             None if !names_object(call.sub(0)) => return Err(missing(what)),
-            _ => return Err(Failure::bad("the path of a deletion names the latest version: `<uuid>::<system id>::<number>`")),
+            _ => {
+                return Err(Failure::bad(
+                    "the path of a deletion names the latest version: `<uuid>::<system id>::<number>`",
+                ));
+            }
         };
         let named = uid.to_string();
-        let latest = self.version_of_object(owner.id(), &uid.object_id, Which::Latest).await?;
-        let latest = latest.filter(|v| what.is_of(v)).ok_or_else(|| missing(what))?;
+        let latest = self
+            .version_of_object(owner.id(), &uid.object_id, Which::Latest)
+            .await?;
+        let latest = latest
+            .filter(|v| what.is_of(v))
+            .ok_or_else(|| missing(what))?;
         call.allowed_in(owner.id(), latest.template_id.as_deref())?;
-        if latest.version_uid != named && self.version_of_object(owner.id(), &uid.object_id, Which::Uid(&named)).await?.is_none() {
+        if latest.version_uid != named
+            && self
+                .version_of_object(owner.id(), &uid.object_id, Which::Uid(&named))
+                .await?
+                .is_none()
+        {
             return Err(missing(what));
         }
-        let expected = call.request.header("If-Match").map(entity_tag).filter(|tag| !tag.is_empty() && *tag != "*");
+        let expected = call
+            .request
+            .header("If-Match")
+            .map(entity_tag)
+            .filter(|tag| !tag.is_empty() && *tag != "*");
         match () {
-            () if expected.is_some_and(|tag| tag != latest.version_uid) => Err(not_latest(412, call, owner, what, &latest)),
+            () if expected.is_some_and(|tag| tag != latest.version_uid) => {
+                Err(not_latest(412, call, owner, what, &latest))
+            }
             () if latest.is_deletion() || latest.version_uid == named => Ok(latest),
             () => Err(not_latest(409, call, owner, what, &latest)),
         }
     }
 
-    async fn version_of_object(&self, owner: &str, object: &str, which: Which<'_>) -> Result<Option<Version>, Failure> {
-        self.repository.version(owner, object, which).await.map_err(Failure::of_store)
+    async fn version_of_object(
+        &self,
+        owner: &str,
+        object: &str,
+        which: Which<'_>,
+    ) -> Result<Option<Version>, Failure> {
+        self.repository
+            .version(owner, object, which)
+            .await
+            .map_err(Failure::of_store)
     }
 
     /// Commits a change set of one version and answers.
-    async fn write(&self, call: &Call<'_>, what: &Controlled, set: ChangeSet) -> Result<Response, Failure> {
-        let written = Written::of(&set).ok_or_else(|| Failure::bad("there is nothing to change"))?;
+    async fn write(
+        &self,
+        call: &Call<'_>,
+        what: &Controlled,
+        set: ChangeSet,
+    ) -> Result<Response, Failure> {
+        let written =
+            Written::of(&set).ok_or_else(|| Failure::bad("there is nothing to change"))?;
         let committed = self.commit(call, set).await?;
         self.told(call, what, written, &committed).await
     }
 
-    async fn told(&self, call: &Call<'_>, what: &Controlled, written: Written, committed: &Committed) -> Result<Response, Failure> {
-        let Written { owner, uid, created, tags } = written;
-        let shown = match committed.data().filter(|_| call.prefer.returns == Return::Representation) {
+    async fn told(
+        &self,
+        call: &Call<'_>,
+        what: &Controlled,
+        written: Written,
+        committed: &Committed,
+    ) -> Result<Response, Failure> {
+        let Written {
+            owner,
+            uid,
+            created,
+            tags,
+        } = written;
+        let shown = match committed
+            .data()
+            .filter(|_| call.prefer.returns == Return::Representation)
+        {
             Some(data) => self.shown(call, &owner, data).await?,
             None => None,
         };
+        let size = committed.versions.first().map_or(0, Tree::size);
+        let _turn = call.turn(size).await?;
         let uri = (!owner.is_empty()).then(|| format!("ehr:/{owner}/{}", uid.object_id));
         let uid = uid.to_string();
         let path = address(call, &owner, what, &uid);
-        let response = call.changed(&Changed { created, path, uri, uid: &uid, time: &committed.time, node: committed.data(), shown })?;
+        let response = call.changed(&Changed {
+            created,
+            path,
+            uri,
+            uid: &uid,
+            time: &committed.time,
+            node: committed.data(),
+            shown,
+        })?;
         Ok(tag::with_headers(response, &tags))
     }
 }
@@ -284,15 +529,31 @@ struct Written {
 impl Written {
     fn of(set: &ChangeSet) -> Option<Written> {
         let change = set.changes.first()?;
-        Some(Written { owner: set.ehr_id.clone(), uid: change.uid.clone(), created: change.preceding.is_none(), tags: change.tags.clone() })
+        Some(Written {
+            owner: set.ehr_id.clone(),
+            uid: change.uid.clone(),
+            created: change.preceding.is_none(),
+            tags: change.tags.clone(),
+        })
     }
 }
 
 /// The answer to a client that names another version than the latest one.
-fn not_latest(status: u16, call: &Call<'_>, owner: &Owner, what: &Controlled, latest: &Version) -> Failure {
+fn not_latest(
+    status: u16,
+    call: &Call<'_>,
+    owner: &Owner,
+    what: &Controlled,
+    latest: &Version,
+) -> Failure {
     let uid = &latest.version_uid;
-    let failure = Failure::new(status, format!("the version is not the latest one, which is {uid}"));
-    failure.header("ETag", format!("\"{uid}\"")).header("Location", address(call, owner.id(), what, uid))
+    let failure = Failure::new(
+        status,
+        format!("the version is not the latest one, which is {uid}"),
+    );
+    failure
+        .header("ETag", format!("\"{uid}\""))
+        .header("Location", address(call, owner.id(), what, uid))
 }
 
 /// True for the id of an object, whatever follows it.
@@ -302,9 +563,13 @@ fn names_object(text: &str) -> bool {
 
 /// The folder at a path of names.
 fn folder_at<'t>(root: NodeRef<'t>, path: &str) -> Result<NodeRef<'t>, Failure> {
-    let named = |folder: &NodeRef<'t>, name: &str| folder.text_along(&[Attr::NAME, Attr::VALUE]) == Some(name);
+    let named = |folder: &NodeRef<'t>, name: &str| {
+        folder.text_along(&[Attr::NAME, Attr::VALUE]) == Some(name)
+    };
     let mut names = path.split('/').filter(|name| !name.is_empty());
     names
-        .try_fold(root, |folder, name| folder.values(Attr::FOLDERS).find(|f| named(f, name)))
+        .try_fold(root, |folder, name| {
+            folder.values(Attr::FOLDERS).find(|f| named(f, name))
+        })
         .ok_or_else(|| Failure::missing("the directory has no folder at this path"))
 }

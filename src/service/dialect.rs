@@ -50,7 +50,8 @@ impl Dialect {
         }
     }
 
-    /// The status for `offset` and `fetch` beside LIMIT; `None` where the page is a window on the result.
+    /// The status for `offset` and `fetch` beside LIMIT; `None` where the page is a window on the
+    /// result.
     pub fn page_beside_limit(self) -> Option<u16> {
         match self {
             Dialect::V1 => None,
@@ -58,7 +59,8 @@ impl Dialect {
         }
     }
 
-    /// The status for comparing COMPOSITION.uid with a text that can be no uid of this server; `None` where it just matches nothing.
+    /// The status for comparing COMPOSITION.uid with a text that can be no uid of this server;
+    /// `None` where it just matches nothing.
     pub fn strict_version_uids(self) -> Option<u16> {
         match self {
             Dialect::V1 => None,
@@ -66,7 +68,8 @@ impl Dialect {
         }
     }
 
-    /// True where the `meta` of a result always carries `resultsize` (rows), `_executed_aql`, and the page in force.
+    /// True where the `meta` of a result always carries `resultsize` (rows), `_executed_aql`, and
+    /// the page in force.
     pub fn full_result_meta(self) -> bool {
         self == Dialect::Its
     }
@@ -76,7 +79,8 @@ impl Dialect {
         self == Dialect::Its
     }
 
-    /// True where GET of a stored query under its complete version shows the definition as well as its result.
+    /// True where GET of a stored query under its complete version shows the definition as well as
+    /// its result.
     pub fn detail_and_result(self) -> bool {
         self == Dialect::V1
     }

@@ -33,7 +33,8 @@ impl<R: Repository> Service<R> {
         if !is_uuid(call.param(0)) {
             return Err(Failure::bad("the ehr_id in the path is not a UUID"));
         }
-        self.create_ehr(call, &call.param(0).to_ascii_lowercase()).await
+        self.create_ehr(call, &call.param(0).to_ascii_lowercase())
+            .await
     }
 
     /// GET /ehr?subject_id=…&subject_namespace=…; without both, the list of all EHRs
@@ -42,10 +43,17 @@ impl<R: Repository> Service<R> {
         if parameter("subject_id").is_none() && parameter("subject_namespace").is_none() {
             return self.ehr_list(call).await;
         }
-        let (Some(id), Some(namespace)) = (parameter("subject_id"), parameter("subject_namespace")) else {
-            return Err(Failure::bad("the parameters `subject_id` and `subject_namespace` are both needed"));
+        let (Some(id), Some(namespace)) = (parameter("subject_id"), parameter("subject_namespace"))
+        else {
+            return Err(Failure::bad(
+                "the parameters `subject_id` and `subject_namespace` are both needed",
+            ));
         };
-        let found = self.repository.ehr_by_subject(id, namespace).await.map_err(Failure::of_store)?;
+        let found = self
+            .repository
+            .ehr_by_subject(id, namespace)
+            .await
+            .map_err(Failure::of_store)?;
         let missing = || Failure::missing("there is no EHR of this subject");
         let ehr = found.ok_or_else(missing)?;
         call.allowed_in(&ehr.ehr_id, None).map_err(|_| missing())?;
@@ -61,15 +69,29 @@ impl<R: Repository> Service<R> {
 
     async fn create_ehr(&self, call: &Call<'_>, ehr_id: &str) -> Result<Response, Failure> {
         call.can_answer()?;
+        let turn = call.turn_for_body().await?;
         let tree = match call.request.body.trim_ascii() {
             [] => read_text(DEFAULT_STATUS, Format::Json, Cls::EHR_STATUS, "EHR_STATUS")?,
             _ => read_body(call, Cls::EHR_STATUS, "EHR_STATUS")?,
         };
         let status = check_plain(call, tree, "EHR_STATUS")?;
+        drop(turn);
         let change = self.first_version(call, ObjectKind::EhrStatus, call.new_uuid(), status)?;
         let status = Some(change.uid.to_string());
-        let references = References { status, names_access: names_access(call), ..References::default() };
-        let committed = self.commit(call, ChangeSet { creates_ehr: true, ..ChangeSet::of(ehr_id, change) }).await?;
+        let references = References {
+            status,
+            names_access: names_access(call),
+            ..References::default()
+        };
+        let committed = self
+            .commit(
+                call,
+                ChangeSet {
+                    creates_ehr: true,
+                    ..ChangeSet::of(ehr_id, change)
+                },
+            )
+            .await?;
         let tree = ehr_document(&self.config.system_id, ehr_id, &committed.time, &references)?;
         let path = call.address(&["ehr", ehr_id]);
         let resolved = match tree.root() {
@@ -77,31 +99,55 @@ impl<R: Repository> Service<R> {
             None => None,
         };
         let uri = Some(format!("ehr:/{ehr_id}"));
-        call.changed(&Changed { created: true, path, uri, uid: ehr_id, time: &committed.time, node: tree.root(), shown: resolved })
+        call.changed(&Changed {
+            created: true,
+            path,
+            uri,
+            uid: ehr_id,
+            time: &committed.time,
+            node: tree.root(),
+            shown: resolved,
+        })
     }
 
     async fn show_ehr(&self, call: &Call<'_>, ehr: &Ehr) -> Result<Response, Failure> {
         let status = match self.object_of(&ehr.ehr_id, ObjectKind::EhrStatus).await? {
-            Some(object) => self.repository.version(&ehr.ehr_id, &object, Which::Latest).await.map_err(Failure::of_store)?,
+            Some(object) => self
+                .repository
+                .version(&ehr.ehr_id, &object, Which::Latest)
+                .await
+                .map_err(Failure::of_store)?,
             None => None,
         };
         let references = References {
             status: status.map(|v| v.version_uid),
             names_access: names_access(call),
             directory: self.object_of(&ehr.ehr_id, ObjectKind::Folder).await?,
-            compositions: self.repository.objects(&ehr.ehr_id, ObjectKind::Composition, 0, REFERENCES).await.map_err(Failure::of_store)?,
+            compositions: self
+                .repository
+                .objects(&ehr.ehr_id, ObjectKind::Composition, 0, REFERENCES)
+                .await
+                .map_err(Failure::of_store)?,
         };
         let tree = ehr_tree(ehr, &references)?;
-        let root = tree.root().ok_or_else(|| Failure::new(500, "the EHR is empty"))?;
-        call.resource(root, self.resolved(call, &ehr.ehr_id, root).await?, &ehr.ehr_id, &ehr.time_created)
+        let root = tree
+            .root()
+            .ok_or_else(|| Failure::new(500, "the EHR is empty"))?;
+        call.resource(
+            root,
+            self.resolved(call, &ehr.ehr_id, root).await?,
+            &ehr.ehr_id,
+            &ehr.time_created,
+        )
     }
 }
 
 /// How many references to compositions an EHR shows.
 const REFERENCES: u64 = 1_000;
 
-/// True where the EHR is wanted as XML, whose schema demands a reference to an EHR_ACCESS. None is stored, because roles and scopes decide
-/// about access: the reference follows from the ehr_id and leads nowhere.
+/// True where the EHR is wanted as XML, whose schema demands a reference to an EHR_ACCESS. None is
+/// stored, because roles and scopes decide about access: the reference follows from the ehr_id and
+/// leads nowhere.
 fn names_access(call: &Call<'_>) -> bool {
     matches!(wanted_format(call.request), Ok(Format::Xml))
 }
@@ -121,22 +167,50 @@ pub(super) fn ehr_tree(ehr: &Ehr, references: &References) -> Result<Tree, Failu
     ehr_document(&ehr.system_id, &ehr.ehr_id, &ehr.time_created, references)
 }
 
-fn ehr_document(system_id: &str, ehr_id: &str, time_created: &str, references: &References) -> Result<Tree, Failure> {
+fn ehr_document(
+    system_id: &str,
+    ehr_id: &str,
+    time_created: &str,
+    references: &References,
+) -> Result<Tree, Failure> {
     let hier = |value: &str| object(&[("_type", "HIER_OBJECT_ID"), ("value", value)]);
-    let time = format!(r#"{{"_type":"DV_DATE_TIME","value":{}}}"#, quoted(time_created));
-    let mut text = format!(r#"{{"_type":"EHR","system_id":{},"ehr_id":{},"time_created":{time}"#, hier(system_id), hier(ehr_id));
+    let time = format!(
+        r#"{{"_type":"DV_DATE_TIME","value":{}}}"#,
+        quoted(time_created)
+    );
+    let mut text = format!(
+        r#"{{"_type":"EHR","system_id":{},"ehr_id":{},"time_created":{time}"#,
+        hier(system_id),
+        hier(ehr_id)
+    );
     if references.names_access {
-        let uid = format!("{}::{system_id}::1", uuid_of(&format!("{ehr_id}\nEHR_ACCESS")));
-        text.push_str(&format!(r#","ehr_access":{}"#, reference("OBJECT_VERSION_ID", &uid, "EHR_ACCESS")));
+        let uid = format!(
+            "{}::{system_id}::1",
+            uuid_of(&format!("{ehr_id}\nEHR_ACCESS"))
+        );
+        text.push_str(&format!(
+            r#","ehr_access":{}"#,
+            reference("OBJECT_VERSION_ID", &uid, "EHR_ACCESS")
+        ));
     }
     if let Some(status) = &references.status {
-        text.push_str(&format!(r#","ehr_status":{}"#, reference("OBJECT_VERSION_ID", status, "EHR_STATUS")));
+        text.push_str(&format!(
+            r#","ehr_status":{}"#,
+            reference("OBJECT_VERSION_ID", status, "EHR_STATUS")
+        ));
     }
     if let Some(directory) = &references.directory {
-        text.push_str(&format!(r#","directory":{}"#, reference("HIER_OBJECT_ID", directory, "VERSIONED_FOLDER")));
+        text.push_str(&format!(
+            r#","directory":{}"#,
+            reference("HIER_OBJECT_ID", directory, "VERSIONED_FOLDER")
+        ));
     }
     if !references.compositions.is_empty() {
-        let list: Vec<String> = references.compositions.iter().map(|id| reference("HIER_OBJECT_ID", id, "VERSIONED_COMPOSITION")).collect();
+        let list: Vec<String> = references
+            .compositions
+            .iter()
+            .map(|id| reference("HIER_OBJECT_ID", id, "VERSIONED_COMPOSITION"))
+            .collect();
         text.push_str(&format!(r#","compositions":[{}]"#, list.join(",")));
     }
     text.push('}');

@@ -5,10 +5,10 @@ use super::gzip::{GzipError, RATIO};
 use super::negotiate::{Format, wanted_format};
 use super::{Request, Response};
 use crate::diag::{Diagnostic, Finding, LineIndex, Severity};
-use crate::gdl::Exceeded;
-use crate::order::ByText;
+use crate::gdl::{Exceeded, Limit};
 use crate::store::repository::StoreError;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 /// Why a request is refused.
 #[derive(Clone, PartialEq, Debug)]
@@ -17,7 +17,8 @@ pub(crate) struct Failure {
     pub status: u16,
     /// One sentence for people.
     pub message: String,
-    /// Every single problem, as DV_CODED_TEXT with metadata (`_path`, `_line`, `_column`, `_expected`, `_found`, `_help`).
+    /// Every single problem, as DV_CODED_TEXT with metadata (`_path`, `_line`, `_column`,
+    /// `_expected`, `_found`, `_help`).
     errors: Vec<Value>,
     headers: Vec<(String, String)>,
 }
@@ -25,7 +26,12 @@ pub(crate) struct Failure {
 impl Failure {
     /// A failure that needs no more than a sentence.
     pub fn new(status: u16, message: impl Into<String>) -> Failure {
-        Failure { status, message: message.into(), errors: Vec::new(), headers: Vec::new() }
+        Failure {
+            status,
+            message: message.into(),
+            errors: Vec::new(),
+            headers: Vec::new(),
+        }
     }
 
     /// A malformed request.
@@ -45,26 +51,39 @@ impl Failure {
 
     /// Something that is larger than a limit (bytes).
     pub fn too_large(what: &str, limit: usize) -> Failure {
-        Failure::new(413, format!("the {what} is larger than the limit of {limit} bytes"))
+        Failure::new(
+            413,
+            format!("the {what} is larger than the limit of {limit} bytes"),
+        )
     }
 
     /// A result that would be larger than the limit of results (bytes).
     pub fn result_too_large(what: &str, limit: usize) -> Failure {
-        Failure::new(422, format!("{what} would be larger than the limit of {limit} bytes"))
+        Failure::new(
+            422,
+            format!("{what} would be larger than the limit of {limit} bytes"),
+        )
     }
 
     /// A definition that an earlier release stored and this one does not read.
     pub fn stored(what: &str, name: &str, source: &str, problems: &[Diagnostic]) -> Failure {
-        Failure::in_text(422, what, source, problems).within(&format!("the stored {what} `{name}` cannot be read; store it again within the limits"))
+        Failure::in_text(422, what, source, problems).within(&format!(
+            "the stored {what} `{name}` cannot be read; store it again within the limits"
+        ))
     }
 
     /// A body that cannot be read to its end.
     pub fn of_gzip(error: GzipError) -> Failure {
         match error {
-            GzipError::Malformed => Failure::bad("the body cannot be read to its end: it is cut off, or not the gzip that its content encoding says"),
-            GzipError::Ratio => {
-                Failure::new(413, format!("the body expands to more than {RATIO} times its size: send it uncompressed, or in smaller parts"))
-            }
+            GzipError::Malformed => Failure::bad(
+                "the body cannot be read to its end: it is cut off, or not the gzip that its content encoding says",
+            ),
+            GzipError::Ratio => Failure::new(
+                413,
+                format!(
+                    "the body expands to more than {RATIO} times its size: send it uncompressed, or in smaller parts"
+                ),
+            ),
         }
     }
 
@@ -75,44 +94,99 @@ impl Failure {
 
     /// A well-formed document that breaks rules.
     pub fn invalid(dialect: Dialect, what: &str, findings: &[Finding]) -> Failure {
-        Failure::with_findings(dialect.invalid_content(), format!("the {what} is not valid"), findings)
+        Failure::with_findings(
+            dialect.invalid_content(),
+            format!("the {what} is not valid"),
+            findings,
+        )
     }
 
     /// A document in a simplified format whose keys cannot be used: 400 on both mounts.
     pub fn unconsumed(dialect: Dialect, findings: &[Finding]) -> Failure {
-        let keys: Vec<&str> = findings.iter().filter(|f| is_of_key(f)).map(|f| f.path.as_str()).collect();
+        let keys: Vec<&str> = findings
+            .iter()
+            .filter(|f| is_of_key(f))
+            .map(|f| f.path.as_str())
+            .collect();
         let message = match dialect {
-            Dialect::Its if !keys.is_empty() => format!("Could not consume Parts [{}]", keys.join(", ")),
+            Dialect::Its if !keys.is_empty() => {
+                format!("Could not consume Parts [{}]", keys.join(", "))
+            }
             _ => String::from("the composition cannot be read"),
         };
         let failure = Failure::with_findings(400, message, findings);
-        Failure { errors: failure.errors.into_iter().map(|error| with_key(error, None)).collect(), ..failure }
+        Failure {
+            errors: failure
+                .errors
+                .into_iter()
+                .map(|error| with_key(error, None))
+                .collect(),
+            ..failure
+        }
     }
 
     /// The same, where each problem also names a key of a simplified format.
-    pub fn with_keys(self, keys: &ByText<String>) -> Failure {
-        Failure { errors: self.errors.into_iter().map(|error| with_key(error, Some(keys))).collect(), ..self }
+    pub fn with_keys(self, keys: &BTreeMap<String, String>) -> Failure {
+        Failure {
+            errors: self
+                .errors
+                .into_iter()
+                .map(|error| with_key(error, Some(keys)))
+                .collect(),
+            ..self
+        }
     }
 
     fn with_findings(status: u16, message: String, findings: &[Finding]) -> Failure {
-        let errors: Vec<String> = findings.iter().filter(|f| f.severity == Severity::Error).map(Finding::one_line).collect();
-        let message = if errors.is_empty() { message } else { format!("{message}: {}", listed(&errors)) };
-        Failure { errors: findings.iter().map(of_finding).collect(), ..Failure::new(status, message) }
+        let errors: Vec<String> = findings
+            .iter()
+            .filter(|f| f.severity == Severity::Error)
+            .map(Finding::one_line)
+            .collect();
+        let message = if errors.is_empty() {
+            message
+        } else {
+            format!("{message}: {}", listed(&errors))
+        };
+        Failure {
+            errors: findings.iter().map(of_finding).collect(),
+            ..Failure::new(status, message)
+        }
     }
 
     /// A text that does not mean anything, with the place of each problem.
     pub fn in_text(status: u16, what: &str, source: &str, diagnostics: &[Diagnostic]) -> Failure {
-        let errors: Vec<String> = diagnostics.iter().filter(|d| d.severity == Severity::Error).map(|d| d.one_line(source)).collect();
-        let message = if errors.is_empty() { format!("the {what} has errors") } else { format!("the {what} has errors: {}", listed(&errors)) };
         let index = LineIndex::new(source);
-        Failure { errors: diagnostics.iter().map(|d| of_diagnostic(d, &index)).collect(), ..Failure::new(status, message) }
+        let errors = || diagnostics.iter().filter(|d| d.severity == Severity::Error);
+        let shown: Vec<String> = errors().take(LISTED).map(|d| d.line_of(&index)).collect();
+        let message = match (shown.join(", "), errors().count().saturating_sub(LISTED)) {
+            (shown, _) if shown.is_empty() => format!("the {what} has errors"),
+            (shown, 0) => format!("the {what} has errors: {shown}"),
+            (shown, more) => format!("the {what} has errors: {shown}, and {more} more"),
+        };
+        Failure {
+            errors: diagnostics
+                .iter()
+                .take(MOST_ERRORS)
+                .map(|d| of_diagnostic(d, &index))
+                .collect(),
+            ..Failure::new(status, message)
+        }
     }
 
-    /// A run of a guide that exceeded a limit: the caller may ask for less, so it is not the fault of the service.
+    /// A run of a guide that exceeded a limit: the caller may ask for less, so it is not the fault
+    /// of the service.
     pub fn exceeded(exceeded: &Exceeded) -> Failure {
+        let status = match exceeded.limit {
+            Limit::Broken(_) => 500,
+            _ => 400,
+        };
         let mut error = coded(exceeded.to_string(), exceeded.code());
         error.insert("_help".into(), exceeded.help().into());
-        Failure { errors: vec![Value::Object(error)], ..Failure::bad(format!("{exceeded}; {}", exceeded.help())) }
+        Failure {
+            errors: vec![Value::Object(error)],
+            ..Failure::new(status, format!("{exceeded}; {}", exceeded.help()))
+        }
     }
 
     /// What a repository said, where the operation has no better word for it.
@@ -120,8 +194,12 @@ impl Failure {
         let message = error.to_string();
         match error {
             StoreError::NoSuchEhr | StoreError::NoSuchContribution => Failure::missing(message),
-            StoreError::OtherKind { .. } => Failure::new(400, message.clone()).with_error(coded(message, "SVC0204")),
-            StoreError::OtherTemplate { .. } => Failure::new(400, message.clone()).with_error(coded(message, "SVC0203")),
+            StoreError::OtherKind { .. } => {
+                Failure::new(400, message.clone()).with_error(coded(message, "SVC0204"))
+            }
+            StoreError::OtherTemplate { .. } => {
+                Failure::new(400, message.clone()).with_error(coded(message, "SVC0203"))
+            }
             StoreError::EhrExists
             | StoreError::StatusExists
             | StoreError::SubjectExists
@@ -134,20 +212,33 @@ impl Failure {
             | StoreError::TemplateInUse => Failure::new(409, message),
             StoreError::SnapshotGone => Failure::new(410, message),
             StoreError::NoSuchSnapshot => Failure::bad(message),
-            StoreError::Stale { latest } if latest.is_empty() => Failure::new(409, "the preceding version does not exist"),
-            StoreError::Stale { latest } => Failure::new(409, message).header("ETag", format!("\"{latest}\"")),
-            StoreError::Away(_) => Failure::unavailable(format!("{message}; try again later, and read first what a change has come to")),
+            StoreError::Stale { latest } if latest.is_empty() => {
+                Failure::new(409, "the preceding version does not exist")
+            }
+            StoreError::Stale { latest } => {
+                Failure::new(409, message).header("ETag", format!("\"{latest}\""))
+            }
+            StoreError::Away(_) => Failure::unavailable(format!(
+                "{message}; try again later, and read first what a change has come to"
+            )),
             StoreError::Altered { ehr_id, .. } => Failure::altered(message, ehr_id),
             StoreError::Failed(_) => Failure::new(500, message),
         }
     }
 
-    /// What is stored is not what was committed: nobody is answered from it. The message goes to the log, where no EHR is named.
+    /// What is stored is not what was committed: nobody is answered from it. The message goes to
+    /// the log, where no EHR is named.
     fn altered(message: String, ehr_id: String) -> Failure {
         let mut error = coded(message.clone(), "SVC0601");
         error.insert("_ehr_id".into(), ehr_id.into());
-        error.insert("_help".into(), "restore the database from a backup, or the EHR from an export".into());
-        Failure { errors: vec![Value::Object(error)], ..Failure::new(500, message) }
+        error.insert(
+            "_help".into(),
+            "restore the database from a backup, or the EHR from an export".into(),
+        );
+        Failure {
+            errors: vec![Value::Object(error)],
+            ..Failure::new(500, message)
+        }
     }
 
     /// The same with one more problem.
@@ -158,12 +249,19 @@ impl Failure {
 
     /// The same, said of a part of the request.
     pub fn within(self, part: &str) -> Failure {
-        Failure { message: format!("{part}: {}", self.message), ..self }
+        Failure {
+            message: format!("{part}: {}", self.message),
+            ..self
+        }
     }
 
-    /// The same with 400 instead of 422, for operations whose OpenAPI document in ITS-REST does not list 422.
+    /// The same with 400 instead of 422, for operations whose OpenAPI document in ITS-REST does not
+    /// list 422.
     pub fn into_bad_request(self) -> Failure {
-        Failure { status: if self.status == 422 { 400 } else { self.status }, ..self }
+        Failure {
+            status: if self.status == 422 { 400 } else { self.status },
+            ..self
+        }
     }
 
     /// The same with one more header.
@@ -181,23 +279,46 @@ impl Failure {
     pub fn into_response(self, request: &Request) -> Response {
         let body = self.body();
         let response = match wanted_format(request) {
-            Ok(Format::Xml) => Response::new(self.status).with_body(Format::Xml.media_type(), xml("failure", &body)),
+            Ok(Format::Xml) => Response::new(self.status)
+                .with_body(Format::Xml.media_type(), xml("failure", &body)),
             _ => Response::json(self.status, body),
         };
-        let response = Response { problem: self.problem(), ..response };
-        self.headers.into_iter().fold(response, |response, (name, value)| response.with_header(&name, value))
+        let response = Response {
+            problem: self.problem(),
+            ..response
+        };
+        self.headers
+            .into_iter()
+            .fold(response, |response, (name, value)| {
+                response.with_header(&name, value)
+            })
     }
 
-    /// What a log may say: the message, where it is the service's own; codes, where a query was about it.
+    /// What a log may say: the message, where it is the service's own; codes, where a query was
+    /// about it.
     fn problem(&self) -> Option<String> {
-        let code = |error: &Value| error.pointer("/defining_code/code_string").and_then(Value::as_str).map(str::to_owned);
+        let code = |error: &Value| {
+            error
+                .pointer("/defining_code/code_string")
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+        };
         match self.status {
             500 | 503 => Some(self.message.clone()),
-            501.. => Some(self.errors.iter().filter_map(code).collect::<Vec<_>>().join(" ")),
+            501.. => Some(
+                self.errors
+                    .iter()
+                    .filter_map(code)
+                    .collect::<Vec<_>>()
+                    .join(" "),
+            ),
             _ => None,
         }
     }
 }
+
+/// The most problems of a text that `errors` has.
+const MOST_ERRORS: usize = 1_000;
 
 /// The most problems that the message of an error repeats; `errors` has all of them.
 const LISTED: usize = 20;
@@ -206,7 +327,11 @@ const LISTED: usize = 20;
 fn listed(problems: &[String]) -> String {
     let (shown, rest) = problems.split_at(problems.len().min(LISTED));
     let shown = shown.join(", ");
-    if rest.is_empty() { shown } else { format!("{shown}, and {} more", rest.len()) }
+    if rest.is_empty() {
+        shown
+    } else {
+        format!("{shown}, and {} more", rest.len())
+    }
 }
 
 /// True for findings about keys that mean nothing.
@@ -215,9 +340,13 @@ fn is_of_key(finding: &Finding) -> bool {
 }
 
 /// An error with `_key`: what it says of a path, or its path where that is a key itself.
-fn with_key(mut error: Value, keys: Option<&ByText<String>>) -> Value {
-    let path = error.get("_path").and_then(Value::as_str).map(str::to_owned);
-    let key = path.and_then(|path| keys.map_or(Some(path.clone()), |keys| keys.get(&path).cloned()));
+fn with_key(mut error: Value, keys: Option<&BTreeMap<String, String>>) -> Value {
+    let path = error
+        .get("_path")
+        .and_then(Value::as_str)
+        .map(str::to_owned);
+    let key =
+        path.and_then(|path| keys.map_or(Some(path.clone()), |keys| keys.get(&path).cloned()));
     if let (Some(key), Some(members)) = (key, error.as_object_mut()) {
         members.insert("_key".into(), key.into());
     }
@@ -239,7 +368,13 @@ fn xml(name: &str, value: &Value) -> String {
 
 /// A text in XML; characters that XML cannot carry become `?`.
 fn escaped(text: &str) -> String {
-    let carried = |c: char| if c < ' ' && !matches!(c, '\t' | '\n' | '\r') || matches!(c, '\u{fffe}' | '\u{ffff}') { '?' } else { c };
+    let carried = |c: char| {
+        if c < ' ' && !matches!(c, '\t' | '\n' | '\r') || matches!(c, '\u{fffe}' | '\u{ffff}') {
+            '?'
+        } else {
+            c
+        }
+    };
     quick_xml::escape::partial_escape(text.chars().map(carried).collect::<String>()).into_owned()
 }
 
@@ -247,14 +382,21 @@ fn coded(value: String, code: &str) -> Map<String, Value> {
     let mut item = Map::new();
     item.insert("_type".into(), "DV_CODED_TEXT".into());
     item.insert("value".into(), value.into());
-    item.insert("defining_code".into(), json!({ "terminology_id": { "value": "aqlite" }, "code_string": code }));
+    item.insert(
+        "defining_code".into(),
+        json!({ "terminology_id": { "value": "aqlite" }, "code_string": code }),
+    );
     item
 }
 
 fn of_finding(finding: &Finding) -> Value {
     let mut item = coded(finding.one_line(), finding.code);
     item.insert("_path".into(), finding.path.as_str().into());
-    let details = [("_expected", &finding.expected), ("_found", &finding.found), ("_label", &finding.label)];
+    let details = [
+        ("_expected", &finding.expected),
+        ("_found", &finding.found),
+        ("_label", &finding.label),
+    ];
     for (key, text) in details {
         if let Some(text) = text {
             item.insert(key.into(), text.as_str().into());
@@ -304,5 +446,36 @@ pub(crate) fn reason(status: u16) -> &'static str {
         504 => "Gateway Timeout",
         503 => "Service Unavailable",
         _ => "Internal Server Error",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diag::Span;
+
+    #[test]
+    fn thousands_of_problems_of_a_long_text_are_bounded() {
+        let source = "a line\n".repeat(200_000);
+        let problem = |at: usize| Diagnostic::error("AQL0101", Span::new(at, at + 1), "wrong");
+        let problems: Vec<Diagnostic> = (0..4_000).map(|i| problem(i * 300)).collect();
+        let failure = Failure::in_text(400, "query", &source, &problems);
+        assert_eq!(failure.errors.len(), MOST_ERRORS);
+        let response = failure.into_response(&super::super::Request::new("GET", "/v1"));
+        let text = String::from_utf8_lossy(&response.body).into_owned();
+        assert!(text.contains("and 3980 more") && text.contains("line 43, column 7: wrong"));
+    }
+
+    #[test]
+    fn a_broken_invariant_of_a_guide_is_no_fault_of_the_caller() {
+        let ended = |limit| Exceeded {
+            guide_id: String::from("x.v1"),
+            place: String::from("rule gt0001"),
+            statement: String::new(),
+            limit,
+            most: 0,
+        };
+        assert_eq!(Failure::exceeded(&ended(Limit::Broken("x"))).status, 500);
+        assert_eq!(Failure::exceeded(&ended(Limit::Steps)).status, 400);
     }
 }

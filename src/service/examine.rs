@@ -1,4 +1,5 @@
-//! A composition examined without being committed: what the Reference Model and its template find in it.
+//! A composition examined without being committed: what the Reference Model and its template find
+//! in it.
 
 use super::Service;
 use super::content::{model_findings, named_template, without_template};
@@ -9,14 +10,25 @@ use crate::store::repository::Repository;
 use crate::template;
 
 impl<R: Repository> Service<R> {
-    /// Everything that a commit would find in a COMPOSITION (canonical JSON or XML), warnings too. The template is the one
-    /// of this id, or else the one that the composition names.
+    /// Everything that a commit would find in a COMPOSITION (canonical JSON or XML), warnings too.
+    /// The template is the one of this id, or else the one that the composition names.
     ///
     /// # Errors
     /// A sentence when the repository fails.
-    pub async fn examine(&self, text: &str, template_id: Option<&str>) -> Result<Vec<Finding>, String> {
-        let is_xml = text.trim_start_matches('\u{feff}').trim_start().starts_with('<');
-        let read = if is_xml { xml::read(text, Cls::COMPOSITION) } else { json::read(text, Cls::COMPOSITION) };
+    pub async fn examine(
+        &self,
+        text: &str,
+        template_id: Option<&str>,
+    ) -> Result<Vec<Finding>, String> {
+        let is_xml = text
+            .trim_start_matches('\u{feff}')
+            .trim_start()
+            .starts_with('<');
+        let read = if is_xml {
+            xml::read(text, Cls::COMPOSITION)
+        } else {
+            json::read(text, Cls::COMPOSITION)
+        };
         let tree = match read {
             Ok(tree) => tree,
             Err(findings) => return Ok(findings),
@@ -24,7 +36,10 @@ impl<R: Repository> Service<R> {
         let mut findings = model_findings(&tree);
         let named = template_id.or_else(|| named_template(&tree));
         let compiled = match named {
-            Some(id) => self.template(id).await.map_err(|failure| failure.message)?,
+            Some(id) => self
+                .template(None, id)
+                .await
+                .map_err(|failure| failure.message)?,
             None => None,
         };
         match (compiled, tree.root()) {

@@ -1,7 +1,8 @@
 //! Guides at work: on one EHR, on several, and one guide after the other.
 //!
-//! `"guide_ids": ["a", "b"]` in the place of `"guide_id"` is a chain: the guides run in this order on each EHR, each reading the results
-//! of all before it beside the record. The answer is a list, with the answer of each guide in order.
+//! `"guide_ids": ["a", "b"]` in the place of `"guide_id"` is a chain: the guides run in this order
+//! on each EHR, each reading the results of all before it beside the record. The answer is a list,
+//! with the answer of each guide in order.
 
 use super::Service;
 use super::bulk::NDJSON;
@@ -12,11 +13,14 @@ use super::http::Response;
 use super::negotiate::{choose, is_ndjson, json_body};
 use super::owner::no_ehr;
 use super::query::Whose;
-use crate::aql::{Found, Parameters, TerminologyError};
+use crate::aql::{Parameters, RowValue, TerminologyError};
 use crate::gdl::output::{EhrRun, QueryRun, Response as Answer, response};
 use crate::gdl::time::{Clock, Moment, Precision, Zone};
 use crate::gdl::value::Value;
-use crate::gdl::{BindingQuery, CompiledGuide, Exceeded, Instance, Limit, Limits, Options, Output, Population, RunInput, Spent, Subsumptions};
+use crate::gdl::{
+    BindingQuery, CompiledGuide, Exceeded, Instance, Limit, Limits, Options, Output, Population,
+    RunInput, Spent, Subsumptions,
+};
 use crate::rm::json::{self, members};
 use crate::store::repository::Repository;
 use std::collections::HashSet;
@@ -25,6 +29,30 @@ use std::rc::Rc;
 /// On so many EHRs a guide runs between two pauses.
 const TOGETHER: usize = 16;
 
+/// Steps between two pauses, some tens of milliseconds: a guide with many bindings takes as long on
+/// one EHR as another on hundreds.
+const TURN: u64 = 200_000;
+
+/// What was done since the last pause.
+#[derive(Default)]
+struct Turn {
+    ehrs: usize,
+    steps: u64,
+}
+
+impl Turn {
+    /// Counts one EHR; true when it is time to let others work.
+    fn is_over(&mut self, steps: u64) -> bool {
+        self.ehrs += 1;
+        self.steps = self.steps.saturating_add(steps);
+        let is_over = self.ehrs >= TOGETHER || self.steps >= TURN;
+        if is_over {
+            *self = Turn::default();
+        }
+        is_over
+    }
+}
+
 /// How many guides may run one after the other.
 const CHAIN: usize = 20;
 
@@ -32,9 +60,10 @@ const CHAIN: usize = 20;
 const STEPS: u64 = 200_000_000;
 
 /// The bytes of data that the guides of a call may read, as [`Population::bytes`] counts them.
-const READ: usize = 100_000_000;
+const READ: usize = 30_000_000;
 
-/// Bytes that are counted for a value or a query of an answer besides its texts: it is an object of objects until it is written.
+/// Bytes that are counted for a value or a query of an answer besides its texts: it is an object of
+/// objects until it is written.
 const ANSWER_FRAME: usize = 400;
 
 /// What a client asks for.
@@ -59,14 +88,24 @@ impl Order {
         let is_chain = guides.is_some();
         let guides = match (guide, guides) {
             (None, Some(guides)) if guides.is_empty() => {
-                return Err(Failure::bad("`guide_ids` is empty: name the guides in the order in which they run"));
+                return Err(Failure::bad(
+                    "`guide_ids` is empty: name the guides in the order in which they run",
+                ));
             }
             (None, Some(guides)) => within_chain("guide_ids", guides)?,
             (Some(guide), None) => vec![guide],
-            (Some(_), Some(_)) => return Err(Failure::bad("`guide_id` and `guide_ids` exclude each other: name one guide, or a list")),
+            (Some(_), Some(_)) => {
+                return Err(Failure::bad(
+                    "`guide_id` and `guide_ids` exclude each other: name one guide, or a list",
+                ));
+            }
             (None, None) => return Err(Failure::bad("`guide_id` is missing")),
         };
-        Ok(Order { guides, is_chain, ehrs })
+        Ok(Order {
+            guides,
+            is_chain,
+            ehrs,
+        })
     }
 }
 
@@ -74,12 +113,15 @@ impl Order {
 pub(super) fn within_chain(name: &str, guides: Vec<String>) -> Result<Vec<String>, Failure> {
     match guides.len() {
         0..=CHAIN => Ok(guides),
-        many => Err(Failure::bad(format!("`{name}` names {many} guides, at most {CHAIN} are allowed in one call"))),
+        many => Err(Failure::bad(format!(
+            "`{name}` names {many} guides, at most {CHAIN} are allowed in one call"
+        ))),
     }
 }
 
 fn texts(name: &str, list: &str) -> Result<Vec<String>, Failure> {
-    json::texts(list).ok_or_else(|| Failure::bad(format!("`{name}` is not a list of texts")))
+    json::parse_strings(list)
+        .ok_or_else(|| Failure::bad(format!("`{name}` is not a list of texts")))
 }
 
 /// A guide and how it is to be run.
@@ -106,7 +148,13 @@ impl<R: Repository> Service<R> {
     /// GET /gdl/query/{ehr_id}/{guide_id}
     pub(super) async fn guide_run(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
-        let answers = self.execute(call, &[call.param(1).to_owned()], &[call.param(0).to_owned()]).await?;
+        let answers = self
+            .execute(
+                call,
+                &[call.param(1).to_owned()],
+                &[call.param(0).to_owned()],
+            )
+            .await?;
         written(&answers.first())
     }
 
@@ -118,9 +166,16 @@ impl<R: Repository> Service<R> {
         choose(call.request, &["application/json"])?;
         json_body(call.request)?;
         let order = Order::read(call.text()?)?;
-        order.guides.iter().try_for_each(|guide| call.allowed(guide))?;
+        order
+            .guides
+            .iter()
+            .try_for_each(|guide| call.allowed(guide))?;
         match order.ehrs.len() {
-            0 => return Err(Failure::bad("`ehr_ids` is missing or empty: name the EHRs on whose data the guide is executed")),
+            0 => {
+                return Err(Failure::bad(
+                    "`ehr_ids` is missing or empty: name the EHRs on whose data the guide is executed",
+                ));
+            }
             many if many > self.config.limits.guide_ehrs => {
                 let most = self.config.limits.guide_ehrs;
                 return Err(Failure::bad(format!(
@@ -130,80 +185,183 @@ impl<R: Repository> Service<R> {
             _ => {}
         }
         let answers = self.execute(call, &order.guides, &order.ehrs).await?;
-        if order.is_chain { written(&answers) } else { written(&answers.first()) }
+        if order.is_chain {
+            written(&answers)
+        } else {
+            written(&answers.first())
+        }
     }
 
-    async fn execute(&self, call: &Call<'_>, guide_ids: &[String], ehr_ids: &[String]) -> Result<Vec<Answer>, Failure> {
+    async fn execute(
+        &self,
+        call: &Call<'_>,
+        guide_ids: &[String],
+        ehr_ids: &[String],
+    ) -> Result<Vec<Answer>, Failure> {
         let stages = self.stages(call, guide_ids).await?;
         let mut ids: Vec<String> = ehr_ids.iter().map(|id| id.to_ascii_lowercase()).collect();
         let mut seen = HashSet::new();
         ids.retain(|id| seen.insert(id.clone()));
         ids.iter().try_for_each(|id| touch(call, &stages, id))?;
-        let Ran { stages: runs, times } = self.run_stages(call, &stages, &ids, true).await?;
+        let Ran {
+            stages: runs,
+            times,
+        } = self.run_stages(call, &stages, &ids, true).await?;
         let first = runs.first().map(Vec::as_slice).unwrap_or_default();
-        if let Some(id) = (0..).zip(&ids).find_map(|(i, id)| first.get(i).is_none_or(|run| run.ehr_id != *id).then_some(id)) {
+        if let Some(id) = (0..).zip(&ids).find_map(|(i, id)| {
+            first
+                .get(i)
+                .is_none_or(|run| run.ehr_id != *id)
+                .then_some(id)
+        }) {
             let whose = named(stages.first().map_or("", Stage::id), id);
             return Err(no_ehr().within(&whose));
         }
         let answers = stages.iter().zip(runs).zip(times);
-        Ok(answers.map(|((stage, runs), time)| response(&stage.guide, runs, time)).collect())
+        Ok(answers
+            .map(|((stage, runs), time)| response(&stage.guide, runs, time))
+            .collect())
     }
 
     /// The guides of a call.
-    pub(super) async fn stages<'c, 'a: 'c>(&self, call: &'c Call<'a>, guide_ids: &[String]) -> Result<Vec<Stage<'c>>, Failure> {
+    pub(super) async fn stages<'c, 'a: 'c>(
+        &self,
+        call: &'c Call<'a>,
+        guide_ids: &[String],
+    ) -> Result<Vec<Stage<'c>>, Failure> {
         let mut stages = Vec::with_capacity(guide_ids.len());
         for id in guide_ids {
-            let guide = self.guide(id).await.map_err(|failure| failure.within(&format!("guide {}", shortened(id))))?;
+            let guide = self
+                .guide(id)
+                .await
+                .map_err(|failure| failure.within(&format!("guide {}", shortened(id))))?;
             stages.push(Stage::of(call, guide)?);
         }
         Ok(stages)
     }
 
-    /// Runs guides one after the other on EHRs, each of which is named once; those that are not there have no runs. What all guides
-    /// read is read in one scan. `told` says whether the runs tell their queries.
-    pub(super) async fn run_stages(&self, call: &Call<'_>, stages: &[Stage<'_>], ids: &[String], told: bool) -> Result<Ran, Failure> {
+    /// Runs guides one after the other on EHRs, each of which is named once; those that are not
+    /// there have no runs. What all guides read is read in one scan. `told` says whether the runs
+    /// tell their queries.
+    pub(super) async fn run_stages(
+        &self,
+        call: &Call<'_>,
+        stages: &[Stage<'_>],
+        ids: &[String],
+        told: bool,
+    ) -> Result<Ran, Failure> {
         let started = call.clock();
-        let mut populations: Vec<Population<'_>> = stages.iter().map(|s| Population::new(&s.guide, s.asked.clock(), s.asked.options)).collect();
-        let owners: Vec<(usize, usize)> = (0..).zip(&populations).flat_map(|(i, p)| (0..p.queries().len()).map(move |query| (i, query))).collect();
-        let texts: Vec<String> = populations.iter().flat_map(|p| p.queries()).map(|query| query.population_aql.clone()).collect();
+        let mut populations: Vec<Population<'_>> = stages
+            .iter()
+            .map(|s| Population::new(&s.guide, s.asked.clock(), s.asked.options))
+            .collect();
+        let owners: Vec<(usize, usize)> = (0..)
+            .zip(&populations)
+            .flat_map(|(i, p)| (0..p.queries().len()).map(move |query| (i, query)))
+            .collect();
+        let texts: Vec<String> = populations
+            .iter()
+            .flat_map(|p| p.queries())
+            .map(|query| query.population_aql.clone())
+            .collect();
         let mut read: usize = 0;
-        let mut take = |query: usize, row: &[Found<'_>]| {
-            let Some((stage, query)) = owners.get(query) else { return };
-            let Some(population) = populations.get_mut(*stage).filter(|_| read <= READ) else { return };
+        let mut take = |query: usize, row: &[RowValue<'_>]| {
+            let Some((stage, query)) = owners.get(query) else {
+                return;
+            };
+            let Some(population) = populations.get_mut(*stage).filter(|_| read <= READ) else {
+                return;
+            };
             let before = population.bytes();
             population.add(*query, row);
             read += population.bytes() - before;
         };
         let queries: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let missing = self.each_row(call, &queries, &Parameters::new(), Whose::Of(ids), &mut take).await;
-        let missing: HashSet<String> = missing.map_err(|(at, failure)| in_binding(stages, owners.get(at), failure))?.into_iter().collect();
+        let missing = self
+            .each_row(
+                call,
+                &queries,
+                &Parameters::new(),
+                Whose::Of(ids),
+                &mut take,
+            )
+            .await;
+        let missing: HashSet<String> = missing
+            .map_err(|(at, failure)| in_binding(stages, owners.get(at), failure))?
+            .into_iter()
+            .collect();
         if read > READ {
-            return Err(Failure::bad(format!("the guides would read more than {READ} bytes of data: name fewer EHRs, or fewer guides")));
+            return Err(Failure::bad(format!(
+                "the guides would read more than {READ} bytes of data: name fewer EHRs, or fewer guides"
+            )));
         }
-        let mut limits = Limits { bytes: self.config.limits.result, steps: STEPS, ..Limits::default() };
-        let found: Vec<&str> = ids.iter().filter(|id| !missing.contains(*id)).map(String::as_str).collect();
+        let mut limits = Limits {
+            bytes: self.config.limits.result,
+            steps: STEPS,
+            ..Limits::default()
+        };
+        let found: Vec<&str> = ids
+            .iter()
+            .filter(|id| !missing.contains(*id))
+            .map(String::as_str)
+            .collect();
         let each = millis(call.clock() - started) / (texts.len() * found.len()).max(1) as f64;
         let mut earlier: Vec<Vec<Output>> = vec![Vec::new(); found.len()];
-        let (mut begun, mut ran) = (started, Ran { stages: Vec::with_capacity(stages.len()), times: Vec::new() });
+        let (mut begun, mut ran) = (
+            started,
+            Ran {
+                stages: Vec::with_capacity(stages.len()),
+                times: Vec::new(),
+            },
+        );
         for (stage, mut population) in stages.iter().zip(populations) {
-            let reads: Vec<Read<'_>> = found.iter().zip(&earlier).map(|(id, earlier)| stage.read(&mut population, id, earlier)).collect();
-            let terms = self.terms(&stage.guide, reads.iter().flat_map(Read::values)).await?;
+            let mut reads: Vec<Read<'_>> = Vec::with_capacity(found.len());
+            let mut turn = Turn::default();
+            for (id, earlier) in found.iter().zip(&earlier) {
+                let work = stage.reading(earlier.len());
+                limits = limits.without(Spent {
+                    steps: work,
+                    ..Spent::default()
+                });
+                if limits.steps == 0 {
+                    return Err(Failure::bad(format!(
+                        "the guides take more than {STEPS} steps: name fewer EHRs, or fewer guides"
+                    ))
+                    .within(&named(stage.id(), id)));
+                }
+                reads.push(stage.read(&mut population, id, earlier));
+                if turn.is_over(work) {
+                    call.pause().await;
+                }
+            }
+            let terms = self
+                .terms(&stage.guide, reads.iter().flat_map(Read::values))
+                .await?;
             let queries = if told { population.queries() } else { &[] };
             let mut runs: Vec<EhrRun> = Vec::with_capacity(reads.len());
             for read in reads {
                 let whose = named(stage.id(), read.ehr_id);
-                let (run, spent) = stage.run(&terms, read, queries, each, limits).map_err(|e| Failure::exceeded(&e).within(&whose))?;
+                let (run, spent) = stage
+                    .run(&terms, read, queries, each, limits)
+                    .map_err(|e| Failure::exceeded(&e).within(&whose))?;
                 limits = limits.without(spent);
                 runs.push(run);
                 if call.clock() - started > self.config.limits.query_time {
-                    return Err(Failure::new(408, "the guides take too long: name fewer EHRs, or fewer guides").within(&whose));
+                    return Err(Failure::new(
+                        408,
+                        "the guides take too long: name fewer EHRs, or fewer guides",
+                    )
+                    .within(&whose));
                 }
-                if runs.len().is_multiple_of(TOGETHER) {
+                if turn.is_over(spent.steps.saturating_add(stage.reading(0))) {
                     call.pause().await;
                 }
             }
             if ran.stages.len() + 1 < stages.len() {
-                earlier.iter_mut().zip(&runs).for_each(|(earlier, run)| earlier.extend(run.run.outputs.iter().cloned()));
+                earlier
+                    .iter_mut()
+                    .zip(&runs)
+                    .for_each(|(earlier, run)| earlier.extend(run.run.outputs.iter().cloned()));
             }
             let now = call.clock();
             ran.times.push(millis(now - begun));
@@ -214,34 +372,50 @@ impl<R: Repository> Service<R> {
     }
 
     /// What terminologies say of the codes in data, as far as the guide asks by `is_a`.
-    async fn terms(&self, guide: &CompiledGuide, values: impl Iterator<Item = &Value>) -> Result<Subsumptions, Failure> {
-        self.falls_under(guide.subsumptions(values)).await?.map_err(|error| {
-            let (status, why) = match error {
-                TerminologyError::Late(why) => (504, why),
-                TerminologyError::Refused(why) => (400, why),
-                TerminologyError::Absent(why) | TerminologyError::Failed(why) => (502, why),
-            };
-            Failure::new(status, format!("guide {}: `is_a`: {why}", guide.guide().id))
-        })
+    async fn terms(
+        &self,
+        guide: &CompiledGuide,
+        values: impl Iterator<Item = &Value>,
+    ) -> Result<Subsumptions, Failure> {
+        self.falls_under(guide.subsumptions(values))
+            .await?
+            .map_err(|error| {
+                let (status, why) = match error {
+                    TerminologyError::Late(why) => (504, why),
+                    TerminologyError::Refused(why) => (400, why),
+                    TerminologyError::Absent(why) | TerminologyError::Failed(why) => (502, why),
+                };
+                Failure::new(status, format!("guide {}: `is_a`: {why}", guide.guide().id))
+            })
     }
 }
 
 fn written(answer: &impl serde::Serialize) -> Result<Response, Failure> {
-    let body = serde_json::to_value(answer).map_err(|_| Failure::new(500, "the result cannot be written as JSON"))?;
+    let body = serde_json::to_value(answer)
+        .map_err(|_| Failure::new(500, "the result cannot be written as JSON"))?;
     Ok(Response::new(200).with_body("application/json", body.to_string()))
 }
 
 /// The failure of a query, which is known by its stage and its place there.
 fn in_binding(stages: &[Stage<'_>], at: Option<&(usize, usize)>, failure: Failure) -> Failure {
-    let Some((guide, query)) = at.and_then(|(stage, query)| Some((&stages.get(*stage)?.guide, *query))) else { return failure };
-    let binding = guide.queries().get(query).map_or_else(String::new, |query| format!(", binding {}", query.id));
+    let Some((guide, query)) =
+        at.and_then(|(stage, query)| Some((&stages.get(*stage)?.guide, *query)))
+    else {
+        return failure;
+    };
+    let binding = guide
+        .queries()
+        .get(query)
+        .map_or_else(String::new, |query| format!(", binding {}", query.id));
     failure.within(&format!("guide {}{binding}", guide.guide().id))
 }
 
 /// Notes that an EHR is read, and makes sure that the caller may.
 pub(super) fn touch(call: &Call<'_>, stages: &[Stage<'_>], ehr_id: &str) -> Result<(), Failure> {
     call.trail.touches(ehr_id);
-    stages.iter().try_for_each(|stage| call.allowed_on(stage.id(), ehr_id))
+    stages
+        .iter()
+        .try_for_each(|stage| call.allowed_on(stage.id(), ehr_id))
 }
 
 /// How a guide is to be run.
@@ -267,30 +441,54 @@ impl Zone for OfHost<'_, '_> {
 impl<'c> Asked<'c> {
     /// The time of evaluation in its zone.
     fn clock(&self) -> Clock<'_> {
-        self.zone.as_ref().map_or(Clock::from(self.now), |zone| Clock::in_zone(self.now, zone.as_ref()))
+        self.zone.as_ref().map_or(Clock::from(self.now), |zone| {
+            Clock::in_zone(self.now, zone.as_ref())
+        })
     }
 
-    /// The parameters of a request: `trace=true`, `language=de`, `now=2024-02-29T12:00:00+01:00`, `zone=Europe/Stockholm`. Without them: no
-    /// trace, the first language of Accept-Language that the guide has, the clock, the offset of `now`. A `now` without offset is one of
-    /// the zone.
+    /// The parameters of a request: `trace=true`, `language=de`, `now=2024-02-29T12:00:00+01:00`,
+    /// `zone=Europe/Stockholm`. Without them: no trace, the first language of Accept-Language that
+    /// the guide has, the clock, the offset of `now`. A `now` without offset is one of the zone.
     fn of<'a: 'c>(call: &'c Call<'a>, guide: &CompiledGuide) -> Result<Asked<'c>, Failure> {
         let zone = zone_of(call)?;
         let now = now_of(call, zone.as_deref())?;
         let guide = guide.guide();
         let accepted = call.request.header("Accept-Language").unwrap_or_default();
-        let accepted = accepted.split(',').map(|part| part.split([';', '-']).next().unwrap_or_default().trim());
-        let known = |language: &&str| guide.terms.iter().any(|t| t.language.eq_ignore_ascii_case(language));
-        let language = call.request.query_value("language").or_else(|| accepted.into_iter().find(known));
+        let accepted = accepted
+            .split(',')
+            .map(|part| part.split([';', '-']).next().unwrap_or_default().trim());
+        let known = |language: &&str| {
+            guide
+                .terms
+                .iter()
+                .any(|t| t.language.eq_ignore_ascii_case(language))
+        };
+        let language = call
+            .request
+            .query_value("language")
+            .or_else(|| accepted.into_iter().find(known));
         let is_true = |name: &str| call.request.query_value(name) == Some("true");
-        let options = Options { trace: is_true("trace"), convert_units: is_true("convert_units"), ..Options::default() };
-        Ok(Asked { now, zone, language: language.unwrap_or(&guide.original_language).to_owned(), options })
+        let options = Options {
+            trace: is_true("trace"),
+            convert_units: is_true("convert_units"),
+            ..Options::default()
+        };
+        Ok(Asked {
+            now,
+            zone,
+            language: language.unwrap_or(&guide.original_language).to_owned(),
+            options,
+        })
     }
 }
 
 impl<'c> Stage<'c> {
     /// A guide as the request wants it run.
     pub fn of<'a: 'c>(call: &'c Call<'a>, guide: Rc<CompiledGuide>) -> Result<Stage<'c>, Failure> {
-        Ok(Stage { asked: Asked::of(call, &guide)?, guide })
+        Ok(Stage {
+            asked: Asked::of(call, &guide)?,
+            guide,
+        })
     }
 
     /// The id of the guide.
@@ -303,64 +501,141 @@ impl<'c> Stage<'c> {
         &self.asked.language
     }
 
+    /// The steps of reading an EHR: every binding is looked at, once for the record and once for
+    /// each result of an earlier guide.
+    fn reading(&self, earlier: usize) -> u64 {
+        let bindings = self.guide.guide().bindings.len() as u64;
+        bindings.saturating_mul(1 + earlier as u64)
+    }
+
     /// What the guide reads of an EHR: the record, and the results of the guides before it.
-    fn read<'i>(&self, population: &mut Population<'_>, ehr_id: &'i str, earlier: &[Output]) -> Read<'i> {
+    fn read<'i>(
+        &self,
+        population: &mut Population<'_>,
+        ehr_id: &'i str,
+        earlier: &[Output],
+    ) -> Read<'i> {
         let mut instances = population.instances(ehr_id);
         self.guide.feed(&mut instances, earlier, self.asked.now);
         Read { ehr_id, instances }
     }
 
-    /// Runs the guide within what the runs before it have left of the limits of the call; tells the values that queries gave, of which
-    /// each took so many milliseconds.
-    fn run(&self, terms: &Subsumptions, read: Read<'_>, queries: &[BindingQuery], time: f64, left: Limits) -> Result<(EhrRun, Spent), Exceeded> {
+    /// Runs the guide within what the runs before it have left of the limits of the call; tells the
+    /// values that queries gave, of which each took so many milliseconds.
+    fn run(
+        &self,
+        terms: &Subsumptions,
+        read: Read<'_>,
+        queries: &[BindingQuery],
+        time: f64,
+        left: Limits,
+    ) -> Result<(EhrRun, Spent), Exceeded> {
         let Read { ehr_id, instances } = read;
-        let Asked { language, options, .. } = &self.asked;
-        let options = Options { limits: options.limits.within(left), ..*options };
-        let input = RunInput { instances: &instances, clock: self.asked.clock(), language, options, terminology: Some(terms) };
+        let Asked {
+            language, options, ..
+        } = &self.asked;
+        let options = Options {
+            limits: options.limits.within(left),
+            ..*options
+        };
+        let input = RunInput {
+            instances: &instances,
+            clock: self.asked.clock(),
+            language,
+            options,
+            terminology: Some(terms),
+        };
         let run = self.guide.run(&input)?;
         let mut spent = run.spent;
+        let left = RunInput {
+            options: Options {
+                limits: options.limits.without(spent),
+                ..options
+            },
+            ..input
+        };
+        let bindings = queries.iter().map(|query| query.binding);
+        let (selected, selecting) = self.guide.select_last(bindings, &left)?;
+        spent.steps = spent.steps.saturating_add(selecting.steps);
         let mut told = Vec::with_capacity(queries.len());
-        for query in queries {
-            let selected = self.guide.select(query.binding, &input)?.last().copied();
-            let value = query.values_of(selected.and_then(|i| instances.get(query.binding)?.get(i)));
-            spent.bytes += ANSWER_FRAME + query.aql.len() + value.iter().map(|(name, v)| ANSWER_FRAME + name.len() + v.size()).sum::<usize>();
+        for (query, selected) in queries.iter().zip(selected) {
+            let value =
+                query.values_of(selected.and_then(|i| instances.get(query.binding)?.get(i)));
+            spent.bytes += ANSWER_FRAME
+                + query.aql.len()
+                + value
+                    .iter()
+                    .map(|(name, v)| ANSWER_FRAME + name.len() + v.size())
+                    .sum::<usize>();
             if spent.bytes > options.limits.bytes {
                 return Err(self.too_much(query, options.limits.bytes));
             }
-            told.push(QueryRun { id: query.id.clone(), aql: query.aql.replace("$ehr_id", &format!("'{ehr_id}'")), time, value });
+            told.push(QueryRun {
+                id: query.id.clone(),
+                aql: query.aql.replace("$ehr_id", &format!("'{ehr_id}'")),
+                time,
+                value,
+            });
         }
-        Ok((EhrRun { ehr_id: ehr_id.to_owned(), queries: told, run }, spent))
+        Ok((
+            EhrRun {
+                ehr_id: ehr_id.to_owned(),
+                queries: told,
+                run,
+            },
+            spent,
+        ))
     }
 
     /// The texts and values of the queries are more than the answer may hold.
     fn too_much(&self, query: &BindingQuery, most: usize) -> Exceeded {
         let most = u64::try_from(most).unwrap_or(u64::MAX);
-        Exceeded { guide_id: self.id().to_owned(), place: format!("query of {}", query.id), statement: String::new(), limit: Limit::Bytes, most }
+        Exceeded {
+            guide_id: self.id().to_owned(),
+            place: format!("query of {}", query.id),
+            statement: String::new(),
+            limit: Limit::Bytes,
+            most,
+        }
     }
 }
 
 impl Read<'_> {
     fn values(&self) -> impl Iterator<Item = &Value> {
-        self.instances.iter().flatten().flat_map(|instance| &instance.values)
+        self.instances
+            .iter()
+            .flatten()
+            .flat_map(|instance| &instance.values)
     }
 }
 
 fn zone_of<'c, 'a: 'c>(call: &'c Call<'a>) -> Result<Option<Box<dyn Zone + 'c>>, Failure> {
-    let Some(name) = call.request.query_value("zone") else { return Ok(None) };
+    let Some(name) = call.request.query_value("zone") else {
+        return Ok(None);
+    };
     match call.offset(name, call.now / 1000) {
         Some(_) => Ok(Some(Box::new(OfHost { call, name }))),
         None => {
             let name = shortened(name);
-            Err(Failure::bad(format!("the zone `{name}` is not known here: expected one of the IANA database, such as `Europe/Stockholm`")))
+            Err(Failure::bad(format!(
+                "the zone `{name}` is not known here: expected one of the IANA database, such as `Europe/Stockholm`"
+            )))
         }
     }
 }
 
 fn now_of(call: &Call<'_>, zone: Option<&dyn Zone>) -> Result<Moment, Failure> {
-    let Some(text) = call.request.query_value("now") else { return Ok(Moment::from_millis(call.now / 1000, 0)) };
-    let read = |offset: i32| Moment::parse(text, offset).filter(|now| now.precision != Precision::Time);
-    let now = read(0).ok_or_else(|| Failure::bad("`now` is not a date-time: expected one such as `2024-02-29T12:00:00+01:00`"))?;
-    Ok(zone.and_then(|zone| read(zone.offset(now.millis))).unwrap_or(now))
+    let Some(text) = call.request.query_value("now") else {
+        return Ok(Moment::from_millis(call.now / 1000, 0));
+    };
+    let read =
+        |offset: i32| Moment::parse(text, offset).filter(|now| now.precision != Precision::Time);
+    let now = read(0).ok_or_else(|| {
+        Failure::bad("`now` is not a date-time: expected one such as `2024-02-29T12:00:00+01:00`")
+    })?;
+    Ok(zone
+        .and_then(|zone| read(zone.offset(now.millis)))
+        .unwrap_or(now))
 }
 
 fn named(guide_id: &str, ehr_id: &str) -> String {

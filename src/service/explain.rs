@@ -1,7 +1,9 @@
-//! Queries explained: every rung as data, and what a run touches. `query/aql/explain`, an extension of the interface.
+//! Queries explained: every rung as data, and what a run touches. `query/aql/explain`, an extension
+//! of the interface.
 //!
-//! Places are offsets in UTF-16 units, as editors in browsers count. A shape shows only what a template, an archetype or the
-//! Reference Model knows; values of patients never stand in an explanation.
+//! Places are offsets in UTF-16 units, as editors in browsers count. A layout shows only what a
+//! template, an archetype or the Reference Model knows; values of patients never stand in an
+//! explanation.
 
 use super::Service;
 use super::call::Call;
@@ -9,8 +11,12 @@ use super::error::Failure;
 use super::http::Response;
 use super::negotiate::choose;
 use super::parameters::Asked;
+use super::query_memory::{Reading, Refusal};
 use super::time::iso;
-use crate::aql::{self, Budget, Explanation, Parameters, Part, Plan, QueryOptions, Run, Terminology, Touched, TouchedShape};
+use crate::aql::{
+    self, Budget, Explanation, Parameters, Part, Plan, QueryError, QueryOptions, Run, Terminology,
+    Touched, TouchedLayout,
+};
 use crate::diag::{LineIndex, Severity, Span};
 use crate::document::Batch;
 use crate::store::repository::{BatchSink, Pause, Repository, StoreError};
@@ -22,7 +28,11 @@ impl<R: Repository> Service<R> {
     pub(super) async fn query_explain(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
         let asked = Asked::of(call, None)?;
-        let q = asked.q.as_deref().filter(|q| !q.trim().is_empty()).ok_or_else(|| Failure::bad("the query text `q` is missing"))?;
+        let q = asked
+            .q
+            .as_deref()
+            .filter(|q| !q.trim().is_empty())
+            .ok_or_else(|| Failure::bad("the query text `q` is missing"))?;
         if q.len() > self.config.limits.aql {
             return Err(Failure::too_large("query", self.config.limits.aql));
         }
@@ -36,8 +46,16 @@ impl<R: Repository> Service<R> {
         };
         let until = call.now.saturating_add(self.config.limits.query_time);
         let stopped = || call.clock() > until;
-        let host = Host { now: &iso(call.now), stopped: &stopped, pause: &|| call.pause() };
-        let told = self.explanation(q, &asked.parameters, asked.ehr.as_deref(), &answers, &host).await;
+        let host = Host {
+            now: &iso(call.now),
+            stopped: &stopped,
+            pause: &|| call.pause(),
+            clock: &|| call.clock(),
+            until,
+        };
+        let told = self
+            .explanation(q, &asked.parameters, asked.ehr.as_deref(), &answers, &host)
+            .await;
         Ok(Response::json(200, told.map_err(Failure::of_store)?))
     }
 
@@ -53,7 +71,11 @@ impl<R: Repository> Service<R> {
         terminology: &dyn Terminology,
         host: &Host<'_>,
     ) -> Result<Value, StoreError> {
-        let options = QueryOptions { ehr, exact_archetypes: self.config.exact_archetypes, terminology: Some(terminology) };
+        let options = QueryOptions {
+            ehr,
+            exact_archetypes: self.config.exact_archetypes,
+            terminology: Some(terminology),
+        };
         let (told, plan) = aql::explain(q, parameters, &options);
         let mut out = rungs(q, &told, host).await;
         if let Some(plan) = plan {
@@ -63,16 +85,41 @@ impl<R: Repository> Service<R> {
     }
 
     async fn explained_run(&self, plan: &Plan, host: &Host<'_>) -> Result<Value, StoreError> {
-        // The rows are counted and not shown: they need no more than a part of the memory that queries share.
+        // The rows are counted and not shown: they need no more than a part of the memory that
+        // queries share.
         let budget = self.budget();
-        let run = Run::new(plan, host.now, Budget { bytes: budget.bytes / 4, ..budget }, host.stopped);
-        let mut sink = Explained { plan, touched: Touched::default(), run, is_new: true, pause: host.pause };
+        let run = Run::new(
+            plan,
+            host.now,
+            Budget {
+                bytes: budget.bytes / 4,
+                ..budget
+            },
+            host.stopped,
+        );
+        let mut sink = Explained {
+            plan,
+            touched: Touched::default(),
+            run,
+            is_new: true,
+            host,
+            reading: Reading::new(self.query_memory.share(), host.until),
+        };
         self.repository.scan(plan.scan(), &mut sink).await?;
-        let Explained { touched, mut run, .. } = sink;
+        let Explained {
+            touched,
+            mut run,
+            reading,
+            ..
+        } = sink;
         while run.close() == Progress::Paused {
             (host.pause)().await;
         }
         let work = run.work();
+        let refused = reading.refusal.map(|refusal| match refusal {
+            Refusal::Late => QueryError::Stopped.to_string(),
+            Refusal::NoRoom(failure) => failure.message,
+        });
         let outcome = run.finish();
         Ok(json!({
             "batches": touched.batches,
@@ -80,11 +127,11 @@ impl<R: Repository> Service<R> {
             "ehrs": touched.ehrs,
             "documents": touched.documents,
             "documents_scanned": touched.scanned,
-            "shapes": touched.shapes,
-            "matching": touched.matching.iter().map(shape).collect::<Value>(),
+            "shapes": touched.layouts,
+            "matching": touched.matching.iter().map(layout).collect::<Value>(),
             "work": work,
-            "rows": outcome.as_ref().ok().map(|result| result.len()),
-            "error": outcome.as_ref().err().map(ToString::to_string),
+            "rows": outcome.as_ref().ok().filter(|_| refused.is_none()).map(|result| result.len()),
+            "error": refused.or(outcome.as_ref().err().map(ToString::to_string)),
         }))
     }
 }
@@ -97,6 +144,10 @@ pub struct Host<'h> {
     pub stopped: &'h dyn Fn() -> bool,
     /// Lets others work, see [`super::Moment::pause`].
     pub pause: &'h dyn Fn() -> Pause,
+    /// Reads the clock, in microseconds since 1970.
+    pub clock: &'h dyn Fn() -> i64,
+    /// The time at which a run ends without an answer.
+    pub until: i64,
 }
 
 /// Runs a query, and tells what it touches.
@@ -106,7 +157,8 @@ struct Explained<'r, 'h> {
     run: Run<'r>,
     /// False between the pieces of one batch.
     is_new: bool,
-    pause: &'h dyn Fn() -> Pause,
+    host: &'h Host<'h>,
+    reading: Reading,
 }
 
 impl BatchSink for Explained<'_, '_> {
@@ -116,11 +168,21 @@ impl BatchSink for Explained<'_, '_> {
         }
         let progress = self.run.advance(batch);
         self.is_new = progress != Progress::Paused;
-        progress
+        let held = self.run.footprint();
+        if self.reading.hold(held, (self.host.clock)()) {
+            progress
+        } else {
+            Progress::Enough
+        }
+    }
+
+    fn admit(&mut self, bytes: usize) -> bool {
+        let held = self.run.footprint();
+        self.reading.admit(bytes, held, (self.host.clock)())
     }
 
     fn pause(&self) -> Pause {
-        (self.pause)()
+        (self.host.pause)()
     }
 }
 
@@ -128,17 +190,18 @@ impl BatchSink for Explained<'_, '_> {
 const LONG: usize = 10_000;
 const TOKENS: usize = 10_000;
 
-fn shape(shape: &TouchedShape) -> Value {
+fn layout(layout: &TouchedLayout) -> Value {
     json!({
-        "name": shape.name,
-        "variable": shape.variable,
-        "fragments": shape.fragments,
-        "passes": shape.passes,
-        "rows": shape.rows,
+        "name": layout.name,
+        "variable": layout.variable,
+        "fragments": layout.fragments,
+        "passes": layout.passes,
+        "rows": layout.rows,
     })
 }
 
-/// Returns the result of each step, with pauses between them: a long text has many tokens and parts.
+/// Returns the result of each step, with pauses between them: a long text has many tokens and
+/// parts.
 async fn rungs(q: &str, told: &Explanation, host: &Host<'_>) -> Map<String, Value> {
     let is_long = q.len() > LONG;
     let index = LineIndex::new(q);
@@ -149,7 +212,11 @@ async fn rungs(q: &str, told: &Explanation, host: &Host<'_>) -> Map<String, Valu
     };
     let diagnostic = |d: &crate::diag::Diagnostic| {
         let (from, to) = place(d.span);
-        let severity = if d.severity == Severity::Error { "error" } else { "warning" };
+        let severity = if d.severity == Severity::Error {
+            "error"
+        } else {
+            "warning"
+        };
         json!({ "from": from, "to": to, "severity": severity, "code": d.code, "message": d.message, "help": d.help })
     };
     let mut out = Map::new();
@@ -161,13 +228,23 @@ async fn rungs(q: &str, told: &Explanation, host: &Host<'_>) -> Map<String, Valu
         }
     }
     out.insert(String::from("tokens"), Value::Array(tokens));
-    for (name, rung) in [("syntax", &told.syntax), ("query", &told.query), ("plan", &told.plan)] {
+    for (name, rung) in [
+        ("syntax", &told.syntax),
+        ("query", &told.query),
+        ("plan", &told.plan),
+    ] {
         if is_long {
             (host.pause)().await;
         }
-        out.insert(name.to_owned(), rung.as_ref().map_or(Value::Null, |rung| part(rung, &index)));
+        out.insert(
+            name.to_owned(),
+            rung.as_ref().map_or(Value::Null, |rung| part(rung, &index)),
+        );
     }
-    out.insert(String::from("diagnostics"), told.diagnostics.iter().map(diagnostic).collect());
+    out.insert(
+        String::from("diagnostics"),
+        told.diagnostics.iter().map(diagnostic).collect(),
+    );
     out
 }
 
@@ -179,7 +256,10 @@ fn part(of: &Part, index: &LineIndex<'_>) -> Value {
         out.insert(String::from("to"), index.utf16(span.end).into());
     }
     if !of.parts.is_empty() {
-        out.insert(String::from("parts"), of.parts.iter().map(|p| part(p, index)).collect());
+        out.insert(
+            String::from("parts"),
+            of.parts.iter().map(|p| part(p, index)).collect(),
+        );
     }
     Value::Object(out)
 }

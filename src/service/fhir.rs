@@ -1,4 +1,5 @@
-//! The little of HL7 FHIR (R4, R5) that terminologies speak: value sets, and what a terminology server answers.
+//! The little of HL7 FHIR (R4, R5) that terminologies speak: value sets, and what a terminology
+//! server answers.
 
 use crate::aql::{TerminologyAnswer, TerminologyError};
 use crate::rm::json;
@@ -43,7 +44,8 @@ impl ValueSet {
     /// # Errors
     /// One sentence: what is missing, or what only a terminology server can expand.
     pub fn read(text: &str) -> Result<ValueSet, String> {
-        let resource = json::value(text).map_err(|problem| format!("this is not JSON: {}", problem.told(text)))?;
+        let resource = json::value(text)
+            .map_err(|problem| format!("this is not JSON: {}", problem.describe(text)))?;
         let kind = string(&resource, "resourceType");
         if kind != "ValueSet" {
             return Err(format!("`resourceType` is `{kind}`: expected `ValueSet`"));
@@ -52,30 +54,64 @@ impl ValueSet {
             (Some(expansion), _) if expansion.get("contains").is_some() => {
                 let page = Page::of(expansion, "expansion")?;
                 if page.is_partial() {
-                    return Err(format!("`expansion` holds {} of {} codes: send all of them", page.codes.len(), page.total.unwrap_or(0)));
+                    return Err(format!(
+                        "`expansion` holds {} of {} codes: send all of them",
+                        page.codes.len(),
+                        page.total.unwrap_or(0)
+                    ));
                 }
-                (vec![Part { concepts: Some(page.codes), imports: Vec::new() }], Vec::new())
+                (
+                    vec![Part {
+                        concepts: Some(page.codes),
+                        imports: Vec::new(),
+                    }],
+                    Vec::new(),
+                )
             }
             (_, Some(compose)) => (parts(compose, "include")?, parts(compose, "exclude")?),
-            _ => return Err(String::from("the value set has neither `compose.include` nor `expansion.contains`")),
+            _ => {
+                return Err(String::from(
+                    "the value set has neither `compose.include` nor `expansion.contains`",
+                ));
+            }
         };
         if include.is_empty() {
             return Err(String::from("`compose.include` is missing or empty"));
         }
-        let title = [string(&resource, "title"), string(&resource, "name")].into_iter().find(|t| !t.is_empty()).unwrap_or_default();
-        Ok(ValueSet { url: string(&resource, "url").to_owned(), title: title.to_owned(), include, exclude })
+        let title = [string(&resource, "title"), string(&resource, "name")]
+            .into_iter()
+            .find(|t| !t.is_empty())
+            .unwrap_or_default();
+        Ok(ValueSet {
+            url: string(&resource, "url").to_owned(),
+            title: title.to_owned(),
+            include,
+            exclude,
+        })
     }
 
     /// The value sets that it imports.
     pub fn imports(&self) -> impl Iterator<Item = &str> {
-        self.include.iter().chain(&self.exclude).flat_map(|part| &part.imports).map(String::as_str)
+        self.include
+            .iter()
+            .chain(&self.exclude)
+            .flat_map(|part| &part.imports)
+            .map(String::as_str)
     }
 
     /// Its codes, in their order; `imported` gives those of a value set that it imports.
     pub fn codes(&self, imported: &dyn Fn(&str) -> Vec<Coding>) -> Vec<Coding> {
-        let excluded: HashSet<Coding> = self.exclude.iter().flat_map(|part| part.codes(imported)).collect();
+        let excluded: HashSet<Coding> = self
+            .exclude
+            .iter()
+            .flat_map(|part| part.codes(imported))
+            .collect();
         let mut seen = HashSet::new();
-        let mut all: Vec<Coding> = self.include.iter().flat_map(|part| part.codes(imported)).collect();
+        let mut all: Vec<Coding> = self
+            .include
+            .iter()
+            .flat_map(|part| part.codes(imported))
+            .collect();
         all.retain(|coding| !excluded.contains(coding) && seen.insert(coding.clone()));
         all
     }
@@ -83,7 +119,11 @@ impl ValueSet {
 
 impl Part {
     fn codes(&self, imported: &dyn Fn(&str) -> Vec<Coding>) -> Vec<Coding> {
-        let mut sets = self.concepts.iter().cloned().chain(self.imports.iter().map(|url| imported(url)));
+        let mut sets = self
+            .concepts
+            .iter()
+            .cloned()
+            .chain(self.imports.iter().map(|url| imported(url)));
         let mut common = sets.next().unwrap_or_default();
         for set in sets {
             let set: HashSet<Coding> = set.into_iter().collect();
@@ -94,22 +134,45 @@ impl Part {
 }
 
 fn parts(compose: &Value, member: &str) -> Result<Vec<Part>, String> {
-    list(compose, member).iter().enumerate().map(|(i, part)| read_part(part).map_err(|why| format!("`compose.{member}[{i}]` {why}"))).collect()
+    list(compose, member)
+        .iter()
+        .enumerate()
+        .map(|(i, part)| read_part(part).map_err(|why| format!("`compose.{member}[{i}]` {why}")))
+        .collect()
 }
 
 fn read_part(part: &Value) -> Result<Part, String> {
     let system = string(part, "system");
-    let imports = list(part, "valueSet").iter().filter_map(Value::as_str).map(canonical).collect::<Vec<String>>();
+    let imports = list(part, "valueSet")
+        .iter()
+        .filter_map(Value::as_str)
+        .map(canonical)
+        .collect::<Vec<String>>();
     if part.get("filter").is_some() {
-        return Err(String::from("has a `filter`, which only a terminology server can apply: list the concepts, or send the expansion"));
+        return Err(String::from(
+            "has a `filter`, which only a terminology server can apply: list the concepts, or send the expansion",
+        ));
     }
     let code = |concept: &Value| match string(concept, "code") {
         "" => Err(String::from("has a concept without `code`")),
-        code => Ok(Coding { system: system.to_owned(), code: code.to_owned() }),
+        code => Ok(Coding {
+            system: system.to_owned(),
+            code: code.to_owned(),
+        }),
     };
-    let concepts = part.get("concept").map(|_| list(part, "concept").iter().map(code).collect::<Result<Vec<Coding>, String>>()).transpose()?;
+    let concepts = part
+        .get("concept")
+        .map(|_| {
+            list(part, "concept")
+                .iter()
+                .map(code)
+                .collect::<Result<Vec<Coding>, String>>()
+        })
+        .transpose()?;
     match (&concepts, imports.is_empty()) {
-        (None, true) => Err(format!("takes all of `{system}`, which only a terminology server can expand: list the concepts")),
+        (None, true) => Err(format!(
+            "takes all of `{system}`, which only a terminology server can expand: list the concepts"
+        )),
         _ => Ok(Part { concepts, imports }),
     }
 }
@@ -131,17 +194,25 @@ pub(crate) struct Page {
 impl Page {
     /// Reads the ValueSet that `ValueSet/$expand` answers.
     pub fn read(text: &str) -> Result<Page, String> {
-        let resource: Value = json::value(text).map_err(|_| String::from("its answer is not JSON"))?;
+        let resource: Value =
+            json::value(text).map_err(|_| String::from("its answer is not JSON"))?;
         match resource.get("expansion") {
             Some(expansion) => Page::of(expansion, "its answer"),
-            None => Err(format!("its answer is no expanded ValueSet but `{}`", string(&resource, "resourceType"))),
+            None => Err(format!(
+                "its answer is no expanded ValueSet but `{}`",
+                string(&resource, "resourceType")
+            )),
         }
     }
 
     fn of(expansion: &Value, place: &str) -> Result<Page, String> {
         let mut codes = Vec::new();
-        collect(expansion, DEPTH, &mut codes).ok_or_else(|| format!("{place} nests deeper than {DEPTH}"))?;
-        let total = expansion.get("total").and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
+        collect(expansion, DEPTH, &mut codes)
+            .ok_or_else(|| format!("{place} nests deeper than {DEPTH}"))?;
+        let total = expansion
+            .get("total")
+            .and_then(Value::as_u64)
+            .and_then(|n| usize::try_from(n).ok());
         Ok(Page { codes, total })
     }
 
@@ -156,7 +227,10 @@ fn collect(from: &Value, depth: usize, codes: &mut Vec<Coding>) -> Option<()> {
         let groups = entry.get("abstract").and_then(Value::as_bool) == Some(true);
         let code = string(entry, "code");
         if !groups && !code.is_empty() {
-            codes.push(Coding { system: string(entry, "system").to_owned(), code: code.to_owned() });
+            codes.push(Coding {
+                system: string(entry, "system").to_owned(),
+                code: code.to_owned(),
+            });
         }
         collect(entry, depth.checked_sub(1)?, codes)?;
     }
@@ -170,10 +244,17 @@ pub(crate) fn answer(operation: &str, text: &str) -> Result<TerminologyAnswer, T
     let all = list(&resource, "parameter");
     let named = |name: &str| all.iter().find(|p| string(p, "name") == name);
     let answer = match operation {
-        "validate" => named("result").and_then(|p| p.get("valueBoolean")?.as_bool()).map(TerminologyAnswer::Truth),
-        "subsumes" => named("outcome").map(|p| TerminologyAnswer::Truth(matches!(string(p, "valueCode"), "equivalent" | "subsumes"))),
-        "lookup" => named("display").map(|p| TerminologyAnswer::Text(string(p, "valueString").to_owned())),
-        _ => named("result").map(|_| TerminologyAnswer::Codes(all.iter().filter_map(target).collect())),
+        "validate" => named("result")
+            .and_then(|p| p.get("valueBoolean")?.as_bool())
+            .map(TerminologyAnswer::Truth),
+        "subsumes" => named("outcome").map(|p| {
+            TerminologyAnswer::Truth(matches!(string(p, "valueCode"), "equivalent" | "subsumes"))
+        }),
+        "lookup" => {
+            named("display").map(|p| TerminologyAnswer::Text(string(p, "valueString").to_owned()))
+        }
+        _ => named("result")
+            .map(|_| TerminologyAnswer::Codes(all.iter().filter_map(target).collect())),
     };
     answer.ok_or_else(|| failed("without a result"))
 }
@@ -182,9 +263,15 @@ pub(crate) fn answer(operation: &str, text: &str) -> Result<TerminologyAnswer, T
 fn target(parameter: &Value) -> Option<String> {
     let parts = list(parameter, "part");
     let part = |name: &str| parts.iter().find(|p| string(p, "name") == name);
-    let relation = part("equivalence").or_else(|| part("relationship")).map_or("", |p| string(p, "valueCode"));
-    let coding = part("concept").filter(|_| !matches!(relation, "unmatched" | "disjoint" | "not-related-to"))?.get("valueCoding")?;
-    (string(parameter, "name") == "match").then(|| string(coding, "code").to_owned()).filter(|code| !code.is_empty())
+    let relation = part("equivalence")
+        .or_else(|| part("relationship"))
+        .map_or("", |p| string(p, "valueCode"));
+    let coding = part("concept")
+        .filter(|_| !matches!(relation, "unmatched" | "disjoint" | "not-related-to"))?
+        .get("valueCoding")?;
+    (string(parameter, "name") == "match")
+        .then(|| string(coding, "code").to_owned())
+        .filter(|code| !code.is_empty())
 }
 
 /// What an OperationOutcome says.
@@ -192,16 +279,24 @@ pub(crate) fn outcome(text: &str) -> Option<String> {
     let resource: Value = json::value(text).ok()?;
     let issue = list(&resource, "issue").first()?;
     let details = issue.get("details").map_or("", |d| string(d, "text"));
-    let said = [string(issue, "diagnostics"), details].into_iter().find(|t| !t.is_empty())?;
+    let said = [string(issue, "diagnostics"), details]
+        .into_iter()
+        .find(|t| !t.is_empty())?;
     Some(said.chars().take(300).collect())
 }
 
 fn string<'v>(value: &'v Value, member: &str) -> &'v str {
-    value.get(member).and_then(Value::as_str).unwrap_or_default()
+    value
+        .get(member)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
 }
 
 fn list<'v>(value: &'v Value, member: &str) -> &'v [Value] {
-    value.get(member).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    value
+        .get(member)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
 }
 
 #[cfg(test)]
@@ -210,7 +305,12 @@ mod tests {
 
     fn codes(text: &str) -> Result<Vec<String>, String> {
         let set = ValueSet::read(text)?;
-        let imported = |url: &str| vec![Coding { system: "s".into(), code: if url == "u:b" { "b" } else { "c" }.into() }];
+        let imported = |url: &str| {
+            vec![Coding {
+                system: "s".into(),
+                code: if url == "u:b" { "b" } else { "c" }.into(),
+            }]
+        };
         Ok(set.codes(&imported).into_iter().map(|c| c.code).collect())
     }
 
@@ -218,11 +318,26 @@ mod tests {
     fn concepts_are_listed_imported_excluded() {
         let set = |compose: &str| format!(r#"{{"resourceType":"ValueSet","compose":{compose}}}"#);
         let concepts = r#"{"system":"s","concept":[{"code":"a"},{"code":"b"},{"code":"a"}]}"#;
-        assert_eq!(codes(&set(&format!(r#"{{"include":[{concepts}]}}"#))).unwrap(), ["a", "b"]);
-        assert_eq!(codes(&set(&format!(r#"{{"include":[{concepts},{{"valueSet":["u:c|1.0"]}}]}}"#))).unwrap(), ["a", "b", "c"]);
+        assert_eq!(
+            codes(&set(&format!(r#"{{"include":[{concepts}]}}"#))).unwrap(),
+            ["a", "b"]
+        );
+        assert_eq!(
+            codes(&set(&format!(
+                r#"{{"include":[{concepts},{{"valueSet":["u:c|1.0"]}}]}}"#
+            )))
+            .unwrap(),
+            ["a", "b", "c"]
+        );
         let both = r#"{"include":[{"system":"s","concept":[{"code":"a"},{"code":"b"}],"valueSet":["u:b"]}]}"#;
         assert_eq!(codes(&set(both)).unwrap(), ["b"]);
-        assert_eq!(codes(&set(&format!(r#"{{"include":[{concepts}],"exclude":[{{"valueSet":["u:b"]}}]}}"#))).unwrap(), ["a"]);
+        assert_eq!(
+            codes(&set(&format!(
+                r#"{{"include":[{concepts}],"exclude":[{{"valueSet":["u:b"]}}]}}"#
+            )))
+            .unwrap(),
+            ["a"]
+        );
     }
 
     #[test]
@@ -230,29 +345,71 @@ mod tests {
         let nested = r#"{"resourceType":"ValueSet","compose":{"include":[{"system":"s","filter":[]}]},"expansion":{"total":2,"contains":[
             {"abstract":true,"code":"group","contains":[{"code":"a","contains":[{"code":"b"}]}]}]}}"#;
         assert_eq!(codes(nested).unwrap(), ["a", "b"]);
-        assert!(codes(&nested.replace("\"total\":2", "\"total\":7")).unwrap_err().contains("2 of 7"));
+        assert!(
+            codes(&nested.replace("\"total\":2", "\"total\":7"))
+                .unwrap_err()
+                .contains("2 of 7")
+        );
     }
 
     #[test]
     fn what_only_a_server_can_expand_is_refused() {
-        for compose in [r#"{"include":[{"system":"http://loinc.org"}]}"#, r#"{"include":[{"system":"s","filter":[{}]}]}"#, r#"{"include":[]}"#] {
-            assert!(codes(&format!(r#"{{"resourceType":"ValueSet","compose":{compose}}}"#)).is_err(), "{compose}");
+        for compose in [
+            r#"{"include":[{"system":"http://loinc.org"}]}"#,
+            r#"{"include":[{"system":"s","filter":[{}]}]}"#,
+            r#"{"include":[]}"#,
+        ] {
+            assert!(
+                codes(&format!(
+                    r#"{{"resourceType":"ValueSet","compose":{compose}}}"#
+                ))
+                .is_err(),
+                "{compose}"
+            );
         }
-        assert!(codes(r#"{"resourceType":"Patient"}"#).unwrap_err().contains("`Patient`"));
+        assert!(
+            codes(r#"{"resourceType":"Patient"}"#)
+                .unwrap_err()
+                .contains("`Patient`")
+        );
         assert!(codes("[]").is_err() && codes("{").is_err());
     }
 
     #[test]
     fn answers_of_a_server() {
-        let parameters = |inner: &str| format!(r#"{{"resourceType":"Parameters","parameter":[{inner}]}}"#);
-        assert_eq!(answer("validate", &parameters(r#"{"name":"result","valueBoolean":true}"#)), Ok(TerminologyAnswer::Truth(true)));
-        for (outcome, truth) in [("equivalent", true), ("subsumes", true), ("subsumed-by", false), ("not-subsumed", false)] {
+        let parameters =
+            |inner: &str| format!(r#"{{"resourceType":"Parameters","parameter":[{inner}]}}"#);
+        assert_eq!(
+            answer(
+                "validate",
+                &parameters(r#"{"name":"result","valueBoolean":true}"#)
+            ),
+            Ok(TerminologyAnswer::Truth(true))
+        );
+        for (outcome, truth) in [
+            ("equivalent", true),
+            ("subsumes", true),
+            ("subsumed-by", false),
+            ("not-subsumed", false),
+        ] {
             let text = parameters(&format!(r#"{{"name":"outcome","valueCode":"{outcome}"}}"#));
-            assert_eq!(answer("subsumes", &text), Ok(TerminologyAnswer::Truth(truth)));
+            assert_eq!(
+                answer("subsumes", &text),
+                Ok(TerminologyAnswer::Truth(truth))
+            );
         }
         let matched = r#"{"name":"result","valueBoolean":true},{"name":"match","part":[{"name":"equivalence","valueCode":"equal"},{"name":"concept","valueCoding":{"code":"x"}}]}"#;
-        assert_eq!(answer("map", &parameters(matched)), Ok(TerminologyAnswer::Codes(vec!["x".into()])));
-        assert!(matches!(answer("validate", &parameters("")), Err(TerminologyError::Failed(_))));
-        assert_eq!(outcome(r#"{"issue":[{"details":{"text":"unknown"}}]}"#).as_deref(), Some("unknown"));
+        assert_eq!(
+            answer("map", &parameters(matched)),
+            Ok(TerminologyAnswer::Codes(vec!["x".into()]))
+        );
+        assert!(matches!(
+            answer("validate", &parameters("")),
+            Err(TerminologyError::Failed(_))
+        ));
+        assert_eq!(
+            outcome(r#"{"issue":[{"details":{"text":"unknown"}}]}"#).as_deref(),
+            Some("unknown")
+        );
     }
 }

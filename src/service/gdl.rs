@@ -8,6 +8,7 @@ use super::ids::check_addressable;
 use super::negotiate::{Return, choose, text_or_json_body};
 use super::time::iso;
 use super::validators::{definition_etag, definition_response};
+use crate::diag::LineIndex;
 use crate::gdl::guide::MAX_BYTES;
 use crate::gdl::{self, CompiledGuide};
 use crate::rm::json::{self, members};
@@ -27,7 +28,8 @@ impl<R: Repository> Service<R> {
         if text.len() > MAX_BYTES {
             return Err(Failure::too_large("guide", MAX_BYTES));
         }
-        let guide = gdl::parse(&text).map_err(|problems| Failure::in_text(400, "guide", &text, &problems))?;
+        let guide = gdl::parse(&text)
+            .map_err(|problems| Failure::in_text(400, "guide", &text, &problems))?;
         if guide.id.is_empty() {
             return Err(Failure::in_text(400, "guide", &text, &guide.problems));
         }
@@ -41,19 +43,33 @@ impl<R: Repository> Service<R> {
         let definition = Definition {
             name: guide.id.clone(),
             version: VERSION.to_owned(),
-            format: String::from(if guide.gdl_version.starts_with('2') { "gdl2" } else { "gdl" }),
+            format: String::from(if guide.gdl_version.starts_with('2') {
+                "gdl2"
+            } else {
+                "gdl"
+            }),
             created: iso(call.now),
             storing_id: String::new(),
             summary: summary(&guide),
             body: text.clone(),
         };
-        self.repository.define(KIND, definition.clone()).await.map_err(Failure::of_store)?;
+        self.repository
+            .define(KIND, definition.clone())
+            .await
+            .map_err(Failure::of_store)?;
         let path = call.address(&["definition", "gdl", &definition.name]);
         let response = match call.prefer.returns {
             Return::Representation => {
                 let mut entry = entry(&definition);
-                let problems: Value = compiled.problems.iter().map(|p| p.one_line(&text)).collect();
-                entry.as_object_mut().map(|members| members.insert(String::from("problems"), problems));
+                let index = LineIndex::new(&text);
+                let problems: Value = compiled
+                    .problems
+                    .iter()
+                    .map(|p| p.line_of(&index))
+                    .collect();
+                entry
+                    .as_object_mut()
+                    .map(|members| members.insert(String::from("problems"), problems));
                 Response::json(201, entry)
             }
             Return::Identifier => Response::json(201, json!({ "uid": definition.name })),
@@ -66,31 +82,70 @@ impl<R: Repository> Service<R> {
     /// GET /definition/gdl
     pub(super) async fn guide_list(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
-        let found = self.repository.definitions(KIND, "").await.map_err(Failure::of_store)?;
-        Ok(Response::json(200, found.iter().filter(|d| call.allowed(&d.name).is_ok()).map(entry).collect::<Value>()))
+        let found = self
+            .repository
+            .definitions(KIND, "")
+            .await
+            .map_err(Failure::of_store)?;
+        Ok(Response::json(
+            200,
+            found
+                .iter()
+                .filter(|d| call.allowed(&d.name).is_ok())
+                .map(entry)
+                .collect::<Value>(),
+        ))
     }
 
     /// GET /definition/gdl/{id}: the text as sent.
     pub(super) async fn guide_get(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        let found = self.repository.definition(KIND, call.param(0), VERSION).await.map_err(Failure::of_store)?.ok_or_else(no_guide)?;
-        let media_type = if found.body.trim_start().starts_with('{') { "application/json" } else { "text/plain" };
+        let found = self
+            .repository
+            .definition(KIND, call.param(0), VERSION)
+            .await
+            .map_err(Failure::of_store)?
+            .ok_or_else(no_guide)?;
+        let media_type = if found.body.trim_start().starts_with('{') {
+            "application/json"
+        } else {
+            "text/plain"
+        };
         choose(call.request, &[media_type])?;
         let (etag, body) = (definition_etag(&found), found.body.clone());
-        Ok(definition_response(call.request, &found, &etag, media_type, body))
+        Ok(definition_response(
+            call.request,
+            &found,
+            &etag,
+            media_type,
+            body,
+        ))
     }
 
     /// A guide, compiled.
     pub(super) async fn guide(&self, id: &str) -> Result<Rc<CompiledGuide>, Failure> {
-        let stored = self.repository.definition(KIND, id, VERSION).await.map_err(Failure::of_store)?.ok_or_else(no_guide)?;
+        let stored = self
+            .repository
+            .definition(KIND, id, VERSION)
+            .await
+            .map_err(Failure::of_store)?
+            .ok_or_else(no_guide)?;
         self.library.guide(&stored)
     }
 }
 
+/// The characters of a text of a guide that lists show: those of all guides stand in one answer.
+const SUMMARY: usize = 2_000;
+
 /// What lists of guides show without reading them.
 fn summary(guide: &gdl::Guide) -> String {
     let language = guide.original_language.as_str();
-    let purpose = guide.details_in(language).map(|d| d.purpose.trim());
-    json!({ "concept": guide.term(&guide.concept, language), "language": language, "purpose": purpose }).to_string()
+    let short = |text: &str| match text.char_indices().nth(SUMMARY) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    };
+    let purpose = guide.details_in(language).map(|d| short(d.purpose.trim()));
+    let concept = guide.term(&guide.concept, language).map(short);
+    json!({ "concept": concept, "language": short(language), "purpose": purpose }).to_string()
 }
 
 fn no_guide() -> Failure {
@@ -108,15 +163,23 @@ fn entry(definition: &Definition) -> Value {
     })
 }
 
-/// The guide in a body: the member `gdl` where the body is an object that has one, else the body itself.
+/// The guide in a body: the member `gdl` where the body is an object that has one, else the body
+/// itself.
 fn guide_text(body: &str) -> Result<String, Failure> {
     if body.trim().is_empty() {
         return Err(Failure::bad("the body is empty: send the guide"));
     }
-    let wrapped = members(body).ok().and_then(|members| members.into_iter().find(|(key, _)| key == "gdl").map(|(_, value)| value));
+    let wrapped = members(body).ok().and_then(|members| {
+        members
+            .into_iter()
+            .find(|(key, _)| key == "gdl")
+            .map(|(_, value)| value)
+    });
     match wrapped {
         None => Ok(body.to_owned()),
-        Some(text) if text.starts_with('"') => json::text(text).ok_or_else(|| Failure::bad("`gdl` is not a text")),
+        Some(text) if text.starts_with('"') => {
+            json::text(text).ok_or_else(|| Failure::bad("`gdl` is not a text"))
+        }
         Some(object) => Ok(object.to_owned()),
     }
 }

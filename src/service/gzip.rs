@@ -1,8 +1,9 @@
 //! Decompression of gzip bodies (RFC 1952) in bounded steps.
 //!
-//! A compressed byte can expand to 1,032 bytes. The caller therefore says how many bytes a step may append, and a body that
-//! expands by more than [`RATIO`] behind its first [`LEEWAY`] bytes is refused. Memory is the window of 32 kB, the bytes that
-//! were fed and not yet read, and the output of one step.
+//! A compressed byte can expand to 1,032 bytes. The caller therefore says how many bytes a step may
+//! append, and a body that expands by more than [`RATIO`] behind its first [`LEEWAY`] bytes is
+//! refused. Memory is the window of 32 kB, the bytes that were fed and not yet read, and the output
+//! of one step.
 
 use miniz_oxide::inflate::stream::{InflateState, inflate};
 use miniz_oxide::{DataFormat, MZError, MZFlush, MZStatus};
@@ -59,7 +60,17 @@ pub struct Gunzip {
 impl Default for Gunzip {
     fn default() -> Gunzip {
         let state = Box::new(InflateState::new(DataFormat::Raw));
-        Gunzip { input: Vec::new(), at: 0, stage: Stage::Header, state, crc: !0, size: 0, members: 0, consumed: 0, expanded: 0 }
+        Gunzip {
+            input: Vec::new(),
+            at: 0,
+            stage: Stage::Header,
+            state,
+            crc: !0,
+            size: 0,
+            members: 0,
+            consumed: 0,
+            expanded: 0,
+        }
     }
 }
 
@@ -74,7 +85,8 @@ impl Gunzip {
     /// Appends at most `most` expanded bytes to `out`.
     ///
     /// # Errors
-    /// [`GzipError::Malformed`] where the bytes are not gzip, [`GzipError::Ratio`] where they expand too much.
+    /// [`GzipError::Malformed`] where the bytes are not gzip, [`GzipError::Ratio`] where they
+    /// expand too much.
     pub fn expand(&mut self, out: &mut Vec<u8>, most: usize) -> Result<Progress, GzipError> {
         let full = out.len().saturating_add(most);
         loop {
@@ -96,7 +108,11 @@ impl Gunzip {
     /// [`GzipError::Malformed`] within a member, or before the first.
     pub fn end(&self) -> Result<(), GzipError> {
         let whole = self.stage == Stage::Header && self.members > 0 && self.rest().is_empty();
-        if whole { Ok(()) } else { Err(GzipError::Malformed) }
+        if whole {
+            Ok(())
+        } else {
+            Err(GzipError::Malformed)
+        }
     }
 
     fn rest(&self) -> &[u8] {
@@ -129,7 +145,12 @@ impl Gunzip {
         let begin = out.len();
         let room = STEP.min(full - begin);
         out.resize(begin + room, 0);
-        let step = inflate(&mut self.state, self.input.get(self.at..).unwrap_or_default(), out.get_mut(begin..).unwrap_or_default(), MZFlush::None);
+        let step = inflate(
+            &mut self.state,
+            self.input.get(self.at..).unwrap_or_default(),
+            out.get_mut(begin..).unwrap_or_default(),
+            MZFlush::None,
+        );
         out.truncate(begin + step.bytes_written);
         self.consume(step.bytes_consumed);
         let written = out.get(begin..).unwrap_or_default();
@@ -153,9 +174,13 @@ impl Gunzip {
 
     /// Compares checksum and size; another member may follow.
     fn trailer(&mut self) -> Result<bool, GzipError> {
-        let Some((trailer, _)) = self.rest().split_first_chunk::<8>() else { return Ok(false) };
+        let Some((trailer, _)) = self.rest().split_first_chunk::<8>() else {
+            return Ok(false);
+        };
         let [a, b, c, d, e, f, g, h] = *trailer;
-        if u32::from_le_bytes([a, b, c, d]) != !self.crc || u32::from_le_bytes([e, f, g, h]) != self.size {
+        if u32::from_le_bytes([a, b, c, d]) != !self.crc
+            || u32::from_le_bytes([e, f, g, h]) != self.size
+        {
             return Err(GzipError::Malformed);
         }
         self.consume(8);
@@ -172,21 +197,34 @@ fn length_of_header(bytes: &[u8]) -> Result<Option<usize>, GzipError> {
     const NAME: u8 = 8;
     const COMMENT: u8 = 16;
     const RESERVED: u8 = 0xe0;
-    if !bytes.iter().zip([0x1f, 0x8b, 8]).all(|(byte, magic)| *byte == magic) {
+    if !bytes
+        .iter()
+        .zip([0x1f, 0x8b, 8])
+        .all(|(byte, magic)| *byte == magic)
+    {
         return Err(GzipError::Malformed);
     }
-    let Some(flags) = bytes.get(3).copied().filter(|_| bytes.len() >= 10) else { return Ok(None) };
+    let Some(flags) = bytes.get(3).copied().filter(|_| bytes.len() >= 10) else {
+        return Ok(None);
+    };
     if flags & RESERVED != 0 {
         return Err(GzipError::Malformed);
     }
     let mut length = 10;
     if flags & EXTRA != 0 {
-        let Some(&[low, high]) = bytes.get(length..length + 2) else { return Ok(None) };
+        let Some(&[low, high]) = bytes.get(length..length + 2) else {
+            return Ok(None);
+        };
         length += 2 + usize::from(u16::from_le_bytes([low, high]));
     }
     for text in [NAME, COMMENT] {
         if flags & text != 0 {
-            let Some(end) = bytes.get(length..).and_then(|rest| rest.iter().position(|byte| *byte == 0)) else { return Ok(None) };
+            let Some(end) = bytes
+                .get(length..)
+                .and_then(|rest| rest.iter().position(|byte| *byte == 0))
+            else {
+                return Ok(None);
+            };
             length += end + 1;
         }
     }
@@ -197,17 +235,30 @@ fn length_of_header(bytes: &[u8]) -> Result<Option<usize>, GzipError> {
 /// The CRC-32 of ISO 3309, continued by bytes.
 fn crc_of(crc: u32, bytes: &[u8]) -> u32 {
     static TABLE: [u32; 256] = table();
-    bytes.iter().fold(crc, |crc, byte| (crc >> 8) ^ TABLE.get(((crc ^ u32::from(*byte)) & 0xff) as usize).copied().unwrap_or_default())
+    bytes.iter().fold(crc, |crc, byte| {
+        (crc >> 8)
+            ^ TABLE
+                .get(((crc ^ u32::from(*byte)) & 0xff) as usize)
+                .copied()
+                .unwrap_or_default()
+    })
 }
 
-#[allow(clippy::indexing_slicing, reason = "evaluated by the compiler, which refuses an index outside")]
+#[allow(
+    clippy::indexing_slicing,
+    reason = "evaluated by the compiler, which refuses an index outside"
+)]
 const fn table() -> [u32; 256] {
     let mut table = [0; 256];
     let mut index = 0;
     while index < 256 {
         let (mut crc, mut bit) = (index as u32, 0);
         while bit < 8 {
-            crc = if crc & 1 == 1 { (crc >> 1) ^ 0xedb8_8320 } else { crc >> 1 };
+            crc = if crc & 1 == 1 {
+                (crc >> 1) ^ 0xedb8_8320
+            } else {
+                crc >> 1
+            };
             bit += 1;
         }
         table[index] = crc;
@@ -250,10 +301,21 @@ mod tests {
 
     #[test]
     fn every_slicing_gives_the_text() {
-        let text: Vec<u8> = (0..40_000_u32).flat_map(|n| (n % 977).to_string().into_bytes()).collect();
+        let text: Vec<u8> = (0..40_000_u32)
+            .flat_map(|n| (n % 977).to_string().into_bytes())
+            .collect();
         let packed = gzip(&text);
-        for (slice, step) in [(1, 1_000), (7, 3), (65_536, 1), (packed.len(), usize::MAX), (1_000, 100_000)] {
-            assert!(expanded(&packed, slice, step).as_deref() == Ok(text.as_slice()), "{slice} {step}");
+        for (slice, step) in [
+            (1, 1_000),
+            (7, 3),
+            (65_536, 1),
+            (packed.len(), usize::MAX),
+            (1_000, 100_000),
+        ] {
+            assert!(
+                expanded(&packed, slice, step).as_deref() == Ok(text.as_slice()),
+                "{slice} {step}"
+            );
         }
         assert_eq!(expanded(&gzip(b""), 5, 5).as_deref(), Ok(&b""[..]));
     }
@@ -279,18 +341,34 @@ mod tests {
     fn what_is_not_gzip_is_refused() {
         let packed = gzip(b"a text that is long enough to be cut");
         for end in 0..packed.len() {
-            assert_eq!(expanded(&packed[..end], 4, 100), Err(GzipError::Malformed), "cut at {end}");
+            assert_eq!(
+                expanded(&packed[..end], 4, 100),
+                Err(GzipError::Malformed),
+                "cut at {end}"
+            );
         }
         for at in [0, 1, 2, 3, packed.len() - 8, packed.len() - 1] {
             let mut changed = packed.clone();
             changed[at] ^= 0x80;
-            assert_eq!(expanded(&changed, 1_000, 100), Err(GzipError::Malformed), "byte {at}");
+            assert_eq!(
+                expanded(&changed, 1_000, 100),
+                Err(GzipError::Malformed),
+                "byte {at}"
+            );
         }
         let mut behind = packed;
         behind.extend(b"junk");
         assert_eq!(expanded(&behind, 1_000, 100), Err(GzipError::Malformed));
-        let endless = [vec![0x1f, 0x8b, 8, 8, 0, 0, 0, 0, 0, 255], vec![b'n'; 70_000]].concat();
-        assert_eq!(expanded(&endless, 10_000, 100), Err(GzipError::Malformed), "a name without end");
+        let endless = [
+            vec![0x1f, 0x8b, 8, 8, 0, 0, 0, 0, 0, 255],
+            vec![b'n'; 70_000],
+        ]
+        .concat();
+        assert_eq!(
+            expanded(&endless, 10_000, 100),
+            Err(GzipError::Malformed),
+            "a name without end"
+        );
     }
 
     #[test]
@@ -308,6 +386,9 @@ mod tests {
         };
         assert_eq!(error, GzipError::Ratio);
         assert!(given <= LEEWAY, "{given}");
-        assert_eq!(expanded(&gzip(&vec![b'\n'; 240_000]), 1_000, 1_000_000).map(|out| out.len()), Ok(240_000));
+        assert_eq!(
+            expanded(&gzip(&vec![b'\n'; 240_000]), 1_000, 1_000_000).map(|out| out.len()),
+            Ok(240_000)
+        );
     }
 }

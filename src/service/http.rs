@@ -13,7 +13,8 @@ pub struct Request {
     pub headers: Vec<(String, String)>,
     /// The body; empty when there is none.
     pub body: Vec<u8>,
-    /// Scheme and authority that the client used, such as `http://127.0.0.1:8787`; empty for a call within a process.
+    /// Scheme and authority that the client used, such as `http://127.0.0.1:8787`; empty for a call
+    /// within a process.
     pub base_url: String,
 }
 
@@ -26,8 +27,17 @@ impl Request {
             let (key, value) = part.split_once('=').unwrap_or((part, ""));
             (decode(key, true), decode(value, true))
         };
-        let query = query.split('&').filter(|part| !part.is_empty()).map(pair).collect();
-        Request { method: method.to_ascii_uppercase(), path: path.to_owned(), query, ..Request::default() }
+        let query = query
+            .split('&')
+            .filter(|part| !part.is_empty())
+            .map(pair)
+            .collect();
+        Request {
+            method: method.to_ascii_uppercase(),
+            path: path.to_owned(),
+            query,
+            ..Request::default()
+        }
     }
 
     /// The same with one more header.
@@ -44,18 +54,30 @@ impl Request {
 
     /// The value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v.trim())
+        self.headers
+            .iter()
+            .find(|(n, _)| n.eq_ignore_ascii_case(name))
+            .map(|(_, v)| v.trim())
     }
 
-    /// The id that the header X-Request-Id gives the request, where it is one: at most 64 letters, digits, `-`, `.`, `_`.
+    /// The id that the header X-Request-Id gives the request, where it is one: at most 64 letters,
+    /// digits, `-`, `.`, `_`.
     pub fn id(&self) -> &str {
-        let sane = |id: &&str| id.len() <= 64 && id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b));
+        let sane = |id: &&str| {
+            id.len() <= 64
+                && id
+                    .bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b))
+        };
         self.header("X-Request-Id").filter(sane).unwrap_or_default()
     }
 
     /// The first value of a query key.
     pub fn query_value(&self, key: &str) -> Option<&str> {
-        self.query.iter().find(|(k, _)| k == key).map(|(_, v)| v.as_str())
+        self.query
+            .iter()
+            .find(|(k, _)| k == key)
+            .map(|(_, v)| v.as_str())
     }
 }
 
@@ -75,7 +97,10 @@ pub struct Response {
 impl Response {
     /// A response without a body.
     pub fn new(status: u16) -> Response {
-        Response { status, ..Response::default() }
+        Response {
+            status,
+            ..Response::default()
+        }
     }
 
     /// A JSON response.
@@ -97,16 +122,23 @@ impl Response {
 
     /// The value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v.as_str())
+        self.headers
+            .iter()
+            .find(|(n, _)| n.eq_ignore_ascii_case(name))
+            .map(|(_, v)| v.as_str())
     }
 }
 
-/// Undoes percent encoding (and `+` for a blank in query strings); broken sequences stay as they are.
+/// Undoes percent encoding (and `+` for a blank in query strings); broken sequences stay as they
+/// are.
 pub(super) fn decode(text: &str, form: bool) -> String {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, behind @ ..] = rest {
-        let hex = behind.first_chunk::<2>().and_then(|hex| std::str::from_utf8(hex).ok()).and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        let hex = behind
+            .first_chunk::<2>()
+            .and_then(|hex| std::str::from_utf8(hex).ok())
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
         rest = behind;
         match (first, hex) {
             (b'+', _) if form => out.push(b' '),
@@ -135,7 +167,12 @@ pub(super) fn encode(text: &str) -> String {
 
 /// Percent-encodes a key or value of a query string.
 pub(super) fn encode_value(text: &str) -> String {
-    encode(text).replace('&', "%26").replace('=', "%3D").replace('+', "%2B").replace(';', "%3B").replace(':', "%3A")
+    encode(text)
+        .replace('&', "%26")
+        .replace('=', "%3D")
+        .replace('+', "%2B")
+        .replace(';', "%3B")
+        .replace(':', "%3A")
 }
 
 #[cfg(test)]

@@ -19,43 +19,71 @@ impl VersionUid {
     pub fn parse(text: &str) -> Option<VersionUid> {
         let mut parts = text.split("::");
         let (object_id, system_id, number) = (parts.next()?, parts.next()?, parts.next()?);
-        let number = number.parse().ok().filter(|n| *n > 0 && !number.starts_with(['0', '+']))?;
-        (parts.next().is_none() && is_uuid(object_id) && !system_id.is_empty()).then(|| VersionUid {
-            object_id: object_id.to_ascii_lowercase(),
-            system_id: system_id.to_owned(),
-            number,
+        let number = number
+            .parse()
+            .ok()
+            .filter(|n| *n > 0 && !number.starts_with(['0', '+']))?;
+        (parts.next().is_none() && is_uuid(object_id) && !system_id.is_empty()).then(|| {
+            VersionUid {
+                object_id: object_id.to_ascii_lowercase(),
+                system_id: system_id.to_owned(),
+                number,
+            }
         })
     }
 
     /// Reads one, or says what a version uid looks like.
     pub fn read(text: &str, what: &str) -> Result<VersionUid, Failure> {
-        let expected = || format!("{what} is not a version uid: expected `<uuid>::<system id>::<number>`, the number from 1 to {}", u32::MAX);
+        let expected = || {
+            format!(
+                "{what} is not a version uid: expected `<uuid>::<system id>::<number>`, the number from 1 to {}",
+                u32::MAX
+            )
+        };
         VersionUid::parse(text).ok_or_else(|| Failure::bad(expected()))
     }
 
-    /// Reads one of a document that is stored as it is, and so must be written as it is stored: the UUID in lower case.
+    /// Reads one of a document that is stored as it is, and so must be written as it is stored: the
+    /// UUID in lower case.
     pub fn read_stored(text: &str, what: &str) -> Result<VersionUid, Failure> {
         let uid = VersionUid::read(text, what)?;
+        check_system_id(&uid.system_id)?;
         let is_same = uid.to_string() == text;
-        if is_same { Ok(uid) } else { Err(Failure::bad(format!("{what} is `{text}`: a UUID is stored in lower case, as `{uid}`"))) }
+        if is_same {
+            Ok(uid)
+        } else {
+            Err(Failure::bad(format!(
+                "{what} is `{text}`: a UUID is stored in lower case, as `{uid}`"
+            )))
+        }
     }
 
     /// The uid of the version that follows, made by this system; 409 behind the highest number.
     pub fn next(&self, system_id: &str) -> Result<VersionUid, Failure> {
         let full = || {
-            let message = format!("{self} cannot be followed: {} is the highest number of a version; go on with a new object", u32::MAX);
+            let message = format!(
+                "{self} cannot be followed: {} is the highest number of a version; go on with a new object",
+                u32::MAX
+            );
             Failure::new(409, message)
         };
         let number = self.number.checked_add(1).ok_or_else(full)?;
-        Ok(VersionUid { object_id: self.object_id.clone(), system_id: system_id.to_owned(), number })
+        Ok(VersionUid {
+            object_id: self.object_id.clone(),
+            system_id: system_id.to_owned(),
+            number,
+        })
     }
 
-    /// Makes sure that this uid can stand behind another: that of an earlier version of the same object.
+    /// Makes sure that this uid can stand behind another: that of an earlier version of the same
+    /// object.
     pub fn must_follow(&self, preceding: &VersionUid) -> Result<(), Failure> {
         if self.object_id == preceding.object_id && preceding.number < self.number {
             return Ok(());
         }
-        Err(Failure::bad(format!("{self} cannot follow {preceding}: a version follows an earlier one, by its number, of the same object")))
+        Err(Failure::bad(format!(
+            "{self} cannot follow {preceding}: a version follows an earlier one, by its number, of the same object"
+        )))
     }
 }
 
@@ -63,6 +91,26 @@ impl std::fmt::Display for VersionUid {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}::{}::{}", self.object_id, self.system_id, self.number)
     }
+}
+
+/// The most bytes of the id of a system, as long as the longest name of a host.
+pub(crate) const LONGEST_SYSTEM_ID: usize = 255;
+
+/// Makes sure that the id of a system can be part of a version uid, which stands in entity tags and
+/// paths: visible ASCII without quotes (RFC 9110 §8.8.3), of a length that headers carry.
+pub(crate) fn check_system_id(system_id: &str) -> Result<(), Failure> {
+    let is_tag = |byte: u8| byte.is_ascii_graphic() && byte != b'"';
+    if !system_id.is_empty()
+        && system_id.len() <= LONGEST_SYSTEM_ID
+        && system_id.bytes().all(is_tag)
+    {
+        return Ok(());
+    }
+    let shown: String = system_id.chars().take(40).collect();
+    Err(Failure::bad(format!(
+        "`{}` cannot be the id of a system: expected 1 to {LONGEST_SYSTEM_ID} visible ASCII characters other than `\"`, because version uids stand in entity tags and paths",
+        shown.escape_debug()
+    )))
 }
 
 /// The `uid_based_id` of a path: an object, or one version of it.
@@ -86,13 +134,16 @@ impl Target {
 
 /// Makes sure that a name that a body gives can stand in the path of a URL.
 ///
-/// A segment `.` or `..` is taken out of a path before it is sent, percent-encoded or not (WHATWG URL, "double-dot URL path segment"); control
-/// characters are taken out, or refused, by clients and proxies.
+/// A segment `.` or `..` is taken out of a path before it is sent, percent-encoded or not (WHATWG
+/// URL, "double-dot URL path segment"); control characters are taken out, or refused, by clients
+/// and proxies.
 pub(crate) fn check_addressable(what: &str, name: &str) -> Result<(), Failure> {
     if name.is_empty() || name == "." || name == ".." || name.chars().any(char::is_control) {
         let shown = name.escape_debug();
         let rule = "it stands in paths, where no URL can carry an empty segment, `.`, `..` or control characters";
-        return Err(Failure::bad(format!("`{shown}` cannot be the id of a {what}: {rule}; give it another id")));
+        return Err(Failure::bad(format!(
+            "`{shown}` cannot be the id of a {what}: {rule}; give it another id"
+        )));
     }
     Ok(())
 }
@@ -106,7 +157,9 @@ pub(crate) fn is_uuid(text: &str) -> bool {
 pub(crate) fn uuid_of(text: &str) -> String {
     let digest = sha256(text);
     let bytes = digest.first_chunk().copied().unwrap_or_default();
-    uuid::Builder::from_custom_bytes(bytes).into_uuid().to_string()
+    uuid::Builder::from_custom_bytes(bytes)
+        .into_uuid()
+        .to_string()
 }
 
 /// A complete SEMVER of three numbers (a pre-release is allowed).
@@ -115,14 +168,22 @@ pub(crate) fn is_version(text: &str) -> bool {
 }
 
 /// The highest of these versions that a pattern selects: absent, `1`, `1.2` or `1.2.3`.
-pub(crate) fn select_version<'v>(versions: impl Iterator<Item = &'v str>, pattern: Option<&str>) -> Option<&'v str> {
+pub(crate) fn select_version<'v>(
+    versions: impl Iterator<Item = &'v str>,
+    pattern: Option<&str>,
+) -> Option<&'v str> {
     let fits = |version: &str| match pattern.map(str::trim) {
         None | Some("") => true,
         Some(pattern) => {
-            version == pattern || version.strip_prefix(pattern).is_some_and(|rest| rest.starts_with('.') && !pattern.contains(['-', '+']))
+            version == pattern
+                || version
+                    .strip_prefix(pattern)
+                    .is_some_and(|rest| rest.starts_with('.') && !pattern.contains(['-', '+']))
         }
     };
-    versions.filter(|v| fits(v)).max_by_key(|v| semver::Version::parse(v).ok())
+    versions
+        .filter(|v| fits(v))
+        .max_by_key(|v| semver::Version::parse(v).ok())
 }
 
 #[cfg(test)]
@@ -133,7 +194,14 @@ mod tests {
     fn version_uids_have_three_parts() {
         let uid = "8849182c-82ad-4088-a07f-48ead4180515::cdr.example.org::2";
         assert_eq!(VersionUid::parse(uid).unwrap().to_string(), uid);
-        assert_eq!(VersionUid::parse(uid).unwrap().next("here").unwrap().to_string(), "8849182c-82ad-4088-a07f-48ead4180515::here::3");
+        assert_eq!(
+            VersionUid::parse(uid)
+                .unwrap()
+                .next("here")
+                .unwrap()
+                .to_string(),
+            "8849182c-82ad-4088-a07f-48ead4180515::here::3"
+        );
         for bad in [
             "8849182c-82ad-4088-a07f-48ead4180515::8",
             "x::y::1",
@@ -149,23 +217,68 @@ mod tests {
         let numbered = |number: u64| format!("8849182c-82ad-4088-a07f-48ead4180515::a::{number}");
         let last = VersionUid::parse(&numbered(4_294_967_295)).unwrap();
         assert_eq!(last.next("a").map_err(|f| f.status), Err(409));
-        assert_eq!(VersionUid::parse(&numbered(4_294_967_294)).unwrap().next("a").unwrap(), last);
+        assert_eq!(
+            VersionUid::parse(&numbered(4_294_967_294))
+                .unwrap()
+                .next("a")
+                .unwrap(),
+            last
+        );
         assert_eq!(VersionUid::parse(&numbered(4_294_967_296)), None);
     }
 
     #[test]
     fn a_version_follows_an_earlier_one_of_its_object() {
-        let uid = |object: char, number: u32| VersionUid::parse(&format!("{object}849182c-82ad-4088-a07f-48ead4180515::s::{number}")).unwrap();
+        let uid = |object: char, number: u32| {
+            VersionUid::parse(&format!(
+                "{object}849182c-82ad-4088-a07f-48ead4180515::s::{number}"
+            ))
+            .unwrap()
+        };
         assert!(uid('a', 3).must_follow(&uid('a', 1)).is_ok());
-        for (own, preceding) in [(uid('a', 2), uid('b', 1)), (uid('a', 2), uid('a', 2)), (uid('a', 2), uid('a', 3))] {
-            assert_eq!(own.must_follow(&preceding).map_err(|f| f.status), Err(400), "{own} behind {preceding}");
+        for (own, preceding) in [
+            (uid('a', 2), uid('b', 1)),
+            (uid('a', 2), uid('a', 2)),
+            (uid('a', 2), uid('a', 3)),
+        ] {
+            assert_eq!(
+                own.must_follow(&preceding).map_err(|f| f.status),
+                Err(400),
+                "{own} behind {preceding}"
+            );
+        }
+    }
+
+    #[test]
+    fn system_ids_that_no_entity_tag_can_carry_are_refused() {
+        let longest = "s".repeat(LONGEST_SYSTEM_ID);
+        for system in ["cdr.example.org", "1.2.840.113619", "a_b:c/d", &longest] {
+            assert!(check_system_id(system).is_ok(), "{system}");
+        }
+        for system in [
+            "",
+            "a b",
+            "a\"b",
+            "ü.example",
+            "a\tb",
+            &format!("{longest}s"),
+        ] {
+            assert_eq!(
+                check_system_id(system).map_err(|f| f.status),
+                Err(400),
+                "{system}"
+            );
         }
     }
 
     #[test]
     fn names_that_no_path_can_carry_are_refused() {
         for name in ["", ".", "..", "a\tb", "\u{7f}", "line\n"] {
-            assert_eq!(check_addressable("template", name).map_err(|f| f.status), Err(400), "{name:?}");
+            assert_eq!(
+                check_addressable("template", name).map_err(|f| f.status),
+                Err(400),
+                "{name:?}"
+            );
         }
         for name in ["...", "a.b", "a/b", "%2e%2e", "Ärztin", " ", ".hidden"] {
             assert!(check_addressable("template", name).is_ok(), "{name:?}");

@@ -1,11 +1,13 @@
 //! IMPORTED_VERSION: versions of other systems, kept whole inside a commit of this one.
 //!
-//! A member of a contribution may be an IMPORTED_VERSION. Its `item`, the ORIGINAL_VERSION with its foreign uid, audit, contribution and signature,
-//! is stored as it was sent; the commit_audit and the contribution around it are those of this system.
+//! A member of a contribution may be an IMPORTED_VERSION. Its `item`, the ORIGINAL_VERSION with its
+//! foreign uid, audit, contribution and signature, is stored as it was sent; the commit_audit and
+//! the contribution around it are those of this system.
 //!
-//! The Reference Model gives an IMPORTED_VERSION the functions `uid`, `preceding_version_uid`, `lifecycle_state` and `data`, which return those of
-//! the item. The stored form has their results as attributes of the root, and an item without data. So every version has its uid and its data in
-//! one place, for queries, stores and the service alike. What clients read is the standard form.
+//! The Reference Model gives an IMPORTED_VERSION the functions `uid`, `preceding_version_uid`,
+//! `lifecycle_state` and `data`, which return those of the item. The stored form has their results
+//! as attributes of the root, and an item without data. So every version has its uid and its data
+//! in one place, for queries, stores and the service alike. What clients read is the standard form.
 
 use super::Service;
 use super::auth::{Act, Need, Resource, Subject};
@@ -15,60 +17,102 @@ use super::committal::{CREATION, DELETED, MODIFICATION, Stated, check_parts, lif
 use super::content::{Rigor, read_text};
 use super::contribution::kind_of;
 use super::error::Failure;
+use super::identity::check_data_uid;
 use super::ids::VersionUid;
 use super::negotiate::Format;
 use super::owner::Owner;
+use super::time::check_past;
 use crate::diag::Severity;
 use crate::document::{ObjectKind, Packed};
 use crate::rm::class::{Attr, Cls};
+use crate::rm::imported::AROUND;
+pub(crate) use crate::rm::imported::standard_form;
 use crate::rm::json::{self, members};
 use crate::rm::tree::{NodeRef, Tree};
 use crate::rm::validate::validate;
 use crate::store::repository::{Repository, Which};
-
-/// Attributes of the VERSION around an item.
-const AROUND: [Attr; 3] = [Attr::CONTRIBUTION, Attr::COMMIT_AUDIT, Attr::SIGNATURE];
+use std::collections::HashSet;
 
 /// Reads a VERSION; one without a class is an ORIGINAL_VERSION.
 pub(crate) fn read_version(text: &str, format: Format) -> Result<Tree, Failure> {
     let is_imported = match format {
-        Format::Json => members(text).is_ok_and(|all| all.iter().any(|(key, value)| key == "_type" && value.trim_matches('"') == "IMPORTED_VERSION")),
-        Format::Xml => text.split('>').next().is_some_and(|tag| tag.contains("\"IMPORTED_VERSION\"") || tag.contains("'IMPORTED_VERSION'")),
+        Format::Json => members(text).is_ok_and(|all| {
+            all.iter()
+                .any(|(key, value)| key == "_type" && value.trim_matches('"') == "IMPORTED_VERSION")
+        }),
+        Format::Xml => text.split('>').next().is_some_and(|tag| {
+            tag.contains("\"IMPORTED_VERSION\"") || tag.contains("'IMPORTED_VERSION'")
+        }),
     };
-    let class = if is_imported { Cls::IMPORTED_VERSION } else { Cls::ORIGINAL_VERSION };
+    let class = if is_imported {
+        Cls::IMPORTED_VERSION
+    } else {
+        Cls::ORIGINAL_VERSION
+    };
     let tree = read_text(text, format, class, "version")?;
-    let root = tree.root().filter(|root| root.class() == Cls::IMPORTED_VERSION);
-    if root
-        .is_some_and(|root| [Attr::UID, Attr::PRECEDING_VERSION_UID, Attr::LIFECYCLE_STATE, Attr::DATA].iter().any(|attr| root.get(*attr).is_some()))
-    {
-        return Err(Failure::bad("an IMPORTED_VERSION has uid, preceding_version_uid, lifecycle_state and data in its `item`, the ORIGINAL_VERSION"));
+    let root = tree
+        .root()
+        .filter(|root| root.class() == Cls::IMPORTED_VERSION);
+    if root.is_some_and(|root| {
+        [
+            Attr::UID,
+            Attr::PRECEDING_VERSION_UID,
+            Attr::LIFECYCLE_STATE,
+            Attr::DATA,
+        ]
+        .iter()
+        .any(|attr| root.get(*attr).is_some())
+    }) {
+        return Err(Failure::bad(
+            "an IMPORTED_VERSION has uid, preceding_version_uid, lifecycle_state and data in its `item`, the ORIGINAL_VERSION",
+        ));
     }
     Ok(tree)
 }
 
-/// Wraps the item of an IMPORTED_VERSION that a client sent in the contribution and the commit_audit of an envelope.
+/// Wraps the item of an IMPORTED_VERSION that a client sent in the contribution and the
+/// commit_audit of an envelope.
 pub(crate) fn wrapped(envelope: NodeRef<'_>, sent: NodeRef<'_>, follows: bool) -> Tree {
     let mut tree = Tree::object(Cls::IMPORTED_VERSION);
-    let Some(root) = tree.root().map(NodeRef::id) else { return tree };
-    for (source, attr) in [(envelope, Attr::CONTRIBUTION), (envelope, Attr::COMMIT_AUDIT), (sent, Attr::SIGNATURE), (sent, Attr::ITEM)] {
+    let Some(root) = tree.root().map(NodeRef::id) else {
+        return tree;
+    };
+    for (source, attr) in [
+        (envelope, Attr::CONTRIBUTION),
+        (envelope, Attr::COMMIT_AUDIT),
+        (sent, Attr::SIGNATURE),
+        (sent, Attr::ITEM),
+    ] {
         if let Some(value) = source.get(attr) {
             tree.put(root, attr, value);
         }
     }
-    tree.root().map_or_else(Tree::new, |root| stored_form(root, follows))
+    tree.root()
+        .map_or_else(Tree::new, |root| stored_form(root, follows))
 }
 
-/// Returns the stored form of an IMPORTED_VERSION. `follows` is true where the version that the item follows is stored here too.
+/// Returns the stored form of an IMPORTED_VERSION. `follows` is true where the version that the
+/// item follows is stored here too.
 pub(crate) fn stored_form(standard: NodeRef<'_>, follows: bool) -> Tree {
     let mut tree = Tree::object(Cls::IMPORTED_VERSION);
-    let (Some(root), Some(item)) = (tree.root().map(NodeRef::id), standard.get(Attr::ITEM)) else { return standard.to_tree() };
+    let (Some(root), Some(item)) = (tree.root().map(NodeRef::id), standard.get(Attr::ITEM)) else {
+        return standard.to_tree();
+    };
     for attr in AROUND {
         if let Some(value) = standard.get(attr) {
             tree.put(root, attr, value);
         }
     }
     let preceding = follows.then_some(Attr::PRECEDING_VERSION_UID);
-    for attr in [Some(Attr::UID), preceding, Some(Attr::LIFECYCLE_STATE), Some(Attr::DATA)].into_iter().flatten() {
+    for attr in [
+        Some(Attr::UID),
+        preceding,
+        Some(Attr::LIFECYCLE_STATE),
+        Some(Attr::DATA),
+    ]
+    .into_iter()
+    .flatten()
+    {
         if let Some(value) = item.get(attr) {
             tree.put(root, attr, value);
         }
@@ -83,32 +127,15 @@ pub(crate) fn stored_form(standard: NodeRef<'_>, follows: bool) -> Tree {
     tree
 }
 
-/// Returns the form of a stored version that clients read: that of the Reference Model.
-pub(crate) fn standard_form(stored: Tree) -> Tree {
-    let Some(version) = stored.root().filter(|root| root.class() == Cls::IMPORTED_VERSION) else { return stored };
-    let mut tree = Tree::object(Cls::IMPORTED_VERSION);
-    let (Some(root), Some(item)) = (tree.root().map(NodeRef::id), version.get(Attr::ITEM)) else { return stored };
-    for attr in AROUND {
-        if let Some(value) = version.get(attr) {
-            tree.put(root, attr, value);
-        }
-    }
-    let mut whole = item.to_tree();
-    if let (Some(id), Some(data)) = (whole.root().map(NodeRef::id), version.get(Attr::DATA)) {
-        whole.put(id, Attr::DATA, data);
-    }
-    if let Some(whole) = whole.root() {
-        tree.put(root, Attr::ITEM, whole);
-    }
-    tree
-}
-
 /// The standard form of a stored version as canonical JSON.
 pub(crate) fn standard_json(packed: &Packed) -> String {
     if packed.class() != Cls::IMPORTED_VERSION {
         return packed.to_json();
     }
-    standard_form(packed.unpack()).root().map(json::write).unwrap_or_default()
+    standard_form(packed.unpack())
+        .root()
+        .map(json::write)
+        .unwrap_or_default()
 }
 
 /// An item that was checked.
@@ -120,64 +147,120 @@ struct Item<'t> {
 }
 
 impl<R: Repository> Service<R> {
-    /// A member of a contribution that is an IMPORTED_VERSION, checked; `earlier` are the members before it.
+    /// A member of a contribution that is an IMPORTED_VERSION, checked; `earlier` are the uids of
+    /// the members before it.
     ///
     /// # Errors
-    /// 403 without the role `import`; 400 for an item that breaks a rule, with its findings; 409 where the object has other versions here.
+    /// 403 without the role `import`; 400 for an item that breaks a rule, with its findings; 409
+    /// where the object has other versions here.
     pub(super) async fn imported_change(
         &self,
         call: &Call<'_>,
         owner: &Owner,
         version: NodeRef<'_>,
         contribution: &Stated,
-        earlier: &[Change],
+        earlier: &HashSet<String>,
     ) -> Result<Change, Failure> {
-        call.caller.within(Need { resource: Resource::Import, act: Act::Create }, Subject::Nameless, owner.id())?;
-        let item = read_item(version)?;
+        call.caller.within(
+            Need {
+                resource: Resource::Import,
+                act: Act::Create,
+            },
+            Subject::Nameless,
+            owner.id(),
+        )?;
+        let item = read_item(call, version)?;
         let data = item.node.get(Attr::DATA);
-        let follows =
-            self.follows_here(owner.id(), &item.uid, item.preceding.as_ref(), |uid| earlier.iter().any(|c| c.uid.to_string() == uid)).await?;
+        let follows = self
+            .follows_here(owner.id(), &item.uid, item.preceding.as_ref(), |uid| {
+                earlier.contains(uid)
+            })
+            .await?;
         let preceding = item.preceding.filter(|_| follows);
         let kind = match data {
             Some(data) => kind_of(data.class())?,
             None => self.kind_of_object(owner.id(), preceding.as_ref()).await?,
         };
         if !owner.holds(kind) {
-            return Err(Failure::bad("parties are committed to the demographic service, everything else to an EHR"));
+            return Err(Failure::bad(
+                "parties are committed to the demographic service, everything else to an EHR",
+            ));
         }
         owner.must_allow(kind)?;
         if kind == ObjectKind::EhrStatus && (preceding.is_none() || data.is_none()) {
-            return Err(Failure::bad("an EHR has one EHR_STATUS: it can only be modified"));
+            return Err(Failure::bad(
+                "an EHR has one EHR_STATUS: it can only be modified",
+            ));
         }
         let by_default = match (data, &preceding) {
             (None, _) => DELETED,
             (Some(_), Some(_)) => MODIFICATION,
             (Some(_), None) => CREATION,
         };
-        let own = version.get(Attr::COMMIT_AUDIT).map_or_else(|| Ok(Stated::default()), Stated::of_audit)?;
-        let state = lifecycle(item.node.text_along(&[Attr::LIFECYCLE_STATE, Attr::DEFINING_CODE, Attr::CODE_STRING]).unwrap_or_default())?;
-        let audit = own.or_unless_type(call.alike.headers(call)?).or_unless_type(contribution).import_audit(by_default, state)?;
+        let own = version
+            .get(Attr::COMMIT_AUDIT)
+            .map_or_else(|| Ok(Stated::default()), Stated::of_audit)?;
+        let state = lifecycle(
+            item.node
+                .text_along(&[
+                    Attr::LIFECYCLE_STATE,
+                    Attr::DEFINING_CODE,
+                    Attr::CODE_STRING,
+                ])
+                .unwrap_or_default(),
+        )?;
+        let audit = own
+            .or_unless_type(call.alike.headers(call)?)
+            .or_unless_type(contribution)
+            .import_audit(by_default, state)?;
         let content = match data {
-            Some(data) => Some(self.check_member(call, kind, data, Rigor::of(&audit)).await?),
+            Some(data) => Some(
+                self.check_member(call, kind, data, Rigor::of(&audit))
+                    .await?,
+            ),
             None => None,
         };
         if let (Some(preceding), Some(data), ObjectKind::Party) = (&preceding, data, kind) {
-            self.check_class_kept(owner.id(), preceding, data.class()).await?;
+            self.check_class_kept(owner.id(), preceding, data.class())
+                .await?;
         }
         let extra = Some(version.to_tree());
-        Ok(Change { kind, uid: item.uid, preceding: preceding.map(|uid| uid.to_string()), audit, content, extra, tags: Vec::new() })
+        Ok(Change {
+            kind,
+            uid: item.uid,
+            preceding: preceding.map(|uid| uid.to_string()),
+            audit,
+            content,
+            extra,
+            tags: Vec::new(),
+        })
     }
 
-    /// The stored form of a version of an export; `is_pending` is true for versions that are written together with it.
-    pub(super) async fn as_stored(&self, owner: &str, version: Tree, is_pending: impl Fn(&str) -> bool) -> Result<Tree, Failure> {
-        let Some(root) = version.root().filter(|root| root.class() == Cls::IMPORTED_VERSION) else { return Ok(version) };
-        let Item { uid, preceding, .. } = read_item(root)?;
-        let follows = self.follows_here(owner, &uid, preceding.as_ref(), is_pending).await?;
+    /// The stored form of a version of an export; `is_pending` is true for versions that are
+    /// written together with it.
+    pub(super) async fn as_stored(
+        &self,
+        call: &Call<'_>,
+        owner: &str,
+        version: Tree,
+        is_pending: impl Fn(&str) -> bool,
+    ) -> Result<Tree, Failure> {
+        let Some(root) = version
+            .root()
+            .filter(|root| root.class() == Cls::IMPORTED_VERSION)
+        else {
+            return Ok(version);
+        };
+        let Item { uid, preceding, .. } = read_item(call, root)?;
+        let follows = self
+            .follows_here(owner, &uid, preceding.as_ref(), is_pending)
+            .await?;
         Ok(stored_form(root, follows))
     }
 
-    /// True where a version that follows another in its own system follows it here too. It does not where none of its object is stored: then it
-    /// opens the object. Which version it must follow is decided when it is committed.
+    /// True where a version that follows another in its own system follows it here too. It does not
+    /// where none of its object is stored: then it opens the object. Which version it must follow
+    /// is decided when it is committed.
     pub(super) async fn follows_here(
         &self,
         owner: &str,
@@ -185,37 +268,81 @@ impl<R: Repository> Service<R> {
         preceding: Option<&VersionUid>,
         is_pending: impl Fn(&str) -> bool,
     ) -> Result<bool, Failure> {
-        let Some(preceding) = preceding else { return Ok(false) };
+        let Some(preceding) = preceding else {
+            return Ok(false);
+        };
         if is_pending(&preceding.to_string()) {
             return Ok(true);
         }
-        let latest = self.repository.version(owner, &uid.object_id, Which::Latest).await.map_err(Failure::of_store)?;
+        let latest = self
+            .repository
+            .version(owner, &uid.object_id, Which::Latest)
+            .await
+            .map_err(Failure::of_store)?;
         Ok(latest.is_some())
     }
 }
 
-/// Reads and checks the item of an IMPORTED_VERSION; its data are checked by the caller, as those of any member.
-fn read_item(version: NodeRef<'_>) -> Result<Item<'_>, Failure> {
-    let node = version.get(Attr::ITEM).ok_or_else(|| Failure::bad("the IMPORTED_VERSION has no `item`"))?;
-    let uid = node.text_along(&[Attr::UID, Attr::VALUE]).unwrap_or_default();
+/// Reads and checks the item of an IMPORTED_VERSION; its data are checked by the caller, as those
+/// of any member.
+fn read_item<'t>(call: &Call<'_>, version: NodeRef<'t>) -> Result<Item<'t>, Failure> {
+    let node = version
+        .get(Attr::ITEM)
+        .ok_or_else(|| Failure::bad("the IMPORTED_VERSION has no `item`"))?;
+    let uid = node
+        .text_along(&[Attr::UID, Attr::VALUE])
+        .unwrap_or_default();
     let uid = VersionUid::read_stored(uid, "the uid of the item")?;
+    if uid.system_id.eq_ignore_ascii_case(&call.config.system_id) {
+        return Err(Failure::bad(format!(
+            "the item {uid} claims to be a version of this system: an IMPORTED_VERSION is one of another system; commit an ORIGINAL_VERSION, or restore an export by `admin/import`"
+        )));
+    }
+    check_data_uid(&uid, node.get(Attr::DATA))?;
     let preceding = node.text_along(&[Attr::PRECEDING_VERSION_UID, Attr::VALUE]);
-    let preceding = preceding.map(|uid| VersionUid::read_stored(uid, "preceding_version_uid of the item")).transpose()?;
-    preceding.iter().try_for_each(|preceding| uid.must_follow(preceding))?;
+    let preceding = preceding
+        .map(|uid| VersionUid::read_stored(uid, "preceding_version_uid of the item"))
+        .transpose()?;
+    preceding
+        .iter()
+        .try_for_each(|preceding| uid.must_follow(preceding))?;
     let mut bare = node.to_tree();
     if let Some(id) = bare.root().map(NodeRef::id) {
         bare.remove(id, Attr::DATA);
     }
-    let findings: Vec<_> = bare.root().map(validate).unwrap_or_default().into_iter().filter(|f| f.severity == Severity::Error).collect();
+    let findings: Vec<_> = bare
+        .root()
+        .map(validate)
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|f| f.severity == Severity::Error)
+        .collect();
     if !findings.is_empty() {
-        return Err(Failure::unreadable("item of the IMPORTED_VERSION", &findings));
+        return Err(Failure::unreadable(
+            "item of the IMPORTED_VERSION",
+            &findings,
+        ));
     }
     check_parts(version, "IMPORTED_VERSION", &[Attr::SIGNATURE])?;
-    let state = node.text_along(&[Attr::LIFECYCLE_STATE, Attr::DEFINING_CODE, Attr::CODE_STRING]).unwrap_or_default();
+    let time = [Attr::COMMIT_AUDIT, Attr::TIME_COMMITTED, Attr::VALUE];
+    if let Some(time) = node.text_along(&time) {
+        check_past("time_committed of the item", time, call.now)?;
+    }
+    let state = node
+        .text_along(&[
+            Attr::LIFECYCLE_STATE,
+            Attr::DEFINING_CODE,
+            Attr::CODE_STRING,
+        ])
+        .unwrap_or_default();
     if (state == DELETED.code) != node.get(Attr::DATA).is_none() {
         return Err(Failure::bad(format!(
             "the lifecycle state of the item is `{state}`: it has no data when that is `523` (deleted), and only then"
         )));
     }
-    Ok(Item { node, uid, preceding })
+    Ok(Item {
+        node,
+        uid,
+        preceding,
+    })
 }

@@ -1,53 +1,75 @@
 //! What never changes once it is stored, kept in memory in its compiled form.
 
 use super::Service;
+use super::admission::{LARGE, Turn};
 use super::cache::Cache;
 use super::call::Call;
 use super::error::Failure;
 use super::ids::select_version;
+use super::template::read_stored_in_turns;
 use crate::document::Texts;
 use crate::gdl::{self, CompiledGuide};
-use crate::order::ByText;
 use crate::store::repository::{Definition, DefinitionKind, Grounds, Repository};
 use crate::template::{Template, WebTemplate};
 use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Compiled definitions by name, version, time and id of storing: one that was deleted and stored anew is another one.
+/// Compiled definitions by name, version, time and id of storing: one that was deleted and stored
+/// anew is another one.
 #[derive(Default)]
 pub(crate) struct Library {
     templates: RefCell<Cache<Key, Compiled>>,
     guides: RefCell<Cache<Key, CompiledGuide>>,
-    /// By name: the latest version of a template, and on what grounds it was that when it was last asked for.
-    latest: RefCell<ByText<(Grounds, Key)>>,
+    /// By name: the latest version of a template, and on what grounds it was that when it was last
+    /// asked for.
+    latest: RefCell<BTreeMap<String, (Grounds, Key)>>,
 }
 
 type Key = (String, String, String, String);
 
 fn key(definition: &Definition) -> Key {
-    (definition.name.clone(), definition.version.clone(), definition.created.clone(), definition.storing_id.clone())
+    (
+        definition.name.clone(),
+        definition.version.clone(),
+        definition.created.clone(),
+        definition.storing_id.clone(),
+    )
 }
 
 /// A template, ready to check documents.
 pub(crate) struct Compiled {
     /// The constraint tree.
     pub template: Template,
-    /// The texts that may stand in shared shapes.
+    /// The texts that may stand in shared layouts.
     pub known: Rc<Texts>,
     web: OnceCell<WebTemplate>,
 }
 
 impl Compiled {
-    /// Its web template, where it is not larger than any may be.
-    pub fn web(&self) -> Result<&WebTemplate, Failure> {
+    /// Its web template, where it is not larger than any may be; derived by the first who asks, in
+    /// a turn.
+    pub async fn web(&self, call: &Call<'_>) -> Result<&WebTemplate, Failure> {
+        let _turn = match self.web.get() {
+            Some(_) => Turn::default(),
+            None => call.turn(LARGE).await?,
+        };
         let web = self.web.get_or_init(|| WebTemplate::of(&self.template));
-        if web.is_complete { Ok(web) } else { Err(super::template::web_too_large()) }
+        if web.is_complete {
+            Ok(web)
+        } else {
+            Err(super::template::web_too_large())
+        }
     }
 
     /// Compiles a template.
     pub fn new(template: Template) -> Compiled {
         let known = Rc::new(template.texts().into_iter().map(str::to_owned).collect());
-        Compiled { template, known, web: OnceCell::new() }
+        Compiled {
+            template,
+            known,
+            web: OnceCell::new(),
+        }
     }
 }
 
@@ -72,71 +94,141 @@ impl Library {
         if let Some(cached) = cached {
             return Ok(cached);
         }
-        let guide = gdl::parse(&stored.body).map_err(|problems| Failure::stored("guide", &stored.name, &stored.body, &problems))?;
+        let guide = gdl::parse(&stored.body)
+            .map_err(|problems| Failure::stored("guide", &stored.name, &stored.body, &problems))?;
         let guide = Rc::new(guide.compile());
-        self.guides.borrow_mut().insert(key, Rc::clone(&guide), stored.body.len());
+        self.guides
+            .borrow_mut()
+            .insert(key, Rc::clone(&guide), stored.body.len());
         Ok(guide)
     }
 }
 
 impl<R: Repository> Service<R> {
     /// The latest version of a template, if there is one, as it was when the call first asked.
-    pub(crate) async fn template_of(&self, call: &Call<'_>, id: &str) -> Result<Option<Rc<Compiled>>, Failure> {
+    pub(crate) async fn template_of(
+        &self,
+        call: &Call<'_>,
+        id: &str,
+    ) -> Result<Option<Rc<Compiled>>, Failure> {
         let known = call.templates.borrow().get(id).cloned();
         if let Some(known) = known {
             return Ok(known);
         }
-        let found = self.template(id).await?;
-        call.templates.borrow_mut().insert(id.to_owned(), found.clone());
+        let found = self.template(Some(call), id).await?;
+        call.templates
+            .borrow_mut()
+            .insert(id.to_owned(), found.clone());
         Ok(found)
     }
 
     /// The latest version of a template, if there is one.
-    pub(crate) async fn template(&self, id: &str) -> Result<Option<Rc<Compiled>>, Failure> {
+    pub(crate) async fn template(
+        &self,
+        call: Option<&Call<'_>>,
+        id: &str,
+    ) -> Result<Option<Rc<Compiled>>, Failure> {
         let stored = self.versions_of(DefinitionKind::Template, id).await?;
-        self.latest_of(id, &stored).await
+        self.latest_of(call, id, &stored).await
     }
 
     /// The latest of these versions of a template, compiled.
-    pub(crate) async fn latest_of(&self, id: &str, stored: &[Definition]) -> Result<Option<Rc<Compiled>>, Failure> {
-        let latest = self.compiled(id, stored).await?;
+    pub(crate) async fn latest_of(
+        &self,
+        call: Option<&Call<'_>>,
+        id: &str,
+        stored: &[Definition],
+    ) -> Result<Option<Rc<Compiled>>, Failure> {
+        let latest = self.compiled(call, id, stored).await?;
         let mut known = self.library.latest.borrow_mut();
         match &latest {
-            Some((key, _)) => drop(known.insert(id.to_owned(), (Grounds::of(id, stored), key.clone()))),
+            Some((key, _)) => {
+                drop(known.insert(id.to_owned(), (Grounds::of(id, stored), key.clone())))
+            }
             None => drop(known.remove(id)),
         }
         drop(known);
         Ok(latest.map(|(_, compiled)| compiled))
     }
 
-    async fn compiled(&self, id: &str, stored: &[Definition]) -> Result<Option<(Key, Rc<Compiled>)>, Failure> {
+    async fn compiled(
+        &self,
+        call: Option<&Call<'_>>,
+        id: &str,
+        stored: &[Definition],
+    ) -> Result<Option<(Key, Rc<Compiled>)>, Failure> {
         let version = select_version(stored.iter().map(|d| d.version.as_str()), None);
-        let Some(latest) = stored.iter().find(|d| Some(d.version.as_str()) == version) else { return Ok(None) };
+        let Some(latest) = stored.iter().find(|d| Some(d.version.as_str()) == version) else {
+            return Ok(None);
+        };
         let key = key(latest);
         let cached = self.library.templates.borrow_mut().get(&key);
         if let Some(cached) = cached {
             return Ok(Some((key, cached)));
         }
-        let stored = self.repository.definition(DefinitionKind::Template, id, &latest.version).await.map_err(Failure::of_store)?;
-        let Some(stored) = stored else { return Ok(None) };
-        let text = stored.body.strip_prefix('\u{feff}').unwrap_or(&stored.body);
-        let template = super::template::parse(&stored.format, text).map_err(|problems| Failure::stored("template", id, text, &problems))?;
-        let compiled = Rc::new(Compiled::new(template));
-        self.library.templates.borrow_mut().insert(key.clone(), Rc::clone(&compiled), stored.body.len());
+        let stored = self
+            .repository
+            .definition(DefinitionKind::Template, id, &latest.version)
+            .await
+            .map_err(Failure::of_store)?;
+        let Some(stored) = stored else {
+            return Ok(None);
+        };
+        let compiled = self.compiled_template(call, &stored).await?;
         Ok(Some((key, compiled)))
     }
 
+    /// A stored template, compiled once for all requests that use it.
+    pub(crate) async fn compiled_template(
+        &self,
+        call: Option<&Call<'_>>,
+        stored: &Definition,
+    ) -> Result<Rc<Compiled>, Failure> {
+        let key = key(stored);
+        // Whoever waits for a turn may find that another request has compiled it meanwhile.
+        if let Some(call) = call {
+            drop(call.turn(stored.body.len()).await?);
+        }
+        let cached = self.library.templates.borrow_mut().get(&key);
+        if let Some(cached) = cached {
+            return Ok(cached);
+        }
+        let template = read_stored_in_turns(call, stored).await?;
+        let compiled = Rc::new(Compiled::new(template));
+        self.library
+            .templates
+            .borrow_mut()
+            .insert(key, Rc::clone(&compiled), stored.body.len());
+        Ok(compiled)
+    }
+
     /// Every version of the definition with exactly this name, without bodies.
-    pub(crate) async fn versions_of(&self, kind: DefinitionKind, name: &str) -> Result<Vec<Definition>, Failure> {
-        let mut found = self.repository.definitions(kind, name).await.map_err(Failure::of_store)?;
-        found.retain(|d| d.name == name);
-        Ok(found)
+    pub(crate) async fn versions_of(
+        &self,
+        kind: DefinitionKind,
+        name: &str,
+    ) -> Result<Vec<Definition>, Failure> {
+        self.repository
+            .definition_versions(kind, name)
+            .await
+            .map_err(Failure::of_store)
     }
 
     /// The definition with its body that a name and a complete, partial or absent version select.
-    pub(crate) async fn select_definition(&self, kind: DefinitionKind, name: &str, pattern: Option<&str>) -> Result<Option<Definition>, Failure> {
+    pub(crate) async fn select_definition(
+        &self,
+        kind: DefinitionKind,
+        name: &str,
+        pattern: Option<&str>,
+    ) -> Result<Option<Definition>, Failure> {
         let stored = self.versions_of(kind, name).await?;
-        let Some(version) = select_version(stored.iter().map(|d| d.version.as_str()), pattern) else { return Ok(None) };
-        self.repository.definition(kind, name, version).await.map_err(Failure::of_store)
+        let Some(version) = select_version(stored.iter().map(|d| d.version.as_str()), pattern)
+        else {
+            return Ok(None);
+        };
+        self.repository
+            .definition(kind, name, version)
+            .await
+            .map_err(Failure::of_store)
     }
 }

@@ -1,8 +1,11 @@
-//! Pages of resources in the order of their creation: the EHRs of the repository, and the CONTRIBUTIONs of an EHR.
+//! Pages of resources in the order of their creation: the EHRs of the repository, and the
+//! CONTRIBUTIONs of an EHR.
 //!
-//! A page is asked for by `fetch` (items, [`PAGE`] by default) and `after` (the identifier of the last item of the page before it). When
-//! more items may follow, the answer names the next page in a `Link` header with `rel="next"` (RFC 8288). Items that are created while
-//! a client reads page after page appear on its last pages; none is repeated or missed.
+//! A page is asked for by `fetch` (items, [`PAGE`] by default) and `after` (the identifier of the
+//! last item of the page before it). When more items may follow, the answer names the next page in
+//! a `Link` header with `rel="next"` (RFC 8288). A page of large items may
+//! have fewer of them than were asked for. Items that are created while a client reads page
+//! after page appear on its last pages; none is repeated or missed.
 
 use super::Service;
 use super::auth::{Act, Need, Reach, Resource, Subject};
@@ -14,11 +17,13 @@ use super::ids::is_uuid;
 use super::negotiate::choose;
 use crate::rm::json;
 use crate::rm::tree::Tree;
-use crate::store::repository::Repository;
+use crate::store::repository::{Extent, Piece, Repository};
 
 /// Items of a page if the client does not say, and at most.
 const PAGE: u64 = 100;
 const LONGEST_PAGE: u64 = 1_000;
+/// Bytes of CONTRIBUTIONs behind which a page ends.
+const PAGE_BYTES: usize = 5_000_000;
 
 /// The page that a request asks for.
 struct Page<'c> {
@@ -28,26 +33,46 @@ struct Page<'c> {
 
 impl<'c> Page<'c> {
     fn of(call: &Call<'c>) -> Result<Page<'c>, Failure> {
-        let parameter = |name| call.request.query_value(name).filter(|value| !value.is_empty());
+        let parameter = |name| {
+            call.request
+                .query_value(name)
+                .filter(|value| !value.is_empty())
+        };
         let fetch = match parameter("fetch").map(str::parse) {
             None => PAGE,
             Some(Ok(fetch @ 1..=LONGEST_PAGE)) => fetch,
-            Some(_) => return Err(Failure::bad(format!("`fetch` is not a whole number from 1 to {LONGEST_PAGE}"))),
+            Some(_) => {
+                return Err(Failure::bad(format!(
+                    "`fetch` is not a whole number from 1 to {LONGEST_PAGE}"
+                )));
+            }
         };
         match parameter("after") {
-            Some(after) if !is_uuid(after) => {
-                Err(Failure::bad("`after` is not the identifier of an item: take it from the `Link` of the page before"))
-            }
+            Some(after) if !is_uuid(after) => Err(Failure::bad(
+                "`after` is not the identifier of an item: take it from the `Link` of the page before",
+            )),
             after => Ok(Page { after, fetch }),
         }
     }
 
-    /// The page as a JSON array, with a link to the next one if this one is full; `last` identifies its last item.
-    fn response(&self, call: &Call<'_>, path: &[&str], items: &[String], last: Option<&str>) -> Response {
-        let response = Response::new(200).with_body("application/json", format!("[{}]", items.join(",")));
-        match last.filter(|_| items.len() as u64 == self.fetch) {
+    /// The page as a JSON array, with a link to the one that follows the item `next`.
+    fn response(
+        &self,
+        call: &Call<'_>,
+        path: &[&str],
+        items: &[String],
+        next: Option<&str>,
+    ) -> Response {
+        let response =
+            Response::new(200).with_body("application/json", format!("[{}]", items.join(",")));
+        match next {
             Some(last) => {
-                let next = format!("{}?after={}&fetch={}", call.address(path), encode_value(last), self.fetch);
+                let next = format!(
+                    "{}?after={}&fetch={}",
+                    call.address(path),
+                    encode_value(last),
+                    self.fetch
+                );
                 response.with_header("Link", format!("<{next}>; rel=\"next\""))
             }
             None => response,
@@ -59,16 +84,31 @@ impl<R: Repository> Service<R> {
     /// GET /ehr without a subject: every EHR, for callers who may query the population.
     pub(super) async fn ehr_list(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
-        let population = Need { resource: Resource::Query, act: Act::Search };
+        let population = Need {
+            resource: Resource::Query,
+            act: Act::Search,
+        };
         if call.caller.reach(population, Subject::Nameless)? != Reach::All {
-            return Err(Failure::new(403, "a list of all EHRs needs the role population: name a subject by `subject_id` and `subject_namespace`"));
+            return Err(Failure::new(
+                403,
+                "a list of all EHRs needs the role population: name a subject by `subject_id` and `subject_namespace`",
+            ));
         }
         let page = Page::of(call)?;
         let after = page.after.map(str::to_ascii_lowercase);
-        let found = self.repository.ehrs(after.as_deref(), page.fetch).await.map_err(Failure::of_store)?;
+        let found = self
+            .repository
+            .ehrs(after.as_deref(), page.fetch)
+            .await
+            .map_err(Failure::of_store)?;
         let show = |ehr| ehr_tree(ehr, &References::default()).map(|tree| written(&tree));
-        let items = found.iter().map(show).collect::<Result<Vec<_>, Failure>>()?;
-        Ok(page.response(call, &["ehr"], &items, found.last().map(|ehr| ehr.ehr_id.as_str())))
+        let items = found
+            .iter()
+            .map(show)
+            .collect::<Result<Vec<_>, Failure>>()?;
+        let next = found.last().map(|ehr| ehr.ehr_id.as_str());
+        let next = next.filter(|_| items.len() as u64 == page.fetch);
+        Ok(page.response(call, &["ehr"], &items, next))
     }
 
     /// GET /ehr/{ehr_id}/contribution: the CONTRIBUTIONs of an EHR, oldest first.
@@ -77,9 +117,26 @@ impl<R: Repository> Service<R> {
         let ehr = self.ehr_with_id(call.param(0)).await?;
         let page = Page::of(call)?;
         let after = page.after.map(str::to_ascii_lowercase);
-        let found = self.repository.contributions(Some(&ehr.ehr_id), after.as_deref(), page.fetch).await.map_err(Failure::of_store)?;
-        let items: Vec<String> = found.iter().map(|contribution| contribution.document.clone()).collect();
-        Ok(page.response(call, &["ehr", &ehr.ehr_id, "contribution"], &items, found.last().map(|c| c.uid.as_str())))
+        let (mut items, mut bytes, mut next) = (Vec::new(), 0, after);
+        loop {
+            let left = page.fetch - items.len() as u64;
+            let Piece { items: found, more } = self
+                .repository
+                .contributions(Some(&ehr.ehr_id), next.as_deref(), left, Extent::Alone)
+                .await
+                .map_err(Failure::of_store)?;
+            next = found.last().map(|c| c.uid.clone()).filter(|_| more);
+            for contribution in found {
+                bytes += contribution.document.len();
+                items.push(contribution.document);
+            }
+            if next.is_none() || items.len() as u64 >= page.fetch || bytes >= PAGE_BYTES {
+                break;
+            }
+            call.pause().await;
+        }
+        let path = ["ehr", &ehr.ehr_id, "contribution"];
+        Ok(page.response(call, &path, &items, next.as_deref()))
     }
 }
 

@@ -1,7 +1,9 @@
-//! The REST interface as pure asynchronous code over any [`Repository`]: the same in the worker, the browser and the tests.
+//! The REST interface as pure asynchronous code over any [`Repository`]: the same in the worker,
+//! the browser and the tests.
 //!
-//! Two mounts of one core: `/v1` speaks the dialect of the service specification, `/rest/openehr/v1` that of openEHR
-//! ITS-REST. A host turns its own request into a [`Request`], calls [`Service::handle`], and sends the [`Response`].
+//! Two mounts of one core: `/v1` speaks the dialect of the service specification,
+//! `/rest/openehr/v1` that of openEHR ITS-REST. A host turns its own request into a [`Request`],
+//! calls [`Service::handle`], and sends the [`Response`].
 //!
 //! | step | file |
 //! |---|---|
@@ -28,19 +30,24 @@
 //!
 //! Where the specifications leave a choice, or contradict each other, this is what is done:
 //!
-//! - Whatever is created answers 201, updates and deletions 204, without a body unless `Prefer` asks for one.
-//! - `If-Match` is required for every change of a versioned object whose path does not name the version (400 when it is
-//!   missing, 412 when it is stale); a deletion that names an old version in its path answers 409.
-//! - Content that breaks a rule of the model or its template answers 422 on the ITS mount and 400 on `/v1`; what cannot be
-//!   read at all answers 400 on both. All problems are told together, each with its path.
-//! - A page is at most [`Limits::fetch_maximum`] rows. Where nobody says how many rows are wanted, [`Limits::fetch_default`]
-//!   are given, and `meta._more` is true when there are others behind them. A query over a limit is an error, never a
-//!   partial answer.
-//! - `fetch` and `offset` lay a page over LIMIT on `/v1`, and exclude LIMIT on the ITS mount (422). They exclude TOP.
-//! - `GET /v1/query/{name}/{version}` with a complete version and nothing else shows the definition and, where the query
-//!   can be run as it stands, its result; with any parameter it is an execution.
-//! - Every error has the body `{error, message, code, errors[]}`; its items are DV_CODED_TEXTs of the terminology `aqlite`
-//!   with `_path`, or `_line` and `_column`, beside them.
+//! - Whatever is created answers 201, updates and deletions 204, without a body unless `Prefer`
+//!   asks for one.
+//! - `If-Match` is required for every change of a versioned object whose path does not name the
+//!   version (400 when it is missing, 412 when it is stale); a deletion that names an old version
+//!   in its path answers 409.
+//! - Content that breaks a rule of the model or its template answers 422 on the ITS mount and 400
+//!   on `/v1`; what cannot be read at all answers 400 on both. All problems are told together, each
+//!   with its path.
+//! - A page is at most [`Limits::fetch_maximum`] rows. Where nobody says how many rows are wanted,
+//!   [`Limits::fetch_default`] are given, and `meta._more` is true when there are others behind
+//!   them. A query over a limit is an error, never a partial answer.
+//! - `fetch` and `offset` lay a page over LIMIT on `/v1`, and exclude LIMIT on the ITS mount (422).
+//!   They exclude TOP.
+//! - `GET /v1/query/{name}/{version}` with a complete version and nothing else shows the definition
+//!   and, where the query can be run as it stands, its result; with any parameter it is an
+//!   execution.
+//! - Every error has the body `{error, message, code, errors[]}`; its items are DV_CODED_TEXTs of
+//!   the terminology `aqlite` with `_path`, or `_line` and `_column`, beside them.
 
 mod admin;
 mod admission;
@@ -58,6 +65,7 @@ mod dialect;
 mod ehr;
 mod error;
 mod examine;
+mod executed;
 mod execution;
 mod explain;
 mod fhir;
@@ -95,7 +103,9 @@ mod value_set;
 mod versioned;
 
 pub use admin::Loaded;
-pub use admission::{Admission, Concurrency, LEASE, Place, Work, is_heavy};
+pub use admission::{
+    Admission, Concurrency, LEASE, Place, Turn, Turns, Work, is_heavy, may_be_large,
+};
 pub use bulk::piece;
 pub use explain::Host;
 pub use gzip::{Gunzip, GzipError, Progress};
@@ -109,7 +119,7 @@ pub use terminology::{Answers, Reply, TerminologyServer, Unreachable};
 pub use time::days_before;
 
 use crate::aql::Budget;
-use crate::document::Shapes;
+use crate::document::LayoutStore;
 pub use crate::store::repository::Pause;
 use crate::store::repository::Repository;
 use crate::template::flat::Maker;
@@ -129,14 +139,22 @@ pub trait Moment {
     /// A new random UUID in lower case.
     fn new_uuid(&mut self) -> String;
 
-    /// Lets other requests be answered, and resolves after they had their turn: a long request awaits it between pieces of its work. A
-    /// host that answers each request in a thread of its own, or one after the other, has nothing to do.
+    /// Lets other requests be answered, and resolves after they had their turn: a long request
+    /// awaits it between pieces of its work. A host that answers each request in a thread of its
+    /// own, or one after the other, has nothing to do.
     fn pause(&mut self) -> Pause {
         Box::pin(std::future::ready(()))
     }
 
-    /// Seconds east of UTC in a zone of the IANA database, such as `Europe/Stockholm`, at a number of milliseconds since 1970; `None` for
-    /// a zone that the host does not know.
+    /// Waits until no other request works without a pause, and lets all others have their turn
+    /// first. A host that answers each request in a thread of its own, or one after the other, has
+    /// nothing to wait for.
+    fn turn(&mut self) -> Turns {
+        Box::pin(std::future::ready(Some(Turn::default())))
+    }
+
+    /// Seconds east of UTC in a zone of the IANA database, such as `Europe/Stockholm`, at a number
+    /// of milliseconds since 1970; `None` for a zone that the host does not know.
     fn offset(&mut self, zone: &str, millis: i64) -> Option<i32> {
         utc_only(zone, millis)
     }
@@ -150,7 +168,8 @@ fn utc_only(zone: &str, _millis: i64) -> Option<i32> {
 /// Who may use the service.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Auth {
-    /// Nobody: only OPTIONS and health are answered. The default of a deployment that nobody configured.
+    /// Nobody: only OPTIONS and health are answered. The default of a deployment that nobody
+    /// configured.
     Refuse,
     /// Everybody, with every role: for a machine of one's own.
     Open,
@@ -208,11 +227,13 @@ impl Default for Limits {
 pub struct Config {
     /// The creating system of every version uid, such as `cdr.example.org`.
     pub system_id: String,
-    /// Scheme and authority in front of the mounts, without a slash at the end: `http://127.0.0.1:8787`. Where it is empty,
-    /// addresses begin as the client addressed the service ([`Request::base_url`]).
+    /// Scheme and authority in front of the mounts, without a slash at the end:
+    /// `http://127.0.0.1:8787`. Where it is empty, addresses begin as the client addressed the
+    /// service ([`Request::base_url`]).
     pub base_url: String,
-    /// The hosts that requests may be addressed to, with or without a port; without any, every one. A request to another
-    /// host is answered with 421. An open service ([`Auth::Open`]) takes loopback names as well, and no others.
+    /// The hosts that requests may be addressed to, with or without a port; without any, every one.
+    /// A request to another host is answered with 421. An open service ([`Auth::Open`]) takes
+    /// loopback names as well, and no others.
     pub hosts: Vec<String>,
     /// Who may use it.
     pub auth: Auth,
@@ -222,13 +243,16 @@ pub struct Config {
     pub admin: bool,
     /// What a request may cost.
     pub limits: Limits,
-    /// Members of `/.well-known/smart-configuration` that the issuer of tokens decides; without any there is no such document.
+    /// Members of `/.well-known/smart-configuration` that the issuer of tokens decides; without any
+    /// there is no such document.
     pub smart: Vec<(String, String)>,
     /// Archetypes and codes of queries match by equality only, not their specialisations too.
     pub exact_archetypes: bool,
-    /// Whose dialect of FLAT and STRUCTURED is written below `/rest/openehr/v1` where a request does not say.
+    /// Whose dialect of FLAT and STRUCTURED is written below `/rest/openehr/v1` where a request
+    /// does not say.
     pub flat_dialect: Maker,
-    /// Compositions are known to be valid: the model and their template are not asked again. For the samples of this crate.
+    /// Compositions are known to be valid: the model and their template are not asked again. For
+    /// the samples of this crate.
     pub trusts_compositions: bool,
     /// Result sets carry `_executed_aql` and what was ignored.
     pub debug: bool,
@@ -259,12 +283,18 @@ impl Default for Config {
 impl Config {
     /// What stands in front of the mounts in addresses of an answer.
     fn base_url_of<'a>(&'a self, request: &'a Request) -> &'a str {
-        if self.base_url.is_empty() { &request.base_url } else { &self.base_url }
+        if self.base_url.is_empty() {
+            &request.base_url
+        } else {
+            &self.base_url
+        }
     }
 
     /// True where pages of an origin may call the service.
     fn allows_origin(&self, origin: &str) -> bool {
-        self.origins.iter().any(|allowed| allowed == "*" || allowed == origin)
+        self.origins
+            .iter()
+            .any(|allowed| allowed == "*" || allowed == origin)
     }
 }
 
@@ -272,7 +302,7 @@ impl Config {
 pub struct Service<R> {
     repository: R,
     config: Config,
-    shapes: Shapes,
+    layouts: LayoutStore,
     library: Library,
     terminology: Option<Box<dyn TerminologyServer>>,
     refusals: Refusals,
@@ -286,7 +316,16 @@ impl<R: Repository> Service<R> {
     pub fn new(repository: R, config: Config) -> Service<R> {
         let (library, refusals) = (Library::default(), Refusals::default());
         let query_memory = QueryMemory::default();
-        Service { repository, config, shapes: Shapes::new(), library, terminology: None, refusals, query_memory, everyone: Caller::everyone() }
+        Service {
+            repository,
+            config,
+            layouts: LayoutStore::new(),
+            library,
+            terminology: None,
+            refusals,
+            query_memory,
+            everyone: Caller::everyone(),
+        }
     }
 
     /// The same repository and caches under another configuration.
@@ -296,7 +335,10 @@ impl<R: Repository> Service<R> {
 
     /// The same, with a terminology server to ask.
     pub fn with_terminology(self, server: Box<dyn TerminologyServer>) -> Service<R> {
-        Service { terminology: Some(server), ..self }
+        Service {
+            terminology: Some(server),
+            ..self
+        }
     }
 
     /// The repository.
@@ -309,14 +351,25 @@ impl<R: Repository> Service<R> {
         &self.config
     }
 
-    /// Answers a request of somebody who was not recognised. Never fails: everything wrong becomes a status with a body that
-    /// says what and where.
+    /// Answers a request of somebody who was not recognised. Never fails: everything wrong becomes
+    /// a status with a body that says what and where.
     pub async fn handle(&self, request: &Request, moment: &mut dyn Moment) -> Response {
-        self.serve(request, Err(&Denied::nobody("Bearer realm=\"aqlite\"")), moment).await
+        self.serve(
+            request,
+            Err(&Denied::nobody("Bearer realm=\"aqlite\"")),
+            moment,
+        )
+        .await
     }
 
-    /// Answers a request of somebody whom the host has recognised; what counts otherwise is [`Config::auth`].
-    pub async fn serve(&self, request: &Request, caller: Result<&Caller, &Denied>, moment: &mut dyn Moment) -> Response {
+    /// Answers a request of somebody whom the host has recognised; what counts otherwise is
+    /// [`Config::auth`].
+    pub async fn serve(
+        &self,
+        request: &Request,
+        caller: Result<&Caller, &Denied>,
+        moment: &mut dyn Moment,
+    ) -> Response {
         let trail = Trail::default();
         let response = match self.answer(request, caller, &trail, moment).await {
             Ok(response) => response,
@@ -330,17 +383,24 @@ impl<R: Repository> Service<R> {
     pub fn refuse(&self, request: &Request, denied: &Denied) -> Response {
         let response = denied.failure().into_response(request);
         if self.keeps_log() {
-            self.refusals.count(&operation(request).unwrap_or_default(), response.status);
+            self.refusals
+                .count(&operation(request).unwrap_or_default(), response.status);
         }
         self.finish(request, response)
     }
 
-    /// Checks what the head of a request tells, before its body is read: host, caller, leave, origin, length, coding and type
-    /// of the body. [`Service::serve`] checks the same again; a host that reads bodies asks here first.
+    /// Checks what the head of a request tells, before its body is read: host, caller, leave,
+    /// origin, length, coding and type of the body. [`Service::serve`] checks the same again; a
+    /// host that reads bodies asks here first.
     ///
     /// # Errors
     /// The answer, where the request is refused.
-    pub async fn screen(&self, head: &Request, caller: Result<&Caller, &Denied>, moment: &mut dyn Moment) -> Result<(), Response> {
+    pub async fn screen(
+        &self,
+        head: &Request,
+        caller: Result<&Caller, &Denied>,
+        moment: &mut dyn Moment,
+    ) -> Result<(), Response> {
         let trail = Trail::default();
         let outcome = match route::find(head) {
             Ok(Matched::Operation(found)) => {
@@ -350,7 +410,9 @@ impl<R: Repository> Service<R> {
             other => other.map(drop),
         };
         let Err(failure) = outcome else { return Ok(()) };
-        let response = self.note_after(head, &trail, failure.into_response(head)).await;
+        let response = self
+            .note_after(head, &trail, failure.into_response(head))
+            .await;
         Err(self.finish(head, response))
     }
 
@@ -359,11 +421,19 @@ impl<R: Repository> Service<R> {
         self.finish(request, Failure::of_gzip(error).into_response(request))
     }
 
-    async fn answer(&self, request: &Request, caller: Result<&Caller, &Denied>, trail: &Trail, moment: &mut dyn Moment) -> Result<Response, Failure> {
+    async fn answer(
+        &self,
+        request: &Request,
+        caller: Result<&Caller, &Denied>,
+        trail: &Trail,
+        moment: &mut dyn Moment,
+    ) -> Result<Response, Failure> {
         let matched = match route::find(request)? {
             Matched::Health => return Ok(root::health()),
             Matched::Smart => return self.smart(request),
-            Matched::Options { dialect, allow } => return Ok(self.options(request, dialect, &allow)),
+            Matched::Options { dialect, allow } => {
+                return Ok(self.options(request, dialect, &allow));
+            }
             Matched::Operation(found) => found,
         };
         let now = moment.now();
@@ -371,27 +441,44 @@ impl<R: Repository> Service<R> {
         let caller = self.admit(request, &matched, caller, trail)?;
         let expanded = self.decompressed(request)?;
         let request = expanded.as_ref().unwrap_or(request);
-        let call = Call::new(Arrived { request, config: &self.config, trail, now }, matched, caller, moment);
+        let call = Call::new(
+            Arrived {
+                request,
+                config: &self.config,
+                trail,
+                now,
+            },
+            matched,
+            caller,
+            moment,
+        );
         call.is_unambiguous()?;
         self.note_before(trail).await?;
         self.dispatch(&call).await
     }
 
-    /// A request whose body was compressed, with the body as it was before; `None` where it was not.
+    /// A request whose body was compressed, with the body as it was before; `None` where it was
+    /// not.
     fn decompressed(&self, request: &Request) -> Result<Option<Request>, Failure> {
         if Coding::of(request)? == Coding::Identity || request.body.is_empty() {
             return Ok(None);
         }
-        let (mut gunzip, mut body, limit) = (Gunzip::default(), Vec::new(), self.config.limits.body);
+        let (mut gunzip, mut body, limit) =
+            (Gunzip::default(), Vec::new(), self.config.limits.body);
         gunzip.feed(&request.body);
-        let progress = gunzip.expand(&mut body, limit.saturating_add(1)).map_err(Failure::of_gzip)?;
+        let progress = gunzip
+            .expand(&mut body, limit.saturating_add(1))
+            .map_err(Failure::of_gzip)?;
         if body.len() > limit {
             return Err(Failure::too_large("body", limit));
         }
         if progress == Progress::Input {
             gunzip.end().map_err(Failure::of_gzip)?;
         }
-        Ok(Some(Request { body, ..request.clone() }))
+        Ok(Some(Request {
+            body,
+            ..request.clone()
+        }))
     }
 
     async fn dispatch(&self, call: &Call<'_>) -> Result<Response, Failure> {
@@ -442,7 +529,9 @@ impl<R: Repository> Service<R> {
             Operation::AdminReset => self.admin_reset().await,
             Operation::AdminDeleteEhr => self.admin_delete_ehr(call).await,
             Operation::AdminDeleteObject(what) => self.admin_delete_object(call, what).await,
-            Operation::AdminDeleteDefinition(kind) => self.admin_delete_definition(call, kind).await,
+            Operation::AdminDeleteDefinition(kind) => {
+                self.admin_delete_definition(call, kind).await
+            }
             Operation::AccessLog => self.access_log(call).await,
         }
     }

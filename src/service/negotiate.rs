@@ -29,7 +29,9 @@ impl Format {
         match subtype {
             "json" => Some(Format::Json),
             "xml" => Some(Format::Xml),
-            _ if subtype.ends_with("+json") && !subtype.contains("openehr.wt") => Some(Format::Json),
+            _ if subtype.ends_with("+json") && !subtype.contains("openehr.wt") => {
+                Some(Format::Json)
+            }
             _ if subtype.ends_with("+xml") => Some(Format::Xml),
             _ => None,
         }
@@ -53,49 +55,89 @@ pub(crate) const FLAT_OLD: &str = "application/openehr.wt.flat.schema+json";
 pub(crate) const STRUCTURED_OLD: &str = "application/openehr.wt.structured.schema+json";
 
 /// The media types of the simplified formats, and their old spellings.
-const SIMPLIFIED: [(&str, Shape); 4] =
-    [(FLAT, Shape::Flat), (STRUCTURED, Shape::Structured), (FLAT_OLD, Shape::Flat), (STRUCTURED_OLD, Shape::Structured)];
+const SIMPLIFIED: [(&str, Shape); 4] = [
+    (FLAT, Shape::Flat),
+    (STRUCTURED, Shape::Structured),
+    (FLAT_OLD, Shape::Flat),
+    (STRUCTURED_OLD, Shape::Structured),
+];
 
 impl Form {
     fn simplified(media_type: &str) -> Option<Form> {
-        SIMPLIFIED.iter().find(|(name, _)| *name == media_type).map(|(name, shape)| Form::Simplified(*shape, name))
+        SIMPLIFIED
+            .iter()
+            .find(|(name, _)| *name == media_type)
+            .map(|(name, shape)| Form::Simplified(*shape, name))
     }
 
     /// What the parameter `format` asks for.
     fn asked(request: &Request) -> Result<Option<Form>, Failure> {
-        let Some(asked) = request.query_value("format").filter(|f| !f.is_empty()) else { return Ok(None) };
+        let Some(asked) = request.query_value("format").filter(|f| !f.is_empty()) else {
+            return Ok(None);
+        };
         let wanted = "expected FLAT, STRUCTURED, JSON or XML";
         Ok(Some(match asked.to_ascii_uppercase().as_str() {
             "JSON" | "CANONICAL" => Form::Canonical(Format::Json),
             "XML" => Form::Canonical(Format::Xml),
             "FLAT" => Form::Simplified(Shape::Flat, FLAT),
             "STRUCTURED" => Form::Simplified(Shape::Structured, STRUCTURED),
-            "RAW" | "EXPANDED" | "ECISFLAT" => return Err(Failure::bad(format!("the format `{asked}` is not supported: {wanted}"))),
-            _ => return Err(Failure::new(406, format!("the format `{}` is unknown: {wanted}", asked.chars().take(40).collect::<String>()))),
+            "RAW" | "EXPANDED" | "ECISFLAT" => {
+                return Err(Failure::bad(format!(
+                    "the format `{asked}` is not supported: {wanted}"
+                )));
+            }
+            _ => {
+                return Err(Failure::new(
+                    406,
+                    format!(
+                        "the format `{}` is unknown: {wanted}",
+                        asked.chars().take(40).collect::<String>()
+                    ),
+                ));
+            }
         }))
     }
 
     /// The form of a body: that of its media type, where that is JSON or not told that of `format`.
     pub fn of_body(request: &Request) -> Result<Form, Failure> {
-        if let Some(form) = request.header("Content-Type").map(media_type).as_deref().and_then(Form::simplified) {
+        if let Some(form) = request
+            .header("Content-Type")
+            .map(media_type)
+            .as_deref()
+            .and_then(Form::simplified)
+        {
             return Ok(form);
         }
         Form::under(body_format(request)?, Form::asked(request)?)
     }
 
-    /// The form in which an answer is wanted: by Accept, where that is JSON or anything by `format`, without both as it was sent.
+    /// The form in which an answer is wanted: by Accept, where that is JSON or anything by
+    /// `format`, without both as it was sent.
     pub fn wanted(request: &Request) -> Result<Form, Failure> {
-        let names: Vec<&str> = ["application/json", "application/xml"].into_iter().chain(SIMPLIFIED.iter().map(|(name, _)| *name)).collect();
+        let names: Vec<&str> = ["application/json", "application/xml"]
+            .into_iter()
+            .chain(SIMPLIFIED.iter().map(|(name, _)| *name))
+            .collect();
         let chosen = choose(request, &names)?;
         if let Some(form) = Form::simplified(chosen) {
             return Ok(form);
         }
         let accept = request.header("Accept").unwrap_or_default();
         let sent = request.header("Content-Type").map(media_type);
-        let asked = Form::asked(request)?.or_else(|| sent.filter(|_| accept.is_empty()).as_deref().and_then(Form::simplified));
-        let format = if chosen == Format::Xml.media_type() { Format::Xml } else { Format::Json };
+        let asked = Form::asked(request)?.or_else(|| {
+            sent.filter(|_| accept.is_empty())
+                .as_deref()
+                .and_then(Form::simplified)
+        });
+        let format = if chosen == Format::Xml.media_type() {
+            Format::Xml
+        } else {
+            Format::Json
+        };
         Ok(match Form::under(format, asked)? {
-            Form::Simplified(shape, _) if accept.contains(Format::Json.media_type()) => Form::Simplified(shape, Format::Json.media_type()),
+            Form::Simplified(shape, _) if accept.contains(Format::Json.media_type()) => {
+                Form::Simplified(shape, Format::Json.media_type())
+            }
             form => form,
         })
     }
@@ -103,9 +145,10 @@ impl Form {
     fn under(format: Format, asked: Option<Form>) -> Result<Form, Failure> {
         match asked {
             Some(form) if format == Format::Json => Ok(form),
-            Some(Form::Simplified(..)) => {
-                Err(Failure::new(406, "FLAT and STRUCTURED are JSON: the media type and the parameter `format` contradict each other"))
-            }
+            Some(Form::Simplified(..)) => Err(Failure::new(
+                406,
+                "FLAT and STRUCTURED are JSON: the media type and the parameter `format` contradict each other",
+            )),
             _ => Ok(Form::Canonical(format)),
         }
     }
@@ -136,8 +179,16 @@ pub(crate) struct Prefer {
 impl Prefer {
     /// Reads it; what is unknown is ignored, as RFC 7240 asks.
     pub fn of(request: &Request) -> Prefer {
-        let named = request.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("Prefer"));
-        let tokens = || named.clone().flat_map(|(_, value)| value.split([',', ';'])).map(|token| token.trim().replace('"', ""));
+        let named = request
+            .headers
+            .iter()
+            .filter(|(name, _)| name.eq_ignore_ascii_case("Prefer"));
+        let tokens = || {
+            named
+                .clone()
+                .flat_map(|(_, value)| value.split([',', ';']))
+                .map(|token| token.trim().replace('"', ""))
+        };
         let stated = tokens().find_map(|token| match token.as_str() {
             "return=minimal" => Some(Return::Minimal),
             "return=representation" => Some(Return::Representation),
@@ -145,13 +196,22 @@ impl Prefer {
             _ => None,
         });
         let resolve_refs = tokens().any(|token| token == "resolve_refs");
-        Prefer { returns: stated.unwrap_or(Return::Minimal), stated: stated.is_some(), resolve_refs }
+        Prefer {
+            returns: stated.unwrap_or(Return::Minimal),
+            stated: stated.is_some(),
+            resolve_refs,
+        }
     }
 }
 
 /// The media type of a body, without parameters, in lower case.
 fn media_type(value: &str) -> String {
-    value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+    value
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase()
 }
 
 /// The media types that the body of an operation may have.
@@ -199,19 +259,30 @@ impl Accepted {
         }
     }
 
-    /// Makes sure that a body says what it is, and that the operation takes that: 415. A body is there, or announced.
+    /// Makes sure that a body says what it is, and that the operation takes that: 415. A body is
+    /// there, or announced.
     pub fn check(self, request: &Request) -> Result<(), Failure> {
         let announced = || {
-            let length = request.header("Content-Length").is_some_and(|length| length != "0");
+            let length = request
+                .header("Content-Length")
+                .is_some_and(|length| length != "0");
             length || request.header("Transfer-Encoding").is_some()
         };
-        if matches!(request.method.as_str(), "GET" | "HEAD") || (request.body.is_empty() && !announced()) {
+        if matches!(request.method.as_str(), "GET" | "HEAD")
+            || (request.body.is_empty() && !announced())
+        {
             return Ok(());
         }
         match request.header("Content-Type").map(media_type) {
             Some(sent) if self.takes(&sent) => Ok(()),
             Some(sent) => Err(unsupported(&sent, self.names())),
-            None => Err(Failure::new(415, format!("the body does not say what it is: send Content-Type, expected {}", self.names()))),
+            None => Err(Failure::new(
+                415,
+                format!(
+                    "the body does not say what it is: send Content-Type, expected {}",
+                    self.names()
+                ),
+            )),
         }
     }
 }
@@ -228,15 +299,29 @@ pub(crate) enum Coding {
 impl Coding {
     /// Reads Content-Encoding: `gzip`, once, or nothing; else 415.
     pub fn of(request: &Request) -> Result<Coding, Failure> {
-        let sent = request.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("Content-Encoding"));
-        let codings = sent.flat_map(|(_, value)| value.split(',')).map(|coding| coding.trim().to_ascii_lowercase());
-        let codings: Vec<String> = codings.filter(|coding| !coding.is_empty() && coding != "identity").collect();
-        match codings.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        let sent = request
+            .headers
+            .iter()
+            .filter(|(name, _)| name.eq_ignore_ascii_case("Content-Encoding"));
+        let codings = sent
+            .flat_map(|(_, value)| value.split(','))
+            .map(|coding| coding.trim().to_ascii_lowercase());
+        let codings: Vec<String> = codings
+            .filter(|coding| !coding.is_empty() && coding != "identity")
+            .collect();
+        match codings
+            .iter()
+            .map(String::as_str)
+            .collect::<Vec<_>>()
+            .as_slice()
+        {
             [] => Ok(Coding::Identity),
             ["gzip" | "x-gzip"] => Ok(Coding::Gzip),
             others => {
                 let shown: String = others.join(", ").chars().take(40).collect();
-                let message = format!("the content coding `{shown}` is not supported: compress the body by gzip, once, or send it as it is");
+                let message = format!(
+                    "the content coding `{shown}` is not supported: compress the body by gzip, once, or send it as it is"
+                );
                 Err(Failure::new(415, message).header("Accept-Encoding", "gzip, identity"))
             }
         }
@@ -253,7 +338,8 @@ pub fn is_compressed(request: &Request) -> bool {
 pub(crate) fn body_format(request: &Request) -> Result<Format, Failure> {
     match request.header("Content-Type").map(media_type) {
         None => Ok(Format::Json),
-        Some(sent) => Format::of(&sent).ok_or_else(|| unsupported(&sent, "application/json or application/xml")),
+        Some(sent) => Format::of(&sent)
+            .ok_or_else(|| unsupported(&sent, "application/json or application/xml")),
     }
 }
 
@@ -286,15 +372,28 @@ pub(crate) fn text_or_json_body(request: &Request) -> Result<bool, Failure> {
 }
 
 /// Newline-delimited JSON: its usual name, and others.
-const NDJSON: [&str; 3] = ["application/x-ndjson", "application/ndjson", "application/jsonl"];
+const NDJSON: [&str; 3] = [
+    "application/x-ndjson",
+    "application/ndjson",
+    "application/jsonl",
+];
 
 /// True when a body says it is newline-delimited JSON.
 pub(crate) fn is_ndjson(request: &Request) -> bool {
-    request.header("Content-Type").map(media_type).is_some_and(|t| NDJSON.contains(&t.as_str()))
+    request
+        .header("Content-Type")
+        .map(media_type)
+        .is_some_and(|t| NDJSON.contains(&t.as_str()))
 }
 
 fn unsupported(sent: &str, wanted: &str) -> Failure {
-    Failure::new(415, format!("the content type `{}` is not supported here; send {wanted}", sent.chars().take(80).collect::<String>()))
+    Failure::new(
+        415,
+        format!(
+            "the content type `{}` is not supported here; send {wanted}",
+            sent.chars().take(80).collect::<String>()
+        ),
+    )
 }
 
 /// A media range of an Accept header (RFC 9110 §12.5.1).
@@ -312,12 +411,20 @@ impl MediaRange {
             alias if NDJSON.contains(&alias.as_str()) => NDJSON[0].to_owned(),
             other => other,
         };
-        let weight = range.split(';').skip(1).filter_map(|parameter| parameter.split_once('=')).find(|(key, _)| key.trim().eq_ignore_ascii_case("q"));
-        let quality = weight.and_then(|(_, q)| number::parse(q.trim())).filter(|q| (0.0..=1.0).contains(q)).unwrap_or(1.0);
+        let weight = range
+            .split(';')
+            .skip(1)
+            .filter_map(|parameter| parameter.split_once('='))
+            .find(|(key, _)| key.trim().eq_ignore_ascii_case("q"));
+        let quality = weight
+            .and_then(|(_, q)| number::parse(q.trim()))
+            .filter(|q| (0.0..=1.0).contains(q))
+            .unwrap_or(1.0);
         MediaRange { name, quality }
     }
 
-    /// How precisely the range names the offered type: 3 by name, 2 by its syntax suffix, 1 by `type/*`, 0 by `*/*`; `None` if not at all.
+    /// How precisely the range names the offered type: 3 by name, 2 by its syntax suffix, 1 by
+    /// `type/*`, 0 by `*/*`; `None` if not at all.
     fn specificity(&self, offer: &str) -> Option<u8> {
         let name = self.name.as_str();
         if name == offer {
@@ -328,39 +435,61 @@ impl MediaRange {
         }
         match name.strip_suffix("/*") {
             Some("*") => Some(0),
-            Some(group) => offer.strip_prefix(group).is_some_and(|rest| rest.starts_with('/')).then_some(1),
+            Some(group) => offer
+                .strip_prefix(group)
+                .is_some_and(|rest| rest.starts_with('/'))
+                .then_some(1),
             None => None,
         }
     }
 }
 
-/// Returns the best of the offered media types for the Accept header (RFC 9110 §12.5.1), the first one if there is no such header.
+/// Returns the best of the offered media types for the Accept header (RFC 9110 §12.5.1), the first
+/// one if there is no such header.
 ///
-/// The most specific range that matches an offer decides its quality; quality 0 excludes it. Of equal offers the one whose range comes
-/// first in the header wins, then the one that is offered first.
+/// The most specific range that matches an offer decides its quality; quality 0 excludes it. Of
+/// equal offers the one whose range comes first in the header wins, then the one that is offered
+/// first.
 ///
 /// # Errors
 /// 406 if every offer is excluded or matched by no range.
 pub(crate) fn choose<'o>(request: &Request, offered: &[&'o str]) -> Result<&'o str, Failure> {
     let first = offered.first().copied().unwrap_or_default();
-    let Some(accept) = request.header("Accept").filter(|a| !a.is_empty()) else { return Ok(first) };
+    let Some(accept) = request.header("Accept").filter(|a| !a.is_empty()) else {
+        return Ok(first);
+    };
     let ranges: Vec<MediaRange> = accept.split(',').map(MediaRange::parse).collect();
     let mut best: Option<(&str, f64, usize)> = None;
     for offer in offered {
-        let matching = ranges.iter().enumerate().filter_map(|(place, range)| Some((range.specificity(offer)?, place, range.quality)));
+        let matching = ranges
+            .iter()
+            .enumerate()
+            .filter_map(|(place, range)| Some((range.specificity(offer)?, place, range.quality)));
         // Of equally specific ranges the first one decides: `max_by_key` would take the last.
-        let Some((_, place, quality)) = matching.reduce(|kept, next| if next.0 > kept.0 { next } else { kept }) else { continue };
-        if quality > 0.0 && best.is_none_or(|(_, q, p)| quality > q || (quality == q && place < p)) {
+        let Some((_, place, quality)) =
+            matching.reduce(|kept, next| if next.0 > kept.0 { next } else { kept })
+        else {
+            continue;
+        };
+        if quality > 0.0 && best.is_none_or(|(_, q, p)| quality > q || (quality == q && place < p))
+        {
             best = Some((offer, quality, place));
         }
     }
-    best.map(|(offer, ..)| offer)
-        .ok_or_else(|| Failure::new(406, format!("none of the accepted types can be served; offered: {}", offered.join(", "))))
+    best.map(|(offer, ..)| offer).ok_or_else(|| {
+        Failure::new(
+            406,
+            format!(
+                "none of the accepted types can be served; offered: {}",
+                offered.join(", ")
+            ),
+        )
+    })
 }
 
 /// The forms of a result set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum ResultFormat {
+pub(crate) enum NegotiatedFormat {
     /// The RESULT_SET of the interface.
     Json,
     /// CSV; `Accept: text/csv;guard=off` leaves formulas as they are.
@@ -370,39 +499,67 @@ pub(crate) enum ResultFormat {
 }
 
 /// The form in which a result set is wanted.
-pub(crate) fn wanted_result(request: &Request) -> Result<ResultFormat, Failure> {
-    let unguarded = |range: &str| media_type(range) == "text/csv" && range.split(';').any(|p| p.trim().eq_ignore_ascii_case("guard=off"));
-    Ok(match choose(request, &["application/json", "text/csv", "application/x-ndjson"])? {
-        "text/csv" => ResultFormat::Csv(CsvOptions { guard: !request.header("Accept").is_some_and(|a| a.split(',').any(unguarded)) }),
-        "application/x-ndjson" => ResultFormat::Ndjson,
-        _ => ResultFormat::Json,
-    })
+pub(crate) fn wanted_result(request: &Request) -> Result<NegotiatedFormat, Failure> {
+    let unguarded = |range: &str| {
+        media_type(range) == "text/csv"
+            && range
+                .split(';')
+                .any(|p| p.trim().eq_ignore_ascii_case("guard=off"))
+    };
+    Ok(
+        match choose(
+            request,
+            &["application/json", "text/csv", "application/x-ndjson"],
+        )? {
+            "text/csv" => NegotiatedFormat::Csv(CsvOptions {
+                guard: !request
+                    .header("Accept")
+                    .is_some_and(|a| a.split(',').any(unguarded)),
+            }),
+            "application/x-ndjson" => NegotiatedFormat::Ndjson,
+            _ => NegotiatedFormat::Json,
+        },
+    )
 }
 
 /// The format in which an RM resource is wanted.
 pub(crate) fn wanted_format(request: &Request) -> Result<Format, Failure> {
     let chosen = choose(request, &["application/json", "application/xml"])?;
-    Ok(if chosen == "application/xml" { Format::Xml } else { Format::Json })
+    Ok(if chosen == "application/xml" {
+        Format::Xml
+    } else {
+        Format::Json
+    })
 }
 
 /// An entity tag in any spelling: `"x"`, `W/"x"` or bare.
 pub(crate) fn entity_tag(value: &str) -> &str {
     let value = value.trim();
     let value = value.strip_prefix("W/").unwrap_or(value);
-    value.strip_prefix('"').and_then(|v| v.strip_suffix('"')).unwrap_or(value)
+    value
+        .strip_prefix('"')
+        .and_then(|v| v.strip_suffix('"'))
+        .unwrap_or(value)
 }
 
-/// The version uid of If-Match, which every change of a versioned object without its version uid in the path must carry.
+/// The version uid of If-Match, which every change of a versioned object without its version uid in
+/// the path must carry.
 pub(crate) fn if_match(request: &Request) -> Result<String, Failure> {
     match request.header("If-Match").map(entity_tag) {
-        None | Some("") => Err(Failure::bad("the header If-Match is missing: send the version uid of the version that you change")),
+        None | Some("") => Err(Failure::bad(
+            "the header If-Match is missing: send the version uid of the version that you change",
+        )),
         Some(tag) => Ok(tag.to_owned()),
     }
 }
 
 /// True when If-None-Match names this entity tag.
 pub(crate) fn none_match(request: &Request, etag: &str) -> bool {
-    request.header("If-None-Match").is_some_and(|value| value.split(',').any(|tag| matches!(entity_tag(tag), "*") || entity_tag(tag) == etag))
+    request.header("If-None-Match").is_some_and(|value| {
+        value
+            .split(',')
+            .any(|tag| matches!(entity_tag(tag), "*") || entity_tag(tag) == etag)
+    })
 }
 
 #[cfg(test)]
@@ -416,8 +573,14 @@ mod tests {
     #[test]
     fn the_best_offered_type_is_chosen() {
         assert_eq!(accept("*/*"), Ok(Format::Json));
-        assert_eq!(accept("text/html, application/xml;q=0.9, */*;q=0.8"), Ok(Format::Xml));
-        assert_eq!(accept("application/xml;q=0.1, application/json"), Ok(Format::Json));
+        assert_eq!(
+            accept("text/html, application/xml;q=0.9, */*;q=0.8"),
+            Ok(Format::Xml)
+        );
+        assert_eq!(
+            accept("application/xml;q=0.1, application/json"),
+            Ok(Format::Json)
+        );
         assert_eq!(accept("application/*"), Ok(Format::Json));
         assert_eq!(accept("text/csv"), Err(406));
         assert_eq!(accept("app/*"), Err(406));
@@ -426,16 +589,31 @@ mod tests {
 
     #[test]
     fn the_most_specific_range_decides_the_quality() {
-        assert_eq!(accept("*/*, application/json;q=0.1, application/xml;q=0.5"), Ok(Format::Xml));
-        assert_eq!(accept("application/*;q=0.9, application/json;q=0.2"), Ok(Format::Xml));
-        assert_eq!(accept("application/vnd.example+xml;q=0.5, */*;q=0.4"), Ok(Format::Xml));
-        assert_eq!(accept("application/json;charset=utf-8;Q=0.3, application/xml;q=0.2"), Ok(Format::Json));
+        assert_eq!(
+            accept("*/*, application/json;q=0.1, application/xml;q=0.5"),
+            Ok(Format::Xml)
+        );
+        assert_eq!(
+            accept("application/*;q=0.9, application/json;q=0.2"),
+            Ok(Format::Xml)
+        );
+        assert_eq!(
+            accept("application/vnd.example+xml;q=0.5, */*;q=0.4"),
+            Ok(Format::Xml)
+        );
+        assert_eq!(
+            accept("application/json;charset=utf-8;Q=0.3, application/xml;q=0.2"),
+            Ok(Format::Json)
+        );
     }
 
     #[test]
     fn quality_zero_excludes_a_type() {
         assert_eq!(accept("application/json;q=0, */*"), Ok(Format::Xml));
-        assert_eq!(accept("*/*;q=1, application/json;q=0.0, application/xml;q=0"), Err(406));
+        assert_eq!(
+            accept("*/*;q=1, application/json;q=0.0, application/xml;q=0"),
+            Err(406)
+        );
         assert_eq!(accept("application/json;q=0"), Err(406));
         assert_eq!(accept("*/*;q=0"), Err(406));
     }
@@ -444,14 +622,34 @@ mod tests {
     fn compositions_have_four_forms() {
         let wanted = |target: &str, accept: &str| {
             let request = Request::new("GET", target);
-            Form::wanted(&if accept.is_empty() { request } else { request.with_header("Accept", accept) }).map_err(|f| f.status)
+            Form::wanted(&if accept.is_empty() {
+                request
+            } else {
+                request.with_header("Accept", accept)
+            })
+            .map_err(|f| f.status)
         };
         assert_eq!(wanted("/", ""), Ok(Form::Canonical(Format::Json)));
-        assert_eq!(wanted("/?format=flat", ""), Ok(Form::Simplified(Shape::Flat, FLAT)));
-        assert_eq!(wanted("/?format=FLAT", "application/json"), Ok(Form::Simplified(Shape::Flat, "application/json")));
-        assert_eq!(wanted("/?format=FLAT", STRUCTURED), Ok(Form::Simplified(Shape::Structured, STRUCTURED)));
-        assert_eq!(wanted("/", SIMPLIFIED[2].0), Ok(Form::Simplified(Shape::Flat, SIMPLIFIED[2].0)));
-        assert_eq!(wanted("/?format=XML", "*/*"), Ok(Form::Canonical(Format::Xml)));
+        assert_eq!(
+            wanted("/?format=flat", ""),
+            Ok(Form::Simplified(Shape::Flat, FLAT))
+        );
+        assert_eq!(
+            wanted("/?format=FLAT", "application/json"),
+            Ok(Form::Simplified(Shape::Flat, "application/json"))
+        );
+        assert_eq!(
+            wanted("/?format=FLAT", STRUCTURED),
+            Ok(Form::Simplified(Shape::Structured, STRUCTURED))
+        );
+        assert_eq!(
+            wanted("/", SIMPLIFIED[2].0),
+            Ok(Form::Simplified(Shape::Flat, SIMPLIFIED[2].0))
+        );
+        assert_eq!(
+            wanted("/?format=XML", "*/*"),
+            Ok(Form::Canonical(Format::Xml))
+        );
         assert_eq!(wanted("/?format=FLAT", "application/xml"), Err(406));
         assert_eq!(wanted("/?format=CSV", ""), Err(406));
         assert_eq!(wanted("/?format=ECISFLAT", ""), Err(400));
@@ -459,11 +657,20 @@ mod tests {
 
     #[test]
     fn result_sets_have_three_forms() {
-        let wanted = |value: &str| wanted_result(&Request::new("GET", "/").with_header("Accept", value)).map_err(|f| f.status);
-        assert_eq!(wanted("*/*"), Ok(ResultFormat::Json));
-        assert_eq!(wanted("text/*"), Ok(ResultFormat::Csv(CsvOptions { guard: true })));
-        assert_eq!(wanted("text/csv; guard=off, application/json;q=0.5"), Ok(ResultFormat::Csv(CsvOptions { guard: false })));
-        assert_eq!(wanted("application/jsonl"), Ok(ResultFormat::Ndjson));
+        let wanted = |value: &str| {
+            wanted_result(&Request::new("GET", "/").with_header("Accept", value))
+                .map_err(|f| f.status)
+        };
+        assert_eq!(wanted("*/*"), Ok(NegotiatedFormat::Json));
+        assert_eq!(
+            wanted("text/*"),
+            Ok(NegotiatedFormat::Csv(CsvOptions { guard: true }))
+        );
+        assert_eq!(
+            wanted("text/csv; guard=off, application/json;q=0.5"),
+            Ok(NegotiatedFormat::Csv(CsvOptions { guard: false }))
+        );
+        assert_eq!(wanted("application/jsonl"), Ok(NegotiatedFormat::Ndjson));
         assert_eq!(wanted("application/xml"), Err(406));
     }
 

@@ -1,18 +1,19 @@
 //! Which host a request is addressed to, and which site's page sent it.
 //!
-//! Two attacks come through a browser that is allowed to reach the service. A page of another site can send requests that carry
-//! the browser's cookies (cross-site request forgery). A page whose name was bound to the address of the service counts as its
-//! own page (DNS rebinding). Browsers tell of the first by `Origin` and `Sec-Fetch-Site`, of the second by `Host`; other clients
-//! send neither of the two headers, and are not refused.
+//! Two attacks come through a browser that is allowed to reach the service. A page of another site
+//! can send requests that carry the browser's cookies (cross-site request forgery). A page whose
+//! name was bound to the address of the service counts as its own page (DNS rebinding). Browsers
+//! tell of the first by `Origin` and `Sec-Fetch-Site`, of the second by `Host`; other clients send
+//! neither of the two headers, and are not refused.
 
 use super::error::Failure;
 use super::{Auth, Config, Request};
 
 /// Makes sure that the request is addressed to a host of this deployment: 421.
 ///
-/// [`Config::hosts`] and that of [`Config::base_url`] are the hosts, where hosts are configured. A service that is open to
-/// everybody answers to loopback names as well, and to no others. A request that came by no network has no host, and is not
-/// asked for one.
+/// [`Config::hosts`] and that of [`Config::base_url`] are the hosts, where hosts are configured. A
+/// service that is open to everybody answers to loopback names as well, and to no others. A request
+/// that came by no network has no host, and is not asked for one.
 pub(crate) fn check_host(request: &Request, config: &Config) -> Result<(), Failure> {
     let authority = authority_of(&request.base_url);
     let is_open = config.auth == Auth::Open;
@@ -25,21 +26,34 @@ pub(crate) fn check_host(request: &Request, config: &Config) -> Result<(), Failu
         return Ok(());
     }
     let shown: String = authority.chars().take(100).collect();
-    let remedy =
-        if is_open { "with AUTH=none only loopback names such as 127.0.0.1 and localhost are, and those in HOSTS" } else { "add it to HOSTS" };
-    Err(Failure::new(421, format!("the host `{shown}` is not one of this service: {remedy}")))
+    let remedy = if is_open {
+        "with AUTH=none only loopback names such as 127.0.0.1 and localhost are, and those in HOSTS"
+    } else {
+        "add it to HOSTS"
+    };
+    Err(Failure::new(
+        421,
+        format!("the host `{shown}` is not one of this service: {remedy}"),
+    ))
 }
 
 /// Makes sure that a change was not sent by a page of another site: 403.
 ///
-/// Every method but GET, HEAD and OPTIONS counts as a change. A page of this service may send it, and one of [`Config::origins`].
+/// Every method but GET, HEAD and OPTIONS counts as a change. A page of this service may send it,
+/// and one of [`Config::origins`].
 pub(crate) fn check_origin(request: &Request, config: &Config) -> Result<(), Failure> {
-    if matches!(request.method.as_str(), "GET" | "HEAD" | "OPTIONS") || config.allows_origin(request.header("Origin").unwrap_or_default()) {
+    if matches!(request.method.as_str(), "GET" | "HEAD" | "OPTIONS")
+        || config.allows_origin(request.header("Origin").unwrap_or_default())
+    {
         return Ok(());
     }
-    let is_elsewhere = request.header("Sec-Fetch-Site").is_some_and(|site| !["same-origin", "none"].contains(&site.to_ascii_lowercase().as_str()));
+    let is_elsewhere = request
+        .header("Sec-Fetch-Site")
+        .is_some_and(|site| !["same-origin", "none"].contains(&site.to_ascii_lowercase().as_str()));
     match request.header("Origin") {
-        Some(origin) if is_elsewhere || !is_own(origin, request, config) => Err(refused(&format!("a page of the origin `{origin}`"))),
+        Some(origin) if is_elsewhere || !is_own(origin, request, config) => {
+            Err(refused(&format!("a page of the origin `{origin}`")))
+        }
         None if is_elsewhere => Err(refused("a page of another site")),
         _ => Ok(()),
     }
@@ -47,30 +61,49 @@ pub(crate) fn check_origin(request: &Request, config: &Config) -> Result<(), Fai
 
 fn refused(who: &str) -> Failure {
     let who: String = who.chars().take(200).collect();
-    Failure::new(403, format!("{who} may not send this: only pages of this service may, and those whose origin is in ORIGINS"))
+    Failure::new(
+        403,
+        format!(
+            "{who} may not send this: only pages of this service may, and those whose origin is in ORIGINS"
+        ),
+    )
 }
 
-/// True for the origin of the service itself. Behind a proxy that ends TLS, its pages have `https` where the service sees `http`.
+/// True for the origin of the service itself. Behind a proxy that ends TLS, its pages have `https`
+/// where the service sees `http`.
 fn is_own(origin: &str, request: &Request, config: &Config) -> bool {
-    [&config.base_url, &request.base_url].into_iter().any(|base| {
-        let secure = base.strip_prefix("http://").map(|authority| format!("https://{authority}"));
-        !base.is_empty() && (origin.eq_ignore_ascii_case(base) || secure.is_some_and(|secure| origin.eq_ignore_ascii_case(&secure)))
-    })
+    [&config.base_url, &request.base_url]
+        .into_iter()
+        .any(|base| {
+            let secure = base
+                .strip_prefix("http://")
+                .map(|authority| format!("https://{authority}"));
+            !base.is_empty()
+                && (origin.eq_ignore_ascii_case(base)
+                    || secure.is_some_and(|secure| origin.eq_ignore_ascii_case(&secure)))
+        })
 }
 
 /// Host and port of a base address.
 fn authority_of(base_url: &str) -> &str {
-    base_url.split_once("://").map_or(base_url, |(_, authority)| authority)
+    base_url
+        .split_once("://")
+        .map_or(base_url, |(_, authority)| authority)
 }
 
-/// The host of an authority: without its port, and without the period that ends a name from the root.
+/// The host of an authority: without its port, and without the period that ends a name from the
+/// root.
 fn name_of(authority: &str) -> &str {
     let is_port = |port: &str| port.bytes().all(|b| b.is_ascii_digit());
-    let name = authority.rsplit_once(':').filter(|(_, port)| is_port(port)).map_or(authority, |(name, _)| name);
+    let name = authority
+        .rsplit_once(':')
+        .filter(|(_, port)| is_port(port))
+        .map_or(authority, |(name, _)| name);
     name.strip_suffix('.').unwrap_or(name)
 }
 
-/// True where an authority is a configured host: with its port, or on any where the configuration names none.
+/// True where an authority is a configured host: with its port, or on any where the configuration
+/// names none.
 fn fits(authority: &str, host: &str) -> bool {
     authority.eq_ignore_ascii_case(host) || name_of(authority).eq_ignore_ascii_case(host)
 }
@@ -78,7 +111,11 @@ fn fits(authority: &str, host: &str) -> bool {
 /// True for names that mean the machine itself (RFC 6761, section 6.3; RFC 1122, section 3.2.1.3).
 fn is_loopback(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    let is_v4 = || name.starts_with("127.") && name.split('.').count() == 4 && name.split('.').all(|part| part.parse::<u8>().is_ok());
+    let is_v4 = || {
+        name.starts_with("127.")
+            && name.split('.').count() == 4
+            && name.split('.').all(|part| part.parse::<u8>().is_ok())
+    };
     name == "[::1]" || name == "localhost" || name.ends_with(".localhost") || is_v4()
 }
 
@@ -87,19 +124,42 @@ mod tests {
     use super::*;
 
     fn sent(base: &str, method: &str, headers: &[(&str, &str)]) -> Request {
-        let request = Request { base_url: base.to_owned(), ..Request::new(method, "/v1/admin/reset") };
-        headers.iter().fold(request, |request, (name, value)| request.with_header(name, value))
+        let request = Request {
+            base_url: base.to_owned(),
+            ..Request::new(method, "/v1/admin/reset")
+        };
+        headers.iter().fold(request, |request, (name, value)| {
+            request.with_header(name, value)
+        })
     }
 
     fn host(base: &str, auth: Auth, hosts: &[&str]) -> u16 {
-        let config = Config { auth, hosts: hosts.iter().map(|host| (*host).to_owned()).collect(), ..Config::default() };
+        let config = Config {
+            auth,
+            hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
+            ..Config::default()
+        };
         check_host(&sent(base, "GET", &[]), &config).map_or_else(|failure| failure.status, |()| 200)
     }
 
     #[test]
     fn an_open_service_answers_to_loopback_names_only() {
-        for name in ["127.0.0.1", "127.0.0.1:8787", "127.8.9.1", "localhost:1", "LOCALHOST", "a.localhost:80", "localhost.", "[::1]", "[::1]:8787"] {
-            assert_eq!(host(&format!("http://{name}"), Auth::Open, &[]), 200, "{name}");
+        for name in [
+            "127.0.0.1",
+            "127.0.0.1:8787",
+            "127.8.9.1",
+            "localhost:1",
+            "LOCALHOST",
+            "a.localhost:80",
+            "localhost.",
+            "[::1]",
+            "[::1]:8787",
+        ] {
+            assert_eq!(
+                host(&format!("http://{name}"), Auth::Open, &[]),
+                200,
+                "{name}"
+            );
         }
         for name in [
             "evil.example:8787",
@@ -112,12 +172,31 @@ mod tests {
             "x@127.0.0.1",
             "0.0.0.0",
         ] {
-            assert_eq!(host(&format!("http://{name}"), Auth::Open, &[]), 421, "{name}");
+            assert_eq!(
+                host(&format!("http://{name}"), Auth::Open, &[]),
+                421,
+                "{name}"
+            );
         }
-        assert_eq!(host("http://dev.example:8787", Auth::Open, &["dev.example"]), 200, "a host that is configured is meant");
-        let behind = Config { auth: Auth::Open, base_url: String::from("https://dev.example"), ..Config::default() };
-        assert_eq!(check_host(&sent("https://dev.example", "GET", &[]), &behind), Ok(()));
-        assert_eq!(host("", Auth::Open, &[]), 200, "a call within a process has no host");
+        assert_eq!(
+            host("http://dev.example:8787", Auth::Open, &["dev.example"]),
+            200,
+            "a host that is configured is meant"
+        );
+        let behind = Config {
+            auth: Auth::Open,
+            base_url: String::from("https://dev.example"),
+            ..Config::default()
+        };
+        assert_eq!(
+            check_host(&sent("https://dev.example", "GET", &[]), &behind),
+            Ok(())
+        );
+        assert_eq!(
+            host("", Auth::Open, &[]),
+            200,
+            "a call within a process has no host"
+        );
     }
 
     #[test]
@@ -133,25 +212,60 @@ mod tests {
             ("evil.example", 421),
             ("cdr.example.org.evil.example", 421),
         ] {
-            assert_eq!(host(&format!("https://{name}"), Auth::Known, &hosts), status, "{name}");
-            assert_eq!(host(&format!("https://{name}"), Auth::Known, &[]), 200, "{name}");
+            assert_eq!(
+                host(&format!("https://{name}"), Auth::Known, &hosts),
+                status,
+                "{name}"
+            );
+            assert_eq!(
+                host(&format!("https://{name}"), Auth::Known, &[]),
+                200,
+                "{name}"
+            );
         }
     }
 
     #[test]
     fn changes_come_from_pages_of_the_service_or_of_allowed_origins() {
-        let config = Config { origins: vec![String::from("https://app.example")], ..Config::default() };
+        let config = Config {
+            origins: vec![String::from("https://app.example")],
+            ..Config::default()
+        };
         let base = "http://127.0.0.1:8787";
         let cases: &[(&[(&str, &str)], u16)] = &[
             (&[], 200),
             (&[("Origin", base), ("Sec-Fetch-Site", "same-origin")], 200),
             (&[("Origin", base)], 200),
             (&[("Sec-Fetch-Site", "none")], 200),
-            (&[("Origin", "https://app.example"), ("Sec-Fetch-Site", "cross-site")], 200),
+            (
+                &[
+                    ("Origin", "https://app.example"),
+                    ("Sec-Fetch-Site", "cross-site"),
+                ],
+                200,
+            ),
             (&[("Origin", "https://127.0.0.1:8787")], 200),
-            (&[("Origin", "http://127.0.0.1:9999"), ("Sec-Fetch-Site", "same-site")], 403),
-            (&[("Origin", "https://evil.example"), ("Sec-Fetch-Site", "cross-site")], 403),
-            (&[("Origin", "https://evil.example"), ("Sec-Fetch-Site", "same-origin")], 403),
+            (
+                &[
+                    ("Origin", "http://127.0.0.1:9999"),
+                    ("Sec-Fetch-Site", "same-site"),
+                ],
+                403,
+            ),
+            (
+                &[
+                    ("Origin", "https://evil.example"),
+                    ("Sec-Fetch-Site", "cross-site"),
+                ],
+                403,
+            ),
+            (
+                &[
+                    ("Origin", "https://evil.example"),
+                    ("Sec-Fetch-Site", "same-origin"),
+                ],
+                403,
+            ),
             (&[("Origin", "https://evil.example")], 403),
             (&[("Origin", base), ("Sec-Fetch-Site", "cross-site")], 403),
             (&[("Origin", "null")], 403),
@@ -162,16 +276,39 @@ mod tests {
         ];
         for (headers, status) in cases {
             for method in ["POST", "PUT", "DELETE", "PATCH"] {
-                let found = check_origin(&sent(base, method, headers), &config).map_or_else(|failure| failure.status, |()| 200);
+                let found = check_origin(&sent(base, method, headers), &config)
+                    .map_or_else(|failure| failure.status, |()| 200);
                 assert_eq!(found, *status, "{method} {headers:?}");
             }
             for method in ["GET", "HEAD", "OPTIONS"] {
-                assert_eq!(check_origin(&sent(base, method, headers), &config), Ok(()), "{method} {headers:?}");
+                assert_eq!(
+                    check_origin(&sent(base, method, headers), &config),
+                    Ok(()),
+                    "{method} {headers:?}"
+                );
             }
         }
-        let open = Config { origins: vec![String::from("*")], ..Config::default() };
-        assert_eq!(check_origin(&sent(base, "POST", &[("Origin", "https://evil.example")]), &open), Ok(()));
-        let behind = Config { base_url: String::from("https://cdr.example.org"), ..Config::default() };
-        assert_eq!(check_origin(&sent(base, "POST", &[("Origin", "https://cdr.example.org")]), &behind), Ok(()));
+        let open = Config {
+            origins: vec![String::from("*")],
+            ..Config::default()
+        };
+        assert_eq!(
+            check_origin(
+                &sent(base, "POST", &[("Origin", "https://evil.example")]),
+                &open
+            ),
+            Ok(())
+        );
+        let behind = Config {
+            base_url: String::from("https://cdr.example.org"),
+            ..Config::default()
+        };
+        assert_eq!(
+            check_origin(
+                &sent(base, "POST", &[("Origin", "https://cdr.example.org")]),
+                &behind
+            ),
+            Ok(())
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Whose documents a path is about: an EHR's, or those of the demographic service, which stand in no EHR.
+//! Whose documents a path is about: an EHR's, or those of the demographic service, which stand in
+//! no EHR.
 
 use super::Service;
 use super::call::Call;
@@ -28,7 +29,11 @@ impl Owner {
 
     /// The first segments of the path to what it owns.
     pub fn segments(id: &str) -> Vec<&str> {
-        if id.is_empty() { vec!["demographic"] } else { vec!["ehr", id] }
+        if id.is_empty() {
+            vec!["demographic"]
+        } else {
+            vec!["ehr", id]
+        }
     }
 
     /// True for kinds of documents that it can hold.
@@ -39,9 +44,17 @@ impl Owner {
     /// An EHR may forbid changes of all but its EHR_STATUS.
     pub fn must_allow(&self, kind: ObjectKind) -> Result<(), Failure> {
         match self {
-            Owner::Ehr(ehr) if !ehr.is_modifiable && kind != ObjectKind::EhrStatus => Err(Failure::of_store(StoreError::NotModifiable)),
+            Owner::Ehr(ehr) if !ehr.is_modifiable && kind != ObjectKind::EhrStatus => {
+                Err(Failure::of_store(StoreError::NotModifiable))
+            }
             _ => Ok(()),
         }
+    }
+
+    /// A tag is no part of the EHR_STATUS that it stands on: an EHR that may not be written to takes
+    /// none.
+    pub fn must_allow_tags(&self) -> Result<(), Failure> {
+        self.must_allow(ObjectKind::Composition)
     }
 }
 
@@ -53,18 +66,36 @@ pub(crate) fn no_ehr() -> Failure {
 impl<R: Repository> Service<R> {
     /// The owner that the path names; 404 where there is none.
     pub(crate) async fn owner(&self, call: &Call<'_>) -> Result<Owner, Failure> {
-        if call.demographic { Ok(Owner::Demographic) } else { self.ehr_with_id(call.param(0)).await.map(Owner::Ehr) }
+        if call.demographic {
+            Ok(Owner::Demographic)
+        } else {
+            self.ehr_with_id(call.param(0)).await.map(Owner::Ehr)
+        }
     }
 
     /// The same, and in one round trip with it what checking a new document will ask for.
-    pub(crate) async fn owner_with_grounds(&self, call: &Call<'_>, body: Option<&Tree>) -> Result<Owner, Failure> {
-        let (Some(template), false, true) = (body.and_then(named_template), call.demographic, is_uuid(call.param(0))) else {
+    pub(crate) async fn owner_with_grounds(
+        &self,
+        call: &Call<'_>,
+        body: Option<&Tree>,
+    ) -> Result<Owner, Failure> {
+        let (Some(template), false, true) = (
+            body.and_then(named_template),
+            call.demographic,
+            is_uuid(call.param(0)),
+        ) else {
             return self.owner(call).await;
         };
-        let (ehr, templates) = self.repository.grounds(&call.param(0).to_ascii_lowercase(), template).await.map_err(Failure::of_store)?;
+        let (ehr, templates) = self
+            .repository
+            .grounds(&call.param(0).to_ascii_lowercase(), template)
+            .await
+            .map_err(Failure::of_store)?;
         let owner = ehr.map(Owner::Ehr).ok_or_else(no_ehr)?;
-        let latest = self.latest_of(template, &templates).await?;
-        call.templates.borrow_mut().insert(template.to_owned(), latest);
+        let latest = self.latest_of(Some(call), template, &templates).await?;
+        call.templates
+            .borrow_mut()
+            .insert(template.to_owned(), latest);
         Ok(owner)
     }
 
@@ -73,11 +104,23 @@ impl<R: Repository> Service<R> {
         if !is_uuid(ehr_id) {
             return Err(no_ehr());
         }
-        self.repository.ehr(&ehr_id.to_ascii_lowercase()).await.map_err(Failure::of_store)?.ok_or_else(no_ehr)
+        self.repository
+            .ehr(&ehr_id.to_ascii_lowercase())
+            .await
+            .map_err(Failure::of_store)?
+            .ok_or_else(no_ehr)
     }
 
-    /// The object of a kind of which an EHR has one at a time: a deleted directory may be followed by a new one.
-    pub(crate) async fn object_of(&self, ehr_id: &str, kind: ObjectKind) -> Result<Option<String>, Failure> {
-        self.repository.newest_object(ehr_id, kind).await.map_err(Failure::of_store)
+    /// The object of a kind of which an EHR has one at a time: a deleted directory may be followed
+    /// by a new one.
+    pub(crate) async fn object_of(
+        &self,
+        ehr_id: &str,
+        kind: ObjectKind,
+    ) -> Result<Option<String>, Failure> {
+        self.repository
+            .newest_object(ehr_id, kind)
+            .await
+            .map_err(Failure::of_store)
     }
 }

@@ -23,14 +23,21 @@ const FORM: &str = "1";
 
 /// Identifies an EHR in tokens.
 fn scope(ehr_id: Option<&str>) -> u64 {
-    let digits = |ehr_id: &str| u64::from_str_radix(short_digest(ehr_id).get(..8).unwrap_or_default(), 16).unwrap_or_default();
+    let digits = |ehr_id: &str| {
+        u64::from_str_radix(short_digest(ehr_id).get(..8).unwrap_or_default(), 16)
+            .unwrap_or_default()
+    };
     ehr_id.map_or(0, |ehr_id| digits(ehr_id).max(1))
 }
 
 impl PageState {
     /// The state that a scan of one EHR, or of the repository, has read.
     pub fn new(snapshot: Snapshot, now: i64, ehr_id: Option<&str>) -> PageState {
-        PageState { snapshot, now, of: scope(ehr_id) }
+        PageState {
+            snapshot,
+            now,
+            of: scope(ehr_id),
+        }
     }
 
     /// Fails where a query asks for other EHRs than the one that gave the token.
@@ -41,7 +48,9 @@ impl PageState {
         if self.of == scope(ehr_id) {
             return Ok(());
         }
-        Err(Failure::bad("`snapshot` comes from a query of other EHRs: a token serves the query that gave it"))
+        Err(Failure::bad(
+            "`snapshot` comes from a query of other EHRs: a token serves the query that gave it",
+        ))
     }
 
     /// Reads a token.
@@ -49,14 +58,40 @@ impl PageState {
     /// # Errors
     /// 400 when it is none.
     pub fn parse(token: &str) -> Result<PageState, Failure> {
-        let wrong = || Failure::bad("`snapshot` is not a token that a result gave as `meta._snapshot`: ask for the first page without it");
-        let numbers = token.trim().strip_prefix(FORM).and_then(|rest| rest.strip_prefix('-')).ok_or_else(wrong)?;
-        let is_plain = |number: &str| number.len() <= 13 && number.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let numbers: Option<Vec<u64>> = numbers.split('-').map(|number| u64::from_str_radix(number, 16).ok().filter(|_| is_plain(number))).collect();
+        let wrong = || {
+            Failure::bad(
+                "`snapshot` is not a token that a result gave as `meta._snapshot`: ask for the first page without it",
+            )
+        };
+        let numbers = token
+            .trim()
+            .strip_prefix(FORM)
+            .and_then(|rest| rest.strip_prefix('-'))
+            .ok_or_else(wrong)?;
+        let is_plain = |number: &str| {
+            number.len() <= 13 && number.bytes().all(|byte| byte.is_ascii_hexdigit())
+        };
+        let numbers: Option<Vec<u64>> = numbers
+            .split('-')
+            .map(|number| {
+                u64::from_str_radix(number, 16)
+                    .ok()
+                    .filter(|_| is_plain(number))
+            })
+            .collect();
         match numbers.as_deref() {
             Some(&[version, ehr, removals, revision, now, of]) => {
                 let now = i64::try_from(now).map_err(|_| wrong())?;
-                Ok(PageState { snapshot: Snapshot { version, ehr, removals, revision }, now, of })
+                Ok(PageState {
+                    snapshot: Snapshot {
+                        version,
+                        ehr,
+                        removals,
+                        revision,
+                    },
+                    now,
+                    of,
+                })
             }
             _ => Err(wrong()),
         }
@@ -65,8 +100,17 @@ impl PageState {
 
 impl fmt::Display for PageState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Snapshot { version, ehr, removals, revision } = self.snapshot;
-        write!(f, "{FORM}-{version:x}-{ehr:x}-{removals:x}-{revision:x}-{:x}-{:x}", self.now, self.of)
+        let Snapshot {
+            version,
+            ehr,
+            removals,
+            revision,
+        } = self.snapshot;
+        write!(
+            f,
+            "{FORM}-{version:x}-{ehr:x}-{removals:x}-{revision:x}-{:x}-{:x}",
+            self.now, self.of
+        )
     }
 }
 
@@ -76,11 +120,27 @@ mod tests {
 
     #[test]
     fn tokens_come_back_and_others_are_refused() {
-        let state = PageState { snapshot: Snapshot { version: 42, ehr: 7, removals: 1, revision: 60 }, now: 1_795_000_000_000_000, of: 9 };
+        let state = PageState {
+            snapshot: Snapshot {
+                version: 42,
+                ehr: 7,
+                removals: 1,
+                revision: 60,
+            },
+            now: 1_795_000_000_000_000,
+            of: 9,
+        };
         assert_eq!(PageState::parse(&state.to_string()).unwrap(), state);
-        for wrong in
-            ["", "1-", "1-2a-7-1", "2-2a-7-1-3c-1-1", "1-2a-7-1-3c-1-1-1", "1-+2a-7-1-3c-1-1", "1-2a-7-1-3c-1-", "1-ffffffffffffff-7-1-3c-1-1"]
-        {
+        for wrong in [
+            "",
+            "1-",
+            "1-2a-7-1",
+            "2-2a-7-1-3c-1-1",
+            "1-2a-7-1-3c-1-1-1",
+            "1-+2a-7-1-3c-1-1",
+            "1-2a-7-1-3c-1-",
+            "1-ffffffffffffff-7-1-3c-1-1",
+        ] {
             assert!(PageState::parse(wrong).is_err(), "{wrong}");
         }
     }

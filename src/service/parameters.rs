@@ -1,8 +1,9 @@
-//! What a query is asked with: text, placeholder values, page and EHR, from a query string or a JSON body.
+//! What a query is asked with: text, placeholder values, page and EHR, from a query string or a
+//! JSON body.
 //!
-//! `query_parameters`, `query-parameters` and `query_parameter` are one thing. In a query string every key but `q`,
-//! `offset`, `fetch`, `snapshot` and `ehr_id` is a placeholder; its value is text and takes the type of what it is compared with. In
-//! a JSON body values keep their types.
+//! `query_parameters`, `query-parameters` and `query_parameter` are one thing. In a query string
+//! every key but `q`, `offset`, `fetch`, `snapshot` and `ehr_id` is a placeholder; its value is
+//! text and takes the type of what it is compared with. In a JSON body values keep their types.
 
 use super::Request;
 use super::auth::{Act, Need, Reach, Subject};
@@ -13,8 +14,8 @@ use super::ids::is_uuid;
 use super::negotiate::json_body;
 use super::page_state::PageState;
 use crate::aql::{MAX_MEMBERS, Parameter, Parameters};
-use crate::order;
 use crate::rm::json::{self, elements, members};
+use aqlite_rm::order;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
@@ -33,21 +34,27 @@ pub(crate) struct Asked {
     pub fetch: Option<u64>,
     /// The state that the page is read from; absent: the newest one.
     pub snapshot: Option<PageState>,
-    /// The placeholders of the text, in order; values of others are not read. Absent: all values are read.
+    /// The placeholders of the text, in order; values of others are not read. Absent: all values
+    /// are read.
     wanted: Option<Vec<String>>,
     /// How many values were sent so far, wanted or not.
     sent: usize,
+    /// How many values the lists have so far.
+    listed: usize,
 }
 
 /// The most values that a request may bind, those of lists not counted.
 const MOST_VALUES: usize = 1_000;
 
+/// The most values of all lists that a request may bind.
+const MOST_LISTED: usize = 200_000;
+
 /// How often a list of parameters may hold another one: a list of lists is told by the checker.
 const DEPTH: u32 = 3;
 
 impl Asked {
-    /// Reads the query string, and the body of a POST: of the values those that the text has placeholders for, which is `stored` or is
-    /// sent along.
+    /// Reads the query string, and the body of a POST: of the values those that the text has
+    /// placeholders for, which is `stored` or is sent along.
     pub fn of(call: &Call<'_>, stored: Option<&str>) -> Result<Asked, Failure> {
         let mut body = Vec::new();
         if call.request.method == "POST" {
@@ -58,9 +65,19 @@ impl Asked {
             }
         }
         within_bytes(&call.request.query, &body, call.config.limits.parameters)?;
-        let sent = || body.iter().find(|(key, _)| key == "q").and_then(|(_, value)| json::text(value));
-        let q = stored.or_else(|| call.request.query_value("q")).map(str::to_owned).or_else(sent);
-        let mut asked = Asked { wanted: Some(q.as_deref().map(placeholders).unwrap_or_default()), ..Asked::default() };
+        let sent = || {
+            body.iter()
+                .find(|(key, _)| key == "q")
+                .and_then(|(_, value)| json::text(value))
+        };
+        let q = stored
+            .or_else(|| call.request.query_value("q"))
+            .map(str::to_owned)
+            .or_else(sent);
+        let mut asked = Asked {
+            wanted: Some(q.as_deref().map(placeholders).unwrap_or_default()),
+            ..Asked::default()
+        };
         for (key, value) in &call.request.query {
             asked.take_text(key, value)?;
         }
@@ -71,16 +88,32 @@ impl Asked {
 
     /// True when a request asks for more than the resource at its path.
     pub fn in_request(request: &Request) -> bool {
-        !request.query.is_empty() || request.header("openEHR-EHR-id").is_some() || request.header("If-None-Match").is_some()
+        !request.query.is_empty()
+            || request.header("openEHR-EHR-id").is_some()
+            || request.header("If-None-Match").is_some()
     }
 
-    /// The same, narrowed to what the caller may query: their EHR, an EHR that is named, or everything.
+    /// The same, narrowed to what the caller may query: their EHR, an EHR that is named, or
+    /// everything.
     pub fn confined(mut self, call: &Call<'_>) -> Result<Asked, Failure> {
-        match call.caller.reach(Need { act: Act::Search, ..call.need }, Subject::of(call.optional_param(0)))? {
+        match call.caller.reach(
+            Need {
+                act: Act::Search,
+                ..call.need
+            },
+            Subject::of(call.optional_param(0)),
+        )? {
             Reach::All => {}
             Reach::Named if self.ehr.is_some() => {}
-            Reach::Named => return Err(Failure::new(403, "a query of the whole population needs the role population: name one EHR by `ehr_id`")),
-            Reach::One(own) if self.ehr.as_ref().is_some_and(|ehr| *ehr != own) => return Err(Failure::missing("there is no EHR with this ehr_id")),
+            Reach::Named => {
+                return Err(Failure::new(
+                    403,
+                    "a query of the whole population needs the role population: name one EHR by `ehr_id`",
+                ));
+            }
+            Reach::One(own) if self.ehr.as_ref().is_some_and(|ehr| *ehr != own) => {
+                return Err(Failure::missing("there is no EHR with this ehr_id"));
+            }
             Reach::One(own) => self.ehr = Some(own),
         }
         self.finished()
@@ -105,7 +138,9 @@ impl Asked {
             return self.bind_all(value);
         }
         for pair in value.split('&').filter(|p| !p.trim().is_empty()) {
-            let (name, value) = pair.split_once('=').ok_or_else(|| Failure::bad("`query_parameter` is neither `name=value` nor a JSON object"))?;
+            let (name, value) = pair.split_once('=').ok_or_else(|| {
+                Failure::bad("`query_parameter` is neither `name=value` nor a JSON object")
+            })?;
             self.add_text(name.trim(), value)?;
         }
         Ok(())
@@ -134,13 +169,33 @@ impl Asked {
     fn count(&mut self) -> Result<(), Failure> {
         self.sent += 1;
         if self.sent > MOST_VALUES {
-            return Err(Failure::bad(format!("the request binds more than {MOST_VALUES} parameters: bind a list to one placeholder instead")));
+            return Err(Failure::bad(format!(
+                "the request binds more than {MOST_VALUES} parameters: bind a list to one placeholder instead"
+            )));
         }
         Ok(())
     }
 
+    /// Counts the values of a list, those of lists in it too.
+    fn count_listed(&mut self, parameter: &Parameter) -> Result<(), Failure> {
+        let Parameter::List(values) = parameter else {
+            return Ok(());
+        };
+        self.listed += values.len();
+        if self.listed > MOST_LISTED {
+            return Err(Failure::bad(format!(
+                "the request binds lists of more than {MOST_LISTED} values in all: store them as value sets, or ask in several queries"
+            )));
+        }
+        values.iter().try_for_each(|value| self.count_listed(value))
+    }
+
     fn wants(&self, name: &str) -> bool {
-        self.wanted.as_ref().is_none_or(|wanted| wanted.binary_search_by(|other| other.as_str().cmp(name)).is_ok())
+        self.wanted.as_ref().is_none_or(|wanted| {
+            wanted
+                .binary_search_by(|other| other.as_str().cmp(name))
+                .is_ok()
+        })
     }
 
     fn take_members(&mut self, body: Vec<(Cow<'_, str>, &str)>) -> Result<(), Failure> {
@@ -148,9 +203,17 @@ impl Asked {
             match &*key {
                 _ if value == "null" => {}
                 "q" => once(&mut self.q, &key, string(&key, value)?)?,
-                "offset" => once(&mut self.offset, &key, count(&key, value.trim_matches('"'))?)?,
+                "offset" => once(
+                    &mut self.offset,
+                    &key,
+                    count(&key, value.trim_matches('"'))?,
+                )?,
                 "fetch" => once(&mut self.fetch, &key, count(&key, value.trim_matches('"'))?)?,
-                "snapshot" => once(&mut self.snapshot, &key, PageState::parse(&string(&key, value)?)?)?,
+                "snapshot" => once(
+                    &mut self.snapshot,
+                    &key,
+                    PageState::parse(&string(&key, value)?)?,
+                )?,
                 "ehr_id" => self.narrow(&string(&key, value)?)?,
                 key if is_parameters(key) => self.bind_all(value)?,
                 _ => {}
@@ -160,7 +223,9 @@ impl Asked {
     }
 
     fn bind_all(&mut self, object: &str) -> Result<(), Failure> {
-        let all = members(object).map_err(|_| Failure::bad("`query_parameters` is not a JSON object of names and values"))?;
+        let all = members(object).map_err(|_| {
+            Failure::bad("`query_parameters` is not a JSON object of names and values")
+        })?;
         for (name, value) in all {
             self.count()?;
             let name = name.strip_prefix('$').unwrap_or(&name);
@@ -168,8 +233,11 @@ impl Asked {
             if !is_wanted && !value.trim_start().starts_with('{') {
                 continue;
             }
-            match parameter(name, value, DEPTH)? {
-                // Null is no value (rulings R2): the placeholder stays unbound, which the checker refuses.
+            let parameter = parameter(name, value, DEPTH)?;
+            self.count_listed(&parameter)?;
+            match parameter {
+                // Null is no value (rulings R2): the placeholder stays unbound, which the checker
+                // refuses.
                 Parameter::Null => {}
                 parameter => self.bind(name, parameter)?,
             }
@@ -200,15 +268,22 @@ impl Asked {
         }
         let ehr_id = ehr_id.trim().to_ascii_lowercase();
         if self.ehr.as_ref().is_some_and(|other| *other != ehr_id) {
-            return Err(Failure::bad("the request names two different EHRs by `ehr_id` and the header openEHR-EHR-id"));
+            return Err(Failure::bad(
+                "the request names two different EHRs by `ehr_id` and the header openEHR-EHR-id",
+            ));
         }
         self.ehr = Some(ehr_id);
         Ok(())
     }
 
-    /// What decides the answer, as JSON of a fixed form: EHR, page, snapshot, and each parameter with its type and its text as sent.
+    /// What decides the answer, as JSON of a fixed form: EHR, page, snapshot, and each parameter
+    /// with its type and its text as sent.
     pub fn to_json(&self) -> Value {
-        let parameters: Vec<Value> = self.parameters.iter().map(|(name, value)| json!([name, typed(value)])).collect();
+        let parameters: Vec<Value> = self
+            .parameters
+            .iter()
+            .map(|(name, value)| json!([name, typed(value)]))
+            .collect();
         let snapshot = self.snapshot.as_ref().map(ToString::to_string);
         json!({ "ehr": self.ehr, "offset": self.offset, "fetch": self.fetch, "snapshot": snapshot, "parameters": parameters })
     }
@@ -238,7 +313,10 @@ fn typed(value: &Parameter) -> Value {
 }
 
 fn is_parameters(key: &str) -> bool {
-    matches!(key, "query_parameters" | "query-parameters" | "query_parameter")
+    matches!(
+        key,
+        "query_parameters" | "query-parameters" | "query_parameter"
+    )
 }
 
 fn once<T: PartialEq>(place: &mut Option<T>, key: &str, value: T) -> Result<(), Failure> {
@@ -250,11 +328,15 @@ fn once<T: PartialEq>(place: &mut Option<T>, key: &str, value: T) -> Result<(), 
 
 /// Two values for what is one.
 pub(super) fn twice(name: &str) -> Failure {
-    Failure::bad(format!("the parameter `{name}` is given twice, with different values"))
+    Failure::bad(format!(
+        "the parameter `{name}` is given twice, with different values"
+    ))
 }
 
 fn count(key: &str, text: &str) -> Result<u64, Failure> {
-    text.trim().parse().map_err(|_| Failure::bad(format!("`{key}` is not a whole number from 0")))
+    text.trim()
+        .parse()
+        .map_err(|_| Failure::bad(format!("`{key}` is not a whole number from 0")))
 }
 
 fn string(key: &str, value: &str) -> Result<String, Failure> {
@@ -262,7 +344,11 @@ fn string(key: &str, value: &str) -> Result<String, Failure> {
 }
 
 fn parameter(name: &str, sent: &str, depth: u32) -> Result<Parameter, Failure> {
-    let neither = || Failure::bad(format!("the parameter `{name}` is neither a text, a number, a boolean nor a list of them"));
+    let neither = || {
+        Failure::bad(format!(
+            "the parameter `{name}` is neither a text, a number, a boolean nor a list of them"
+        ))
+    };
     let sent = sent.trim();
     match sent.bytes().next().ok_or_else(neither)? {
         b'"' => json::text(sent).map(Parameter::Text).ok_or_else(neither),
@@ -271,12 +357,19 @@ fn parameter(name: &str, sent: &str, depth: u32) -> Result<Parameter, Failure> {
         b'[' if depth > 0 => {
             let items = elements(sent).map_err(|_| neither())?;
             if items.len() > MAX_MEMBERS {
-                let message = format!("the list `{name}` has more than {MAX_MEMBERS} values: store them as a value set, or ask in several queries");
+                let message = format!(
+                    "the list `{name}` has more than {MAX_MEMBERS} values: store them as a value set, or ask in several queries"
+                );
                 return Err(Failure::bad(message));
             }
-            let items = items.into_iter().map(|item| parameter(name, item, depth - 1)).collect::<Result<Vec<_>, _>>()?;
+            let items = items
+                .into_iter()
+                .map(|item| parameter(name, item, depth - 1))
+                .collect::<Result<Vec<_>, _>>()?;
             if items.contains(&Parameter::Null) {
-                return Err(Failure::bad(format!("the list `{name}` has a null, which no value equals: leave it out")));
+                return Err(Failure::bad(format!(
+                    "the list `{name}` has a null, which no value equals: leave it out"
+                )));
             }
             Ok(Parameter::List(items))
         }
@@ -286,15 +379,34 @@ fn parameter(name: &str, sent: &str, depth: u32) -> Result<Parameter, Failure> {
 }
 
 /// Refuses values of more bytes than a request may bind, before any of them is read.
-fn within_bytes(query: &[(String, String)], body: &[(Cow<'_, str>, &str)], limit: usize) -> Result<(), Failure> {
-    let in_query = query.iter().filter(|(key, _)| key != "q").map(|(key, value)| key.len() + value.len());
-    let in_body = body.iter().filter(|(key, _)| is_parameters(key)).map(|(_, value)| value.len());
-    if in_query.chain(in_body).sum::<usize>() > limit { Err(Failure::too_large("set of query parameters", limit)) } else { Ok(()) }
+fn within_bytes(
+    query: &[(String, String)],
+    body: &[(Cow<'_, str>, &str)],
+    limit: usize,
+) -> Result<(), Failure> {
+    let in_query = query
+        .iter()
+        .filter(|(key, _)| key != "q")
+        .map(|(key, value)| key.len() + value.len());
+    let in_body = body
+        .iter()
+        .filter(|(key, _)| is_parameters(key))
+        .map(|(_, value)| value.len());
+    if in_query.chain(in_body).sum::<usize>() > limit {
+        Err(Failure::too_large("set of query parameters", limit))
+    } else {
+        Ok(())
+    }
 }
 
-/// The names behind `$` in a query text, sorted, those in its strings and comments too: more names than there are do no harm.
+/// The names behind `$` in a query text, sorted, those in its strings and comments too: more names
+/// than there are do no harm.
 fn placeholders(q: &str) -> Vec<String> {
-    let name = |rest: &str| rest.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect::<String>();
+    let name = |rest: &str| {
+        rest.chars()
+            .take_while(|c| c.is_ascii_alphanumeric() || *c == '_')
+            .collect::<String>()
+    };
     order::distinct(q.split('$').skip(1).map(name))
 }
 
@@ -312,14 +424,22 @@ mod tests {
 
     #[test]
     fn query_strings_bind_every_other_key() {
-        let asked = asked("/query/aql?q=SELECT&fetch=3&t=36&$u=x&query_parameter=v=7&query_parameters={\"n\":37.50}&t=36&c=1&c=2");
+        let asked = asked(
+            "/query/aql?q=SELECT&fetch=3&t=36&$u=x&query_parameter=v=7&query_parameters={\"n\":37.50}&t=36&c=1&c=2",
+        );
         let untyped = |text: &str| Parameter::Untyped(text.to_owned());
         assert_eq!(asked.fetch, Some(3));
         assert_eq!(asked.parameters.get("t"), Some(&untyped("36")));
         assert_eq!(asked.parameters.get("u"), Some(&untyped("x")));
         assert_eq!(asked.parameters.get("v"), Some(&untyped("7")));
-        assert_eq!(asked.parameters.get("n"), Some(&Parameter::Number(String::from("37.50"))));
-        assert_eq!(asked.parameters.get("c"), Some(&Parameter::List(vec![untyped("1"), untyped("2")])));
+        assert_eq!(
+            asked.parameters.get("n"),
+            Some(&Parameter::Number(String::from("37.50")))
+        );
+        assert_eq!(
+            asked.parameters.get("c"),
+            Some(&Parameter::List(vec![untyped("1"), untyped("2")]))
+        );
     }
 
     #[test]
@@ -331,8 +451,17 @@ mod tests {
         assert!(take(r#"{"fetch":-1}"#).is_err());
         assert!(take(r#"{"query_parameters":{"o":{}}}"#).is_err());
         assert_eq!(asked.offset, Some(2));
-        assert_eq!(asked.parameters.get("a"), Some(&Parameter::Number(String::from("1.0"))));
-        assert_eq!(asked.parameters.get("b"), Some(&Parameter::List(vec![Parameter::Text(String::from("x")), Parameter::Boolean(true)])));
+        assert_eq!(
+            asked.parameters.get("a"),
+            Some(&Parameter::Number(String::from("1.0")))
+        );
+        assert_eq!(
+            asked.parameters.get("b"),
+            Some(&Parameter::List(vec![
+                Parameter::Text(String::from("x")),
+                Parameter::Boolean(true)
+            ]))
+        );
     }
 
     #[test]
@@ -343,24 +472,54 @@ mod tests {
             asked.to_json().to_string()
         };
         let body = r#"{"offset":1,"fetch":2,"query_parameters":{"b":[1.0,"x"],"a":true}}"#;
-        let parameters = r#"[["a",["boolean",true]],["b",["list",[["number","1.0"],["text","x"]]]]]"#;
-        let fixed = format!(r#"{{"ehr":null,"fetch":2,"offset":1,"snapshot":null,"parameters":{parameters}}}"#);
+        let parameters =
+            r#"[["a",["boolean",true]],["b",["list",[["number","1.0"],["text","x"]]]]]"#;
+        let fixed = format!(
+            r#"{{"ehr":null,"fetch":2,"offset":1,"snapshot":null,"parameters":{parameters}}}"#
+        );
         let in_order = |text: &str| serde_json::from_str::<Value>(text).unwrap();
         assert_eq!(in_order(&asked(body)), in_order(&fixed));
         let of = |value: &str| asked(&format!(r#"{{"query_parameters":{{"a":{value}}}}}"#));
-        let all: std::collections::BTreeSet<String> = ["1", "1.0", "\"1\"", "true", "\"true\"", "[1]", "[\"1\"]", "[]"].map(of).into();
+        let all: std::collections::BTreeSet<String> = [
+            "1", "1.0", "\"1\"", "true", "\"true\"", "[1]", "[\"1\"]", "[]",
+        ]
+        .map(of)
+        .into();
         assert_eq!(all.len(), 8);
     }
 
     #[test]
     fn values_without_placeholder_are_counted_and_not_read() {
-        let mut asked = Asked { wanted: Some(placeholders("WHERE a = $b AND c matches {$list_1}")), ..Asked::default() };
-        assert_eq!(asked.wanted.as_deref(), Some(["b", "list_1"].map(String::from).as_slice()));
-        asked.take_members(members(r#"{"query_parameters":{"a":[[[[1]]]],"b":2,"list_1":[1]}}"#).unwrap()).unwrap();
-        assert_eq!((asked.parameters.get("a"), asked.parameters.get("b")), (None, Some(&Parameter::Number(String::from("2")))));
-        let many = (0..=MOST_VALUES).map(|i| format!("\"p{i}\":1")).collect::<Vec<_>>().join(",");
-        assert!(asked.take_members(members(&format!("{{\"query_parameters\":{{{many}}}}}")).unwrap()).is_err());
+        let mut asked = Asked {
+            wanted: Some(placeholders("WHERE a = $b AND c matches {$list_1}")),
+            ..Asked::default()
+        };
+        assert_eq!(
+            asked.wanted.as_deref(),
+            Some(["b", "list_1"].map(String::from).as_slice())
+        );
+        asked
+            .take_members(
+                members(r#"{"query_parameters":{"a":[[[[1]]]],"b":2,"list_1":[1]}}"#).unwrap(),
+            )
+            .unwrap();
+        assert_eq!(
+            (asked.parameters.get("a"), asked.parameters.get("b")),
+            (None, Some(&Parameter::Number(String::from("2"))))
+        );
+        let many = (0..=MOST_VALUES)
+            .map(|i| format!("\"p{i}\":1"))
+            .collect::<Vec<_>>()
+            .join(",");
+        assert!(
+            asked
+                .take_members(members(&format!("{{\"query_parameters\":{{{many}}}}}")).unwrap())
+                .is_err()
+        );
         let list = format!("[{}0]", "1,".repeat(MAX_MEMBERS));
-        assert!(parameter("p", &list, DEPTH).is_err() && parameter("p", &list.replacen("1,", "", 1), DEPTH).is_ok());
+        assert!(
+            parameter("p", &list, DEPTH).is_err()
+                && parameter("p", &list.replacen("1,", "", 1), DEPTH).is_ok()
+        );
     }
 }

@@ -6,7 +6,8 @@ use crate::diag::line_ends;
 /// Bytes that a host reads at a time, ahead of what is answered.
 pub const AHEAD: usize = 4_000_000;
 
-/// Lines of a piece at most: each costs work and an answer, however short it is (40 µs in workerd), and other requests wait meanwhile.
+/// Lines of a piece at most: each costs work and an answer, however short it is (40 µs in workerd),
+/// and other requests wait meanwhile.
 const LINES: u64 = 1_000;
 
 /// A body of lines on its way.
@@ -27,17 +28,29 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    /// Nothing has arrived yet. A piece has `size` bytes at most, unless a line is longer, which may have `limit` bytes.
+    /// Nothing has arrived yet. A piece has `size` bytes at most, unless a line is longer, which
+    /// may have `limit` bytes.
     #[must_use]
     pub fn new(size: usize, limit: usize) -> Pieces {
-        Pieces { buffer: Vec::new(), at: 0, counted: 0, lines: 0, line: None, ended: false, size: size.min(limit), limit }
+        Pieces {
+            buffer: Vec::new(),
+            at: 0,
+            counted: 0,
+            lines: 0,
+            line: None,
+            ended: false,
+            size: size.min(limit),
+            limit,
+        }
     }
 
     /// True when more of the body is needed for the next piece.
     #[must_use]
     pub fn is_short(&self) -> bool {
         let held = self.buffer.len() - self.at;
-        !self.ended && self.lines < LINES && (held < self.size || (held <= self.limit && self.lines == 0))
+        !self.ended
+            && self.lines < LINES
+            && (held < self.size || (held <= self.limit && self.lines == 0))
     }
 
     /// True when all of the body is handed over.
@@ -61,19 +74,30 @@ impl Pieces {
         self.ended = !goes_on;
     }
 
-    /// The request with the next whole lines, and with `first`, the number of the first of them; nothing at the end. A line that is too
-    /// long is handed over as far as it has arrived: its length refuses it.
+    /// The request with the next whole lines, and with `first`, the number of the first of them;
+    /// nothing at the end. A line that is too long is handed over as far as it has arrived: its
+    /// length refuses it.
     pub fn next(&mut self, head: &Request) -> Option<Request> {
-        let body = self.buffer.get(self.at..self.at + self.length()).unwrap_or_default().to_vec();
+        let body = self
+            .buffer
+            .get(self.at..self.at + self.length())
+            .unwrap_or_default()
+            .to_vec();
         self.at += body.len();
         let lines = line_ends(&body);
         self.lines -= lines;
-        let mut piece = Request { body, ..head.clone() };
+        let mut piece = Request {
+            body,
+            ..head.clone()
+        };
         if let Some(line) = self.line {
             piece.query.retain(|(key, _)| key != "first");
             piece.query.push((String::from("first"), line.to_string()));
         }
-        let first = self.line.or_else(|| head.query_value("first")?.parse().ok()).unwrap_or(1);
+        let first = self
+            .line
+            .or_else(|| head.query_value("first")?.parse().ok())
+            .unwrap_or(1);
         self.line = Some(first.saturating_add(lines));
         (!piece.body.is_empty()).then_some(piece)
     }
@@ -85,10 +109,29 @@ impl Pieces {
             return held.len();
         }
         let is_end = |byte: &u8| *byte == b'\n';
-        let (window, is_many) = (held.get(..self.size.min(held.len())).unwrap_or(held), self.lines > LINES);
-        let many = || (1..).zip(window).filter(|(_, byte)| is_end(byte)).map(|(length, _)| length).nth(usize::try_from(LINES - 1).ok()?);
-        let last = || window.iter().rposition(is_end).or_else(|| held.iter().position(is_end)).map(|at| at + 1);
-        is_many.then(many).flatten().or_else(last).unwrap_or(held.len())
+        let (window, is_many) = (
+            held.get(..self.size.min(held.len())).unwrap_or(held),
+            self.lines > LINES,
+        );
+        let many = || {
+            (1..)
+                .zip(window)
+                .filter(|(_, byte)| is_end(byte))
+                .map(|(length, _)| length)
+                .nth(usize::try_from(LINES - 1).ok()?)
+        };
+        let last = || {
+            window
+                .iter()
+                .rposition(is_end)
+                .or_else(|| held.iter().position(is_end))
+                .map(|at| at + 1)
+        };
+        is_many
+            .then(many)
+            .flatten()
+            .or_else(last)
+            .unwrap_or(held.len())
     }
 }
 
@@ -98,7 +141,11 @@ mod tests {
 
     /// Number of the first line and text of each piece.
     fn cut(target: &str, chunks: &[&str], size: usize, limit: usize) -> Vec<(String, String)> {
-        let (head, mut pieces, mut chunks) = (Request::new("POST", target), Pieces::new(size, limit), chunks.iter().peekable());
+        let (head, mut pieces, mut chunks) = (
+            Request::new("POST", target),
+            Pieces::new(size, limit),
+            chunks.iter().peekable(),
+        );
         let mut out = Vec::new();
         while !pieces.is_done() {
             while pieces.is_short() {
@@ -106,7 +153,9 @@ mod tests {
                 pieces.buffer().extend(chunk.bytes());
                 pieces.took(chunks.peek().is_some());
             }
-            let Some(piece) = pieces.next(&head) else { break };
+            let Some(piece) = pieces.next(&head) else {
+                break;
+            };
             let first = piece.query_value("first").unwrap_or_default().to_owned();
             out.push((first, String::from_utf8(piece.body).unwrap()));
         }
@@ -118,12 +167,28 @@ mod tests {
         let pair = |(first, text): &(&str, &str)| ((*first).to_owned(), (*text).to_owned());
         for (target, chunks, expected) in [
             ("/", vec!["a\nbb\nccc"], vec![("", "a\nbb\n"), ("3", "ccc")]),
-            ("/?first=7", vec!["a\n\nb\n", "ccc\nd"], vec![("7", "a\n\nb\n"), ("10", "ccc\nd")]),
-            ("/?first=x", vec!["aaaa\nbbbb\n"], vec![("x", "aaaa\n"), ("2", "bbbb\n")]),
-            ("/", vec!["longer than a piece\nb"], vec![("", "longer than a piece\n"), ("2", "b")]),
+            (
+                "/?first=7",
+                vec!["a\n\nb\n", "ccc\nd"],
+                vec![("7", "a\n\nb\n"), ("10", "ccc\nd")],
+            ),
+            (
+                "/?first=x",
+                vec!["aaaa\nbbbb\n"],
+                vec![("x", "aaaa\n"), ("2", "bbbb\n")],
+            ),
+            (
+                "/",
+                vec!["longer than a piece\nb"],
+                vec![("", "longer than a piece\n"), ("2", "b")],
+            ),
             ("/", vec![""], vec![]),
         ] {
-            assert_eq!(cut(target, &chunks, 6, 30), expected.iter().map(pair).collect::<Vec<_>>(), "{chunks:?}");
+            assert_eq!(
+                cut(target, &chunks, 6, 30),
+                expected.iter().map(pair).collect::<Vec<_>>(),
+                "{chunks:?}"
+            );
         }
     }
 
@@ -132,12 +197,20 @@ mod tests {
         let (head, mut pieces) = (Request::new("POST", "/"), Pieces::new(1_000_000, 1_000_000));
         pieces.buffer().extend(b"1\n".repeat(2_501));
         pieces.took(true);
-        let mut cut = || (!pieces.is_short()).then(|| pieces.next(&head)).flatten().map(|piece| piece.body.len());
+        let mut cut = || {
+            (!pieces.is_short())
+                .then(|| pieces.next(&head))
+                .flatten()
+                .map(|piece| piece.body.len())
+        };
         assert_eq!([cut(), cut(), cut()], [Some(2_000), Some(2_000), None]);
         pieces.buffer().extend(b"1");
         pieces.took(false);
         let last = pieces.next(&head).unwrap();
-        assert_eq!((last.query_value("first"), last.body.len(), pieces.is_done()), (Some("2001"), 1_003, true));
+        assert_eq!(
+            (last.query_value("first"), last.body.len(), pieces.is_done()),
+            (Some("2001"), 1_003, true)
+        );
     }
 
     #[test]
@@ -148,6 +221,11 @@ mod tests {
         assert!(pieces.is_short());
         pieces.buffer().extend(b"0");
         pieces.took(true);
-        assert!(!pieces.is_short() && pieces.next(&Request::new("POST", "/")).is_some_and(|piece| piece.body.len() == 11));
+        assert!(
+            !pieces.is_short()
+                && pieces
+                    .next(&Request::new("POST", "/"))
+                    .is_some_and(|piece| piece.body.len() == 11)
+        );
     }
 }

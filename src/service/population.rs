@@ -1,8 +1,9 @@
 //! Guides on a population: a line an EHR, an answer a line.
 //!
-//! `POST {base}/gdl/query?guide_id=…` takes newline-delimited JSON, each line the id of an EHR in quotes. So many lines are read and run
-//! at a time, so that what is held does not grow with the population. `guide_id` may stand more than once: the guides then run one
-//! after the other. `now`, `zone`, `language` and `trace` are those of the other executions.
+//! `POST {base}/gdl/query?guide_id=…` takes newline-delimited JSON, each line the id of an EHR in
+//! quotes. So many lines are read and run at a time, so that what is held does not grow with the
+//! population. `guide_id` may stand more than once: the guides then run one after the other. `now`,
+//! `zone`, `language` and `trace` are those of the other executions.
 //!
 //! | member | meaning |
 //! |---|---|
@@ -19,9 +20,9 @@ use super::execution::{Stage, touch, within_chain};
 use super::http::Response;
 use super::owner::no_ehr;
 use crate::gdl::output::line;
-use crate::order;
 use crate::rm::json;
 use crate::store::repository::Repository;
+use aqlite_rm::order;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
@@ -31,7 +32,11 @@ const TOGETHER: usize = 1000;
 impl<R: Repository> Service<R> {
     /// POST /gdl/query with lines
     pub(super) async fn guide_run_on_lines(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        let ids = call.request.query.iter().filter(|(key, _)| key == "guide_id");
+        let ids = call
+            .request
+            .query
+            .iter()
+            .filter(|(key, _)| key == "guide_id");
         let guides = within_chain("guide_id", ids.map(|(_, id)| id.clone()).collect())?;
         if guides.is_empty() {
             return Err(Failure::bad("the parameter `guide_id` is missing"));
@@ -42,8 +47,16 @@ impl<R: Repository> Service<R> {
         let most = self.config.limits.result;
         for some in all.chunks(TOGETHER) {
             if lines.len() > most {
-                let full = || Failure::new(413, format!("the answers have more than {most} bytes: send this line in another call"));
-                some.iter().for_each(|(number, _)| lines.refuse(*number, &full()));
+                let full = || {
+                    Failure::new(
+                        413,
+                        format!(
+                            "the answers have more than {most} bytes: send this line in another call"
+                        ),
+                    )
+                };
+                some.iter()
+                    .for_each(|(number, _)| lines.refuse(*number, &full()));
             } else {
                 self.guide_lines(call, &stages, some, &mut lines).await?;
             }
@@ -51,17 +64,32 @@ impl<R: Repository> Service<R> {
         Ok(Response::new(200).with_body(NDJSON, lines.into_text()))
     }
 
-    async fn guide_lines(&self, call: &Call<'_>, stages: &[Stage<'_>], some: &[(u64, &str)], lines: &mut Lines<'_>) -> Result<(), Failure> {
+    async fn guide_lines(
+        &self,
+        call: &Call<'_>,
+        stages: &[Stage<'_>],
+        some: &[(u64, &str)],
+        lines: &mut Lines<'_>,
+    ) -> Result<(), Failure> {
         let read = |text: &str| {
-            let id = json::text(text).ok_or_else(|| Failure::bad("the line is not the id of an EHR in quotes"))?;
+            let id = json::text(text)
+                .ok_or_else(|| Failure::bad("the line is not the id of an EHR in quotes"))?;
             let id = id.to_ascii_lowercase();
             touch(call, stages, &id).map(|()| id)
         };
-        let asked: Vec<(u64, Result<String, Failure>)> = some.iter().map(|(number, text)| (*number, read(text))).collect();
+        let asked: Vec<(u64, Result<String, Failure>)> = some
+            .iter()
+            .map(|(number, text)| (*number, read(text)))
+            .collect();
         let ids = order::distinct(asked.iter().filter_map(|(_, id)| id.as_ref().ok().cloned()));
         let parts = self.parts(call, stages, &ids).await?;
         for (number, id) in asked {
-            match id.and_then(|id| parts.get(&id).map(|parts| whole(&id, parts)).ok_or_else(no_ehr)) {
+            match id.and_then(|id| {
+                parts
+                    .get(&id)
+                    .map(|parts| whole(&id, parts))
+                    .ok_or_else(no_ehr)
+            }) {
                 Ok(answer) => lines.answer(number, 200, &answer.to_string()),
                 Err(failure) => lines.refuse(number, &failure),
             }
@@ -70,14 +98,20 @@ impl<R: Repository> Service<R> {
     }
 
     /// What each guide made of each of the EHRs that is there.
-    async fn parts(&self, call: &Call<'_>, stages: &[Stage<'_>], ids: &[String]) -> Result<HashMap<String, Vec<Value>>, Failure> {
+    async fn parts(
+        &self,
+        call: &Call<'_>,
+        stages: &[Stage<'_>],
+        ids: &[String],
+    ) -> Result<HashMap<String, Vec<Value>>, Failure> {
         let ran = self.run_stages(call, stages, ids, false).await?;
         let mut parts: HashMap<String, Vec<Value>> = HashMap::new();
         for (stage, runs) in stages.iter().zip(ran.stages) {
             for run in runs {
                 let (ehr_id, mut part) = (run.ehr_id.clone(), line(run));
                 if stages.len() > 1 {
-                    part.as_object_mut().map(|members| members.insert(String::from("guide_id"), stage.id().into()));
+                    part.as_object_mut()
+                        .map(|members| members.insert(String::from("guide_id"), stage.id().into()));
                 }
                 parts.entry(ehr_id).or_default().push(part);
             }

@@ -4,18 +4,22 @@ use super::Service;
 use super::call::Call;
 use super::commit::quoted;
 use super::error::Failure;
+use super::executed::substituted;
 use super::http::{Response, encode_value};
 use super::ids::{VersionUid, is_uuid, is_version};
-use super::negotiate::{ResultFormat, Return, wanted_result};
+use super::negotiate::{NegotiatedFormat, Return, wanted_result};
 use super::page_state::PageState;
 use super::parameters::Asked;
-use super::query_memory::Share;
+use super::query_memory::{Reading, Refusal, Share};
 use super::root::generator;
 use super::stored_query::{detail, qualified_name};
 use super::time::iso;
 use super::validators::not_modified;
 use crate::aql::query::{ColumnValue, Condition, Expr, Function, Literal, Query, Window};
-use crate::aql::{self, Budget, CheckOptions, Found, Layout, Parameter, Parameters, Plan, QueryError, ResultSet, Run};
+use crate::aql::{
+    self, Budget, CheckOptions, Parameters, Plan, QueryError, ResultFormat, ResultSet, RowValue,
+    Run,
+};
 use crate::document::{Batch, short_digest};
 use crate::rm::class::{Attr, Cls};
 use crate::store::repository::{BatchSink, Definition, Pause, Repository};
@@ -56,47 +60,85 @@ impl<R: Repository> Service<R> {
     pub(super) async fn query_ad_hoc(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let format = wanted_result(call.request)?;
         let asked = Asked::of(call, None)?;
-        let q = asked.q.clone().filter(|q| !q.trim().is_empty()).ok_or_else(|| Failure::bad("the query text `q` is missing"))?;
+        let q = asked
+            .q
+            .clone()
+            .filter(|q| !q.trim().is_empty())
+            .ok_or_else(|| Failure::bad("the query text `q` is missing"))?;
         self.respond(call, &asked, &q, None, format).await
     }
 
     /// GET and POST /query/{name}[/{version}]
     pub(super) async fn query_stored(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let format = wanted_result(call.request)?;
-        let stored = self.stored_query(call.param(0), call.optional_param(1)).await?;
+        let stored = self
+            .stored_query(call.param(0), call.optional_param(1))
+            .await?;
         let complete = call.optional_param(1).is_some_and(is_version);
-        let plain = call.request.method != "POST" && complete && format == ResultFormat::Json && !Asked::in_request(call.request);
+        let plain = call.request.method != "POST"
+            && complete
+            && format == NegotiatedFormat::Json
+            && !Asked::in_request(call.request);
         if call.dialect.detail_and_result() && plain {
             return self.detail_and_result(call, &stored).await;
         }
         let asked = Asked::of(call, Some(&stored.body))?;
-        self.respond(call, &asked, &stored.body, Some(&stored), format).await
+        self.respond(call, &asked, &stored.body, Some(&stored), format)
+            .await
     }
 
     /// The definition of a stored query, together with its result where it can be run as it stands.
-    async fn detail_and_result(&self, call: &Call<'_>, stored: &Definition) -> Result<Response, Failure> {
+    async fn detail_and_result(
+        &self,
+        call: &Call<'_>,
+        stored: &Definition,
+    ) -> Result<Response, Failure> {
         let mut body = detail(call.dialect, stored);
         if call.prefer.stated && call.prefer.returns == Return::Minimal {
             return Ok(call.preference_applied(Response::json(200, Value::Object(body))));
         }
         let executed = match Asked::default().confined(call) {
-            Ok(asked) => self.respond(call, &asked, &stored.body, Some(stored), ResultFormat::Json).await,
+            Ok(asked) => {
+                self.respond(
+                    call,
+                    &asked,
+                    &stored.body,
+                    Some(stored),
+                    NegotiatedFormat::Json,
+                )
+                .await
+            }
             Err(refusal) => Err(refusal),
         };
-        let Ok(response) = executed else { return Ok(Response::json(200, Value::Object(body))) };
+        let Ok(response) = executed else {
+            return Ok(Response::json(200, Value::Object(body)));
+        };
         let mut text = Value::Object(std::mem::take(&mut body)).to_string();
         text.pop();
         let result = String::from_utf8_lossy(&response.body).into_owned();
-        let members = crate::rm::json::members(&result).map_err(|m| super::content::malformed("result", &result, m))?;
-        for (key, value) in members.into_iter().filter(|(key, _)| !matches!(&**key, "name" | "q")) {
+        let members = crate::rm::json::members(&result)
+            .map_err(|m| super::content::malformed("result", &result, m))?;
+        for (key, value) in members
+            .into_iter()
+            .filter(|(key, _)| !matches!(&**key, "name" | "q"))
+        {
             let _ = write!(text, ",\"{key}\":{value}");
         }
         text.push('}');
         let etag = response.header("ETag").unwrap_or_default().to_owned();
-        Ok(Response::new(200).with_body("application/json", text).with_header("ETag", etag))
+        Ok(Response::new(200)
+            .with_body("application/json", text)
+            .with_header("ETag", etag))
     }
 
-    async fn respond(&self, call: &Call<'_>, asked: &Asked, q: &str, stored: Option<&Definition>, format: ResultFormat) -> Result<Response, Failure> {
+    async fn respond(
+        &self,
+        call: &Call<'_>,
+        asked: &Asked,
+        q: &str,
+        stored: Option<&Definition>,
+        format: NegotiatedFormat,
+    ) -> Result<Response, Failure> {
         call.trail.asks(&short_digest(q));
         if let Some(ehr) = &asked.ehr {
             call.trail.touches(ehr);
@@ -105,10 +147,19 @@ impl<R: Repository> Service<R> {
             Ok(prepared) => prepared,
             Err(failure) => return Err(self.no_ehr(asked).await.unwrap_or(failure)),
         };
-        // Whether a snapshot can still be shown, and how often one EHR has changed, is known only when it is read.
+        // Whether a snapshot can still be shown, and how often one EHR has changed, is known only
+        // when it is read.
         let (lasts, of_one_ehr) = (prepared.lasts, prepared.plan.scan().ehr().is_some());
-        if lasts && !of_one_ehr && asked.snapshot.is_none() && call.request.header("If-None-Match").is_some() {
-            let revision = self.repository.revision().await.map_err(Failure::of_store)?;
+        if lasts
+            && !of_one_ehr
+            && asked.snapshot.is_none()
+            && call.request.header("If-None-Match").is_some()
+        {
+            let revision = self
+                .repository
+                .revision()
+                .await
+                .map_err(Failure::of_store)?;
             let etag = self.etag(call, asked, q, revision, format);
             if let Some(response) = not_modified(call.request, &etag) {
                 return Ok(response);
@@ -125,84 +176,177 @@ impl<R: Repository> Service<R> {
             return Ok(response);
         }
         let (media_type, body) = match format {
-            ResultFormat::Json => {
+            NegotiatedFormat::Json => {
                 let head = self.result_head(call, asked, q, stored, &answer);
-                ("application/json", self.written(call, &answer, Layout::Json, head).await? + "}")
+                (
+                    "application/json",
+                    self.written(call, &answer, ResultFormat::Json, head)
+                        .await?
+                        + "}",
+                )
             }
-            ResultFormat::Csv(options) => {
-                let layout = Layout::Csv(options, answer.result.csv_columns());
-                ("text/csv; charset=utf-8; header=present", self.written(call, &answer, layout, String::new()).await?)
+            NegotiatedFormat::Csv(options) => {
+                let result_format = ResultFormat::Csv(options, answer.result.csv_columns());
+                (
+                    "text/csv; charset=utf-8; header=present",
+                    self.written(call, &answer, result_format, String::new())
+                        .await?,
+                )
             }
-            ResultFormat::Ndjson => ("application/x-ndjson", {
-                let layout = Layout::Ndjson(answer.result.column_names());
-                self.written(call, &answer, layout, String::new()).await?
+            NegotiatedFormat::Ndjson => ("application/x-ndjson", {
+                let result_format = ResultFormat::Ndjson(answer.result.column_names());
+                self.written(call, &answer, result_format, String::new())
+                    .await?
             }),
         };
-        let response = Response::new(200).with_body(media_type, body).with_header("ETag", format!("\"{etag}\""));
+        let response = Response::new(200)
+            .with_body(media_type, body)
+            .with_header("ETag", format!("\"{etag}\""));
         let response = response.with_header(SNAPSHOT, answer.state.to_string());
-        Ok(if answer.more && format != ResultFormat::Json { response.with_header(MORE, "true") } else { response })
+        Ok(if answer.more && format != NegotiatedFormat::Json {
+            response.with_header(MORE, "true")
+        } else {
+            response
+        })
     }
 
-    /// The answer where the EHR that the request names does not exist: looked up only when nothing else has shown that it does.
+    /// The answer where the EHR that the request names does not exist: looked up only when nothing
+    /// else has shown that it does.
     async fn no_ehr(&self, asked: &Asked) -> Option<Failure> {
         self.ehr_with_id(asked.ehr.as_deref()?).await.err()
     }
 
-    /// Runs queries of the service's own, such as those of a guide, over one scan; hands over each row with the number of its query.
-    /// Gives those of the named EHRs that are not there; a failure says which query failed.
+    /// Runs queries of the service's own, such as those of a guide, over one scan; hands over each
+    /// row with the number of its query. Gives those of the named EHRs that are not there; a
+    /// failure says which query failed.
     pub(crate) async fn each_row(
         &self,
         call: &Call<'_>,
         queries: &[&str],
         parameters: &Parameters,
         whose: Whose<'_>,
-        visit: &mut dyn FnMut(usize, &[Found<'_>]),
+        visit: &mut dyn FnMut(usize, &[RowValue<'_>]),
     ) -> Result<Vec<String>, (usize, Failure)> {
-        let named = if let Whose::Of(ehrs) = whose { Some(ehrs.to_vec()) } else { None };
-        let plans = queries.iter().enumerate().map(|(i, q)| self.own_plan(q, parameters, named.as_deref()).map_err(|failure| (i, failure)));
-        let plans = plans.collect::<Result<Vec<Plan>, (usize, Failure)>>()?;
+        let named = if let Whose::Of(ehrs) = whose {
+            Some(ehrs.to_vec())
+        } else {
+            None
+        };
+        let mut plans: Vec<Plan> = Vec::with_capacity(queries.len());
+        for (i, q) in queries.iter().enumerate() {
+            let plan = self.own_plan(q, parameters, named.as_deref());
+            plans.push(plan.map_err(|failure| (i, failure))?);
+            if plans.len().is_multiple_of(TOGETHER) {
+                call.pause().await;
+            }
+        }
         let mut missing = named.clone().unwrap_or_default();
-        let nothing =
-            Scan { kinds: Vec::new(), whole_ehrs: false, empty_ehrs: named.is_some(), unqueryable: named.is_some(), ehrs: named, ..Scan::default() };
-        let scan = plans.iter().fold(nothing, |all, plan| all.with(plan.scan()));
+        let nothing = Scan {
+            kinds: Vec::new(),
+            whole_ehrs: false,
+            empty_ehrs: named.is_some(),
+            unqueryable: named.is_some(),
+            ehrs: named,
+            ..Scan::default()
+        };
+        let scan = plans
+            .iter()
+            .fold(nothing, |all, plan| all.with(plan.scan()));
         let now = iso(call.now);
         let stopped = self.deadline(call);
         let budget = self.budget();
-        let runs = plans.iter().map(|plan| Run::new(plan, &now, budget, &stopped)).collect();
-        let mut sink = EachRow { call, runs, at: 0, goes_on: false, missing: &mut missing, visit };
-        self.repository.scan(&scan, &mut sink).await.map_err(|error| (0, Failure::of_store(error)))?;
-        sink.runs.into_iter().enumerate().try_for_each(|(i, run)| run.finish().map(drop).map_err(|error| (i, self.given_up(&error))))?;
+        let runs = plans
+            .iter()
+            .map(|plan| Run::new(plan, &now, budget, &stopped))
+            .collect();
+        let mut sink = EachRow {
+            call,
+            reading: Reading::new(self.query_memory.share(), self.deadline_at(call)),
+            runs,
+            at: 0,
+            goes_on: false,
+            work: 0,
+            most: budget.work,
+            missing: &mut missing,
+            visit,
+        };
+        self.repository
+            .scan(&scan, &mut sink)
+            .await
+            .map_err(|error| (0, Failure::of_store(error)))?;
+        if let Some(refusal) = sink.reading.refusal.take() {
+            return Err((0, self.refused(refusal)));
+        }
+        if sink.work > sink.most {
+            let error = QueryError::TooMuchWork(sink.most);
+            return Err((sink.at, self.given_up(&error)));
+        }
+        sink.runs.into_iter().enumerate().try_for_each(|(i, run)| {
+            run.finish()
+                .map(drop)
+                .map_err(|error| (i, self.given_up(&error)))
+        })?;
         Ok(missing)
     }
 
-    fn own_plan(&self, q: &str, parameters: &Parameters, ehrs: Option<&[String]>) -> Result<Plan, Failure> {
+    fn own_plan(
+        &self,
+        q: &str,
+        parameters: &Parameters,
+        ehrs: Option<&[String]>,
+    ) -> Result<Plan, Failure> {
         let (ast, diagnostics) = aql::parse(q);
         let ast = ast.ok_or_else(|| Failure::in_text(400, "query", q, &diagnostics))?;
-        let query = aql::check(&ast, parameters, &CheckOptions::default()).map_err(|d| Failure::in_text(400, "query", q, &d))?;
-        let plan = aql::plan(query, None, self.config.exact_archetypes).map_err(|d| Failure::in_text(400, "query", q, &d))?;
-        Ok(if let Some(ehrs) = ehrs { plan.among(ehrs) } else { plan })
+        let query = aql::check(&ast, parameters, &CheckOptions::default())
+            .map_err(|d| Failure::in_text(400, "query", q, &d))?;
+        let plan = aql::plan(query, None, self.config.exact_archetypes)
+            .map_err(|d| Failure::in_text(400, "query", q, &d))?;
+        Ok(if let Some(ehrs) = ehrs {
+            plan.among(ehrs)
+        } else {
+            plan
+        })
     }
 
     /// Tells whether the time of a query is over.
     fn deadline(&self, call: &Call<'_>) -> impl Fn() -> bool {
-        let deadline = call.now.saturating_add(self.config.limits.query_time);
+        let deadline = self.deadline_at(call);
         move || call.clock() > deadline
+    }
+
+    fn deadline_at(&self, call: &Call<'_>) -> i64 {
+        call.now.saturating_add(self.config.limits.query_time)
+    }
+
+    fn refused(&self, refusal: Refusal) -> Failure {
+        match refusal {
+            Refusal::Late => self.given_up(&QueryError::Stopped),
+            Refusal::NoRoom(failure) => failure,
+        }
     }
 
     /// What one query may use.
     pub(super) fn budget(&self) -> Budget {
-        Budget { work: self.config.limits.query_work, ..Budget::default() }
+        Budget {
+            work: self.config.limits.query_work,
+            ..Budget::default()
+        }
     }
 
     fn given_up(&self, error: &QueryError) -> Failure {
         let seconds = self.config.limits.query_time / 1_000_000;
         match error {
-            QueryError::TooManyRows(_) | QueryError::TooManyCombinations(_) | QueryError::TooLarge(_) => Failure::bad(error.to_string()),
+            QueryError::TooManyRows(_)
+            | QueryError::TooManyCombinations(_)
+            | QueryError::TooLarge(_) => Failure::bad(error.to_string()),
             QueryError::TooMuchWork(_) => Failure::new(408, error.to_string()),
             QueryError::Broken(_) => Failure::new(500, error.to_string()),
-            QueryError::Stopped => {
-                Failure::new(408, format!("the query took longer than {seconds} s; narrow it by an EHR, an archetype or a template"))
-            }
+            QueryError::Stopped => Failure::new(
+                408,
+                format!(
+                    "the query took longer than {seconds} s; narrow it by an EHR, an archetype or a template"
+                ),
+            ),
         }
     }
 
@@ -214,40 +358,61 @@ impl<R: Repository> Service<R> {
         let ast = ast.ok_or_else(|| Failure::in_text(400, "query", q, &diagnostics))?;
         self.check_page(call, asked, &ast)?;
         let answers = self.answers(&ast).await?;
-        let options = CheckOptions { terminology: Some(&answers), ..CheckOptions::default() };
-        let mut query = aql::check(&ast, &asked.parameters, &options).map_err(|d| Failure::in_text(status_of(&d), "query", q, &d))?;
+        let options = CheckOptions {
+            terminology: Some(&answers),
+            ..CheckOptions::default()
+        };
+        let mut query = aql::check(&ast, &asked.parameters, &options)
+            .map_err(|d| Failure::in_text(status_of(&d), "query", q, &d))?;
         if let Some(status) = call.dialect.strict_version_uids() {
             check_uids(&query, &self.config.system_id, status)?;
         }
         let lasts = !answers.any() && !reads_clock(&query);
         let default_page = self.window(asked, &mut query);
-        let plan =
-            aql::plan(query, asked.ehr.as_deref(), self.config.exact_archetypes).map_err(|d| Failure::in_text(status_of(&d), "query", q, &d))?;
-        Ok(Prepared { plan, default_page, lasts, state: asked.snapshot })
+        let plan = aql::plan(query, asked.ehr.as_deref(), self.config.exact_archetypes)
+            .map_err(|d| Failure::in_text(status_of(&d), "query", q, &d))?;
+        Ok(Prepared {
+            plan,
+            default_page,
+            lasts,
+            state: asked.snapshot,
+        })
     }
 
     /// Which pages may be asked of which queries.
-    fn check_page(&self, call: &Call<'_>, asked: &Asked, ast: &aql::ast::Query) -> Result<(), Failure> {
+    fn check_page(
+        &self,
+        call: &Call<'_>,
+        asked: &Asked,
+        ast: &aql::ast::Query,
+    ) -> Result<(), Failure> {
         let paged = asked.offset.is_some() || asked.fetch.is_some();
         if paged && ast.select.top.is_some() {
-            return Err(Failure::bad("`offset` and `fetch` cannot be combined with TOP; use LIMIT, or leave the page to `fetch`"));
+            return Err(Failure::bad(
+                "`offset` and `fetch` cannot be combined with TOP; use LIMIT, or leave the page to `fetch`",
+            ));
         }
         if let Some(status) = call.dialect.page_beside_limit()
             && paged
             && ast.limit.is_some()
         {
-            return Err(Failure::new(status, "the query contains a LIMIT clause: the parameters `fetch` and `offset` must not be used with it"));
+            return Err(Failure::new(
+                status,
+                "the query contains a LIMIT clause: the parameters `fetch` and `offset` must not be used with it",
+            ));
         }
         match asked.fetch {
-            Some(fetch) if fetch > self.config.limits.fetch_maximum => {
-                Err(Failure::bad(format!("`fetch` is larger than the largest page of {} rows", self.config.limits.fetch_maximum)))
-            }
+            Some(fetch) if fetch > self.config.limits.fetch_maximum => Err(Failure::bad(format!(
+                "`fetch` is larger than the largest page of {} rows",
+                self.config.limits.fetch_maximum
+            ))),
             _ => Ok(()),
         }
     }
 
-    /// Lays the page over the query's own window. Where nobody says how many rows are wanted, one more than the default page
-    /// is read, to tell whether there are more; then the size of that page is given back.
+    /// Lays the page over the query's own window. Where nobody says how many rows are wanted, one
+    /// more than the default page is read, to tell whether there are more; then the size of that
+    /// page is given back.
     fn window(&self, asked: &Asked, query: &mut Query) -> Option<u64> {
         let offset = asked.offset.unwrap_or(0);
         let (own, start) = match query.window {
@@ -256,87 +421,166 @@ impl<R: Repository> Service<R> {
             None => (None, 0),
         };
         let rest = own.map(|limit| limit.saturating_sub(offset));
-        let default_page = (asked.fetch.is_none() && own.is_none()).then_some(self.config.limits.fetch_default);
+        let default_page =
+            (asked.fetch.is_none() && own.is_none()).then_some(self.config.limits.fetch_default);
         let limit = match (asked.fetch, rest) {
             (Some(fetch), Some(rest)) => fetch.min(rest),
             (Some(fetch), None) => fetch,
             (None, Some(rest)) => rest,
             (None, None) => self.config.limits.fetch_default.saturating_add(1),
         };
-        query.window = Some(Window::First { limit, offset: start.saturating_add(offset) });
+        query.window = Some(Window::First {
+            limit,
+            offset: start.saturating_add(offset),
+        });
         default_page
     }
 
     async fn run(&self, call: &Call<'_>, prepared: Prepared) -> Result<Answer, Failure> {
-        let Prepared { plan, default_page, state, .. } = prepared;
+        let Prepared {
+            plan,
+            default_page,
+            state,
+            ..
+        } = prepared;
         let time = state.map_or(call.now, |state| state.now);
         let now = iso(time);
         let stopped = self.deadline(call);
         let run = Run::new(&plan, &now, self.budget(), &stopped);
-        let mut sink = OneQuery { call, run, ehr: plan.scan().ehr(), seen: false, share: self.query_memory.share(), crowded: None };
+        let mut sink = OneQuery {
+            call,
+            run,
+            ehr: plan.scan().ehr(),
+            seen: false,
+            reading: Reading::new(self.query_memory.share(), self.deadline_at(call)),
+        };
         state.map_or(Ok(()), |state| state.must_be_of(plan.scan().ehr()))?;
-        let scan = Scan { snapshot: state.map(|state| state.snapshot), ..plan.scan().clone() };
-        let snapshot = self.repository.scan(&scan, &mut sink).await.map_err(Failure::of_store)?;
+        let scan = Scan {
+            snapshot: state.map(|state| state.snapshot),
+            ..plan.scan().clone()
+        };
+        let snapshot = self
+            .repository
+            .scan(&scan, &mut sink)
+            .await
+            .map_err(Failure::of_store)?;
         let of_ehr = sink.ehr.filter(|_| sink.seen).map(str::to_owned);
-        let OneQuery { mut run, share, crowded, .. } = sink;
-        if let Some(failure) = crowded {
-            return Err(failure);
+        let OneQuery {
+            mut run, reading, ..
+        } = sink;
+        if let Some(refusal) = reading.refusal {
+            return Err(self.refused(refusal));
         }
+        let share = reading.share;
         while run.close() == Progress::Paused {
             call.pause().await;
         }
         let mut result = run.finish().map_err(|error| self.given_up(&error))?;
-        let page = default_page.and_then(|rows| usize::try_from(rows).ok()).unwrap_or(usize::MAX);
+        let page = default_page
+            .and_then(|rows| usize::try_from(rows).ok())
+            .unwrap_or(usize::MAX);
         let more = result.len() > page;
         result.truncate(page);
-        Ok(Answer { result, more, state: PageState::new(snapshot, time, plan.scan().ehr()), of_ehr, share })
+        Ok(Answer {
+            result,
+            more,
+            state: PageState::new(snapshot, time, plan.scan().ehr()),
+            of_ehr,
+            share,
+        })
     }
 
-    /// The entity tag of a result: it changes whenever the answer may, with the data, the query, its parameters, the page and the mount.
+    /// The entity tag of a result: it changes whenever the answer may, with the data, the query,
+    /// its parameters, the page and the mount.
     ///
-    /// It is a digest of JSON whose form is fixed here, so that a new release gives the same answer the same tag.
-    fn etag(&self, call: &Call<'_>, asked: &Asked, q: &str, revision: u64, format: ResultFormat) -> String {
+    /// It is a digest of JSON whose form is fixed here, so that a new release gives the same answer
+    /// the same tag.
+    fn etag(
+        &self,
+        call: &Call<'_>,
+        asked: &Asked,
+        q: &str,
+        revision: u64,
+        format: NegotiatedFormat,
+    ) -> String {
         let format = match format {
-            ResultFormat::Json => "json",
-            ResultFormat::Csv(options) if options.guard => "csv",
-            ResultFormat::Csv(_) => "csv;guard=off",
-            ResultFormat::Ndjson => "ndjson",
+            NegotiatedFormat::Json => "json",
+            NegotiatedFormat::Csv(options) if options.guard => "csv",
+            NegotiatedFormat::Csv(_) => "csv;guard=off",
+            NegotiatedFormat::Ndjson => "ndjson",
         };
         let page = self.config.limits.fetch_default;
-        let archetypes = if self.config.exact_archetypes { "exact" } else { "specialised" };
-        short_digest(&json!([revision, call.dialect.mount(), format, page, archetypes, q, asked.to_json()]).to_string())
+        let archetypes = if self.config.exact_archetypes {
+            "exact"
+        } else {
+            "specialised"
+        };
+        short_digest(
+            &json!([
+                revision,
+                call.dialect.mount(),
+                format,
+                page,
+                archetypes,
+                q,
+                asked.to_json()
+            ])
+            .to_string(),
+        )
     }
 
     /// The rows of a result behind a head, with pauses between pieces of them.
     ///
     /// # Errors
     /// As soon as the text is larger than a result may be.
-    async fn written(&self, call: &Call<'_>, answer: &Answer, layout: Layout, head: String) -> Result<String, Failure> {
+    async fn written(
+        &self,
+        call: &Call<'_>,
+        answer: &Answer,
+        format: ResultFormat,
+        head: String,
+    ) -> Result<String, Failure> {
         let (mut out, mut rows, limit) = (head, 0, self.config.limits.result);
         let (result, held) = (&answer.result, answer.result.footprint());
-        layout.begin(&mut out);
+        format.begin(&mut out);
         while rows < result.len() {
             let start = out.len();
-            rows = result.write_piece(&layout, rows, start + PIECE, &mut out);
+            rows = result.write_piece(&format, rows, start + PIECE, &mut out);
             if out.len() > limit {
                 let remedy = "ask for fewer rows by `fetch`, or for paths instead of whole objects";
-                return Err(Failure::bad(format!("the result is larger than {limit} bytes: {remedy}")));
+                return Err(Failure::bad(format!(
+                    "the result is larger than {limit} bytes: {remedy}"
+                )));
             }
             if rows < result.len() {
-                // Room for what is left, as the rows so far foretell: a text that doubles would take twice as much.
-                let foretold = (out.len() as u64).saturating_mul(result.len() as u64) / rows.max(1) as u64;
-                let room = usize::try_from(foretold).unwrap_or(limit).min(limit).saturating_sub(out.len());
+                // Room for what is left, as the rows so far foretell: a text that doubles would
+                // take twice as much.
+                let foretold =
+                    (out.len() as u64).saturating_mul(result.len() as u64) / rows.max(1) as u64;
+                let room = usize::try_from(foretold)
+                    .unwrap_or(limit)
+                    .min(limit)
+                    .saturating_sub(out.len());
                 out.reserve_exact(room.saturating_add(2 * PIECE).min(limit));
-                answer.share.hold(held.saturating_add(out.capacity()), call.clock())?;
+                answer
+                    .share
+                    .hold(held.saturating_add(out.capacity()), call.clock())?;
                 call.pause().await;
             }
         }
-        layout.end(&mut out);
+        format.end(&mut out);
         Ok(out)
     }
 
     /// The members of a result in front of its rows.
-    fn result_head(&self, call: &Call<'_>, asked: &Asked, q: &str, stored: Option<&Definition>, answer: &Answer) -> String {
+    fn result_head(
+        &self,
+        call: &Call<'_>,
+        asked: &Asked,
+        q: &str,
+        stored: Option<&Definition>,
+        answer: &Answer,
+    ) -> String {
         let mut out = String::from(r#"{"meta":{"#);
         if call.request.method != "POST" {
             let _ = write!(out, r#""_href":{},"#, quoted(&href(call)));
@@ -353,7 +597,11 @@ impl<R: Repository> Service<R> {
         }
         let _ = write!(out, r#","_snapshot":"{}""#, answer.state);
         if self.config.debug || call.dialect.full_result_meta() {
-            let _ = write!(out, r#","_executed_aql":{}"#, quoted(&substituted(q, &asked.parameters)));
+            let _ = write!(
+                out,
+                r#","_executed_aql":{}"#,
+                quoted(&substituted(q, &asked.parameters))
+            );
         }
         if call.dialect.full_result_meta() {
             let _ = write!(out, r#","resultsize":{}"#, answer.result.len());
@@ -369,9 +617,18 @@ impl<R: Repository> Service<R> {
         }
         let _ = write!(out, r#","q":{},"columns":["#, quoted(q));
         for (i, column) in answer.result.columns.iter().enumerate() {
-            let _ = write!(out, r#"{}{{"name":{}"#, if i > 0 { "," } else { "" }, quoted(&column.name));
+            let _ = write!(
+                out,
+                r#"{}{{"name":{}"#,
+                if i > 0 { "," } else { "" },
+                quoted(&column.name)
+            );
             if let Some(path) = &column.path {
-                let path = if call.dialect.column_paths_name_the_variable() { path.as_str() } else { without_variable(path) };
+                let path = if call.dialect.column_paths_name_the_variable() {
+                    path.as_str()
+                } else {
+                    without_variable(path)
+                };
                 let _ = write!(out, r#","path":{}"#, quoted(path));
             }
             out.push('}');
@@ -380,6 +637,9 @@ impl<R: Repository> Service<R> {
         out
     }
 }
+
+/// Queries of the service's own that are planned, or that look at a batch, between two pauses.
+const TOGETHER: usize = 16;
 
 /// Bytes of a result that are written between two pauses.
 const PIECE: usize = 1 << 20;
@@ -392,17 +652,23 @@ struct OneQuery<'r, 'c, 'a> {
     ehr: Option<&'r str>,
     /// Whether that EHR was in a batch.
     seen: bool,
-    share: Share,
-    /// Why it was given up: other queries hold too much memory beside it.
-    crowded: Option<Failure>,
+    reading: Reading,
 }
 
 impl BatchSink for OneQuery<'_, '_, '_> {
     fn take(&mut self, batch: &Batch) -> Progress {
         self.seen |= self.ehr.is_some_and(|ehr| batch.ehr_number(ehr).is_some());
         let progress = self.run.advance(batch);
-        self.crowded = self.share.hold(self.run.footprint(), self.call.clock()).err();
-        if self.crowded.is_some() { Progress::Enough } else { progress }
+        if self.reading.hold(self.run.footprint(), self.call.clock()) {
+            progress
+        } else {
+            Progress::Enough
+        }
+    }
+
+    fn admit(&mut self, bytes: usize) -> bool {
+        self.reading
+            .admit(bytes, self.run.footprint(), self.call.clock())
     }
 
     fn pause(&self) -> Pause {
@@ -413,14 +679,18 @@ impl BatchSink for OneQuery<'_, '_, '_> {
 /// Runs several queries over the batches of a scan, one after the other, and hands over their rows.
 struct EachRow<'r, 'c, 'a, 'v> {
     call: &'c Call<'a>,
+    reading: Reading,
     runs: Vec<Run<'r>>,
     /// The query whose turn it is with the present batch.
     at: usize,
     /// Whether a query before it wants more batches.
     goes_on: bool,
+    /// The work of all queries together, and the most that they may take.
+    work: u64,
+    most: u64,
     /// The named EHRs that were in no batch so far.
     missing: &'v mut Vec<String>,
-    visit: &'v mut dyn FnMut(usize, &[Found<'_>]),
+    visit: &'v mut dyn FnMut(usize, &[RowValue<'_>]),
 }
 
 impl BatchSink for EachRow<'_, '_, '_, '_> {
@@ -429,17 +699,35 @@ impl BatchSink for EachRow<'_, '_, '_, '_> {
             self.missing.retain(|id| batch.ehr_number(id).is_none());
         }
         while let Some(run) = self.runs.get_mut(self.at) {
-            let (at, visit) = (self.at, &mut *self.visit);
-            match run.advance_each(batch, &mut |row| visit(at, row)) {
+            let (at, visit, before) = (self.at, &mut *self.visit, run.work());
+            let progress = run.advance_each(batch, &mut |row| visit(at, row));
+            self.work = self.work.saturating_add(run.work().saturating_sub(before));
+            if self.work > self.most {
+                return Progress::Enough;
+            }
+            match progress {
                 Progress::Paused => return Progress::Paused,
                 Progress::More => self.goes_on = true,
                 Progress::Enough => {}
             }
             self.at += 1;
+            // Each query looks at the tables of the batch anew, whatever it finds there.
+            if self.at.is_multiple_of(TOGETHER) && self.at < self.runs.len() {
+                return Progress::Paused;
+            }
         }
         self.at = 0;
         let goes_on = std::mem::take(&mut self.goes_on) || self.runs.is_empty();
-        if goes_on { Progress::More } else { Progress::Enough }
+        if goes_on {
+            Progress::More
+        } else {
+            Progress::Enough
+        }
+    }
+
+    fn admit(&mut self, bytes: usize) -> bool {
+        let held = self.runs.iter().map(Run::footprint).sum();
+        self.reading.admit(bytes, held, self.call.clock())
     }
 
     fn pause(&self) -> Pause {
@@ -452,7 +740,8 @@ struct Prepared {
     plan: Plan,
     /// The size of the default page, where that is what is asked for.
     default_page: Option<u64>,
-    /// True when nothing but the data can change the answer: no clock is read, no terminology asked.
+    /// True when nothing but the data can change the answer: no clock is read, no terminology
+    /// asked.
     lasts: bool,
     /// The state that is asked for.
     state: Option<PageState>,
@@ -474,46 +763,22 @@ fn without_variable(path: &str) -> &str {
 
 /// The address of a query that was asked by GET.
 fn href(call: &Call<'_>) -> String {
-    let pairs: Vec<String> = call.request.query.iter().map(|(key, value)| format!("{}={}", encode_value(key), encode_value(value))).collect();
+    let pairs: Vec<String> = call
+        .request
+        .query
+        .iter()
+        .map(|(key, value)| format!("{}={}", encode_value(key), encode_value(value)))
+        .collect();
     let path = format!("{}{}", call.base_url(), call.request.path);
-    if pairs.is_empty() { path } else { format!("{path}?{}", pairs.join("&")) }
-}
-
-/// The query text with the values of its placeholders.
-fn substituted(q: &str, parameters: &Parameters) -> String {
-    let mut out = String::with_capacity(q.len());
-    let mut quote = None;
-    let mut rest = q;
-    while let Some(c) = rest.chars().next() {
-        let behind = rest.get(c.len_utf8()..).unwrap_or_default();
-        let name: String = behind.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
-        match (c, quote) {
-            ('$', None) if parameters.contains_key(&name) => {
-                out.push_str(&parameters.get(&name).map(literal).unwrap_or_default());
-                rest = behind.get(name.len()..).unwrap_or_default();
-                continue;
-            }
-            ('\'' | '"', None) => quote = Some(c),
-            (c, Some(open)) if c == open => quote = None,
-            _ => {}
-        }
-        out.push(c);
-        rest = behind;
-    }
-    out
-}
-
-fn literal(parameter: &Parameter) -> String {
-    match parameter {
-        Parameter::Null => String::from("NULL"),
-        Parameter::Boolean(value) => value.to_string(),
-        Parameter::Number(text) => text.clone(),
-        Parameter::Text(text) | Parameter::Untyped(text) => format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'")),
-        Parameter::List(values) => values.iter().map(literal).collect::<Vec<_>>().join(", "),
+    if pairs.is_empty() {
+        path
+    } else {
+        format!("{path}?{}", pairs.join("&"))
     }
 }
 
-/// 400 when the query is wrong, or a terminology refuses it; else what this host lacks (501), or what fails behind it (502, 504).
+/// 400 when the query is wrong, or a terminology refuses it; else what this host lacks (501), or
+/// what fails behind it (502, 504).
 fn status_of(diagnostics: &[crate::diag::Diagnostic]) -> u16 {
     let of_code = |code: &str| match code {
         "AQL0501" | "AQL0504" => 501,
@@ -521,11 +786,18 @@ fn status_of(diagnostics: &[crate::diag::Diagnostic]) -> u16 {
         "AQL0506" => 504,
         _ => 400,
     };
-    diagnostics.iter().map(|d| of_code(d.code)).min().unwrap_or(400)
+    diagnostics
+        .iter()
+        .map(|d| of_code(d.code))
+        .min()
+        .unwrap_or(400)
 }
 
 fn reads_clock(query: &Query) -> bool {
-    let selected = query.select.iter().any(|c| matches!(&c.value, ColumnValue::Expr(expr) if expr_reads_clock(expr)));
+    let selected = query
+        .select
+        .iter()
+        .any(|c| matches!(&c.value, ColumnValue::Expr(expr) if expr_reads_clock(expr)));
     selected || query.condition.as_ref().is_some_and(condition_reads_clock)
 }
 
@@ -542,41 +814,78 @@ fn condition_reads_clock(condition: &Condition) -> bool {
 fn expr_reads_clock(expr: &Expr) -> bool {
     match expr {
         Expr::Call(function, arguments) => {
-            matches!(function, Function::CurrentDate | Function::CurrentTime | Function::CurrentDateTime | Function::CurrentTimezone)
-                || arguments.iter().any(expr_reads_clock)
+            matches!(
+                function,
+                Function::CurrentDate
+                    | Function::CurrentTime
+                    | Function::CurrentDateTime
+                    | Function::CurrentTimezone
+            ) || arguments.iter().any(expr_reads_clock)
         }
         Expr::Path(_) | Expr::Literal(_) => false,
     }
 }
 
-/// Refuses comparisons of COMPOSITION.uid with what can be no uid of this server, where the mount is that strict.
+/// Refuses comparisons of COMPOSITION.uid with what can be no uid of this server, where the mount
+/// is that strict.
 fn check_uids(query: &Query, system_id: &str, status: u16) -> Result<(), Failure> {
-    fn visit(query: &Query, condition: &Condition, check: &dyn Fn(&str) -> Result<(), Failure>) -> Result<(), Failure> {
+    fn visit(
+        query: &Query,
+        condition: &Condition,
+        check: &dyn Fn(&str) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
         match condition {
-            Condition::And(all) | Condition::Or(all) => all.iter().try_for_each(|c| visit(query, c, check)),
+            Condition::And(all) | Condition::Or(all) => {
+                all.iter().try_for_each(|c| visit(query, c, check))
+            }
             Condition::Not(inner) => visit(query, inner, check),
-            Condition::Compare(Expr::Path(path), _, Expr::Literal(Literal::Text(text))) if is_composition_uid(query, *path) => check(text),
+            Condition::Compare(Expr::Path(path), _, Expr::Literal(Literal::Text(text)))
+                if is_composition_uid(query, *path) =>
+            {
+                check(text)
+            }
             _ => Ok(()),
         }
     }
     let check = |text: &str| match VersionUid::parse(text) {
         _ if is_uuid(text) || without_system(text) => Ok(()),
         Some(uid) if uid.system_id == system_id => Ok(()),
-        Some(uid) => Err(Failure::new(status, format!("the system id `{}` does not match this server ({system_id})", uid.system_id))),
-        None => Err(Failure::new(status, format!("`{}` is not a valid OBJECT_VERSION_ID/UID", text.chars().take(80).collect::<String>()))),
+        Some(uid) => Err(Failure::new(
+            status,
+            format!(
+                "the system id `{}` does not match this server ({system_id})",
+                uid.system_id
+            ),
+        )),
+        None => Err(Failure::new(
+            status,
+            format!(
+                "`{}` is not a valid OBJECT_VERSION_ID/UID",
+                text.chars().take(80).collect::<String>()
+            ),
+        )),
     };
-    query.condition.as_ref().map_or(Ok(()), |condition| visit(query, condition, &check))
+    query
+        .condition
+        .as_ref()
+        .map_or(Ok(()), |condition| visit(query, condition, &check))
 }
 
 /// True for `uuid::::2`.
 fn without_system(text: &str) -> bool {
-    text.split_once("::::").is_some_and(|(object, number)| is_uuid(object) && number.parse::<u32>().is_ok())
+    text.split_once("::::")
+        .is_some_and(|(object, number)| is_uuid(object) && number.parse::<u32>().is_ok())
 }
 
 fn is_composition_uid(query: &Query, path: usize) -> bool {
     query.paths.get(path).is_some_and(|path| {
         let class = query.variables.get(path.variable).map(|v| v.class);
-        class == Some(Cls::COMPOSITION) && path.steps.iter().map(|s| s.attr).eq([Attr::UID, Attr::VALUE])
+        class == Some(Cls::COMPOSITION)
+            && path
+                .steps
+                .iter()
+                .map(|s| s.attr)
+                .eq([Attr::UID, Attr::VALUE])
     })
 }
 
@@ -589,17 +898,35 @@ mod tests {
     #[test]
     fn a_broken_invariant_of_the_engine_is_answered_500_and_logged() {
         let service = Service::new(Memory::new(), Config::default());
-        let answer = |error: QueryError| service.given_up(&error).into_response(&Request::new("POST", "/v1/query/aql"));
+        let answer = |error: QueryError| {
+            service
+                .given_up(&error)
+                .into_response(&Request::new("POST", "/v1/query/aql"))
+        };
         let broken = answer(QueryError::Broken("a block of rows does not fit its table"));
         assert_eq!(broken.status, 500);
-        assert_eq!(broken.problem.as_deref(), Some("an invariant of the engine is broken: a block of rows does not fit its table"));
+        assert_eq!(
+            broken.problem.as_deref(),
+            Some("an invariant of the engine is broken: a block of rows does not fit its table")
+        );
         let body: Value = serde_json::from_slice(&broken.body).unwrap();
-        assert_eq!((&body["code"], &body["error"]), (&json!(500), &json!("Internal Server Error")));
-        let errors =
-            [(QueryError::TooManyRows(1), 400), (QueryError::TooLarge(1), 400), (QueryError::TooMuchWork(1), 408), (QueryError::Stopped, 408)];
+        assert_eq!(
+            (&body["code"], &body["error"]),
+            (&json!(500), &json!("Internal Server Error"))
+        );
+        let errors = [
+            (QueryError::TooManyRows(1), 400),
+            (QueryError::TooLarge(1), 400),
+            (QueryError::TooMuchWork(1), 408),
+            (QueryError::Stopped, 408),
+        ];
         for (error, status) in errors {
             let response = answer(error);
-            assert_eq!((response.status, response.problem), (status, None), "what a client can change is not logged");
+            assert_eq!(
+                (response.status, response.problem),
+                (status, None),
+                "what a client can change is not logged"
+            );
         }
     }
 
@@ -608,14 +935,5 @@ mod tests {
         assert_eq!(without_variable("c/uid/value"), "/uid/value");
         assert_eq!(without_variable("o[name/value='x']/data"), "/data");
         assert_eq!(without_variable("c"), "/");
-    }
-
-    #[test]
-    fn placeholders_outside_texts_are_substituted() {
-        let parameters = Parameters::from([
-            (String::from("a"), Parameter::Text(String::from("it's"))),
-            (String::from("n"), Parameter::Number(String::from("1.50"))),
-        ]);
-        assert_eq!(substituted("WHERE x = $a AND y > $n AND z = '$a' AND $ab", &parameters), r"WHERE x = 'it\'s' AND y > 1.50 AND z = '$a' AND $ab");
     }
 }

@@ -1,17 +1,23 @@
 //! The memory of the queries that run, counted together.
 //!
-//! Each query has a budget of bytes of its own. Queries that run at a time share another: where they hold more together, the one that
-//! grows is given up with 429, so that a worker of 128 MB is not ended with all of its requests. A query that runs alone has its own
-//! budget only.
+//! Each query has a budget of bytes of its own. Queries that run at a time share another: where
+//! they hold more together, the one that grows is given up with 429, so that a worker of 128 MB is
+//! not ended with all of its requests. A query that runs alone has its own budget only.
 
 use super::error::Failure;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Bytes that rows and results of all running queries take at most, about. A list that grows takes half as much again for a moment.
+/// Bytes that documents, rows and results of all running queries take at most, about. A list that grows takes
+/// half as much again for a moment.
 const TOGETHER: usize = 33_554_432;
 
-/// Microseconds after which a query that was not heard of counts as lost: a host may forget a request without dropping its work.
+/// Bytes of memory that documents may take which a query must hold at a time, because it joins
+/// those of an EHR.
+const JOINED: usize = 67_108_864;
+
+/// Microseconds after which a query that was not heard of counts as lost: a host may forget a
+/// request without dropping its work.
 const LEASE: i64 = 120_000_000;
 
 /// What the running queries of a service hold.
@@ -41,7 +47,10 @@ impl QueryMemory {
     pub fn share(&self) -> Share {
         let mut held = self.0.borrow_mut();
         held.next += 1;
-        Share { memory: self.clone(), number: held.next }
+        Share {
+            memory: self.clone(),
+            number: held.next,
+        }
     }
 }
 
@@ -52,22 +61,87 @@ impl Share {
     /// 429 when that is too much beside what other queries hold.
     pub fn hold(&self, bytes: usize, now: i64) -> Result<(), Failure> {
         let mut held = self.memory.0.borrow_mut();
-        held.entries.retain(|entry| entry.number != self.number && now.saturating_sub(entry.seen) < LEASE);
+        held.entries
+            .retain(|entry| entry.number != self.number && now.saturating_sub(entry.seen) < LEASE);
         let others: usize = held.entries.iter().map(|entry| entry.bytes).sum();
         if others > 0 && others.saturating_add(bytes) > TOGETHER {
             let message = "the queries that run take too much memory together: try again later, or narrow the query by WHERE, an EHR or LIMIT";
             return Err(Failure::new(429, message).header("Retry-After", "10"));
         }
         if bytes > 0 {
-            held.entries.push(Entry { number: self.number, bytes, seen: now });
+            held.entries.push(Entry {
+                number: self.number,
+                bytes,
+                seen: now,
+            });
         }
         Ok(())
     }
 }
 
+/// The documents that one query reads, counted before they are read.
+pub(super) struct Reading {
+    pub share: Share,
+    deadline: i64,
+    /// Bytes that the documents take which are read or evaluated now.
+    bytes: usize,
+    /// Why no more is read.
+    pub refusal: Option<Refusal>,
+}
+
+/// Why a query reads no more documents.
+pub(super) enum Refusal {
+    /// Its time is over.
+    Late,
+    /// There is no memory for them.
+    NoRoom(Failure),
+}
+
+impl Reading {
+    /// Nothing is read yet; `deadline` in microseconds since 1970.
+    pub fn new(share: Share, deadline: i64) -> Reading {
+        Reading {
+            share,
+            deadline,
+            bytes: 0,
+            refusal: None,
+        }
+    }
+
+    /// Counts documents of so many bytes beside what the query itself holds; false when they are
+    /// not to be read.
+    pub fn admit(&mut self, bytes: usize, held: usize, now: i64) -> bool {
+        self.bytes = bytes;
+        if now > self.deadline {
+            self.refusal = Some(Refusal::Late);
+            return false;
+        }
+        if bytes > JOINED {
+            let message = format!(
+                "the documents of an EHR that the query joins take more than {JOINED} bytes of memory: narrow it by archetypes, or ask for each class in a query of its own"
+            );
+            self.refusal = Some(Refusal::NoRoom(Failure::bad(message)));
+            return false;
+        }
+        self.hold(held, now)
+    }
+
+    /// Counts what the query itself holds; false when that is too much beside other queries.
+    pub fn hold(&mut self, held: usize, now: i64) -> bool {
+        let bytes = held.saturating_add(self.bytes);
+        let refusal = self.share.hold(bytes, now).err();
+        self.refusal = refusal.map(Refusal::NoRoom).or(self.refusal.take());
+        self.refusal.is_none()
+    }
+}
+
 impl Drop for Share {
     fn drop(&mut self) {
-        self.memory.0.borrow_mut().entries.retain(|entry| entry.number != self.number);
+        self.memory
+            .0
+            .borrow_mut()
+            .entries
+            .retain(|entry| entry.number != self.number);
     }
 }
 
@@ -79,16 +153,30 @@ mod tests {
     fn queries_share_memory_and_one_alone_may_have_all() {
         let memory = QueryMemory::default();
         let (first, second) = (memory.share(), memory.share());
-        assert!(first.hold(2 * TOGETHER, 0).is_ok(), "its own budget bounds a query that runs alone");
-        assert_eq!(second.hold(1, 1).map_err(|failure| failure.status), Err(429));
+        assert!(
+            first.hold(2 * TOGETHER, 0).is_ok(),
+            "its own budget bounds a query that runs alone"
+        );
+        assert_eq!(
+            second.hold(1, 1).map_err(|failure| failure.status),
+            Err(429)
+        );
         assert!(first.hold(TOGETHER / 2, 2).is_ok());
         assert!(second.hold(TOGETHER / 2, 3).is_ok());
-        assert_eq!(first.hold(TOGETHER / 2 + 1, 4).map_err(|failure| failure.status), Err(429));
+        assert_eq!(
+            first
+                .hold(TOGETHER / 2 + 1, 4)
+                .map_err(|failure| failure.status),
+            Err(429)
+        );
         drop(second);
         assert!(first.hold(TOGETHER, 5).is_ok());
         std::mem::forget(first);
         let third = memory.share();
         assert_eq!(third.hold(1, 6).map_err(|failure| failure.status), Err(429));
-        assert!(third.hold(1, LEASE + 6).is_ok(), "what was lost is given back");
+        assert!(
+            third.hold(1, LEASE + 6).is_ok(),
+            "what was lost is given back"
+        );
     }
 }

@@ -1,9 +1,11 @@
-//! A clock that stands still and identifiers that follow from a seed: what was done once can be done again with the same outcome.
+//! A clock that stands still and identifiers that follow from a seed: what was done once can be
+//! done again with the same outcome.
 
 use super::{Moment, utc_only};
 use crate::document::fnv;
 
-/// The moment of a request whose outcome follows from its arguments: hosts keep them, and carry the request out again.
+/// The moment of a request whose outcome follows from its arguments: hosts keep them, and carry the
+/// request out again.
 pub struct Replayed {
     micros: i64,
     state: u64,
@@ -13,7 +15,11 @@ pub struct Replayed {
 impl Replayed {
     /// `now` in milliseconds since 1970; any text is a seed.
     pub fn new(now: f64, seed: &str) -> Replayed {
-        Replayed { micros: (now * 1000.0) as i64, state: fnv(seed.bytes()), zones: utc_only }
+        Replayed {
+            micros: (now * 1000.0) as i64,
+            state: fnv(seed.bytes()),
+            zones: utc_only,
+        }
     }
 
     /// With what the host knows of zones: see [`Moment::offset`].
@@ -43,7 +49,14 @@ impl Moment for Replayed {
         let bits = bits & !(0x3 << 62) | 0x2 << 62;
         let hex = format!("{bits:032x}");
         let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
-        [part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join("-")
+        [
+            part(0, 8),
+            part(8, 12),
+            part(12, 16),
+            part(16, 20),
+            part(20, 32),
+        ]
+        .join("-")
     }
 
     fn offset(&mut self, zone: &str, millis: i64) -> Option<i32> {

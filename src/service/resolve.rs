@@ -1,8 +1,9 @@
-//! `Prefer: resolve_refs`: references to what this repository holds are answered as the things themselves, one level deep.
+//! `Prefer: resolve_refs`: references to what this repository holds are answered as the things
+//! themselves, one level deep.
 //!
-//! EHR: its EHR_STATUS, directory and first compositions; FOLDER: its items; CONTRIBUTION: its VERSIONs. What cannot be
-//! read, and everything behind the first [`RESOLVED`] references, stays a reference. Only in JSON: the schemas of XML have
-//! references there.
+//! EHR: its EHR_STATUS, directory and first compositions; FOLDER: its items; CONTRIBUTION: its
+//! VERSIONs. What cannot be read, and everything behind the first [`RESOLVED`] references, stays a
+//! reference. Only in JSON: the schemas of XML have references there.
 
 use super::Service;
 use super::auth::{Act, Need, Resource, Subject};
@@ -12,18 +13,24 @@ use super::ids::Target;
 use super::imported::standard_form;
 use super::negotiate::{Format, wanted_format};
 use super::simplified::Shown;
-use crate::order;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
 use crate::rm::tree::NodeRef;
 use crate::store::repository::{Repository, Which};
+use aqlite_rm::order;
 
 /// Most references that are resolved in one answer.
 const RESOLVED: usize = 100;
 
 impl<R: Repository> Service<R> {
-    /// The JSON of a resource with its references resolved; `None` unless the client prefers that and takes JSON.
-    pub(crate) async fn resolved(&self, call: &Call<'_>, owner: &str, node: NodeRef<'_>) -> Result<Option<Shown>, Failure> {
+    /// The JSON of a resource with its references resolved; `None` unless the client prefers that
+    /// and takes JSON.
+    pub(crate) async fn resolved(
+        &self,
+        call: &Call<'_>,
+        owner: &str,
+        node: NodeRef<'_>,
+    ) -> Result<Option<Shown>, Failure> {
         if !call.prefer.resolve_refs || wanted_format(call.request)? != Format::Json {
             return Ok(None);
         }
@@ -33,8 +40,15 @@ impl<R: Repository> Service<R> {
         let mut places: Vec<(usize, usize, Option<String>)> = Vec::new();
         for reference in references.into_iter().take(RESOLVED) {
             let own = json::write(reference);
-            let Some((at, _)) = text.match_indices(&own).find(|(at, _)| places.iter().all(|(taken, ..)| taken != at)) else { continue };
-            let found = self.referred(call, owner, reference, node.class() == Cls::CONTRIBUTION).await?;
+            let Some((at, _)) = text
+                .match_indices(&own)
+                .find(|(at, _)| places.iter().all(|(taken, ..)| taken != at))
+            else {
+                continue;
+            };
+            let found = self
+                .referred(call, owner, reference, node.class() == Cls::CONTRIBUTION)
+                .await?;
             places.push((at, own.len(), found));
         }
         order::sort_by_key(&mut places, |(at, ..)| *at);
@@ -43,12 +57,27 @@ impl<R: Repository> Service<R> {
                 text.replace_range(at..at + length, &found);
             }
         }
-        Ok(Some(Shown { media_type: Format::Json.media_type(), body: text, headers: vec![("Preference-Applied", String::from("resolve_refs"))] }))
+        Ok(Some(Shown {
+            media_type: Format::Json.media_type(),
+            body: text,
+            headers: vec![("Preference-Applied", String::from("resolve_refs"))],
+        }))
     }
 
     /// The document that a reference means, or its whole VERSION.
-    async fn referred(&self, call: &Call<'_>, owner: &str, reference: NodeRef<'_>, whole: bool) -> Result<Option<String>, Failure> {
-        let Some(target) = reference.text_along(&[Attr::ID, Attr::VALUE]).and_then(Target::parse) else { return Ok(None) };
+    async fn referred(
+        &self,
+        call: &Call<'_>,
+        owner: &str,
+        reference: NodeRef<'_>,
+        whole: bool,
+    ) -> Result<Option<String>, Failure> {
+        let Some(target) = reference
+            .text_along(&[Attr::ID, Attr::VALUE])
+            .and_then(Target::parse)
+        else {
+            return Ok(None);
+        };
         let uid;
         let (object, which) = match &target {
             Target::Object(object) => (object, Which::Latest),
@@ -57,12 +86,34 @@ impl<R: Repository> Service<R> {
                 (&version.object_id, Which::Uid(&uid))
             }
         };
-        let found = self.repository.version(owner, object, which).await.map_err(Failure::of_store)?;
-        let need = Need { resource: if owner.is_empty() { Resource::Party } else { Resource::Record }, act: Act::Read };
-        let found = found.filter(|v| call.caller.within(need, Subject::of(v.template_id.as_deref()), owner).is_ok());
-        let tree = found.map(|version| version.packed.unpack()).map(|tree| if whole { standard_form(tree) } else { tree });
+        let found = self
+            .repository
+            .version(owner, object, which)
+            .await
+            .map_err(Failure::of_store)?;
+        let need = Need {
+            resource: if owner.is_empty() {
+                Resource::Party
+            } else {
+                Resource::Record
+            },
+            act: Act::Read,
+        };
+        let found = found.filter(|v| {
+            call.caller
+                .within(need, Subject::of(v.template_id.as_deref()), owner)
+                .is_ok()
+        });
+        let tree = found
+            .map(|version| version.packed.unpack())
+            .map(|tree| if whole { standard_form(tree) } else { tree });
         let root = tree.as_ref().and_then(|tree| tree.root());
-        Ok(if whole { root } else { root.and_then(|root| root.get(Attr::DATA)) }.map(json::write))
+        Ok(if whole {
+            root
+        } else {
+            root.and_then(|root| root.get(Attr::DATA))
+        }
+        .map(json::write))
     }
 }
 

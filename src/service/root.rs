@@ -19,7 +19,10 @@ const PREFLIGHT_AGE: &str = "3600";
 
 /// The service is there.
 pub(crate) fn health() -> Response {
-    Response::json(200, json!({ "status": "UP", "solution": "aqlite", "version": VERSION }))
+    Response::json(
+        200,
+        json!({ "status": "UP", "solution": "aqlite", "version": VERSION }),
+    )
 }
 
 /// How the service names itself in results.
@@ -29,13 +32,25 @@ pub(crate) fn generator() -> String {
 
 impl<R: Repository> Service<R> {
     /// OPTIONS: a CORS preflight, the manifest of a mount, or the methods of a path.
-    pub(super) fn options(&self, request: &Request, dialect: Option<Dialect>, allow: &str) -> Response {
+    pub(super) fn options(
+        &self,
+        request: &Request,
+        dialect: Option<Dialect>,
+        allow: &str,
+    ) -> Response {
         if request.header("Origin").is_some()
             && let Some(method) = request.header("Access-Control-Request-Method")
         {
-            let response = Response::new(204).with_header("Access-Control-Allow-Methods", if allow.contains(method) { allow } else { "" });
-            let headers = request.header("Access-Control-Request-Headers").unwrap_or_default();
-            return response.with_header("Access-Control-Allow-Headers", headers).with_header("Access-Control-Max-Age", PREFLIGHT_AGE);
+            let response = Response::new(204).with_header(
+                "Access-Control-Allow-Methods",
+                if allow.contains(method) { allow } else { "" },
+            );
+            let headers = request
+                .header("Access-Control-Request-Headers")
+                .unwrap_or_default();
+            return response
+                .with_header("Access-Control-Allow-Headers", headers)
+                .with_header("Access-Control-Max-Age", PREFLIGHT_AGE);
         }
         match dialect {
             Some(dialect) => self.manifest(dialect).with_header("Allow", allow),
@@ -44,7 +59,10 @@ impl<R: Repository> Service<R> {
     }
 
     fn manifest(&self, dialect: Dialect) -> Response {
-        let endpoints: Vec<&str> = ENDPOINTS.into_iter().filter(|e| *e != "/admin" || self.config.admin).collect();
+        let endpoints: Vec<&str> = ENDPOINTS
+            .into_iter()
+            .filter(|e| *e != "/admin" || self.config.admin)
+            .collect();
         Response::json(
             200,
             json!({
@@ -62,7 +80,9 @@ impl<R: Repository> Service<R> {
     pub(super) fn smart(&self, request: &Request) -> Result<Response, Failure> {
         check_host(request, &self.config)?;
         if self.config.smart.is_empty() {
-            return Err(Failure::missing("the service takes no tokens, so there is no SMART configuration"));
+            return Err(Failure::missing(
+                "the service takes no tokens, so there is no SMART configuration",
+            ));
         }
         let base = self.config.base_url_of(request);
         let openehr = json!({
@@ -71,16 +91,34 @@ impl<R: Repository> Service<R> {
             "documentation": format!("{base}/api.html"),
             "openapi": format!("{base}/openapi.json"),
         });
-        let scopes: Vec<String> =
-            ["patient", "user", "system"].iter().flat_map(|whose| SCOPES.iter().map(move |scope| format!("{whose}/{scope}"))).collect();
-        let mut body: Map<String, Value> = self.config.smart.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
-        body.insert(String::from("services"), json!({ "org.openehr.rest": openehr }));
-        body.insert(String::from("capabilities"), json!(["context-openehr-ehr", "launch-openehr-ehr", "openehr-permission-v1"]));
+        let scopes: Vec<String> = ["patient", "user", "system"]
+            .iter()
+            .flat_map(|whose| SCOPES.iter().map(move |scope| format!("{whose}/{scope}")))
+            .collect();
+        let mut body: Map<String, Value> = self
+            .config
+            .smart
+            .iter()
+            .map(|(name, value)| (name.clone(), value.as_str().into()))
+            .collect();
+        body.insert(
+            String::from("services"),
+            json!({ "org.openehr.rest": openehr }),
+        );
+        body.insert(
+            String::from("capabilities"),
+            json!([
+                "context-openehr-ehr",
+                "launch-openehr-ehr",
+                "openehr-permission-v1"
+            ]),
+        );
         body.insert(String::from("scopes_supported"), json!(scopes));
         Ok(Response::json(200, Value::Object(body)))
     }
 
-    /// What every answer carries: nothing may be kept by caches on the way, and pages of allowed origins may read it.
+    /// What every answer carries: nothing may be kept by caches on the way, and pages of allowed
+    /// origins may read it.
     pub(super) fn finish(&self, request: &Request, mut response: Response) -> Response {
         if request.method == "HEAD" {
             response.body.clear();
@@ -89,10 +127,14 @@ impl<R: Repository> Service<R> {
         if !request.id().is_empty() {
             response = response.with_header("X-Request-Id", request.id());
         }
-        let Some(origin) = request.header("Origin") else { return response };
+        let Some(origin) = request.header("Origin") else {
+            return response;
+        };
         response = response.with_header("Vary", "Origin");
         if self.config.allows_origin(origin) {
-            response = response.with_header("Access-Control-Allow-Origin", origin).with_header("Access-Control-Expose-Headers", EXPOSED);
+            response = response
+                .with_header("Access-Control-Allow-Origin", origin)
+                .with_header("Access-Control-Expose-Headers", EXPOSED);
         }
         response
     }

@@ -1,4 +1,5 @@
-//! Compositions in the formats FLAT and STRUCTURED: read and written along the template that the request or the document names.
+//! Compositions in the formats FLAT and STRUCTURED: read and written along the template that the
+//! request or the document names.
 
 use super::Service;
 use super::call::Call;
@@ -30,7 +31,8 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    /// A document in one of the simplified formats; what that has no place for is told in the header Warning.
+    /// A document in one of the simplified formats; what that has no place for is told in the
+    /// header Warning.
     pub fn simplified(
         call: &Call<'_>,
         node: NodeRef<'_>,
@@ -41,12 +43,23 @@ impl Shown {
     ) -> Result<Shown, Failure> {
         let limit = call.config.limits.result;
         let written = flat::write_within(node, shape, template, web, maker(call)?, limit);
-        let Written { text, left } = written.ok_or_else(|| Failure::result_too_large("the document in this format", limit))?;
+        let Written { text, left } = written
+            .ok_or_else(|| Failure::result_too_large("the document in this format", limit))?;
         let mut headers = vec![(TEMPLATE_ID[0], template.template_id.clone())];
         if !left.is_empty() {
-            headers.push(("Warning", format!("214 aqlite \"the format does not carry: {}\"", left.join(", "))));
+            headers.push((
+                "Warning",
+                format!(
+                    "214 aqlite \"the format does not carry: {}\"",
+                    left.join(", ")
+                ),
+            ));
         }
-        Ok(Shown { media_type, body: text, headers })
+        Ok(Shown {
+            media_type,
+            body: text,
+            headers,
+        })
     }
 }
 
@@ -55,17 +68,29 @@ const TEMPLATE_ID: [&str; 2] = ["openehr-template-id", "openEHR-TEMPLATE_ID"];
 
 /// Whose dialect is wanted: that of the parameter, else that of the mount.
 fn maker(call: &Call<'_>) -> Result<Maker, Failure> {
-    match call.request.query_value("dialect").map(str::to_ascii_lowercase).as_deref() {
+    match call
+        .request
+        .query_value("dialect")
+        .map(str::to_ascii_lowercase)
+        .as_deref()
+    {
         None | Some("") if call.dialect == Dialect::Its => Ok(call.config.flat_dialect),
         None | Some("" | "better") => Ok(Maker::Better),
         Some("ehrbase") => Ok(Maker::Ehrbase),
-        Some(_) => Err(Failure::bad("`dialect` is unknown: expected `better` or `ehrbase`")),
+        Some(_) => Err(Failure::bad(
+            "`dialect` is unknown: expected `better` or `ehrbase`",
+        )),
     }
 }
 
 /// How strictly a body is read: with `strict=true` every segment of STRUCTURED must be a list.
 fn read_as(call: &Call<'_>, shape: Shape) -> Result<Shape, Failure> {
-    match call.request.query_value("strict").map(str::to_ascii_lowercase).as_deref() {
+    match call
+        .request
+        .query_value("strict")
+        .map(str::to_ascii_lowercase)
+        .as_deref()
+    {
         Some("true") if shape == Shape::Structured => Ok(Shape::StrictStructured),
         None | Some("" | "true" | "false") => Ok(shape),
         Some(_) => Err(Failure::bad("`strict` is `true` or `false`")),
@@ -74,67 +99,130 @@ fn read_as(call: &Call<'_>, shape: Shape) -> Result<Shape, Failure> {
 
 /// The template that a request names, by header or parameter.
 fn stated_template<'c>(call: &Call<'c>) -> Result<Option<&'c str>, Failure> {
-    let of_header = TEMPLATE_ID.into_iter().find_map(|name| call.request.header(name)).map(|v| v.trim().trim_matches('"')).filter(|v| !v.is_empty());
-    let of_query = ["templateId", "template_id"].into_iter().find_map(|name| call.request.query_value(name)).filter(|v| !v.is_empty());
+    let of_header = TEMPLATE_ID
+        .into_iter()
+        .find_map(|name| call.request.header(name))
+        .map(|v| v.trim().trim_matches('"'))
+        .filter(|v| !v.is_empty());
+    let of_query = ["templateId", "template_id"]
+        .into_iter()
+        .find_map(|name| call.request.query_value(name))
+        .filter(|v| !v.is_empty());
     match (of_header, of_query) {
-        (Some(header), Some(query)) if header != query => {
-            Err(Failure::bad("the request names two different templates, by the header openehr-template-id and by `templateId`"))
-        }
+        (Some(header), Some(query)) if header != query => Err(Failure::bad(
+            "the request names two different templates, by the header openehr-template-id and by `templateId`",
+        )),
         (header, query) => Ok(header.or(query)),
     }
 }
 
 impl<R: Repository> Service<R> {
     /// Reads the body of a request; `follows` is the template of the document that it changes.
-    pub(crate) async fn read_document(&self, call: &Call<'_>, what: &Controlled, follows: Option<&str>) -> Result<Tree, Failure> {
+    pub(crate) async fn read_document(
+        &self,
+        call: &Call<'_>,
+        what: &Controlled,
+        follows: Option<&str>,
+    ) -> Result<Tree, Failure> {
         let form = match what.kind {
             ObjectKind::Composition => Form::of_body(call.request)?,
             _ => Form::Canonical(body_format(call.request)?),
         };
         let text = call.text()?;
         if text.trim().is_empty() {
-            return Err(Failure::bad(format!("the body is empty: send the {}", what.name)));
+            return Err(Failure::bad(format!(
+                "the body is empty: send the {}",
+                what.name
+            )));
         }
         let shape = match form {
-            Form::Canonical(format) => return read_text(text, format, what.class, what.name),
+            Form::Canonical(format) => {
+                let _turn = call.turn(text.len()).await?;
+                return read_text(text, format, what.class, what.name);
+            }
             Form::Simplified(shape, _) => read_as(call, shape)?,
         };
         let id = stated_template(call)?.or(follows).ok_or_else(|| {
             Failure::bad("the template of the body is not named: send the header openehr-template-id or the parameter `templateId`")
         })?;
         let compiled = self.template_or_refusal(call, id).await?;
-        flat::read(text, shape, &compiled.template, compiled.web()?, &iso(call.now)).map_err(|findings| Failure::unconsumed(call.dialect, &findings))
+        let web = compiled.web(call).await?;
+        let _turn = call.turn(text.len()).await?;
+        flat::read(text, shape, &compiled.template, web, &iso(call.now))
+            .map_err(|findings| Failure::unconsumed(call.dialect, &findings))
     }
 
-    async fn template_or_refusal(&self, call: &Call<'_>, id: &str) -> Result<Rc<Compiled>, Failure> {
+    async fn template_or_refusal(
+        &self,
+        call: &Call<'_>,
+        id: &str,
+    ) -> Result<Rc<Compiled>, Failure> {
         let compiled = self.template_of(call, id).await?;
-        compiled.ok_or_else(|| Failure::invalid(call.dialect, COMPOSITION, &[without_template(Some(id))]))
+        compiled.ok_or_else(|| {
+            Failure::invalid(call.dialect, COMPOSITION, &[without_template(Some(id))])
+        })
     }
 
     /// A resource in the form that the client prefers, where that is not the usual one.
-    pub(crate) async fn shown(&self, call: &Call<'_>, owner: &str, node: NodeRef<'_>) -> Result<Option<Shown>, Failure> {
+    pub(crate) async fn shown(
+        &self,
+        call: &Call<'_>,
+        owner: &str,
+        node: NodeRef<'_>,
+    ) -> Result<Option<Shown>, Failure> {
         if !call.has_forms() {
             return self.resolved(call, owner, node).await;
         }
         match Form::wanted(call.request)? {
             Form::Canonical(Format::Json) => self.resolved(call, owner, node).await,
-            Form::Canonical(format) => body_of(node, format).map(|(media_type, body)| Some(Shown { media_type, body, headers: Vec::new() })),
+            Form::Canonical(format) => {
+                let _turn = call.turn(node.tree().size()).await?;
+                let (media_type, body) = body_of(node, format)?;
+                Ok(Some(Shown {
+                    media_type,
+                    body,
+                    headers: Vec::new(),
+                }))
+            }
             Form::Simplified(shape, media_type) => {
-                let id = node.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE]).unwrap_or_default();
+                let id = node
+                    .text_along(&[Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE])
+                    .unwrap_or_default();
                 let compiled = self.template_of(call, id).await?;
                 let compiled = compiled
                     .ok_or_else(|| Failure::new(406, format!("the template `{id}` is not here, so its documents have no simplified form")))?;
-                Shown::simplified(call, node, shape, media_type, &compiled.template, compiled.web()?).map(Some)
+                let web = compiled.web(call).await?;
+                let _turn = call.turn(node.tree().size()).await?;
+                Shown::simplified(call, node, shape, media_type, &compiled.template, web).map(Some)
             }
         }
     }
 
-    /// Where a document was sent in a simplified format, what is wrong with it is told by its keys too.
-    pub(crate) async fn with_keys(&self, call: &Call<'_>, failure: Failure, checked: &Checked, findings: &[Finding]) -> Failure {
-        let is_simplified = call.has_forms() && matches!(Form::of_body(call.request), Ok(Form::Simplified(..)));
-        let Some(id) = named_template(&checked.tree).filter(|_| is_simplified) else { return failure };
-        let (Ok(Some(compiled)), Some(root)) = (self.template_of(call, id).await, checked.tree.root()) else { return failure };
-        let Ok(web) = compiled.web() else { return failure };
+    /// Where a document was sent in a simplified format, what is wrong with it is told by its keys
+    /// too.
+    pub(crate) async fn with_keys(
+        &self,
+        call: &Call<'_>,
+        failure: Failure,
+        checked: &Checked,
+        findings: &[Finding],
+    ) -> Failure {
+        let is_simplified =
+            call.has_forms() && matches!(Form::of_body(call.request), Ok(Form::Simplified(..)));
+        let Some(id) = named_template(&checked.tree).filter(|_| is_simplified) else {
+            return failure;
+        };
+        let (Ok(Some(compiled)), Some(root)) =
+            (self.template_of(call, id).await, checked.tree.root())
+        else {
+            return failure;
+        };
+        let Ok(web) = compiled.web(call).await else {
+            return failure;
+        };
+        let Ok(_turn) = call.turn_for_body().await else {
+            return failure;
+        };
         let paths = findings.iter().map(|f| f.path.as_str());
         failure.with_keys(&flat::keys(root, web, paths))
     }

@@ -18,21 +18,49 @@ use serde_json::{Map, Value, json};
 
 const KIND: DefinitionKind = DefinitionKind::Query;
 
+/// The most bytes of the texts of a list of stored queries.
+const LISTED: usize = 10_000_000;
+
+/// The most versions of one stored query: each execution without a complete version looks at all.
+const VERSIONS: usize = 1_000;
+
 impl<R: Repository> Service<R> {
     /// PUT /query/{name}/{version}, PUT /definition/query/{name}[/{version}]
     pub(super) async fn query_store(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let name = call.param(0);
         check_name(name)?;
-        let language = ["type", "query_type"].into_iter().find_map(|key| call.request.query_value(key)).filter(|t| !t.is_empty());
+        let language = ["type", "query_type"]
+            .into_iter()
+            .find_map(|key| call.request.query_value(key))
+            .filter(|t| !t.is_empty());
         if let Some(other) = language.filter(|t| !t.eq_ignore_ascii_case("aql")) {
-            return Err(Failure::bad(format!("the query type `{other}` is unknown: expected `{}`", call.dialect.aql_type())));
+            return Err(Failure::bad(format!(
+                "the query type `{other}` is unknown: expected `{}`",
+                call.dialect.aql_type()
+            )));
         }
         let text = query_text(call)?;
         self.check_query(&text)?;
-        let version = self.version_to_store(call, name).await?;
+        let stored = self.versions_of(KIND, name).await?;
+        if stored.len() >= VERSIONS {
+            return Err(Failure::new(
+                409,
+                format!(
+                    "the query has {VERSIONS} versions, no more are allowed: store it under another name"
+                ),
+            ));
+        }
+        let version = version_to_store(call, &stored)?;
         if call.request.header("If-Match").is_some() {
-            let stored = self.repository.definition(KIND, name, &version).await.map_err(Failure::of_store)?;
-            check_if_match(call.request, stored.as_ref().map(definition_etag).as_deref())?;
+            let stored = self
+                .repository
+                .definition(KIND, name, &version)
+                .await
+                .map_err(Failure::of_store)?;
+            check_if_match(
+                call.request,
+                stored.as_ref().map(definition_etag).as_deref(),
+            )?;
         }
         let definition = Definition {
             name: name.to_owned(),
@@ -43,14 +71,21 @@ impl<R: Repository> Service<R> {
             summary: String::from("{}"),
             body: text,
         };
-        self.repository.define(KIND, definition.clone()).await.map_err(Failure::of_store)?;
+        self.repository
+            .define(KIND, definition.clone())
+            .await
+            .map_err(Failure::of_store)?;
         let path = match call.dialect {
             Dialect::V1 => call.address(&["query", name, &definition.version]),
             Dialect::Its => call.address(&["definition", "query", name, &definition.version]),
         };
         let response = match call.prefer.returns {
-            Return::Representation => Response::json(200, Value::Object(detail(call.dialect, &definition))),
-            Return::Identifier => Response::json(200, json!({ "uid": qualified_name(&definition) })),
+            Return::Representation => {
+                Response::json(200, Value::Object(detail(call.dialect, &definition)))
+            }
+            Return::Identifier => {
+                Response::json(200, json!({ "uid": qualified_name(&definition) }))
+            }
             Return::Minimal => Response::new(200),
         };
         let response = validated(response, &definition_etag(&definition), &definition.created);
@@ -60,24 +95,51 @@ impl<R: Repository> Service<R> {
     /// GET /definition/query[/{prefix}]
     pub(super) async fn query_list(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
-        let found = self.repository.definitions(KIND, call.param(0)).await.map_err(Failure::of_store)?;
+        let found = self
+            .repository
+            .definition_bodies(KIND, call.param(0), LISTED)
+            .await
+            .map_err(Failure::of_store)?
+            .ok_or_else(|| {
+                Failure::bad(format!(
+                    "the texts of these stored queries are longer than {LISTED} bytes in all: name a longer prefix"
+                ))
+            })?;
         Ok(Response::json(
             200,
-            found.iter().filter(|d| call.allowed(&d.name).is_ok()).map(|d| Value::Object(detail(call.dialect, d))).collect::<Value>(),
+            found
+                .iter()
+                .filter(|d| call.allowed(&d.name).is_ok())
+                .map(|d| Value::Object(detail(call.dialect, d)))
+                .collect::<Value>(),
         ))
     }
 
     /// GET /definition/query/{name}/{version}
     pub(super) async fn query_detail(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
-        let found = self.stored_query(call.param(0), call.optional_param(1)).await?;
+        let found = self
+            .stored_query(call.param(0), call.optional_param(1))
+            .await?;
         let body = Value::Object(detail(call.dialect, &found)).to_string();
-        Ok(definition_response(call.request, &found, &definition_etag(&found), "application/json", body))
+        Ok(definition_response(
+            call.request,
+            &found,
+            &definition_etag(&found),
+            "application/json",
+            body,
+        ))
     }
 
     /// The stored query that a name and a complete, partial or absent version select.
-    pub(crate) async fn stored_query(&self, name: &str, version: Option<&str>) -> Result<Definition, Failure> {
-        self.select_definition(KIND, name, version).await?.ok_or_else(|| Failure::missing("there is no stored query with this name and version"))
+    pub(crate) async fn stored_query(
+        &self,
+        name: &str,
+        version: Option<&str>,
+    ) -> Result<Definition, Failure> {
+        self.select_definition(KIND, name, version)
+            .await?
+            .ok_or_else(|| Failure::missing("there is no stored query with this name and version"))
     }
 
     /// A query is stored when it can be run once its parameters are bound.
@@ -87,24 +149,50 @@ impl<R: Repository> Service<R> {
         }
         let (ast, mut diagnostics) = aql::parse(text);
         if let Some(ast) = ast {
-            let options = aql::CheckOptions { draft: true, ..aql::CheckOptions::default() };
-            diagnostics.extend(aql::check(&ast, &aql::Parameters::new(), &options).err().into_iter().flatten());
+            let options = aql::CheckOptions {
+                draft: true,
+                ..aql::CheckOptions::default()
+            };
+            diagnostics.extend(
+                aql::check(&ast, &aql::Parameters::new(), &options)
+                    .err()
+                    .into_iter()
+                    .flatten(),
+            );
         }
         let wrong = diagnostics.iter().any(|d| d.severity == Severity::Error);
-        if wrong { Err(Failure::in_text(400, "query", text, &diagnostics)) } else { Ok(()) }
-    }
-
-    async fn version_to_store(&self, call: &Call<'_>, name: &str) -> Result<String, Failure> {
-        match call.optional_param(1) {
-            Some(version) if is_version(version) => Ok(version.to_owned()),
-            Some(version) => Err(Failure::bad(format!("the version `{version}` is not complete: expected three numbers such as `1.0.0`"))),
-            None if call.dialect.next_version_on_store() => {
-                let stored = self.versions_of(KIND, name).await?;
-                let last = select_version(stored.iter().map(|d| d.version.as_str()), None).and_then(|v| semver::Version::parse(v).ok());
-                Ok(last.map_or_else(|| String::from("1.0.0"), |v| semver::Version::new(v.major, v.minor, v.patch + 1).to_string()))
-            }
-            None => Err(Failure::bad("the version is missing: store the query under `/query/{name}/{version}`")),
+        if wrong {
+            Err(Failure::in_text(400, "query", text, &diagnostics))
+        } else {
+            Ok(())
         }
+    }
+}
+
+/// The version under which a query is stored: as the path says, or the next one.
+fn version_to_store(call: &Call<'_>, stored: &[Definition]) -> Result<String, Failure> {
+    match call.optional_param(1) {
+        Some(version) if is_version(version) => Ok(version.to_owned()),
+        Some(version) => Err(Failure::bad(format!(
+            "the version `{version}` is not complete: expected three numbers such as `1.0.0`"
+        ))),
+        None if call.dialect.next_version_on_store() => {
+            let last = select_version(stored.iter().map(|d| d.version.as_str()), None)
+                .and_then(|v| semver::Version::parse(v).ok());
+            let Some(last) = last else {
+                return Ok(String::from("1.0.0"));
+            };
+            let patch = last.patch.checked_add(1).ok_or_else(|| {
+                Failure::new(
+                    409,
+                    format!("there is no version behind `{last}`: name one"),
+                )
+            })?;
+            Ok(semver::Version::new(last.major, last.minor, patch).to_string())
+        }
+        None => Err(Failure::bad(
+            "the version is missing: store the query under `/query/{name}/{version}`",
+        )),
     }
 }
 
@@ -115,30 +203,53 @@ pub(crate) fn qualified_name(definition: &Definition) -> String {
 
 /// A stored query as lists and details show it.
 pub(crate) fn detail(dialect: Dialect, definition: &Definition) -> Map<String, Value> {
-    let Definition { name, version, created, body, .. } = definition;
-    let members = [("name", name.as_str()), ("type", dialect.aql_type()), ("version", version), ("saved", created), ("q", body)];
-    members.into_iter().map(|(key, value)| (key.to_owned(), Value::from(value))).collect()
+    let Definition {
+        name,
+        version,
+        created,
+        body,
+        ..
+    } = definition;
+    let members = [
+        ("name", name.as_str()),
+        ("type", dialect.aql_type()),
+        ("version", version),
+        ("saved", created),
+        ("q", body),
+    ];
+    members
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), Value::from(value)))
+        .collect()
 }
 
 /// The query text of a body: plain, or `q` of a JSON object.
 fn query_text(call: &Call<'_>) -> Result<String, Failure> {
     let text = call.text()?;
     if text_or_json_body(call.request)? {
-        return if text.trim().is_empty() { Err(Failure::bad("the body is empty: send the query text")) } else { Ok(text.to_owned()) };
+        return if text.trim().is_empty() {
+            Err(Failure::bad("the body is empty: send the query text"))
+        } else {
+            Ok(text.to_owned())
+        };
     }
-    let body: Value = json::value(text).map_err(|problem| malformed("body", text, problem))?;
-    let q = body.get("q").and_then(Value::as_str).filter(|q| !q.trim().is_empty());
-    q.map(str::to_owned).ok_or_else(|| Failure::bad("the body has no text `q`: expected `{\"q\": \"SELECT …\"}`"))
+    let body = json::members(text).map_err(|problem| malformed("body", text, problem))?;
+    let q = body.iter().rev().find(|(key, _)| key == "q");
+    q.and_then(|(_, q)| json::text(q))
+        .filter(|q| !q.trim().is_empty())
+        .ok_or_else(|| Failure::bad("the body has no text `q`: expected `{\"q\": \"SELECT …\"}`"))
 }
 
 fn check_name(name: &str) -> Result<(), Failure> {
     let fits = |c: char| c.is_alphanumeric() || "_.:-~+@ ".contains(c);
     match name {
-        _ if name.eq_ignore_ascii_case("aql") => Err(Failure::bad("the name `aql` is reserved for ad-hoc queries")),
+        _ if name.eq_ignore_ascii_case("aql") => Err(Failure::bad(
+            "the name `aql` is reserved for ad-hoc queries",
+        )),
         "" => Err(Failure::bad("the name of the query is empty")),
-        _ if name.len() > 255 || !name.chars().all(fits) => {
-            Err(Failure::bad("the name of a query consists of letters, digits and `_ . : - ~ + @`, at most 255 of them"))
-        }
+        _ if name.len() > 255 || !name.chars().all(fits) => Err(Failure::bad(
+            "the name of a query consists of letters, digits and `_ . : - ~ + @`, at most 255 of them",
+        )),
         _ => Ok(()),
     }
 }

@@ -1,8 +1,9 @@
-//! ITEM_TAGs: key, value and path on an object or on one version of it; a list is replaced as a whole, and is not versioned.
+//! ITEM_TAGs: key, value and path on an object or on one version of it; a list is replaced as a
+//! whole, and is not versioned.
 //!
-//! A list comes by `PUT …/{uid}/tags`, or with the document in the headers `openehr-item-tag` (its object) and
-//! `openehr-version-item-tag` (its version). Answers carry the same headers, unless a tag has characters that headers
-//! cannot carry.
+//! A list comes by `PUT …/{uid}/tags`, or with the document in the headers `openehr-item-tag` (its
+//! object) and `openehr-version-item-tag` (its version). Answers carry the same headers, unless a
+//! tag has characters that headers cannot carry.
 
 use super::Service;
 use super::call::Call;
@@ -16,7 +17,7 @@ use super::negotiate::{Return, choose, json_body};
 use super::owner::Owner;
 use super::validators::{check_if_match, not_modified, tags_etag};
 use crate::rm::json::{self, elements, members, quote_into};
-use crate::store::repository::{ItemTag, Repository, StoreError, TagList};
+use crate::store::repository::{ItemTag, Piece, Repository, StoreError, TagList};
 use serde_json::{Value, json};
 
 /// Most tags of a target.
@@ -32,20 +33,59 @@ impl<R: Repository> Service<R> {
         choose(call.request, &["application/json"])?;
         let owner = self.owner(call).await?;
         call.allowed_in(owner.id(), None)?;
-        let lists = self.repository.tags(owner.id(), None).await.map_err(Failure::of_store)?;
         let wanted = |name: &str, found: Option<&str>| {
-            let mut asked = call.request.query.iter().filter(|(key, _)| key == name).peekable();
+            let mut asked = call
+                .request
+                .query
+                .iter()
+                .filter(|(key, _)| key == name)
+                .peekable();
             asked.peek().is_none() || asked.any(|(_, value)| Some(value.as_str()) == found)
         };
         let fits = |tag: &&ItemTag| {
-            wanted("tag_key", Some(&tag.key)) && wanted("tag_value", tag.value.as_deref()) && wanted("tag_target_path", tag.path.as_deref())
+            wanted("tag_key", Some(&tag.key))
+                && wanted("tag_value", tag.value.as_deref())
+                && wanted("tag_target_path", tag.path.as_deref())
         };
-        let shown = |list: &TagList| list.tags.iter().filter(fits).map(|tag| self.item_tag(&owner, &list.target, None, tag)).collect::<Vec<Value>>();
-        Ok(Response::json(200, Value::Array(lists.iter().flat_map(shown).collect())))
+        let (mut shown, mut after) = (String::from("["), None);
+        loop {
+            let Piece { items, more } = self
+                .repository
+                .tag_lists(owner.id(), after.as_deref())
+                .await
+                .map_err(Failure::of_store)?;
+            for list in &items {
+                for tag in list.tags.iter().filter(fits) {
+                    shown.push_str(if shown.len() > 1 { "," } else { "" });
+                    let tag = self.item_tag(&owner, &list.target, None, tag);
+                    shown.push_str(&tag.to_string());
+                }
+            }
+            let limit = self.config.limits.result;
+            if shown.len() > limit {
+                return Err(Failure::new(
+                    422,
+                    format!(
+                        "the list is larger than {limit} bytes: narrow it by `tag_key`, `tag_value` or `tag_target_path`, or read the tags of each object"
+                    ),
+                ));
+            }
+            after = items.into_iter().next_back().map(|list| list.target);
+            if !more || after.is_none() {
+                break;
+            }
+            call.pause().await;
+        }
+        shown.push(']');
+        Ok(Response::new(200).with_body("application/json", shown))
     }
 
     /// GET …/{composition|ehr_status|person|…}/{object or version uid}/tags
-    pub(super) async fn tags_get(&self, call: &Call<'_>, what: &Controlled) -> Result<Response, Failure> {
+    pub(super) async fn tags_get(
+        &self,
+        call: &Call<'_>,
+        what: &Controlled,
+    ) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
         let (owner, target) = self.tagged(call, what).await?;
         let tags = self.tags_on(&owner, &target).await?;
@@ -53,16 +93,23 @@ impl<R: Repository> Service<R> {
         if let Some(response) = not_modified(call.request, &etag) {
             return Ok(response);
         }
-        let response = Response::json(200, self.item_tags(&owner, what, vec![TagList { target, tags }]));
+        let response = Response::json(
+            200,
+            self.item_tags(&owner, what, vec![TagList { target, tags }]),
+        );
         Ok(response.with_header("ETag", format!("\"{etag}\"")))
     }
 
     /// PUT …/{uid}/tags
-    pub(super) async fn tags_put(&self, call: &Call<'_>, what: &Controlled) -> Result<Response, Failure> {
+    pub(super) async fn tags_put(
+        &self,
+        call: &Call<'_>,
+        what: &Controlled,
+    ) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
         json_body(call.request)?;
         let (owner, target) = self.tagged(call, what).await?;
-        owner.must_allow(what.kind)?;
+        owner.must_allow_tags()?;
         let list = checked(target, of_body(call.text()?)?)?;
         self.replace_tags(call, &owner, list.clone()).await?;
         let etag = tags_etag(&list.tags);
@@ -76,12 +123,20 @@ impl<R: Repository> Service<R> {
 
     /// The tags of one target.
     async fn tags_on(&self, owner: &Owner, target: &str) -> Result<Vec<ItemTag>, Failure> {
-        let lists = self.repository.tags(owner.id(), Some(target)).await.map_err(Failure::of_store)?;
-        Ok(lists.into_iter().next().map(|list| list.tags).unwrap_or_default())
+        self.repository
+            .tags(owner.id(), target)
+            .await
+            .map_err(Failure::of_store)
     }
 
-    /// Replaces the tags of a target; with If-Match only if its entity tag is one of those in the header, in one step.
-    async fn replace_tags(&self, call: &Call<'_>, owner: &Owner, list: TagList) -> Result<(), Failure> {
+    /// Replaces the tags of a target; with If-Match only if its entity tag is one of those in the
+    /// header, in one step.
+    async fn replace_tags(
+        &self,
+        call: &Call<'_>,
+        owner: &Owner,
+        list: TagList,
+    ) -> Result<(), Failure> {
         let expected = match call.request.header("If-Match") {
             Some(_) => Some(self.tags_on(owner, &list.target).await?),
             None => None,
@@ -89,23 +144,37 @@ impl<R: Repository> Service<R> {
         if let Some(tags) = &expected {
             check_if_match(call.request, Some(&tags_etag(tags)))?;
         }
-        self.repository.set_tags(owner.id(), list, expected.as_deref()).await.map_err(|error| match error {
-            StoreError::TagsChanged => Failure::new(412, error.to_string()),
-            other => Failure::of_store(other),
-        })
+        self.repository
+            .set_tags(owner.id(), list, expected.as_deref())
+            .await
+            .map_err(|error| match error {
+                StoreError::TagsChanged => Failure::new(412, error.to_string()),
+                other => Failure::of_store(other),
+            })
     }
 
     /// DELETE …/{uid}/tags/{key}
-    pub(super) async fn tags_delete(&self, call: &Call<'_>, what: &Controlled) -> Result<Response, Failure> {
+    pub(super) async fn tags_delete(
+        &self,
+        call: &Call<'_>,
+        what: &Controlled,
+    ) -> Result<Response, Failure> {
         let (owner, target) = self.tagged(call, what).await?;
-        owner.must_allow(what.kind)?;
+        owner.must_allow_tags()?;
         let before = self.tags_on(&owner, &target).await?;
         check_if_match(call.request, Some(&tags_etag(&before)))?;
-        let rest: Vec<ItemTag> = before.iter().filter(|tag| tag.key != call.sub(1)).cloned().collect();
+        let rest: Vec<ItemTag> = before
+            .iter()
+            .filter(|tag| tag.key != call.sub(1))
+            .cloned()
+            .collect();
         if rest.len() == before.len() {
             return Err(Failure::missing("there is no tag with this key"));
         }
-        self.repository.set_tags(owner.id(), TagList::new(target, rest), Some(&before)).await.map_err(Failure::of_store)?;
+        self.repository
+            .set_tags(owner.id(), TagList::new(target, rest), Some(&before))
+            .await
+            .map_err(Failure::of_store)?;
         Ok(Response::new(204))
     }
 
@@ -122,22 +191,35 @@ impl<R: Repository> Service<R> {
     }
 
     fn item_tags(&self, owner: &Owner, what: &Controlled, lists: Vec<TagList>) -> Value {
-        let shown = |list: &TagList| list.tags.iter().map(|tag| self.item_tag(owner, &list.target, Some(what), tag)).collect::<Vec<Value>>();
+        let shown = |list: &TagList| {
+            list.tags
+                .iter()
+                .map(|tag| self.item_tag(owner, &list.target, Some(what), tag))
+                .collect::<Vec<Value>>()
+        };
         Value::Array(lists.iter().flat_map(shown).collect())
     }
 
     /// An ITEM_TAG as JSON.
-    fn item_tag(&self, owner: &Owner, target: &str, what: Option<&Controlled>, tag: &ItemTag) -> Value {
-        let id_class = if target.contains("::") { "OBJECT_VERSION_ID" } else { "HIER_OBJECT_ID" };
+    fn item_tag(
+        &self,
+        owner: &Owner,
+        target: &str,
+        what: Option<&Controlled>,
+        tag: &ItemTag,
+    ) -> Value {
+        let id_class = if target.contains("::") {
+            "OBJECT_VERSION_ID"
+        } else {
+            "HIER_OBJECT_ID"
+        };
         let (owner_id, owner_class) = match owner {
             Owner::Ehr(ehr) => (ehr.ehr_id.as_str(), "EHR"),
             Owner::Demographic => (self.config.system_id.as_str(), "SYSTEM"),
         };
-        let reference =
-            |class: &str, id: &str, referred: &str| json!({ "id": { "_type": class, "value": id }, "namespace": "local", "type": referred });
+        let reference = |class: &str, id: &str, referred: &str| json!({ "id": { "_type": class, "value": id }, "namespace": "local", "type": referred });
         let class = what.map_or("VERSIONED_OBJECT", |what| what.class.name());
-        let mut item =
-            json!({ "key": tag.key, "target": reference(id_class, target, class), "owner_id": reference("HIER_OBJECT_ID", owner_id, owner_class) });
+        let mut item = json!({ "key": tag.key, "target": reference(id_class, target, class), "owner_id": reference("HIER_OBJECT_ID", owner_id, owner_class) });
         for (name, text) in [("value", &tag.value), ("target_path", &tag.path)] {
             if let (Some(text), Some(members)) = (text, item.as_object_mut()) {
                 members.insert(name.to_owned(), text.as_str().into());
@@ -149,18 +231,34 @@ impl<R: Repository> Service<R> {
 
 /// The lists that the headers of a request give to a version and its object.
 pub(crate) fn of_headers(call: &Call<'_>, uid: &VersionUid) -> Result<Vec<TagList>, Failure> {
-    let targets = [(OF_OBJECT, uid.object_id.clone()), (OF_VERSION, uid.to_string())];
-    let sent = targets.into_iter().filter_map(|(name, target)| Some((name, target, call.request.header(name)?)));
-    sent.map(|(name, target, value)| checked(target, of_header(name, value)?)).collect()
+    let targets = [
+        (OF_OBJECT, uid.object_id.clone()),
+        (OF_VERSION, uid.to_string()),
+    ];
+    let sent = targets
+        .into_iter()
+        .filter_map(|(name, target)| Some((name, target, call.request.header(name)?)));
+    sent.map(|(name, target, value)| checked(target, of_header(name, value)?))
+        .collect()
 }
 
 /// A response with the tags of a version and its object in headers.
 pub(crate) fn with_headers(response: Response, tags: &[TagList]) -> Response {
-    tags.iter().filter(|list| !list.tags.is_empty()).fold(response, |response, list| {
-        let name = if list.target.contains("::") { OF_VERSION } else { OF_OBJECT };
-        let value = header_of(list);
-        if value.bytes().all(|b| (b' '..0x7f).contains(&b)) { response.with_header(name, value) } else { response }
-    })
+    tags.iter()
+        .filter(|list| !list.tags.is_empty())
+        .fold(response, |response, list| {
+            let name = if list.target.contains("::") {
+                OF_VERSION
+            } else {
+                OF_OBJECT
+            };
+            let value = header_of(list);
+            if value.bytes().all(|b| (b' '..0x7f).contains(&b)) {
+                response.with_header(name, value)
+            } else {
+                response
+            }
+        })
 }
 
 fn header_of(list: &TagList) -> String {
@@ -185,11 +283,17 @@ fn of_header(name: &str, value: &str) -> Result<Vec<ItemTag>, Failure> {
         return Ok(tags);
     }
     let unknown = |part: &str| {
-        Failure::bad(format!("the header {name} has the unknown part `{part}`: expected `key=\"…\",value=\"…\",target_path=\"…\"; key=…`"))
+        Failure::bad(format!(
+            "the header {name} has the unknown part `{part}`: expected `key=\"…\",value=\"…\",target_path=\"…\"; key=…`"
+        ))
     };
     for (part, text) in pairs(value, name)? {
         match (part.as_str(), tags.last_mut()) {
-            ("key", _) => tags.push(ItemTag { key: text, path: None, value: None }),
+            ("key", _) => tags.push(ItemTag {
+                key: text,
+                path: None,
+                value: None,
+            }),
             ("value", Some(tag)) => tag.value = Some(text),
             ("target_path", Some(tag)) => tag.path = Some(text),
             _ => return Err(unknown(&part)),
@@ -201,13 +305,22 @@ fn of_header(name: &str, value: &str) -> Result<Vec<ItemTag>, Failure> {
 /// A JSON array of `{key, value?, target_path?}`.
 fn of_body(text: &str) -> Result<Vec<ItemTag>, Failure> {
     let items = elements(text).map_err(|problem| malformed("list of tags", text, problem))?;
-    items.into_iter().enumerate().map(|(index, item)| of_json(item).map_err(|f| f.within(&format!("tags[{index}]")))).collect()
+    items
+        .into_iter()
+        .enumerate()
+        .map(|(index, item)| of_json(item).map_err(|f| f.within(&format!("tags[{index}]"))))
+        .collect()
 }
 
 fn of_json(text: &str) -> Result<ItemTag, Failure> {
-    let mut tag = ItemTag { key: String::new(), path: None, value: None };
+    let mut tag = ItemTag {
+        key: String::new(),
+        path: None,
+        value: None,
+    };
     for (name, value) in members(text).map_err(|problem| malformed("tag", text, problem))? {
-        let string = || json::text(value).ok_or_else(|| Failure::bad(format!("`{name}` is not a text")));
+        let string =
+            || json::text(value).ok_or_else(|| Failure::bad(format!("`{name}` is not a text")));
         match &*name {
             _ if value == "null" => {}
             "key" => tag.key = string()?,
@@ -215,7 +328,11 @@ fn of_json(text: &str) -> Result<ItemTag, Failure> {
             "target_path" => tag.path = Some(string()?),
             // What answers show beyond that may be sent back.
             "_type" | "target" | "owner_id" => {}
-            other => return Err(Failure::bad(format!("`{other}` is not an attribute of a tag: expected key, value, target_path"))),
+            other => {
+                return Err(Failure::bad(format!(
+                    "`{other}` is not an attribute of a tag: expected key, value, target_path"
+                )));
+            }
         }
     }
     Ok(tag)
@@ -223,18 +340,40 @@ fn of_json(text: &str) -> Result<ItemTag, Failure> {
 
 /// A list that may be stored.
 pub(super) fn checked(target: String, tags: Vec<ItemTag>) -> Result<TagList, Failure> {
-    let bytes: usize = tags.iter().map(|t| t.key.len() + [&t.value, &t.path].into_iter().flatten().map(String::len).sum::<usize>()).sum();
+    let bytes: usize = tags
+        .iter()
+        .map(|t| {
+            t.key.len()
+                + [&t.value, &t.path]
+                    .into_iter()
+                    .flatten()
+                    .map(String::len)
+                    .sum::<usize>()
+        })
+        .sum();
     if tags.len() > MOST || bytes > BYTES {
-        return Err(Failure::bad(format!("a target has at most {MOST} tags of {BYTES} bytes together")));
+        return Err(Failure::bad(format!(
+            "a target has at most {MOST} tags of {BYTES} bytes together"
+        )));
     }
     for (place, tag) in tags.iter().enumerate() {
         match &tag.path {
             _ if tag.key.trim().is_empty() => return Err(Failure::bad("a tag needs a key")),
             Some(path) if !path.starts_with('/') => {
-                return Err(Failure::bad(format!("the target_path of the tag `{}` does not start at root: expected `/…`", tag.key)));
+                return Err(Failure::bad(format!(
+                    "the target_path of the tag `{}` does not start at root: expected `/…`",
+                    tag.key
+                )));
             }
-            path if tags.iter().take(place).any(|before| (&before.key, &before.path) == (&tag.key, path)) => {
-                return Err(Failure::bad(format!("the tag `{}` is given twice for one target_path", tag.key)));
+            path if tags
+                .iter()
+                .take(place)
+                .any(|before| (&before.key, &before.path) == (&tag.key, path)) =>
+            {
+                return Err(Failure::bad(format!(
+                    "the tag `{}` is given twice for one target_path",
+                    tag.key
+                )));
             }
             _ => {}
         }

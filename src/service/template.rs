@@ -2,6 +2,7 @@
 
 use super::Service;
 use super::admin::ALL;
+use super::admission::{LARGE, Turn};
 use super::call::{Call, validated};
 use super::content::body_of;
 use super::dialect::Dialect;
@@ -15,7 +16,8 @@ use super::validators::{definition_etag, definition_response};
 use crate::diag::Diagnostic;
 use crate::rm::json;
 use crate::store::repository::{Definition, DefinitionKind, Repository};
-use crate::template::{ExampleKind, Template, WebTemplate, example};
+use crate::template::limits::{WEB_BYTES, example_excess, web_excess};
+use crate::template::{ExampleKind, Template, TemplateElements, WebTemplate, example};
 use serde_json::{Value, json};
 
 /// The media type of web templates.
@@ -25,30 +27,46 @@ const KIND: DefinitionKind = DefinitionKind::Template;
 const OPT14: &str = "opt14";
 /// Operational templates of ADL 2.
 const OPT2: &str = "opt2";
-/// Segments of paths that no template may have as its id: the formats, and the one for every template.
+/// Segments of paths that no template may have as its id: the formats, and the one for every
+/// template.
 const RESERVED: [&str; 3] = ["adl1.4", "adl2", ALL];
 
 impl<R: Repository> Service<R> {
     /// POST /definition/template?type=opt14&version=…, POST /definition/template/{adl1.4|adl2}
     pub(super) async fn template_upload(&self, call: &Call<'_>) -> Result<Response, Failure> {
         xml_body(call.request)?;
-        let format = of_path(call).map_or_else(|| format_of(call.request.query_value("type")), Ok)?;
-        let asked = call.request.query_value("version").filter(|v| !v.is_empty());
+        let format =
+            of_path(call).map_or_else(|| format_of(call.request.query_value("type")), Ok)?;
+        let asked = call
+            .request
+            .query_value("version")
+            .filter(|v| !v.is_empty());
         if let Some(version) = asked.filter(|v| !is_version(v)) {
-            return Err(Failure::bad(format!("`version` is `{version}`, expected three numbers such as `1.0.0`")));
+            return Err(Failure::bad(format!(
+                "`version` is `{version}`, expected three numbers such as `1.0.0`"
+            )));
         }
         if call.request.body.len() > self.config.limits.template {
             return Err(Failure::too_large("template", self.config.limits.template));
         }
         let text = call.text()?;
-        let read = parse(format, text);
-        let template = read.map_err(|diagnostics| Failure::in_text(400, "template", text, &diagnostics))?;
+        let refused = |problems: &[Diagnostic]| Failure::in_text(400, "template", text, problems);
+        let template = read_in_turns(Some(call), format, text, refused).await?;
         if !template.excesses().is_empty() {
-            return Err(Failure::in_text(400, "template", text, template.excesses()));
+            return Err(refused(template.excesses()));
+        }
+        if let Some(excess) = derived_excess(call, &template).await? {
+            return Err(refused(&[excess]));
         }
         check_addressable("template", &template.template_id)?;
-        if RESERVED.iter().any(|r| template.template_id.eq_ignore_ascii_case(r)) {
-            return Err(Failure::bad(format!("`{}` cannot be the id of a template: it has a meaning of its own in paths", template.template_id)));
+        if RESERVED
+            .iter()
+            .any(|r| template.template_id.eq_ignore_ascii_case(r))
+        {
+            return Err(Failure::bad(format!(
+                "`{}` cannot be the id of a template: it has a meaning of its own in paths",
+                template.template_id
+            )));
         }
         call.allowed(&template.template_id)?;
         let definition = Definition {
@@ -60,16 +78,38 @@ impl<R: Repository> Service<R> {
             summary: json!({ "concept": template.concept, "archetype_id": template.archetype_id, "opaque": template.is_opaque }).to_string(),
             body: String::from_utf8_lossy(&call.request.body).into_owned(),
         };
-        self.repository.define(KIND, definition.clone()).await.map_err(Failure::of_store)?;
+        self.repository
+            .define(KIND, definition.clone())
+            .await
+            .map_err(Failure::of_store)?;
         let path = match call.dialect {
-            Dialect::V1 => call.address(&["definition", "template", &definition.name, &definition.version]),
-            Dialect::Its if format == OPT2 => call.address(&["definition", "template", "adl2", &definition.name, &definition.version]),
+            Dialect::V1 => call.address(&[
+                "definition",
+                "template",
+                &definition.name,
+                &definition.version,
+            ]),
+            Dialect::Its if format == OPT2 => call.address(&[
+                "definition",
+                "template",
+                "adl2",
+                &definition.name,
+                &definition.version,
+            ]),
             Dialect::Its => call.address(&["definition", "template", "adl1.4", &definition.name]),
         };
-        let response = validated(Response::new(201), &definition_etag(&definition), &definition.created).with_header("Location", path);
+        let response = validated(
+            Response::new(201),
+            &definition_etag(&definition),
+            &definition.created,
+        )
+        .with_header("Location", path);
         let response = match call.prefer.returns {
             Return::Representation => response.with_body(media_type(&definition), definition.body),
-            Return::Identifier => response.with_body("application/json", json!({ "uid": definition.name }).to_string()),
+            Return::Identifier => response.with_body(
+                "application/json",
+                json!({ "uid": definition.name }).to_string(),
+            ),
             Return::Minimal => response,
         };
         Ok(call.preference_applied(response))
@@ -78,13 +118,25 @@ impl<R: Repository> Service<R> {
     /// GET /definition/template, GET /definition/template/{adl1.4|adl2}
     pub(super) async fn template_list(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
-        let found = self.repository.definitions(KIND, "").await.map_err(Failure::of_store)?;
+        let found = self
+            .repository
+            .definitions(KIND, "")
+            .await
+            .map_err(Failure::of_store)?;
         list(call, &found)
     }
 
     /// GET /definition/template/{id}: its versions, or the latest of them where XML is wanted.
     pub(super) async fn template_versions(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        match choose(call.request, &["application/json", "application/xml", WEB_TEMPLATE, "text/plain"])? {
+        match choose(
+            call.request,
+            &[
+                "application/json",
+                "application/xml",
+                WEB_TEMPLATE,
+                "text/plain",
+            ],
+        )? {
             "application/xml" | "text/plain" => return self.template_get(call).await,
             WEB_TEMPLATE => return self.template_web(call).await,
             _ => {}
@@ -92,7 +144,8 @@ impl<R: Repository> Service<R> {
         list(call, &self.versions_of(KIND, call.param(0)).await?)
     }
 
-    /// GET /definition/template/{id}/{version}, GET /definition/template/{adl1.4|adl2}/{id}[/{version}]
+    /// GET /definition/template/{id}/{version}, GET
+    /// /definition/template/{adl1.4|adl2}/{id}[/{version}]
     pub(super) async fn template_get(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let found = self.chosen(call).await?;
         let sent = media_type(&found);
@@ -105,11 +158,16 @@ impl<R: Repository> Service<R> {
 }
 
 impl<R: Repository> Service<R> {
-    /// GET /definition/template/{id}/{version}/example, GET /definition/template/{adl1.4|adl2}/{id}/example, both with
-    /// ?kind=full|minimal or ?detail_level=required|medium|complete (full without them) and ?language=… (the template's own without it, or where it does not have that one).
+    /// GET /definition/template/{id}/{version}/example, GET
+    /// /definition/template/{adl1.4|adl2}/{id}/example, both with ?kind=full|minimal or
+    /// ?detail_level=required|medium|complete (full without them) and ?language=… (the template's
+    /// own without it, or where it does not have that one).
     pub(super) async fn template_example(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let form = Form::wanted(call.request)?;
-        let kind = match ["kind", "detail_level"].iter().find_map(|key| call.request.query_value(key)) {
+        let kind = match ["kind", "detail_level"]
+            .iter()
+            .find_map(|key| call.request.query_value(key))
+        {
             None | Some("" | "full" | "medium" | "complete") => ExampleKind::Full,
             Some("minimal" | "required") => ExampleKind::Minimal,
             Some(other) => {
@@ -118,13 +176,27 @@ impl<R: Repository> Service<R> {
                 )));
             }
         };
-        let template = read_stored(&self.chosen(call).await?)?;
-        let made = example(&template, kind, call.request.query_value("language"), &iso(call.now));
-        let tree = made.map_err(|findings| Failure::invalid(call.dialect, "template", &findings))?;
+        let found = self.chosen(call).await?;
+        let compiled = self.compiled_template(Some(call), &found).await?;
+        drop(found);
+        let template = &compiled.template;
+        let turn = call.turn(LARGE).await?;
+        let made = example(
+            template,
+            kind,
+            call.request.query_value("language"),
+            &iso(call.now),
+        );
+        drop(turn);
+        let tree =
+            made.map_err(|findings| Failure::invalid(call.dialect, "template", &findings))?;
         let limit = self.config.limits.result;
-        let root = tree.root().ok_or_else(|| Failure::new(500, "the example is empty"))?;
+        let root = tree
+            .root()
+            .ok_or_else(|| Failure::new(500, "the example is empty"))?;
         match form {
             Form::Canonical(format) => {
+                let _turn = call.turn(LARGE).await?;
                 let (media_type, body) = body_of(root, format)?;
                 if body.len() > limit {
                     return Err(Failure::result_too_large("the example", limit));
@@ -132,27 +204,43 @@ impl<R: Repository> Service<R> {
                 Ok(Response::new(200).with_body(media_type, body))
             }
             Form::Simplified(shape, media_type) => {
-                let shown = Shown::simplified(call, root, shape, media_type, &template, &web_of(&template)?)?;
+                let web = compiled.web(call).await?;
+                let _turn = call.turn(LARGE).await?;
+                let shown = Shown::simplified(call, root, shape, media_type, template, web)?;
                 Ok(Response::new(200).with_body(shown.media_type, shown.body))
             }
         }
     }
 
-    /// GET /definition/template/{id}[/{version}]/webtemplate, GET /definition/template/adl1.4/{id}/webtemplate, and where a
-    /// template is asked for as a web template.
+    /// GET /definition/template/{id}[/{version}]/webtemplate, GET
+    /// /definition/template/adl1.4/{id}/webtemplate, and where a template is asked for as a web
+    /// template.
     pub(super) async fn template_web(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let wanted = choose(call.request, &[WEB_TEMPLATE, "application/json"])?;
         let found = self.chosen(call).await?;
         let etag = format!("{}/web", definition_etag(&found));
-        let template = read_stored(&found)?;
-        let limit = self.config.limits.result;
-        let body = web_of(&template)?.to_json_within(&template, limit).ok_or_else(|| Failure::result_too_large("the web template", limit))?;
-        Ok(definition_response(call.request, &found, &etag, wanted, body))
+        let compiled = self.compiled_template(Some(call), &found).await?;
+        let limit = self.config.limits.result.min(WEB_BYTES);
+        let web = compiled.web(call).await?;
+        let turn = call.turn(LARGE).await?;
+        let body = web
+            .to_json_within(&compiled.template, limit)
+            .ok_or_else(|| Failure::result_too_large("the web template", limit))?;
+        drop(turn);
+        Ok(definition_response(
+            call.request,
+            &found,
+            &etag,
+            wanted,
+            body,
+        ))
     }
 
     /// The template that the path names.
     async fn chosen(&self, call: &Call<'_>) -> Result<Definition, Failure> {
-        let found = self.select_definition(KIND, call.param(0), call.optional_param(1)).await?;
+        let found = self
+            .select_definition(KIND, call.param(0), call.optional_param(1))
+            .await?;
         let found = found.ok_or_else(|| Failure::missing("there is no such template"))?;
         match wanted(call).is_some_and(|t| !t.eq_ignore_ascii_case(&found.format)) {
             true => Err(Failure::missing("there is no such template of this type")),
@@ -161,7 +249,8 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// The forms of one template, which was sent in the first; in ITS-REST its JSON is the web template.
+/// The forms of one template, which was sent in the first; in ITS-REST its JSON is the web
+/// template.
 fn offered(dialect: Dialect, sent: &'static str) -> Vec<&'static str> {
     match dialect {
         Dialect::V1 => vec![sent, WEB_TEMPLATE],
@@ -171,19 +260,72 @@ fn offered(dialect: Dialect, sent: &'static str) -> Vec<&'static str> {
 
 /// The media type of the text that a template was sent as: ADL or XML.
 fn media_type(definition: &Definition) -> &'static str {
-    let is_xml = definition.body.trim_start_matches('\u{feff}').trim_start().starts_with('<');
-    if is_xml { "application/xml" } else { "text/plain" }
+    let is_xml = definition
+        .body
+        .trim_start_matches('\u{feff}')
+        .trim_start()
+        .starts_with('<');
+    if is_xml {
+        "application/xml"
+    } else {
+        "text/plain"
+    }
 }
 
-fn read_stored(found: &Definition) -> Result<Template, Failure> {
+/// Reads a stored template. Without a call nothing is waited for.
+pub(super) async fn read_stored_in_turns(
+    call: Option<&Call<'_>>,
+    found: &Definition,
+) -> Result<Template, Failure> {
     let text = found.body.strip_prefix('\u{feff}').unwrap_or(&found.body);
-    parse(&found.format, text).map_err(|problems| Failure::stored("template", &found.name, text, &problems))
+    read_in_turns(call, &found.format, text, |problems| {
+        Failure::stored("template", &found.name, text, problems)
+    })
+    .await
 }
 
-/// The web template of a template, where it is not larger than any may be.
-pub(super) fn web_of(template: &Template) -> Result<WebTemplate, Failure> {
+/// Reads a template in two steps, each in a turn of its own where the text is long; `refused` makes
+/// the answer where the text has errors.
+async fn read_in_turns(
+    call: Option<&Call<'_>>,
+    format: &str,
+    text: &str,
+    refused: impl Fn(&[Diagnostic]) -> Failure,
+) -> Result<Template, Failure> {
+    let turn = turn_for(call, text.len()).await?;
+    let elements = match format {
+        OPT2 => TemplateElements::of_opt2(text),
+        _ => TemplateElements::of_opt14(text),
+    };
+    let elements = elements.map_err(|problems| refused(&problems))?;
+    drop(turn);
+    let _turn = turn_for(call, text.len()).await?;
+    elements.template().map_err(|problems| refused(&problems))
+}
+
+async fn turn_for(call: Option<&Call<'_>>, bytes: usize) -> Result<Turn, Failure> {
+    match call {
+        Some(call) => call.turn(bytes).await,
+        None => Ok(Turn::default()),
+    }
+}
+
+/// Why an upload is refused because of what later requests derive from the template.
+async fn derived_excess(
+    call: &Call<'_>,
+    template: &Template,
+) -> Result<Option<Diagnostic>, Failure> {
+    let turn = call.turn(LARGE).await?;
     let web = WebTemplate::of(template);
-    if web.is_complete { Ok(web) } else { Err(web_too_large()) }
+    drop(turn);
+    let turn = call.turn(LARGE).await?;
+    let excess = web_excess(template, &web);
+    drop(turn);
+    if excess.is_some() {
+        return Ok(excess);
+    }
+    let _turn = call.turn(LARGE).await?;
+    Ok(example_excess(template, &iso(call.now)))
 }
 
 /// The web template of a template that was stored before there were limits.
@@ -192,37 +334,53 @@ pub(super) fn web_too_large() -> Failure {
     Failure::new(422, format!("the web template would be too large; {help}"))
 }
 
-/// Reads a template of a format.
-pub(super) fn parse(format: &str, text: &str) -> Result<Template, Vec<Diagnostic>> {
-    if format == OPT2 { Template::parse_opt2(text) } else { Template::parse(text) }
-}
-
-/// Checks a template that is stored as it is, under the name and format that it was stored with before.
-pub(super) fn check_definition(call: &Call<'_>, definition: &Definition) -> Result<(), Failure> {
+/// Checks a template that is stored as it is, under the name and format that it was stored with
+/// before.
+pub(super) async fn check_definition(
+    call: &Call<'_>,
+    definition: &Definition,
+) -> Result<(), Failure> {
     format_of(Some(&definition.format))?;
     if definition.body.len() > call.config.limits.template {
         return Err(Failure::too_large("template", call.config.limits.template));
     }
-    let text = definition.body.strip_prefix('\u{feff}').unwrap_or(&definition.body);
-    let read = parse(&definition.format, text).map_err(|diagnostics| Failure::in_text(400, "template", text, &diagnostics))?;
+    let text = definition
+        .body
+        .strip_prefix('\u{feff}')
+        .unwrap_or(&definition.body);
+    let refused = |problems: &[Diagnostic]| Failure::in_text(400, "template", text, problems);
+    let read = read_in_turns(Some(call), &definition.format, text, refused).await?;
     if read.template_id == definition.name {
         return Ok(());
     }
-    Err(Failure::bad(format!("the template calls itself `{}`, but the record calls it `{}`", read.template_id, definition.name)))
+    Err(Failure::bad(format!(
+        "the template calls itself `{}`, but the record calls it `{}`",
+        read.template_id, definition.name
+    )))
 }
 
 fn format_of(sent: Option<&str>) -> Result<&'static str, Failure> {
     match sent.map(str::to_ascii_lowercase).as_deref() {
         Some(OPT14) => Ok(OPT14),
         Some(OPT2) => Ok(OPT2),
-        Some(other) => Err(Failure::bad(format!("the template type `{other}` is unknown: expected `opt14` or `opt2`"))),
-        None => Err(Failure::bad("the parameter `type` is missing: expected `opt14` or `opt2`")),
+        Some(other) => Err(Failure::bad(format!(
+            "the template type `{other}` is unknown: expected `opt14` or `opt2`"
+        ))),
+        None => Err(Failure::bad(
+            "the parameter `type` is missing: expected `opt14` or `opt2`",
+        )),
     }
 }
 
 /// The format that the path names.
 fn of_path(call: &Call<'_>) -> Option<&'static str> {
-    match call.request.path.split('/').skip_while(|segment| *segment != "template").nth(1) {
+    match call
+        .request
+        .path
+        .split('/')
+        .skip_while(|segment| *segment != "template")
+        .nth(1)
+    {
         Some("adl1.4") => Some(OPT14),
         Some("adl2") => Some(OPT2),
         _ => None,
@@ -238,7 +396,9 @@ fn list(call: &Call<'_>, found: &[Definition]) -> Result<Response, Failure> {
     let wanted = wanted(call);
     let entries: Vec<Value> = found
         .iter()
-        .filter(|d| call.allowed(&d.name).is_ok() && wanted.is_none_or(|t| d.format.eq_ignore_ascii_case(t)))
+        .filter(|d| {
+            call.allowed(&d.name).is_ok() && wanted.is_none_or(|t| d.format.eq_ignore_ascii_case(t))
+        })
         .map(|d| entry(call.dialect, d))
         .collect();
     Ok(Response::json(200, Value::Array(entries)))
@@ -255,8 +415,14 @@ fn entry(dialect: Dialect, definition: &Definition) -> Value {
         "archetype_id": text("archetype_id"),
         "created_timestamp": definition.created,
     });
-    if let (Some(true), Some(entry)) = (summary.get("opaque").and_then(Value::as_bool), entry.as_object_mut()) {
-        entry.insert("validation".to_owned(), json!("reference model only: the definition is not understood"));
+    if let (Some(true), Some(entry)) = (
+        summary.get("opaque").and_then(Value::as_bool),
+        entry.as_object_mut(),
+    ) {
+        entry.insert(
+            "validation".to_owned(),
+            json!("reference model only: the definition is not understood"),
+        );
     }
     if let (Dialect::Its, Some(entry)) = (dialect, entry.as_object_mut()) {
         entry.shift_remove("type");

@@ -1,7 +1,9 @@
-//! Who answers `TERMINOLOGY(…)` and `matches {terminology://…}`: stored value sets, and a FHIR server that the host asks.
+//! Who answers `TERMINOLOGY(…)` and `matches {terminology://…}`: stored value sets, and a FHIR
+//! server that the host asks.
 //!
-//! The core never waits for a terminology: what a query asks is known from its text, the answers are gathered first, and the
-//! checker writes them into the query. openEHR's own groups and code sets need nobody (`aql::TerminologyCall::built_in`).
+//! The core never waits for a terminology: what a query asks is known from its text, the answers
+//! are gathered first, and the checker writes them into the query. openEHR's own groups and code
+//! sets need nobody (`aql::TerminologyCall::built_in`).
 //!
 //! | operation | a stored value set | the server (FHIR R4 or R5) |
 //! |---|---|---|
@@ -12,17 +14,20 @@
 //! | `lookup` (`system`, `code`) | | `CodeSystem/$lookup`: the display |
 //! | `map` | | `ConceptMap/$translate`: the codes of the matches |
 //!
-//! The `is_a` of guides is answered the same way, by `validate` and `subsumes`, once the codes of the data are known.
+//! The `is_a` of guides is answered the same way, by `validate` and `subsumes`, once the codes of
+//! the data are known.
 
 use super::Service;
 use super::error::Failure;
 use super::fhir::{self, Coding, Page, ValueSet, canonical};
 use super::http::{decode, encode_value};
 use crate::aql::ast::Query;
-use crate::aql::{Terminology, TerminologyAnswer, TerminologyCall, TerminologyError, terminology_calls};
+use crate::aql::{
+    Terminology, TerminologyAnswer, TerminologyCall, TerminologyError, terminology_calls,
+};
 use crate::gdl::{Subsumption, Subsumptions};
-use crate::order::ByText;
 use crate::store::repository::Repository;
+use std::collections::BTreeMap;
 use std::pin::Pin;
 
 /// How many different questions one query may ask.
@@ -38,10 +43,15 @@ const PAGE: usize = 10_000;
 
 /// A terminology server that the host reaches.
 pub trait TerminologyServer {
-    /// GETs an address below the base of the server, such as `ValueSet/$expand?url=…`, as `application/fhir+json`.
+    /// GETs an address below the base of the server, such as `ValueSet/$expand?url=…`, as
+    /// `application/fhir+json`.
     ///
-    /// The host bounds the time and the size of an answer, and may keep answers of status 200 for a while.
-    fn get<'a>(&'a self, address: &'a str) -> Pin<Box<dyn Future<Output = Result<Reply, Unreachable>> + 'a>>;
+    /// The host bounds the time and the size of an answer, and may keep answers of status 200 for a
+    /// while.
+    fn get<'a>(
+        &'a self,
+        address: &'a str,
+    ) -> Pin<Box<dyn Future<Output = Result<Reply, Unreachable>> + 'a>>;
 }
 
 /// What a terminology server answers.
@@ -75,7 +85,10 @@ impl Answers {
 
 impl Terminology for Answers {
     fn ask(&self, call: &TerminologyCall) -> Result<TerminologyAnswer, TerminologyError> {
-        self.0.iter().find(|(asked, _)| asked == call).map_or_else(|| Err(absent()), |(_, answer)| answer.clone())
+        self.0
+            .iter()
+            .find(|(asked, _)| asked == call)
+            .map_or_else(|| Err(absent()), |(_, answer)| answer.clone())
     }
 }
 
@@ -102,31 +115,59 @@ struct Question {
 impl Question {
     fn of(call: &TerminologyCall) -> Question {
         match call {
-            TerminologyCall::Function { operation, service, parameters } => {
+            TerminologyCall::Function {
+                operation,
+                service,
+                parameters,
+            } => {
                 let of_fhir = service.to_ascii_lowercase().contains("fhir");
-                Question::new(&operation.to_ascii_lowercase(), of_fhir, read_parameters(parameters))
+                Question::new(
+                    &operation.to_ascii_lowercase(),
+                    of_fhir,
+                    read_parameters(parameters),
+                )
             }
             TerminologyCall::Uri(uri) => Question::of_uri(uri),
         }
     }
 
     fn new(operation: &str, of_fhir: bool, parameters: Vec<(String, String)>) -> Question {
-        let url = parameters.iter().find(|(key, _)| key == "url").map(|(_, url)| canonical(url));
-        Question { operation: operation.to_owned(), url, of_fhir, parameters }
+        let url = parameters
+            .iter()
+            .find(|(key, _)| key == "url")
+            .map(|(_, url)| canonical(url));
+        Question {
+            operation: operation.to_owned(),
+            url,
+            of_fhir,
+            parameters,
+        }
     }
 
-    /// `terminology://host/ValueSet/$expand?url=…`, `terminology://SNOMED-CT/hierarchy?rootConceptId=…`, else the address of a
-    /// value set with another scheme.
+    /// `terminology://host/ValueSet/$expand?url=…`,
+    /// `terminology://SNOMED-CT/hierarchy?rootConceptId=…`, else the address of a value set with
+    /// another scheme.
     fn of_uri(uri: &str) -> Question {
         let whole = |url: String| Question::new("expand", true, vec![(String::from("url"), url)]);
-        let Some(rest) = uri.strip_prefix("terminology://") else { return Question { of_fhir: false, ..whole(uri.to_owned()) } };
+        let Some(rest) = uri.strip_prefix("terminology://") else {
+            return Question {
+                of_fhir: false,
+                ..whole(uri.to_owned())
+            };
+        };
         let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
         let parameters = read_parameters(query);
         if path.ends_with("ValueSet/$expand") {
             return Question::new("expand", true, parameters);
         }
-        let authority = path.split('/').next().unwrap_or_default().to_ascii_lowercase();
-        let root = parameters.iter().find(|(key, _)| key.eq_ignore_ascii_case("rootConceptId"));
+        let authority = path
+            .split('/')
+            .next()
+            .unwrap_or_default()
+            .to_ascii_lowercase();
+        let root = parameters
+            .iter()
+            .find(|(key, _)| key.eq_ignore_ascii_case("rootConceptId"));
         match root.filter(|_| matches!(authority.as_str(), "snomed-ct" | "snomed" | "sct")) {
             Some((_, root)) => whole(format!("http://snomed.info/sct?fhir_vs=isa/{root}")),
             None => whole(format!("http://{rest}")),
@@ -143,50 +184,89 @@ impl Question {
             "subsumes" => ("CodeSystem/$subsumes", &["system", "codeA", "codeB"]),
             "lookup" => ("CodeSystem/$lookup", &["system", "code"]),
             "map" | "translate" => ("ConceptMap/$translate", &["code"]),
-            other => return refused(format!("`{other}` is no operation: expected expand, validate, subsumes, lookup or map")),
+            other => {
+                return refused(format!(
+                    "`{other}` is no operation: expected expand, validate, subsumes, lookup or map"
+                ));
+            }
         };
         if let Some(missing) = needed.iter().find(|key| !has(key)) {
-            return refused(format!("`{}` needs the parameter `{missing}`", self.operation));
+            return refused(format!(
+                "`{}` needs the parameter `{missing}`",
+                self.operation
+            ));
         }
         // The system of codes is named by `url` where a code system itself is asked.
-        let key = |key: &str| if path == "CodeSystem/$validate-code" && key == "system" { String::from("url") } else { key.to_owned() };
-        let own = self.parameters.iter().map(|(k, value)| (key(k), value.clone()));
-        let more = more.iter().filter(|(k, _)| !has(k)).map(|(k, value)| ((*k).to_owned(), value.clone()));
-        let pairs: Vec<String> = own.chain(more).map(|(k, value)| format!("{}={}", encode_value(&k), encode_value(&value))).collect();
+        let key = |key: &str| {
+            if path == "CodeSystem/$validate-code" && key == "system" {
+                String::from("url")
+            } else {
+                key.to_owned()
+            }
+        };
+        let own = self
+            .parameters
+            .iter()
+            .map(|(k, value)| (key(k), value.clone()));
+        let more = more
+            .iter()
+            .filter(|(k, _)| !has(k))
+            .map(|(k, value)| ((*k).to_owned(), value.clone()));
+        let pairs: Vec<String> = own
+            .chain(more)
+            .map(|(k, value)| format!("{}={}", encode_value(&k), encode_value(&value)))
+            .collect();
         Ok(format!("{path}?{}", pairs.join("&")))
     }
 
     /// Whether the code that it asks for is among these.
     fn is_among(&self, codes: &[Coding]) -> bool {
         let (code, system) = (self.get("code"), self.get("system"));
-        codes.iter().any(|c| code == Some(c.code.as_str()) && system.is_none_or(|s| c.system.is_empty() || s == c.system))
+        codes.iter().any(|c| {
+            code == Some(c.code.as_str())
+                && system.is_none_or(|s| c.system.is_empty() || s == c.system)
+        })
     }
 
     fn get(&self, key: &str) -> Option<&str> {
-        self.parameters.iter().find(|(k, _)| k == key).map(|(_, value)| value.as_str())
+        self.parameters
+            .iter()
+            .find(|(k, _)| k == key)
+            .map(|(_, value)| value.as_str())
     }
 }
 
 /// `key=value&…`; a bare address is the value of `url`.
 fn read_parameters(text: &str) -> Vec<(String, String)> {
-    let bare = ["http:", "https:", "urn:"].iter().any(|scheme| text.starts_with(scheme));
+    let bare = ["http:", "https:", "urn:"]
+        .iter()
+        .any(|scheme| text.starts_with(scheme));
     if bare {
         return vec![(String::from("url"), decode(text, false))];
     }
     let pairs = text.split('&').filter(|part| !part.is_empty());
-    pairs.map(|part| part.split_once('=').unwrap_or((part, ""))).map(|(key, value)| (decode(key, false), decode(value, false))).collect()
+    pairs
+        .map(|part| part.split_once('=').unwrap_or((part, "")))
+        .map(|(key, value)| (decode(key, false), decode(value, false)))
+        .collect()
 }
 
 impl<R: Repository> Service<R> {
     /// Answers everything that a query asks of terminologies, except what openEHR itself defines.
     ///
     /// # Errors
-    /// When the query asks too much, or the repository fails. What a terminology refuses stands in the answers.
+    /// When the query asks too much, or the repository fails. What a terminology refuses stands in
+    /// the answers.
     pub(crate) async fn answers(&self, ast: &Query) -> Result<Answers, Failure> {
         let mut answers = Answers::default();
-        for call in terminology_calls(ast).into_iter().filter(|call| call.built_in().is_none()) {
+        for call in terminology_calls(ast)
+            .into_iter()
+            .filter(|call| call.built_in().is_none())
+        {
             if answers.0.len() >= QUESTIONS {
-                return Err(Failure::bad(format!("the query asks terminologies more than {QUESTIONS} questions; ask in several queries")));
+                return Err(Failure::bad(format!(
+                    "the query asks terminologies more than {QUESTIONS} questions; ask in several queries"
+                )));
             }
             let question = Question::of(&call);
             if answers.0.iter().all(|(asked, _)| *asked != call) {
@@ -205,23 +285,39 @@ impl<R: Repository> Service<R> {
         self.answers(ast).await.map_err(|failure| failure.message)
     }
 
-    /// Whether codes fall under others, or are in value sets, as a guide asks. What no terminology knows has no answer.
-    pub(crate) async fn falls_under(&self, questions: Vec<Subsumption>) -> Result<Result<Subsumptions, TerminologyError>, Failure> {
+    /// Whether codes fall under others, or are in value sets, as a guide asks. What no terminology
+    /// knows has no answer.
+    pub(crate) async fn falls_under(
+        &self,
+        questions: Vec<Subsumption>,
+    ) -> Result<Result<Subsumptions, TerminologyError>, Failure> {
         let (mut answers, mut asked) = (Subsumptions::default(), 0);
         let mut sets: Vec<(String, Option<Vec<Coding>>)> = Vec::new();
         for subsumption in questions {
-            let Some(question) = Question::of_subsumption(&subsumption) else { continue };
-            if let Some(url) = question.url.as_ref().filter(|url| sets.iter().all(|(known, _)| known != *url)) {
+            let Some(question) = Question::of_subsumption(&subsumption) else {
+                continue;
+            };
+            if let Some(url) = question
+                .url
+                .as_ref()
+                .filter(|url| sets.iter().all(|(known, _)| known != *url))
+            {
                 let stored = match self.stored_value_set(url).await? {
                     Some(set) => self.expanded(set).await?.ok(),
                     None => None,
                 };
                 sets.push((url.clone(), stored));
             }
-            let answer = match question.url.as_ref().and_then(|url| sets.iter().find(|(known, _)| known == url)?.1.as_ref()) {
+            let answer = match question
+                .url
+                .as_ref()
+                .and_then(|url| sets.iter().find(|(known, _)| known == url)?.1.as_ref())
+            {
                 Some(codes) => Ok(TerminologyAnswer::Truth(question.is_among(codes))),
                 None if asked >= SUBSUMPTIONS => {
-                    let why = format!("the data raises more than {SUBSUMPTIONS} questions to the terminology server; name fewer EHRs");
+                    let why = format!(
+                        "the data raises more than {SUBSUMPTIONS} questions to the terminology server; name fewer EHRs"
+                    );
                     return Ok(refused(why));
                 }
                 None => {
@@ -238,14 +334,22 @@ impl<R: Repository> Service<R> {
         Ok(Ok(answers))
     }
 
-    async fn answer_of(&self, question: &Question) -> Result<Result<TerminologyAnswer, TerminologyError>, Failure> {
+    async fn answer_of(
+        &self,
+        question: &Question,
+    ) -> Result<Result<TerminologyAnswer, TerminologyError>, Failure> {
         if let (Some(url), "expand" | "validate") = (&question.url, question.operation.as_str())
             && let Some(set) = self.stored_value_set(url).await?
         {
-            return Ok(self.expanded(set).await?.map(|codes| match question.operation.as_str() {
-                "expand" => TerminologyAnswer::Codes(codes.into_iter().map(|c| c.code).collect()),
-                _ => TerminologyAnswer::Truth(question.is_among(&codes)),
-            }));
+            return Ok(self
+                .expanded(set)
+                .await?
+                .map(|codes| match question.operation.as_str() {
+                    "expand" => {
+                        TerminologyAnswer::Codes(codes.into_iter().map(|c| c.code).collect())
+                    }
+                    _ => TerminologyAnswer::Truth(question.is_among(&codes)),
+                }));
         }
         Ok(self.ask_server(question).await)
     }
@@ -255,18 +359,35 @@ impl<R: Repository> Service<R> {
             return Err(absent());
         }
         if question.operation == "expand" {
-            return Ok(TerminologyAnswer::Codes(self.expand(question).await?.into_iter().map(|c| c.code).collect()));
+            return Ok(TerminologyAnswer::Codes(
+                self.expand(question)
+                    .await?
+                    .into_iter()
+                    .map(|c| c.code)
+                    .collect(),
+            ));
         }
-        fhir::answer(&question.operation, &self.fetch(&question.address(&[])?).await?)
+        fhir::answer(
+            &question.operation,
+            &self.fetch(&question.address(&[])?).await?,
+        )
     }
 
     /// All pages of an expansion.
     async fn expand(&self, question: &Question) -> Result<Vec<Coding>, TerminologyError> {
         let mut codes: Vec<Coding> = Vec::new();
         loop {
-            let (count, offset) = (("count", PAGE.to_string()), ("offset", codes.len().to_string()));
-            let address = if codes.is_empty() { question.address(&[count])? } else { question.address(&[count, offset])? };
-            let page = Page::read(&self.fetch(&address).await?).map_err(TerminologyError::Failed)?;
+            let (count, offset) = (
+                ("count", PAGE.to_string()),
+                ("offset", codes.len().to_string()),
+            );
+            let address = if codes.is_empty() {
+                question.address(&[count])?
+            } else {
+                question.address(&[count, offset])?
+            };
+            let page =
+                Page::read(&self.fetch(&address).await?).map_err(TerminologyError::Failed)?;
             let (read, total) = (page.codes.len(), page.total);
             codes.extend(page.codes);
             if codes.len().max(total.unwrap_or(0)) > CODES {
@@ -283,25 +404,40 @@ impl<R: Repository> Service<R> {
         let server = self.terminology.as_ref().ok_or_else(absent)?;
         match server.get(address).await {
             Ok(Reply { status: 200, body }) => Ok(body),
-            Ok(Reply { status: status @ 400..=499, body }) if !matches!(status, 401 | 403 | 408 | 429) => {
-                refused(fhir::outcome(&body).unwrap_or_else(|| format!("the terminology server answers {status}")))
-            }
-            Ok(Reply { status, .. }) => Err(TerminologyError::Failed(format!("the terminology server answers {status}; try again later"))),
-            Err(Unreachable::Late) => Err(TerminologyError::Late(String::from("the terminology server did not answer in time; try again later"))),
-            Err(Unreachable::Failed(why)) => Err(TerminologyError::Failed(format!("the terminology server cannot be reached: {why}"))),
+            Ok(Reply {
+                status: status @ 400..=499,
+                body,
+            }) if !matches!(status, 401 | 403 | 408 | 429) => refused(
+                fhir::outcome(&body)
+                    .unwrap_or_else(|| format!("the terminology server answers {status}")),
+            ),
+            Ok(Reply { status, .. }) => Err(TerminologyError::Failed(format!(
+                "the terminology server answers {status}; try again later"
+            ))),
+            Err(Unreachable::Late) => Err(TerminologyError::Late(String::from(
+                "the terminology server did not answer in time; try again later",
+            ))),
+            Err(Unreachable::Failed(why)) => Err(TerminologyError::Failed(format!(
+                "the terminology server cannot be reached: {why}"
+            ))),
         }
     }
 
     /// The codes of a stored value set, with those that it imports: stored ones, or of the server.
-    async fn expanded(&self, set: ValueSet) -> Result<Result<Vec<Coding>, TerminologyError>, Failure> {
-        let mut loaded: ByText<Loaded> = ByText::new();
+    async fn expanded(
+        &self,
+        set: ValueSet,
+    ) -> Result<Result<Vec<Coding>, TerminologyError>, Failure> {
+        let mut loaded: BTreeMap<String, Loaded> = BTreeMap::new();
         let mut open: Vec<String> = set.imports().map(str::to_owned).collect();
         while let Some(url) = open.pop() {
             if loaded.contains_key(&url) {
                 continue;
             }
             if loaded.len() >= IMPORTS {
-                return Ok(refused(format!("the value set imports more than {IMPORTS} others")));
+                return Ok(refused(format!(
+                    "the value set imports more than {IMPORTS} others"
+                )));
             }
             let import = match self.stored_value_set(&url).await? {
                 Some(inner) => {
@@ -310,36 +446,67 @@ impl<R: Repository> Service<R> {
                 }
                 None => match self.expand(&Question::of_uri(&url).of_server(&url)).await {
                     Ok(codes) => Loaded::Codes(codes),
-                    Err(TerminologyError::Absent(_)) => return Ok(refused(format!("the value set imports `{url}`, which is not stored"))),
+                    Err(TerminologyError::Absent(_)) => {
+                        return Ok(refused(format!(
+                            "the value set imports `{url}`, which is not stored"
+                        )));
+                    }
                     Err(error) => return Ok(Err(error)),
                 },
             };
             loaded.insert(url, import);
         }
         Ok(match codes_of(&set, &loaded, IMPORTS) {
-            codes if codes.len() > CODES => refused(format!("the value set has more than {CODES} codes")),
+            codes if codes.len() > CODES => {
+                refused(format!("the value set has more than {CODES} codes"))
+            }
             codes => Ok(codes),
         })
     }
 }
 
 impl Question {
-    /// Whether a code falls under another; `None` where the terminology has no address that servers know.
+    /// Whether a code falls under another; `None` where the terminology has no address that servers
+    /// know.
     fn of_subsumption(subsumption: &Subsumption) -> Option<Question> {
-        let Subsumption { terminology, ancestor, is_set, code } = subsumption;
+        let Subsumption {
+            terminology,
+            ancestor,
+            is_set,
+            code,
+        } = subsumption;
         let system = system_of(terminology);
         let pair = |key: &str, value: &str| (String::from(key), value.to_owned());
         Some(match is_set {
             true => {
                 let system = system.map(|system| pair("system", &system));
-                Question::new("validate", true, [pair("url", ancestor), pair("code", code)].into_iter().chain(system).collect())
+                Question::new(
+                    "validate",
+                    true,
+                    [pair("url", ancestor), pair("code", code)]
+                        .into_iter()
+                        .chain(system)
+                        .collect(),
+                )
             }
-            false => Question::new("subsumes", true, vec![pair("system", &system?), pair("codeA", ancestor), pair("codeB", code)]),
+            false => Question::new(
+                "subsumes",
+                true,
+                vec![
+                    pair("system", &system?),
+                    pair("codeA", ancestor),
+                    pair("codeB", code),
+                ],
+            ),
         })
     }
 
     fn of_server(self, url: &str) -> Question {
-        Question { of_fhir: true, parameters: vec![(String::from("url"), url.to_owned())], ..self }
+        Question {
+            of_fhir: true,
+            parameters: vec![(String::from("url"), url.to_owned())],
+            ..self
+        }
     }
 }
 
@@ -358,8 +525,15 @@ fn system_of(terminology: &str) -> Option<String> {
     if terminology.contains(':') {
         return Some(terminology.to_owned());
     }
-    let name: String = terminology.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_uppercase()).collect();
-    NAMES.iter().find(|(known, _)| *known == name).map(|(_, system)| (*system).to_owned())
+    let name: String = terminology
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .map(|c| c.to_ascii_uppercase())
+        .collect();
+    NAMES
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, system)| (*system).to_owned())
 }
 
 /// An imported value set.
@@ -369,7 +543,7 @@ enum Loaded {
 }
 
 /// The codes of a value set whose imports are loaded; sets that import each other end at the depth.
-fn codes_of(set: &ValueSet, loaded: &ByText<Loaded>, depth: usize) -> Vec<Coding> {
+fn codes_of(set: &ValueSet, loaded: &BTreeMap<String, Loaded>, depth: usize) -> Vec<Coding> {
     set.codes(&|url| match loaded.get(url) {
         Some(Loaded::Codes(codes)) => codes.clone(),
         Some(Loaded::Definition(inner)) if depth > 0 => codes_of(inner, loaded, depth - 1),
@@ -382,8 +556,16 @@ mod tests {
     use super::*;
 
     fn function(operation: &str, parameters: &str) -> Question {
-        let (operation, service, parameters) = (operation.to_owned(), String::from("hl7.org/fhir/4.0"), parameters.to_owned());
-        Question::of(&TerminologyCall::Function { operation, service, parameters })
+        let (operation, service, parameters) = (
+            operation.to_owned(),
+            String::from("hl7.org/fhir/4.0"),
+            parameters.to_owned(),
+        );
+        Question::of(&TerminologyCall::Function {
+            operation,
+            service,
+            parameters,
+        })
     }
 
     fn address(question: &Question) -> Result<String, TerminologyError> {
@@ -393,27 +575,72 @@ mod tests {
     #[test]
     fn questions_become_addresses() {
         for (operation, parameters, expected) in [
-            ("expand", "http://snomed.info/sct?fhir_vs=isa/1", "ValueSet/$expand?url=http%3A%2F%2Fsnomed.info%2Fsct%3Ffhir_vs%3Disa%2F1"),
-            ("EXPAND", "url=http%3A%2F%2Fx%2Fa&filter=a b", "ValueSet/$expand?url=http%3A%2F%2Fx%2Fa&filter=a%20b"),
-            ("validate", "system=http://s&code=1", "CodeSystem/$validate-code?url=http%3A%2F%2Fs&code=1"),
-            ("validate", "url=http://v&system=http://s&code=1", "ValueSet/$validate-code?url=http%3A%2F%2Fv&system=http%3A%2F%2Fs&code=1"),
-            ("subsumes", "system=s&codeA=1&codeB=2", "CodeSystem/$subsumes?system=s&codeA=1&codeB=2"),
+            (
+                "expand",
+                "http://snomed.info/sct?fhir_vs=isa/1",
+                "ValueSet/$expand?url=http%3A%2F%2Fsnomed.info%2Fsct%3Ffhir_vs%3Disa%2F1",
+            ),
+            (
+                "EXPAND",
+                "url=http%3A%2F%2Fx%2Fa&filter=a b",
+                "ValueSet/$expand?url=http%3A%2F%2Fx%2Fa&filter=a%20b",
+            ),
+            (
+                "validate",
+                "system=http://s&code=1",
+                "CodeSystem/$validate-code?url=http%3A%2F%2Fs&code=1",
+            ),
+            (
+                "validate",
+                "url=http://v&system=http://s&code=1",
+                "ValueSet/$validate-code?url=http%3A%2F%2Fv&system=http%3A%2F%2Fs&code=1",
+            ),
+            (
+                "subsumes",
+                "system=s&codeA=1&codeB=2",
+                "CodeSystem/$subsumes?system=s&codeA=1&codeB=2",
+            ),
         ] {
             assert_eq!(address(&function(operation, parameters)).unwrap(), expected);
         }
-        for (operation, parameters) in [("expand", "filter=a"), ("validate", "code=1"), ("subsumes", "system=s&codeA=1"), ("guess", "")] {
-            assert!(matches!(address(&function(operation, parameters)), Err(TerminologyError::Refused(_))), "{operation}");
+        for (operation, parameters) in [
+            ("expand", "filter=a"),
+            ("validate", "code=1"),
+            ("subsumes", "system=s&codeA=1"),
+            ("guess", ""),
+        ] {
+            assert!(
+                matches!(
+                    address(&function(operation, parameters)),
+                    Err(TerminologyError::Refused(_))
+                ),
+                "{operation}"
+            );
         }
     }
 
     #[test]
     fn addresses_of_value_sets_in_braces() {
         for (uri, url) in [
-            ("terminology://fhir.example.org/ValueSet/$expand?url=http://x/a", "http://x/a"),
-            ("terminology://Snomed-CT/hierarchy?rootConceptId=50697003", "http://snomed.info/sct?fhir_vs=isa/50697003"),
-            ("terminology://hl7.org/fhir/ValueSet/surface", "http://hl7.org/fhir/ValueSet/surface"),
+            (
+                "terminology://fhir.example.org/ValueSet/$expand?url=http://x/a",
+                "http://x/a",
+            ),
+            (
+                "terminology://Snomed-CT/hierarchy?rootConceptId=50697003",
+                "http://snomed.info/sct?fhir_vs=isa/50697003",
+            ),
+            (
+                "terminology://hl7.org/fhir/ValueSet/surface",
+                "http://hl7.org/fhir/ValueSet/surface",
+            ),
         ] {
-            assert_eq!(Question::of(&TerminologyCall::Uri(uri.to_owned())).url.as_deref(), Some(url));
+            assert_eq!(
+                Question::of(&TerminologyCall::Uri(uri.to_owned()))
+                    .url
+                    .as_deref(),
+                Some(url)
+            );
         }
     }
 }

@@ -4,9 +4,12 @@ use super::error::Failure;
 use crate::rm::time::{Parts, Temporal, TemporalKind, date_after, format_utc, from_unix_millis};
 
 const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
-const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const MONTHS: [&str; 12] = [
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+];
 
-/// ISO 8601 extended in UTC with microseconds, so that text order is time order: `2026-11-20T22:15:00.123456+00:00`.
+/// ISO 8601 extended in UTC with microseconds, so that text order is time order:
+/// `2026-11-20T22:15:00.123456+00:00`.
 pub(crate) fn iso(micros: i64) -> String {
     written(from_unix_millis(0).saturating_add(micros))
 }
@@ -33,11 +36,14 @@ pub(crate) fn http_date(iso: &str) -> Option<String> {
     let name = |names: &[&'static str], at: i64| names.get(usize::try_from(at).ok()?).copied();
     let (weekday, month) = (name(&DAYS, days.rem_euclid(7))?, name(&MONTHS, month - 1)?);
     let clock = written(micros);
-    Some(format!("{weekday}, {day:02} {month} {year:04} {} GMT", clock.get(11..19)?))
+    Some(format!(
+        "{weekday}, {day:02} {month} {year:04} {} GMT",
+        clock.get(11..19)?
+    ))
 }
 
-/// The parameter `version_at_time`, in the form of [`iso`]: ISO 8601, a date at least; a `+` that a form decoder turned into a
-/// blank is read as one, and without a zone the time is UTC.
+/// The parameter `version_at_time`, in the form of [`iso`]: ISO 8601, a date at least; a `+` that a
+/// form decoder turned into a blank is read as one, and without a zone the time is UTC.
 pub(crate) fn at_time(text: &str) -> Result<String, Failure> {
     time_of("version_at_time", text)
 }
@@ -49,11 +55,15 @@ pub(crate) fn time_of(key: &str, text: &str) -> Result<String, Failure> {
     whole
         .and_then(|_| Temporal::parse(TemporalKind::DateTime, &text))
         .map(|time| written(time.earliest))
-        .ok_or_else(|| Failure::bad(format!("`{key}` is not a time: expected ISO 8601 such as `2026-01-31T08:15:00.000+01:00`")))
+        .ok_or_else(|| {
+            Failure::bad(format!(
+                "`{key}` is not a time: expected ISO 8601 such as `2026-01-31T08:15:00.000+01:00`"
+            ))
+        })
 }
 
-/// A point in time of a document that is stored as it is, in the form of [`iso`]: ISO 8601 with a whole date, clock and all that it has
-/// within the calendar; without a zone it is UTC.
+/// A point in time of a document that is stored as it is, in the form of [`iso`]: ISO 8601 with a
+/// whole date, clock and all that it has within the calendar; without a zone it is UTC.
 pub(crate) fn instant(what: &str, text: &str) -> Result<String, Failure> {
     let whole = Parts::parse(TemporalKind::DateTime, text).filter(|parts| parts.day.is_some());
     let time = whole.and_then(|_| Temporal::parse(TemporalKind::DateTime, text));
@@ -63,6 +73,34 @@ pub(crate) fn instant(what: &str, text: &str) -> Result<String, Failure> {
     })
 }
 
+/// Microseconds that a time of another system may lie ahead: a day, because a time without a zone is
+/// read as UTC.
+const AHEAD: i64 = 86_400_000_000;
+
+/// Like [`instant`], for a time at which something was committed: it has passed, as the clock says
+/// `now` (microseconds since 1970).
+pub(crate) fn past_instant(what: &str, text: &str, now: i64) -> Result<String, Failure> {
+    let time = instant(what, text)?;
+    check_past(what, text, now).map(|()| time)
+}
+
+/// Makes sure that a time, or the earliest time that an incomplete one may be, is not in the future;
+/// a text that is no time is for others to refuse.
+pub(crate) fn check_past(what: &str, text: &str, now: i64) -> Result<(), Failure> {
+    let limit = from_unix_millis(0)
+        .saturating_add(now)
+        .saturating_add(AHEAD);
+    match Temporal::parse(TemporalKind::DateTime, text) {
+        Some(time) if time.earliest > limit => {
+            let shown: String = text.chars().take(40).collect();
+            Err(Failure::bad(format!(
+                "{what} is `{shown}`, which is in the future: nothing is committed later than now; correct the time, or the clock of this server"
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,24 +108,62 @@ mod tests {
     #[test]
     fn times_are_read_in_their_common_spellings() {
         let expected = "2026-01-31T07:15:00.000000+00:00";
-        for text in ["2026-01-31T08:15:00.000+01:00", "2026-01-31T08:15:00 01:00", "2026-01-31T07:15:00Z", "2026-01-31T07:15:00", "2026-01-31T07:15"]
-        {
+        for text in [
+            "2026-01-31T08:15:00.000+01:00",
+            "2026-01-31T08:15:00 01:00",
+            "2026-01-31T07:15:00Z",
+            "2026-01-31T07:15:00",
+            "2026-01-31T07:15",
+        ] {
             assert_eq!(at_time(text).unwrap(), expected, "{text}");
         }
-        assert_eq!(at_time("2026-01-31").unwrap(), "2026-01-31T00:00:00.000000+00:00");
-        assert_eq!(at_time("2026-01-31T07:15:00.25").unwrap(), "2026-01-31T07:15:00.250000+00:00");
-        assert!(["yesterday", "2026-01", "2026-02-30", ""].iter().all(|text| at_time(text).is_err()));
+        assert_eq!(
+            at_time("2026-01-31").unwrap(),
+            "2026-01-31T00:00:00.000000+00:00"
+        );
+        assert_eq!(
+            at_time("2026-01-31T07:15:00.25").unwrap(),
+            "2026-01-31T07:15:00.250000+00:00"
+        );
+        assert!(
+            ["yesterday", "2026-01", "2026-02-30", ""]
+                .iter()
+                .all(|text| at_time(text).is_err())
+        );
         assert_eq!(iso(1_500_000), "1970-01-01T00:00:01.500000+00:00");
-        assert_eq!(http_date("2026-11-20T22:15:00.123456+00:00").unwrap(), "Fri, 20 Nov 2026 22:15:00 GMT");
-        assert_eq!(http_date("2027-03-01T00:15:00.000000+01:00").unwrap(), "Sun, 28 Feb 2027 23:15:00 GMT");
-        assert_eq!(http_date("2024-02-01T00:00:00.000000+00:00").unwrap(), "Thu, 01 Feb 2024 00:00:00 GMT");
+        assert_eq!(
+            http_date("2026-11-20T22:15:00.123456+00:00").unwrap(),
+            "Fri, 20 Nov 2026 22:15:00 GMT"
+        );
+        assert_eq!(
+            http_date("2027-03-01T00:15:00.000000+01:00").unwrap(),
+            "Sun, 28 Feb 2027 23:15:00 GMT"
+        );
+        assert_eq!(
+            http_date("2024-02-01T00:00:00.000000+00:00").unwrap(),
+            "Thu, 01 Feb 2024 00:00:00 GMT"
+        );
     }
 
     #[test]
     fn an_instant_is_in_the_calendar_and_in_utc() {
-        assert_eq!(instant("t", "2026-11-20T22:15:00.123456+00:00").unwrap(), "2026-11-20T22:15:00.123456+00:00");
-        assert_eq!(instant("t", "2026-11-20T22:15:00.5-01:00").unwrap(), "2026-11-20T23:15:00.500000+00:00");
-        for text in ["9999-99-99", "2026-02-29T00:00:00Z", "2026-11", "2026-11-20T25:00:00Z", "", "now", " 2026-11-20T22:15:00Z"] {
+        assert_eq!(
+            instant("t", "2026-11-20T22:15:00.123456+00:00").unwrap(),
+            "2026-11-20T22:15:00.123456+00:00"
+        );
+        assert_eq!(
+            instant("t", "2026-11-20T22:15:00.5-01:00").unwrap(),
+            "2026-11-20T23:15:00.500000+00:00"
+        );
+        for text in [
+            "9999-99-99",
+            "2026-02-29T00:00:00Z",
+            "2026-11",
+            "2026-11-20T25:00:00Z",
+            "",
+            "now",
+            " 2026-11-20T22:15:00Z",
+        ] {
             assert_eq!(instant("t", text).map_err(|f| f.status), Err(400), "{text}");
         }
     }

@@ -1,4 +1,5 @@
-//! Everything out, and in again: `GET /admin/export` and `POST /admin/import`, newline-delimited JSON.
+//! Everything out, and in again: `GET /admin/export` and `POST /admin/import`, newline-delimited
+//! JSON.
 //!
 //! A line is `{"digest": …, "record": …}`: the SHA-256 of the record's text, and one of
 //!
@@ -8,15 +9,17 @@
 //! | a contribution | `ehr_id` (absent for demographic parties), `contribution`, `versions` (whole), `tags` |
 //! | the end | `end`: no page follows |
 //!
-//! Definitions come first, then contributions in commit order. A page (`limit` contributions) ends without `end` when more
-//! may follow: the next is asked for by `after`, the uid of the last contribution. With `ehr_id` it is one EHR alone, without
-//! definitions. Import commits each line as it was, times and audits included; what is there already, unaltered, is passed
-//! over (200), so an import that broke off can be started again; what is there and differs is refused (409). Importing an
-//! export into an empty repository and exporting that gives the same bytes.
+//! Definitions come first, then contributions in commit order. A page (`limit` contributions) ends
+//! without `end` when more may follow (a page of large records may have fewer than `limit`): the next is asked for by `after`, the uid of the last
+//! contribution. With `ehr_id` it is one EHR alone, without definitions. Import commits each line
+//! as it was, times and audits included; what is there already, unaltered, is passed over (200), so
+//! an import that broke off can be started again; what is there and differs is refused (409).
+//! Importing an export into an empty repository and exporting that gives the same bytes.
 //!
-//! Import checks a line as any commit is checked: identifiers, times, the Reference Model and the templates of compositions. A line
-//! with an error is refused with what was found. `findings=keep` takes in compositions with all that is wrong in them, as `admin/load`
-//! does, so that what was loaded that way can be restored.
+//! Import checks a line as any commit is checked: identifiers, times, the Reference Model and the
+//! templates of compositions. A line with an error is refused with what was found. `findings=keep`
+//! takes in compositions with all that is wrong in them, as `admin/load` does, so that what was
+//! loaded that way can be restored.
 
 use super::Service;
 use super::bulk::{Identity, Lines, NDJSON, Ready, numbered};
@@ -27,10 +30,11 @@ use super::content::{malformed, read_text, refuse_errors, without_template};
 use super::contribution::kind_of;
 use super::error::Failure;
 use super::http::Response;
+use super::identity::check_data_uid;
 use super::ids::{VersionUid, is_uuid};
 use super::imported::{read_version, standard_json, stored_form};
 use super::negotiate::Format;
-use super::time::instant;
+use super::time::{instant, past_instant};
 use super::{tag, template};
 use crate::diag::Finding;
 use crate::document::{NothingKnown, ObjectKind, Packed, digest_of_text};
@@ -38,12 +42,17 @@ use crate::rm::class::{Attr, Cls};
 use crate::rm::json::{self, elements, members, quote_into};
 use crate::rm::tree::{NodeRef, Tree};
 use crate::rm::validate::validate;
-use crate::store::repository::{Commit, Contribution, Definition, DefinitionKind, Ehr, ItemTag, Repository, StoreError, TagList, Version, Which};
+use crate::store::repository::{
+    Commit, Contribution, Definition, DefinitionKind, Ehr, Extent, ItemTag, Piece, Repository,
+    StoreError, TagList, Version, Which,
+};
 use serde_json::{Value, json};
 
 /// Contributions of a page when the client does not say, and at most.
 const PAGE: u64 = 200;
 const LONGEST_PAGE: u64 = 1_000;
+/// Bytes behind which a page ends.
+const PAGE_BYTES: usize = 10_000_000;
 
 /// Contributions that are written between two pauses.
 const TOGETHER: usize = 50;
@@ -59,8 +68,14 @@ impl<R: Repository> Service<R> {
     /// GET /admin/export?after=…&limit=…&ehr_id=…
     pub(super) async fn export(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let parameter = |name| call.request.query_value(name).filter(|v| !v.is_empty());
-        let limit = parameter("limit").map_or(Ok(PAGE), str::parse).map_err(|_| Failure::bad("`limit` is not a number"))?.clamp(1, LONGEST_PAGE);
-        let (after, ehr_id) = (parameter("after"), parameter("ehr_id").map(str::to_ascii_lowercase));
+        let limit = parameter("limit")
+            .map_or(Ok(PAGE), str::parse)
+            .map_err(|_| Failure::bad("`limit` is not a number"))?
+            .clamp(1, LONGEST_PAGE);
+        let (after, ehr_id) = (
+            parameter("after"),
+            parameter("ehr_id").map(str::to_ascii_lowercase),
+        );
         if let Some(ehr_id) = &ehr_id {
             self.ehr_with_id(ehr_id).await?;
         }
@@ -68,23 +83,50 @@ impl<R: Repository> Service<R> {
         if after.is_none() && ehr_id.is_none() {
             self.export_definitions(&mut out).await?;
         }
-        let found = self.repository.contributions(ehr_id.as_deref(), after, limit).await.map_err(Failure::of_store)?;
-        for (number, contribution) in (1_usize..).zip(&found) {
-            add_record(&mut out, &contribution_record(contribution));
-            if number.is_multiple_of(TOGETHER) {
-                call.pause().await;
+        let (mut left, mut after) = (limit, after.map(str::to_owned));
+        loop {
+            let Piece { items, more } = self
+                .repository
+                .contributions(
+                    ehr_id.as_deref(),
+                    after.as_deref(),
+                    left,
+                    Extent::WithVersions,
+                )
+                .await
+                .map_err(Failure::of_store)?;
+            for (number, contribution) in (1_usize..).zip(&items) {
+                add_record(&mut out, &contribution_record(contribution));
+                if number.is_multiple_of(TOGETHER) {
+                    call.pause().await;
+                }
             }
-        }
-        if (found.len() as u64) < limit {
-            add_record(&mut out, r#"{"end":true}"#);
+            left -= items.len() as u64;
+            after = items.last().map(|c| c.uid.clone()).filter(|_| more);
+            if after.is_none() {
+                add_record(&mut out, r#"{"end":true}"#);
+            }
+            if after.is_none() || left == 0 || out.len() >= PAGE_BYTES {
+                break;
+            }
+            call.pause().await;
         }
         Ok(Response::new(200).with_body(NDJSON, out))
     }
 
     async fn export_definitions(&self, out: &mut String) -> Result<(), Failure> {
         for (word, kind) in KINDS {
-            for listed in self.repository.definitions(kind, "").await.map_err(Failure::of_store)? {
-                let whole = self.repository.definition(kind, &listed.name, &listed.version).await.map_err(Failure::of_store)?;
+            for listed in self
+                .repository
+                .definitions(kind, "")
+                .await
+                .map_err(Failure::of_store)?
+            {
+                let whole = self
+                    .repository
+                    .definition(kind, &listed.name, &listed.version)
+                    .await
+                    .map_err(Failure::of_store)?;
                 if let Some(found) = whole {
                     add_record(out, &definition_record(word, &found));
                 }
@@ -98,7 +140,11 @@ impl<R: Repository> Service<R> {
         let keeps_findings = match call.request.query_value("findings") {
             None | Some("" | "refuse") => false,
             Some("keep") => true,
-            Some(other) => return Err(Failure::bad(format!("`findings` is `{other}`: expected `refuse` or `keep`"))),
+            Some(other) => {
+                return Err(Failure::bad(format!(
+                    "`findings` is `{other}`: expected `refuse` or `keep`"
+                )));
+            }
         };
         let mut lines = Lines::default();
         for (number, text) in numbered(call)? {
@@ -114,7 +160,9 @@ impl<R: Repository> Service<R> {
                 line = Err(failure);
             }
             match line {
-                Ok(Some(Imported::Contribution(ready))) => self.add_line(&mut lines, number, *ready, text).await,
+                Ok(Some(Imported::Contribution(ready))) => {
+                    self.add_line(&mut lines, number, *ready, text).await
+                }
                 Ok(Some(Imported::Definition(status))) => {
                     self.flush(&mut lines).await;
                     lines.answer(number, status, "{}");
@@ -130,37 +178,74 @@ impl<R: Repository> Service<R> {
         Ok(Response::new(200).with_body(NDJSON, lines.into_text()))
     }
 
-    /// Makes sure that parties keep their classes; the versions that they follow may still be pending.
-    async fn check_classes_kept(&self, lines: &mut Lines<'_>, commit: &Commit) -> Result<(), Failure> {
-        for version in commit.versions.iter().filter(|v| v.kind == ObjectKind::Party && !v.is_deletion()) {
-            let Some(preceding) = version.preceding.as_deref().and_then(VersionUid::parse) else { continue };
+    /// Makes sure that parties keep their classes; the versions that they follow may still be
+    /// pending.
+    async fn check_classes_kept(
+        &self,
+        lines: &mut Lines<'_>,
+        commit: &Commit,
+    ) -> Result<(), Failure> {
+        for version in commit
+            .versions
+            .iter()
+            .filter(|v| v.kind == ObjectKind::Party && !v.is_deletion())
+        {
+            let Some(preceding) = version.preceding.as_deref().and_then(VersionUid::parse) else {
+                continue;
+            };
             self.flush(lines).await;
             let tree = version.packed.unpack();
             if let Some(data) = tree.root().and_then(|root| root.get(Attr::DATA)) {
-                self.check_class_kept(&version.ehr_id, &preceding, data.class()).await?;
+                self.check_class_kept(&version.ehr_id, &preceding, data.class())
+                    .await?;
             }
         }
         Ok(())
     }
 
-    async fn import_line(&self, call: &Call<'_>, text: &str, keeps_findings: bool) -> Result<Option<Imported>, Failure> {
-        let Some(parts) = ImportLine::read(text)? else { return Ok(None) };
+    async fn import_line(
+        &self,
+        call: &Call<'_>,
+        text: &str,
+        keeps_findings: bool,
+    ) -> Result<Option<Imported>, Failure> {
+        let Some(parts) = ImportLine::read(text)? else {
+            return Ok(None);
+        };
         match parts {
-            ImportLine::Definition(record) => self.import_definition(call, record).await.map(|status| Some(Imported::Definition(status))),
+            ImportLine::Definition(record) => self
+                .import_definition(call, record)
+                .await
+                .map(|status| Some(Imported::Definition(status))),
             ImportLine::Contribution(parts) => {
                 let commit = self.imported(call, &parts, keeps_findings).await?;
-                Ok(Some(Imported::Contribution(Box::new(Ready { commit, created: None, identity: Identity::Text }))))
+                Ok(Some(Imported::Contribution(Box::new(Ready {
+                    commit,
+                    created: None,
+                    identity: Identity::Text,
+                }))))
             }
         }
     }
 
-    /// 201 for a new definition, 200 for one that is there; another one of its name and version is a conflict.
+    /// 201 for a new definition, 200 for one that is there; another one of its name and version is
+    /// a conflict.
     async fn import_definition(&self, call: &Call<'_>, record: &str) -> Result<u16, Failure> {
-        let value: Value = json::value(record).map_err(|_| Failure::bad("the definition is not JSON"))?;
-        let text =
-            |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned).ok_or_else(|| Failure::bad(format!("`{name}` is missing")));
+        let value: Value =
+            json::value(record).map_err(|_| Failure::bad("the definition is not JSON"))?;
+        let text = |name: &str| {
+            value
+                .get(name)
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+                .ok_or_else(|| Failure::bad(format!("`{name}` is missing")))
+        };
         let word = text("definition")?;
-        let kind = KINDS.iter().find(|(w, _)| *w == word).ok_or_else(|| Failure::bad(format!("`{word}` is not a kind of definition")))?.1;
+        let kind = KINDS
+            .iter()
+            .find(|(w, _)| *w == word)
+            .ok_or_else(|| Failure::bad(format!("`{word}` is not a kind of definition")))?
+            .1;
         let definition = Definition {
             name: text("name")?,
             version: text("version")?,
@@ -172,50 +257,106 @@ impl<R: Repository> Service<R> {
         };
         instant("created", &definition.created)?;
         if kind == DefinitionKind::Template {
-            template::check_definition(call, &definition)?;
+            template::check_definition(call, &definition).await?;
         }
         match self.repository.define(kind, definition.clone()).await {
             Ok(()) => Ok(201),
             Err(StoreError::DefinitionExists) => {
-                let stored = self.repository.definition(kind, &definition.name, &definition.version).await.map_err(Failure::of_store)?;
-                if stored.is_some_and(|s| s.body == definition.body) { Ok(200) } else { Err(Failure::of_store(StoreError::DefinitionExists)) }
+                let stored = self
+                    .repository
+                    .definition(kind, &definition.name, &definition.version)
+                    .await
+                    .map_err(Failure::of_store)?;
+                if stored.is_some_and(|s| s.body == definition.body) {
+                    Ok(200)
+                } else {
+                    Err(Failure::of_store(StoreError::DefinitionExists))
+                }
             }
             Err(error) => Err(Failure::of_store(error)),
         }
     }
 
     /// A contribution as it was committed.
-    async fn imported(&self, call: &Call<'_>, parts: &ContributionRecord<'_>, keeps_findings: bool) -> Result<Commit, Failure> {
+    async fn imported(
+        &self,
+        call: &Call<'_>,
+        parts: &ContributionRecord<'_>,
+        keeps_findings: bool,
+    ) -> Result<Commit, Failure> {
         let ehr_id = parts.ehr_id()?;
-        let stated = read_text(parts.contribution, Format::Json, Cls::CONTRIBUTION, "contribution")?;
-        let root = stated.root().ok_or_else(|| Failure::bad("the contribution is empty"))?;
+        let stated = read_text(
+            parts.contribution,
+            Format::Json,
+            Cls::CONTRIBUTION,
+            "contribution",
+        )?;
+        let root = stated
+            .root()
+            .ok_or_else(|| Failure::bad("the contribution is empty"))?;
         refuse_errors(call, "contribution", &validate(root))?;
-        let needed = |path: &[Attr]| root.text_along(path).map(str::to_owned).ok_or_else(|| Failure::bad("the contribution is not whole"));
+        let needed = |path: &[Attr]| {
+            root.text_along(path)
+                .map(str::to_owned)
+                .ok_or_else(|| Failure::bad("the contribution is not whole"))
+        };
         let uid = needed(&[Attr::UID, Attr::VALUE])?;
         if !is_uuid(&uid) || uid != uid.to_ascii_lowercase() {
-            return Err(Failure::bad(format!("the uid of the contribution is `{uid}`: expected a UUID in lower case")));
+            return Err(Failure::bad(format!(
+                "the uid of the contribution is `{uid}`: expected a UUID in lower case"
+            )));
         }
-        let time = instant("time_committed of the contribution", &needed(&[Attr::AUDIT, Attr::TIME_COMMITTED, Attr::VALUE])?)?;
+        let time = past_instant(
+            "time_committed of the contribution",
+            &needed(&[Attr::AUDIT, Attr::TIME_COMMITTED, Attr::VALUE])?,
+            call.now,
+        )?;
         let mut read = Vec::new();
         for (index, text) in parts.versions()?.into_iter().enumerate() {
-            let context = ContributionContext { ehr_id: &ehr_id, stated: root, contribution: &uid, keeps_findings };
-            let is_pending = |uid: &str| read.iter().any(|version: &Version| version.version_uid == uid);
-            let version = self.imported_version(call, &context, text, is_pending).await;
+            let context = ContributionContext {
+                ehr_id: &ehr_id,
+                stated: root,
+                contribution: &uid,
+                keeps_findings,
+            };
+            let is_pending = |uid: &str| {
+                read.iter()
+                    .any(|version: &Version| version.version_uid == uid)
+            };
+            let version = self
+                .imported_version(call, &context, text, is_pending)
+                .await;
             read.push(version.map_err(|failure| failure.within(&format!("versions[{index}]")))?);
         }
         let Some(first) = read.first_mut() else {
-            return Err(Failure::bad("the record has no `versions`: a contribution is imported together with the versions that it lists"));
+            return Err(Failure::bad(
+                "the record has no `versions`: a contribution is imported together with the versions that it lists",
+            ));
         };
         first.tags = tags_of(parts.tags)?;
-        let own = |list: &TagList| read.iter().any(|v| list.target == v.version_uid || list.target == v.object_id);
+        let own = |list: &TagList| {
+            read.iter()
+                .any(|v| list.target == v.version_uid || list.target == v.object_id)
+        };
         if let Some(other) = read.iter().flat_map(|v| &v.tags).find(|list| !own(list)) {
-            return Err(Failure::bad(format!("`tags` names `{}`, which is no object or version of the record", other.target)));
+            return Err(Failure::bad(format!(
+                "`tags` names `{}`, which is no object or version of the record",
+                other.target
+            )));
         }
-        let status = read.iter().rev().find(|v| v.kind == ObjectKind::EhrStatus).and_then(|v| {
-            let tree = v.packed.unpack();
-            tree.root().and_then(|root| root.get(Attr::DATA)).map(|data| flags(&data.to_tree()))
-        });
-        let creates = read.iter().any(|v| v.kind == ObjectKind::EhrStatus && v.preceding.is_none());
+        let status = read
+            .iter()
+            .rev()
+            .find(|v| v.kind == ObjectKind::EhrStatus)
+            .and_then(|v| {
+                let tree = v.packed.unpack();
+                tree.root()
+                    .and_then(|root| root.get(Attr::DATA))
+                    .map(|data| flags(&data.to_tree()))
+            });
+        let creates = read
+            .iter()
+            .any(|v| v.kind == ObjectKind::EhrStatus && v.preceding.is_none());
         let system_id = needed(&[Attr::AUDIT, Attr::SYSTEM_ID])?;
         let new_ehr = status.clone().filter(|_| creates).map(|flags| Ehr {
             ehr_id: ehr_id.clone(),
@@ -247,21 +388,49 @@ impl<R: Repository> Service<R> {
         text: &str,
         is_pending: impl Fn(&str) -> bool,
     ) -> Result<Version, Failure> {
-        let tree = self.as_stored(context.ehr_id, read_version(text, Format::Json)?, is_pending).await?;
-        let root = tree.root().ok_or_else(|| Failure::bad("the version is empty"))?;
-        let needed = |path: &[Attr]| root.text_along(path).map(str::to_owned).ok_or_else(|| Failure::bad("the version is not whole"));
+        let turn = call.turn(text.len()).await?;
+        let sent = read_version(text, Format::Json)?;
+        drop(turn);
+        let tree = self
+            .as_stored(call, context.ehr_id, sent, is_pending)
+            .await?;
+        let root = tree
+            .root()
+            .ok_or_else(|| Failure::bad("the version is empty"))?;
+        let needed = |path: &[Attr]| {
+            root.text_along(path)
+                .map(str::to_owned)
+                .ok_or_else(|| Failure::bad("the version is not whole"))
+        };
         let (uid, preceding) = uids_of(root)?;
+        check_data_uid(&uid, root.get(Attr::DATA))?;
         let kind = context.kind_of(root, &uid)?;
-        let state = needed(&[Attr::LIFECYCLE_STATE, Attr::DEFINING_CODE, Attr::CODE_STRING])?;
-        if lifecycle(&state)?.code != state || (state == DELETED.code) != root.get(Attr::DATA).is_none() {
-            return Err(Failure::bad(format!("the lifecycle state is `{state}`: a version has no data when it is `523` (deleted), and only then")));
+        let state = needed(&[
+            Attr::LIFECYCLE_STATE,
+            Attr::DEFINING_CODE,
+            Attr::CODE_STRING,
+        ])?;
+        if lifecycle(&state)?.code != state
+            || (state == DELETED.code) != root.get(Attr::DATA).is_none()
+        {
+            return Err(Failure::bad(format!(
+                "the lifecycle state is `{state}`: a version has no data when it is `523` (deleted), and only then"
+            )));
         }
-        if root.get(Attr::DATA).is_none() && (preceding.is_none() || kind == ObjectKind::EhrStatus) {
-            return Err(Failure::bad("the version has no data: a first version and an EHR_STATUS have"));
+        if root.get(Attr::DATA).is_none() && (preceding.is_none() || kind == ObjectKind::EhrStatus)
+        {
+            return Err(Failure::bad(
+                "the version has no data: a first version and an EHR_STATUS have",
+            ));
         }
-        let data = root.get(Attr::DATA).filter(|_| kind == ObjectKind::Composition);
+        let data = root
+            .get(Attr::DATA)
+            .filter(|_| kind == ObjectKind::Composition);
         let (template_id, packed) = match data {
-            Some(data) => self.imported_composition(call, &tree, data, context.keeps_findings).await?,
+            Some(data) => {
+                self.imported_composition(call, &tree, data, context.keeps_findings)
+                    .await?
+            }
             None => {
                 refuse_errors(call, "version", &validate(root))?;
                 (None, self.packed(&tree, &NothingKnown)?)
@@ -275,7 +444,11 @@ impl<R: Repository> Service<R> {
             number: uid.number,
             preceding: preceding.map(|uid| uid.to_string()),
             contribution: context.contribution.to_owned(),
-            time_committed: instant("time_committed of the version", &needed(&[Attr::COMMIT_AUDIT, Attr::TIME_COMMITTED, Attr::VALUE])?)?,
+            time_committed: past_instant(
+                "time_committed of the version",
+                &needed(&[Attr::COMMIT_AUDIT, Attr::TIME_COMMITTED, Attr::VALUE])?,
+                call.now,
+            )?,
             lifecycle: state,
             template_id,
             packed,
@@ -293,7 +466,9 @@ impl<R: Repository> Service<R> {
     ) -> Result<(Option<String>, Packed), Failure> {
         let path = [Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE];
         let template_id = data.text_along(&path).map(str::to_owned);
+        let turn = call.turn(version.size()).await?;
         let mut findings = version.root().map(validate).unwrap_or_default();
+        drop(turn);
         let known = match &template_id {
             Some(id) => self.template_of(call, id).await?,
             None => None,
@@ -302,6 +477,7 @@ impl<R: Repository> Service<R> {
             findings.insert(0, without_template(template_id.as_deref()));
             return Err(Failure::invalid(call.dialect, "version", &findings));
         };
+        let _turn = call.turn(version.size()).await?;
         if keeps_findings {
             findings.retain(|finding| !is_of_data(finding));
         } else {
@@ -311,11 +487,15 @@ impl<R: Repository> Service<R> {
         Ok((template_id, self.packed(version, &*template.known)?))
     }
 
-    /// True when a line, a contribution that exists, is what is stored: the CONTRIBUTION and its versions to the letter, and the tags
-    /// that it gives.
+    /// True when a line, a contribution that exists, is what is stored: the CONTRIBUTION and its
+    /// versions to the letter, and the tags that it gives.
     pub(super) async fn is_stored(&self, ehr_id: &str, stored: &str, line: &str) -> bool {
-        let Ok(Some(ImportLine::Contribution(parts))) = ImportLine::read(line) else { return false };
-        let (Ok(versions), Ok(tags)) = (parts.versions(), tags_of(parts.tags)) else { return false };
+        let Ok(Some(ImportLine::Contribution(parts))) = ImportLine::read(line) else {
+            return false;
+        };
+        let (Ok(versions), Ok(tags)) = (parts.versions(), tags_of(parts.tags)) else {
+            return false;
+        };
         if parts.contribution != stored {
             return false;
         }
@@ -326,7 +506,12 @@ impl<R: Repository> Service<R> {
                 None => return false,
             }
         }
-        tags.iter().all(|list| found.iter().flat_map(|version| &version.tags).any(|stored| stored == list))
+        tags.iter().all(|list| {
+            found
+                .iter()
+                .flat_map(|version| &version.tags)
+                .any(|stored| stored == list)
+        })
     }
 
     /// The stored version that is this text.
@@ -334,8 +519,18 @@ impl<R: Repository> Service<R> {
         let tree = read_version(text, Format::Json).ok()?;
         let root = tree.root()?;
         let is_imported = root.class() == Cls::IMPORTED_VERSION;
-        let (uid, _) = uids_of(if is_imported { root.get(Attr::ITEM)? } else { root }).ok()?;
-        let stored = self.repository.version(ehr_id, &uid.object_id, Which::Uid(&uid.to_string())).await.ok().flatten()?;
+        let (uid, _) = uids_of(if is_imported {
+            root.get(Attr::ITEM)?
+        } else {
+            root
+        })
+        .ok()?;
+        let stored = self
+            .repository
+            .version(ehr_id, &uid.object_id, Which::Uid(&uid.to_string()))
+            .await
+            .ok()
+            .flatten()?;
         let imported = is_imported.then(|| stored_form(root, stored.preceding.is_some()));
         let root = imported.as_ref().map_or(Some(root), Tree::root)?;
         stored.packed.gives(root).then_some(stored)
@@ -344,16 +539,25 @@ impl<R: Repository> Service<R> {
 
 /// True for what is found in the data of a version, and not in what stands around them.
 fn is_of_data(finding: &Finding) -> bool {
-    finding.path.strip_prefix("/data").is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '[']))
+    finding
+        .path
+        .strip_prefix("/data")
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '[']))
 }
 
 /// The uid of a version and that of the one that it follows.
 fn uids_of(version: NodeRef<'_>) -> Result<(VersionUid, Option<VersionUid>), Failure> {
-    let uid = version.text_along(&[Attr::UID, Attr::VALUE]).unwrap_or_default();
+    let uid = version
+        .text_along(&[Attr::UID, Attr::VALUE])
+        .unwrap_or_default();
     let uid = VersionUid::read_stored(uid, "the uid of the version")?;
     let preceding = version.text_along(&[Attr::PRECEDING_VERSION_UID, Attr::VALUE]);
-    let preceding = preceding.map(|uid| VersionUid::read_stored(uid, "preceding_version_uid")).transpose()?;
-    preceding.iter().try_for_each(|preceding| uid.must_follow(preceding))?;
+    let preceding = preceding
+        .map(|uid| VersionUid::read_stored(uid, "preceding_version_uid"))
+        .transpose()?;
+    preceding
+        .iter()
+        .try_for_each(|preceding| uid.must_follow(preceding))?;
     Ok((uid, preceding))
 }
 
@@ -368,22 +572,40 @@ struct ContributionContext<'a> {
 }
 
 impl ContributionContext<'_> {
-    /// The kind of a version, which must be what the contribution says that it is, in a place where that can be.
+    /// The kind of a version, which must be what the contribution says that it is, in a place where
+    /// that can be.
     fn kind_of(&self, version: NodeRef<'_>, uid: &VersionUid) -> Result<ObjectKind, Failure> {
         let uid = uid.to_string();
-        let is_it = |reference: &NodeRef<'_>| reference.text_along(&[Attr::ID, Attr::VALUE]) == Some(&uid);
-        let class = self.stated.values(Attr::VERSIONS).find(is_it).and_then(|reference| reference.text_at(Attr::TYPE)).and_then(Cls::parse);
-        let class = class.ok_or_else(|| Failure::bad("the contribution does not list a version of the record"))?;
-        if version.get(Attr::DATA).is_some_and(|data| data.class() != class) {
-            return Err(Failure::bad("the contribution gives a version another class than its data has"));
+        let is_it =
+            |reference: &NodeRef<'_>| reference.text_along(&[Attr::ID, Attr::VALUE]) == Some(&uid);
+        let class = self
+            .stated
+            .values(Attr::VERSIONS)
+            .find(is_it)
+            .and_then(|reference| reference.text_at(Attr::TYPE))
+            .and_then(Cls::parse);
+        let class = class.ok_or_else(|| {
+            Failure::bad("the contribution does not list a version of the record")
+        })?;
+        if version
+            .get(Attr::DATA)
+            .is_some_and(|data| data.class() != class)
+        {
+            return Err(Failure::bad(
+                "the contribution gives a version another class than its data has",
+            ));
         }
         let named = version.text_along(&[Attr::CONTRIBUTION, Attr::ID, Attr::VALUE]);
         if named != Some(self.contribution) {
-            return Err(Failure::bad("the version names another contribution than that of the record"));
+            return Err(Failure::bad(
+                "the version names another contribution than that of the record",
+            ));
         }
         let kind = kind_of(class)?;
         if self.ehr_id.is_empty() != (kind == ObjectKind::Party) {
-            return Err(Failure::bad("a party stands in no EHR, and everything else in one: `ehr_id` is given for that, and not for a party"));
+            return Err(Failure::bad(
+                "a party stands in no EHR, and everything else in one: `ehr_id` is given for that, and not for a party",
+            ));
         }
         Ok(kind)
     }
@@ -410,23 +632,41 @@ impl<'a> ImportLine<'a> {
             match &*key {
                 "digest" => digest = json::text(value),
                 "record" => record = Some(value),
-                other => return Err(Failure::bad(format!("`{other}` does not belong here: expected `digest` and `record`"))),
+                other => {
+                    return Err(Failure::bad(format!(
+                        "`{other}` does not belong here: expected `digest` and `record`"
+                    )));
+                }
             }
         }
         let record = record.ok_or_else(|| Failure::bad("the line has no `record`"))?;
         if digest.as_deref() != Some(&digest_of_text(record)) {
-            return Err(Failure::bad("the record does not have the digest that the line gives: it was altered on its way"));
+            return Err(Failure::bad(
+                "the record does not have the digest that the line gives: it was altered on its way",
+            ));
         }
         let parts = members(record).map_err(|problem| malformed("record", record, problem))?;
-        let named = |name: &str| parts.iter().find(|(key, _)| key == name).map(|(_, value)| *value);
+        let named = |name: &str| {
+            parts
+                .iter()
+                .find(|(key, _)| key == name)
+                .map(|(_, value)| *value)
+        };
         match (named("definition"), named("contribution")) {
             (Some(_), _) => Ok(Some(ImportLine::Definition(record))),
             (None, Some(contribution)) => {
                 let [versions, tags] = ["versions", "tags"].map(|name| named(name).unwrap_or("[]"));
-                Ok(Some(ImportLine::Contribution(ContributionRecord { ehr_id: named("ehr_id"), contribution, versions, tags })))
+                Ok(Some(ImportLine::Contribution(ContributionRecord {
+                    ehr_id: named("ehr_id"),
+                    contribution,
+                    versions,
+                    tags,
+                })))
             }
             _ if named("end").is_some() => Ok(None),
-            _ => Err(Failure::bad("the record is neither a definition nor a contribution")),
+            _ => Err(Failure::bad(
+                "the record is neither a definition nor a contribution",
+            )),
         }
     }
 }
@@ -434,8 +674,12 @@ impl<'a> ImportLine<'a> {
 impl<'a> ContributionRecord<'a> {
     /// The EHR in lower case, as it is stored; empty for demographic parties.
     fn ehr_id(&self) -> Result<String, Failure> {
-        let Some(id) = self.ehr_id else { return Ok(String::new()) };
-        let id = json::text(id).filter(|id| is_uuid(id)).ok_or_else(|| Failure::bad("`ehr_id` is not a UUID"))?;
+        let Some(id) = self.ehr_id else {
+            return Ok(String::new());
+        };
+        let id = json::text(id)
+            .filter(|id| is_uuid(id))
+            .ok_or_else(|| Failure::bad("`ehr_id` is not a UUID"))?;
         Ok(id.to_ascii_lowercase())
     }
 
@@ -452,21 +696,44 @@ enum Imported {
 }
 
 fn tags_of(text: &str) -> Result<Vec<TagList>, Failure> {
-    let lists: Option<Vec<(String, Vec<ItemTag>)>> = elements(text).ok().and_then(|lists| lists.into_iter().map(tag_list).collect());
-    let lists = lists.ok_or_else(|| Failure::bad("`tags` is not a list of targets with their tags"))?;
-    lists.into_iter().map(|(target, tags)| tag::checked(target, tags)).collect()
+    let lists: Option<Vec<(String, Vec<ItemTag>)>> = elements(text)
+        .ok()
+        .and_then(|lists| lists.into_iter().map(tag_list).collect());
+    let lists =
+        lists.ok_or_else(|| Failure::bad("`tags` is not a list of targets with their tags"))?;
+    lists
+        .into_iter()
+        .map(|(target, tags)| tag::checked(target, tags))
+        .collect()
 }
 
 fn tag_list(list: &str) -> Option<(String, Vec<ItemTag>)> {
     let [target, tags] = elements(list).ok()?.try_into().ok()?;
-    Some((json::text(target)?, elements(tags).ok()?.into_iter().map(item_tag).collect::<Option<_>>()?))
+    Some((
+        json::text(target)?,
+        elements(tags)
+            .ok()?
+            .into_iter()
+            .map(item_tag)
+            .collect::<Option<_>>()?,
+    ))
 }
 
 /// Key, path and value of a tag.
 fn item_tag(cells: &str) -> Option<ItemTag> {
     let [key, path, value] = elements(cells).ok()?.try_into().ok()?;
-    let optional = |cell: &str| if cell == "null" { Some(None) } else { json::text(cell).map(Some) };
-    Some(ItemTag { key: json::text(key)?, path: optional(path)?, value: optional(value)? })
+    let optional = |cell: &str| {
+        if cell == "null" {
+            Some(None)
+        } else {
+            json::text(cell).map(Some)
+        }
+    };
+    Some(ItemTag {
+        key: json::text(key)?,
+        path: optional(path)?,
+        value: optional(value)?,
+    })
 }
 
 fn add_record(out: &mut String, record: &str) {
@@ -503,11 +770,30 @@ fn contribution_record(found: &Contribution) -> String {
     }
     out.push_str(r#""contribution":"#);
     out.push_str(&found.document);
-    let versions: Vec<String> = found.versions.iter().map(|v| standard_json(&v.packed)).collect();
+    let versions: Vec<String> = found
+        .versions
+        .iter()
+        .map(|v| standard_json(&v.packed))
+        .collect();
     out.push_str(&format!(r#","versions":[{}]"#, versions.join(",")));
-    let own = |v: &Version, list: &TagList| list.target == v.version_uid || (v.preceding.is_none() && list.target == v.object_id);
-    let lists = found.versions.iter().flat_map(|v| v.tags.iter().filter(|list| own(v, list)));
-    let lists: Vec<_> = lists.map(|l| (&l.target, l.tags.iter().map(|t| (&t.key, &t.path, &t.value)).collect::<Vec<_>>())).collect();
+    let own = |v: &Version, list: &TagList| {
+        list.target == v.version_uid || (v.preceding.is_none() && list.target == v.object_id)
+    };
+    let lists = found
+        .versions
+        .iter()
+        .flat_map(|v| v.tags.iter().filter(|list| own(v, list)));
+    let lists: Vec<_> = lists
+        .map(|l| {
+            (
+                &l.target,
+                l.tags
+                    .iter()
+                    .map(|t| (&t.key, &t.path, &t.value))
+                    .collect::<Vec<_>>(),
+            )
+        })
+        .collect();
     if !lists.is_empty() {
         out.push_str(&format!(r#","tags":{}"#, json!(lists)));
     }

@@ -1,4 +1,5 @@
-//! Validators and preconditions of resources without a version uid: definitions and lists of tags (RFC 9110 §8.8, §13).
+//! Validators and preconditions of resources without a version uid: definitions and lists of tags
+//! (RFC 9110 §8.8, §13).
 
 use super::call::validated;
 use super::error::Failure;
@@ -9,15 +10,37 @@ use crate::store::repository::{Definition, ItemTag};
 
 /// Returns the entity tag of a definition: name, version and a digest of its text.
 ///
-/// The digest makes the tag of a definition that was removed and stored again with another text a new one.
+/// The digest makes the tag of a definition that was removed and stored again with another text a
+/// new one.
 pub(super) fn definition_etag(definition: &Definition) -> String {
-    format!("{}/{}/{}", encode(&definition.name), definition.version, short_digest(&definition.body))
+    format!(
+        "{}/{}/{}",
+        encode(&definition.name),
+        definition.version,
+        short_digest(&definition.body)
+    )
 }
 
 /// Returns the entity tag of the tags of one target.
 pub(super) fn tags_etag(tags: &[ItemTag]) -> String {
-    let text = |text: &Option<String>| text.as_ref().map_or_else(|| String::from("-"), |text| format!("{}:{text}", text.len()));
-    let parts: Vec<String> = tags.iter().map(|tag| format!("{}:{}{}{}", tag.key.len(), tag.key, text(&tag.path), text(&tag.value))).collect();
+    let text = |text: &Option<String>| {
+        text.as_ref().map_or_else(
+            || String::from("-"),
+            |text| format!("{}:{text}", text.len()),
+        )
+    };
+    let parts: Vec<String> = tags
+        .iter()
+        .map(|tag| {
+            format!(
+                "{}:{}{}{}",
+                tag.key.len(),
+                tag.key,
+                text(&tag.path),
+                text(&tag.value)
+            )
+        })
+        .collect();
     short_digest(&parts.concat())
 }
 
@@ -26,8 +49,15 @@ pub(super) fn not_modified(request: &Request, etag: &str) -> Option<Response> {
     none_match(request, etag).then(|| Response::new(304).with_header("ETag", format!("\"{etag}\"")))
 }
 
-/// Answers a read of a definition in `media_type`: 304 if the client has it, else 200 with the body; both with validators.
-pub(super) fn definition_response(request: &Request, definition: &Definition, etag: &str, media_type: &str, body: String) -> Response {
+/// Answers a read of a definition in `media_type`: 304 if the client has it, else 200 with the
+/// body; both with validators.
+pub(super) fn definition_response(
+    request: &Request,
+    definition: &Definition,
+    etag: &str,
+    media_type: &str,
+    body: String,
+) -> Response {
     let response = match none_match(request, etag) {
         true => Response::new(304),
         false => Response::new(200).with_body(media_type, body),
@@ -35,18 +65,33 @@ pub(super) fn definition_response(request: &Request, definition: &Definition, et
     validated(response, etag, &definition.created)
 }
 
-/// Checks an If-Match that the client may send for a resource which is not versioned; `current` is its entity tag, if it exists.
+/// Checks an If-Match that the client may send for a resource which is not versioned; `current` is
+/// its entity tag, if it exists.
 ///
 /// # Errors
-/// 412 with the current entity tag if the header is there and names another state (RFC 9110 §13.1.1).
+/// 412 with the current entity tag if the header is there and names another state (RFC 9110
+/// §13.1.1).
 pub(super) fn check_if_match(request: &Request, current: Option<&str>) -> Result<(), Failure> {
-    let Some(wanted) = request.header("If-Match").filter(|value| !value.is_empty()) else { return Ok(()) };
-    let fits = |current: &str| wanted.split(',').map(entity_tag).any(|tag| tag == "*" || tag == current);
+    let Some(wanted) = request.header("If-Match").filter(|value| !value.is_empty()) else {
+        return Ok(());
+    };
+    let fits = |current: &str| {
+        wanted
+            .split(',')
+            .map(entity_tag)
+            .any(|tag| tag == "*" || tag == current)
+    };
     match current {
         Some(current) if fits(current) => Ok(()),
-        Some(current) => Err(Failure::new(412, "If-Match names another state than the present one: read it again, and send its ETag")
-            .header("ETag", format!("\"{current}\""))),
-        None => Err(Failure::new(412, "If-Match is sent, but there is nothing here yet: leave the header out to create it")),
+        Some(current) => Err(Failure::new(
+            412,
+            "If-Match names another state than the present one: read it again, and send its ETag",
+        )
+        .header("ETag", format!("\"{current}\""))),
+        None => Err(Failure::new(
+            412,
+            "If-Match is sent, but there is nothing here yet: leave the header out to create it",
+        )),
     }
 }
 
@@ -56,7 +101,9 @@ mod tests {
 
     fn status(if_match: &str, current: Option<&str>) -> Option<u16> {
         let request = Request::new("PUT", "/").with_header("If-Match", if_match);
-        check_if_match(&request, current).err().map(|failure| failure.status)
+        check_if_match(&request, current)
+            .err()
+            .map(|failure| failure.status)
     }
 
     #[test]
@@ -72,9 +119,19 @@ mod tests {
     #[test]
     fn entity_tags_of_tags_tell_absent_from_empty_and_do_not_run_together() {
         let tag = |key: &str, path: Option<&str>, value: Option<&str>| {
-            vec![ItemTag { key: key.into(), path: path.map(str::to_owned), value: value.map(str::to_owned) }]
+            vec![ItemTag {
+                key: key.into(),
+                path: path.map(str::to_owned),
+                value: value.map(str::to_owned),
+            }]
         };
-        let tags = [tag("a", None, None), tag("a", Some(""), None), tag("a", None, Some("")), tag("a", Some("b"), None), tag("ab", None, None)];
+        let tags = [
+            tag("a", None, None),
+            tag("a", Some(""), None),
+            tag("a", None, Some("")),
+            tag("a", Some("b"), None),
+            tag("ab", None, None),
+        ];
         for (i, one) in tags.iter().enumerate() {
             for other in tags.iter().skip(i + 1) {
                 assert_ne!(tags_etag(one), tags_etag(other));

@@ -1,6 +1,7 @@
 //! Value sets that users store: `definition/valueset/{url}`, an extension of the interface.
 //!
-//! A value set is a FHIR ValueSet under its canonical address. Each storing makes a new revision; the newest counts.
+//! A value set is a FHIR ValueSet under its canonical address. Each storing makes a new revision;
+//! the newest counts.
 
 use super::Service;
 use super::call::{Call, validated};
@@ -24,20 +25,33 @@ impl<R: Repository> Service<R> {
     pub(super) async fn value_set_store(&self, call: &Call<'_>) -> Result<Response, Failure> {
         json_body(call.request)?;
         let (url, text) = (canonical(call.param(0)), call.text()?);
-        let set = ValueSet::read(text).map_err(|why| Failure::bad(format!("the value set cannot be used: {why}")))?;
+        let set = ValueSet::read(text)
+            .map_err(|why| Failure::bad(format!("the value set cannot be used: {why}")))?;
         if url.trim().is_empty() || url.len() > LONGEST {
-            return Err(Failure::bad(format!("the address of a value set has 1 to {LONGEST} bytes")));
+            return Err(Failure::bad(format!(
+                "the address of a value set has 1 to {LONGEST} bytes"
+            )));
         }
         check_addressable("value set", &url)?;
         if !set.url.is_empty() && canonical(&set.url) != url {
-            return Err(Failure::bad(format!("the value set calls itself `{}`, but the path calls it `{url}`", set.url)));
+            return Err(Failure::bad(format!(
+                "the value set calls itself `{}`, but the path calls it `{url}`",
+                set.url
+            )));
         }
         let latest = self.latest_value_set(&url).await?;
-        check_if_match(call.request, latest.as_ref().map(definition_etag).as_deref())?;
+        check_if_match(
+            call.request,
+            latest.as_ref().map(definition_etag).as_deref(),
+        )?;
         if latest.as_ref().is_some_and(|known| known.body == text) {
             return Ok(Response::new(204));
         }
-        let revision = latest.as_ref().and_then(|known| known.version.split('.').next()?.parse::<u64>().ok()).unwrap_or(0) + 1;
+        let revision = latest
+            .as_ref()
+            .and_then(|known| known.version.split('.').next()?.parse::<u64>().ok())
+            .unwrap_or(0)
+            + 1;
         let definition = Definition {
             name: url.clone(),
             version: format!("{revision}.0.0"),
@@ -47,18 +61,30 @@ impl<R: Repository> Service<R> {
             summary: json!({ "title": set.title }).to_string(),
             body: text.to_owned(),
         };
-        self.repository.define(KIND, definition.clone()).await.map_err(Failure::of_store)?;
+        self.repository
+            .define(KIND, definition.clone())
+            .await
+            .map_err(Failure::of_store)?;
         let response = match latest {
             Some(_) => Response::new(204),
-            None => Response::new(201).with_header("Location", call.address(&["definition", "valueset", &url])),
+            None => Response::new(201)
+                .with_header("Location", call.address(&["definition", "valueset", &url])),
         };
-        Ok(validated(response, &definition_etag(&definition), &definition.created))
+        Ok(validated(
+            response,
+            &definition_etag(&definition),
+            &definition.created,
+        ))
     }
 
     /// GET /definition/valueset
     pub(super) async fn value_set_list(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
-        let mut found = self.repository.definitions(KIND, "").await.map_err(Failure::of_store)?;
+        let mut found = self
+            .repository
+            .definitions(KIND, "")
+            .await
+            .map_err(Failure::of_store)?;
         // Revisions of one address stand together, the newest last.
         found.dedup_by(|later, earlier| {
             let same = later.name == earlier.name;
@@ -67,15 +93,27 @@ impl<R: Repository> Service<R> {
             }
             same
         });
-        Ok(Response::json(200, found.iter().map(entry).collect::<Value>()))
+        Ok(Response::json(
+            200,
+            found.iter().map(entry).collect::<Value>(),
+        ))
     }
 
     /// GET /definition/valueset/{url}: the resource as it was sent.
     pub(super) async fn value_set_get(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
-        let found = self.latest_value_set(&canonical(call.param(0))).await?.ok_or_else(no_value_set)?;
+        let found = self
+            .latest_value_set(&canonical(call.param(0)))
+            .await?
+            .ok_or_else(no_value_set)?;
         let (etag, body) = (definition_etag(&found), found.body.clone());
-        Ok(definition_response(call.request, &found, &etag, "application/json", body))
+        Ok(definition_response(
+            call.request,
+            &found,
+            &etag,
+            "application/json",
+            body,
+        ))
     }
 
     /// DELETE /definition/valueset/{url}
@@ -85,25 +123,45 @@ impl<R: Repository> Service<R> {
         if revisions.is_empty() {
             return Err(no_value_set());
         }
-        check_if_match(call.request, self.latest_value_set(&url).await?.as_ref().map(definition_etag).as_deref())?;
+        check_if_match(
+            call.request,
+            self.latest_value_set(&url)
+                .await?
+                .as_ref()
+                .map(definition_etag)
+                .as_deref(),
+        )?;
         // The newest goes last: until then it is what counts.
         for revision in &revisions {
-            self.repository.undefine(KIND, &url, &revision.version).await.map_err(Failure::of_store)?;
+            self.repository
+                .undefine(KIND, &url, &revision.version)
+                .await
+                .map_err(Failure::of_store)?;
         }
         Ok(Response::new(204))
     }
 
     /// The stored value set with this address.
     pub(crate) async fn stored_value_set(&self, url: &str) -> Result<Option<ValueSet>, Failure> {
-        let Some(stored) = self.latest_value_set(url).await? else { return Ok(None) };
-        let set = ValueSet::read(&stored.body).map_err(|_| Failure::new(500, format!("the stored value set `{url}` cannot be read")))?;
+        let Some(stored) = self.latest_value_set(url).await? else {
+            return Ok(None);
+        };
+        let set = ValueSet::read(&stored.body).map_err(|_| {
+            Failure::new(500, format!("the stored value set `{url}` cannot be read"))
+        })?;
         Ok(Some(set))
     }
 
     async fn latest_value_set(&self, url: &str) -> Result<Option<Definition>, Failure> {
         let revisions = self.versions_of(KIND, url).await?;
-        let Some(version) = select_version(revisions.iter().map(|d| d.version.as_str()), None) else { return Ok(None) };
-        self.repository.definition(KIND, url, version).await.map_err(Failure::of_store)
+        let Some(version) = select_version(revisions.iter().map(|d| d.version.as_str()), None)
+        else {
+            return Ok(None);
+        };
+        self.repository
+            .definition(KIND, url, version)
+            .await
+            .map_err(Failure::of_store)
     }
 }
 

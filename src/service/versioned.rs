@@ -1,4 +1,5 @@
-//! Versions of objects: finding them by uid or time, showing them, and the VERSIONED_OBJECT resources.
+//! Versions of objects: finding them by uid or time, showing them, and the VERSIONED_OBJECT
+//! resources.
 
 use super::Service;
 use super::call::Call;
@@ -11,16 +12,29 @@ use super::imported::standard_form;
 use super::owner::Owner;
 use super::route::Part;
 use super::time::at_time;
+use crate::document::ObjectKind;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
 use crate::rm::tree::{NodeRef, Tree};
-use crate::store::repository::{Repository, Version, Which};
+use crate::store::repository::{Piece, Repository, Version, VersionHead, Which};
 use crate::store::statement::{object, reference};
 
 impl<R: Repository> Service<R> {
-    /// The version that a path names: by its uid, or by its object and `version_at_time`, or the latest of its object.
-    pub(crate) async fn find_version(&self, call: &Call<'_>, owner: &str, what: &Controlled, target: &Target) -> Result<Version, Failure> {
-        let at = call.request.query_value("version_at_time").filter(|t| !t.is_empty()).map(at_time).transpose()?;
+    /// The version that a path names: by its uid, or by its object and `version_at_time`, or the
+    /// latest of its object.
+    pub(crate) async fn find_version(
+        &self,
+        call: &Call<'_>,
+        owner: &str,
+        what: &Controlled,
+        target: &Target,
+    ) -> Result<Version, Failure> {
+        let at = call
+            .request
+            .query_value("version_at_time")
+            .filter(|t| !t.is_empty())
+            .map(at_time)
+            .transpose()?;
         let uid;
         let (object, which) = match (target, &at) {
             (Target::Version(version), _) => {
@@ -30,14 +44,25 @@ impl<R: Repository> Service<R> {
             (Target::Object(object), Some(at)) => (object, Which::At(at)),
             (Target::Object(object), None) => (object, Which::Latest),
         };
-        let found = self.repository.version(owner, object, which).await.map_err(Failure::of_store)?;
-        let version = found.filter(|v| what.is_of(v)).ok_or_else(|| missing(what))?;
+        let found = self
+            .repository
+            .version(owner, object, which)
+            .await
+            .map_err(Failure::of_store)?;
+        let version = found
+            .filter(|v| what.is_of(v))
+            .ok_or_else(|| missing(what))?;
         call.allowed_in(owner, version.template_id.as_deref())?;
         Ok(version)
     }
 
     /// GET …/versioned_{composition|ehr_status|party}…
-    pub(super) async fn versioned(&self, call: &Call<'_>, what: &Controlled, part: Part) -> Result<Response, Failure> {
+    pub(super) async fn versioned(
+        &self,
+        call: &Call<'_>,
+        what: &Controlled,
+        part: Part,
+    ) -> Result<Response, Failure> {
         let owner = self.owner(call).await?;
         let owner = owner.id();
         let (object, rest) = match what.single {
@@ -48,25 +73,50 @@ impl<R: Repository> Service<R> {
         match part {
             Part::Container => self.show_container(call, owner, what, &object).await,
             Part::History => self.show_history(call, owner, what, &object).await,
-            Part::AtTime => self.show_version(call, owner, what, &Target::Object(object)).await,
+            Part::AtTime => {
+                self.show_version(call, owner, what, &Target::Object(object))
+                    .await
+            }
             Part::Version => {
-                let uid = VersionUid::parse(call.sub(rest)).filter(|uid| uid.object_id == object).ok_or_else(|| missing(what))?;
-                self.show_version(call, owner, what, &Target::Version(uid)).await
+                let uid = VersionUid::parse(call.sub(rest))
+                    .filter(|uid| uid.object_id == object)
+                    .ok_or_else(|| missing(what))?;
+                self.show_version(call, owner, what, &Target::Version(uid))
+                    .await
             }
         }
     }
 
-    async fn show_version(&self, call: &Call<'_>, owner: &str, what: &Controlled, target: &Target) -> Result<Response, Failure> {
+    async fn show_version(
+        &self,
+        call: &Call<'_>,
+        owner: &str,
+        what: &Controlled,
+        target: &Target,
+    ) -> Result<Response, Failure> {
         let version = self.find_version(call, owner, what, target).await?;
+        let _turn = call.turn(version.packed.json_size()).await?;
         let tree = standard_form(version.packed.unpack());
         let root = tree.root().ok_or_else(|| missing(what))?;
         call.resource(root, None, &version.version_uid, &version.time_committed)
     }
 
-    async fn show_container(&self, call: &Call<'_>, owner: &str, what: &Controlled, object_id: &str) -> Result<Response, Failure> {
-        let versions = self.all_versions(call, owner, what, object_id).await?;
-        let (Some(first), Some(last)) = (versions.first(), versions.last()) else { return Err(missing(what)) };
-        let (owner, owner_class) = if owner.is_empty() { (self.config.system_id.as_str(), "SYSTEM") } else { (owner, "EHR") };
+    async fn show_container(
+        &self,
+        call: &Call<'_>,
+        owner: &str,
+        what: &Controlled,
+        object_id: &str,
+    ) -> Result<Response, Failure> {
+        let heads = self.heads(call, owner, what, object_id).await?;
+        let (Some(first), Some(last)) = (heads.first(), heads.last()) else {
+            return Err(missing(what));
+        };
+        let (owner, owner_class) = if owner.is_empty() {
+            (self.config.system_id.as_str(), "SYSTEM")
+        } else {
+            (owner, "EHR")
+        };
         let text = format!(
             r#"{{"_type":"VERSIONED_{}","uid":{},"owner_id":{},"time_created":{{"_type":"DV_DATE_TIME","value":{}}}}}"#,
             what.class.name(),
@@ -75,26 +125,111 @@ impl<R: Repository> Service<R> {
             quoted(&first.time_committed),
         );
         let tree = own(&text, Cls::VERSIONED_OBJECT)?;
-        call.resource(tree.root().ok_or_else(|| missing(what))?, None, object_id, &last.time_committed)
+        call.resource(
+            tree.root().ok_or_else(|| missing(what))?,
+            None,
+            object_id,
+            &last.time_committed,
+        )
     }
 
-    async fn show_history(&self, call: &Call<'_>, owner: &str, what: &Controlled, object_id: &str) -> Result<Response, Failure> {
-        let versions = self.all_versions(call, owner, what, object_id).await?;
-        let last = versions.last().ok_or_else(|| missing(what))?;
-        let items: Vec<String> = versions.iter().map(history_item).collect();
-        let tree = own(&format!(r#"{{"_type":"REVISION_HISTORY","items":[{}]}}"#, items.join(",")), Cls::REVISION_HISTORY)?;
-        call.resource(tree.root().ok_or_else(|| missing(what))?, None, &last.version_uid, &last.time_committed)
+    async fn show_history(
+        &self,
+        call: &Call<'_>,
+        owner: &str,
+        what: &Controlled,
+        object_id: &str,
+    ) -> Result<Response, Failure> {
+        let heads = self.heads(call, owner, what, object_id).await?;
+        let last = heads.last().ok_or_else(|| missing(what))?;
+        let items = self.history_items(call, owner, object_id).await?;
+        let tree = own(
+            &format!(r#"{{"_type":"REVISION_HISTORY","items":[{items}]}}"#),
+            Cls::REVISION_HISTORY,
+        )?;
+        call.resource(
+            tree.root().ok_or_else(|| missing(what))?,
+            None,
+            &last.version_uid,
+            &last.time_committed,
+        )
     }
 
-    async fn all_versions(&self, call: &Call<'_>, owner: &str, what: &Controlled, object_id: &str) -> Result<Vec<Version>, Failure> {
-        let mut versions = self.repository.versions(owner, object_id).await.map_err(Failure::of_store)?;
-        versions.retain(|v| what.is_of(v));
-        match versions.iter().rev().find_map(|v| v.template_id.as_deref()) {
+    /// The items of a REVISION_HISTORY: the versions are read a piece at a time, and only their
+    /// audits are kept.
+    async fn history_items(
+        &self,
+        call: &Call<'_>,
+        owner: &str,
+        object_id: &str,
+    ) -> Result<String, Failure> {
+        let (mut items, mut after) = (String::new(), 0);
+        let deadline = call.now.saturating_add(self.config.limits.query_time);
+        loop {
+            let Piece {
+                items: versions,
+                more,
+            } = self
+                .repository
+                .versions(owner, object_id, after)
+                .await
+                .map_err(Failure::of_store)?;
+            for version in &versions {
+                items.push_str(if items.is_empty() { "" } else { "," });
+                items.push_str(&history_item(version));
+                after = version.number;
+            }
+            let limit = self.config.limits.result;
+            if items.len() > limit {
+                return Err(Failure::new(
+                    422,
+                    format!("the revision history is larger than {limit} bytes"),
+                ));
+            }
+            if !more {
+                return Ok(items);
+            }
+            if call.clock() > deadline {
+                let seconds = self.config.limits.query_time / 1_000_000;
+                let message = format!("the history took longer than {seconds} s to read");
+                return Err(Failure::new(408, message));
+            }
+            call.pause().await;
+        }
+    }
+
+    /// The versions of an object without their documents, oldest first; empty where the object is
+    /// none of `what`.
+    async fn heads(
+        &self,
+        call: &Call<'_>,
+        owner: &str,
+        what: &Controlled,
+        object_id: &str,
+    ) -> Result<Vec<VersionHead>, Failure> {
+        let heads = self
+            .repository
+            .version_heads(owner, object_id)
+            .await
+            .map_err(Failure::of_store)?;
+        if heads.iter().any(|head| head.kind != what.kind) {
+            return Ok(Vec::new());
+        }
+        // All versions of a party have one class, which their documents alone tell.
+        if what.kind == ObjectKind::Party
+            && let Some(last) = heads.iter().rfind(|head| !head.is_deletion())
+        {
+            let class = self.class_of_data(owner, last).await?;
+            if class.is_some_and(|class| !class.is_a(what.class)) {
+                return Ok(Vec::new());
+            }
+        }
+        match heads.iter().rev().find_map(|h| h.template_id.as_deref()) {
             Some(template) => call.allowed_in(owner, Some(template))?,
-            None if versions.is_empty() => {}
+            None if heads.is_empty() => {}
             None => call.allowed_in(owner, None)?,
         }
-        Ok(versions)
+        Ok(heads)
     }
 }
 
@@ -102,22 +237,39 @@ fn history_item(version: &Version) -> String {
     let tree = version.packed.unpack();
     // An imported version has the audit of its import, and that of the system that it comes from.
     let around = tree.root();
-    let audits = [around, around.and_then(|root| root.get(Attr::ITEM))].into_iter().flatten().filter_map(|version| version.get(Attr::COMMIT_AUDIT));
+    let audits = [around, around.and_then(|root| root.get(Attr::ITEM))]
+        .into_iter()
+        .flatten()
+        .filter_map(|version| version.get(Attr::COMMIT_AUDIT));
     let audits = audits.map(json::write).collect::<Vec<_>>().join(",");
-    let id = object(&[("_type", "OBJECT_VERSION_ID"), ("value", &version.version_uid)]);
+    let id = object(&[
+        ("_type", "OBJECT_VERSION_ID"),
+        ("value", &version.version_uid),
+    ]);
     format!(r#"{{"_type":"REVISION_HISTORY_ITEM","version_id":{id},"audits":[{audits}]}}"#)
 }
 
 /// Reads a document that the service wrote itself.
 pub(crate) fn own(text: &str, class: Cls) -> Result<Tree, Failure> {
     json::read(text, class).map_err(|findings| {
-        let places: Vec<String> = findings.iter().map(|f| format!("{} at {}", f.code, f.path)).collect();
-        Failure::new(500, format!("the stored {class} cannot be read: {}", places.join(", ")))
+        let places: Vec<String> = findings
+            .iter()
+            .map(|f| format!("{} at {}", f.code, f.path))
+            .collect();
+        Failure::new(
+            500,
+            format!("the stored {class} cannot be read: {}", places.join(", ")),
+        )
     })
 }
 
 /// The address of a document by its version uid.
-pub(crate) fn address(call: &Call<'_>, owner: &str, what: &Controlled, version_uid: &str) -> String {
+pub(crate) fn address(
+    call: &Call<'_>,
+    owner: &str,
+    what: &Controlled,
+    version_uid: &str,
+) -> String {
     let mut segments = Owner::segments(owner);
     segments.extend([what.segment, version_uid]);
     call.address(&segments)

@@ -1,7 +1,7 @@
 //! The rules of a change set: what both repositories refuse, in one place.
 //!
-//! The memory repository asks before it writes; the SQL repository writes under guards of the database and asks
-//! afterwards, to say which rule a failed guard stands for.
+//! The memory repository asks before it writes; the SQL repository writes under guards of the
+//! database and asks afterwards, to say which rule a failed guard stands for.
 
 use super::repository::{Commit, StoreError, Version};
 use crate::document::ObjectKind;
@@ -16,7 +16,8 @@ pub(crate) struct Head {
     pub(crate) version_uid: String,
     /// The kind of the object.
     pub(crate) kind: ObjectKind,
-    /// The template of the last version with data, which may be none; absent where no version has data.
+    /// The template of the last version with data, which may be none; absent where no version has
+    /// data.
     pub(crate) template_id: Option<Option<String>>,
 }
 
@@ -27,7 +28,12 @@ impl Head {
             Some(before) if version.is_deletion() => before.template_id,
             _ => (!version.is_deletion()).then(|| version.template_id.clone()),
         };
-        Head { ehr_id: version.ehr_id.clone(), version_uid: version.version_uid.clone(), kind: version.kind, template_id }
+        Head {
+            ehr_id: version.ehr_id.clone(),
+            version_uid: version.version_uid.clone(),
+            kind: version.kind,
+            template_id,
+        }
     }
 }
 
@@ -35,7 +41,9 @@ impl Head {
 pub(crate) fn split_uid(uid: &str) -> Option<(&str, &str, u32)> {
     let mut parts = uid.split("::");
     let (object, system, number) = (parts.next()?, parts.next()?, parts.next()?);
-    let canonical = !object.is_empty() && !number.starts_with('0') && number.bytes().all(|b| b.is_ascii_digit());
+    let canonical = !object.is_empty()
+        && !number.starts_with('0')
+        && number.bytes().all(|b| b.is_ascii_digit());
     (canonical && parts.next().is_none()).then_some(())?;
     Some((object, system, number.parse().ok()?))
 }
@@ -47,26 +55,47 @@ pub(crate) fn join_uid(object: &str, system: &str, number: u32) -> String {
 
 /// Checks that the records of a commit agree with each other, which the service promises.
 pub(crate) fn check_form(commit: &Commit) -> Result<(), StoreError> {
-    let foreign_ehr = commit.new_ehr.as_ref().is_some_and(|ehr| ehr.ehr_id != commit.ehr_id);
-    let has_status = commit.versions.iter().any(|version| version.kind == ObjectKind::EhrStatus);
+    let foreign_ehr = commit
+        .new_ehr
+        .as_ref()
+        .is_some_and(|ehr| ehr.ehr_id != commit.ehr_id);
+    let has_status = commit
+        .versions
+        .iter()
+        .any(|version| version.kind == ObjectKind::EhrStatus);
     let fits = |version: &Version| {
         let own = split_uid(&version.version_uid);
         let before = version.preceding.as_deref().map(split_uid);
         (&version.ehr_id, &version.contribution) == (&commit.ehr_id, &commit.contribution_uid)
             && commit.ehr_id.is_empty() == (version.kind == ObjectKind::Party)
-            && own.is_some_and(|(object, _, number)| object == version.object_id && number == version.number)
-            && before.is_none_or(|p| p.is_some_and(|(o, _, n)| o == version.object_id && n < version.number))
+            && own.is_some_and(|(object, _, number)| {
+                object == version.object_id && number == version.number
+            })
+            && before.is_none_or(|p| {
+                p.is_some_and(|(o, _, n)| o == version.object_id && n < version.number)
+            })
     };
-    if foreign_ehr || commit.versions.is_empty() || (commit.status.is_some() && !has_status) || !commit.versions.iter().all(fits) {
-        return Err(StoreError::Failed("the records of the commit do not fit together".into()));
+    if foreign_ehr
+        || commit.versions.is_empty()
+        || (commit.status.is_some() && !has_status)
+        || !commit.versions.iter().all(fits)
+    {
+        return Err(StoreError::Failed(
+            "the records of the commit do not fit together".into(),
+        ));
     }
     Ok(())
 }
 
-/// Checks that each version follows the latest one of its object, and each first version opens an object.
+/// Checks that each version follows the latest one of its object, and each first version opens an
+/// object.
 ///
-/// A version that follows one of another EHR is refused in the words for one that does not exist: nothing of another EHR is told.
-pub(crate) fn check_chain(versions: &[Version], head: &dyn Fn(&str) -> Option<Head>) -> Result<(), StoreError> {
+/// A version that follows one of another EHR is refused in the words for one that does not exist:
+/// nothing of another EHR is told.
+pub(crate) fn check_chain(
+    versions: &[Version],
+    head: &dyn Fn(&str) -> Option<Head>,
+) -> Result<(), StoreError> {
     let mut heads: HashMap<&str, Head> = HashMap::new();
     for version in versions {
         let object = version.object_id.as_str();
@@ -74,29 +103,54 @@ pub(crate) fn check_chain(versions: &[Version], head: &dyn Fn(&str) -> Option<He
         match (&latest, &version.preceding) {
             (None, None) => {}
             (Some(_), None) => return Err(StoreError::UidExists(version.version_uid.clone())),
-            (Some(latest), Some(_)) if latest.ehr_id != version.ehr_id => return Err(StoreError::Stale { latest: String::new() }),
+            (Some(latest), Some(_)) if latest.ehr_id != version.ehr_id => {
+                return Err(StoreError::Stale {
+                    latest: String::new(),
+                });
+            }
             (Some(latest), Some(preceding)) if latest.version_uid == *preceding => {}
-            _ => return Err(StoreError::Stale { latest: latest.map(|l| l.version_uid).unwrap_or_default() }),
+            _ => {
+                return Err(StoreError::Stale {
+                    latest: latest.map(|l| l.version_uid).unwrap_or_default(),
+                });
+            }
         }
         heads.insert(object, Head::behind(latest, version));
     }
     Ok(())
 }
 
-/// Checks that each version has the kind and the template of the object that it belongs to; [`check_chain`] has found them in order.
+/// Checks that each version has the kind and the template of the object that it belongs to;
+/// [`check_chain`] has found them in order.
 ///
-/// A deletion has no data and so no template: a version behind it is compared with the last one that has data.
-pub(crate) fn check_kept(versions: &[Version], head: &dyn Fn(&str) -> Option<Head>) -> Result<(), StoreError> {
+/// A deletion has no data and so no template: a version behind it is compared with the last one
+/// that has data.
+pub(crate) fn check_kept(
+    versions: &[Version],
+    head: &dyn Fn(&str) -> Option<Head>,
+) -> Result<(), StoreError> {
     let mut heads: HashMap<&str, Head> = HashMap::new();
     for version in versions {
         let object = version.object_id.as_str();
-        let before = heads.remove(object).or_else(|| version.preceding.as_ref().and_then(|_| head(object)));
+        let before = heads
+            .remove(object)
+            .or_else(|| version.preceding.as_ref().and_then(|_| head(object)));
         if let Some(before) = &before {
             if before.kind != version.kind {
-                return Err(StoreError::OtherKind { version_uid: version.version_uid.clone(), kind: before.kind });
+                return Err(StoreError::OtherKind {
+                    version_uid: version.version_uid.clone(),
+                    kind: before.kind,
+                });
             }
-            if let Some(template_id) = before.template_id.as_ref().filter(|id| !version.is_deletion() && **id != version.template_id) {
-                return Err(StoreError::OtherTemplate { version_uid: version.version_uid.clone(), template_id: template_id.clone() });
+            if let Some(template_id) = before
+                .template_id
+                .as_ref()
+                .filter(|id| !version.is_deletion() && **id != version.template_id)
+            {
+                return Err(StoreError::OtherTemplate {
+                    version_uid: version.version_uid.clone(),
+                    template_id: template_id.clone(),
+                });
             }
         }
         heads.insert(object, Head::behind(before, version));
@@ -104,9 +158,29 @@ pub(crate) fn check_kept(versions: &[Version], head: &dyn Fn(&str) -> Option<Hea
     Ok(())
 }
 
-/// Checks that an EHR keeps the one EHR_STATUS that it has; `has_status` is asked where a commit opens one.
-pub(crate) fn check_status(versions: &[Version], has_status: impl FnOnce() -> bool) -> Result<(), StoreError> {
-    let opens = versions.iter().filter(|v| v.kind == ObjectKind::EhrStatus && v.preceding.is_none()).count();
+/// Checks that no object gets the id of an EHR: an id names one thing.
+pub(crate) fn check_ids(commit: &Commit, is_ehr: impl Fn(&str) -> bool) -> Result<(), StoreError> {
+    let created = commit.new_ehr.as_ref().map(|ehr| ehr.ehr_id.as_str());
+    let taken = commit.versions.iter().find(|version| {
+        let object = version.object_id.as_str();
+        version.preceding.is_none() && (created == Some(object) || is_ehr(object))
+    });
+    match taken {
+        Some(version) => Err(StoreError::UidExists(version.version_uid.clone())),
+        None => Ok(()),
+    }
+}
+
+/// Checks that an EHR keeps the one EHR_STATUS that it has; `has_status` is asked where a commit
+/// opens one.
+pub(crate) fn check_status(
+    versions: &[Version],
+    has_status: impl FnOnce() -> bool,
+) -> Result<(), StoreError> {
+    let opens = versions
+        .iter()
+        .filter(|v| v.kind == ObjectKind::EhrStatus && v.preceding.is_none())
+        .count();
     match opens {
         0 => Ok(()),
         1 if !has_status() => Ok(()),
@@ -114,10 +188,21 @@ pub(crate) fn check_status(versions: &[Version], has_status: impl FnOnce() -> bo
     }
 }
 
-/// Checks that an EHR has at most one directory that is not deleted, after each version in turn; `live` are those before.
-pub(crate) fn check_directory(versions: &[Version], live: impl FnOnce() -> Vec<String>) -> Result<(), StoreError> {
-    let folders: Vec<&Version> = versions.iter().filter(|v| v.kind == ObjectKind::Folder).collect();
-    let mut live = if folders.is_empty() { Vec::new() } else { live() };
+/// Checks that an EHR has at most one directory that is not deleted, after each version in turn;
+/// `live` are those before.
+pub(crate) fn check_directory(
+    versions: &[Version],
+    live: impl FnOnce() -> Vec<String>,
+) -> Result<(), StoreError> {
+    let folders: Vec<&Version> = versions
+        .iter()
+        .filter(|v| v.kind == ObjectKind::Folder)
+        .collect();
+    let mut live = if folders.is_empty() {
+        Vec::new()
+    } else {
+        live()
+    };
     for version in folders {
         live.retain(|object| *object != version.object_id);
         if !version.is_deletion() {
@@ -137,7 +222,15 @@ mod tests {
     #[test]
     fn version_uids_split_into_three_parts() {
         assert_eq!(split_uid("a::b.c::12"), Some(("a", "b.c", 12)));
-        for wrong in ["a::b", "a::b::0", "a::b::01", "a::b::+1", "a::b::1::2", "::b::1", "a::b::1.1.1"] {
+        for wrong in [
+            "a::b",
+            "a::b::0",
+            "a::b::01",
+            "a::b::+1",
+            "a::b::1::2",
+            "::b::1",
+            "a::b::1.1.1",
+        ] {
             assert_eq!(split_uid(wrong), None, "{wrong}");
         }
     }

@@ -1,12 +1,16 @@
 //! What is done to a repository in memory, as text from which the same repository is built again.
 //!
-//! A line is what a host found written at one time: whole requests, so that a line that was not finished never happened. Records end
-//! with a record separator; a record is a name and fields behind tabs. A field stands as it is: the packed form of a document, canonical
-//! JSON, an id. One with control characters stands as a JSON string behind a unit separator. An empty field is one that is absent.
+//! A line is what a host found written at one time: whole requests, so that a line that was not
+//! finished never happened. Records end with a record separator; a record is a name and fields
+//! behind tabs. A field stands as it is: the packed form of a document, canonical JSON, an id. One
+//! with control characters stands as a JSON string behind a unit separator. An empty field is one
+//! that is absent.
 
 use super::conflict::split_uid;
-use super::repository::{Access, Commit, Definition, DefinitionKind, Ehr, EhrFlags, ItemTag, TagList, Version};
-use crate::document::{ObjectKind, Packed, Shape, Shapes};
+use super::repository::{
+    Access, Commit, Definition, DefinitionKind, Ehr, EhrFlags, ItemTag, TagList, Version,
+};
+use crate::document::{Layout, LayoutStore, ObjectKind, Packed};
 use crate::rm::json::{self, quote_into};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -18,7 +22,10 @@ const QUOTED: char = '\u{1f}';
 
 /// The records of some lines.
 pub(super) fn records(lines: &str) -> impl Iterator<Item = &str> {
-    lines.split('\n').flat_map(|line| line.split(RECORD)).filter(|record| !record.is_empty())
+    lines
+        .split('\n')
+        .flat_map(|line| line.split(RECORD))
+        .filter(|record| !record.is_empty())
 }
 
 /// Something that a repository does.
@@ -39,11 +46,12 @@ pub(super) enum Change {
     Reset,
 }
 
-/// Writes changes down and reads them. A shape is written once, before the first document that uses it; its number is its place.
+/// Writes changes down and reads them. A layout is written once, before the first document that uses
+/// it; its number is its place.
 #[derive(Default)]
 pub(super) struct Journal {
-    shapes: Shapes,
-    numbered: Vec<Arc<Shape>>,
+    layouts: LayoutStore,
+    numbered: Vec<Arc<Layout>>,
     /// By digest.
     numbers: HashMap<String, u64>,
     line: String,
@@ -63,12 +71,27 @@ impl Journal {
             Change::Commit(commit) => self.commit(commit),
             Change::Idempotency(uid, text) => self.plain("idempotency", &[uid, text]),
             Change::Tags(ehr_id, list) => self.tags(ehr_id, list),
-            Change::RemoveObjects(ehr_id, objects) => objects.iter().for_each(|object| self.plain("remove", &[ehr_id, object])),
+            Change::RemoveObjects(ehr_id, objects) => objects
+                .iter()
+                .for_each(|object| self.plain("remove", &[ehr_id, object])),
             Change::RemoveEhr(ehr_id) => self.plain("remove-ehr", &[ehr_id]),
             Change::Define(kind, d) => {
-                self.plain("define", &[&kind.number().to_string(), &d.name, &d.version, &d.format, &d.created, &d.summary, &d.body]);
+                self.plain(
+                    "define",
+                    &[
+                        &kind.number().to_string(),
+                        &d.name,
+                        &d.version,
+                        &d.format,
+                        &d.created,
+                        &d.summary,
+                        &d.body,
+                    ],
+                );
             }
-            Change::Undefine(kind, name, version) => self.plain("undefine", &[&kind.number().to_string(), name, version]),
+            Change::Undefine(kind, name, version) => {
+                self.plain("undefine", &[&kind.number().to_string(), name, version])
+            }
             Change::Note(accesses) => accesses.iter().for_each(|access| self.access(access)),
             Change::Reset => self.plain("reset", &[]),
         }
@@ -76,15 +99,39 @@ impl Journal {
 
     fn plain(&mut self, name: &str, fields: &[&str]) {
         self.line.push_str(name);
-        fields.iter().for_each(|field| put(&mut self.line, Some(field)));
+        fields
+            .iter()
+            .for_each(|field| put(&mut self.line, Some(field)));
         self.line.push(RECORD);
     }
 
     fn access(&mut self, access: &Access) {
         self.line.push_str("access");
-        let Access { time, who, issuer, operation, object, ehr_id, query, status, request_id, refused } = access;
-        [time, who, issuer, operation, &status.to_string(), request_id].into_iter().for_each(|field| put(&mut self.line, Some(field)));
-        [object, ehr_id, query].into_iter().for_each(|field| put(&mut self.line, field.as_deref()));
+        let Access {
+            time,
+            who,
+            issuer,
+            operation,
+            object,
+            ehr_id,
+            query,
+            status,
+            request_id,
+            refused,
+        } = access;
+        [
+            time,
+            who,
+            issuer,
+            operation,
+            &status.to_string(),
+            request_id,
+        ]
+        .into_iter()
+        .for_each(|field| put(&mut self.line, Some(field)));
+        [object, ehr_id, query]
+            .into_iter()
+            .for_each(|field| put(&mut self.line, field.as_deref()));
         if let Some(refused) = refused {
             put(&mut self.line, Some(&refused.to_string()));
         }
@@ -96,16 +143,29 @@ impl Journal {
         put(&mut self.line, Some(ehr_id));
         put(&mut self.line, Some(&list.target));
         for tag in &list.tags {
-            [Some(&tag.key), tag.path.as_ref(), tag.value.as_ref()].into_iter().for_each(|field| put(&mut self.line, field.map(String::as_str)));
+            [Some(&tag.key), tag.path.as_ref(), tag.value.as_ref()]
+                .into_iter()
+                .for_each(|field| put(&mut self.line, field.map(String::as_str)));
         }
         self.line.push(RECORD);
     }
 
     fn commit(&mut self, commit: &Commit) {
-        commit.versions.iter().flat_map(|v| v.packed.shapes()).for_each(|shape| self.number(shape));
+        commit
+            .versions
+            .iter()
+            .flat_map(|v| v.packed.layouts())
+            .for_each(|layout| self.number(layout));
         let out = &mut self.line;
         out.push_str("commit");
-        [&commit.ehr_id, &commit.contribution_uid, &commit.time_committed, &commit.contribution].into_iter().for_each(|field| put(out, Some(field)));
+        [
+            &commit.ehr_id,
+            &commit.contribution_uid,
+            &commit.time_committed,
+            &commit.contribution,
+        ]
+        .into_iter()
+        .for_each(|field| put(out, Some(field)));
         let ehr = commit.new_ehr.as_ref();
         put(out, ehr.map(|e| e.system_id.as_str()));
         put(out, ehr.map(|e| e.time_created.as_str()));
@@ -114,30 +174,52 @@ impl Journal {
         let numbers = &self.numbers;
         for version in &commit.versions {
             put(out, Some(&version.kind.number().to_string()));
-            let own_time = Some(version.time_committed.as_str()).filter(|time| *time != commit.time_committed);
-            [Some(version.version_uid.as_str()), version.preceding.as_deref(), Some(&version.lifecycle), version.template_id.as_deref(), own_time]
-                .into_iter()
-                .for_each(|field| put(out, field));
-            let id_of = |shape: &Shape| numbers.get(shape.digest()).copied().unwrap_or_default();
-            put(out, Some(&version.packed.to_text(&id_of, &[&version.version_uid, &version.time_committed])));
+            let own_time =
+                Some(version.time_committed.as_str()).filter(|time| *time != commit.time_committed);
+            [
+                Some(version.version_uid.as_str()),
+                version.preceding.as_deref(),
+                Some(&version.lifecycle),
+                version.template_id.as_deref(),
+                own_time,
+            ]
+            .into_iter()
+            .for_each(|field| put(out, field));
+            let id_of = |layout: &Layout| numbers.get(layout.digest()).copied().unwrap_or_default();
+            put(
+                out,
+                Some(
+                    &version
+                        .packed
+                        .to_text(&id_of, &[&version.version_uid, &version.time_committed]),
+                ),
+            );
         }
         out.push(RECORD);
-        commit.versions.iter().flat_map(|v| &v.tags).for_each(|list| self.tags(&commit.ehr_id, list));
+        commit
+            .versions
+            .iter()
+            .flat_map(|v| &v.tags)
+            .for_each(|list| self.tags(&commit.ehr_id, list));
         commit.access.iter().for_each(|access| self.access(access));
-        commit.idempotency.iter().for_each(|text| self.plain("idempotency", &[&commit.contribution_uid, text]));
+        commit
+            .idempotency
+            .iter()
+            .for_each(|text| self.plain("idempotency", &[&commit.contribution_uid, text]));
     }
 
-    /// Gives a shape its number, and writes it where it has none yet.
-    fn number(&mut self, shape: Arc<Shape>) {
-        if !self.numbers.contains_key(shape.digest()) {
-            self.plain("shape", &[&shape.to_text()]);
-            self.keep(shape);
+    /// Gives a layout its number, and writes it where it has none yet.
+    fn number(&mut self, layout: Arc<Layout>) {
+        if !self.numbers.contains_key(layout.digest()) {
+            self.plain("shape", &[&layout.to_text()]);
+            self.keep(layout);
         }
     }
 
-    fn keep(&mut self, shape: Arc<Shape>) {
-        self.numbers.insert(shape.digest().to_owned(), self.numbered.len() as u64);
-        self.numbered.push(shape);
+    fn keep(&mut self, layout: Arc<Layout>) {
+        self.numbers
+            .insert(layout.digest().to_owned(), self.numbered.len() as u64);
+        self.numbered.push(layout);
     }
 
     /// Reads a record; one that only prepares others is no change.
@@ -146,8 +228,8 @@ impl Journal {
         let name = fields.0.next().unwrap_or_default();
         Ok(Some(match name {
             "shape" => {
-                let shape = self.shapes.read(&fields.text()?)?;
-                self.keep(shape);
+                let layout = self.layouts.read(&fields.text()?)?;
+                self.keep(layout);
                 return Ok(None);
             }
             "commit" => Change::Commit(Box::new(self.read_commit(&mut fields)?)),
@@ -156,7 +238,11 @@ impl Journal {
             "remove" => Change::RemoveObjects(fields.string()?, vec![fields.string()?]),
             "remove-ehr" => Change::RemoveEhr(fields.string()?),
             "define" => Change::Define(fields.definition_kind()?, read_definition(&mut fields)?),
-            "undefine" => Change::Undefine(fields.definition_kind()?, fields.string()?, fields.string()?),
+            "undefine" => Change::Undefine(
+                fields.definition_kind()?,
+                fields.string()?,
+                fields.string()?,
+            ),
             "access" => Change::Note(vec![read_access(&mut fields)?]),
             "reset" => Change::Reset,
             other => return Err(broken(&format!("there is no record `{other}`"))),
@@ -166,18 +252,36 @@ impl Journal {
     fn read_commit(&self, fields: &mut Fields<'_>) -> Result<Commit, String> {
         let (ehr_id, contribution_uid) = (fields.string()?, fields.string()?);
         let (time_committed, contribution) = (fields.string()?, fields.string()?);
-        let (system_id, time_created, flags) = (fields.optional()?, fields.optional()?, read_flags(fields)?);
-        let new_ehr = flags.map(|EhrFlags { subject, is_queryable, is_modifiable }| Ehr {
-            ehr_id: ehr_id.clone(),
-            system_id: system_id.unwrap_or_default(),
-            time_created: time_created.unwrap_or_default(),
-            subject,
-            is_queryable,
-            is_modifiable,
-        });
+        let (system_id, time_created, flags) =
+            (fields.optional()?, fields.optional()?, read_flags(fields)?);
+        let new_ehr = flags.map(
+            |EhrFlags {
+                 subject,
+                 is_queryable,
+                 is_modifiable,
+             }| Ehr {
+                ehr_id: ehr_id.clone(),
+                system_id: system_id.unwrap_or_default(),
+                time_created: time_created.unwrap_or_default(),
+                subject,
+                is_queryable,
+                is_modifiable,
+            },
+        );
         let status = read_flags(fields)?;
         let (versions, access, grounds, idempotency) = (Vec::new(), None, None, None);
-        let mut commit = Commit { new_ehr, ehr_id, contribution_uid, contribution, time_committed, versions, status, access, grounds, idempotency };
+        let mut commit = Commit {
+            new_ehr,
+            ehr_id,
+            contribution_uid,
+            contribution,
+            time_committed,
+            versions,
+            status,
+            access,
+            grounds,
+            idempotency,
+        };
         while let Some(kind) = fields.0.next() {
             let version = self.read_version(kind, fields, &commit)?;
             commit.versions.push(version);
@@ -185,13 +289,33 @@ impl Journal {
         Ok(commit)
     }
 
-    fn read_version(&self, kind: &str, fields: &mut Fields<'_>, commit: &Commit) -> Result<Version, String> {
-        let kind = kind.parse().ok().and_then(ObjectKind::of_number).ok_or_else(|| broken("there is no such kind of object"))?;
-        let (version_uid, preceding, lifecycle) = (fields.string()?, fields.optional()?, fields.string()?);
-        let (template_id, time_committed) = (fields.optional()?, fields.optional()?.unwrap_or_else(|| commit.time_committed.clone()));
-        let (object_id, _, number) = split_uid(&version_uid).ok_or_else(|| broken("the uid of a version is none"))?;
-        let shape_of = |number: u64| self.numbered.get(usize::try_from(number).ok()?).cloned();
-        let packed = Packed::from_text(&fields.text()?, &shape_of, &[&version_uid, &time_committed])?;
+    fn read_version(
+        &self,
+        kind: &str,
+        fields: &mut Fields<'_>,
+        commit: &Commit,
+    ) -> Result<Version, String> {
+        let kind = kind
+            .parse()
+            .ok()
+            .and_then(ObjectKind::of_number)
+            .ok_or_else(|| broken("there is no such kind of object"))?;
+        let (version_uid, preceding, lifecycle) =
+            (fields.string()?, fields.optional()?, fields.string()?);
+        let (template_id, time_committed) = (
+            fields.optional()?,
+            fields
+                .optional()?
+                .unwrap_or_else(|| commit.time_committed.clone()),
+        );
+        let (object_id, _, number) =
+            split_uid(&version_uid).ok_or_else(|| broken("the uid of a version is none"))?;
+        let layout_of = |number: u64| self.numbered.get(usize::try_from(number).ok()?).cloned();
+        let packed = Packed::from_text(
+            &fields.text()?,
+            &layout_of,
+            &[&version_uid, &time_committed],
+        )?;
         Ok(Version {
             ehr_id: commit.ehr_id.clone(),
             kind,
@@ -222,23 +346,45 @@ fn put(out: &mut String, field: Option<&str>) {
 
 /// Three fields: whether it is queryable and modifiable, the id of the subject and its namespace.
 fn put_flags(out: &mut String, flags: Option<&EhrFlags>) {
-    let marks = flags.map(|f| [f.is_queryable, f.is_modifiable].map(|flag| if flag { '1' } else { '0' }).iter().collect::<String>());
+    let marks = flags.map(|f| {
+        [f.is_queryable, f.is_modifiable]
+            .map(|flag| if flag { '1' } else { '0' })
+            .iter()
+            .collect::<String>()
+    });
     put(out, marks.as_deref());
-    let (id, namespace) = flags.and_then(|f| f.subject.as_ref()).map(|(id, namespace)| (id.as_str(), namespace.as_str())).unzip();
+    let (id, namespace) = flags
+        .and_then(|f| f.subject.as_ref())
+        .map(|(id, namespace)| (id.as_str(), namespace.as_str()))
+        .unzip();
     put(out, id);
     put(out, namespace);
 }
 
 fn read_flags(fields: &mut Fields<'_>) -> Result<Option<EhrFlags>, String> {
-    let (marks, subject) = (fields.optional()?, fields.optional()?.zip(fields.optional()?));
+    let (marks, subject) = (
+        fields.optional()?,
+        fields.optional()?.zip(fields.optional()?),
+    );
     let is = |at: usize, marks: &str| marks.as_bytes().get(at) == Some(&b'1');
-    Ok(marks.map(|marks| EhrFlags { subject, is_queryable: is(0, &marks), is_modifiable: is(1, &marks) }))
+    Ok(marks.map(|marks| EhrFlags {
+        subject,
+        is_queryable: is(0, &marks),
+        is_modifiable: is(1, &marks),
+    }))
 }
 
 fn read_tags(fields: &mut Fields<'_>) -> Result<TagList, String> {
-    let mut list = TagList { target: fields.string()?, tags: Vec::new() };
+    let mut list = TagList {
+        target: fields.string()?,
+        tags: Vec::new(),
+    };
     while let Some(key) = fields.next()? {
-        list.tags.push(ItemTag { key: key.unwrap_or_default().into_owned(), path: fields.optional()?, value: fields.optional()? });
+        list.tags.push(ItemTag {
+            key: key.unwrap_or_default().into_owned(),
+            path: fields.optional()?,
+            value: fields.optional()?,
+        });
     }
     Ok(list)
 }
@@ -249,12 +395,20 @@ fn read_access(fields: &mut Fields<'_>) -> Result<Access, String> {
         who: fields.string()?,
         issuer: fields.string()?,
         operation: fields.string()?,
-        status: fields.text()?.parse().map_err(|_| broken("a status is no number"))?,
+        status: fields
+            .text()?
+            .parse()
+            .map_err(|_| broken("a status is no number"))?,
         request_id: fields.string()?,
         object: fields.optional()?,
         ehr_id: fields.optional()?,
         query: fields.optional()?,
-        refused: fields.next()?.flatten().map(|text| text.parse()).transpose().map_err(|_| broken("a count is no number"))?,
+        refused: fields
+            .next()?
+            .flatten()
+            .map(|text| text.parse())
+            .transpose()
+            .map_err(|_| broken("a count is no number"))?,
     })
 }
 
@@ -276,17 +430,22 @@ struct Fields<'a>(std::str::Split<'a, char>);
 impl<'a> Fields<'a> {
     /// The outer option is the end of the record, the inner one an absent field.
     fn next(&mut self) -> Result<Option<Option<Cow<'a, str>>>, String> {
-        let Some(raw) = self.0.next() else { return Ok(None) };
+        let Some(raw) = self.0.next() else {
+            return Ok(None);
+        };
         if raw.is_empty() {
             return Ok(Some(None));
         }
-        let Some(quoted) = raw.strip_prefix(QUOTED) else { return Ok(Some(Some(Cow::Borrowed(raw)))) };
+        let Some(quoted) = raw.strip_prefix(QUOTED) else {
+            return Ok(Some(Some(Cow::Borrowed(raw))));
+        };
         let text = json::text(quoted).ok_or_else(|| broken("a quoted field is no string"))?;
         Ok(Some(Some(Cow::Owned(text))))
     }
 
     fn field(&mut self) -> Result<Option<Cow<'a, str>>, String> {
-        self.next()?.ok_or_else(|| broken("a record ends too early"))
+        self.next()?
+            .ok_or_else(|| broken("a record ends too early"))
     }
 
     fn text(&mut self) -> Result<Cow<'a, str>, String> {
@@ -302,7 +461,11 @@ impl<'a> Fields<'a> {
     }
 
     fn definition_kind(&mut self) -> Result<DefinitionKind, String> {
-        self.text()?.parse().ok().and_then(DefinitionKind::of_number).ok_or_else(|| broken("there is no such kind of definition"))
+        self.text()?
+            .parse()
+            .ok()
+            .and_then(DefinitionKind::of_number)
+            .ok_or_else(|| broken("there is no such kind of definition"))
     }
 }
 

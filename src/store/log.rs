@@ -1,11 +1,13 @@
-//! The store of the access log, beside [`Repository`](super::repository::Repository): entries are only added, read, and removed by age.
+//! The store of the access log, beside [`Repository`](super::repository::Repository): entries are
+//! only added, read, and removed by age.
 //!
-//! Implementations: [`MemoryLog`], and [`SqlLog`](super::sql::SqlLog) in a database of its own, so that no number of entries takes room or
-//! time from the documents. The entry of a change set is written with it, into the database of the documents, and moved from there: an
-//! entry that waits has a key, by which it is added once however often it is moved.
+//! Implementations: [`MemoryLog`], and [`SqlLog`](super::sql::SqlLog) in a database of its own, so
+//! that no number of entries takes room or time from the documents. The entry of a change set is
+//! written with it, into the database of the documents, and moved from there: an entry that waits
+//! has a key, by which it is added once however often it is moved.
 
 use super::repository::{Access, AccessFilter, StoreError};
-use crate::order;
+use aqlite_rm::order;
 use std::cell::RefCell;
 use std::collections::HashSet;
 
@@ -19,23 +21,32 @@ pub struct LogEntry {
 }
 
 /// Stores the access log.
-#[allow(async_fn_in_trait, reason = "futures of a worker are not Send, and nothing spawns them")]
+#[allow(
+    async_fn_in_trait,
+    reason = "futures of a worker are not Send, and nothing spawns them"
+)]
 pub trait LogStore {
     /// Adds entries: all of them, or none. One whose key has been added before is passed over.
     async fn append(&self, entries: &[LogEntry]) -> Result<(), StoreError>;
 
-    /// Adds entries about refused requests, unless that day has `most` of them already; true when they were added. `day` is the date in
-    /// the text form of [`Access::time`].
-    async fn append_refused(&self, entries: &[Access], day: &str, most: u64) -> Result<bool, StoreError>;
+    /// Adds entries about refused requests, unless that day has `most` of them already; true when
+    /// they were added. `day` is the date in the text form of [`Access::time`].
+    async fn append_refused(
+        &self,
+        entries: &[Access],
+        day: &str,
+        most: u64,
+    ) -> Result<bool, StoreError>;
 
-    /// The entries of a filter with their numbers, in the order of time, and of their numbers where times are equal.
+    /// The entries of a filter with their numbers, in the order of time, and of their numbers where
+    /// times are equal.
     async fn read(&self, filter: &AccessFilter<'_>) -> Result<Vec<(u64, Access)>, StoreError>;
 
     /// Sets how many days entries are kept; younger ones cannot be removed.
     async fn keep_for(&self, days: u32) -> Result<(), StoreError>;
 
-    /// Removes at most `most` of the oldest entries, as far as they are from before this time and older than [`LogStore::keep_for`] says;
-    /// how many were removed.
+    /// Removes at most `most` of the oldest entries, as far as they are from before this time and
+    /// older than [`LogStore::keep_for`] says; how many were removed.
     async fn expire(&self, before: &str, most: u64) -> Result<u64, StoreError>;
 }
 
@@ -60,30 +71,48 @@ impl Entries {
 impl MemoryLog {
     /// Adds entries.
     pub(super) fn push(&self, accesses: impl IntoIterator<Item = Access>) {
-        accesses.into_iter().for_each(|access| self.0.borrow_mut().push(access));
+        accesses
+            .into_iter()
+            .for_each(|access| self.0.borrow_mut().push(access));
     }
 
     /// True while a day has fewer than `most` entries about refused requests.
     pub(super) fn has_room(&self, day: &str, most: u64) -> bool {
         let log = self.0.borrow();
-        (log.entries.iter().filter(|(_, access)| access.refused.is_some() && access.time.as_str() >= day).count() as u64) < most
+        (log.entries
+            .iter()
+            .filter(|(_, access)| access.refused.is_some() && access.time.as_str() >= day)
+            .count() as u64)
+            < most
     }
 
     /// The entries of a filter.
     pub(super) fn select(&self, filter: &AccessFilter<'_>) -> Vec<(u64, Access)> {
         let log = self.0.borrow();
         let mut entries: Vec<&(u64, Access)> = log.entries.iter().collect();
-        order::sort_by_key(&mut entries, |(number, access)| (access.time.as_str(), *number));
-        let after = entries.iter().find(|(number, _)| *number == filter.after).map(|(number, access)| (access.time.as_str(), *number));
+        order::sort_by_key(&mut entries, |(number, access)| {
+            (access.time.as_str(), *number)
+        });
+        let after = entries
+            .iter()
+            .find(|(number, _)| *number == filter.after)
+            .map(|(number, access)| (access.time.as_str(), *number));
         let wanted = |(number, access): &&(u64, Access)| {
             after.is_none_or(|after| (access.time.as_str(), *number) > after)
                 && filter.from.is_none_or(|from| access.time.as_str() >= from)
                 && filter.to.is_none_or(|to| access.time.as_str() < to)
-                && filter.ehr_id.is_none_or(|id| access.ehr_id.as_deref() == Some(id))
+                && filter
+                    .ehr_id
+                    .is_none_or(|id| access.ehr_id.as_deref() == Some(id))
                 && filter.who.is_none_or(|who| access.who == who)
         };
         let limit = usize::try_from(filter.limit).unwrap_or(usize::MAX);
-        entries.into_iter().filter(wanted).take(limit).cloned().collect()
+        entries
+            .into_iter()
+            .filter(wanted)
+            .take(limit)
+            .cloned()
+            .collect()
     }
 }
 
@@ -91,14 +120,23 @@ impl LogStore for MemoryLog {
     async fn append(&self, entries: &[LogEntry]) -> Result<(), StoreError> {
         let mut log = self.0.borrow_mut();
         for entry in entries {
-            if entry.key.as_ref().is_none_or(|key| log.keys.insert(key.clone())) {
+            if entry
+                .key
+                .as_ref()
+                .is_none_or(|key| log.keys.insert(key.clone()))
+            {
                 log.push(entry.access.clone());
             }
         }
         Ok(())
     }
 
-    async fn append_refused(&self, entries: &[Access], day: &str, most: u64) -> Result<bool, StoreError> {
+    async fn append_refused(
+        &self,
+        entries: &[Access],
+        day: &str,
+        most: u64,
+    ) -> Result<bool, StoreError> {
         let has_room = self.has_room(day, most);
         if has_room {
             self.push(entries.iter().cloned());

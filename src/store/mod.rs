@@ -16,8 +16,12 @@ pub use aqlite_engine::answer::scan;
 use repository::Definition;
 use std::cmp::Ordering;
 
-/// The order of lists of definitions: by name, then by SEMVER precedence; texts that are no SEMVER come first.
+/// The order of lists of definitions: by name, then by SEMVER precedence; texts that are no SEMVER
+/// come first.
 fn by_name(a: &Definition, b: &Definition) -> Ordering {
     let version = |d: &Definition| semver::Version::parse(&d.version).ok();
-    a.name.cmp(&b.name).then_with(|| version(a).cmp(&version(b))).then_with(|| a.version.cmp(&b.version))
+    a.name
+        .cmp(&b.name)
+        .then_with(|| version(a).cmp(&version(b)))
+        .then_with(|| a.version.cmp(&b.version))
 }

@@ -1,4 +1,5 @@
-//! What the memory repository remembers of its past: enough to show the state of a snapshot, or to say that it cannot.
+//! What the memory repository remembers of its past: enough to show the state of a snapshot, or to
+//! say that it cannot.
 
 use super::scan::Snapshot;
 use crate::document::short_digest;
@@ -34,12 +35,18 @@ impl Past {
     /// How many of them removed something of an EHR.
     pub fn removals_of(&self, ehr_id: &str) -> u64 {
         let digest = short_digest(ehr_id);
-        self.removals.iter().filter(|removal| removal.ehr.as_ref().is_none_or(|ehr| *ehr == digest)).count() as u64
+        self.removals
+            .iter()
+            .filter(|removal| removal.ehr.as_ref().is_none_or(|ehr| *ehr == digest))
+            .count() as u64
     }
 
     pub fn remove_all(&mut self) {
         self.queryable.clear();
-        self.removals.push(Removal { ehr: None, first_version: 0 });
+        self.removals.push(Removal {
+            ehr: None,
+            first_version: 0,
+        });
     }
 
     pub fn remove_ehr(&mut self, ehr_id: &str, first_version: u64) {
@@ -48,25 +55,42 @@ impl Past {
     }
 
     pub fn remove_objects(&mut self, ehr_id: &str, first_version: u64) {
-        self.removals.push(Removal { ehr: Some(short_digest(ehr_id)), first_version });
+        self.removals.push(Removal {
+            ehr: Some(short_digest(ehr_id)),
+            first_version,
+        });
     }
 
     pub fn note_queryable(&mut self, ehr_id: &str, before: u64, is_queryable: bool) {
-        self.queryable.push(Queryable { ehr_id: ehr_id.to_owned(), before, is_queryable });
+        self.queryable.push(Queryable {
+            ehr_id: ehr_id.to_owned(),
+            before,
+            is_queryable,
+        });
     }
 
     /// Whether an EHR was queryable at a version, where that has changed since.
     pub fn queryable(&self, ehr_id: &str, version: u64) -> Option<bool> {
-        self.queryable.iter().find(|change| change.ehr_id == ehr_id && change.before > version).map(|change| change.is_queryable)
+        self.queryable
+            .iter()
+            .find(|change| change.ehr_id == ehr_id && change.before > version)
+            .map(|change| change.is_queryable)
     }
 
     /// Whether something that a snapshot shows of these EHRs (or of all) was removed since.
     pub fn lacks(&self, snapshot: Snapshot, ehrs: Option<&[String]>) -> bool {
-        let since = self.removals.iter().skip(usize::try_from(snapshot.removals).unwrap_or(usize::MAX));
+        let since = self
+            .removals
+            .iter()
+            .skip(usize::try_from(snapshot.removals).unwrap_or(usize::MAX));
         let concerns = |removal: &Removal| match (&removal.ehr, ehrs) {
-            (Some(removed), Some(ehrs)) => ehrs.iter().any(|ehr_id| short_digest(ehr_id) == *removed),
+            (Some(removed), Some(ehrs)) => {
+                ehrs.iter().any(|ehr_id| short_digest(ehr_id) == *removed)
+            }
             _ => true,
         };
-        since.filter(|removal| removal.first_version <= snapshot.version).any(concerns)
+        since
+            .filter(|removal| removal.first_version <= snapshot.version)
+            .any(concerns)
     }
 }

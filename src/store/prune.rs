@@ -1,20 +1,35 @@
-//! Which documents a scan can leave out, judged by their shapes alone.
+//! Which documents a scan can leave out, judged by their layouts alone.
 
 use super::scan::{ArchetypeGroup, Scan};
-use crate::document::{Item, ItemKind, ObjectKind, Shape};
+use crate::document::{Item, ItemKind, Layout, ObjectKind};
 use crate::rm::class::Attr;
 use crate::rm::id::ArchetypeId;
 
-/// The archetype ids that stand in a shape; `None` when a document of it may name others in its slots.
-pub(crate) fn archetypes_of(shape: &Shape) -> Option<Vec<&str>> {
-    let is_open = |item: &Item| item.attr == Some(Attr::ARCHETYPE_NODE_ID) && !matches!(item.kind, ItemKind::Constant(..));
-    if shape.items().iter().any(is_open) { None } else { Some(shape.archetypes().collect()) }
+/// The archetype ids that stand in a layout; `None` when a document of it may name others in its
+/// slots.
+pub(crate) fn archetypes_of(layout: &Layout) -> Option<Vec<&str>> {
+    let is_open = |item: &Item| {
+        item.attr == Some(Attr::ARCHETYPE_NODE_ID) && !matches!(item.kind, ItemKind::Constant(..))
+    };
+    if layout.items().iter().any(is_open) {
+        None
+    } else {
+        Some(layout.archetypes().collect())
+    }
 }
 
-/// True unless the shapes rule out that a document gives a row.
+/// True unless the layouts rule out that a document gives a row.
 pub(crate) fn may_match(scan: &Scan, kind: ObjectKind, archetypes: Option<&[String]>) -> bool {
-    let holds = |group: &ArchetypeGroup| archetypes.is_none_or(|held| group.0.iter().any(|asked| held.iter().any(|data| subsumes(asked, data))));
-    scan.kinds.contains(&kind) && (kind != ObjectKind::Composition || scan.archetypes.iter().all(holds))
+    let holds = |group: &ArchetypeGroup| {
+        archetypes.is_none_or(|held| {
+            group
+                .0
+                .iter()
+                .any(|asked| held.iter().any(|data| subsumes(asked, data)))
+        })
+    };
+    scan.kinds.contains(&kind)
+        && (kind != ObjectKind::Composition || scan.archetypes.iter().all(holds))
 }
 
 fn subsumes(asked: &str, data: &str) -> bool {
@@ -27,19 +42,37 @@ mod tests {
     use super::*;
 
     fn scan(groups: &[&[&str]]) -> Scan {
-        let archetypes = groups.iter().map(|g| ArchetypeGroup(g.iter().map(|s| (*s).to_owned()).collect())).collect();
-        Scan { kinds: vec![ObjectKind::Composition, ObjectKind::EhrStatus], archetypes, ..Scan::default() }
+        let archetypes = groups
+            .iter()
+            .map(|g| ArchetypeGroup(g.iter().map(|s| (*s).to_owned()).collect()))
+            .collect();
+        Scan {
+            kinds: vec![ObjectKind::Composition, ObjectKind::EhrStatus],
+            archetypes,
+            ..Scan::default()
+        }
     }
 
     #[test]
     fn each_group_asks_for_one_archetype_or_a_specialisation_of_it() {
-        let held = ["openEHR-EHR-COMPOSITION.encounter.v1", "openEHR-EHR-OBSERVATION.laboratory_test-cbc.v1"].map(str::to_owned);
-        let matches = |groups: &[&[&str]]| may_match(&scan(groups), ObjectKind::Composition, Some(&held));
+        let held = [
+            "openEHR-EHR-COMPOSITION.encounter.v1",
+            "openEHR-EHR-OBSERVATION.laboratory_test-cbc.v1",
+        ]
+        .map(str::to_owned);
+        let matches =
+            |groups: &[&[&str]]| may_match(&scan(groups), ObjectKind::Composition, Some(&held));
         assert!(matches(&[]));
         assert!(matches(&[&["openEHR-EHR-OBSERVATION.laboratory_test.v1"]]));
-        assert!(matches(&[&["openEHR-EHR-OBSERVATION.pulse.v1", "openEHR-EHR-COMPOSITION.encounter.v1"]]));
+        assert!(matches(&[&[
+            "openEHR-EHR-OBSERVATION.pulse.v1",
+            "openEHR-EHR-COMPOSITION.encounter.v1"
+        ]]));
         assert!(!matches(&[&["openEHR-EHR-OBSERVATION.laboratory_test.v2"]]));
-        assert!(!matches(&[&["openEHR-EHR-COMPOSITION.encounter.v1"], &["openEHR-EHR-OBSERVATION.pulse.v1"]]));
+        assert!(!matches(&[
+            &["openEHR-EHR-COMPOSITION.encounter.v1"],
+            &["openEHR-EHR-OBSERVATION.pulse.v1"]
+        ]));
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Runs futures that never wait, for hosts that are synchronous (browser memory, SQLite in tests, command-line tools).
+//! Runs futures that never wait, for hosts that are synchronous (browser memory, SQLite in tests,
+//! command-line tools).
 
 use std::fmt;
 use std::pin::pin;
@@ -6,7 +7,8 @@ use std::task::{Context, Poll, Waker};
 
 /// The output of a future whose parts are all ready: it is polled once.
 ///
-/// [`super::memory::Memory`] and [`super::sql::SqlRepository`] over a synchronous executor only make such futures.
+/// [`super::memory::Memory`] and [`super::sql::SqlRepository`] over a synchronous executor only
+/// make such futures.
 ///
 /// # Errors
 /// [`Waits`] when the future asks to be polled again.

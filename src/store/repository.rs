@@ -1,10 +1,11 @@
 //! What a host must be able to store: the one asynchronous trait of the project, and its records.
 //!
-//! Implementations: [`super::memory`] (browser, tests) and [`super::sql`] (D1, SQLite). The service is the only caller.
+//! Implementations: [`super::memory`] (browser, tests) and [`super::sql`] (D1, SQLite). The service
+//! is the only caller.
 
 use super::scan::{Progress, Scan, Snapshot};
 use crate::document::{Batch, ObjectKind, Packed};
-use crate::order;
+use aqlite_rm::order;
 use std::fmt;
 use std::pin::Pin;
 
@@ -17,7 +18,8 @@ pub struct Ehr {
     pub system_id: String,
     /// EHR.time_created.value, ISO 8601 extended with zone.
     pub time_created: String,
-    /// EHR_STATUS.subject.external_ref: `(id, namespace)` of the latest status; unique where present.
+    /// EHR_STATUS.subject.external_ref: `(id, namespace)` of the latest status; unique where
+    /// present.
     pub subject: Option<(String, String)>,
     /// EHR_STATUS.is_queryable of the latest status.
     pub is_queryable: bool,
@@ -28,7 +30,11 @@ pub struct Ehr {
 impl Ehr {
     /// What its EHR_STATUS says about it.
     pub(crate) fn flags(&self) -> EhrFlags {
-        EhrFlags { subject: self.subject.clone(), is_queryable: self.is_queryable, is_modifiable: self.is_modifiable }
+        EhrFlags {
+            subject: self.subject.clone(),
+            is_queryable: self.is_queryable,
+            is_modifiable: self.is_modifiable,
+        }
     }
 }
 
@@ -49,14 +55,15 @@ pub struct Version {
     pub preceding: Option<String>,
     /// CONTRIBUTION.uid.value.
     pub contribution: String,
-    /// VERSION.commit_audit.time_committed.value, in UTC with milliseconds, so that text order is time order.
+    /// VERSION.commit_audit.time_committed.value, in UTC with milliseconds, so that text order is
+    /// time order.
     pub time_committed: String,
     /// VERSION.lifecycle_state code: 532, 553, 523, …
     pub lifecycle: String,
     /// COMPOSITION.archetype_details.template_id.value.
     pub template_id: Option<String>,
-    /// The whole VERSION, packed; a deletion has no `data` in it. An IMPORTED_VERSION is in its stored form: uid, lifecycle_state and data
-    /// at the root, and the item without data.
+    /// The whole VERSION, packed; a deletion has no `data` in it. An IMPORTED_VERSION is in its
+    /// stored form: uid, lifecycle_state and data at the root, and the item without data.
     pub packed: Packed,
     /// The tags on it and on its object; in a commit: lists that replace those of their targets.
     pub tags: Vec<TagList>,
@@ -88,6 +95,48 @@ impl TagList {
         order::sort(&mut tags);
         TagList { target, tags }
     }
+}
+
+/// A piece of a list: what was read together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Piece<T> {
+    /// The items, at least one where there are any.
+    pub items: Vec<T>,
+    /// True where more items may follow.
+    pub more: bool,
+}
+
+/// What the row of a version says beside its document.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct VersionHead {
+    /// As in [`Version`].
+    pub kind: ObjectKind,
+    /// As in [`Version`].
+    pub version_uid: String,
+    /// As in [`Version`].
+    pub number: u32,
+    /// As in [`Version`].
+    pub time_committed: String,
+    /// As in [`Version`].
+    pub lifecycle: String,
+    /// As in [`Version`].
+    pub template_id: Option<String>,
+}
+
+impl VersionHead {
+    /// True when this version says that the object is deleted.
+    pub fn is_deletion(&self) -> bool {
+        self.lifecycle == "523"
+    }
+}
+
+/// What is read of contributions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Extent {
+    /// The CONTRIBUTIONs alone: their `versions` are empty.
+    Alone,
+    /// The CONTRIBUTIONs with their versions.
+    WithVersions,
 }
 
 /// A contribution as it was committed, with its versions.
@@ -131,33 +180,46 @@ pub struct Commit {
     pub access: Option<Access>,
     /// What its maker took for granted.
     pub grounds: Option<Grounds>,
-    /// Identifies the bulk line that it was made of, where its uid does not: the same text under the same key gives the same.
+    /// Identifies the bulk line that it was made of, where its uid does not: the same text under
+    /// the same key gives the same.
     pub idempotency: Option<String>,
 }
 
 impl Commit {
-    /// True when it writes content, which an EHR with `is_modifiable = false` refuses: anything but the EHR_STATUS of an EHR that exists.
+    /// True when it writes content, which an EHR with `is_modifiable = false` refuses: anything but
+    /// the EHR_STATUS of an EHR that exists.
     pub(crate) fn needs_modifiable(&self) -> bool {
-        self.new_ehr.is_none() && self.versions.iter().any(|version| version.kind != ObjectKind::EhrStatus)
+        self.new_ehr.is_none()
+            && self
+                .versions
+                .iter()
+                .any(|version| version.kind != ObjectKind::EhrStatus)
     }
 }
 
-/// What the maker of a commit knew from before and did not ask for again: that the EHR allows modification, and what is stored
-/// of the template. Where it is otherwise, nothing is written.
+/// What the maker of a commit knew from before and did not ask for again: that the EHR allows
+/// modification, and what is stored of the template. Where it is otherwise, nothing is written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Grounds {
     /// COMPOSITION.archetype_details.template_id.value.
     pub template: String,
-    /// Version, time and id of storing of each definition of this name, in the order of these texts.
+    /// Version, time and id of storing of each definition of this name, in the order of these
+    /// texts.
     pub stored: Vec<String>,
 }
 
 impl Grounds {
     /// The grounds that these definitions of a template are.
     pub fn of<'d>(template: &str, stored: impl IntoIterator<Item = &'d Definition>) -> Grounds {
-        let mut stored: Vec<String> = stored.into_iter().map(|d| format!("{} {} {}", d.version, d.created, d.storing_id)).collect();
+        let mut stored: Vec<String> = stored
+            .into_iter()
+            .map(|d| format!("{} {} {}", d.version, d.created, d.storing_id))
+            .collect();
         order::sort(&mut stored);
-        Grounds { template: template.to_owned(), stored }
+        Grounds {
+            template: template.to_owned(),
+            stored,
+        }
     }
 }
 
@@ -182,7 +244,8 @@ pub struct Access {
     pub status: u16,
     /// The id of the request, as the answer carries it.
     pub request_id: String,
-    /// How many requests of callers that were not recognised this line stands for; absent in a line about one of anybody else.
+    /// How many requests of callers that were not recognised this line stands for; absent in a line
+    /// about one of anybody else.
     pub refused: Option<u64>,
 }
 
@@ -221,7 +284,8 @@ pub enum Which<'a> {
     Latest,
     /// The one with this version uid.
     Uid(&'a str),
-    /// The newest that was committed at or before this time (text form of [`Version::time_committed`]).
+    /// The newest that was committed at or before this time (text form of
+    /// [`Version::time_committed`]).
     At(&'a str),
 }
 
@@ -236,8 +300,9 @@ pub struct Definition {
     pub format: String,
     /// When it was stored.
     pub created: String,
-    /// Names this storing of it: the repository makes another one whenever a definition is stored, also of the same name, version and
-    /// time, so that what is kept elsewhere under it never serves for another definition. Ignored where a definition is stored.
+    /// Names this storing of it: the repository makes another one whenever a definition is stored,
+    /// also of the same name, version and time, so that what is kept elsewhere under it never
+    /// serves for another definition. Ignored where a definition is stored.
     pub storing_id: String,
     /// Small JSON object with what lists show (concept, archetype_id, …).
     pub summary: String,
@@ -269,16 +334,16 @@ impl DefinitionKind {
         }
     }
 
-    /// True for the kind whose lists carry the bodies: those of stored queries are short, and lists show them.
-    pub(crate) fn lists_bodies(self) -> bool {
-        self == DefinitionKind::Query
-    }
-
     /// The kind that a number stands for.
     pub(crate) fn of_number(number: u64) -> Option<DefinitionKind> {
-        [DefinitionKind::Template, DefinitionKind::Query, DefinitionKind::Guide, DefinitionKind::ValueSet]
-            .into_iter()
-            .find(|kind| kind.number() == number)
+        [
+            DefinitionKind::Template,
+            DefinitionKind::Query,
+            DefinitionKind::Guide,
+            DefinitionKind::ValueSet,
+        ]
+        .into_iter()
+        .find(|kind| kind.number() == number)
     }
 }
 
@@ -315,12 +380,14 @@ pub enum StoreError {
     TagsChanged,
     /// There is no such contribution to go on behind.
     NoSuchContribution,
-    /// The preceding version is not the latest one (or, for a first version, the object exists): the latest version uid.
+    /// The preceding version is not the latest one (or, for a first version, the object exists):
+    /// the latest version uid.
     Stale {
         /// The latest version uid of the object; empty when there is no such object.
         latest: String,
     },
-    /// A contribution with this uid exists, or the object that this version uid would open exists in another EHR.
+    /// A contribution with this uid exists, or the object that this version uid would open exists
+    /// in another EHR.
     UidExists(String),
     /// The EHR has a directory already.
     DirectoryExists,
@@ -332,8 +399,8 @@ pub enum StoreError {
     SnapshotGone,
     /// A snapshot is newer than the repository: another one gave it.
     NoSuchSnapshot,
-    /// The storage did not answer: it is away, overloaded, too slow, or another writer was faster. The same may go later. The text
-    /// never carries clinical values.
+    /// The storage did not answer: it is away, overloaded, too slow, or another writer was faster.
+    /// The same may go later. The text never carries clinical values.
     Away(String),
     /// What is stored is not what was committed: somebody altered the database, or it is damaged.
     Altered {
@@ -342,7 +409,8 @@ pub enum StoreError {
         /// The EHR that it stands in; empty where that is none.
         ehr_id: String,
     },
-    /// What the storage holds or was told to hold is not as it should be; the text never carries clinical values.
+    /// What the storage holds or was told to hold is not as it should be; the text never carries
+    /// clinical values.
     Failed(String),
 }
 
@@ -385,20 +453,40 @@ impl fmt::Display for StoreError {
     }
 }
 
-/// The state that a scan reads: the snapshot that it asks for, else the newest state. `removed` says whether something of the snapshot is no longer there.
-pub(super) fn state_to_read(asked: Option<Snapshot>, newest: Snapshot, removed: bool) -> Result<Snapshot, StoreError> {
+/// The state that a scan reads: the snapshot that it asks for, else the newest state. `removed`
+/// says whether something of the snapshot is no longer there.
+pub(super) fn state_to_read(
+    asked: Option<Snapshot>,
+    newest: Snapshot,
+    removed: bool,
+) -> Result<Snapshot, StoreError> {
     match asked {
         None => Ok(newest),
         Some(_) if removed => Err(StoreError::SnapshotGone),
-        Some(asked) if asked.version > newest.version || asked.removals > newest.removals || asked.revision > newest.revision => {
+        Some(asked)
+            if asked.version > newest.version
+                || asked.removals > newest.removals
+                || asked.revision > newest.revision =>
+        {
             Err(StoreError::NoSuchSnapshot)
         }
         Some(asked) => Ok(asked),
     }
 }
 
+/// Bytes of stored documents that are read together at most, where a single one is not larger: a
+/// page of a scan, a piece of a list.
+pub const PIECE_BYTES: u64 = 2_097_152;
+
 /// Receives the batches of a scan, each in as many pieces as it likes.
 pub trait BatchSink {
+    /// Counts memory before documents are read: `bytes` is what those of the batch that is being
+    /// made will take, about. False ends the scan like [`Progress::Enough`].
+    fn admit(&mut self, bytes: usize) -> bool {
+        let _ = bytes;
+        true
+    }
+
     /// Takes a piece of a batch; after [`Progress::Paused`] it gets the same batch again.
     fn take(&mut self, batch: &Batch) -> Progress;
 
@@ -414,7 +502,11 @@ pub type Pause = Pin<Box<dyn Future<Output = ()>>>;
 /// Takes a batch whole; false stops the scan.
 impl<F: FnMut(&Batch) -> bool> BatchSink for F {
     fn take(&mut self, batch: &Batch) -> Progress {
-        if self(batch) { Progress::More } else { Progress::Enough }
+        if self(batch) {
+            Progress::More
+        } else {
+            Progress::Enough
+        }
     }
 }
 
@@ -432,7 +524,8 @@ pub(crate) fn send_at_once(sink: Sink<'_>, batch: &Batch) -> bool {
     }
 }
 
-/// Sends a batch to a sink, which lets others work between its pieces; false when no more is wanted.
+/// Sends a batch to a sink, which lets others work between its pieces; false when no more is
+/// wanted.
 pub(crate) async fn send(sink: Sink<'_>, batch: &Batch) -> bool {
     loop {
         match sink.take(batch) {
@@ -444,7 +537,10 @@ pub(crate) async fn send(sink: Sink<'_>, batch: &Batch) -> bool {
 }
 
 /// A store of EHRs, versions and definitions.
-#[allow(async_fn_in_trait, reason = "futures of a worker are not Send, and nothing spawns them")]
+#[allow(
+    async_fn_in_trait,
+    reason = "futures of a worker are not Send, and nothing spawns them"
+)]
 pub trait Repository {
     /// Commits a change set, or changes nothing.
     async fn commit(&self, commit: Commit) -> Result<(), StoreError>;
@@ -452,46 +548,98 @@ pub trait Repository {
     /// Commits change sets in order; each has an outcome of its own.
     async fn commit_all(&self, commits: Vec<Commit>) -> Vec<Result<(), StoreError>>;
 
-    /// The contributions of one EHR, or of all and of the demographic service, in commit order: at most `limit` that
-    /// follow the one with this uid.
-    async fn contributions(&self, ehr_id: Option<&str>, after: Option<&str>, limit: u64) -> Result<Vec<Contribution>, StoreError>;
+    /// The contributions of one EHR, or of all and of the demographic service, in commit order: at
+    /// most `limit` that follow the one with this uid, and no more than [`PIECE_BYTES`] of them.
+    async fn contributions(
+        &self,
+        ehr_id: Option<&str>,
+        after: Option<&str>,
+        limit: u64,
+        extent: Extent,
+    ) -> Result<Piece<Contribution>, StoreError>;
 
     /// The EHR with this id.
     async fn ehr(&self, ehr_id: &str) -> Result<Option<Ehr>, StoreError>;
 
-    /// EHRs in the order of their creation, at most `limit` that follow the one with this id ([`StoreError::NoSuchEhr`] if it is gone).
+    /// EHRs in the order of their creation, at most `limit` that follow the one with this id
+    /// ([`StoreError::NoSuchEhr`] if it is gone).
     async fn ehrs(&self, after: Option<&str>, limit: u64) -> Result<Vec<Ehr>, StoreError>;
 
     /// The EHR of this subject.
     async fn ehr_by_subject(&self, id: &str, namespace: &str) -> Result<Option<Ehr>, StoreError>;
 
     /// A version of an object of this EHR.
-    async fn version(&self, ehr_id: &str, object_id: &str, which: Which<'_>) -> Result<Option<Version>, StoreError>;
+    async fn version(
+        &self,
+        ehr_id: &str,
+        object_id: &str,
+        which: Which<'_>,
+    ) -> Result<Option<Version>, StoreError>;
 
-    /// Every version of an object, oldest first; empty when there is none.
-    async fn versions(&self, ehr_id: &str, object_id: &str) -> Result<Vec<Version>, StoreError>;
+    /// The versions of an object behind this number, oldest first, no more than [`PIECE_BYTES`] of
+    /// them; empty when there is none.
+    async fn versions(
+        &self,
+        ehr_id: &str,
+        object_id: &str,
+        after: u32,
+    ) -> Result<Piece<Version>, StoreError>;
+
+    /// Every version of an object without its document, oldest first; empty when there is none.
+    async fn version_heads(
+        &self,
+        ehr_id: &str,
+        object_id: &str,
+    ) -> Result<Vec<VersionHead>, StoreError>;
 
     /// The object ids of this kind in commit order, at most `limit`, behind `offset`.
-    async fn objects(&self, ehr_id: &str, kind: ObjectKind, offset: u64, limit: u64) -> Result<Vec<String>, StoreError>;
+    async fn objects(
+        &self,
+        ehr_id: &str,
+        kind: ObjectKind,
+        offset: u64,
+        limit: u64,
+    ) -> Result<Vec<String>, StoreError>;
 
     /// The object of this kind that was committed to last; absent when the EHR never had one.
-    async fn newest_object(&self, ehr_id: &str, kind: ObjectKind) -> Result<Option<String>, StoreError>;
+    async fn newest_object(
+        &self,
+        ehr_id: &str,
+        kind: ObjectKind,
+    ) -> Result<Option<String>, StoreError>;
 
     /// What [`Commit::idempotency`] said of a contribution.
-    async fn idempotency(&self, ehr_id: &str, contribution_uid: &str) -> Result<Option<String>, StoreError>;
+    async fn idempotency(
+        &self,
+        ehr_id: &str,
+        contribution_uid: &str,
+    ) -> Result<Option<String>, StoreError>;
 
     /// A CONTRIBUTION as canonical JSON.
     async fn contribution(&self, ehr_id: &str, uid: &str) -> Result<Option<String>, StoreError>;
 
-    /// Replaces the tags of a target; an empty list removes them. With `expected`, only if these are its present tags (in the order of
-    /// [`TagList::new`]), else [`StoreError::TagsChanged`].
-    async fn set_tags(&self, ehr_id: &str, list: TagList, expected: Option<&[ItemTag]>) -> Result<(), StoreError>;
+    /// Replaces the tags of a target; an empty list removes them. With `expected`, only if these
+    /// are its present tags (in the order of [`TagList::new`]), else [`StoreError::TagsChanged`].
+    async fn set_tags(
+        &self,
+        ehr_id: &str,
+        list: TagList,
+        expected: Option<&[ItemTag]>,
+    ) -> Result<(), StoreError>;
 
-    /// The tags of a target, or of everything in an EHR, by target.
-    async fn tags(&self, ehr_id: &str, target: Option<&str>) -> Result<Vec<TagList>, StoreError>;
+    /// The tags of a target.
+    async fn tags(&self, ehr_id: &str, target: &str) -> Result<Vec<ItemTag>, StoreError>;
 
-    /// Sends the documents that a scan asks for, in commit order (with `whole_ehrs`: grouped by EHR in creation order), until
-    /// the sink has enough; gives the state that they belong to.
+    /// The tags of everything in an EHR, by target: of the targets behind this one, no more than
+    /// [`PIECE_BYTES`] of them.
+    async fn tag_lists(
+        &self,
+        ehr_id: &str,
+        after: Option<&str>,
+    ) -> Result<Piece<TagList>, StoreError>;
+
+    /// Sends the documents that a scan asks for, in commit order (with `whole_ehrs`: grouped by EHR
+    /// in creation order), until the sink has enough; gives the state that they belong to.
     ///
     /// # Errors
     /// [`StoreError::SnapshotGone`] and [`StoreError::NoSuchSnapshot`], before anything is sent.
@@ -500,25 +648,63 @@ pub trait Repository {
     /// Stores a definition that must not exist yet.
     async fn define(&self, kind: DefinitionKind, definition: Definition) -> Result<(), StoreError>;
 
-    /// The definitions whose names start with this, by name and SEMVER; without bodies, except those of stored queries.
-    async fn definitions(&self, kind: DefinitionKind, prefix: &str) -> Result<Vec<Definition>, StoreError>;
+    /// The definitions whose names start with this, by name and SEMVER; without bodies.
+    async fn definitions(
+        &self,
+        kind: DefinitionKind,
+        prefix: &str,
+    ) -> Result<Vec<Definition>, StoreError>;
 
-    /// What the first version of a document needs, in one round trip where the store can: its EHR, and all versions of its
-    /// template, without bodies.
-    async fn grounds(&self, ehr_id: &str, template_id: &str) -> Result<(Option<Ehr>, Vec<Definition>), StoreError> {
+    /// Every version of the definition with exactly this name, by SEMVER; without bodies.
+    async fn definition_versions(
+        &self,
+        kind: DefinitionKind,
+        name: &str,
+    ) -> Result<Vec<Definition>, StoreError>;
+
+    /// Like [`Repository::definitions`], with bodies; `None` where the bodies are longer than this
+    /// many bytes in all. None of them is read then.
+    async fn definition_bodies(
+        &self,
+        kind: DefinitionKind,
+        prefix: &str,
+        most: usize,
+    ) -> Result<Option<Vec<Definition>>, StoreError>;
+
+    /// What the first version of a document needs, in one round trip where the store can: its EHR,
+    /// and all versions of its template, without bodies.
+    async fn grounds(
+        &self,
+        ehr_id: &str,
+        template_id: &str,
+    ) -> Result<(Option<Ehr>, Vec<Definition>), StoreError> {
         let ehr = self.ehr(ehr_id).await?;
-        let mut templates = self.definitions(DefinitionKind::Template, template_id).await?;
+        let mut templates = self
+            .definitions(DefinitionKind::Template, template_id)
+            .await?;
         templates.retain(|t| t.name == template_id);
         Ok((ehr, templates))
     }
 
     /// One definition with its body.
-    async fn definition(&self, kind: DefinitionKind, name: &str, version: &str) -> Result<Option<Definition>, StoreError>;
+    async fn definition(
+        &self,
+        kind: DefinitionKind,
+        name: &str,
+        version: &str,
+    ) -> Result<Option<Definition>, StoreError>;
 
-    /// Removes a definition; false when there was none. A template that a stored version names is kept.
-    async fn undefine(&self, kind: DefinitionKind, name: &str, version: &str) -> Result<bool, StoreError>;
+    /// Removes a definition; false when there was none. A template that a stored version names is
+    /// kept.
+    async fn undefine(
+        &self,
+        kind: DefinitionKind,
+        name: &str,
+        version: &str,
+    ) -> Result<bool, StoreError>;
 
-    /// Physically removes objects with all their versions and tags, and contributions that are left without versions.
+    /// Physically removes objects with all their versions and tags, and contributions that are left
+    /// without versions.
     async fn delete_objects(&self, ehr_id: &str, objects: &[String]) -> Result<(), StoreError>;
 
     /// Physically removes an EHR with everything in it; false when there was none.
@@ -530,9 +716,14 @@ pub trait Repository {
     /// Adds lines to the access log: all of them, or none.
     async fn note(&self, accesses: Vec<Access>) -> Result<(), StoreError>;
 
-    /// Adds lines about refused requests to the access log, unless it has `most` of them from this day on (a date, as in
-    /// [`Access::time`]); true when they were added.
-    async fn note_refused(&self, accesses: &[Access], day: &str, most: u64) -> Result<bool, StoreError>;
+    /// Adds lines about refused requests to the access log, unless it has `most` of them from this
+    /// day on (a date, as in [`Access::time`]); true when they were added.
+    async fn note_refused(
+        &self,
+        accesses: &[Access],
+        day: &str,
+        most: u64,
+    ) -> Result<bool, StoreError>;
 
     /// Lines of the access log with their numbers, in the order of time.
     async fn accesses(&self, filter: &AccessFilter<'_>) -> Result<Vec<(u64, Access)>, StoreError>;

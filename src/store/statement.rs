@@ -1,4 +1,5 @@
-//! What a repository says of its own in canonical JSON: references into it, and the CONTRIBUTION of some versions.
+//! What a repository says of its own in canonical JSON: references into it, and the CONTRIBUTION of
+//! some versions.
 
 use crate::rm::json::quote_into;
 
@@ -21,7 +22,8 @@ pub(crate) fn reference(id_class: &str, id: &str, referred: &str) -> String {
     format!(r#"{{"_type":"OBJECT_REF","id":{id},"namespace":"local","type":"{referred}"}}"#)
 }
 
-/// A CONTRIBUTION: its uid, the uids of its versions with the names of their classes, and its audit.
+/// A CONTRIBUTION: its uid, the uids of its versions with the names of their classes, and its
+/// audit.
 pub(crate) fn contribution(uid: &str, versions: &[(&str, &str)], audit: &str) -> String {
     let mut out = String::from(r#"{"_type":"CONTRIBUTION","uid":"#);
     out.push_str(&object(&[("_type", "HIER_OBJECT_ID"), ("value", uid)]));

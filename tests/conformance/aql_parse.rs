@@ -1,7 +1,9 @@
-//! Suite `aql.parse`: what the grammar of AQL 1.1.0 accepts is accepted, what it refuses is refused at a place.
+//! Suite `aql.parse`: what the grammar of AQL 1.1.0 accepts is accepted, what it refuses is refused
+//! at a place.
 //!
-//! The second grammar of the corpus knows the function `CONTAINS(…)`, which that of 1.1.0 cannot read although its text
-//! defines it; what either accepts is accepted here. What is accepted is printed and read again as the same tree.
+//! The second grammar of the corpus knows the function `CONTAINS(…)`, which that of 1.1.0 cannot
+//! read although its text defines it; what either accepts is accepted here. What is accepted is
+//! printed and read again as the same tree.
 
 use crate::corpus::{Corpus, text_of};
 use crate::report::Case;
@@ -12,12 +14,20 @@ use serde_json::Value;
 pub fn run(corpus: &Corpus) -> Vec<Case> {
     let text = corpus.text("aql/parse.json").unwrap_or_default();
     let file: Value = serde_json::from_str(&text).unwrap_or_default();
-    file.get("items").and_then(Value::as_array).into_iter().flatten().map(case).collect()
+    file.get("items")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .map(case)
+        .collect()
 }
 
 fn case(item: &Value) -> Case {
     let (id, query) = (text_of(item, "id"), text_of(item, "q"));
-    let verdicts: Vec<&str> = ["spec_grammar_1_1_0", "ehrbase_sdk_grammar"].iter().filter_map(|key| item.get(key)?.as_str()).collect();
+    let verdicts: Vec<&str> = ["spec_grammar_1_1_0", "ehrbase_sdk_grammar"]
+        .iter()
+        .filter_map(|key| item.get(key)?.as_str())
+        .collect();
     if verdicts.is_empty() {
         return Case::skipped(id, "the corpus gives no verdict");
     }

@@ -6,14 +6,19 @@ use std::path::PathBuf;
 /// An opened corpus.
 pub struct Corpus {
     root: PathBuf,
-    /// The ITS base address to run against instead of the library, for suites that go through the service.
+    /// The ITS base address to run against instead of the library, for suites that go through the
+    /// service.
     pub via: Option<String>,
 }
 
 impl Corpus {
     /// The named corpus, or that of the environment, or the default one; `None` when there is none.
     pub fn open(named: Option<String>, via: Option<String>) -> Result<Option<Corpus>, String> {
-        let named = named.or_else(|| std::env::var("AQLITE_CORPUS").ok().filter(|v| !v.is_empty()));
+        let named = named.or_else(|| {
+            std::env::var("AQLITE_CORPUS")
+                .ok()
+                .filter(|v| !v.is_empty())
+        });
         let manifest = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
         let root = manifest.join(named.as_deref().unwrap_or("../shared/corpus"));
         match (root.is_dir(), named) {
@@ -35,8 +40,13 @@ impl Corpus {
 
     /// The files of a folder, sorted, as paths in the corpus; none when there is no such folder.
     pub fn files(&self, folder: &str) -> Vec<String> {
-        let entries = std::fs::read_dir(self.root.join(folder)).into_iter().flatten().flatten();
-        let mut files: Vec<String> = entries.map(|e| format!("{folder}/{}", e.file_name().to_string_lossy())).collect();
+        let entries = std::fs::read_dir(self.root.join(folder))
+            .into_iter()
+            .flatten()
+            .flatten();
+        let mut files: Vec<String> = entries
+            .map(|e| format!("{folder}/{}", e.file_name().to_string_lossy()))
+            .collect();
         files.sort();
         files
     }
@@ -44,7 +54,9 @@ impl Corpus {
     /// The values of a file with one JSON value a line; none when there is no such file.
     pub fn json_lines(&self, path: &str) -> Vec<Value> {
         let text = self.text(path).unwrap_or_default();
-        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+        text.lines()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect()
     }
 }
 

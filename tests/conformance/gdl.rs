@@ -1,6 +1,8 @@
-//! Suites `gdl.parse` (every published guide is read and compiled), `gdl.print` (written again it is the same guide), `gdl.cases`
-//! (published fixtures agree), `gdl.strict` (so they do where nothing is made up), `gdl.fired` (by the same rules), `gdl.output` (every result is a valid value of the
-//! Reference Model), `gdl.fixtures` (the fixture files themselves are read and give the same verdicts).
+//! Suites `gdl.parse` (every published guide is read and compiled), `gdl.print` (written again it
+//! is the same guide), `gdl.cases` (published fixtures agree), `gdl.strict` (so they do where
+//! nothing is made up), `gdl.fired` (by the same rules), `gdl.output` (every result is a valid
+//! value of the Reference Model), `gdl.fixtures` (the fixture files themselves are read and give
+//! the same verdicts).
 
 use crate::corpus::{Corpus, text_of};
 use crate::report::Case;
@@ -16,13 +18,24 @@ use aqlite::rm::validate::validate;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 
-const FOLDERS: [&str; 4] = ["gdl/guides", "gdl/gdl1", "gdl/spec_examples", "gdl/engine_unit_guides"];
+const FOLDERS: [&str; 4] = [
+    "gdl/guides",
+    "gdl/gdl1",
+    "gdl/spec_examples",
+    "gdl/engine_unit_guides",
+];
 
 /// Every file that is a guide, with its text; resources that stand between them are no guides.
 fn guides(corpus: &Corpus) -> impl Iterator<Item = (String, Result<String, String>)> {
     let files = FOLDERS.iter().flat_map(|folder| corpus.files(folder));
-    let texts = files.map(|file| (corpus.text(&file), file)).map(|(text, file)| (file, text));
-    texts.filter(|(_, text)| !text.as_ref().is_ok_and(|t| t.contains("\"resourceType\"") && !t.contains("\"definition\"")))
+    let texts = files
+        .map(|file| (corpus.text(&file), file))
+        .map(|(text, file)| (file, text));
+    texts.filter(|(_, text)| {
+        !text
+            .as_ref()
+            .is_ok_and(|t| t.contains("\"resourceType\"") && !t.contains("\"definition\""))
+    })
 }
 
 /// Every guide is read and compiled, and what it asks can be asked.
@@ -30,34 +43,68 @@ pub fn parse(corpus: &Corpus) -> Vec<Case> {
     let cases = guides(corpus).map(|(file, text)| {
         // The unit guides of the engine are bound to made-up paths.
         let is_bound = !file.contains("engine_unit_guides");
-        Case::check(file, || compiled(&text?).and_then(|guide| if is_bound { queries_are_sound(&guide) } else { Ok(()) }))
+        Case::check(file, || {
+            compiled(&text?).and_then(|guide| {
+                if is_bound {
+                    queries_are_sound(&guide)
+                } else {
+                    Ok(())
+                }
+            })
+        })
     });
     cases.collect()
 }
 
-/// Every guide printed as JSON and as ODIN, and each of these printed as the other, is the same guide.
+/// Every guide printed as JSON and as ODIN, and each of these printed as the other, is the same
+/// guide.
 pub fn print(corpus: &Corpus) -> Vec<Case> {
-    guides(corpus).map(|(file, text)| Case::check(file, || printed_is_the_same(&text?))).collect()
+    guides(corpus)
+        .map(|(file, text)| Case::check(file, || printed_is_the_same(&text?)))
+        .collect()
 }
 
 fn printed_is_the_same(text: &str) -> Result<(), String> {
     let told = |d: Diagnostic| d.one_line(text);
-    let (json, odin) = (print::json(text).map_err(told)?, print::odin(text).map_err(told)?);
-    let (json_of_odin, odin_of_json) = (print::json(&odin).map_err(told)?, print::odin(&json).map_err(told)?);
+    let (json, odin) = (
+        print::json(text).map_err(told)?,
+        print::odin(text).map_err(told)?,
+    );
+    let (json_of_odin, odin_of_json) = (
+        print::json(&odin).map_err(told)?,
+        print::odin(&json).map_err(told)?,
+    );
     let of = |printed: &str| model(printed).map_err(|e| format!("{e}\n{printed}"));
     let expected = (model(text)?, of(&json)?);
-    for (name, printed, expected) in
-        [("ODIN", &odin, &expected.0), ("JSON of ODIN", &json_of_odin, &expected.1), ("ODIN of JSON", &odin_of_json, &expected.1)]
-    {
+    for (name, printed, expected) in [
+        ("ODIN", &odin, &expected.0),
+        ("JSON of ODIN", &json_of_odin, &expected.1),
+        ("ODIN of JSON", &odin_of_json, &expected.1),
+    ] {
         let found = of(printed)?;
         if found != *expected {
-            return Err(format!("{name} differs {}", first_difference(expected, &found)));
+            return Err(format!(
+                "{name} differs {}",
+                first_difference(expected, &found)
+            ));
         }
     }
     // Where JSON translates GDL1, names and version differ, the meaning does not.
-    let plain = |model: &str| model.replace("\"units\"", "\"unit\"").replace(".units", ".unit").replace("\"0.1\"", "\"2.0\"");
+    let plain = |model: &str| {
+        model
+            .replace("\"units\"", "\"unit\"")
+            .replace(".units", ".unit")
+            .replace("\"0.1\"", "\"2.0\"")
+    };
     let (before, after) = (plain(&expected.0), plain(&expected.1));
-    if before == after { Ok(()) } else { Err(format!("JSON differs {}", first_difference(&before, &after))) }
+    if before == after {
+        Ok(())
+    } else {
+        Err(format!(
+            "JSON differs {}",
+            first_difference(&before, &after)
+        ))
+    }
 }
 
 /// A compiled guide as text, without the places of its parts in the file.
@@ -65,17 +112,31 @@ fn model(text: &str) -> Result<String, String> {
     let mut model = format!("{:?}", compiled(text)?);
     // The order of a hash table is another one each time.
     while let Some(at) = model.find("term_index: {") {
-        let end = model.get(at..).and_then(|rest| rest.find('}')).map_or(model.len(), |i| at + i + 1);
+        let end = model
+            .get(at..)
+            .and_then(|rest| rest.find('}'))
+            .map_or(model.len(), |i| at + i + 1);
         model.replace_range(at..end, "");
     }
     let mut parts = model.split("Span { start: ");
     let first = parts.next().unwrap_or_default().to_owned();
-    Ok(parts.fold(first, |out, part| out + part.split_once(" }").map_or("", |(_, rest)| rest)))
+    Ok(parts.fold(first, |out, part| {
+        out + part.split_once(" }").map_or("", |(_, rest)| rest)
+    }))
 }
 
 fn first_difference(a: &str, b: &str) -> String {
     let at = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
-    let near = |text: &str| String::from_utf8_lossy(&text.bytes().skip(at.saturating_sub(60)).take(120).collect::<Vec<u8>>()).into_owned();
+    let near = |text: &str| {
+        String::from_utf8_lossy(
+            &text
+                .bytes()
+                .skip(at.saturating_sub(60))
+                .take(120)
+                .collect::<Vec<u8>>(),
+        )
+        .into_owned()
+    };
     format!("at {at}: {} | {}", near(a), near(b))
 }
 
@@ -85,21 +146,47 @@ fn queries_are_sound(guide: &CompiledGuide) -> Result<(), String> {
     for query in guide.queries() {
         for text in [&query.aql, &query.population_aql] {
             let (ast, problems) = aql::parse(text);
-            let checked = ast.ok_or(problems).and_then(|ast| aql::check(&ast, &parameters, &CheckOptions::default()));
-            checked.map_err(|problems| format!("{text}: {}", problems.iter().map(|p| p.one_line(text)).collect::<Vec<_>>().join("; ")))?;
+            let checked = ast
+                .ok_or(problems)
+                .and_then(|ast| aql::check(&ast, &parameters, &CheckOptions::default()));
+            checked.map_err(|problems| {
+                format!(
+                    "{text}: {}",
+                    problems
+                        .iter()
+                        .map(|p| p.one_line(text))
+                        .collect::<Vec<_>>()
+                        .join("; ")
+                )
+            })?;
         }
     }
     Ok(())
 }
 
 fn compiled(text: &str) -> Result<CompiledGuide, String> {
-    let guide = gdl::parse(text).map_err(|problems| problems.iter().map(|p| p.one_line(text)).collect::<Vec<_>>().join("; "))?;
+    let guide = gdl::parse(text).map_err(|problems| {
+        problems
+            .iter()
+            .map(|p| p.one_line(text))
+            .collect::<Vec<_>>()
+            .join("; ")
+    })?;
     Ok(guide.compile())
 }
 
 /// The published fixtures whose verdict is normative, run as the engine runs that made them.
 pub fn cases(corpus: &Corpus) -> Vec<Case> {
-    normative(corpus, &|guide, case, options| no_difference(guide, case, Options { as_published: true, ..options }))
+    normative(corpus, &|guide, case, options| {
+        no_difference(
+            guide,
+            case,
+            Options {
+                as_published: true,
+                ..options
+            },
+        )
+    })
 }
 
 /// The same where no value is made up: the default of the evaluator.
@@ -107,38 +194,76 @@ pub fn strict(corpus: &Corpus) -> Vec<Case> {
     normative(corpus, &no_difference)
 }
 
-/// The rules that fire in them are those of the independent verdict, in its order, where there is one.
+/// The rules that fire in them are those of the independent verdict, in its order, where there is
+/// one.
 pub fn fired(corpus: &Corpus) -> Vec<Case> {
     normative(corpus, &|guide, case, options| {
-        let expected = case.get("oracle").and_then(|o| o.get("fired")).and_then(Value::as_array).ok_or("the verdict names no rules")?;
+        let expected = case
+            .get("oracle")
+            .and_then(|o| o.get("fired"))
+            .and_then(Value::as_array)
+            .ok_or("the verdict names no rules")?;
         let expected: Vec<&str> = expected.iter().filter_map(Value::as_str).collect();
-        let (_, fired) = agreement(guide, case, Options { as_published: true, ..options })?;
-        if fired == expected { Ok(()) } else { Err(format!("fired {}, the verdict has {}", fired.join(" "), expected.join(" "))) }
+        let (_, fired) = agreement(
+            guide,
+            case,
+            Options {
+                as_published: true,
+                ..options
+            },
+        )?;
+        if fired == expected {
+            Ok(())
+        } else {
+            Err(format!(
+                "fired {}, the verdict has {}",
+                fired.join(" "),
+                expected.join(" ")
+            ))
+        }
     })
 }
 
 fn no_difference(guide: &CompiledGuide, case: &Value, options: Options) -> Result<(), String> {
     let (differences, fired) = agreement(guide, case, options)?;
-    if differences.is_empty() { Ok(()) } else { Err(format!("{}; fired {}", differences.join("; "), fired.join(" "))) }
+    if differences.is_empty() {
+        Ok(())
+    } else {
+        Err(format!(
+            "{}; fired {}",
+            differences.join("; "),
+            fired.join(" ")
+        ))
+    }
 }
 
 /// A check of one case with its guide.
 type Check<'a> = &'a dyn Fn(&CompiledGuide, &Value, Options) -> Result<(), String>;
 
-/// The cases with a verdict that counts, each checked under the options that its verdict was given for.
+/// The cases with a verdict that counts, each checked under the options that its verdict was given
+/// for.
 fn normative(corpus: &Corpus, check: Check<'_>) -> Vec<Case> {
     let mut guides: HashMap<String, Result<CompiledGuide, String>> = HashMap::new();
     let cases = corpus.json_lines("gdl/cases.jsonl");
     let checked = cases.iter().map(|case| {
         let id = text_of(case, "id");
-        let verdict = case.get("oracle").map_or("agree", |o| text_of(o, "verdict"));
+        let verdict = case
+            .get("oracle")
+            .map_or("agree", |o| text_of(o, "verdict"));
         if !matches!(verdict, "agree" | "agree_label" | "agree_unrounded") {
             return Case::skipped(id, format!("no verdict: {verdict}"));
         }
         let file = format!("gdl/{}", text_of(case, "guide"));
-        let guide = guides.entry(file.clone()).or_insert_with(|| corpus.text(&file).and_then(|t| compiled(&t)));
-        let options = Options { round_on_store: verdict != "agree_unrounded", ..Options::default() };
-        Case::check(id, || check(guide.as_ref().map_err(Clone::clone)?, case, options))
+        let guide = guides
+            .entry(file.clone())
+            .or_insert_with(|| corpus.text(&file).and_then(|t| compiled(&t)));
+        let options = Options {
+            round_on_store: verdict != "agree_unrounded",
+            ..Options::default()
+        };
+        Case::check(id, || {
+            check(guide.as_ref().map_err(Clone::clone)?, case, options)
+        })
     });
     checked.collect()
 }
@@ -147,10 +272,20 @@ fn normative(corpus: &Corpus, check: Check<'_>) -> Vec<Case> {
 pub fn fixtures(corpus: &Corpus) -> Vec<Case> {
     let mut by_file: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for case in corpus.json_lines("gdl/cases.jsonl") {
-        by_file.entry(format!("gdl/{}", text_of(&case, "fixture"))).or_default().push(case);
+        by_file
+            .entry(format!("gdl/{}", text_of(&case, "fixture")))
+            .or_default()
+            .push(case);
     }
     let files = corpus.files("gdl/fixtures");
-    files.into_iter().map(|file| Case::check(file.clone(), || fixture_agrees(corpus, &file, by_file.get(&file).map(Vec::as_slice)))).collect()
+    files
+        .into_iter()
+        .map(|file| {
+            Case::check(file.clone(), || {
+                fixture_agrees(corpus, &file, by_file.get(&file).map(Vec::as_slice))
+            })
+        })
+        .collect()
 }
 
 fn fixture_agrees(corpus: &Corpus, file: &str, cases: Option<&[Value]>) -> Result<(), String> {
@@ -158,16 +293,31 @@ fn fixture_agrees(corpus: &Corpus, file: &str, cases: Option<&[Value]>) -> Resul
     let suite = Suite::read(&text).map_err(|problem| problem.one_line(&text))?;
     let cases = cases.unwrap_or_default();
     if cases.len() != suite.cases.len() {
-        return Err(format!("{} cases instead of {}", suite.cases.len(), cases.len()));
+        return Err(format!(
+            "{} cases instead of {}",
+            suite.cases.len(),
+            cases.len()
+        ));
     }
     for (own, case) in suite.cases.iter().zip(cases) {
         let guide = compiled(&corpus.text(&format!("gdl/{}", text_of(case, "guide")))?)?;
         let now = Moment::parse(text_of(case, "now"), 0).ok_or("`now` is no time")?;
-        let found = suite.run(own, &guide, now, Options::default()).map_err(|exceeded| exceeded.to_string())?;
+        let found = suite
+            .run(own, &guide, now, Options::default())
+            .map_err(|exceeded| exceeded.to_string())?;
         let (differences, fired) = agreement(&guide, case, Options::default())?;
-        let same = found.differences == differences && found.run.fired.iter().map(|r| &**r).eq(fired.iter().map(String::as_str));
+        let same = found.differences == differences
+            && found
+                .run
+                .fired
+                .iter()
+                .map(|r| &**r)
+                .eq(fired.iter().map(String::as_str));
         if own.id.trim() != text_of(case, "test").trim() || !same {
-            return Err(format!("{}: {:?} instead of {:?}", own.id, found.differences, differences));
+            return Err(format!(
+                "{}: {:?} instead of {:?}",
+                own.id, found.differences, differences
+            ));
         }
         suite.lint(&guide);
     }
@@ -175,24 +325,48 @@ fn fixture_agrees(corpus: &Corpus, file: &str, cases: Option<&[Value]>) -> Resul
 }
 
 /// What differs from what the case expects, and the rules that fired.
-fn agreement(guide: &CompiledGuide, case: &Value, options: Options) -> Result<(Vec<String>, Vec<String>), String> {
+fn agreement(
+    guide: &CompiledGuide,
+    case: &Value,
+    options: Options,
+) -> Result<(Vec<String>, Vec<String>), String> {
     let run = run(guide, case, options)?;
     let expected: Vec<(String, String)> = literals(case, "expected");
-    Ok((fixture::differences(guide, &run, &expected), run.fired.iter().map(ToString::to_string).collect()))
+    Ok((
+        fixture::differences(guide, &run, &expected),
+        run.fired.iter().map(ToString::to_string).collect(),
+    ))
 }
 
 fn literals(case: &Value, member: &str) -> Vec<(String, String)> {
-    let members = case.get(member).and_then(Value::as_object).into_iter().flatten();
-    members.map(|(code, value)| (code.clone(), text_of(value, "lit").to_owned())).collect()
+    let members = case
+        .get(member)
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten();
+    members
+        .map(|(code, value)| (code.clone(), text_of(value, "lit").to_owned()))
+        .collect()
 }
 
 fn run(guide: &CompiledGuide, case: &Value, options: Options) -> Result<Run, String> {
-    let input: Vec<_> = literals(case, "input").into_iter().map(|(code, text)| (code, fixture::literal(&text))).collect();
+    let input: Vec<_> = literals(case, "input")
+        .into_iter()
+        .map(|(code, text)| (code, fixture::literal(&text)))
+        .collect();
     let instances = fixture::instances(guide, &input);
     let language = text_of(case, "language");
     let language = if language.is_empty() { "en" } else { language };
     let now = Moment::parse(text_of(case, "now"), 0).ok_or("`now` is no time")?;
-    guide.run(&RunInput { instances: &instances, clock: now.into(), language, options, terminology: None }).map_err(|exceeded| exceeded.to_string())
+    guide
+        .run(&RunInput {
+            instances: &instances,
+            clock: now.into(),
+            language,
+            options,
+            terminology: None,
+        })
+        .map_err(|exceeded| exceeded.to_string())
 }
 
 /// Every value that a published fixture yields, whatever its verdict, is valid.
@@ -201,16 +375,38 @@ pub fn output(corpus: &Corpus) -> Vec<Case> {
     let mut cases = Vec::new();
     for case in corpus.json_lines("gdl/cases.jsonl") {
         let file = format!("gdl/{}", text_of(&case, "guide"));
-        let guide = guides.entry(file.clone()).or_insert_with(|| corpus.text(&file).and_then(|t| compiled(&t)));
+        let guide = guides
+            .entry(file.clone())
+            .or_insert_with(|| corpus.text(&file).and_then(|t| compiled(&t)));
         cases.push(Case::check(text_of(&case, "id"), || {
-            let run = run(guide.as_ref().map_err(Clone::clone)?, &case, Options::default())?;
-            run.outputs.iter().flat_map(|o| &o.values).try_for_each(|value| {
-                let json = rm_json(&value.value).to_string();
-                let told = |f: &[Finding]| format!("{}: {json}: {}", value.code, f.iter().map(Finding::one_line).collect::<Vec<_>>().join("; "));
-                let tree = rm::json::read(&json, Cls::ANY).map_err(|f| told(&f))?;
-                let findings = tree.root().map(validate).unwrap_or_default();
-                if findings.is_empty() { Ok(()) } else { Err(told(&findings)) }
-            })
+            let run = run(
+                guide.as_ref().map_err(Clone::clone)?,
+                &case,
+                Options::default(),
+            )?;
+            run.outputs
+                .iter()
+                .flat_map(|o| &o.values)
+                .try_for_each(|value| {
+                    let json = rm_json(&value.value).to_string();
+                    let told = |f: &[Finding]| {
+                        format!(
+                            "{}: {json}: {}",
+                            value.code,
+                            f.iter()
+                                .map(Finding::one_line)
+                                .collect::<Vec<_>>()
+                                .join("; ")
+                        )
+                    };
+                    let tree = rm::json::read(&json, Cls::ANY).map_err(|f| told(&f))?;
+                    let findings = tree.root().map(validate).unwrap_or_default();
+                    if findings.is_empty() {
+                        Ok(())
+                    } else {
+                        Err(told(&findings))
+                    }
+                })
         }));
     }
     cases

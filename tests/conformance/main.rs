@@ -1,13 +1,16 @@
-//! Runs an external corpus: `cargo test --test conformance -- [SUITE…] [--corpus DIR] [--via ITS_BASE_URL|memory|sqlite]`.
+//! Runs an external corpus: `cargo test --test conformance -- [SUITE…] [--corpus DIR] [--via
+//! ITS_BASE_URL|memory|sqlite]`.
 //!
-//! A suite is a function from the corpus to its cases. To add one: write a module with `pub fn run(corpus: &Corpus) ->
-//! Vec<Case>`, and add a line to [`SUITES`]; `Case::check(id, || …)` turns a `Result<(), String>` (or a panic) into a
-//! case. Use `Case::skipped` where the corpus gives no verdict. Cases known to fail stand in `known_failures/SUITE.txt`,
-//! one id a line; an unlisted failure fails the run, and so does a listed case that passes. Each suite prints one line
-//! and writes `target/conformance/SUITE.json`. `SUITE` may be the name of a group: `rm` runs every `rm.…`.
+//! A suite is a function from the corpus to its cases. To add one: write a module with `pub fn
+//! run(corpus: &Corpus) -> Vec<Case>`, and add a line to [`SUITES`]; `Case::check(id, || …)` turns
+//! a `Result<(), String>` (or a panic) into a case. Use `Case::skipped` where the corpus gives no
+//! verdict. Cases known to fail stand in `known_failures/SUITE.txt`, one id a line; an unlisted
+//! failure fails the run, and so does a listed case that passes. Each suite prints one line and
+//! writes `target/conformance/SUITE.json`. `SUITE` may be the name of a group: `rm` runs every
+//! `rm.…`.
 //!
-//! The corpus is `--corpus`, else `AQLITE_CORPUS`, else `../shared/corpus`; it is described in its own README. One that
-//! is named but missing fails the run; without one the run is skipped, loudly.
+//! The corpus is `--corpus`, else `AQLITE_CORPUS`, else `../shared/corpus`; it is described in its
+//! own README. One that is named but missing fails the run; without one the run is skipped, loudly.
 
 mod aql_parse;
 mod aql_service;
@@ -15,12 +18,21 @@ mod corpus;
 mod gdl;
 mod judge;
 #[path = "../it/notation.rs"]
-#[allow(dead_code, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "shared with the integration tests, which may panic")]
+#[allow(
+    dead_code,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "shared with the integration tests, which may panic"
+)]
 mod notation;
 #[path = "../it/over_http.rs"]
 mod over_http;
 #[path = "../it/random_document.rs"]
-#[allow(clippy::indexing_slicing, reason = "shared with the integration tests, which may panic")]
+#[allow(
+    clippy::indexing_slicing,
+    reason = "shared with the integration tests, which may panic"
+)]
 mod random_document;
 mod raw;
 #[path = "../it/reference/mod.rs"]
@@ -50,7 +62,11 @@ mod rows;
 mod server;
 mod service_xsd;
 #[path = "../it/sqlite.rs"]
-#[allow(dead_code, clippy::expect_used, reason = "shared with the integration tests, which use all of it and may panic")]
+#[allow(
+    dead_code,
+    clippy::expect_used,
+    reason = "shared with the integration tests, which use all of it and may panic"
+)]
 mod sqlite;
 
 use corpus::Corpus;
@@ -106,10 +122,16 @@ fn main() -> ExitCode {
         println!("suites of the service run against {address}");
     }
     let mut good = true;
-    for (name, run) in SUITES.iter().filter(|(name, _)| options.suites.is_empty() || options.suites.iter().any(|s| selects(s, name))) {
+    for (name, run) in SUITES.iter().filter(|(name, _)| {
+        options.suites.is_empty() || options.suites.iter().any(|s| selects(s, name))
+    }) {
         good &= report::tell(name, &run(&corpus));
     }
-    if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if good {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 #[derive(Default)]
@@ -136,5 +158,7 @@ impl Options {
 }
 
 fn selects(argument: &str, suite: &str) -> bool {
-    suite.strip_prefix(argument).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    suite
+        .strip_prefix(argument)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }

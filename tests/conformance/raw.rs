@@ -21,8 +21,8 @@ impl Raw {
         value(&mut Scanner::new(text)).map_err(|e| format!("at byte {}: {}", e.offset, e.message))
     }
 
-    /// The first difference between two documents, order of members aside. A member that is null counts as absent, a
-    /// missing `_type` as any, and `X<Y>` as `X`.
+    /// The first difference between two documents, order of members aside. A member that is null
+    /// counts as absent, a missing `_type` as any, and `X<Y>` as `X`.
     pub fn difference(&self, other: &Raw) -> Option<String> {
         differ("", self, other)
     }
@@ -66,13 +66,22 @@ fn differ(path: &str, a: &Raw, b: &Raw) -> Option<String> {
         (Raw::Object(a), Raw::Object(b)) => {
             let keys = a.keys().chain(b.keys().filter(|k| !a.contains_key(*k)));
             keys.into_iter().find_map(|key| {
-                let (a, b) = (a.get(key).unwrap_or(&Raw::Null), b.get(key).unwrap_or(&Raw::Null));
-                if key == "_type" { differ_type(path, a, b) } else { differ(&format!("{path}/{key}"), a, b) }
+                let (a, b) = (
+                    a.get(key).unwrap_or(&Raw::Null),
+                    b.get(key).unwrap_or(&Raw::Null),
+                );
+                if key == "_type" {
+                    differ_type(path, a, b)
+                } else {
+                    differ(&format!("{path}/{key}"), a, b)
+                }
             })
         }
-        (Raw::List(a), Raw::List(b)) if a.len() == b.len() => {
-            a.iter().zip(b).enumerate().find_map(|(i, (a, b))| differ(&format!("{path}[{i}]"), a, b))
-        }
+        (Raw::List(a), Raw::List(b)) if a.len() == b.len() => a
+            .iter()
+            .zip(b)
+            .enumerate()
+            .find_map(|(i, (a, b))| differ(&format!("{path}[{i}]"), a, b)),
         (a, b) if a == b => None,
         (a, b) => Some(format!("{path}: {} became {}", brief(a), brief(b))),
     }

@@ -1,5 +1,6 @@
-//! The rows of openEHR's conformance schedule about structures: how many members, which attributes, which classes. Part of the
-//! suite `rm.cnf`: the name of a case says the constraint, its row the document.
+//! The rows of openEHR's conformance schedule about structures: how many members, which attributes,
+//! which classes. Part of the suite `rm.cnf`: the name of a case says the constraint, its row the
+//! document.
 
 use crate::corpus::text_of;
 use serde_json::{Value, json};
@@ -40,7 +41,10 @@ fn range(name: &str) -> Option<(u32, Option<u32>)> {
 }
 
 fn interval(tag: &str, (lower, upper): (u32, Option<u32>)) -> String {
-    let upper = upper.map_or_else(|| String::from("<upper_unbounded>true</upper_unbounded>"), |u| format!("<upper>{u}</upper>"));
+    let upper = upper.map_or_else(
+        || String::from("<upper_unbounded>true</upper_unbounded>"),
+        |u| format!("<upper>{u}</upper>"),
+    );
     format!("<{tag}><lower>{lower}</lower>{upper}</{tag}>")
 }
 
@@ -54,11 +58,15 @@ fn list(name: &str, range: (u32, Option<u32>), child: &str) -> String {
 
 fn single(name: &str, existence: (u32, Option<u32>), child: &str) -> String {
     let existence = interval("existence", existence);
-    format!(r#"<attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>{name}</rm_attribute_name>{existence}{child}</attributes>"#)
+    format!(
+        r#"<attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>{name}</rm_attribute_name>{existence}{child}</attributes>"#
+    )
 }
 
 fn child(class: &str, id: &str) -> String {
-    format!(r#"<children xsi:type="C_COMPLEX_OBJECT"><rm_type_name>{class}</rm_type_name><node_id>{id}</node_id></children>"#)
+    format!(
+        r#"<children xsi:type="C_COMPLEX_OBJECT"><rm_type_name>{class}</rm_type_name><node_id>{id}</node_id></children>"#
+    )
 }
 
 fn node(class: &str, id: &str) -> Value {
@@ -66,7 +74,9 @@ fn node(class: &str, id: &str) -> Value {
 }
 
 fn with(mut object: Value, members: &[(&str, Value)]) -> Value {
-    members.iter().for_each(|(key, value)| object[*key] = value.clone());
+    members
+        .iter()
+        .for_each(|(key, value)| object[*key] = value.clone());
     object
 }
 
@@ -93,14 +103,26 @@ fn count(words: &str) -> Option<usize> {
 }
 
 fn element(id: &str) -> Value {
-    with(node("ELEMENT", id), &[("value", json!({ "_type": "DV_TEXT", "value": "a" }))])
+    with(
+        node("ELEMENT", id),
+        &[("value", json!({ "_type": "DV_TEXT", "value": "a" }))],
+    )
 }
 
 fn structure(class: &str, id: &str) -> Value {
     let tree = node(class, id);
     match class {
         "ITEM_SINGLE" => with(tree, &[("item", element("at9"))]),
-        "ITEM_TABLE" => with(tree, &[("rows", json!([with(node("CLUSTER", "at8"), &[("items", json!([element("at9")]))])]))]),
+        "ITEM_TABLE" => with(
+            tree,
+            &[(
+                "rows",
+                json!([with(
+                    node("CLUSTER", "at8"),
+                    &[("items", json!([element("at9")]))]
+                )]),
+            )],
+        ),
         _ => with(tree, &[("items", json!([element("at9")]))]),
     }
 }
@@ -108,15 +130,27 @@ fn structure(class: &str, id: &str) -> Value {
 fn event_of(class: &str, id: &str, data: Value) -> Value {
     let event = with(node(class, id), &[("time", time()), ("data", data)]);
     match class {
-        "INTERVAL_EVENT" => with(event, &[("width", json!({ "_type": "DV_DURATION", "value": "PT1H" })), ("math_function", openehr("146", "mean"))]),
+        "INTERVAL_EVENT" => with(
+            event,
+            &[
+                ("width", json!({ "_type": "DV_DURATION", "value": "PT1H" })),
+                ("math_function", openehr("146", "mean")),
+            ],
+        ),
         _ => event,
     }
 }
 
 fn history_of(id: &str, events: usize) -> Value {
-    let events: Vec<Value> = (0..events).map(|_| event_of("POINT_EVENT", "at2", structure("ITEM_TREE", "at3"))).collect();
+    let events: Vec<Value> = (0..events)
+        .map(|_| event_of("POINT_EVENT", "at2", structure("ITEM_TREE", "at3")))
+        .collect();
     let history = with(node("HISTORY", id), &[("origin", time())]);
-    if events.is_empty() { history } else { with(history, &[("events", Value::from(events))]) }
+    if events.is_empty() {
+        history
+    } else {
+        with(history, &[("events", Value::from(events))])
+    }
 }
 
 fn entry(class: &str, id: &str) -> Value {
@@ -126,20 +160,35 @@ fn entry(class: &str, id: &str) -> Value {
             ("language", phrase("ISO_639-1", "en")),
             ("encoding", phrase("IANA_character-sets", "UTF-8")),
             ("subject", json!({ "_type": "PARTY_SELF" })),
-            ("archetype_details", json!({ "_type": "ARCHETYPED", "archetype_id": { "_type": "ARCHETYPE_ID", "value": id }, "rm_version": "1.1.0" })),
+            (
+                "archetype_details",
+                json!({ "_type": "ARCHETYPED", "archetype_id": { "_type": "ARCHETYPE_ID", "value": id }, "rm_version": "1.1.0" }),
+            ),
         ],
     )
 }
 
 fn composition(content: &str, context: &str, row: &Value) -> Option<Structure> {
     let id = "openEHR-EHR-EVALUATION.e.v1";
-    let entries: Vec<Value> =
-        (0..count(text_of(row, "content"))?).map(|_| with(entry("EVALUATION", id), &[("data", structure("ITEM_TREE", "at1"))])).collect();
+    let entries: Vec<Value> = (0..count(text_of(row, "content"))?)
+        .map(|_| {
+            with(
+                entry("EVALUATION", id),
+                &[("data", structure("ITEM_TREE", "at1"))],
+            )
+        })
+        .collect();
     let root = r#"<archetype_id><value>openEHR-EHR-EVALUATION.e.v1</value></archetype_id>"#;
-    let entry_rule =
-        format!(r#"<children xsi:type="C_ARCHETYPE_ROOT"><rm_type_name>EVALUATION</rm_type_name><node_id>at0000</node_id>{root}</children>"#);
-    let existence = if context == "any" { (0, Some(1)) } else { range(context)? };
-    let attributes = list("content", range(content)?, &entry_rule) + &single("context", existence, &child("EVENT_CONTEXT", ""));
+    let entry_rule = format!(
+        r#"<children xsi:type="C_ARCHETYPE_ROOT"><rm_type_name>EVALUATION</rm_type_name><node_id>at0000</node_id>{root}</children>"#
+    );
+    let existence = if context == "any" {
+        (0, Some(1))
+    } else {
+        range(context)?
+    };
+    let attributes = list("content", range(content)?, &entry_rule)
+        + &single("context", existence, &child("EVENT_CONTEXT", ""));
     let mut document = with(
         node("COMPOSITION", "at1"),
         &[
@@ -158,7 +207,11 @@ fn composition(content: &str, context: &str, row: &Value) -> Option<Structure> {
     if text_of(row, "context") == "context with other_context" {
         document["context"]["other_context"] = structure("ITEM_TREE", "at7");
     }
-    Some(Structure { class: "COMPOSITION", attributes, document })
+    Some(Structure {
+        class: "COMPOSITION",
+        attributes,
+        document,
+    })
 }
 
 fn observation(state: &str, protocol: &str, row: &Value) -> Option<Structure> {
@@ -169,35 +222,70 @@ fn observation(state: &str, protocol: &str, row: &Value) -> Option<Structure> {
     ];
     let mut document = entry("OBSERVATION", "at1");
     document.as_object_mut()?.remove("archetype_details");
-    for (name, value) in [("data", history_of("at4", 1)), ("state", history_of("at5", 1)), ("protocol", structure("ITEM_TREE", "at6"))] {
+    for (name, value) in [
+        ("data", history_of("at4", 1)),
+        ("state", history_of("at5", 1)),
+        ("protocol", structure("ITEM_TREE", "at6")),
+    ] {
         if text_of(row, name) == "present" {
             document[name] = value;
         }
     }
-    Some(Structure { class: "OBSERVATION", attributes: attributes.concat(), document })
+    Some(Structure {
+        class: "OBSERVATION",
+        attributes: attributes.concat(),
+        document,
+    })
 }
 
 fn history(events: &str, summary: &str, row: &Value) -> Option<Structure> {
-    let attributes = list("events", range(events)?, &child("EVENT", "at2")) + &single("summary", range(summary)?, &child("ITEM_TREE", "at6"));
+    let attributes = list("events", range(events)?, &child("EVENT", "at2"))
+        + &single("summary", range(summary)?, &child("ITEM_TREE", "at6"));
     let mut document = history_of("at1", count(text_of(row, "events"))?);
     if text_of(row, "summary") == "present" {
         document["summary"] = structure("ITEM_TREE", "at6");
     }
-    Some(Structure { class: "HISTORY", attributes, document })
+    Some(Structure {
+        class: "HISTORY",
+        attributes,
+        document,
+    })
 }
 
 /// The class that a case allows: `any`, or the name of a class in small letters.
 fn allowed(rule: &str, any: &str) -> String {
-    if rule == "any" { any.to_owned() } else { rule.to_ascii_uppercase() }
+    if rule == "any" {
+        any.to_owned()
+    } else {
+        rule.to_ascii_uppercase()
+    }
 }
 
 fn event(rule: &str, class: &str) -> Option<Structure> {
     let attributes = list("events", (1, None), &child(&allowed(rule, "EVENT"), "at2"));
-    let document = with(history_of("at1", 0), &[("events", json!([event_of(class, "at2", structure("ITEM_TREE", "at3"))]))]);
-    Some(Structure { class: "HISTORY", attributes, document })
+    let document = with(
+        history_of("at1", 0),
+        &[(
+            "events",
+            json!([event_of(class, "at2", structure("ITEM_TREE", "at3"))]),
+        )],
+    );
+    Some(Structure {
+        class: "HISTORY",
+        attributes,
+        document,
+    })
 }
 
 fn item_structure(rule: &str, class: &str) -> Option<Structure> {
-    let attributes = single("data", (1, Some(1)), &child(&allowed(rule, "ITEM_STRUCTURE"), "at3"));
-    Some(Structure { class: "POINT_EVENT", attributes, document: event_of("POINT_EVENT", "at1", structure(class, "at3")) })
+    let attributes = single(
+        "data",
+        (1, Some(1)),
+        &child(&allowed(rule, "ITEM_STRUCTURE"), "at3"),
+    );
+    Some(Structure {
+        class: "POINT_EVENT",
+        attributes,
+        document: event_of("POINT_EVENT", "at1", structure(class, "at3")),
+    })
 }

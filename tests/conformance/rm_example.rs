@@ -1,6 +1,6 @@
-//! Suite `rm.example`: every real template gives a minimal and a full example, which pass both validators and come back
-//! from canonical JSON and XML as they were; or the constraints that contradict each other are named, which is counted and
-//! told apart.
+//! Suite `rm.example`: every real template gives a minimal and a full example, which pass both
+//! validators and come back from canonical JSON and XML as they were; or the constraints that
+//! contradict each other are named, which is counted and told apart.
 
 use crate::corpus::Corpus;
 use crate::report::Case;
@@ -14,22 +14,50 @@ const NOW: &str = "2026-11-20T09:30:00Z";
 
 pub fn run(corpus: &Corpus) -> Vec<Case> {
     let files = ["rm/opt", "rm/opt_variants"].map(|folder| corpus.files(folder));
-    let cases: Vec<Case> =
-        files.iter().flatten().flat_map(|file| [ExampleKind::Minimal, ExampleKind::Full].map(|kind| one(corpus, file, kind))).collect();
-    println!("  templates that contradict themselves, the constraints named: {}", cases.iter().filter(|case| case.detail.starts_with(NAMED)).count());
+    let cases: Vec<Case> = files
+        .iter()
+        .flatten()
+        .flat_map(|file| {
+            [ExampleKind::Minimal, ExampleKind::Full].map(|kind| one(corpus, file, kind))
+        })
+        .collect();
+    println!(
+        "  templates that contradict themselves, the constraints named: {}",
+        cases
+            .iter()
+            .filter(|case| case.detail.starts_with(NAMED))
+            .count()
+    );
     cases
 }
 
 /// What stands before a contradiction.
 const NAMED: &str = "contradiction: ";
 
-/// The example of a template; where there is none, the contradicting constraints by path, in a case of its own.
-pub fn made(corpus: &Corpus, file: &str, kind: ExampleKind) -> Result<Result<(Template, Tree), String>, String> {
+/// The example of a template; where there is none, the contradicting constraints by path, in a case
+/// of its own.
+pub fn made(
+    corpus: &Corpus,
+    file: &str,
+    kind: ExampleKind,
+) -> Result<Result<(Template, Tree), String>, String> {
     let text = corpus.text(file)?;
-    let template = Template::parse(&text).map_err(|errors| errors.iter().map(|e| e.one_line(&text)).collect::<Vec<_>>().join("; "))?;
+    let template = Template::parse(&text).map_err(|errors| {
+        errors
+            .iter()
+            .map(|e| e.one_line(&text))
+            .collect::<Vec<_>>()
+            .join("; ")
+    })?;
     match example(&template, kind, None, NOW) {
         Ok(tree) => Ok(Ok((template, tree))),
-        Err(findings) if findings.iter().all(|f| f.code == "TPL0601" && !f.path.is_empty()) => Ok(Err(told(&findings))),
+        Err(findings)
+            if findings
+                .iter()
+                .all(|f| f.code == "TPL0601" && !f.path.is_empty()) =>
+        {
+            Ok(Err(told(&findings)))
+        }
         Err(findings) => Err(told(&findings)),
     }
 }
@@ -39,7 +67,10 @@ fn one(corpus: &Corpus, file: &str, kind: ExampleKind) -> Case {
     let id = format!("{name} {kind:?}");
     match made(corpus, file, kind) {
         Ok(Ok((template, tree))) => Case::check(id, || holds(&template, &tree)),
-        Ok(Err(contradiction)) => Case { detail: format!("{NAMED}{contradiction}"), ..Case::check(id, || Ok(())) },
+        Ok(Err(contradiction)) => Case {
+            detail: format!("{NAMED}{contradiction}"),
+            ..Case::check(id, || Ok(()))
+        },
         Err(reason) => Case::check(id, || Err(reason)),
     }
 }
@@ -57,7 +88,12 @@ fn holds(template: &Template, tree: &Tree) -> Result<(), String> {
     if !again.root().is_some_and(|r| r.same_as(root)) {
         return Err("it comes back from JSON as something else".to_owned());
     }
-    let written = xml::write(root, &root.class().name().to_ascii_lowercase()).map_err(|finding| finding.one_line())?;
+    let written = xml::write(root, &root.class().name().to_ascii_lowercase())
+        .map_err(|finding| finding.one_line())?;
     let again = xml::read(&written, root.class()).map_err(|findings| told(&findings))?;
-    if again.root().is_some_and(|r| r.same_as(root)) { Ok(()) } else { Err("it comes back from XML as something else".to_owned()) }
+    if again.root().is_some_and(|r| r.same_as(root)) {
+        Ok(())
+    } else {
+        Err("it comes back from XML as something else".to_owned())
+    }
 }

@@ -1,8 +1,10 @@
-//! Suites `rm.constraint_fragments` and `rm.webtemplate_nodes`: constraints on one value, as unit tests of other makers use them.
+//! Suites `rm.constraint_fragments` and `rm.webtemplate_nodes`: constraints on one value, as unit
+//! tests of other makers use them.
 //!
-//! A constraint fragment becomes a template of one ELEMENT; the values listed here must be accepted or refused, and the form
-//! of the template must read back every accepted value. A node of a web template becomes the constraint that its fields
-//! describe; the web template of that constraint must have the same fields.
+//! A constraint fragment becomes a template of one ELEMENT; the values listed here must be accepted
+//! or refused, and the form of the template must read back every accepted value. A node of a web
+//! template becomes the constraint that its fields describe; the web template of that constraint
+//! must have the same fields.
 
 use crate::corpus::{Corpus, text_of};
 use crate::report::Case;
@@ -32,23 +34,68 @@ fn values(name: &str) -> (Vec<Value>, Vec<Value>) {
     let time = |text: &str| json!({ "_type": "DV_DATE_TIME", "value": text });
     let text = || json!({ "_type": "DV_TEXT", "value": "a" });
     match name {
-        "dvcodedtext" => (vec![coded("local", "at0006"), coded("local", "at0008")], vec![coded("local", "at0009"), coded("other", "at0006"), text()]),
-        "dvduration_excluded" => (vec![], vec![duration("P0D"), duration("P1D"), duration("P2D"), duration("PT1H")]),
-        "dvduration_range2" => (vec![duration("P0Y"), duration("P200Y"), duration("P3M")], vec![duration("P201Y")]),
-        "dvduration_upper" => (vec![duration("P30D"), duration("P1W")], vec![duration("P31D"), duration("PT1H")]),
-        "dvidentifier" => (vec![json!({ "_type": "DV_IDENTIFIER", "id": "1", "issuer": "i", "assigner": "a", "type": "t" })], vec![text()]),
+        "dvcodedtext" => (
+            vec![coded("local", "at0006"), coded("local", "at0008")],
+            vec![coded("local", "at0009"), coded("other", "at0006"), text()],
+        ),
+        "dvduration_excluded" => (
+            vec![],
+            vec![
+                duration("P0D"),
+                duration("P1D"),
+                duration("P2D"),
+                duration("PT1H"),
+            ],
+        ),
+        "dvduration_range2" => (
+            vec![duration("P0Y"), duration("P200Y"), duration("P3M")],
+            vec![duration("P201Y")],
+        ),
+        "dvduration_upper" => (
+            vec![duration("P30D"), duration("P1W")],
+            vec![duration("P31D"), duration("PT1H")],
+        ),
+        "dvidentifier" => (
+            vec![
+                json!({ "_type": "DV_IDENTIFIER", "id": "1", "issuer": "i", "assigner": "a", "type": "t" }),
+            ],
+            vec![text()],
+        ),
         "dvproportion" => (
-            vec![proportion(0, 1.5, 2.0), proportion(2, 7.0, 100.0), proportion(3, 1.0, 2.0)],
+            vec![
+                proportion(0, 1.5, 2.0),
+                proportion(2, 7.0, 100.0),
+                proportion(3, 1.0, 2.0),
+            ],
             vec![proportion(1, 1.0, 1.0), proportion(3, 1.5, 2.0)],
         ),
-        "dvuri" => (vec![json!({ "_type": "DV_URI", "value": "https://example.org/a?b=c" })], vec![text()]),
-        "fhir_valueset" => (vec![coded("http://terminology.hl7.org/CodeSystem/v3-EntityNameUseR2", "ANON")], vec![text()]),
-        "interval_dvcount" => {
-            (vec![interval(count(1), count(2))], vec![interval(count(2), count(1)), interval(time("2026-01-01T00:00:00"), count(1))])
-        }
+        "dvuri" => (
+            vec![json!({ "_type": "DV_URI", "value": "https://example.org/a?b=c" })],
+            vec![text()],
+        ),
+        "fhir_valueset" => (
+            vec![coded(
+                "http://terminology.hl7.org/CodeSystem/v3-EntityNameUseR2",
+                "ANON",
+            )],
+            vec![text()],
+        ),
+        "interval_dvcount" => (
+            vec![interval(count(1), count(2))],
+            vec![
+                interval(count(2), count(1)),
+                interval(time("2026-01-01T00:00:00"), count(1)),
+            ],
+        ),
         "interval_dvdatetime" => (
-            vec![interval(time("2026-01-01T10:00:00"), time("2026-01-02T10:00:00"))],
-            vec![interval(time("2026-01-03T10:00:00"), time("2026-01-02T10:00:00")), interval(count(1), count(2))],
+            vec![interval(
+                time("2026-01-01T10:00:00"),
+                time("2026-01-02T10:00:00"),
+            )],
+            vec![
+                interval(time("2026-01-03T10:00:00"), time("2026-01-02T10:00:00")),
+                interval(count(1), count(2)),
+            ],
         ),
         _ => (Vec::new(), Vec::new()),
     }
@@ -57,22 +104,38 @@ fn values(name: &str) -> (Vec<Value>, Vec<Value>) {
 pub fn constraints(corpus: &Corpus) -> Vec<Case> {
     let mut cases = Vec::new();
     for file in corpus.files("rm/constraint_fragments") {
-        let name = file.rsplit('/').next().unwrap_or_default().trim_end_matches(".xml").to_owned();
+        let name = file
+            .rsplit('/')
+            .next()
+            .unwrap_or_default()
+            .trim_end_matches(".xml")
+            .to_owned();
         let text = corpus.text(&file).unwrap_or_default();
         // In a template a constraint is an element `children` without prefixes.
-        let fragment = text.replace("v1:", "").replace("xml-fragment", "children").replace(" xmlns:v1=", " xmlns:v=");
+        let fragment = text
+            .replace("v1:", "")
+            .replace("xml-fragment", "children")
+            .replace(" xmlns:v1=", " xmlns:v=");
         let (good, bad) = values(&name);
         if good.is_empty() && bad.is_empty() {
-            cases.push(Case::check(&name, || Err(String::from("no values are listed for this fragment"))));
+            cases.push(Case::check(&name, || {
+                Err(String::from("no values are listed for this fragment"))
+            }));
         }
         for value in good {
-            cases.push(Case::check(format!("{name} accepts {}", short(&value)), || accepts(&fragment, &value)));
+            cases.push(Case::check(
+                format!("{name} accepts {}", short(&value)),
+                || accepts(&fragment, &value),
+            ));
         }
         for value in bad {
-            cases.push(Case::check(format!("{name} refuses {}", short(&value)), || match problems(&fragment, &value)?.is_empty() {
-                true => Err(String::from("it was accepted")),
-                false => Ok(()),
-            }));
+            cases.push(Case::check(
+                format!("{name} refuses {}", short(&value)),
+                || match problems(&fragment, &value)?.is_empty() {
+                    true => Err(String::from("it was accepted")),
+                    false => Ok(()),
+                },
+            ));
         }
     }
     cases
@@ -80,8 +143,17 @@ pub fn constraints(corpus: &Corpus) -> Vec<Case> {
 
 /// A value without what every value of its class has.
 fn short(value: &Value) -> String {
-    let parts: Vec<String> = value.as_object().into_iter().flatten().filter(|(key, _)| !key.contains('_')).map(|(_, v)| v.to_string()).collect();
-    format!("{} {}", text_of(value, "_type"), parts.join(" ")).chars().take(120).collect()
+    let parts: Vec<String> = value
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(key, _)| !key.contains('_'))
+        .map(|(_, v)| v.to_string())
+        .collect();
+    format!("{} {}", text_of(value, "_type"), parts.join(" "))
+        .chars()
+        .take(120)
+        .collect()
 }
 
 /// A template of one ELEMENT below an EVALUATION, whose value has this constraint.
@@ -92,11 +164,19 @@ fn template(constraint: &str) -> Result<Template, String> {
 <attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>{attribute}</rm_attribute_name>{below}</attributes>"#
         )
     };
-    let child = |body: String| format!(r#"<children xsi:type="C_COMPLEX_OBJECT">{body}</children>"#);
-    let terms: String = ["at0000", "at0001", "at0002", "at0006", "at0007", "at0008", "at0028", "at0029", "at1028"]
-        .iter()
-        .map(|code| format!(r#"<term_definitions code="{code}"><items id="text">{}</items></term_definitions>"#, label(code)))
-        .collect();
+    let child =
+        |body: String| format!(r#"<children xsi:type="C_COMPLEX_OBJECT">{body}</children>"#);
+    let terms: String = [
+        "at0000", "at0001", "at0002", "at0006", "at0007", "at0008", "at0028", "at0029", "at1028",
+    ]
+    .iter()
+    .map(|code| {
+        format!(
+            r#"<term_definitions code="{code}"><items id="text">{}</items></term_definitions>"#,
+            label(code)
+        )
+    })
+    .collect();
     let element = child(object("ELEMENT", "at0002", "value", constraint));
     let tree = child(object("ITEM_TREE", "at0001", "items", &element));
     let entry = object("EVALUATION", "at0000", "data", &tree);
@@ -109,7 +189,13 @@ fn template(constraint: &str) -> Result<Template, String> {
 <template_id><value>t</value></template_id><concept>t</concept><definition>{root}<archetype_id><value>openEHR-EHR-COMPOSITION.c.v1</value></archetype_id>
 <term_definitions code="at0000"><items id="text">c</items></term_definitions></definition></template>"#
     );
-    Template::parse(&text).map_err(|errors| errors.iter().map(|e| e.one_line(&text)).collect::<Vec<_>>().join("; "))
+    Template::parse(&text).map_err(|errors| {
+        errors
+            .iter()
+            .map(|e| e.one_line(&text))
+            .collect::<Vec<_>>()
+            .join("; ")
+    })
 }
 
 /// The names of the codes in the files of the corpus.
@@ -172,9 +258,14 @@ fn accepts(constraint: &str, value: &Value) -> Result<(), String> {
             let parsed: Value = serde_json::from_str(&text).unwrap_or_default();
             parsed.pointer("/content/0/data/items/0/value").cloned()
         };
-        let (given, made) = (value_of(json::write(root)), again.root().and_then(|r| value_of(json::write(r))));
+        let (given, made) = (
+            value_of(json::write(root)),
+            again.root().and_then(|r| value_of(json::write(r))),
+        );
         if given != made || text.contains("|raw") {
-            return Err(format!("{shape:?}: {made:?} instead of {given:?}, by {text}"));
+            return Err(format!(
+                "{shape:?}: {made:?} instead of {given:?}, by {text}"
+            ));
         }
     }
     Ok(())
@@ -183,10 +274,21 @@ fn accepts(constraint: &str, value: &Value) -> Result<(), String> {
 pub fn nodes(corpus: &Corpus) -> Vec<Case> {
     let files = corpus.files("rm/webtemplate_nodes");
     let case = |file: &String| {
-        let name = file.rsplit('/').next().unwrap_or_default().trim_end_matches(".json").to_owned();
+        let name = file
+            .rsplit('/')
+            .next()
+            .unwrap_or_default()
+            .trim_end_matches(".json")
+            .to_owned();
         Case::check(&name, || {
-            let node: Value = serde_json::from_str(&corpus.text(file)?).map_err(|e| e.to_string())?;
-            same_fields(&name, node.get("inputs").and_then(Value::as_array).map_or(&[], Vec::as_slice))
+            let node: Value =
+                serde_json::from_str(&corpus.text(file)?).map_err(|e| e.to_string())?;
+            same_fields(
+                &name,
+                node.get("inputs")
+                    .and_then(Value::as_array)
+                    .map_or(&[], Vec::as_slice),
+            )
         })
     };
     files.iter().map(case).collect()
@@ -195,34 +297,64 @@ pub fn nodes(corpus: &Corpus) -> Vec<Case> {
 /// The fields of the web template of the constraint that the fields describe are these fields.
 fn same_fields(name: &str, fields: &[Value]) -> Result<(), String> {
     let template = template(&constraint(name, fields)?)?;
-    let made: Value = serde_json::from_str(&WebTemplate::of(&template).to_json(&template)).map_err(|e| e.to_string())?;
-    let node = found(made.get("tree").unwrap_or(&made), "value").ok_or("the web template has no node for the value")?;
-    let made = node.get("inputs").and_then(Value::as_array).cloned().unwrap_or_default();
+    let made: Value = serde_json::from_str(&WebTemplate::of(&template).to_json(&template))
+        .map_err(|e| e.to_string())?;
+    let node = found(made.get("tree").unwrap_or(&made), "value")
+        .ok_or("the web template has no node for the value")?;
+    let made = node
+        .get("inputs")
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
     let given: Vec<Value> = fields.iter().map(plain).collect();
     let made: Vec<Value> = made.iter().map(plain).collect();
-    if given == made { Ok(()) } else { Err(format!("{} instead of {}", Value::from(made), Value::from(given))) }
+    if given == made {
+        Ok(())
+    } else {
+        Err(format!(
+            "{} instead of {}",
+            Value::from(made),
+            Value::from(given)
+        ))
+    }
 }
 
 fn found<'v>(node: &'v Value, id: &str) -> Option<&'v Value> {
     if text_of(node, "id") == id {
         return Some(node);
     }
-    node.get("children").and_then(Value::as_array).into_iter().flatten().find_map(|child| found(child, id))
+    node.get("children")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .find_map(|child| found(child, id))
 }
 
-/// A field in one spelling: whole numbers with their limits included, expressions without slashes, labels in one language, no words
-/// that say what holds without them.
+/// A field in one spelling: whole numbers with their limits included, expressions without slashes,
+/// labels in one language, no words that say what holds without them.
 fn plain(field: &Value) -> Value {
     let mut field = field.clone();
     let is_whole = text_of(&field, "type") == "INTEGER";
-    let Some(members) = field.as_object_mut() else { return field };
+    let Some(members) = field.as_object_mut() else {
+        return field;
+    };
     let has_list = members.contains_key("list");
     members.retain(|key, value| !(key == "listOpen" && !has_list && *value == false));
-    if let Some(pattern) = members.get_mut("validation").and_then(|v| v.get_mut("pattern")) {
+    if let Some(pattern) = members
+        .get_mut("validation")
+        .and_then(|v| v.get_mut("pattern"))
+    {
         *pattern = Value::from(pattern.as_str().unwrap_or_default().trim_matches('/'));
     }
-    if let Some(range) = members.get_mut("validation").and_then(|v| v.get_mut("range")).filter(|_| is_whole) {
-        for (limit, op, exclusive, inclusive, step) in [("min", "minOp", ">", ">=", 1), ("max", "maxOp", "<", "<=", -1)] {
+    if let Some(range) = members
+        .get_mut("validation")
+        .and_then(|v| v.get_mut("range"))
+        .filter(|_| is_whole)
+    {
+        for (limit, op, exclusive, inclusive, step) in [
+            ("min", "minOp", ">", ">=", 1),
+            ("max", "maxOp", "<", "<=", -1),
+        ] {
             if text_of(range, op) == exclusive {
                 range[limit] = Value::from(range[limit].as_i64().unwrap_or_default() + step);
                 range[op] = Value::from(inclusive);
@@ -232,7 +364,13 @@ fn plain(field: &Value) -> Value {
     if let Some(default) = members.get_mut("defaultValue").filter(|d| d.is_number()) {
         *default = Value::from(default.as_f64());
     }
-    for entry in members.get_mut("list").and_then(Value::as_array_mut).into_iter().flatten().filter_map(Value::as_object_mut) {
+    for entry in members
+        .get_mut("list")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_object_mut)
+    {
         entry.retain(|key, _| !matches!(key.as_str(), "localizedLabels" | "localizedDescriptions"));
         if let Some(validation) = entry.get_mut("validation") {
             *validation = numbers(validation);
@@ -265,7 +403,12 @@ fn numbers(value: &Value) -> Value {
 /// The constraint that the fields of a node describe, as a template writes it.
 fn constraint(name: &str, fields: &[Value]) -> Result<String, String> {
     let first = fields.first().ok_or("the node has no fields")?;
-    let class = match name.trim_start_matches("dv_").split('_').next().unwrap_or_default() {
+    let class = match name
+        .trim_start_matches("dv_")
+        .split('_')
+        .next()
+        .unwrap_or_default()
+    {
         "boolean" => "DV_BOOLEAN",
         "codedtext" => "DV_CODED_TEXT",
         "count" => "DV_COUNT",
@@ -279,58 +422,133 @@ fn constraint(name: &str, fields: &[Value]) -> Result<String, String> {
         other => return Err(format!("`{other}` is no known type of value")),
     };
     let object = |kind: &str, class: &str, body: &str| {
-        format!(r#"<children xsi:type="{kind}"><rm_type_name>{class}</rm_type_name><node_id/>{body}</children>"#)
+        format!(
+            r#"<children xsi:type="{kind}"><rm_type_name>{class}</rm_type_name><node_id/>{body}</children>"#
+        )
     };
     let attribute = |name: &str, child: &str| {
-        format!(r#"<attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>{name}</rm_attribute_name>{child}</attributes>"#)
+        format!(
+            r#"<attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>{name}</rm_attribute_name>{child}</attributes>"#
+        )
     };
     let primitive = |attr: &str, kind: &str, body: String| match body.is_empty() {
         true => String::new(),
-        false => attribute(attr, &object("C_PRIMITIVE_OBJECT", "STRING", &format!(r#"<item xsi:type="{kind}">{body}</item>"#))),
+        false => attribute(
+            attr,
+            &object(
+                "C_PRIMITIVE_OBJECT",
+                "STRING",
+                &format!(r#"<item xsi:type="{kind}">{body}</item>"#),
+            ),
+        ),
     };
-    let assumed =
-        || first.get("defaultValue").map_or_else(String::new, |v| format!("<assumed_value>{}</assumed_value>", v.as_str().unwrap_or_default()));
-    let entries = |field: &Value| field.get("list").and_then(Value::as_array).cloned().unwrap_or_default();
-    let pattern = first.pointer("/validation/pattern").and_then(Value::as_str).map_or_else(String::new, |p| format!("<pattern>{p}</pattern>"));
+    let assumed = || {
+        first.get("defaultValue").map_or_else(String::new, |v| {
+            format!(
+                "<assumed_value>{}</assumed_value>",
+                v.as_str().unwrap_or_default()
+            )
+        })
+    };
+    let entries = |field: &Value| {
+        field
+            .get("list")
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default()
+    };
+    let pattern = first
+        .pointer("/validation/pattern")
+        .and_then(Value::as_str)
+        .map_or_else(String::new, |p| format!("<pattern>{p}</pattern>"));
     let body = match class {
-        "DV_COUNT" => primitive("magnitude", "C_INTEGER", first.pointer("/validation/range").map_or_else(String::new, |r| range("range", r))),
+        "DV_COUNT" => primitive(
+            "magnitude",
+            "C_INTEGER",
+            first
+                .pointer("/validation/range")
+                .map_or_else(String::new, |r| range("range", r)),
+        ),
         "DV_DATE" | "DV_TIME" | "DV_DATE_TIME" => {
-            let limits = first.pointer("/validation/range").map_or_else(String::new, |r| range("range", r));
+            let limits = first
+                .pointer("/validation/range")
+                .map_or_else(String::new, |r| range("range", r));
             primitive("value", &class.replace("DV_", "C_"), pattern + &limits)
         }
         "DV_TEXT" => {
-            let list: String = entries(first).iter().map(|entry| format!("<list>{}</list>", text_of(entry, "value"))).collect();
-            let open = if first.get("listOpen") == Some(&Value::Bool(true)) { "<list_open>true</list_open>" } else { "" };
+            let list: String = entries(first)
+                .iter()
+                .map(|entry| format!("<list>{}</list>", text_of(entry, "value")))
+                .collect();
+            let open = if first.get("listOpen") == Some(&Value::Bool(true)) {
+                "<list_open>true</list_open>"
+            } else {
+                ""
+            };
             primitive("value", "C_STRING", assumed() + &pattern + &list + open)
         }
         "DV_CODED_TEXT" | "DV_STATE" => {
-            let codes: String = entries(first).iter().map(|entry| format!("<code_list>{}</code_list>", text_of(entry, "value"))).collect();
+            let codes: String = entries(first)
+                .iter()
+                .map(|entry| format!("<code_list>{}</code_list>", text_of(entry, "value")))
+                .collect();
             let code = first.get("defaultValue").and_then(Value::as_str);
-            let assumed = code.map_or_else(String::new, |code| format!("<assumed_value><code_string>{code}</code_string></assumed_value>"));
+            let assumed = code.map_or_else(String::new, |code| {
+                format!("<assumed_value><code_string>{code}</code_string></assumed_value>")
+            });
             match text_of(first, "terminology") {
                 "" if codes.is_empty() => String::new(),
                 "" => {
-                    let inner = format!("{assumed}<terminology_id><value>local</value></terminology_id>{codes}");
-                    attribute("defining_code", &object("C_CODE_PHRASE", "CODE_PHRASE", &inner))
+                    let inner = format!(
+                        "{assumed}<terminology_id><value>local</value></terminology_id>{codes}"
+                    );
+                    attribute(
+                        "defining_code",
+                        &object("C_CODE_PHRASE", "CODE_PHRASE", &inner),
+                    )
                 }
                 uri => {
-                    let inner = format!("{assumed}<referenceSetUri>terminology:{uri}</referenceSetUri>");
-                    attribute("defining_code", &object("C_CODE_REFERENCE", "CODE_PHRASE", &inner))
+                    let inner =
+                        format!("{assumed}<referenceSetUri>terminology:{uri}</referenceSetUri>");
+                    attribute(
+                        "defining_code",
+                        &object("C_CODE_REFERENCE", "CODE_PHRASE", &inner),
+                    )
                 }
             }
         }
         "DV_QUANTITY" => {
-            let units = fields.iter().find(|field| text_of(field, "suffix") == "unit").ok_or("no field for the unit")?;
-            let magnitude = first.get("defaultValue").map_or_else(String::new, |v| format!("<magnitude>{v}</magnitude>"));
-            let unit = units.get("defaultValue").and_then(Value::as_str).map_or_else(String::new, |u| format!("<units>{u}</units>"));
-            let assumed = if magnitude.is_empty() { String::new() } else { format!("<assumed_value>{magnitude}{unit}</assumed_value>") };
+            let units = fields
+                .iter()
+                .find(|field| text_of(field, "suffix") == "unit")
+                .ok_or("no field for the unit")?;
+            let magnitude = first
+                .get("defaultValue")
+                .map_or_else(String::new, |v| format!("<magnitude>{v}</magnitude>"));
+            let unit = units
+                .get("defaultValue")
+                .and_then(Value::as_str)
+                .map_or_else(String::new, |u| format!("<units>{u}</units>"));
+            let assumed = if magnitude.is_empty() {
+                String::new()
+            } else {
+                format!("<assumed_value>{magnitude}{unit}</assumed_value>")
+            };
             let item = |entry: &Value| {
                 let limits = |key: &str| entry.pointer(&format!("/validation/{key}"));
                 let magnitude = limits("range").map_or_else(String::new, |r| range("magnitude", r));
-                let precision = limits("precision").map_or_else(String::new, |r| range("precision", r));
-                format!("<list>{magnitude}{precision}<units>{}</units></list>", text_of(entry, "value"))
+                let precision =
+                    limits("precision").map_or_else(String::new, |r| range("precision", r));
+                format!(
+                    "<list>{magnitude}{precision}<units>{}</units></list>",
+                    text_of(entry, "value")
+                )
             };
-            return Ok(object("C_DV_QUANTITY", class, &(assumed + &entries(units).iter().map(item).collect::<String>())));
+            return Ok(object(
+                "C_DV_QUANTITY",
+                class,
+                &(assumed + &entries(units).iter().map(item).collect::<String>()),
+            ));
         }
         "DV_ORDINAL" => return Ok(object("C_DV_ORDINAL", class, "")),
         _ => String::new(),
@@ -343,10 +561,18 @@ fn range(name: &str, limits: &Value) -> String {
     let limit = |side: &str, key: &str, op: &str| match limits.get(key) {
         Some(value) => {
             let is_included = !matches!(text_of(limits, op), ">" | "<");
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            format!("<{side}_included>{is_included}</{side}_included><{side}_unbounded>false</{side}_unbounded><{side}>{text}</{side}>")
+            let text = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
+            format!(
+                "<{side}_included>{is_included}</{side}_included><{side}_unbounded>false</{side}_unbounded><{side}>{text}</{side}>"
+            )
         }
         None => format!("<{side}_unbounded>true</{side}_unbounded>"),
     };
-    format!("<{name}>{}{}</{name}>", limit("lower", "min", "minOp"), limit("upper", "max", "maxOp"))
+    format!(
+        "<{name}>{}{}</{name}>",
+        limit("lower", "min", "minOp"),
+        limit("upper", "max", "maxOp")
+    )
 }

@@ -1,5 +1,5 @@
-//! Suite `rm.json`: canonical JSON read and written again is equal, digits included; what must be refused is, with its
-//! path.
+//! Suite `rm.json`: canonical JSON read and written again is equal, digits included; what must be
+//! refused is, with its path.
 
 use crate::corpus::{Corpus, text_of};
 use crate::raw::Raw;
@@ -11,12 +11,19 @@ use serde_json::Value;
 
 pub fn run(corpus: &Corpus) -> Vec<Case> {
     let index = corpus.json_lines("rm/index.jsonl");
-    index.iter().filter(|entry| is_canonical_json(entry)).filter_map(|entry| case(corpus, entry)).collect()
+    index
+        .iter()
+        .filter(|entry| is_canonical_json(entry))
+        .filter_map(|entry| case(corpus, entry))
+        .collect()
 }
 
 fn is_canonical_json(entry: &Value) -> bool {
     let kind = text_of(entry, "kind");
-    kind == "derived_json" || kind.strip_suffix("_json").is_some_and(|k| Cls::parse(&k.to_ascii_uppercase()).is_some())
+    kind == "derived_json"
+        || kind
+            .strip_suffix("_json")
+            .is_some_and(|k| Cls::parse(&k.to_ascii_uppercase()).is_some())
 }
 
 fn case(corpus: &Corpus, entry: &Value) -> Option<Case> {
@@ -24,34 +31,63 @@ fn case(corpus: &Corpus, entry: &Value) -> Option<Case> {
     let expected = kind_of(entry);
     let path = format!("rm/{file}");
     match text_of(entry, "expected") {
-        "valid" | "equal to the XML" => Some(Case::check(file, || reads_and_writes(&corpus.text(&path)?, expected))),
-        "valid?" => Some(match refusal(&corpus.text(&path).unwrap_or_default(), expected) {
-            Some(findings) => Case::skipped(file, format!("no verdict, refused: {}", told(&findings))),
-            None => Case::check(file, || reads_and_writes(&corpus.text(&path)?, expected)),
-        }),
-        "refused" => Some(Case::check(file, || is_refused(json::read(&corpus.text(&path)?, expected).err(), text_of(entry, "why")))),
+        "valid" | "equal to the XML" => Some(Case::check(file, || {
+            reads_and_writes(&corpus.text(&path)?, expected)
+        })),
+        "valid?" => Some(
+            match refusal(&corpus.text(&path).unwrap_or_default(), expected) {
+                Some(findings) => {
+                    Case::skipped(file, format!("no verdict, refused: {}", told(&findings)))
+                }
+                None => Case::check(file, || reads_and_writes(&corpus.text(&path)?, expected)),
+            },
+        ),
+        "refused" => Some(Case::check(file, || {
+            is_refused(
+                json::read(&corpus.text(&path)?, expected).err(),
+                text_of(entry, "why"),
+            )
+        })),
         _ => None,
     }
 }
 
 /// The class that the kind of an entry names.
 pub fn kind_of(entry: &Value) -> Cls {
-    let kind = text_of(entry, "kind").trim_end_matches("_json").trim_end_matches("_xml");
+    let kind = text_of(entry, "kind")
+        .trim_end_matches("_json")
+        .trim_end_matches("_xml");
     Cls::parse(&kind.to_ascii_uppercase()).unwrap_or(Cls::ANY)
 }
 
-/// Why a document of which the corpus gives no verdict is refused; such are free to be, but not to be changed.
+/// Why a document of which the corpus gives no verdict is refused; such are free to be, but not to
+/// be changed.
 fn refusal(text: &str, expected: Cls) -> Option<Vec<Finding>> {
-    documents(text, expected).into_iter().find_map(|document| json::read(document, expected_of(expected)).err())
+    documents(text, expected)
+        .into_iter()
+        .find_map(|document| json::read(document, expected_of(expected)).err())
 }
 
-/// The RM documents in a file: itself, or the data of the versions of a contribution as clients commit it.
+/// The RM documents in a file: itself, or the data of the versions of a contribution as clients
+/// commit it.
 fn documents(text: &str, kind: Cls) -> Vec<&str> {
-    let member = |text, name: &str| json::members(text).ok()?.into_iter().find(|(key, _)| key == name).map(|(_, value)| value);
+    let member = |text, name: &str| {
+        json::members(text)
+            .ok()?
+            .into_iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value)
+    };
     match kind {
         Cls::CONTRIBUTION => {
-            let versions = member(text, "versions").and_then(|list| json::elements(list).ok()).unwrap_or_default();
-            versions.into_iter().filter_map(|version| member(version, "data")).filter(|data| data.starts_with('{')).collect()
+            let versions = member(text, "versions")
+                .and_then(|list| json::elements(list).ok())
+                .unwrap_or_default();
+            versions
+                .into_iter()
+                .filter_map(|version| member(version, "data"))
+                .filter(|data| data.starts_with('{'))
+                .collect()
         }
         _ => vec![text],
     }
@@ -59,11 +95,17 @@ fn documents(text: &str, kind: Cls) -> Vec<&str> {
 
 /// The class of the documents in a file of this kind.
 fn expected_of(kind: Cls) -> Cls {
-    if kind == Cls::CONTRIBUTION { Cls::ANY } else { kind }
+    if kind == Cls::CONTRIBUTION {
+        Cls::ANY
+    } else {
+        kind
+    }
 }
 
 fn reads_and_writes(text: &str, kind: Cls) -> Result<(), String> {
-    documents(text, kind).into_iter().try_for_each(|document| keeps(document, expected_of(kind)))
+    documents(text, kind)
+        .into_iter()
+        .try_for_each(|document| keeps(document, expected_of(kind)))
 }
 
 fn keeps(text: &str, expected: Cls) -> Result<(), String> {
@@ -74,13 +116,21 @@ fn keeps(text: &str, expected: Cls) -> Result<(), String> {
         return Err(difference);
     }
     let again = json::read(&written, Cls::ANY).map_err(|findings| told(&findings))?;
-    if again.root().is_some_and(|r| r.same_as(root)) { Ok(()) } else { Err("it reads back differently".to_owned()) }
+    if again.root().is_some_and(|r| r.same_as(root)) {
+        Ok(())
+    } else {
+        Err("it reads back differently".to_owned())
+    }
 }
 
 /// A document that must be refused: every path that the corpus names must be among the findings.
 pub fn is_refused(findings: Option<Vec<Finding>>, why: &str) -> Result<(), String> {
     let findings = findings.ok_or("it was accepted")?;
-    let paths = why.split("; ").filter_map(|part| part.split_once(": ")).map(|(path, _)| path).filter(|path| path.starts_with('/'));
+    let paths = why
+        .split("; ")
+        .filter_map(|part| part.split_once(": "))
+        .map(|(path, _)| path)
+        .filter(|path| path.starts_with('/'));
     for path in paths {
         if !findings.iter().any(|f| f.path == path) {
             return Err(format!("no finding at {path}: {}", told(&findings)));
@@ -91,5 +141,10 @@ pub fn is_refused(findings: Option<Vec<Finding>>, why: &str) -> Result<(), Strin
 
 /// The findings in one line.
 pub fn told(findings: &[Finding]) -> String {
-    findings.iter().take(5).map(Finding::one_line).collect::<Vec<_>>().join("; ")
+    findings
+        .iter()
+        .take(5)
+        .map(Finding::one_line)
+        .collect::<Vec<_>>()
+        .join("; ")
 }

@@ -1,5 +1,5 @@
-//! Suite `rm.opt`: every real template reads, under its own template id; every broken one is refused. The published
-//! examples of ADL 2 read too.
+//! Suite `rm.opt`: every real template reads, under its own template id; every broken one is
+//! refused. The published examples of ADL 2 read too.
 
 use crate::corpus::{Corpus, text_of};
 use crate::report::Case;
@@ -10,16 +10,35 @@ use serde_json::Value;
 pub fn run(corpus: &Corpus) -> Vec<Case> {
     let index = corpus.json_lines("rm/index.jsonl");
     let published = corpus.files("rm/reference/xsd/v1_Release-1.0.2v2/components/AOM2/examples");
-    index.iter().filter_map(|entry| template(corpus, entry)).chain(published.iter().map(|file| of_adl2(corpus, file))).collect()
+    index
+        .iter()
+        .filter_map(|entry| template(corpus, entry))
+        .chain(published.iter().map(|file| of_adl2(corpus, file)))
+        .collect()
 }
 
-/// A published example of AOM 2 XML: its id is read, and its terms; the definition may be more than the tree can say.
+/// A published example of AOM 2 XML: its id is read, and its terms; the definition may be more than
+/// the tree can say.
 fn of_adl2(corpus: &Corpus, file: &str) -> Case {
     Case::check(file, || {
         let text = corpus.text(file)?;
-        let template = Template::parse_opt2(&text).map_err(|errors| errors.iter().map(|e| e.one_line(&text)).collect::<Vec<_>>().join("; "))?;
-        let has_terms = template.roots.iter().any(|root| root.terms.values().any(|terms| terms.values().all(|t| !t.text.is_empty())));
-        if has_terms { Ok(()) } else { Err(format!("`{}` has no terms", template.template_id)) }
+        let template = Template::parse_opt2(&text).map_err(|errors| {
+            errors
+                .iter()
+                .map(|e| e.one_line(&text))
+                .collect::<Vec<_>>()
+                .join("; ")
+        })?;
+        let has_terms = template.roots.iter().any(|root| {
+            root.terms
+                .values()
+                .any(|terms| terms.values().all(|t| !t.text.is_empty()))
+        });
+        if has_terms {
+            Ok(())
+        } else {
+            Err(format!("`{}` has no terms", template.template_id))
+        }
     })
 }
 
@@ -36,14 +55,20 @@ fn template(corpus: &Corpus, entry: &Value) -> Option<Case> {
             (Ok(template), true) => is_named(&template, text_of(entry, "template_id")),
             (Err(errors), false) if !errors.is_empty() => are_placed(&errors, &text),
             (Ok(_), false) => Err("it was accepted".to_owned()),
-            (Err(errors), _) => Err(errors.iter().map(|e| e.one_line(&text)).collect::<Vec<_>>().join("; ")),
+            (Err(errors), _) => Err(errors
+                .iter()
+                .map(|e| e.one_line(&text))
+                .collect::<Vec<_>>()
+                .join("; ")),
         }
     }))
 }
 
 /// Each reason has a place in the text, of which line and column are told.
 fn are_placed(errors: &[Diagnostic], text: &str) -> Result<(), String> {
-    let is_placed = |error: &&Diagnostic| text.is_empty() || (error.span.start < error.span.end && error.span.end <= text.len());
+    let is_placed = |error: &&Diagnostic| {
+        text.is_empty() || (error.span.start < error.span.end && error.span.end <= text.len())
+    };
     match errors.iter().find(|error| !is_placed(error)) {
         Some(error) => Err(format!("no place is told: {}", error.one_line(text))),
         None => Ok(()),
@@ -51,5 +76,9 @@ fn are_placed(errors: &[Diagnostic], text: &str) -> Result<(), String> {
 }
 
 fn is_named(template: &Template, id: &str) -> Result<(), String> {
-    if id.is_empty() || template.template_id == id.trim() { Ok(()) } else { Err(format!("it calls itself `{}`", template.template_id)) }
+    if id.is_empty() || template.template_id == id.trim() {
+        Ok(())
+    } else {
+        Err(format!("it calls itself `{}`", template.template_id))
+    }
 }

@@ -1,5 +1,5 @@
-//! Suite `rm.flat_random`: random documents of every template come back from FLAT and STRUCTURED as they were, in both dialects
-//! and without canonical JSON in them.
+//! Suite `rm.flat_random`: random documents of every template come back from FLAT and STRUCTURED as
+//! they were, in both dialects and without canonical JSON in them.
 
 use crate::corpus::Corpus;
 use crate::random_document::{Random, document};
@@ -17,7 +17,9 @@ pub fn run(corpus: &Corpus) -> Vec<Case> {
 fn one(made: &Made) -> Case {
     let mut tested = 0;
     for seed in 0..DOCUMENTS * 2 {
-        let Some(tree) = document(&made.template, &mut Random::new(seed + 1)) else { continue };
+        let Some(tree) = document(&made.template, &mut Random::new(seed + 1)) else {
+            continue;
+        };
         if !tree.root().is_some_and(|root| is_valid(root, made)) {
             continue;
         }
@@ -29,5 +31,9 @@ fn one(made: &Made) -> Case {
             break;
         }
     }
-    if tested == 0 { Case::skipped(&made.name, "no valid random document") } else { Case::check(&made.name, || Ok(())) }
+    if tested == 0 {
+        Case::skipped(&made.name, "no valid random document")
+    } else {
+        Case::check(&made.name, || Ok(()))
+    }
 }

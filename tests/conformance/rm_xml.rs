@@ -1,4 +1,5 @@
-//! Suite `rm.xml`: XML read and written as JSON equals the independent conversion; XML written again reads back the same.
+//! Suite `rm.xml`: XML read and written as JSON equals the independent conversion; XML written
+//! again reads back the same.
 
 use crate::corpus::{Corpus, text_of};
 use crate::raw::Raw;
@@ -10,9 +11,16 @@ use serde_json::Value;
 
 pub fn run(corpus: &Corpus) -> Vec<Case> {
     let index = corpus.json_lines("rm/index.jsonl");
-    let conversions = index.iter().filter(|entry| !text_of(entry, "pair_xml").is_empty()).map(|entry| conversion(corpus, entry));
-    let documents = index.iter().filter(|entry| kind_of(entry) != Cls::ANY && text_of(entry, "kind").ends_with("_xml"));
-    conversions.chain(documents.filter_map(|entry| document(corpus, entry))).collect()
+    let conversions = index
+        .iter()
+        .filter(|entry| !text_of(entry, "pair_xml").is_empty())
+        .map(|entry| conversion(corpus, entry));
+    let documents = index
+        .iter()
+        .filter(|entry| kind_of(entry) != Cls::ANY && text_of(entry, "kind").ends_with("_xml"));
+    conversions
+        .chain(documents.filter_map(|entry| document(corpus, entry)))
+        .collect()
 }
 
 /// An XML document and its independent conversion.
@@ -27,11 +35,14 @@ fn conversion(corpus: &Corpus, entry: &Value) -> Case {
         let tree = read.map_err(|findings| told(&findings))?;
         let written = json::write(tree.root().ok_or("the tree is empty")?);
         let expected = Raw::parse(&corpus.text(&format!("rm/{file}"))?)?;
-        expected.difference(&Raw::parse(&written)?).map_or(Ok(()), Err)
+        expected
+            .difference(&Raw::parse(&written)?)
+            .map_or(Ok(()), Err)
     })
 }
 
-/// An XML document on its own: nothing is lost when it is written again, nor on the way through JSON.
+/// An XML document on its own: nothing is lost when it is written again, nor on the way through
+/// JSON.
 fn document(corpus: &Corpus, entry: &Value) -> Option<Case> {
     let file = text_of(entry, "file");
     let class = kind_of(entry);
@@ -39,7 +50,9 @@ fn document(corpus: &Corpus, entry: &Value) -> Option<Case> {
     let read = |text: &str| xml::read(text, class).map_err(|findings| told(&findings));
     match text_of(entry, "expected") {
         "valid" => Some(Case::check(file, || keeps(&text?, class))),
-        "refused" => Some(Case::check(file, || is_refused(xml::read(&text?, class).err(), text_of(entry, "why")))),
+        "refused" => Some(Case::check(file, || {
+            is_refused(xml::read(&text?, class).err(), text_of(entry, "why"))
+        })),
         "valid?" => Some(match text.as_deref().map_err(Clone::clone).and_then(read) {
             Err(reason) => Case::skipped(file, format!("no verdict, refused: {reason}")),
             Ok(_) => Case::check(file, || keeps(&text?, class)),
@@ -54,6 +67,12 @@ fn keeps(text: &str, class: Cls) -> Result<(), String> {
     let written = xml::write(root, "version").map_err(|finding| finding.one_line())?;
     let again = xml::read(&written, class).map_err(|findings| told(&findings))?;
     let through = json::read(&json::write(root), Cls::ANY).map_err(|findings| told(&findings))?;
-    let same = [again, through].iter().all(|t| t.root().is_some_and(|r| r.same_as(root)));
-    if same { Ok(()) } else { Err("it reads back differently".to_owned()) }
+    let same = [again, through]
+        .iter()
+        .all(|t| t.root().is_some_and(|r| r.same_as(root)));
+    if same {
+        Ok(())
+    } else {
+        Err("it reads back differently".to_owned())
+    }
 }

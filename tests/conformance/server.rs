@@ -29,9 +29,17 @@ type Handler = dyn Fn(&Request) -> Result<Response, String>;
 
 /// A service in this process.
 fn local<R: Repository + 'static>(repository: R, system_id: &str) -> Server {
-    let config = Config { system_id: system_id.to_owned(), auth: Auth::Open, admin: true, debug: true, ..Config::default() };
+    let config = Config {
+        system_id: system_id.to_owned(),
+        auth: Auth::Open,
+        admin: true,
+        debug: true,
+        ..Config::default()
+    };
     let service = Service::new(repository, config);
-    Server::Local(Box::new(move |request| block_on(service.handle(request, &mut Clock::default())).map_err(|e| e.to_string())))
+    Server::Local(Box::new(move |request| {
+        block_on(service.handle(request, &mut Clock::default())).map_err(|e| e.to_string())
+    }))
 }
 
 impl Server {
@@ -42,35 +50,66 @@ impl Server {
             "sqlite" => return Ok(local(Sqlite::in_memory().repository(), system_id)),
             base => base,
         };
-        let rest = base.trim_end_matches('/').strip_prefix("http://").ok_or("the address must begin with http://")?;
-        let (authority, mount) = rest.split_once('/').unwrap_or((rest, MOUNT.trim_start_matches('/')));
-        let authority = if authority.contains(':') { authority.to_owned() } else { format!("{authority}:80") };
-        let server = Server::Remote { authority, mount: format!("/{mount}") };
+        let rest = base
+            .trim_end_matches('/')
+            .strip_prefix("http://")
+            .ok_or("the address must begin with http://")?;
+        let (authority, mount) = rest
+            .split_once('/')
+            .unwrap_or((rest, MOUNT.trim_start_matches('/')));
+        let authority = if authority.contains(':') {
+            authority.to_owned()
+        } else {
+            format!("{authority}:80")
+        };
+        let server = Server::Remote {
+            authority,
+            mount: format!("/{mount}"),
+        };
         match server.send("POST", "/admin/reset", &[], "")?.status {
             204 => Ok(server),
-            status => Err(format!("the server cannot be emptied ({status}): start it with --admin")),
+            status => Err(format!(
+                "the server cannot be emptied ({status}): start it with --admin"
+            )),
         }
     }
 
     /// The system that a server names in the uids that it gives; one EHR is made for it.
     pub fn system_id(&self) -> Result<String, String> {
         let created = self.send("POST", "/ehr", &[("Prefer", "return=representation")], "")?;
-        let ehr: Value = serde_json::from_slice(&created.body).map_err(|e| format!("{} for POST /ehr: {e}", created.status))?;
-        ehr.pointer("/system_id/value").and_then(Value::as_str).map(str::to_owned).ok_or_else(|| "an EHR names no system".to_owned())
+        let ehr: Value = serde_json::from_slice(&created.body)
+            .map_err(|e| format!("{} for POST /ehr: {e}", created.status))?;
+        ehr.pointer("/system_id/value")
+            .and_then(Value::as_str)
+            .map(str::to_owned)
+            .ok_or_else(|| "an EHR names no system".to_owned())
     }
 
     /// Sends a request below the ITS mount.
-    pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Result<Response, String> {
+    pub fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Result<Response, String> {
         match self {
             Server::Local(handle) => {
                 let request = Request::new(method, &format!("{MOUNT}{path}"));
-                let mut request = headers.iter().fold(request, |r, (name, value)| r.with_header(name, value));
+                let mut request = headers
+                    .iter()
+                    .fold(request, |r, (name, value)| r.with_header(name, value));
                 request.body = body.as_bytes().to_vec();
                 handle(&request)
             }
-            Server::Remote { authority, mount } => {
-                over_http::send(authority, method, &format!("{mount}{path}"), headers, body.as_bytes()).map_err(|e| format!("{authority}: {e}"))
-            }
+            Server::Remote { authority, mount } => over_http::send(
+                authority,
+                method,
+                &format!("{mount}{path}"),
+                headers,
+                body.as_bytes(),
+            )
+            .map_err(|e| format!("{authority}: {e}")),
         }
     }
 }
@@ -80,13 +119,20 @@ struct Clock(u64);
 
 impl Moment for Clock {
     fn now(&mut self) -> i64 {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let since = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
     }
 
     fn new_uuid(&mut self) -> String {
         self.0 += 1;
         let now = u64::try_from(self.now()).unwrap_or_default();
-        format!("{:08x}-{:04x}-4000-8000-{:012x}", now >> 32 & 0xffff_ffff, now >> 16 & 0xffff, (now & 0xffff) << 32 | self.0)
+        format!(
+            "{:08x}-{:04x}-4000-8000-{:012x}",
+            now >> 32 & 0xffff_ffff,
+            now >> 16 & 0xffff,
+            (now & 0xffff) << 32 | self.0
+        )
     }
 }

@@ -1,10 +1,13 @@
 // Attacks on the worker in workerd: each is refused or bounded, and neighbours are served meanwhile.
 //
+// An attack with `open` is not bounded yet. It is skipped with that reason, except in the long sizes.
 // AQLITE_ATTACK=long executes them in the sizes in which they were found (`cargo xtask soak --only attack`).
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { V1, sample, uploadTemplates } from "./server.mjs";
-import { bombs } from "./attack/bombs.mjs";
+import { LONG, bombs } from "./attack/bombs.mjs";
+import { definitions } from "./attack/definitions.mjs";
+import { large } from "./attack/large.mjs";
 import { Host, assertCalm, megabytes } from "./attack/host.mjs";
 
 /** How often the sample is loaded, each time into EHRs of its own. */
@@ -38,8 +41,12 @@ describe("bombs", () => {
   before(start);
   after(() => host?.stop());
 
-  for (const { item, title, prepare, attack, expected, holds } of bombs) {
-    test(`${item}: ${title}`, async (context) => {
+  for (const { item, title, open, prepare, attack, expected, holds } of [
+    ...bombs,
+    ...large,
+    ...definitions,
+  ]) {
+    test(`${item}: ${title}`, { skip: LONG ? false : (open ?? false) }, async (context) => {
       const state = await prepare?.(host);
       await host.settle();
       const { result, failure, seen } = await host.observe(() => attack(host, state));

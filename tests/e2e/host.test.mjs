@@ -5,7 +5,17 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { Miniflare } from "miniflare";
-import { ITS, V1, freshState, root, sample, start, startWith, uploadTemplates } from "./server.mjs";
+import {
+  ITS,
+  V1,
+  freshState,
+  root,
+  sample,
+  start,
+  startServed,
+  startWith,
+  uploadTemplates,
+} from "./server.mjs";
 
 const data = sample();
 const { ehr_id: ehrId, composition } = data.compositions[0];
@@ -257,5 +267,27 @@ test("the scheduled event refreshes what the database knows of itself", async ()
     await bare.says(/\{"level":"info","about":"maintenance"\}/);
   } finally {
     await bare.stop();
+  }
+});
+
+test("the path of a request is that of its target, whatever its Host says", async () => {
+  // Asked directly: the proxy of the development server rewrites the Host.
+  const served = await startServed(freshState("authority"));
+  const { port } = served;
+  try {
+    for (const [target, host] of [
+      ["/health", "127.0.0.1/v1/ehr?x="],
+      [`${V1}/ehr`, "127.0.0.1/health?"],
+      [`${V1}/ehr`, "127.0.0.1/health#"],
+      [`${V1}/ehr`, "127.0.0.1\\health?"],
+      [`${V1}/ehr`, "ann@127.0.0.1"],
+    ]) {
+      const answer = await raw("GET", target, { headers: { host }, port });
+      assert.equal(answer.status, 400, `${target} ${host}: ${answer.body}`);
+    }
+    const sound = await raw("GET", "/health", { headers: { host: "127.0.0.1:1" }, port });
+    assert.equal(sound.status, 200);
+  } finally {
+    await served.stop();
   }
 });

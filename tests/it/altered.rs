@@ -1,5 +1,6 @@
-//! A database that was altered behind the repository's back, or damaged: what was touched is refused, however it is read, by an error that
-//! names it and tells nothing of it; everything else answers as before.
+//! A database that was altered behind the repository's back, or damaged: what was touched is
+//! refused, however it is read, by an error that names it and tells nothing of it; everything else
+//! answers as before.
 
 use crate::sqlite::Sqlite;
 use crate::upgrade::{House, fixtures, text, upgraded};
@@ -12,7 +13,8 @@ const OTHER: &str = "7d44b88c-4199-4bad-97dc-d78268e01398";
 /// What only the second version says.
 const SECRET: &str = "74.25";
 
-/// A repository with two versions of a weight, a long document beside them, and the weight of another patient.
+/// A repository with two versions of a weight, a long document beside them, and the weight of
+/// another patient.
 struct Ward {
     database: Sqlite,
     /// Ways to read it, by their names.
@@ -24,95 +26,244 @@ impl Ward {
         let database = Sqlite::in_memory();
         let mut house = House::over(&database);
         let (json, weight) = ("application/json", text("rest/weight.json"));
-        house.made("POST", "definition/template/adl1.4", "application/xml", &text("template/small.opt"), "");
+        house.made(
+            "POST",
+            "definition/template/adl1.4",
+            "application/xml",
+            &text("template/small.opt"),
+            "",
+        );
         house.made("PUT", &format!("ehr/{EHR}"), json, "", "");
         house.made("PUT", &format!("ehr/{OTHER}"), json, "", "");
         let first = house.made("POST", &format!("ehr/{EHR}/composition"), json, &weight, "");
         let object = first.split("::").next().unwrap().to_owned();
-        let second = house.made("PUT", &format!("ehr/{EHR}/composition/{object}"), json, &weight.replace("72.50", SECRET), &first);
+        let second = house.made(
+            "PUT",
+            &format!("ehr/{EHR}/composition/{object}"),
+            json,
+            &weight.replace("72.50", SECRET),
+            &first,
+        );
         let long = weight.replace("Nurse Berg", &format!("Nurse {}", "Berg".repeat(300_000)));
         let long = house.made("POST", &format!("ehr/{EHR}/composition"), json, &long, "");
-        house.made("POST", &format!("ehr/{OTHER}/composition"), json, &weight, "");
+        house.made(
+            "POST",
+            &format!("ehr/{OTHER}/composition"),
+            json,
+            &weight,
+            "",
+        );
         let [changed] = &database.texts("SELECT c.uid FROM contribution c JOIN version v ON v.contribution = c.id WHERE v.number = 2")[..] else {
             panic!("one change set")
         };
         let get = |path: &str| Request::new("GET", &format!("/rest/openehr/v1/{path}"));
-        let query = |q: &str, ehr: &str| get(&format!("query/aql?q={}{ehr}", q.replace(' ', "%20")));
+        let query =
+            |q: &str, ehr: &str| get(&format!("query/aql?q={}{ehr}", q.replace(' ', "%20")));
         let of_ehr = format!("&ehr_id={EHR}");
         let weights = "SELECT o/data[at0002]/events[at0003]/data[at0001]/items[at0004]/value/magnitude FROM EHR e CONTAINS OBSERVATION o";
         let ways = BTreeMap::from([
             ("first", get(&format!("ehr/{EHR}/composition/{first}"))),
             ("latest", get(&format!("ehr/{EHR}/composition/{object}"))),
             ("by uid", get(&format!("ehr/{EHR}/composition/{second}"))),
-            ("at time", get(&format!("ehr/{EHR}/composition/{object}?version_at_time=2040-01-01T00:00:00Z"))),
-            ("version", get(&format!("ehr/{EHR}/versioned_composition/{object}/version/{second}"))),
-            ("history", get(&format!("ehr/{EHR}/versioned_composition/{object}/revision_history"))),
+            (
+                "at time",
+                get(&format!(
+                    "ehr/{EHR}/composition/{object}?version_at_time=2040-01-01T00:00:00Z"
+                )),
+            ),
+            (
+                "version",
+                get(&format!(
+                    "ehr/{EHR}/versioned_composition/{object}/version/{second}"
+                )),
+            ),
+            (
+                "history",
+                get(&format!(
+                    "ehr/{EHR}/versioned_composition/{object}/revision_history"
+                )),
+            ),
             ("long", get(&format!("ehr/{EHR}/composition/{long}"))),
-            ("contribution", get(&format!("ehr/{EHR}/contribution/{changed}"))),
+            (
+                "contribution",
+                get(&format!("ehr/{EHR}/contribution/{changed}")),
+            ),
             ("query of the EHR", query(weights, &of_ehr)),
             ("query of all", query(weights, "")),
-            ("query of versions", query("SELECT c/uid/value FROM EHR e CONTAINS VERSION v[ALL_VERSIONS] CONTAINS COMPOSITION c", "")),
-            ("query that needs none", query("SELECT e/ehr_id/value FROM EHR e", "")),
+            (
+                "query of versions",
+                query(
+                    "SELECT c/uid/value FROM EHR e CONTAINS VERSION v[ALL_VERSIONS] CONTAINS COMPOSITION c",
+                    "",
+                ),
+            ),
+            (
+                "query that needs none",
+                query("SELECT e/ehr_id/value FROM EHR e", ""),
+            ),
             ("other EHR", query(weights, &format!("&ehr_id={OTHER}"))),
             ("export", get("admin/export?limit=1000")),
-            ("export of the other EHR", get(&format!("admin/export?limit=1000&ehr_id={OTHER}"))),
+            (
+                "export of the other EHR",
+                get(&format!("admin/export?limit=1000&ehr_id={OTHER}")),
+            ),
         ]);
         Ward { database, ways }
     }
 
     /// What a fresh instance answers, by the names of the ways.
     fn told(&self) -> BTreeMap<&'static str, Response> {
-        self.ways.iter().map(|(name, way)| (*name, House::over(&self.database).send(way.clone()))).collect()
+        self.ways
+            .iter()
+            .map(|(name, way)| (*name, House::over(&self.database).send(way.clone())))
+            .collect()
     }
 
     fn alter(&self, sql: &str) {
-        assert!(!self.database.texts(&format!("{sql} RETURNING 1")).is_empty(), "{sql}");
+        assert!(
+            !self
+                .database
+                .texts(&format!("{sql} RETURNING 1"))
+                .is_empty(),
+            "{sql}"
+        );
     }
 }
 
 /// Status and body; of a result its rows.
 fn essence(response: &Response) -> (u16, String) {
     let body = String::from_utf8_lossy(&response.body).into_owned();
-    let rows = serde_json::from_str::<Value>(&body).ok().and_then(|body| Some(body.get("rows")?.to_string()));
+    let rows = serde_json::from_str::<Value>(&body)
+        .ok()
+        .and_then(|body| Some(body.get("rows")?.to_string()));
     (response.status, rows.unwrap_or(body))
 }
 
 fn assert_refused(response: &Response, ehr: &str, uid: &str, about: &str) {
     let body: Value = serde_json::from_slice(&response.body).unwrap_or_default();
-    assert_eq!((response.status, body["code"].as_u64()), (500, Some(500)), "{about}: {response:?}");
-    assert_eq!(body["errors"][0]["defining_code"]["code_string"], "SVC0601", "{about}");
+    assert_eq!(
+        (response.status, body["code"].as_u64()),
+        (500, Some(500)),
+        "{about}: {response:?}"
+    );
+    assert_eq!(
+        body["errors"][0]["defining_code"]["code_string"], "SVC0601",
+        "{about}"
+    );
     assert_eq!(body["errors"][0]["_ehr_id"], ehr, "{about}");
-    assert!(body["errors"][0]["_help"].as_str().is_some_and(|help| help.contains("restore")), "{about}: {body}");
+    assert!(
+        body["errors"][0]["_help"]
+            .as_str()
+            .is_some_and(|help| help.contains("restore")),
+        "{about}: {body}"
+    );
     let message = body["message"].as_str().unwrap();
-    assert!(message.contains(uid) && !message.contains(SECRET) && !message.contains(ehr), "{about}: {message}");
-    assert_eq!(response.problem.as_deref(), Some(message), "{about}: the log says it too");
+    assert!(
+        message.contains(uid) && !message.contains(SECRET) && !message.contains(ehr),
+        "{about}: {message}"
+    );
+    assert_eq!(
+        response.problem.as_deref(),
+        Some(message),
+        "{about}: the log says it too"
+    );
 }
 
 const SECOND: &str = "WHERE kind = 1 AND number = 2";
 /// By which the second version and the queries that need it are read.
-const OF_SECOND: [&str; 9] = ["latest", "by uid", "at time", "version", "history", "query of the EHR", "query of all", "query of versions", "export"];
-const OF_LONG: [&str; 5] = ["long", "query of the EHR", "query of all", "query of versions", "export"];
+const OF_SECOND: [&str; 9] = [
+    "latest",
+    "by uid",
+    "at time",
+    "version",
+    "history",
+    "query of the EHR",
+    "query of all",
+    "query of versions",
+    "export",
+];
+const OF_LONG: [&str; 5] = [
+    "long",
+    "query of the EHR",
+    "query of all",
+    "query of versions",
+    "export",
+];
 
 #[test]
 fn what_was_altered_is_refused_however_it_is_read() {
     let observation = "WHERE skeleton LIKE '{\"_type\":\"OBSERVATION\"%'";
-    let of_observation = [&OF_SECOND[..], &["first", "long", "other EHR", "export of the other EHR"]].concat();
+    let of_observation = [
+        &OF_SECOND[..],
+        &["first", "long", "other EHR", "export of the other EHR"],
+    ]
+    .concat();
     // What is done, by which ways that is met, and what the uid of what was met ends in.
     let alterations: [(String, &[&str], &str); 13] = [
-        (format!("UPDATE version SET document = replace(document, '{SECRET}', '47.25') {SECOND}"), &OF_SECOND, "::2"),
-        (format!("UPDATE version SET document = '[]' {SECOND}"), &OF_SECOND, "::2"),
-        (format!("UPDATE version SET document = document || ' ' {SECOND}"), &OF_SECOND, "::2"),
-        (format!("UPDATE version SET digest = '0000000000000000' {SECOND}"), &OF_SECOND, "::2"),
-        (format!("UPDATE version SET digest = '' {SECOND}"), &OF_SECOND, "::2"),
-        (format!("UPDATE version SET shapes = '[]' {SECOND}"), &OF_SECOND, "::2"),
-        (format!("UPDATE version SET time_committed = '2020-01-01T00:00:00.000Z' {SECOND}"), &OF_SECOND, "::2"),
-        (format!("UPDATE shape SET skeleton = replace(skeleton, 'Body weight', 'Body height') {observation}"), &of_observation, ""),
-        (format!("UPDATE shape SET skeleton = '' {observation}"), &of_observation, ""),
-        (format!("DELETE FROM shape {observation}"), &of_observation, ""),
-        ("UPDATE chunk SET body = replace(body, 'BergBerg', 'Bergberg')".into(), &OF_LONG, ""),
+        (
+            format!(
+                "UPDATE version SET document = replace(document, '{SECRET}', '47.25') {SECOND}"
+            ),
+            &OF_SECOND,
+            "::2",
+        ),
+        (
+            format!("UPDATE version SET document = '[]' {SECOND}"),
+            &OF_SECOND,
+            "::2",
+        ),
+        (
+            format!("UPDATE version SET document = document || ' ' {SECOND}"),
+            &OF_SECOND,
+            "::2",
+        ),
+        (
+            format!("UPDATE version SET digest = '0000000000000000' {SECOND}"),
+            &OF_SECOND,
+            "::2",
+        ),
+        (
+            format!("UPDATE version SET digest = '' {SECOND}"),
+            &OF_SECOND,
+            "::2",
+        ),
+        (
+            format!("UPDATE version SET shapes = '[]' {SECOND}"),
+            &OF_SECOND,
+            "::2",
+        ),
+        (
+            format!("UPDATE version SET time_committed = '2020-01-01T00:00:00.000Z' {SECOND}"),
+            &OF_SECOND,
+            "::2",
+        ),
+        (
+            format!(
+                "UPDATE shape SET skeleton = replace(skeleton, 'Body weight', 'Body height') {observation}"
+            ),
+            &of_observation,
+            "",
+        ),
+        (
+            format!("UPDATE shape SET skeleton = '' {observation}"),
+            &of_observation,
+            "",
+        ),
+        (
+            format!("DELETE FROM shape {observation}"),
+            &of_observation,
+            "",
+        ),
+        (
+            "UPDATE chunk SET body = replace(body, 'BergBerg', 'Bergberg')".into(),
+            &OF_LONG,
+            "",
+        ),
         ("DELETE FROM chunk".into(), &OF_LONG, ""),
         (
-            format!("UPDATE contribution SET document = replace(document, '::2', '::1') WHERE id = (SELECT contribution FROM version {SECOND})"),
+            format!(
+                "UPDATE contribution SET document = replace(document, '::2', '::1') WHERE id = (SELECT contribution FROM version {SECOND})"
+            ),
             &["contribution", "export"],
             "",
         ),
@@ -120,12 +271,24 @@ fn what_was_altered_is_refused_however_it_is_read() {
     for (sql, refused, uid) in alterations {
         let ward = Ward::new();
         let before = ward.told();
-        assert!(before.values().all(|response| response.status == 200), "{before:?}");
+        assert!(
+            before.values().all(|response| response.status == 200),
+            "{before:?}"
+        );
         ward.alter(&sql);
         for (way, response) in ward.told() {
             let about = format!("{sql}, read by {way}");
             match refused.contains(&way) {
-                true => assert_refused(&response, if way.ends_with("other EHR") { OTHER } else { EHR }, uid, &about),
+                true => assert_refused(
+                    &response,
+                    if way.ends_with("other EHR") {
+                        OTHER
+                    } else {
+                        EHR
+                    },
+                    uid,
+                    &about,
+                ),
                 false => assert_eq!(essence(&response), essence(&before[way]), "{about}"),
             }
         }
@@ -135,7 +298,9 @@ fn what_was_altered_is_refused_however_it_is_read() {
 #[test]
 fn a_document_never_becomes_that_of_another_patient() {
     let ward = Ward::new();
-    ward.alter(&format!("UPDATE version SET ehr = (SELECT id FROM ehr WHERE ehr_id = '{OTHER}') {SECOND}"));
+    ward.alter(&format!(
+        "UPDATE version SET ehr = (SELECT id FROM ehr WHERE ehr_id = '{OTHER}') {SECOND}"
+    ));
     let told = ward.told();
     for way in ["other EHR", "query of all", "query of versions"] {
         assert_refused(&told[way], OTHER, "::2", way);
@@ -146,13 +311,25 @@ fn a_document_never_becomes_that_of_another_patient() {
 #[test]
 fn nothing_is_committed_on_what_was_altered() {
     let ward = Ward::new();
-    ward.alter(&format!("UPDATE version SET document = replace(document, '{SECRET}', '47.25') {SECOND}"));
-    let latest = ward.ways["by uid"].path.rsplit('/').next().unwrap().to_owned();
+    ward.alter(&format!(
+        "UPDATE version SET document = replace(document, '{SECRET}', '47.25') {SECOND}"
+    ));
+    let latest = ward.ways["by uid"]
+        .path
+        .rsplit('/')
+        .next()
+        .unwrap()
+        .to_owned();
     let object = latest.split("::").next().unwrap();
     let count = || ward.database.texts("SELECT count(*) FROM version");
     let before = count();
-    let change = Request::new("PUT", &format!("/rest/openehr/v1/ehr/{EHR}/composition/{object}")).with_header("If-Match", &latest);
-    let response = House::over(&ward.database).send(change.with_body("application/json", text("rest/weight.json")));
+    let change = Request::new(
+        "PUT",
+        &format!("/rest/openehr/v1/ehr/{EHR}/composition/{object}"),
+    )
+    .with_header("If-Match", &latest);
+    let response = House::over(&ward.database)
+        .send(change.with_body("application/json", text("rest/weight.json")));
     assert_refused(&response, EHR, &latest, "an update");
     assert_eq!(count(), before);
 }
@@ -162,10 +339,16 @@ fn documents_of_earlier_releases_are_watched_too() {
     for fixture in fixtures() {
         let database = upgraded(&fixture);
         let mut house = House::over(&database);
-        let read = Request::new("GET", "/rest/openehr/v1/query/aql?q=SELECT%20c%20FROM%20EHR%20e%20CONTAINS%20COMPOSITION%20c");
+        let read = Request::new(
+            "GET",
+            "/rest/openehr/v1/query/aql?q=SELECT%20c%20FROM%20EHR%20e%20CONTAINS%20COMPOSITION%20c",
+        );
         assert_eq!(house.send(read.clone()).status, 200, "{fixture}");
         database.texts("UPDATE version SET document = replace(document, '72.50', '27.50') WHERE kind = 1 RETURNING 1");
-        for way in [read, Request::new("GET", "/rest/openehr/v1/admin/export?limit=1000")] {
+        for way in [
+            read,
+            Request::new("GET", "/rest/openehr/v1/admin/export?limit=1000"),
+        ] {
             assert_refused(&House::over(&database).send(way), EHR, "::", &fixture);
         }
     }

@@ -1,7 +1,8 @@
 //! The diagnostics of AQL as a reader sees them: `tests/cases/aql/*.txt`.
 //!
-//! A case is a title behind `==`, JSON parameters behind `with` if it has any, the query, and behind `=>` what is told.
-//! `AQLITE_BLESS=1` writes down what is told now; read the difference before you commit it.
+//! A case is a title behind `==`, JSON parameters behind `with` if it has any, the query, and
+//! behind `=>` what is told. `AQLITE_BLESS=1` writes down what is told now; read the difference
+//! before you commit it.
 
 use aqlite::aql::{CheckOptions, Parameter, Parameters, examine, parse};
 use aqlite::diag::{Diagnostic, LineIndex, Severity};
@@ -13,7 +14,11 @@ use std::path::Path;
 #[test]
 fn errors_are_told_as_written_down() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/aql");
-    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).filter(|p| p.extension().is_some_and(|e| e == "txt")).collect();
+    let mut files: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.extension().is_some_and(|e| e == "txt"))
+        .collect();
     files.sort();
     assert!(!files.is_empty());
     let bless = std::env::var_os("AQLITE_BLESS").is_some();
@@ -28,7 +33,11 @@ fn errors_are_told_as_written_down() {
             wrong.push(format!("{}: {different:?}", file.display()));
         }
     }
-    assert!(wrong.is_empty(), "AQLITE_BLESS=1 writes these down anew:\n{}", wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "AQLITE_BLESS=1 writes these down anew:\n{}",
+        wrong.join("\n")
+    );
 }
 
 /// The file with every case's diagnostics as they are now.
@@ -42,15 +51,28 @@ fn retold(text: &str) -> String {
             Some(rest) => rest.split_once('\n').unwrap_or((rest, "")),
             None => ("{}", rest),
         };
-        let rest = if rest.is_empty() { String::new() } else { format!("{rest}\n") };
-        let _ = write!(out, "\n== {title}\n{rest}=>\n{}", told(query, &parameters_of(parameters)));
+        let rest = if rest.is_empty() {
+            String::new()
+        } else {
+            format!("{rest}\n")
+        };
+        let _ = write!(
+            out,
+            "\n== {title}\n{rest}=>\n{}",
+            told(query, &parameters_of(parameters))
+        );
     }
     out
 }
 
 fn parameters_of(json: &str) -> Parameters {
     let value: Value = serde_json::from_str(json).unwrap();
-    value.as_object().unwrap().iter().map(|(k, v)| (k.clone(), parameter(v))).collect()
+    value
+        .as_object()
+        .unwrap()
+        .iter()
+        .map(|(k, v)| (k.clone(), parameter(v)))
+        .collect()
 }
 
 fn parameter(value: &Value) -> Parameter {
@@ -77,10 +99,22 @@ fn told(query: &str, parameters: &Parameters) -> String {
 fn shown(query: &str, diagnostic: &Diagnostic) -> String {
     let (line, column) = LineIndex::new(query).line_column(diagnostic.span.start);
     let source = query.lines().nth(line - 1).unwrap_or_default();
-    let marked = query.get(diagnostic.span.start..diagnostic.span.end).unwrap_or_default().lines().next().unwrap_or_default();
+    let marked = query
+        .get(diagnostic.span.start..diagnostic.span.end)
+        .unwrap_or_default()
+        .lines()
+        .next()
+        .unwrap_or_default();
     let carets = "^".repeat(marked.chars().count().max(1));
-    let warning = if diagnostic.severity == Severity::Warning { "warning: " } else { "" };
-    let mut out = format!("{line}:{column} {} {warning}{}\n", diagnostic.code, diagnostic.message);
+    let warning = if diagnostic.severity == Severity::Warning {
+        "warning: "
+    } else {
+        ""
+    };
+    let mut out = format!(
+        "{line}:{column} {} {warning}{}\n",
+        diagnostic.code, diagnostic.message
+    );
     if !source.is_empty() {
         let _ = writeln!(out, "  {source}\n  {}{carets}", " ".repeat(column - 1));
     }

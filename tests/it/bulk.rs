@@ -25,23 +25,44 @@ impl House {
     /// With templates and EHRs of sample data.
     fn of(generator: &Generator) -> House {
         let database = Sqlite::in_memory();
-        let config = Config { auth: Auth::Open, admin: true, ..Config::default() };
-        let mut house = House { service: Service::new(database.repository(), config), database, ticks: Ticks::new() };
+        let config = Config {
+            auth: Auth::Open,
+            admin: true,
+            ..Config::default()
+        };
+        let mut house = House {
+            service: Service::new(database.repository(), config),
+            database,
+            ticks: Ticks::new(),
+        };
         for template in templates() {
-            house.send(Request::new("POST", "/v1/definition/template?type=opt14").with_body("application/xml", template.text));
+            house.send(
+                Request::new("POST", "/v1/definition/template?type=opt14")
+                    .with_body("application/xml", template.text),
+            );
         }
         for ehr in 0..generator.ehrs() {
-            house.send(Request::new("PUT", &format!("/v1/ehr/{}", generator.ehr(ehr).ehr_id)));
+            house.send(Request::new(
+                "PUT",
+                &format!("/v1/ehr/{}", generator.ehr(ehr).ehr_id),
+            ));
         }
         house
     }
 
     /// Another instance on the same database, which knows nothing yet.
     fn other(&self) -> House {
-        let config = Config { auth: Auth::Open, ..Config::default() };
+        let config = Config {
+            auth: Auth::Open,
+            ..Config::default()
+        };
         let mut ticks = Ticks::new();
         (0..100).for_each(|_| drop((ticks.now(), ticks.new_uuid())));
-        House { service: Service::new(self.database.repository(), config), database: self.database.clone(), ticks }
+        House {
+            service: Service::new(self.database.repository(), config),
+            database: self.database.clone(),
+            ticks,
+        }
     }
 
     fn ask(&mut self, request: &Request) -> Response {
@@ -50,58 +71,113 @@ impl House {
 
     fn send(&mut self, request: Request) -> Response {
         let response = self.ask(&request);
-        assert!(response.status < 300, "{} {}: {response:?}", request.method, request.path);
+        assert!(
+            response.status < 300,
+            "{} {}: {response:?}",
+            request.method,
+            request.path
+        );
         response
     }
 
     fn one_by_one(&mut self, compositions: &[(String, String)]) {
         for (ehr, text) in compositions {
-            self.send(Request::new("POST", &format!("/v1/ehr/{ehr}/composition")).with_body("application/json", text.as_str()));
+            self.send(
+                Request::new("POST", &format!("/v1/ehr/{ehr}/composition"))
+                    .with_body("application/json", text.as_str()),
+            );
         }
     }
 
     fn in_bulk(&mut self, compositions: &[(String, String)]) {
-        let lines = compositions.iter().enumerate().fold(String::new(), |mut lines, (number, (ehr, text))| {
-            // The members of a line, and those of the composition in it, may stand in any order.
-            let _ = match number % 2 {
-                0 => writeln!(lines, r#"{{"ehr_id":"{ehr}","composition":{text}}}"#),
-                _ => writeln!(lines, r#" {{ "composition" : {text} , "ehr_id" : "{}" }} "#, ehr.to_uppercase()),
-            };
-            lines
-        });
-        let answer = self.send(Request::new("POST", "/v1/ehr/bulk").with_body("application/x-ndjson", lines));
+        let lines = compositions.iter().enumerate().fold(
+            String::new(),
+            |mut lines, (number, (ehr, text))| {
+                // The members of a line, and those of the composition in it, may stand in any order.
+                let _ = match number % 2 {
+                    0 => writeln!(lines, r#"{{"ehr_id":"{ehr}","composition":{text}}}"#),
+                    _ => writeln!(
+                        lines,
+                        r#" {{ "composition" : {text} , "ehr_id" : "{}" }} "#,
+                        ehr.to_uppercase()
+                    ),
+                };
+                lines
+            },
+        );
+        let answer = self
+            .send(Request::new("POST", "/v1/ehr/bulk").with_body("application/x-ndjson", lines));
         let answers = String::from_utf8(answer.body).expect("text");
-        assert!(answers.lines().all(|line| line.ends_with(r#""status":201}"#)), "{answers}");
+        assert!(
+            answers
+                .lines()
+                .all(|line| line.ends_with(r#""status":201}"#)),
+            "{answers}"
+        );
     }
 
-    /// The compositions as they are stored behind the first `skip`, and as they are exported, without what chance and clock give.
+    /// The compositions as they are stored behind the first `skip`, and as they are exported,
+    /// without what chance and clock give.
     fn told(&mut self, skip: usize) -> (Vec<String>, Vec<String>) {
         let stored = self.database.texts(STORED).into_iter().skip(skip);
-        let exported = String::from_utf8(self.send(Request::new("GET", "/v1/admin/export?limit=1000")).body).expect("text");
+        let exported = String::from_utf8(
+            self.send(Request::new("GET", "/v1/admin/export?limit=1000"))
+                .body,
+        )
+        .expect("text");
         // The digest of a line is that of a text in which times and ids stand.
-        let records = exported.lines().filter_map(|line| line.split_once(r#","record":"#)).map(|(_, record)| record.to_owned());
-        let compositions = records.filter(|record| record.contains(r#""_type":"COMPOSITION""#)).skip(skip);
-        (stored.map(|row| leveled(&row)).collect(), compositions.map(|record| leveled(&record)).collect())
+        let records = exported
+            .lines()
+            .filter_map(|line| line.split_once(r#","record":"#))
+            .map(|(_, record)| record.to_owned());
+        let compositions = records
+            .filter(|record| record.contains(r#""_type":"COMPOSITION""#))
+            .skip(skip);
+        (
+            stored.map(|row| leveled(&row)).collect(),
+            compositions.map(|record| leveled(&record)).collect(),
+        )
     }
 }
 
-/// A text in which each new id has the number of its first appearance, and each time of a commit is the same.
+/// A text in which each new id has the number of its first appearance, and each time of a commit is
+/// the same.
 fn leveled(text: &str) -> String {
-    let mut ids: Vec<&str> = text.match_indices("00000000-0000-4000-8000-").filter_map(|(at, _)| text.get(at..at + 36)).collect();
+    let mut ids: Vec<&str> = text
+        .match_indices("00000000-0000-4000-8000-")
+        .filter_map(|(at, _)| text.get(at..at + 36))
+        .collect();
     ids.sort_unstable();
     ids.dedup();
     ids.sort_by_key(|id| text.find(id));
-    let times = text.match_indices("2026-11-30T").filter_map(|(at, _)| text.get(at..at + 24));
-    let leveled = ids.iter().enumerate().fold(text.to_owned(), |text, (number, id)| text.replace(id, &format!("<id {number}>")));
+    let times = text
+        .match_indices("2026-11-30T")
+        .filter_map(|(at, _)| text.get(at..at + 24));
+    let leveled = ids
+        .iter()
+        .enumerate()
+        .fold(text.to_owned(), |text, (number, id)| {
+            text.replace(id, &format!("<id {number}>"))
+        });
     times.fold(leveled, |text, time| text.replace(time, "<time>"))
 }
 
 #[test]
 fn a_composition_is_stored_the_same_in_bulk_and_alone() {
     let generator = Generator::new(5, 10, 120);
-    let ehr_of = |number: usize| (0..generator.ehrs()).find(|ehr| generator.compositions_of(*ehr).contains(&number)).expect("an EHR");
-    let compositions: Vec<(String, String)> =
-        (0..120).map(|number| (generator.ehr(ehr_of(number)).ehr_id, generator.composition(number).json)).collect();
+    let ehr_of = |number: usize| {
+        (0..generator.ehrs())
+            .find(|ehr| generator.compositions_of(*ehr).contains(&number))
+            .expect("an EHR")
+    };
+    let compositions: Vec<(String, String)> = (0..120)
+        .map(|number| {
+            (
+                generator.ehr(ehr_of(number)).ehr_id,
+                generator.composition(number).json,
+            )
+        })
+        .collect();
     let mut alone = House::of(&generator);
     alone.one_by_one(&compositions);
     let (stored, exported) = alone.told(0);
@@ -123,42 +199,90 @@ const AUDIT: &str = include_str!("../cases/rest/audit.json");
 fn weighed(weight: &str) -> (String, Request) {
     let (kind, weight) = weight.split_once(' ').unwrap_or(("", weight));
     let composition = WEIGHT.replace("72.50", weight).replace('\n', " ");
-    let contribution = format!(r#"{{"versions":[{{"_type":"ORIGINAL_VERSION","commit_audit":{AUDIT},"data":{composition}}}],"audit":{AUDIT}}}"#);
-    let (member, body) = if kind == "C" { ("contribution", contribution) } else { ("composition", composition) };
-    let request = Request::new("POST", &format!("/v1/ehr/{EHR}/{member}")).with_body("application/json", body.as_str());
-    (format!(r#"{{"ehr_id":"{EHR}","{member}":{}}}"#, body.replace('\n', " ")), request)
+    let contribution = format!(
+        r#"{{"versions":[{{"_type":"ORIGINAL_VERSION","commit_audit":{AUDIT},"data":{composition}}}],"audit":{AUDIT}}}"#
+    );
+    let (member, body) = if kind == "C" {
+        ("contribution", contribution)
+    } else {
+        ("composition", composition)
+    };
+    let request = Request::new("POST", &format!("/v1/ehr/{EHR}/{member}"))
+        .with_body("application/json", body.as_str());
+    (
+        format!(
+            r#"{{"ehr_id":"{EHR}","{member}":{}}}"#,
+            body.replace('\n', " ")
+        ),
+        request,
+    )
 }
 
-/// A house that knows a template, which another instance has replaced by now: weights up to 1000 were allowed, those from -10 to 70 are.
+/// A house that knows a template, which another instance has replaced by now: weights up to 1000
+/// were allowed, those from -10 to 70 are.
 fn with_an_old_template() -> House {
     let upload = |text: &str, version: &str| {
-        Request::new("POST", &format!("/v1/definition/template?type=opt14&version={version}")).with_body("application/xml", text)
+        Request::new(
+            "POST",
+            &format!("/v1/definition/template?type=opt14&version={version}"),
+        )
+        .with_body("application/xml", text)
     };
     let mut house = House::of(&Generator::new(1, 0, 0));
     house.send(upload(TEMPLATE, "2.0.0"));
     house.send(Request::new("PUT", &format!("/v1/ehr/{EHR}")));
     house.send(weighed("60").1);
-    let newer = TEMPLATE.replacen("<lower>0</lower><upper>1000</upper>", "<lower>-10</lower><upper>70</upper>", 1);
+    let newer = TEMPLATE.replacen(
+        "<lower>0</lower><upper>1000</upper>",
+        "<lower>-10</lower><upper>70</upper>",
+        1,
+    );
     house.other().send(upload(&newer, "2.1.0"));
     house
 }
 
 #[test]
 fn a_load_goes_by_the_template_that_is_stored_now() {
-    for weights in [&["60", "61"][..], &["60", "72.5"], &["72.5"], &["-5", "60"], &["60", "-5", "72.5", "60"], &["60", "C 72.5", "C -5", "72.5"]] {
+    for weights in [
+        &["60", "61"][..],
+        &["60", "72.5"],
+        &["72.5"],
+        &["-5", "60"],
+        &["60", "-5", "72.5", "60"],
+        &["60", "C 72.5", "C -5", "72.5"],
+    ] {
         let mut house = with_an_old_template();
-        let (lines, requests): (Vec<String>, Vec<Request>) = weights.iter().copied().map(weighed).unzip();
-        let answer = house.send(Request::new("POST", "/v1/ehr/bulk").with_body("application/x-ndjson", lines.join("\n")));
-        let mut answers: Vec<Value> = answer.body.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
+        let (lines, requests): (Vec<String>, Vec<Request>) =
+            weights.iter().copied().map(weighed).unzip();
+        let answer = house.send(
+            Request::new("POST", "/v1/ehr/bulk")
+                .with_body("application/x-ndjson", lines.join("\n")),
+        );
+        let mut answers: Vec<Value> = answer
+            .body
+            .split(|b| *b == b'\n')
+            .filter_map(|line| serde_json::from_slice(line).ok())
+            .collect();
         answers.sort_by_key(|answer| answer["line"].as_u64());
         assert_eq!(answers.len(), weights.len());
         let mut other = house.other();
         for ((answer, request), weight) in answers.iter().zip(&requests).zip(weights) {
             let alone = other.ask(request);
             let body: Value = serde_json::from_slice(&alone.body).unwrap_or_default();
-            assert_eq!(answer["status"], alone.status, "{weights:?} {weight}: {answer}");
-            assert_eq!((&answer["message"], &answer["errors"]), (&body["message"], &body["errors"]), "{weights:?} {weight}");
-            assert_eq!(alone.status == 201, !weight.contains("72.5"), "{weights:?} {weight}: {body}");
+            assert_eq!(
+                answer["status"], alone.status,
+                "{weights:?} {weight}: {answer}"
+            );
+            assert_eq!(
+                (&answer["message"], &answer["errors"]),
+                (&body["message"], &body["errors"]),
+                "{weights:?} {weight}"
+            );
+            assert_eq!(
+                alone.status == 201,
+                !weight.contains("72.5"),
+                "{weights:?} {weight}: {body}"
+            );
         }
     }
 }
@@ -166,11 +290,16 @@ fn a_load_goes_by_the_template_that_is_stored_now() {
 #[test]
 fn what_is_known_is_not_asked_again() {
     let mut house = House::of(&Generator::new(1, 0, 0));
-    house.send(Request::new("POST", "/v1/definition/template?type=opt14").with_body("application/xml", TEMPLATE));
+    house.send(
+        Request::new("POST", "/v1/definition/template?type=opt14")
+            .with_body("application/xml", TEMPLATE),
+    );
     house.send(Request::new("PUT", &format!("/v1/ehr/{EHR}")));
     house.send(weighed("60").1);
     house.database.trips();
     let lines: Vec<String> = ["61", "62", "63"].map(|weight| weighed(weight).0).into();
-    house.send(Request::new("POST", "/v1/ehr/bulk").with_body("application/x-ndjson", lines.join("\n")));
+    house.send(
+        Request::new("POST", "/v1/ehr/bulk").with_body("application/x-ndjson", lines.join("\n")),
+    );
     assert_eq!(house.database.trips(), 1);
 }

@@ -1,4 +1,5 @@
-//! `docs/dependencies.md` lists what the lock files hold: a dependency that is added or updated is reviewed.
+//! `docs/dependencies.md` lists what the lock files hold: a dependency that is added or updated is
+//! reviewed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,17 +11,35 @@ fn read(name: &str) -> String {
 
 /// The first two cells of the rows of a table below a heading: name and version.
 fn listed(document: &str, heading: &str) -> BTreeSet<(String, String)> {
-    let section = document.split("\n## ").find(|section| section.starts_with(heading)).unwrap();
+    let section = document
+        .split("\n## ")
+        .find(|section| section.starts_with(heading))
+        .unwrap();
     let rows = section.lines().filter(|line| line.starts_with("| `"));
-    let cells = rows.map(|row| row.trim_matches('|').split('|').map(|cell| cell.trim().trim_matches('`').to_owned()).collect::<Vec<_>>());
-    cells.map(|cells| (cells[0].clone(), cells[1].clone())).collect()
+    let cells = rows.map(|row| {
+        row.trim_matches('|')
+            .split('|')
+            .map(|cell| cell.trim().trim_matches('`').to_owned())
+            .collect::<Vec<_>>()
+    });
+    cells
+        .map(|cells| (cells[0].clone(), cells[1].clone()))
+        .collect()
 }
 
 /// Name and version of every crate of a lock file that comes from a registry.
 fn locked(lock: &str) -> BTreeSet<(String, String)> {
-    let field = |block: &str, name: &str| block.lines().find_map(|line| Some(line.strip_prefix(name)?.trim_matches('"').to_owned()));
-    let foreign = lock.split("[[package]]").filter(|block| block.contains("\nsource = "));
-    foreign.filter_map(|block| Some((field(block, "name = ")?, field(block, "version = ")?))).collect()
+    let field = |block: &str, name: &str| {
+        block
+            .lines()
+            .find_map(|line| Some(line.strip_prefix(name)?.trim_matches('"').to_owned()))
+    };
+    let foreign = lock
+        .split("[[package]]")
+        .filter(|block| block.contains("\nsource = "));
+    foreign
+        .filter_map(|block| Some((field(block, "name = ")?, field(block, "version = ")?)))
+        .collect()
 }
 
 /// The names of the dependencies of a manifest, of all its tables.
@@ -31,10 +50,17 @@ fn named(manifest: &str) -> BTreeSet<String> {
         if line.starts_with('[') {
             inside = line.trim_end().ends_with("dependencies]");
         } else if inside && line.contains('=') && !line.starts_with('#') {
-            names.extend(line.split(['=', '.']).next().map(|name| name.trim().to_owned()));
+            names.extend(
+                line.split(['=', '.'])
+                    .next()
+                    .map(|name| name.trim().to_owned()),
+            );
         }
     }
-    names.into_iter().filter(|name| !name.starts_with("aqlite")).collect()
+    names
+        .into_iter()
+        .filter(|name| !name.starts_with("aqlite"))
+        .collect()
 }
 
 #[test]
@@ -43,7 +69,11 @@ fn every_crate_that_the_code_names_is_reviewed_in_its_locked_version() {
     let direct = listed(&document, "Rust crates that the code names");
     let manifests = [
         "Cargo.toml",
-        "engine/Cargo.toml",
+        "crates/aqlite-rm/Cargo.toml",
+        "crates/aqlite-engine/Cargo.toml",
+        "crates/aqlite-template/Cargo.toml",
+        "crates/aqlite-aql/Cargo.toml",
+        "crates/aqlite-gdl/Cargo.toml",
         "worker/Cargo.toml",
         "www/wasm/Cargo.toml",
         "xtask/Cargo.toml",
@@ -51,20 +81,47 @@ fn every_crate_that_the_code_names_is_reviewed_in_its_locked_version() {
         "tests/wasm/Cargo.toml",
         "fuzz/Cargo.toml",
     ];
-    let wanted: BTreeSet<String> = manifests.iter().flat_map(|name| named(&read(name))).collect();
+    let wanted: BTreeSet<String> = manifests
+        .iter()
+        .flat_map(|name| named(&read(name)))
+        .collect();
     assert!(wanted.len() > 15, "{wanted:?}");
-    assert_eq!(direct.iter().map(|(name, _)| name.clone()).collect::<BTreeSet<_>>(), wanted);
-    let all: BTreeSet<_> = locked(&read("Cargo.lock")).union(&locked(&read("fuzz/Cargo.lock"))).cloned().collect();
+    assert_eq!(
+        direct
+            .iter()
+            .map(|(name, _)| name.clone())
+            .collect::<BTreeSet<_>>(),
+        wanted
+    );
+    let all: BTreeSet<_> = locked(&read("Cargo.lock"))
+        .union(&locked(&read("fuzz/Cargo.lock")))
+        .cloned()
+        .collect();
     let linked = listed(&document, "Rust crates that these link");
-    let stale: Vec<_> = direct.union(&linked).filter(|part| !all.contains(part)).collect();
-    assert_eq!(stale, Vec::<&(String, String)>::new(), "docs/dependencies.md lists versions that no lock file has");
+    let stale: Vec<_> = direct
+        .union(&linked)
+        .filter(|part| !all.contains(part))
+        .collect();
+    assert_eq!(
+        stale,
+        Vec::<&(String, String)>::new(),
+        "docs/dependencies.md lists versions that no lock file has"
+    );
 }
 
 #[test]
 fn every_npm_package_that_is_asked_for_is_reviewed_in_its_version() {
     let manifest: serde_json::Value = serde_json::from_str(&read("package.json")).unwrap();
     let tables = ["devDependencies", "overrides"].map(|table| manifest[table].as_object().unwrap());
-    let pinned = tables.into_iter().flatten().map(|(name, version)| (name.clone(), version.as_str().unwrap().to_owned()));
-    let wanted: BTreeSet<_> = pinned.filter(|(_, version)| !version.starts_with('$')).collect();
-    assert_eq!(listed(&read("docs/dependencies.md"), "npm packages"), wanted);
+    let pinned = tables
+        .into_iter()
+        .flatten()
+        .map(|(name, version)| (name.clone(), version.as_str().unwrap().to_owned()));
+    let wanted: BTreeSet<_> = pinned
+        .filter(|(_, version)| !version.starts_with('$'))
+        .collect();
+    assert_eq!(
+        listed(&read("docs/dependencies.md"), "npm packages"),
+        wanted
+    );
 }

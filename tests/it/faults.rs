@@ -1,5 +1,6 @@
-//! A database that fails once, before or after a batch took effect, at every place in turn: an instance that has seen the failure
-//! answers as a fresh one does. What a request has learnt before it failed may stay in caches only if it is true.
+//! A database that fails once, before or after a batch took effect, at every place in turn: an
+//! instance that has seen the failure answers as a fresh one does. What a request has learnt before
+//! it failed may stay in caches only if it is true.
 
 use crate::rest::Ticks;
 use crate::sqlite::Sqlite;
@@ -45,8 +46,17 @@ impl Sql for Faulty {
 type Instance = Service<SqlRepository<Faulty>>;
 
 fn instance(database: &Faulty) -> Instance {
-    let config = Config { auth: Auth::Open, admin: true, log: false, system_id: String::from("test.example"), ..Config::default() };
-    Service::new(SqlRepository::new(database.clone(), Rc::new(Catalogue::default())), config)
+    let config = Config {
+        auth: Auth::Open,
+        admin: true,
+        log: false,
+        system_id: String::from("test.example"),
+        ..Config::default()
+    };
+    Service::new(
+        SqlRepository::new(database.clone(), Rc::new(Catalogue::default())),
+        config,
+    )
 }
 
 fn send(service: &Instance, ticks: &mut Ticks, request: &Request) -> Response {
@@ -67,13 +77,15 @@ fn requests() -> Vec<Request> {
     );
     let ehr = format!("ehr/{EHR}");
     vec![
-        Request::new("POST", "/rest/openehr/v1/definition/template/adl1.4").with_body("application/xml", TEMPLATE),
+        Request::new("POST", "/rest/openehr/v1/definition/template/adl1.4")
+            .with_body("application/xml", TEMPLATE),
         json("PUT", &ehr, ""),
         json("POST", "query/aql", query),
         json("POST", &format!("{ehr}/composition"), WEIGHT),
         json("POST", "query/aql", query),
         json("POST", &format!("{ehr}/composition"), other),
-        Request::new("PUT", "/rest/openehr/v1/definition/query/ids/1.0.0").with_body("text/plain", "SELECT e/ehr_id/value FROM EHR e"),
+        Request::new("PUT", "/rest/openehr/v1/definition/query/ids/1.0.0")
+            .with_body("text/plain", "SELECT e/ehr_id/value FROM EHR e"),
         json("POST", "query/aql", query),
         json("DELETE", "admin/query/ids/1.0.0", ""),
         json("DELETE", &format!("admin/{ehr}"), ""),
@@ -88,20 +100,45 @@ fn told(service: &Instance, ticks: &mut Ticks) -> Vec<String> {
         let body: Value = serde_json::from_slice(&response.body).unwrap_or_default();
         format!("{} {} {}", response.status, body["rows"], body["errors"])
     };
-    let query = |q: &str| json("POST", "query/aql", serde_json::json!({ "q": q }).to_string());
+    let query = |q: &str| {
+        json(
+            "POST",
+            "query/aql",
+            serde_json::json!({ "q": q }).to_string(),
+        )
+    };
     let all = query("SELECT c/uid/value, c FROM EHR e CONTAINS COMPOSITION c");
     let counted = query("SELECT count(*) FROM EHR e CONTAINS COMPOSITION c");
-    let mut answers = vec![rows(send(service, ticks, &all)), rows(send(service, ticks, &counted))];
-    for path in ["admin/export".to_owned(), "definition/query".to_owned(), format!("ehr/{EHR}"), format!("ehr/{EHR}/ehr_status")] {
-        let response = send(service, ticks, &Request::new("GET", &format!("/rest/openehr/v1/{path}")));
-        answers.push(format!("{} {}", response.status, String::from_utf8_lossy(&response.body)));
+    let mut answers = vec![
+        rows(send(service, ticks, &all)),
+        rows(send(service, ticks, &counted)),
+    ];
+    for path in [
+        "admin/export".to_owned(),
+        "definition/query".to_owned(),
+        format!("ehr/{EHR}"),
+        format!("ehr/{EHR}/ehr_status"),
+    ] {
+        let response = send(
+            service,
+            ticks,
+            &Request::new("GET", &format!("/rest/openehr/v1/{path}")),
+        );
+        answers.push(format!(
+            "{} {}",
+            response.status,
+            String::from_utf8_lossy(&response.body)
+        ));
     }
     answers
 }
 
 /// Fails at the n-th batch of the day; true when the day had that many.
 fn fails_at(n: usize, moment: Moment) -> bool {
-    let database = Faulty { database: Sqlite::in_memory(), fault: Rc::default() };
+    let database = Faulty {
+        database: Sqlite::in_memory(),
+        fault: Rc::default(),
+    };
     let (service, mut ticks) = (instance(&database), Ticks::new());
     database.fault.set(Some((n, moment)));
     for request in requests() {
@@ -109,15 +146,35 @@ fn fails_at(n: usize, moment: Moment) -> bool {
         let response = send(&service, &mut ticks, &request);
         let failed = armed.is_some() && database.fault.get().is_none();
         let told_so = response.status == 503 && response.header("Retry-After").is_some();
-        assert!(if failed { told_so } else { response.status < 500 }, "{moment:?} {n}: {} {}: {response:?}", request.method, request.path);
+        assert!(
+            if failed {
+                told_so
+            } else {
+                response.status < 500
+            },
+            "{moment:?} {n}: {} {}: {response:?}",
+            request.method,
+            request.path
+        );
         if failed {
-            let (seen, fresh) = (told(&service, &mut ticks), told(&instance(&database), &mut ticks));
-            assert_eq!(seen, fresh, "{moment:?} {n}: {} {}", request.method, request.path);
+            let (seen, fresh) = (
+                told(&service, &mut ticks),
+                told(&instance(&database), &mut ticks),
+            );
+            assert_eq!(
+                seen, fresh,
+                "{moment:?} {n}: {} {}",
+                request.method, request.path
+            );
             send(&service, &mut ticks, &request);
         }
     }
     let reached = database.fault.take().is_none();
-    assert_eq!(told(&service, &mut ticks), told(&instance(&database), &mut ticks), "{moment:?} {n}, at the end of the day");
+    assert_eq!(
+        told(&service, &mut ticks),
+        told(&instance(&database), &mut ticks),
+        "{moment:?} {n}, at the end of the day"
+    );
     reached
 }
 

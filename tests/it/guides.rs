@@ -40,7 +40,10 @@ fn form(language: &str) -> Vec<Input> {
 #[test]
 fn the_control_of_an_input_follows_from_its_use() {
     let form = form("en");
-    let controls: Vec<(&str, Control)> = form.iter().map(|i| (i.variable.as_str(), i.control)).collect();
+    let controls: Vec<(&str, Control)> = form
+        .iter()
+        .map(|i| (i.variable.as_str(), i.control))
+        .collect();
     let expected = [
         ("gt0010", Control::Quantity),
         ("gt0011", Control::Quantity),
@@ -55,20 +58,56 @@ fn the_control_of_an_input_follows_from_its_use() {
     ];
     assert_eq!(controls, expected);
     assert_eq!(form[0].units, ["kg", "lb"]);
-    assert_eq!((form[0].name.as_str(), form[0].description.as_str()), ("Weight", "of the body"));
+    assert_eq!(
+        (form[0].name.as_str(), form[0].description.as_str()),
+        ("Weight", "of the body")
+    );
     assert_eq!(form[1].units, ["mmol/l", "mg/dl"]);
-    let choice = |literal: &str, text: &str| Choice { literal: literal.into(), text: text.into() };
-    assert_eq!(form[2].options, [choice("0|local::at0007|Low|", "Low"), choice("1|local::at0008|High|", "High")]);
-    assert_eq!(form[3].options, [choice("local::at0005|Yes|", "Yes"), choice("local::at0006|No|", "No")]);
+    let choice = |literal: &str, text: &str| Choice {
+        literal: literal.into(),
+        text: text.into(),
+    };
+    assert_eq!(
+        form[2].options,
+        [
+            choice("0|local::at0007|Low|", "Low"),
+            choice("1|local::at0008|High|", "High")
+        ]
+    );
+    assert_eq!(
+        form[3].options,
+        [
+            choice("local::at0005|Yes|", "Yes"),
+            choice("local::at0006|No|", "No")
+        ]
+    );
     assert_eq!(form[7].options, [choice("ATC::C10AA|Statin|", "Statin")]);
     assert_eq!(self::form("de")[0].name, "Gewicht");
 }
 
 #[test]
 fn a_guide_is_described_and_tried_out() {
-    let told = describe::describe(GUIDE, "de", Moment::parse("2024-01-01T00:00:00Z", 0).unwrap(), Options::default()).unwrap();
-    assert_eq!((&told["id"], &told["purpose"], &told["languages"]), (&json!("Form.v1"), &json!("Ein Formular zeigen"), &json!(["en", "de"])));
-    assert!(told["bindings"][0]["aql"].as_str().unwrap().contains("CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.form.v1]"));
+    let told = describe::describe(
+        GUIDE,
+        "de",
+        Moment::parse("2024-01-01T00:00:00Z", 0).unwrap(),
+        Options::default(),
+    )
+    .unwrap();
+    assert_eq!(
+        (&told["id"], &told["purpose"], &told["languages"]),
+        (
+            &json!("Form.v1"),
+            &json!("Ein Formular zeigen"),
+            &json!(["en", "de"])
+        )
+    );
+    assert!(
+        told["bindings"][0]["aql"]
+            .as_str()
+            .unwrap()
+            .contains("CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.form.v1]")
+    );
     assert_eq!(told["outputs"][0]["variable"], "gt0030");
     let given = [
         ("gt0010", "70,kg"),
@@ -81,7 +120,10 @@ fn a_guide_is_described_and_tried_out() {
         ("gt0017", "ATC::C10AA05|x|"),
         ("gt0019", "x"),
     ];
-    let given: Vec<(String, String)> = given.iter().map(|(code, value)| ((*code).to_owned(), (*value).to_owned())).collect();
+    let given: Vec<(String, String)> = given
+        .iter()
+        .map(|(code, value)| ((*code).to_owned(), (*value).to_owned()))
+        .collect();
     let run = describe::try_out(
         &GUIDE.replace("$gt0010 < 80,lb", "$gt0010 < 80,kg"),
         &given,
@@ -91,22 +133,56 @@ fn a_guide_is_described_and_tried_out() {
     );
     let run = run.unwrap();
     assert_eq!(run["fired"], json!(["gt0040"]));
-    assert_eq!(run["results"][0]["values"][0]["literal"], "2|local::at0031|Bad|");
+    assert_eq!(
+        run["results"][0]["values"][0]["literal"],
+        "2|local::at0031|Bad|"
+    );
     assert_eq!(run["cards"][0]["summary"], "Form: gt0030 Bad");
-    assert_eq!(run["trace"]["rules"][0]["conditions"].as_array().unwrap().len(), 10);
+    assert_eq!(
+        run["trace"]["rules"][0]["conditions"]
+            .as_array()
+            .unwrap()
+            .len(),
+        10
+    );
 }
 
 #[test]
 fn a_guide_runs_on_the_answers_to_its_queries() {
     let row = r#"[{"_type":"DV_QUANTITY","magnitude":70.5,"units":"kg"},null,null,null,null,null,null,null,{"_type":"DV_DATE_TIME","value":"2023-05-01T08:00:00Z"},null,"u::s::1"]"#;
-    let answers = [("gt0002".to_owned(), format!(r#"{{"q":"…","columns":[],"rows":[{row}]}}"#))];
-    let run = describe::run_on_answers(GUIDE, &answers, "en", Moment::parse("2024-01-01T00:00:00Z", 0).unwrap(), Options::default()).unwrap();
+    let answers = [(
+        "gt0002".to_owned(),
+        format!(r#"{{"q":"…","columns":[],"rows":[{row}]}}"#),
+    )];
+    let run = describe::run_on_answers(
+        GUIDE,
+        &answers,
+        "en",
+        Moment::parse("2024-01-01T00:00:00Z", 0).unwrap(),
+        Options::default(),
+    )
+    .unwrap();
     let used = &run["trace"]["inputs"][0]["used"][0];
     assert_eq!(
-        (&used["composition"], &used["time"], &used["values"][0]["value"]),
-        (&json!("u::s::1"), &json!("2023-05-01T08:00:00Z"), &json!("70.5 kg"))
+        (
+            &used["composition"],
+            &used["time"],
+            &used["values"][0]["value"]
+        ),
+        (
+            &json!("u::s::1"),
+            &json!("2023-05-01T08:00:00Z"),
+            &json!("70.5 kg")
+        )
     );
-    let before = describe::run_on_answers(GUIDE, &answers, "en", Moment::parse("2022-01-01T00:00:00Z", 0).unwrap(), Options::default()).unwrap();
+    let before = describe::run_on_answers(
+        GUIDE,
+        &answers,
+        "en",
+        Moment::parse("2022-01-01T00:00:00Z", 0).unwrap(),
+        Options::default(),
+    )
+    .unwrap();
     assert_eq!(before["trace"]["inputs"][0]["found"], 0);
 }
 
@@ -135,19 +211,50 @@ test_cases:
 fn fixtures_are_run_and_checked() {
     let guide = gdl::parse(GUIDE).unwrap().compile();
     let suite = Suite::read(FIXTURE).unwrap();
-    let found: Vec<(usize, &str)> = suite.lint(&guide).iter().map(|d| (FIXTURE[..d.span.start].matches('\n').count() + 1, d.code)).collect();
-    assert_eq!(found, [(2, "GDL0516"), (8, "GDL0513"), (9, "GDL0511"), (10, "GDL0512"), (14, "GDL0514")]);
-    let told = describe::test(GUIDE, FIXTURE, Moment::parse("2024-01-01T00:00:00Z", 0).unwrap()).unwrap();
+    let found: Vec<(usize, &str)> = suite
+        .lint(&guide)
+        .iter()
+        .map(|d| (FIXTURE[..d.span.start].matches('\n').count() + 1, d.code))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (2, "GDL0516"),
+            (8, "GDL0513"),
+            (9, "GDL0511"),
+            (10, "GDL0512"),
+            (14, "GDL0514")
+        ]
+    );
+    let told = describe::test(
+        GUIDE,
+        FIXTURE,
+        Moment::parse("2024-01-01T00:00:00Z", 0).unwrap(),
+    )
+    .unwrap();
     assert_eq!(told["cases"][0]["passed"], false);
-    assert_eq!(told["cases"][0]["differences"][0], "gt0030: expected `2|local::at0031|Bad|`, found nothing");
-    assert_eq!((&told["cases"][1]["passed"], &told["cases"][1]["line"]), (&json!(true), &json!(15)));
-    let at_a_time = Suite::read(&format!("current_datetime: 2024-01-01T00:00:00Z\n{FIXTURE}")).unwrap();
+    assert_eq!(
+        told["cases"][0]["differences"][0],
+        "gt0030: expected `2|local::at0031|Bad|`, found nothing"
+    );
+    assert_eq!(
+        (&told["cases"][1]["passed"], &told["cases"][1]["line"]),
+        (&json!(true), &json!(15))
+    );
+    let at_a_time = Suite::read(&format!(
+        "current_datetime: 2024-01-01T00:00:00Z\n{FIXTURE}"
+    ))
+    .unwrap();
     assert_eq!(at_a_time.lint(&guide)[0].code, "GDL0513");
     let twice = Suite::read(&FIXTURE.replace("gt0099: 5", "gt0010: 71,kg")).unwrap();
     assert_eq!(twice.lint(&guide)[2].code, "GDL0515");
     let other = Suite::read(&FIXTURE.replace("Form.v1", "Other.v1")).unwrap();
     assert_eq!(other.lint(&guide)[0].code, "GDL0510");
-    for (text, code) in [("a: b", "GDL0502"), ("guidelines:\n  1: x\n", "GDL0502"), ("a: [", "GDL0501")] {
+    for (text, code) in [
+        ("a: b", "GDL0502"),
+        ("guidelines:\n  1: x\n", "GDL0502"),
+        ("a: [", "GDL0501"),
+    ] {
         assert_eq!(Suite::read(text).unwrap_err().code, code, "{text}");
     }
 }
@@ -168,13 +275,35 @@ fn what_would_let_a_case_pass_is_told() {
             "{time}guidelines:\n  1: Cause.v1\ntest_cases:\n  - id: a\n    input:\n      1:\n        {input}\n    expected_output:\n      1:\n        {expected}\n"
         );
         let suite = Suite::read(&text).unwrap();
-        assert!(!suite.run(&suite.cases[0], &guide, now, gdl::Options::default()).unwrap().differences.is_empty(), "{text}");
-        suite.cause(&suite.cases[0], &guide, now).unwrap_or_default()
+        assert!(
+            !suite
+                .run(&suite.cases[0], &guide, now, gdl::Options::default())
+                .unwrap()
+                .differences
+                .is_empty(),
+            "{text}"
+        );
+        suite
+            .cause(&suite.cases[0], &guide, now)
+            .unwrap_or_default()
     };
     let born = "gt0003: 1990-01-01T00:00:00Z";
     assert!(cause("", born, "gt0006: 30").starts_with("it passes at 2020-12-01T00:00:00Z"));
-    assert_eq!(cause("current_datetime: 2025-06-01T00:00:00Z\n", born, "gt0006: 30"), "");
-    assert_eq!(cause("", "gt0004: '2.26,1'", "gt0006: 22"), "it passes where quantities are not rounded when they are stored");
-    assert_eq!(cause("", born, "gt0007: '0.0,1'"), "it passes where missing values are made up, as published");
+    assert_eq!(
+        cause(
+            "current_datetime: 2025-06-01T00:00:00Z\n",
+            born,
+            "gt0006: 30"
+        ),
+        ""
+    );
+    assert_eq!(
+        cause("", "gt0004: '2.26,1'", "gt0006: 22"),
+        "it passes where quantities are not rounded when they are stored"
+    );
+    assert_eq!(
+        cause("", born, "gt0007: '0.0,1'"),
+        "it passes where missing values are made up, as published"
+    );
     assert_eq!(cause("", "gt0004: '2.26,1'", "gt0006: 5"), "");
 }

@@ -1,6 +1,12 @@
 //! Integration tests: one binary, so that the core is linked once.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test says what went wrong by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test says what went wrong by panicking"
+)]
 
 mod access_log;
 mod altered;
@@ -9,6 +15,8 @@ mod bulk;
 mod dependencies;
 mod faults;
 mod gdl;
+mod gdl_damaged;
+mod gdl_records;
 mod gdl_templates;
 mod guides;
 mod integrity;
@@ -18,6 +26,7 @@ mod loading;
 mod notation;
 mod openapi;
 mod over_http;
+mod pieces;
 mod privacy;
 mod problems;
 mod property;

@@ -1,4 +1,5 @@
-//! Small repositories in a notation that people can read: one node a line, indented below its parent.
+//! Small repositories in a notation that people can read: one node a line, indented below its
+//! parent.
 //!
 //! ```text
 //! EHR e1                                    a patient; `EHR e1 hidden` is not queryable; a second `EHR e1` goes on with it
@@ -14,7 +15,7 @@
 //! DELETE o1                                 its deletion
 //! ```
 
-use aqlite::document::{Batch, DocRow, EhrRow, NothingKnown, ObjectKind, Shapes, pack};
+use aqlite::document::{Batch, DocRow, EhrRow, LayoutStore, NothingKnown, ObjectKind, pack};
 use aqlite::rm::class::{Attr, Cls};
 use aqlite::rm::json;
 use aqlite::rm::tree::Tree;
@@ -37,8 +38,14 @@ pub struct Document {
 impl Repository {
     /// Reads the notation.
     pub fn read(text: &str) -> Result<Repository, String> {
-        let mut repository = Repository { ehrs: Vec::new(), documents: Vec::new() };
-        let mut lines = text.lines().filter(|l| !l.trim().is_empty() && !l.starts_with('#')).peekable();
+        let mut repository = Repository {
+            ehrs: Vec::new(),
+            documents: Vec::new(),
+        };
+        let mut lines = text
+            .lines()
+            .filter(|l| !l.trim().is_empty() && !l.starts_with('#'))
+            .peekable();
         let mut ehr = 0;
         while let Some(line) = lines.next() {
             if let Some(id) = line.strip_prefix("EHR ") {
@@ -47,7 +54,10 @@ impl Repository {
                 repository.commit(ehr, Some(object.trim()), None)?;
             } else {
                 let (object, line) = match line.strip_prefix("NEXT ") {
-                    Some(rest) => rest.split_once(' ').map(|(object, line)| (Some(object), line)).ok_or("NEXT object CLASS …")?,
+                    Some(rest) => rest
+                        .split_once(' ')
+                        .map(|(object, line)| (Some(object), line))
+                        .ok_or("NEXT object CLASS …")?,
                     None => (None, line),
                 };
                 let mut node = Node::parse(line);
@@ -59,20 +69,38 @@ impl Repository {
     }
 
     fn ehr(&mut self, line: &str) -> usize {
-        let (id, is_queryable) = line.strip_suffix(" hidden").map_or((line, true), |id| (id, false));
+        let (id, is_queryable) = line
+            .strip_suffix(" hidden")
+            .map_or((line, true), |id| (id, false));
         if let Some(known) = self.ehrs.iter().position(|e| e.ehr_id == id) {
             return known;
         }
         let time_created = format!("2026-01-01T00:00:{:02}Z", self.ehrs.len());
-        self.ehrs.push(EhrRow { ehr_id: id.to_owned(), system_id: "test".into(), time_created, is_queryable });
+        self.ehrs.push(EhrRow {
+            ehr_id: id.to_owned(),
+            system_id: "test".into(),
+            time_created,
+            is_queryable,
+        });
         self.ehrs.len() - 1
     }
 
-    fn commit(&mut self, ehr: usize, object: Option<&str>, data: Option<&Node>) -> Result<(), String> {
+    fn commit(
+        &mut self,
+        ehr: usize,
+        object: Option<&str>,
+        data: Option<&Node>,
+    ) -> Result<(), String> {
         let ordinal = self.documents.len() as u64 + 1;
         let object_id = object.map_or_else(|| format!("o{ordinal}"), str::to_owned);
-        let before = self.documents.iter_mut().rev().find(|d| d.row.object_id == object_id);
-        let (number, mut kind) = before.as_ref().map_or((1, ObjectKind::Composition), |d| (d.row.number + 1, d.row.kind));
+        let before = self
+            .documents
+            .iter_mut()
+            .rev()
+            .find(|d| d.row.object_id == object_id);
+        let (number, mut kind) = before.as_ref().map_or((1, ObjectKind::Composition), |d| {
+            (d.row.number + 1, d.row.kind)
+        });
         if let Some(before) = before {
             before.row.latest = false;
         }
@@ -83,7 +111,14 @@ impl Repository {
         }
         let text = version(&object_id, number, ordinal, data.map(Node::json));
         let tree = json::read(&text, Cls::VERSION).map_err(|f| format!("{f:?}"))?;
-        let row = DocRow { kind, object_id, number, ordinal, latest: true, deleted: data.is_none() };
+        let row = DocRow {
+            kind,
+            object_id,
+            number,
+            ordinal,
+            latest: true,
+            deleted: data.is_none(),
+        };
         self.documents.push(Document { ehr, row, tree });
         Ok(())
     }
@@ -94,12 +129,29 @@ impl Repository {
     }
 
     /// The EHRs and documents that are wanted, as a batch.
-    pub fn batch_of(&self, ehrs: impl Fn(usize) -> bool, documents: impl Fn(&Document) -> bool) -> Batch {
-        let (mut batch, shapes) = (Batch::new(), Shapes::new());
-        let numbers: Vec<Option<u32>> = self.ehrs.iter().enumerate().map(|(i, e)| ehrs(i).then(|| batch.add_ehr(e.clone()))).collect();
+    pub fn batch_of(
+        &self,
+        ehrs: impl Fn(usize) -> bool,
+        documents: impl Fn(&Document) -> bool,
+    ) -> Batch {
+        let (mut batch, layouts) = (Batch::new(), LayoutStore::new());
+        let numbers: Vec<Option<u32>> = self
+            .ehrs
+            .iter()
+            .enumerate()
+            .map(|(i, e)| ehrs(i).then(|| batch.add_ehr(e.clone())))
+            .collect();
         for document in self.documents.iter().filter(|d| documents(d)) {
-            let packed = pack(document.tree.root().expect("a version"), &NothingKnown, &shapes);
-            batch.add(numbers[document.ehr].expect("the EHR of a document"), document.row.clone(), &packed);
+            let packed = pack(
+                document.tree.root().expect("a version"),
+                &NothingKnown,
+                &layouts,
+            );
+            batch.add(
+                numbers[document.ehr].expect("the EHR of a document"),
+                document.row.clone(),
+                &packed,
+            );
         }
         batch
     }
@@ -108,7 +160,9 @@ impl Repository {
 /// An ORIGINAL_VERSION as canonical JSON.
 fn version(object: &str, number: u32, ordinal: u64, data: Option<String>) -> String {
     let coded = |value: &str, code: &str| {
-        format!(r#"{{"value":"{value}","defining_code":{{"terminology_id":{{"value":"openehr"}},"code_string":"{code}"}}}}"#)
+        format!(
+            r#"{{"value":"{value}","defining_code":{{"terminology_id":{{"value":"openehr"}},"code_string":"{code}"}}}}"#
+        )
     };
     let (change, state) = match (number, &data) {
         (_, None) => (coded("deleted", "523"), coded("deleted", "523")),
@@ -116,7 +170,9 @@ fn version(object: &str, number: u32, ordinal: u64, data: Option<String>) -> Str
         _ => (coded("modification", "251"), coded("complete", "532")),
     };
     let before = number.checked_sub(1).filter(|before| *before > 0);
-    let preceding = before.map(|before| format!(r#""preceding_version_uid":{{"value":"{object}::test::{before}"}},"#)).unwrap_or_default();
+    let preceding = before
+        .map(|before| format!(r#""preceding_version_uid":{{"value":"{object}::test::{before}"}},"#))
+        .unwrap_or_default();
     let data = data.map(|d| format!(r#","data":{d}"#)).unwrap_or_default();
     format!(
         r#"{{"_type":"ORIGINAL_VERSION","contribution":{{"id":{{"_type":"HIER_OBJECT_ID","value":"k{ordinal}"}},"namespace":"local","type":"CONTRIBUTION"}},"commit_audit":{{"system_id":"test","committer":{{"_type":"PARTY_SELF"}},"time_committed":{{"value":"2026-01-01T{:02}:{:02}:00Z"}},"change_type":{change}}},"uid":{{"value":"{object}::test::{number}"}},{preceding}"lifecycle_state":{state}{data}}}"#,
@@ -146,14 +202,30 @@ impl Node {
             attr = Some(Attr::parse(name).expect("an attribute"));
             rest = tail;
         }
-        let (head, value) = rest.split_once(" = ").map_or((rest, None), |(h, v)| (h, Some(v.to_owned())));
+        let (head, value) = rest
+            .split_once(" = ")
+            .map_or((rest, None), |(h, v)| (h, Some(v.to_owned())));
         let (head, name) = head.split_once(' ').unwrap_or((head, "node"));
-        let (class, id) = head.split_once('[').map_or((head, "at0000"), |(c, i)| (c, i.trim_end_matches(']')));
+        let (class, id) = head
+            .split_once('[')
+            .map_or((head, "at0000"), |(c, i)| (c, i.trim_end_matches(']')));
         let class = Cls::parse(class).unwrap_or_else(|| panic!("class {class}"));
-        Node { depth, attr, class, id: id.to_owned(), name: name.to_owned(), value, children: Vec::new() }
+        Node {
+            depth,
+            attr,
+            class,
+            id: id.to_owned(),
+            name: name.to_owned(),
+            value,
+            children: Vec::new(),
+        }
     }
 
-    fn read_children<'a>(&mut self, lines: &mut Peekable<impl Iterator<Item = &'a str>>, depth: usize) {
+    fn read_children<'a>(
+        &mut self,
+        lines: &mut Peekable<impl Iterator<Item = &'a str>>,
+        depth: usize,
+    ) {
         while lines.peek().is_some_and(|line| line.starts_with("  ")) {
             let mut child = Node::parse(lines.peek().expect("a line"));
             if child.depth <= depth {
@@ -180,13 +252,33 @@ impl Node {
     }
 
     fn json(&self) -> String {
-        if let Some(text) = self.value.as_deref().filter(|v| v.starts_with('{') && self.class != Cls::ELEMENT) {
-            return text.replacen('{', &format!("{{\"_type\":\"{}\"{}", self.class, if text == "{}" { "" } else { "," }), 1);
+        if let Some(text) = self
+            .value
+            .as_deref()
+            .filter(|v| v.starts_with('{') && self.class != Cls::ELEMENT)
+        {
+            return text.replacen(
+                '{',
+                &format!(
+                    "{{\"_type\":\"{}\"{}",
+                    self.class,
+                    if text == "{}" { "" } else { "," }
+                ),
+                1,
+            );
         }
         let mut out = format!("{{\"_type\":\"{}\"", self.class);
         if self.class.attr(Attr::ARCHETYPE_NODE_ID).is_some() {
-            let name = if self.name.starts_with('{') { self.name.clone() } else { format!("{{\"value\":\"{}\"}}", self.name) };
-            let _ = write!(out, ",\"archetype_node_id\":\"{}\",\"name\":{name}", self.id);
+            let name = if self.name.starts_with('{') {
+                self.name.clone()
+            } else {
+                format!("{{\"value\":\"{}\"}}", self.name)
+            };
+            let _ = write!(
+                out,
+                ",\"archetype_node_id\":\"{}\",\"name\":{name}",
+                self.id
+            );
         }
         match (self.class, self.value.as_deref()) {
             (_, None) => {}
@@ -207,7 +299,9 @@ impl Node {
         }
         let mut groups: Vec<(Attr, Vec<&Node>)> = Vec::new();
         for child in &self.children {
-            let attr = child.attr.unwrap_or_else(|| Node::usual_attr(self.class, child.class));
+            let attr = child
+                .attr
+                .unwrap_or_else(|| Node::usual_attr(self.class, child.class));
             match groups.iter_mut().find(|(a, _)| *a == attr) {
                 Some((_, nodes)) => nodes.push(child),
                 None => groups.push((attr, vec![child])),
@@ -217,16 +311,21 @@ impl Node {
             let is_list = self.class.attr(attr).is_some_and(|d| d.card.is_list());
             let values: Vec<String> = nodes.iter().map(|n| n.json()).collect();
             let values = values.join(",");
-            let _ = if is_list { write!(out, ",\"{attr}\":[{values}]") } else { write!(out, ",\"{attr}\":{values}") };
+            let _ = if is_list {
+                write!(out, ",\"{attr}\":[{values}]")
+            } else {
+                write!(out, ",\"{attr}\":{values}")
+            };
         }
         out.push('}');
         out
     }
 }
 
-/// What stands behind `=` of an ELEMENT: `'text'`; `120`, `120 mm[Hg]` a quantity; `count 3`; `code at0005 'text'`;
-/// `boolean true`; `date 2019-05`, `time 10:30`, `datetime 2019-05-01T10:30Z`, `duration PT1H`; `ordinal 2 'text'`,
-/// `scale 2.5 'text'`; `proportion 1/4`; `null` an ELEMENT with a null flavour only; or JSON.
+/// What stands behind `=` of an ELEMENT: `'text'`; `120`, `120 mm[Hg]` a quantity; `count 3`; `code
+/// at0005 'text'`; `boolean true`; `date 2019-05`, `time 10:30`, `datetime 2019-05-01T10:30Z`,
+/// `duration PT1H`; `ordinal 2 'text'`, `scale 2.5 'text'`; `proportion 1/4`; `null` an ELEMENT
+/// with a null flavour only; or JSON.
 pub fn data_value(text: &str) -> String {
     let quoted = |text: &str| text.trim_matches('\'').to_owned();
     let coded = |code: &str, text: &str| {
@@ -250,15 +349,26 @@ pub fn data_value(text: &str) -> String {
         "time" => simple("DV_TIME"),
         "datetime" => simple("DV_DATE_TIME"),
         "duration" => simple("DV_DURATION"),
-        "code" => rest.split_once(' ').map_or_else(|| coded(rest, rest), |(code, text)| coded(code, text)),
+        "code" => rest
+            .split_once(' ')
+            .map_or_else(|| coded(rest, rest), |(code, text)| coded(code, text)),
         "ordinal" | "scale" => {
             let (value, symbol) = rest.split_once(' ').expect("a number and a symbol");
-            let class = if word == "scale" { "DV_SCALE" } else { "DV_ORDINAL" };
-            format!(r#"{{"_type":"{class}","value":{value},"symbol":{}}}"#, coded("at9", symbol))
+            let class = if word == "scale" {
+                "DV_SCALE"
+            } else {
+                "DV_ORDINAL"
+            };
+            format!(
+                r#"{{"_type":"{class}","value":{value},"symbol":{}}}"#,
+                coded("at9", symbol)
+            )
         }
         "proportion" => {
             let (numerator, denominator) = rest.split_once('/').expect("n/d");
-            format!(r#"{{"_type":"DV_PROPORTION","numerator":{numerator},"denominator":{denominator},"type":0}}"#)
+            format!(
+                r#"{{"_type":"DV_PROPORTION","numerator":{numerator},"denominator":{denominator},"type":0}}"#
+            )
         }
         number => format!(r#"{{"_type":"DV_QUANTITY","magnitude":{number},"units":"{rest}"}}"#),
     }

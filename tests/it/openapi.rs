@@ -1,4 +1,5 @@
-//! The OpenAPI document against what is answered: every status that the cases show is documented, every documented status is shown.
+//! The OpenAPI document against what is answered: every status that the cases show is documented,
+//! every documented status is shown.
 
 use crate::rest::{Handler, Ticks, run_all};
 use aqlite::service::auth::{Caller, Denied};
@@ -31,37 +32,70 @@ struct Bodies {
 impl Bodies {
     fn new() -> Bodies {
         let document = aqlite::service::openapi();
-        Bodies { document, validators: RefCell::default(), fulfilled: RefCell::default(), complaints: RefCell::default() }
+        Bodies {
+            document,
+            validators: RefCell::default(),
+            fulfilled: RefCell::default(),
+            complaints: RefCell::default(),
+        }
     }
 
     /// Compares a JSON answer with the schema of its operation, status and media type.
     fn check(&self, request: &Request, response: &Response) {
         let media_type = response.header("Content-Type").unwrap_or_default();
-        let (Some(name), true) = (operation(request), !media_type.contains("ndjson") && media_type.ends_with("json") && !response.body.is_empty())
-        else {
+        let (Some(name), true) = (
+            operation(request),
+            !media_type.contains("ndjson")
+                && media_type.ends_with("json")
+                && !response.body.is_empty(),
+        ) else {
             return;
         };
         let (method, path) = name.split_once(' ').unwrap();
-        let status = if response.status < 400 { response.status.to_string() } else { String::from("error") };
+        let status = if response.status < 400 {
+            response.status.to_string()
+        } else {
+            String::from("error")
+        };
         let key = format!("{name} {status} {media_type}");
         let mut validators = self.validators.borrow_mut();
-        let validator = validators.entry(key.clone()).or_insert_with(|| self.validator(method, path, &status, media_type));
+        let validator = validators
+            .entry(key.clone())
+            .or_insert_with(|| self.validator(method, path, &status, media_type));
         let body: Value = serde_json::from_slice(&response.body).unwrap();
         match validator {
-            None => drop(self.complaints.borrow_mut().insert(format!("{key}: no schema"))),
-            // An explanation of why none of many classes fits takes exponential time: the body says enough.
-            Some(validator) if validator.is_valid(&body) => *self.fulfilled.borrow_mut().entry(key).or_default() += 1,
+            None => drop(
+                self.complaints
+                    .borrow_mut()
+                    .insert(format!("{key}: no schema")),
+            ),
+            // An explanation of why none of many classes fits takes exponential time: the body says
+            // enough.
+            Some(validator) if validator.is_valid(&body) => {
+                *self.fulfilled.borrow_mut().entry(key).or_default() += 1
+            }
             Some(_) => {
                 let shown: String = body.to_string().chars().take(300).collect();
-                self.complaints.borrow_mut().insert(format!("{key}: {shown}"));
+                self.complaints
+                    .borrow_mut()
+                    .insert(format!("{key}: {shown}"));
             }
         }
     }
 
-    fn validator(&self, method: &str, path: &str, status: &str, media_type: &str) -> Option<jsonschema::Validator> {
-        let responses = &self.document["paths"][format!("/{path}")][method.to_lowercase()]["responses"];
+    fn validator(
+        &self,
+        method: &str,
+        path: &str,
+        status: &str,
+        media_type: &str,
+    ) -> Option<jsonschema::Validator> {
+        let responses =
+            &self.document["paths"][format!("/{path}")][method.to_lowercase()]["responses"];
         let schema = match status {
-            "error" => &self.document["components"]["responses"]["Error"]["content"][media_type]["schema"],
+            "error" => {
+                &self.document["components"]["responses"]["Error"]["content"][media_type]["schema"]
+            }
             status => &responses[status]["content"][media_type]["schema"],
         };
         let mut root = schema.as_object()?.clone();
@@ -85,16 +119,24 @@ fn note(seen: &RefCell<Seen>, request: &Request, status: u16) {
     }
 }
 
-/// The statuses that the document tells, by operation; the kind of each operation; the operations that take a body.
+/// The statuses that the document tells, by operation; the kind of each operation; the operations
+/// that take a body.
 fn documented() -> (Seen, BTreeMap<String, String>, BTreeSet<String>) {
     let (mut statuses, mut kinds, mut bodies) = (Seen::new(), BTreeMap::new(), BTreeSet::new());
     let document = aqlite::service::openapi();
     for (path, methods) in document["paths"].as_object().unwrap() {
         for (method, said) in methods.as_object().unwrap() {
-            let Some(kind) = said["x-kind"].as_str() else { continue };
+            let Some(kind) = said["x-kind"].as_str() else {
+                continue;
+            };
             assert!(!kind.is_empty(), "{method} {path} is not described");
             let name = format!("{} {}", method.to_uppercase(), path.trim_start_matches('/'));
-            let told = said["responses"].as_object().unwrap().keys().map(|s| s.parse().unwrap()).collect();
+            let told = said["responses"]
+                .as_object()
+                .unwrap()
+                .keys()
+                .map(|s| s.parse().unwrap())
+                .collect();
             kinds.insert(name.clone(), kind.to_owned());
             if said.get("requestBody").is_some() {
                 bodies.insert(name.clone());
@@ -107,8 +149,19 @@ fn documented() -> (Seen, BTreeMap<String, String>, BTreeSet<String>) {
 
 /// Sends to every operation what many of them must refuse.
 fn sweep(seen: &RefCell<Seen>, names: impl Iterator<Item = String>, bodies: &BTreeSet<String>) {
-    let config = |auth| Config { auth, admin: true, limits: Limits { body: 1_000, ..Limits::default() }, ..Config::default() };
-    let (open, closed) = (Service::new(Memory::new(), config(Auth::Open)), Service::new(Memory::new(), config(Auth::Known)));
+    let config = |auth| Config {
+        auth,
+        admin: true,
+        limits: Limits {
+            body: 1_000,
+            ..Limits::default()
+        },
+        ..Config::default()
+    };
+    let (open, closed) = (
+        Service::new(Memory::new(), config(Auth::Open)),
+        Service::new(Memory::new(), config(Auth::Known)),
+    );
     let mut moment = Ticks::new();
     let ehr = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
     let too_large = "x".repeat(1_001);
@@ -117,20 +170,46 @@ fn sweep(seen: &RefCell<Seen>, names: impl Iterator<Item = String>, bodies: &BTr
         let (method, pattern) = name.split_once(' ').unwrap();
         let made = Request::new("PUT", &format!("/v1/ehr/{ehr}"));
         block_on(open.handle(&made, &mut moment)).unwrap();
-        let part = |part: &str| if part == "{ehr_id}" { ehr.to_owned() } else { part.trim_matches(['{', '}']).to_owned() };
+        let part = |part: &str| {
+            if part == "{ehr_id}" {
+                ehr.to_owned()
+            } else {
+                part.trim_matches(['{', '}']).to_owned()
+            }
+        };
         let path: Vec<String> = pattern.split('/').map(part).collect();
         for mount in ["/v1", "/rest/openehr/v1"] {
-            let request = || Request::new(method, &format!("{mount}/{}", path.join("/"))).with_header("Prefer", "return=representation");
-            let mut asks = vec![request(), request().with_header("Accept", "application/x-nothing")];
+            let request = || {
+                Request::new(method, &format!("{mount}/{}", path.join("/")))
+                    .with_header("Prefer", "return=representation")
+            };
+            let mut asks = vec![
+                request(),
+                request().with_header("Accept", "application/x-nothing"),
+            ];
             if bodies.contains(&name) || method != "GET" {
-                let types = [("image/png", "x"), ("application/json", "{}"), ("application/json", too_large.as_str())];
+                let types = [
+                    ("image/png", "x"),
+                    ("application/json", "{}"),
+                    ("application/json", too_large.as_str()),
+                ];
                 asks.extend(types.map(|(media_type, body)| request().with_body(media_type, body)));
             }
             for ask in &asks {
-                note(seen, ask, block_on(open.handle(ask, &mut moment)).unwrap().status);
+                note(
+                    seen,
+                    ask,
+                    block_on(open.handle(ask, &mut moment)).unwrap().status,
+                );
             }
             for caller in [Err(&Denied::nobody("Bearer")), Ok(&stranger)] {
-                note(seen, &asks[0], block_on(closed.serve(&asks[0], caller, &mut moment)).unwrap().status);
+                note(
+                    seen,
+                    &asks[0],
+                    block_on(closed.serve(&asks[0], caller, &mut moment))
+                        .unwrap()
+                        .status,
+                );
             }
         }
     }
@@ -151,27 +230,51 @@ impl Moment for Slow {
 }
 
 fn answered_slowly(request: &Request) -> u16 {
-    let service = Service::new(Memory::new(), Config { auth: Auth::Open, ..Config::default() });
+    let service = Service::new(
+        Memory::new(),
+        Config {
+            auth: Auth::Open,
+            ..Config::default()
+        },
+    );
     let mut moment = Slow(Ticks::new(), 0);
     block_on(service.handle(&Request::new("POST", "/v1/ehr"), &mut moment)).unwrap();
-    block_on(service.handle(request, &mut moment)).unwrap().status
+    block_on(service.handle(request, &mut moment))
+        .unwrap()
+        .status
 }
 
-/// Statuses that hosts decide: another name of theirs; a rate limit; an issuer or a database that is away.
+/// Statuses that hosts decide: another name of theirs; a rate limit; an issuer or a database that
+/// is away.
 const OF_HOSTS: [u16; 3] = [421, 429, 503];
 
 #[test]
 fn every_status_is_documented_and_every_documented_status_is_real() {
     let seen: Rc<RefCell<Seen>> = Rc::default();
     let (noted, checked) = (Rc::clone(&seen), Rc::new(Bodies::new()));
-    let noting = |config| Noting { service: Service::new(Memory::new(), config), seen: Rc::clone(&noted), bodies: Rc::clone(&checked) };
+    let noting = |config| Noting {
+        service: Service::new(Memory::new(), config),
+        seen: Rc::clone(&noted),
+        bodies: Rc::clone(&checked),
+    };
     run_all(&|config| Box::new(noting(config)));
     let wrong = checked.complaints.borrow();
-    assert!(wrong.is_empty(), "\n{}", wrong.iter().cloned().collect::<Vec<_>>().join("\n"));
-    assert!(checked.fulfilled.borrow().len() > 60, "answers of {} kinds were compared", checked.fulfilled.borrow().len());
+    assert!(
+        wrong.is_empty(),
+        "\n{}",
+        wrong.iter().cloned().collect::<Vec<_>>().join("\n")
+    );
+    assert!(
+        checked.fulfilled.borrow().len() > 60,
+        "answers of {} kinds were compared",
+        checked.fulfilled.borrow().len()
+    );
     let (documented, kinds, bodies) = documented();
     sweep(&seen, documented.keys().cloned(), &bodies);
-    let slow = Request::new("POST", "/v1/query/aql").with_body("application/json", r#"{"q":"SELECT e/ehr_id/value FROM EHR e"}"#);
+    let slow = Request::new("POST", "/v1/query/aql").with_body(
+        "application/json",
+        r#"{"q":"SELECT e/ehr_id/value FROM EHR e"}"#,
+    );
     note(&seen, &slow, answered_slowly(&slow));
     let seen = seen.borrow();
     let found = complaints(&seen, &documented, &kinds);
@@ -182,9 +285,15 @@ fn every_status_is_documented_and_every_documented_status_is_real() {
         complaints(&seen, &documented, &kinds)
     };
     let invented = doctored(&|told| told.insert(418));
-    assert_eq!(invented, ["GET ehr/{ehr_id} (ehr) documents [418], which no case shows"]);
+    assert_eq!(
+        invented,
+        ["GET ehr/{ehr_id} (ehr) documents [418], which no case shows"]
+    );
     let forgotten = doctored(&|told| told.remove(&404));
-    assert_eq!(forgotten, ["GET ehr/{ehr_id} answers [404], which is not documented"]);
+    assert_eq!(
+        forgotten,
+        ["GET ehr/{ehr_id} answers [404], which is not documented"]
+    );
 }
 
 /// Statuses that are answered and not documented, and such that are documented and never answered.
@@ -194,15 +303,26 @@ fn complaints(seen: &Seen, documented: &Seen, kinds: &BTreeMap<String, String>) 
     for (name, statuses) in seen {
         let undocumented: Vec<&u16> = statuses.difference(&documented[name]).collect();
         if !undocumented.is_empty() {
-            complaints.push(format!("{name} answers {undocumented:?}, which is not documented"));
+            complaints.push(format!(
+                "{name} answers {undocumented:?}, which is not documented"
+            ));
         }
-        shown.entry(kinds[name].as_str()).or_default().extend(statuses);
+        shown
+            .entry(kinds[name].as_str())
+            .or_default()
+            .extend(statuses);
     }
     for (name, told) in documented {
         let shown = shown.get(kinds[name].as_str()).cloned().unwrap_or_default();
-        let unreal: Vec<&u16> = told.difference(&shown).filter(|s| !OF_HOSTS.contains(s)).collect();
+        let unreal: Vec<&u16> = told
+            .difference(&shown)
+            .filter(|s| !OF_HOSTS.contains(s))
+            .collect();
         if !unreal.is_empty() {
-            complaints.push(format!("{name} ({}) documents {unreal:?}, which no case shows", kinds[name]));
+            complaints.push(format!(
+                "{name} ({}) documents {unreal:?}, which no case shows",
+                kinds[name]
+            ));
         }
     }
     complaints
@@ -213,13 +333,37 @@ fn the_document_is_well_formed() {
     let document = aqlite::service::openapi();
     let mut ids = BTreeSet::new();
     for (path, methods) in document["paths"].as_object().unwrap() {
-        for said in methods.as_object().unwrap().values().filter_map(|m| m.get("operationId")) {
-            assert!(ids.insert(said.as_str().unwrap().to_owned()), "{said} twice");
+        for said in methods
+            .as_object()
+            .unwrap()
+            .values()
+            .filter_map(|m| m.get("operationId"))
+        {
+            assert!(
+                ids.insert(said.as_str().unwrap().to_owned()),
+                "{said} twice"
+            );
         }
-        for said in methods.as_object().unwrap().values().filter(|m| m["operationId"].is_string()) {
-            let named: Vec<&Value> = said["parameters"].as_array().unwrap().iter().filter(|p| p["in"] == "path").map(|p| &p["name"]).collect();
+        for said in methods
+            .as_object()
+            .unwrap()
+            .values()
+            .filter(|m| m["operationId"].is_string())
+        {
+            let named: Vec<&Value> = said["parameters"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .filter(|p| p["in"] == "path")
+                .map(|p| &p["name"])
+                .collect();
             assert_eq!(named.len(), path.matches('{').count(), "{path}");
-            assert!(said["x-roles"].as_array().is_some_and(|roles| !roles.is_empty()), "{path}");
+            assert!(
+                said["x-roles"]
+                    .as_array()
+                    .is_some_and(|roles| !roles.is_empty()),
+                "{path}"
+            );
         }
     }
     assert!(ids.len() > 80, "{}", ids.len());

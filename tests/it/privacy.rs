@@ -1,10 +1,10 @@
-//! What physical deletion leaves in the files of a database: nothing of the patient, however short the text was; and what it must
-//! not take away: whatever documents of others are made of.
+//! What physical deletion leaves in the files of a database: nothing of the patient, however short
+//! the text was; and what it must not take away: whatever documents of others are made of.
 
 use crate::sqlite::Sqlite;
 use crate::store::{Draft, EHR, OTHER, creation, done};
 use crate::upgrade::{House, text};
-use aqlite::document::{ObjectKind, Shapes, Texts, pack};
+use aqlite::document::{LayoutStore, ObjectKind, Texts, pack};
 use aqlite::service::Request;
 use aqlite::store::repository::{Repository, Version, Which};
 use serde_json::Value;
@@ -13,9 +13,12 @@ use std::path::{Path, PathBuf};
 const PATIENT: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
 const NEIGHBOUR: &str = "7ba7b810-9dad-41d1-80b4-00c04fd430c8";
 
-/// A name of so many characters that stand nowhere else: each of its characters is enough to find it by.
+/// A name of so many characters that stand nowhere else: each of its characters is enough to find
+/// it by.
 fn name(length: u32) -> String {
-    (0..length).map(|n| char::from_u32(0xE000 + length * 20 + n).expect("a character of private use")).collect()
+    (0..length)
+        .map(|n| char::from_u32(0xE000 + length * 20 + n).expect("a character of private use"))
+        .collect()
 }
 
 fn folder(of: &str) -> PathBuf {
@@ -27,20 +30,29 @@ fn folder(of: &str) -> PathBuf {
 
 /// The lengths of the names of which a character stands in a file of the folder.
 fn found_in(folder: &Path) -> Vec<u32> {
-    let files = std::fs::read_dir(folder).expect("folder").flatten().map(|entry| std::fs::read(entry.path()).expect("file"));
+    let files = std::fs::read_dir(folder)
+        .expect("folder")
+        .flatten()
+        .map(|entry| std::fs::read(entry.path()).expect("file"));
     let files: Vec<Vec<u8>> = files.collect();
     let stands = |c: char| {
         let mut bytes = [0; 4];
         let bytes = c.encode_utf8(&mut bytes).as_bytes();
-        files.iter().any(|file| file.windows(bytes.len()).any(|window| window == bytes))
+        files
+            .iter()
+            .any(|file| file.windows(bytes.len()).any(|window| window == bytes))
     };
-    (1..=12).filter(|length| name(*length).chars().any(stands)).collect()
+    (1..=12)
+        .filter(|length| name(*length).chars().any(stands))
+        .collect()
 }
 
 fn with(json: &str, values: &[(&str, &str)]) -> String {
     let mut document: Value = serde_json::from_str(json).expect("a document");
     for (pointer, value) in values {
-        *document.pointer_mut(pointer).unwrap_or_else(|| panic!("{pointer}")) = Value::from(*value);
+        *document
+            .pointer_mut(pointer)
+            .unwrap_or_else(|| panic!("{pointer}")) = Value::from(*value);
     }
     document.to_string()
 }
@@ -48,9 +60,27 @@ fn with(json: &str, values: &[(&str, &str)]) -> String {
 /// A house with a template and a neighbour, who has documents too.
 fn house(database: &Sqlite) -> House {
     let mut house = House::over(database);
-    house.made("POST", "definition/template/adl1.4", "application/xml", &text("template/small.opt"), "");
-    house.made("PUT", &format!("ehr/{NEIGHBOUR}"), "application/json", "", "");
-    house.made("POST", &format!("ehr/{NEIGHBOUR}/composition"), "application/json", &text("rest/weight.json"), "");
+    house.made(
+        "POST",
+        "definition/template/adl1.4",
+        "application/xml",
+        &text("template/small.opt"),
+        "",
+    );
+    house.made(
+        "PUT",
+        &format!("ehr/{NEIGHBOUR}"),
+        "application/json",
+        "",
+        "",
+    );
+    house.made(
+        "POST",
+        &format!("ehr/{NEIGHBOUR}/composition"),
+        "application/json",
+        &text("rest/weight.json"),
+        "",
+    );
     house
 }
 
@@ -58,11 +88,26 @@ fn house(database: &Sqlite) -> House {
 fn admit(house: &mut House, name: &str) -> String {
     let json = "application/json";
     let id = "/subject/external_ref/id/value";
-    let status = with(&text("rest/status.json"), &[("/name/value", name), (id, name)]);
+    let status = with(
+        &text("rest/status.json"),
+        &[("/name/value", name), (id, name)],
+    );
     house.made("PUT", &format!("ehr/{PATIENT}"), json, &status, "");
-    let folder =
-        with(&text("rest/directory.json"), &[("/name/value", name), ("/folders/0/name/value", name), ("/folders/0/folders/0/name/value", name)]);
-    house.made("POST", &format!("ehr/{PATIENT}/directory"), json, &folder, "");
+    let folder = with(
+        &text("rest/directory.json"),
+        &[
+            ("/name/value", name),
+            ("/folders/0/name/value", name),
+            ("/folders/0/folders/0/name/value", name),
+        ],
+    );
+    house.made(
+        "POST",
+        &format!("ehr/{PATIENT}/directory"),
+        json,
+        &folder,
+        "",
+    );
     let named = [
         ("/name/value", name),
         ("/composer/name", name),
@@ -71,19 +116,34 @@ fn admit(house: &mut House, name: &str) -> String {
         ("/content/0/name/value", name),
         ("/content/0/data/events/0/data/items/0/name/value", name),
     ];
-    house.made("POST", &format!("ehr/{PATIENT}/composition"), json, &with(&text("rest/weight.json"), &named), "")
+    house.made(
+        "POST",
+        &format!("ehr/{PATIENT}/composition"),
+        json,
+        &with(&text("rest/weight.json"), &named),
+        "",
+    )
 }
 
 fn remove(house: &mut House, method: &str, path: &str) {
-    let response = house.send(Request::new(method, &format!("/rest/openehr/v1/admin/{path}")));
+    let response = house.send(Request::new(
+        method,
+        &format!("/rest/openehr/v1/admin/{path}"),
+    ));
     assert_eq!(response.status, 204, "{method} {path}: {response:?}");
 }
 
 fn compositions(house: &mut House) -> usize {
-    let request = Request::new("GET", "/rest/openehr/v1/query/aql?q=SELECT%20c%20FROM%20EHR%20e%20CONTAINS%20COMPOSITION%20c");
+    let request = Request::new(
+        "GET",
+        "/rest/openehr/v1/query/aql?q=SELECT%20c%20FROM%20EHR%20e%20CONTAINS%20COMPOSITION%20c",
+    );
     let response = house.send(request);
     let body: Value = serde_json::from_slice(&response.body).expect("JSON");
-    body["rows"].as_array().unwrap_or_else(|| panic!("{response:?}")).len()
+    body["rows"]
+        .as_array()
+        .unwrap_or_else(|| panic!("{response:?}"))
+        .len()
 }
 
 #[test]
@@ -95,8 +155,13 @@ fn names_of_every_length_leave_the_files_with_their_ehr() {
         let mut house = house(&database);
         for length in 1..=12 {
             admit(&mut house, &name(length));
-            let shared = database.texts("SELECT skeleton FROM shape UNION ALL SELECT archetypes FROM profile").concat();
-            assert!(!name(length).chars().any(|c| shared.contains(c)), "a name of {length} characters is shared");
+            let shared = database
+                .texts("SELECT skeleton FROM shape UNION ALL SELECT archetypes FROM profile")
+                .concat();
+            assert!(
+                !name(length).chars().any(|c| shared.contains(c)),
+                "a name of {length} characters is shared"
+            );
             assert_eq!(found_in(&folder), [length], "{journal}");
             remove(&mut house, "DELETE", &format!("ehr/{PATIENT}"));
             database.behind("PRAGMA wal_checkpoint(TRUNCATE)");
@@ -114,10 +179,26 @@ fn names_of_every_length_leave_the_files_with_their_object_and_on_reset() {
     let mut house = house(&database);
     house.made("PUT", &format!("ehr/{PATIENT}"), "application/json", "", "");
     for length in 1..=12 {
-        let named = with(&text("rest/weight.json"), &[("/composer/name", &name(length)), ("/name/value", &name(length))]);
-        let uid = house.made("POST", &format!("ehr/{PATIENT}/composition"), "application/json", &named, "");
+        let named = with(
+            &text("rest/weight.json"),
+            &[
+                ("/composer/name", &name(length)),
+                ("/name/value", &name(length)),
+            ],
+        );
+        let uid = house.made(
+            "POST",
+            &format!("ehr/{PATIENT}/composition"),
+            "application/json",
+            &named,
+            "",
+        );
         assert_eq!(found_in(&folder), [length]);
-        remove(&mut house, "DELETE", &format!("ehr/{PATIENT}/composition/{uid}"));
+        remove(
+            &mut house,
+            "DELETE",
+            &format!("ehr/{PATIENT}/composition/{uid}"),
+        );
         assert_eq!(found_in(&folder), [0; 0], "{length}");
     }
     remove(&mut house, "DELETE", &format!("ehr/{PATIENT}"));
@@ -126,41 +207,80 @@ fn names_of_every_length_leave_the_files_with_their_object_and_on_reset() {
         assert_eq!(found_in(&folder), [length]);
         remove(&mut house, "POST", "reset");
         assert_eq!(found_in(&folder), [0; 0], "{length}");
-        house.made("POST", "definition/template/adl1.4", "application/xml", &text("template/small.opt"), "");
+        house.made(
+            "POST",
+            "definition/template/adl1.4",
+            "application/xml",
+            &text("template/small.opt"),
+            "",
+        );
     }
     std::fs::remove_dir_all(&folder).expect("cleaned");
 }
 
-/// A version as an earlier release packed it: with a name in its shape.
+/// A version as an earlier release packed it: with a name in its layout.
 fn early(ehr: &str, object: &str, name: &str) -> Version {
-    let draft = Draft { ehr, text: name, ..Draft::of(ObjectKind::Folder, object, 1) };
-    let (tree, known) = (draft.version().packed.unpack(), [name.to_owned()].into_iter().collect::<Texts>());
-    Version { packed: pack(tree.root().expect("root"), &known, &Shapes::new()), ..draft.version() }
+    let draft = Draft {
+        ehr,
+        text: name,
+        ..Draft::of(ObjectKind::Folder, object, 1)
+    };
+    let (tree, known) = (
+        draft.version().packed.unpack(),
+        [name.to_owned()].into_iter().collect::<Texts>(),
+    );
+    Version {
+        packed: pack(tree.root().expect("root"), &known, &LayoutStore::new()),
+        ..draft.version()
+    }
 }
 
 fn skeletons_with(database: &Sqlite, name: &str) -> usize {
-    database.texts("SELECT skeleton FROM shape").iter().filter(|text| text.contains(name)).count()
+    database
+        .texts("SELECT skeleton FROM shape")
+        .iter()
+        .filter(|text| text.contains(name))
+        .count()
 }
 
 #[test]
-fn shapes_of_earlier_releases_go_with_the_last_document_that_has_them() {
+fn layouts_of_earlier_releases_are_removed_with_their_last_document() {
     for sweeps in [false, true] {
         let database = Sqlite::in_memory();
         let store = database.repository();
         for (ehr, object, name) in [(EHR, "a", "JD"), (OTHER, "b", "QX")] {
             done(store.commit(creation(ehr, None)));
-            let draft = Draft { ehr, ..Draft::of(ObjectKind::Folder, object, 1) };
-            done(store.commit(aqlite::store::repository::Commit { versions: vec![early(ehr, object, name)], ..draft.commit() }));
+            let draft = Draft {
+                ehr,
+                ..Draft::of(ObjectKind::Folder, object, 1)
+            };
+            done(store.commit(aqlite::store::repository::Commit {
+                versions: vec![early(ehr, object, name)],
+                ..draft.commit()
+            }));
         }
-        assert_eq!((skeletons_with(&database, "JD"), skeletons_with(&database, "QX")), (1, 1));
+        assert_eq!(
+            (
+                skeletons_with(&database, "JD"),
+                skeletons_with(&database, "QX")
+            ),
+            (1, 1)
+        );
         if sweeps {
             database.behind("DELETE FROM version WHERE object = 'a'; DELETE FROM contribution WHERE uid = 'c-a-1'");
             done(store.sweep());
         } else {
             assert!(done(store.delete_ehr(EHR)));
         }
-        assert_eq!((skeletons_with(&database, "JD"), skeletons_with(&database, "QX")), (0, 1));
-        let stays = done(database.repository().version(OTHER, "b", Which::Latest)).expect("a version");
+        assert_eq!(
+            (
+                skeletons_with(&database, "JD"),
+                skeletons_with(&database, "QX")
+            ),
+            (0, 1)
+        );
+        let stays =
+            done(database.repository().version(OTHER, "b", Which::Latest)).expect("a version");
         assert!(stays.packed.to_json().contains("QX"));
         done(store.reset());
         assert_eq!(database.texts("SELECT skeleton FROM shape").concat(), "");
@@ -168,22 +288,33 @@ fn shapes_of_earlier_releases_go_with_the_last_document_that_has_them() {
 }
 
 #[test]
-fn what_an_instance_keeps_of_removed_shapes_does_no_harm() {
+fn cached_layouts_that_were_removed_are_not_used() {
     let database = Sqlite::in_memory();
     let (one, two) = (database.repository(), database.repository());
     for store in [&one, &two] {
-        let ehr = if std::ptr::eq(store, &one) { EHR } else { OTHER };
+        let ehr = if std::ptr::eq(store, &one) {
+            EHR
+        } else {
+            OTHER
+        };
         done(store.commit(creation(ehr, None)));
     }
-    let draft = |ehr, object| Draft { ehr, text: "kept", ..Draft::composition(object, 1) };
+    let draft = |ehr, object| Draft {
+        ehr,
+        text: "kept",
+        ..Draft::composition(object, 1)
+    };
     done(one.commit(draft(EHR, "a").commit()));
     done(two.commit(draft(EHR, "b").commit()));
-    // Both know the shapes by now; the last documents that have them go, and with them the shapes.
+    // Both know the layouts by now; the last documents that have them go, and with them the layouts.
     assert!(done(two.delete_ehr(EHR)));
     let before: Vec<String> = database.texts("SELECT id FROM shape");
     done(one.commit(draft(OTHER, "c").commit()));
     let newest = |ids: &[String]| ids.iter().filter_map(|id| id.parse::<u64>().ok()).max();
-    assert!(newest(&database.texts("SELECT id FROM shape")) > newest(&before), "an id is given twice");
+    assert!(
+        newest(&database.texts("SELECT id FROM shape")) > newest(&before),
+        "an id is given twice"
+    );
     for reader in [&one, &two, &database.repository()] {
         let version = done(reader.version(OTHER, "c", Which::Latest)).expect("a version");
         assert!(version.packed.to_json().contains("kept"));
@@ -195,6 +326,10 @@ fn what_an_instance_keeps_of_removed_shapes_does_no_harm() {
         let version = done(reader.version(EHR, "d", Which::Latest)).expect("a version");
         assert!(version.packed.to_json().contains("kept"));
     }
-    let batch = done(async { Ok(two.commit_all(vec![draft(EHR, "e").commit(), draft(EHR, "f").commit()]).await) });
+    let batch = done(async {
+        Ok(two
+            .commit_all(vec![draft(EHR, "e").commit(), draft(EHR, "f").commit()])
+            .await)
+    });
     assert_eq!(batch, [Ok(()), Ok(())]);
 }

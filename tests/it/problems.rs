@@ -13,7 +13,12 @@ fn problems(text: &str) -> Vec<String> {
     };
     let told = found.iter().map(|p| {
         let (line, column) = index.line_column(p.span.start);
-        format!("{line}:{column} {} {}; {}", p.code, p.message, p.help.as_deref().unwrap_or_default())
+        format!(
+            "{line}:{column} {} {}; {}",
+            p.code,
+            p.message,
+            p.help.as_deref().unwrap_or_default()
+        )
     });
     told.collect()
 }
@@ -25,7 +30,12 @@ fn every_problem_is_told_with_its_place_and_what_helps() {
     assert_eq!(problems(&guide), Vec::<String>::new());
     let (mut wrong, mut codes) = (Vec::new(), BTreeSet::new());
     for case in cases.split("\ncase: ").skip(1) {
-        let member = |name: &str| case.lines().filter_map(|l| l.strip_prefix(name)).map(str::trim).collect::<Vec<_>>();
+        let member = |name: &str| {
+            case.lines()
+                .filter_map(|l| l.strip_prefix(name))
+                .map(str::trim)
+                .collect::<Vec<_>>()
+        };
         let text = match member("whole:").first() {
             Some(whole) => repeated(whole),
             None => {
@@ -36,24 +46,41 @@ fn every_problem_is_told_with_its_place_and_what_helps() {
         };
         let expected = member("expect:");
         let found: Vec<String> = problems(&text).into_iter().map(shortened).collect();
-        codes.extend(found.iter().filter_map(|p| p.split(' ').nth(1).map(str::to_owned)));
+        codes.extend(
+            found
+                .iter()
+                .filter_map(|p| p.split(' ').nth(1).map(str::to_owned)),
+        );
         if found != expected || found.is_empty() {
             wrong.push(format!(
                 "{}\n{}",
                 case.lines().next().unwrap_or_default(),
-                found.iter().map(|f| format!("expect: {f}\n")).collect::<String>()
+                found
+                    .iter()
+                    .map(|f| format!("expect: {f}\n"))
+                    .collect::<String>()
             ));
         }
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
-    let untold: Vec<String> = codes_of_guides().into_iter().filter(|code| !codes.contains(code)).collect();
+    let untold: Vec<String> = codes_of_guides()
+        .into_iter()
+        .filter(|code| !codes.contains(code))
+        .collect();
     assert!(untold.is_empty(), "no case shows {untold:?}");
 }
 
 /// A text in which `10000*[(]` stands for that many brackets.
 fn repeated(text: &str) -> String {
-    let Some((before, rest)) = text.split_once("*[") else { return text.to_owned() };
-    let digits = before.len() - before.chars().rev().take_while(char::is_ascii_digit).count();
+    let Some((before, rest)) = text.split_once("*[") else {
+        return text.to_owned();
+    };
+    let digits = before.len()
+        - before
+            .chars()
+            .rev()
+            .take_while(char::is_ascii_digit)
+            .count();
     let (before, count) = before.split_at(digits);
     let (unit, behind) = rest.split_once(']').expect("`]` behind what is repeated");
     before.to_owned() + &unit.repeat(count.parse().expect("how often")) + &repeated(behind)
@@ -66,17 +93,29 @@ fn shortened(line: String) -> String {
         return line;
     }
     let text = |part: &[char]| part.iter().collect::<String>();
-    format!("{} … {}", text(&chars[..100]), text(&chars[chars.len() - 100..]))
+    format!(
+        "{} … {}",
+        text(&chars[..100]),
+        text(&chars[chars.len() - 100..])
+    )
 }
 
 /// The codes in the source that speak of guides.
 fn codes_of_guides() -> BTreeSet<String> {
     let mut codes = BTreeSet::new();
-    for folder in ["src/gdl", "src/gdl/expr"] {
-        for file in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file()) {
+    for folder in ["crates/aqlite-gdl/src", "crates/aqlite-gdl/src/expr"] {
+        for file in std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.is_file())
+        {
             let text = std::fs::read_to_string(file).unwrap();
             let quoted = text.split("\"GDL").skip(1).filter_map(|rest| rest.get(..4));
-            codes.extend(quoted.filter(|code| matches!(code.get(..2), Some("01" | "02" | "03" | "04"))).map(|code| format!("GDL{code}")));
+            codes.extend(
+                quoted
+                    .filter(|code| matches!(code.get(..2), Some("01" | "02" | "03" | "04")))
+                    .map(|code| format!("GDL{code}")),
+            );
         }
     }
     assert!(codes.len() > 25, "{codes:?}");

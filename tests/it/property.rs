@@ -1,7 +1,8 @@
-//! Random repositories, random queries: the reference, the walk document by document, the way by templates, and several
-//! batches instead of one all give the same rows in the same order.
+//! Random repositories, random queries: the reference, the walk document by document, the way by
+//! templates, and several batches instead of one all give the same rows in the same order.
 //!
-//! `AQLITE_SEEDS=100..200` runs other seeds, `AQLITE_SEEDS=500` so many. A failure is made small and shown as data and query for `tests/cases/rows`.
+//! `AQLITE_SEEDS=100..200` runs other seeds, `AQLITE_SEEDS=500` so many. A failure is made small
+//! and shown as data and query for `tests/cases/rows`.
 
 mod data;
 mod query;
@@ -12,7 +13,10 @@ use super::notation::{Document, Repository};
 use super::reference;
 use super::rows::{NOW, traced};
 use super::work::measured;
-use aqlite::aql::{Budget, ExecutionPath, Parameter, QueryError, QueryOptions, check, format, parse, prepare, print};
+use aqlite::aql::{
+    Budget, ExecutionPath, Parameter, QueryError, QueryOptions, check, format, parse, prepare,
+    print,
+};
 use aqlite::document::Batch;
 use query::Draft;
 use random::Random;
@@ -40,11 +44,19 @@ fn every_way_gives_the_same_rows() {
         let mut random = Random::new(seed);
         for _ in 0..REPOSITORIES {
             let is_series = random.one_in(3);
-            let text = if is_series { series::repository(&mut random) } else { data::repository(&mut random) };
+            let text = if is_series {
+                series::repository(&mut random)
+            } else {
+                data::repository(&mut random)
+            };
             for _ in 0..QUERIES {
                 let case = Case {
                     data: text.clone(),
-                    draft: if is_series { series::draft(&mut random) } else { query::draft(&mut random) },
+                    draft: if is_series {
+                        series::draft(&mut random)
+                    } else {
+                        query::draft(&mut random)
+                    },
                     exact: random.one_in(8),
                     ehr: random.one_in(10).then(|| "e1".to_owned()),
                 };
@@ -52,7 +64,9 @@ fn every_way_gives_the_same_rows() {
                     Outcome::Agreed(rows, paths) => {
                         told.agreed += 1;
                         told.with_rows += usize::from(rows > 0);
-                        paths.into_iter().for_each(|path| *told.paths.entry(path).or_default() += 1);
+                        paths
+                            .into_iter()
+                            .for_each(|path| *told.paths.entry(path).or_default() += 1);
                         told.features(&case.draft.text());
                     }
                     Outcome::Refused(why) => {
@@ -62,9 +76,15 @@ fn every_way_gives_the_same_rows() {
                     Outcome::TooMuch => told.too_much += 1,
                     Outcome::Differs(_) => {
                         let small = case.smaller();
-                        let Outcome::Differs(how) = small.outcome() else { panic!("a smaller case differs no more") };
+                        let Outcome::Differs(how) = small.outcome() else {
+                            panic!("a smaller case differs no more")
+                        };
                         wrong.push(format!("seed {seed}\n{}\n{how}", small.show()));
-                        assert!(wrong.len() < MOST_FAILURES, "{}\n{told:?}", wrong.join("\n\n"));
+                        assert!(
+                            wrong.len() < MOST_FAILURES,
+                            "{}\n{told:?}",
+                            wrong.join("\n\n")
+                        );
                     }
                 }
             }
@@ -73,19 +93,47 @@ fn every_way_gives_the_same_rows() {
     let all = told.agreed + told.refused + told.too_much;
     println!("{told:?}");
     assert!(wrong.is_empty(), "{}\n{told:?}", wrong.join("\n\n"));
-    assert!(told.agreed * 10 > all * 8, "too few of the queries run: {told:?}");
-    assert!(told.with_rows * 4 > all, "too few of the queries give rows: {told:?}");
-    let missing: Vec<_> = query::FEATURES.iter().map(|(name, _)| name).filter(|name| !told.features.contains_key(**name)).collect();
-    assert!(missing.is_empty() || all < ENOUGH, "no query has {missing:?}");
-    let untaken: Vec<_> = ExecutionPath::ALL.iter().filter(|path| !told.paths.contains_key(path)).collect();
-    assert!(untaken.is_empty() || all < ENOUGH, "no query that agreed took {untaken:?}: {told:?}");
+    assert!(
+        told.agreed * 10 > all * 8,
+        "too few of the queries run: {told:?}"
+    );
+    assert!(
+        told.with_rows * 4 > all,
+        "too few of the queries give rows: {told:?}"
+    );
+    let missing: Vec<_> = query::FEATURES
+        .iter()
+        .map(|(name, _)| name)
+        .filter(|name| !told.features.contains_key(**name))
+        .collect();
+    assert!(
+        missing.is_empty() || all < ENOUGH,
+        "no query has {missing:?}"
+    );
+    let untaken: Vec<_> = ExecutionPath::ALL
+        .iter()
+        .filter(|path| !told.paths.contains_key(path))
+        .collect();
+    assert!(
+        untaken.is_empty() || all < ENOUGH,
+        "no query that agreed took {untaken:?}: {told:?}"
+    );
 }
 
 /// The seeds that `AQLITE_SEEDS` names, else a few.
 fn seeds() -> Range<u64> {
-    let Ok(named) = std::env::var("AQLITE_SEEDS") else { return 1..6 };
-    let number = |text: &str| text.trim().parse::<u64>().expect("AQLITE_SEEDS is a number, or two with `..` between");
-    named.split_once("..").map_or_else(|| 1..number(&named) + 1, |(from, to)| number(from)..number(to))
+    let Ok(named) = std::env::var("AQLITE_SEEDS") else {
+        return 1..6;
+    };
+    let number = |text: &str| {
+        text.trim()
+            .parse::<u64>()
+            .expect("AQLITE_SEEDS is a number, or two with `..` between")
+    };
+    named.split_once("..").map_or_else(
+        || 1..number(&named) + 1,
+        |(from, to)| number(from)..number(to),
+    )
 }
 
 #[derive(Debug, Default)]
@@ -103,7 +151,10 @@ struct Told {
 
 impl Told {
     fn features(&mut self, text: &str) {
-        query::FEATURES.iter().filter(|(_, words)| text.contains(words)).for_each(|(name, _)| *self.features.entry(name).or_default() += 1);
+        query::FEATURES
+            .iter()
+            .filter(|(_, words)| text.contains(words))
+            .for_each(|(name, _)| *self.features.entry(name).or_default() += 1);
     }
 }
 
@@ -127,8 +178,14 @@ enum Outcome {
 impl Case {
     fn outcome(&self) -> Outcome {
         let text = self.draft.text();
-        let Ok(repository) = Repository::read(&self.data) else { return Outcome::Refused("data".to_owned()) };
-        let options = QueryOptions { ehr: self.ehr.as_deref(), exact_archetypes: self.exact, ..QueryOptions::default() };
+        let Ok(repository) = Repository::read(&self.data) else {
+            return Outcome::Refused("data".to_owned());
+        };
+        let options = QueryOptions {
+            ehr: self.ehr.as_deref(),
+            exact_archetypes: self.exact,
+            ..QueryOptions::default()
+        };
         let parameters = &self.draft.parameters;
         let plan = match prepare(&text, parameters, &options) {
             Ok(plan) => plan,
@@ -137,11 +194,23 @@ impl Case {
         let ast = parse(&text).0.expect("it was prepared");
         let query = check(&ast, parameters, &Default::default()).expect("it was prepared");
         let printed = print(&ast);
-        let again = parse(&printed).0.and_then(|ast| check(&ast, parameters, &Default::default()).ok());
+        let again = parse(&printed)
+            .0
+            .and_then(|ast| check(&ast, parameters, &Default::default()).ok());
         if again.as_ref() != Some(&query) || format(&printed).ok().as_ref() != Some(&printed) {
-            return Outcome::Differs(format!("printed it is another query, or another text:\n{printed}"));
+            return Outcome::Differs(format!(
+                "printed it is another query, or another text:\n{printed}"
+            ));
         }
-        let Some(expected) = reference::rows(&query, &repository, &reference::Options { ehr: options.ehr, exact: self.exact, now: NOW }) else {
+        let Some(expected) = reference::rows(
+            &query,
+            &repository,
+            &reference::Options {
+                ehr: options.ehr,
+                exact: self.exact,
+                now: NOW,
+            },
+        ) else {
             return Outcome::TooMuch;
         };
         let batch = repository.batch();
@@ -157,33 +226,60 @@ impl Case {
             match traced(&text, parameters, &options, &batches, plain) {
                 Err(told) if told.contains("more than") => return Outcome::TooMuch,
                 Ok((found, paths)) if found == expected => taken.extend(paths),
-                other => return Outcome::Differs(format!("reference {expected:#?}\n{name} {other:#?}")),
+                other => {
+                    return Outcome::Differs(format!("reference {expected:#?}\n{name} {other:#?}"));
+                }
             }
         }
-        self.within_budgets(&text, &options, &[&first, &second], &expected).unwrap_or(Outcome::Agreed(expected.len(), taken))
+        self.within_budgets(&text, &options, &[&first, &second], &expected)
+            .unwrap_or(Outcome::Agreed(expected.len(), taken))
     }
 
-    /// Under any budget of work there is the whole answer, or the error: never a part. What is counted is in proportion to the data and the
-    /// rows.
-    fn within_budgets(&self, text: &str, options: &QueryOptions<'_>, batches: &[&Batch], expected: &[String]) -> Option<Outcome> {
+    /// Under any budget of work there is the whole answer, or the error: never a part. What is
+    /// counted is in proportion to the data and the rows.
+    fn within_budgets(
+        &self,
+        text: &str,
+        options: &QueryOptions<'_>,
+        batches: &[&Batch],
+        expected: &[String],
+    ) -> Option<Outcome> {
         // Pieces of one step each take long: some queries are enough.
         if !text.len().is_multiple_of(16) {
             return None;
         }
         for plain in [true, false] {
-            let budget = Budget { plain, rows: 20_000, slice: 2, ..Budget::default() };
+            let budget = Budget {
+                plain,
+                rows: 20_000,
+                slice: 2,
+                ..Budget::default()
+            };
             let whole = measured(text, &self.draft.parameters, options, batches, budget);
             for (part, piece) in [(1, 40), (3, 500), (7, 5_000), (8, 10_000_000)] {
-                let tight = Budget { work: whole.work / 8 * part, piece, ..budget };
+                let tight = Budget {
+                    work: whole.work / 8 * part,
+                    piece,
+                    ..budget
+                };
                 match measured(text, &self.draft.parameters, options, batches, tight).rows {
                     Ok(rows) if rows == expected => {}
                     Err(QueryError::TooMuchWork(_)) => {}
-                    other => return Some(Outcome::Differs(format!("reference {expected:#?}\n{part}/8 of the work, plain: {plain} {other:#?}"))),
+                    other => {
+                        return Some(Outcome::Differs(format!(
+                            "reference {expected:#?}\n{part}/8 of the work, plain: {plain} {other:#?}"
+                        )));
+                    }
                 }
             }
             let input = (self.data.len() * (1 + text.len() / 40)) as u64;
             if whole.work > UNITS * input * (1 + expected.len() as u64) {
-                let told = format!("{} units for {} bytes of data, {} rows, plain: {plain}", whole.work, self.data.len(), expected.len());
+                let told = format!(
+                    "{} units for {} bytes of data, {} rows, plain: {plain}",
+                    whole.work,
+                    self.data.len(),
+                    expected.len()
+                );
                 return Some(Outcome::Differs(told));
             }
         }
@@ -191,22 +287,57 @@ impl Case {
     }
 
     fn show(&self) -> String {
-        let mut with = if self.exact { "with: exact\n".to_owned() } else { String::new() };
-        with += &self.ehr.as_ref().map(|e| format!("with: ehr {e}\n")).unwrap_or_default();
-        with += &self.draft.parameters.iter().map(|(name, value)| format!("with: ${name} = {}\n", json(value))).collect::<String>();
-        format!("=== data found\n{}\n=== found\ndata: found\n{with}{}\n---- rows", self.data, self.draft.text())
+        let mut with = if self.exact {
+            "with: exact\n".to_owned()
+        } else {
+            String::new()
+        };
+        with += &self
+            .ehr
+            .as_ref()
+            .map(|e| format!("with: ehr {e}\n"))
+            .unwrap_or_default();
+        with += &self
+            .draft
+            .parameters
+            .iter()
+            .map(|(name, value)| format!("with: ${name} = {}\n", json(value)))
+            .collect::<String>();
+        format!(
+            "=== data found\n{}\n=== found\ndata: found\n{with}{}\n---- rows",
+            self.data,
+            self.draft.text()
+        )
     }
 
     /// The smallest case found by taking parts away that still differs.
     fn smaller(&self) -> Case {
         let mut best = self.clone();
         loop {
-            let drafts = best.draft.smaller().into_iter().map(|draft| Case { draft, ..best.clone() });
-            let options = [Case { exact: false, ..best.clone() }, Case { ehr: None, ..best.clone() }]
-                .into_iter()
-                .filter(|c| (c.exact, &c.ehr) != (best.exact, &best.ehr));
-            let data = without_lines(&best.data).into_iter().map(|data| Case { data, ..best.clone() });
-            let found = drafts.chain(options).chain(data).find(|case| matches!(case.outcome(), Outcome::Differs(_)));
+            let drafts = best.draft.smaller().into_iter().map(|draft| Case {
+                draft,
+                ..best.clone()
+            });
+            let options = [
+                Case {
+                    exact: false,
+                    ..best.clone()
+                },
+                Case {
+                    ehr: None,
+                    ..best.clone()
+                },
+            ]
+            .into_iter()
+            .filter(|c| (c.exact, &c.ehr) != (best.exact, &best.ehr));
+            let data = without_lines(&best.data).into_iter().map(|data| Case {
+                data,
+                ..best.clone()
+            });
+            let found = drafts
+                .chain(options)
+                .chain(data)
+                .find(|case| matches!(case.outcome(), Outcome::Differs(_)));
             match found {
                 Some(smaller) => best = smaller,
                 None => return best,
@@ -228,10 +359,23 @@ fn json(value: &Parameter) -> serde_json::Value {
 
 /// The repository as a repository would send it: by EHR where EHRs must be whole, else by commit.
 fn halves(repository: &Repository, whole_ehrs: bool) -> [aqlite::document::Batch; 2] {
-    let middle = if whole_ehrs { repository.ehrs.len() } else { repository.documents.len() } / 2;
-    let in_first = |d: &Document| if whole_ehrs { d.ehr < middle } else { (d.row.ordinal as usize) <= middle };
+    let middle = if whole_ehrs {
+        repository.ehrs.len()
+    } else {
+        repository.documents.len()
+    } / 2;
+    let in_first = |d: &Document| {
+        if whole_ehrs {
+            d.ehr < middle
+        } else {
+            (d.row.ordinal as usize) <= middle
+        }
+    };
     let ehrs = |first: bool| move |ehr: usize| !whole_ehrs || (ehr < middle) == first;
-    [repository.batch_of(ehrs(true), in_first), repository.batch_of(ehrs(false), |d| !in_first(d))]
+    [
+        repository.batch_of(ehrs(true), in_first),
+        repository.batch_of(ehrs(false), |d| !in_first(d)),
+    ]
 }
 
 /// The data without one of its lines and what is indented below it; or with less text.
@@ -239,12 +383,23 @@ fn without_lines(text: &str) -> Vec<String> {
     let lines: Vec<&str> = text.lines().collect();
     let depth = |line: &str| line.len() - line.trim_start().len();
     let without = |at: usize| {
-        let end = (at + 1..lines.len()).find(|i| depth(lines[*i]) <= depth(lines[at])).unwrap_or(lines.len());
-        lines[..at].iter().chain(&lines[end..]).map(|l| format!("{l}\n")).collect::<String>()
+        let end = (at + 1..lines.len())
+            .find(|i| depth(lines[*i]) <= depth(lines[at]))
+            .unwrap_or(lines.len());
+        lines[..at]
+            .iter()
+            .chain(&lines[end..])
+            .map(|l| format!("{l}\n"))
+            .collect::<String>()
     };
     (0..lines.len())
         .rev()
-        .filter(|at| !lines[*at].starts_with("EHR ") || lines.get(at + 1).is_none_or(|next| next.starts_with("EHR ")))
+        .filter(|at| {
+            !lines[*at].starts_with("EHR ")
+                || lines
+                    .get(at + 1)
+                    .is_none_or(|next| next.starts_with("EHR "))
+        })
         .map(without)
         .collect()
 }

@@ -1,8 +1,8 @@
-//! Predicates in queries change how much is read, never what a guide sees: every predicate, alone and with every other, on
-//! values of every kind at every time, asked with and without.
+//! Predicates in queries change how much is read, never what a guide sees: every predicate, alone
+//! and with every other, on values of every kind at every time, asked with and without.
 
-use crate::gdl::{add_composition, rows};
-use aqlite::document::{Batch, EhrRow, Shapes};
+use crate::gdl_records::{add_composition, rows};
+use aqlite::document::{Batch, EhrRow, LayoutStore};
 use aqlite::gdl::time::Moment;
 use aqlite::gdl::{self, BindingQuery, CompiledGuide, Instance, Options, RunInput};
 use serde_json::{Value as Json, json};
@@ -124,14 +124,19 @@ fn composition(number: usize, value: &Json, time: &str) -> (String, String) {
 }
 
 fn records() -> Batch {
-    let (mut batch, shapes) = (Batch::new(), Shapes::new());
-    let row = EhrRow { ehr_id: EHR.into(), system_id: "test".into(), time_created: "2012-01-01T00:00:00Z".into(), is_queryable: true };
+    let (mut batch, layouts) = (Batch::new(), LayoutStore::new());
+    let row = EhrRow {
+        ehr_id: EHR.into(),
+        system_id: "test".into(),
+        time_created: "2012-01-01T00:00:00Z".into(),
+        is_queryable: true,
+    };
     let ehr = batch.add_ehr(row);
     let mut number = 0;
     for value in values() {
         for time in TIMES {
             let (uid, json) = composition(number, &value, time);
-            add_composition(&mut batch, ehr, number, uid, &json, &shapes);
+            add_composition(&mut batch, ehr, number, uid, &json, &layouts);
             number += 1;
         }
     }
@@ -139,26 +144,53 @@ fn records() -> Batch {
 }
 
 fn guide(predicates: &[&str]) -> CompiledGuide {
-    let predicates: Vec<String> = predicates.iter().map(|p| p.replace("PATH", VALUE)).collect();
+    let predicates: Vec<String> = predicates
+        .iter()
+        .map(|p| p.replace("PATH", VALUE))
+        .collect();
     let guide = json!({"id": "push", "definition": {
         "data_bindings": {"gt0002": {"model_id": "openEHR-EHR-OBSERVATION.push_demo.v1", "type": "INPUT",
             "elements": {"gt0003": {"path": VALUE}}, "predicates": predicates}}},
         "ontology": {"term_bindings": {"ATC": {"bindings": {"gt0010": {"codes": ["ATC::at"]}}}}}})
     .to_string();
     let guide = gdl::parse(&guide).unwrap().compile();
-    assert!(guide.problems.iter().all(|p| !p.code.starts_with("GDL02")), "{:?}", guide.problems);
+    assert!(
+        guide.problems.iter().all(|p| !p.code.starts_with("GDL02")),
+        "{:?}",
+        guide.problems
+    );
     guide
 }
 
 /// What the guide would read, and how many rows that took.
-fn seen(guide: &CompiledGuide, query: &BindingQuery, records: &Batch, now: Moment) -> (Vec<Instance>, usize) {
+fn seen(
+    guide: &CompiledGuide,
+    query: &BindingQuery,
+    records: &Batch,
+    now: Moment,
+) -> (Vec<Instance>, usize) {
     let rows = rows(&query.aql, Some(EHR), records);
     let count = rows.len();
     let instances = vec![query.instances(rows, now)];
     let chosen = guide
-        .select(0, &RunInput { instances: &instances, clock: now.into(), language: "en", options: Options::default(), terminology: None })
+        .select(
+            0,
+            &RunInput {
+                instances: &instances,
+                clock: now.into(),
+                language: "en",
+                options: Options::default(),
+                terminology: None,
+            },
+        )
         .unwrap();
-    (chosen.into_iter().map(|i| instances[0][i].clone()).collect(), count)
+    (
+        chosen
+            .into_iter()
+            .map(|i| instances[0][i].clone())
+            .collect(),
+        count,
+    )
 }
 
 #[test]
@@ -173,7 +205,11 @@ fn pushing_changes_nothing_but_the_work() {
             let (expected, rows) = seen(&guide, plain, &records, now);
             assert_eq!(rows, all, "{}", plain.aql);
             let (found, read) = seen(&guide, pushed, &records, now);
-            assert!(found == expected, "`{first}`, `{second}`: {}\n{found:?}\ninstead of\n{expected:?}", pushed.aql);
+            assert!(
+                found == expected,
+                "`{first}`, `{second}`: {}\n{found:?}\ninstead of\n{expected:?}",
+                pushed.aql
+            );
             fewer += usize::from(read < all);
         }
     }
@@ -183,14 +219,28 @@ fn pushing_changes_nothing_but_the_work() {
 #[test]
 fn pushed_predicates_are_conditions_of_the_query() {
     let condition = |predicate: &str| {
-        let aql = guide(&[predicate]).queries_at(Moment::parse(NOW, 0).unwrap())[0].aql.clone();
-        aql.split_once(" WHERE ").map_or(String::new(), |(_, condition)| condition.replace(VALUE, "P"))
+        let aql = guide(&[predicate]).queries_at(Moment::parse(NOW, 0).unwrap())[0]
+            .aql
+            .clone();
+        aql.split_once(" WHERE ")
+            .map_or(String::new(), |(_, condition)| {
+                condition.replace(VALUE, "P")
+            })
     };
     assert_eq!(condition("PATH != null"), "EXISTS oP/value");
-    assert_eq!(condition("PATH/value/magnitude > 5"), "(NOT EXISTS oP/value/magnitude OR oP/value/magnitude>5)");
-    assert_eq!(condition("PATH >= 5,kg"), "(NOT EXISTS oP/value/units OR (oP/value/units='kg' AND oP/value/magnitude>=5))");
+    assert_eq!(
+        condition("PATH/value/magnitude > 5"),
+        "(NOT EXISTS oP/value/magnitude OR oP/value/magnitude>5)"
+    );
+    assert_eq!(
+        condition("PATH >= 5,kg"),
+        "(NOT EXISTS oP/value/units OR (oP/value/units='kg' AND oP/value/magnitude>=5))"
+    );
     let time = "o/data[at0001]/events[at0002]/time>='2023-02-28T11:00:00Z'";
-    assert_eq!(condition("/data/events/time >= ($currentDateTime.value-1,a)"), time);
+    assert_eq!(
+        condition("/data/events/time >= ($currentDateTime.value-1,a)"),
+        time
+    );
     assert_eq!(condition("max(/data/events/time)"), "");
     assert_eq!(condition("PATH is_a local::gt0010|Drug|"), "");
 }

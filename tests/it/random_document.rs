@@ -1,8 +1,9 @@
-//! Random documents of a template: its alternatives, repetitions and options vary, and so do the attributes of the Reference
-//! Model that no template mentions.
+//! Random documents of a template: its alternatives, repetitions and options vary, and so do the
+//! attributes of the Reference Model that no template mentions.
 //!
-//! The template itself is varied (other alternatives first, more occurrences), an example is made of it, and the example is
-//! enriched class by class. What comes out is valid by the template it was made for, which callers check.
+//! The template itself is varied (other alternatives first, more occurrences), an example is made
+//! of it, and the example is enriched class by class. What comes out is valid by the template it
+//! was made for, which callers check.
 
 use aqlite::rm::class::Cls;
 use aqlite::rm::json;
@@ -39,7 +40,9 @@ impl Random {
     }
 
     fn pick<'t>(&mut self, list: &[&'t str]) -> &'t str {
-        list.get(self.below(list.len())).copied().unwrap_or_default()
+        list.get(self.below(list.len()))
+            .copied()
+            .unwrap_or_default()
     }
 }
 
@@ -47,15 +50,22 @@ impl Random {
 pub fn document(template: &Template, random: &mut Random) -> Option<Tree> {
     let mut varied = template.clone();
     vary(&mut varied.definition, random, 0);
-    let kind = if random.one_in(4) { ExampleKind::Minimal } else { ExampleKind::Full };
-    let tree = example(&varied, kind, None, NOW).or_else(|_| example(template, kind, None, NOW)).ok()?;
+    let kind = if random.one_in(4) {
+        ExampleKind::Minimal
+    } else {
+        ExampleKind::Full
+    };
+    let tree = example(&varied, kind, None, NOW)
+        .or_else(|_| example(template, kind, None, NOW))
+        .ok()?;
     let mut value: Value = serde_json::from_str(&json::write(tree.root()?)).ok()?;
     let mut names = Names { random, count: 0 };
     names.enrich(&mut value);
     json::read(&value.to_string(), Cls::COMPOSITION).ok()
 }
 
-/// Puts another alternative first, asks for more than one where several may stand, and for some that may be absent.
+/// Puts another alternative first, asks for more than one where several may stand, and for some
+/// that may be absent.
 fn vary(node: &mut Node, random: &mut Random, depth: usize) {
     for attribute in &mut node.attributes {
         let is_choice = attribute.cardinality.is_none() && attribute.children.len() > 1;
@@ -64,7 +74,11 @@ fn vary(node: &mut Node, random: &mut Random, depth: usize) {
             attribute.children.rotate_left(by);
         }
         for child in &mut attribute.children {
-            if depth < 12 && child.occurrences.upper.is_none() && child.archetype_id.is_none() && random.one_in(3) {
+            if depth < 12
+                && child.occurrences.upper.is_none()
+                && child.archetype_id.is_none()
+                && random.one_in(3)
+            {
                 child.occurrences.lower = child.occurrences.lower.max(2);
             }
             vary(child, random, depth + 1);
@@ -79,14 +93,26 @@ struct Names<'r> {
 }
 
 /// The classes of data values with a reference range.
-const ORDERED: [&str; 9] =
-    ["DV_QUANTITY", "DV_COUNT", "DV_PROPORTION", "DV_DURATION", "DV_DATE", "DV_TIME", "DV_DATE_TIME", "DV_ORDINAL", "DV_SCALE"];
+const ORDERED: [&str; 9] = [
+    "DV_QUANTITY",
+    "DV_COUNT",
+    "DV_PROPORTION",
+    "DV_DURATION",
+    "DV_DATE",
+    "DV_TIME",
+    "DV_DATE_TIME",
+    "DV_ORDINAL",
+    "DV_SCALE",
+];
 
 impl Names<'_> {
-    /// A text that is no other text of the document, with letters that JSON, XML and keys treat in their own way.
+    /// A text that is no other text of the document, with letters that JSON, XML and keys treat in
+    /// their own way.
     fn text(&mut self) -> Value {
         self.count += 1;
-        let odd = self.random.pick(&["", " é", " \"q\"", " a|b", " c/d:1", " <x>&", " 体", "::d", " #", "true", "1"]);
+        let odd = self.random.pick(&[
+            "", " é", " \"q\"", " a|b", " c/d:1", " <x>&", " 体", "::d", " #", "true", "1",
+        ]);
         Value::from(format!("t{}{odd}", self.count))
     }
 
@@ -94,7 +120,10 @@ impl Names<'_> {
         match value {
             Value::Array(members) => members.iter_mut().for_each(|member| self.enrich(member)),
             Value::Object(members) => {
-                members.iter_mut().filter(|(key, _)| !matches!(key.as_str(), "name" | "archetype_details")).for_each(|(_, v)| self.enrich(v));
+                members
+                    .iter_mut()
+                    .filter(|(key, _)| !matches!(key.as_str(), "name" | "archetype_details"))
+                    .for_each(|(_, v)| self.enrich(v));
                 self.object(members);
             }
             _ => {}
@@ -102,7 +131,11 @@ impl Names<'_> {
     }
 
     fn object(&mut self, object: &mut Map<String, Value>) {
-        let class = object.get("_type").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let class = object
+            .get("_type")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned();
         if object.contains_key("archetype_node_id") {
             self.locatable(object, &class);
         }
@@ -117,7 +150,15 @@ impl Names<'_> {
             class if ORDERED.contains(&class) => self.ordered(object),
             _ => {}
         }
-        if matches!(class.as_str(), "OBSERVATION" | "EVALUATION" | "INSTRUCTION" | "ACTION" | "ADMIN_ENTRY" | "GENERIC_ENTRY") {
+        if matches!(
+            class.as_str(),
+            "OBSERVATION"
+                | "EVALUATION"
+                | "INSTRUCTION"
+                | "ACTION"
+                | "ADMIN_ENTRY"
+                | "GENERIC_ENTRY"
+        ) {
             self.entry(object, &class);
         }
     }
@@ -126,9 +167,15 @@ impl Names<'_> {
         if self.random.one_in(8) {
             let number = self.random.below(1 << 30);
             let uid = match self.random.below(3) {
-                0 => json!({ "_type": "HIER_OBJECT_ID", "value": format!("00000000-0000-4000-8000-{number:012}") }),
-                1 => json!({ "_type": "OBJECT_VERSION_ID", "value": format!("00000000-0000-4000-8000-{number:012}::system.example::2") }),
-                _ => json!({ "_type": "HIER_OBJECT_ID", "value": format!("00000000-0000-4000-8000-{number:012}::part") }),
+                0 => {
+                    json!({ "_type": "HIER_OBJECT_ID", "value": format!("00000000-0000-4000-8000-{number:012}") })
+                }
+                1 => {
+                    json!({ "_type": "OBJECT_VERSION_ID", "value": format!("00000000-0000-4000-8000-{number:012}::system.example::2") })
+                }
+                _ => {
+                    json!({ "_type": "HIER_OBJECT_ID", "value": format!("00000000-0000-4000-8000-{number:012}::part") })
+                }
             };
             object.insert(String::from("uid"), uid);
         }
@@ -140,17 +187,30 @@ impl Names<'_> {
             let audit = self.feeder_audit();
             object.insert(String::from("feeder_audit"), audit);
         }
-        let is_named_by_template = class == "COMPOSITION" || object.contains_key("archetype_details");
+        let is_named_by_template =
+            class == "COMPOSITION" || object.contains_key("archetype_details");
         if !is_named_by_template && class == "ELEMENT" && self.random.one_in(15) {
-            // A runtime name; templates that constrain the name refuse it, and the document is not used.
+            // A runtime name; templates that constrain the name refuse it, and the document is not
+            // used.
             let text = self.text();
-            object.insert(String::from("name"), json!({ "_type": "DV_TEXT", "value": text }));
+            object.insert(
+                String::from("name"),
+                json!({ "_type": "DV_TEXT", "value": text }),
+            );
         }
     }
 
     fn link(&mut self) -> Value {
-        let meaning = if self.random.one_in(3) { self.coded() } else { self.plain() };
-        let kind = if self.random.one_in(3) { self.coded() } else { self.plain() };
+        let meaning = if self.random.one_in(3) {
+            self.coded()
+        } else {
+            self.plain()
+        };
+        let kind = if self.random.one_in(3) {
+            self.coded()
+        } else {
+            self.plain()
+        };
         json!({ "_type": "LINK", "meaning": meaning, "type": kind, "target": { "_type": "DV_EHR_URI", "value": format!("ehr://example/{}", self.random.below(99)) } })
     }
 
@@ -159,7 +219,9 @@ impl Names<'_> {
     }
 
     fn phrase(&mut self) -> Value {
-        let terminology = self.random.pick(&["SNOMED-CT", "ICD10", "http://example.org/codes"]);
+        let terminology = self
+            .random
+            .pick(&["SNOMED-CT", "ICD10", "http://example.org/codes"]);
         json!({ "_type": "CODE_PHRASE", "terminology_id": { "_type": "TERMINOLOGY_ID", "value": terminology }, "code_string": format!("c{}", self.random.below(1000)) })
     }
 
@@ -184,11 +246,17 @@ impl Names<'_> {
     fn reference(&mut self) -> Value {
         let number = self.random.below(1 << 30);
         let id = match self.random.below(4) {
-            0 => json!({ "_type": "HIER_OBJECT_ID", "value": format!("00000000-0000-4000-8000-{number:012}") }),
+            0 => {
+                json!({ "_type": "HIER_OBJECT_ID", "value": format!("00000000-0000-4000-8000-{number:012}") })
+            }
             1 => json!({ "_type": "HIER_OBJECT_ID", "value": "1.2.3.4" }),
-            _ => json!({ "_type": "GENERIC_ID", "value": format!("p{number}"), "scheme": "scheme" }),
+            _ => {
+                json!({ "_type": "GENERIC_ID", "value": format!("p{number}"), "scheme": "scheme" })
+            }
         };
-        let kind = self.random.pick(&["PARTY", "PARTY", "ORGANISATION", "AGENT"]);
+        let kind = self
+            .random
+            .pick(&["PARTY", "PARTY", "ORGANISATION", "AGENT"]);
         json!({ "_type": "PARTY_REF", "id": id, "namespace": self.random.pick(&["demographic", "local"]), "type": kind })
     }
 
@@ -198,7 +266,9 @@ impl Names<'_> {
             party.insert(String::from("external_ref"), self.reference());
         }
         if self.random.one_in(2) {
-            let identifiers: Vec<Value> = (0..=self.random.below(2)).map(|_| self.identifier()).collect();
+            let identifiers: Vec<Value> = (0..=self.random.below(2))
+                .map(|_| self.identifier())
+                .collect();
             party.insert(String::from("identifiers"), Value::from(identifiers));
         }
     }
@@ -209,9 +279,11 @@ impl Names<'_> {
             0 => return json!({ "_type": "PARTY_SELF" }),
             1 => {
                 party.insert(String::from("_type"), Value::from("PARTY_RELATED"));
-                let code =
-                    json!({ "_type": "CODE_PHRASE", "terminology_id": { "_type": "TERMINOLOGY_ID", "value": "openehr" }, "code_string": "10" });
-                party.insert(String::from("relationship"), json!({ "_type": "DV_CODED_TEXT", "value": "mother", "defining_code": code }));
+                let code = json!({ "_type": "CODE_PHRASE", "terminology_id": { "_type": "TERMINOLOGY_ID", "value": "openehr" }, "code_string": "10" });
+                party.insert(
+                    String::from("relationship"),
+                    json!({ "_type": "DV_CODED_TEXT", "value": "mother", "defining_code": code }),
+                );
             }
             _ => drop(party.insert(String::from("_type"), Value::from("PARTY_IDENTIFIED"))),
         }
@@ -220,12 +292,20 @@ impl Names<'_> {
     }
 
     fn participation(&mut self) -> Value {
-        let function = if self.random.one_in(3) { self.coded() } else { self.plain() };
+        let function = if self.random.one_in(3) {
+            self.coded()
+        } else {
+            self.plain()
+        };
         let mut participation = json!({ "_type": "PARTICIPATION", "function": function, "performer": self.any_party() });
         if self.random.one_in(2) {
-            let (code, text) = [("216", "face-to-face communication"), ("193", "not specified")][self.random.below(2)];
+            let (code, text) = [
+                ("216", "face-to-face communication"),
+                ("193", "not specified"),
+            ][self.random.below(2)];
             let phrase = json!({ "_type": "CODE_PHRASE", "terminology_id": { "_type": "TERMINOLOGY_ID", "value": "openehr" }, "code_string": code });
-            participation["mode"] = json!({ "_type": "DV_CODED_TEXT", "value": text, "defining_code": phrase });
+            participation["mode"] =
+                json!({ "_type": "DV_CODED_TEXT", "value": text, "defining_code": phrase });
         }
         if self.random.one_in(3) {
             let time = |day: usize| json!({ "_type": "DV_DATE_TIME", "value": format!("2026-01-{day:02}T08:00:00Z") });
@@ -239,7 +319,8 @@ impl Names<'_> {
         let mut details = |random_time: bool| {
             let mut details = json!({ "_type": "FEEDER_AUDIT_DETAILS", "system_id": self.text() });
             if random_time {
-                details["time"] = json!({ "_type": "DV_DATE_TIME", "value": "2026-01-01T08:00:00+01:00" });
+                details["time"] =
+                    json!({ "_type": "DV_DATE_TIME", "value": "2026-01-01T08:00:00+01:00" });
                 details["version_id"] = self.text();
             }
             if self.random.one_in(2) {
@@ -259,11 +340,12 @@ impl Names<'_> {
             audit["originating_system_item_ids"] = json!([self.identifier(), self.identifier()]);
         }
         match self.random.below(3) {
-            0 => audit["original_content"] = json!({ "_type": "DV_PARSABLE", "value": self.text(), "formalism": "text/plain" }),
+            0 => {
+                audit["original_content"] = json!({ "_type": "DV_PARSABLE", "value": self.text(), "formalism": "text/plain" })
+            }
             1 => {
                 let media = json!({ "_type": "CODE_PHRASE", "terminology_id": { "_type": "TERMINOLOGY_ID", "value": "IANA_media-types" }, "code_string": "image/png" });
-                audit["original_content"] =
-                    json!({ "_type": "DV_MULTIMEDIA", "media_type": media, "size": 3, "data": "AAAA", "alternate_text": self.text() });
+                audit["original_content"] = json!({ "_type": "DV_MULTIMEDIA", "media_type": media, "size": 3, "data": "AAAA", "alternate_text": self.text() });
             }
             _ => {}
         }
@@ -279,7 +361,9 @@ impl Names<'_> {
 
     fn entry(&mut self, entry: &mut Map<String, Value>, class: &str) {
         if self.random.one_in(4) {
-            let all: Vec<Value> = (0..=self.random.below(2)).map(|_| self.participation()).collect();
+            let all: Vec<Value> = (0..=self.random.below(2))
+                .map(|_| self.participation())
+                .collect();
             entry.insert(String::from("other_participations"), Value::from(all));
         }
         if self.random.one_in(4) {
@@ -298,20 +382,30 @@ impl Names<'_> {
 
     fn context(&mut self, context: &mut Map<String, Value>) {
         if self.random.one_in(2) {
-            let all: Vec<Value> = (0..=self.random.below(2)).map(|_| self.participation()).collect();
+            let all: Vec<Value> = (0..=self.random.below(2))
+                .map(|_| self.participation())
+                .collect();
             context.insert(String::from("participations"), Value::from(all));
         }
         if self.random.one_in(2) {
-            context.insert(String::from("health_care_facility"), self.any_party_identified());
+            context.insert(
+                String::from("health_care_facility"),
+                self.any_party_identified(),
+            );
             context.insert(String::from("location"), self.text());
-            context.insert(String::from("end_time"), json!({ "_type": "DV_DATE_TIME", "value": "2026-11-21T09:30:00Z" }));
+            context.insert(
+                String::from("end_time"),
+                json!({ "_type": "DV_DATE_TIME", "value": "2026-11-21T09:30:00Z" }),
+            );
         }
     }
 
     fn action(&mut self, action: &mut Map<String, Value>) {
         if self.random.one_in(2) {
             let uid = "00000000-0000-4000-8000-000000000001::system.example::1";
-            let kind = self.random.pick(&["INSTRUCTION", "INSTRUCTION", "COMPOSITION"]);
+            let kind = self
+                .random
+                .pick(&["INSTRUCTION", "INSTRUCTION", "COMPOSITION"]);
             let id = json!({ "_type": "LOCATABLE_REF", "id": { "_type": "OBJECT_VERSION_ID", "value": uid }, "namespace": self.random.pick(&["local", "ehr"]),
                 "type": kind, "path": "/content[openEHR-EHR-INSTRUCTION.x.v1]" });
             action.insert(
@@ -323,7 +417,10 @@ impl Names<'_> {
 
     fn activity(&mut self, activity: &mut Map<String, Value>) {
         match self.random.below(3) {
-            0 => drop(activity.insert(String::from("timing"), json!({ "_type": "DV_PARSABLE", "value": self.text(), "formalism": "timing" }))),
+            0 => drop(activity.insert(
+                String::from("timing"),
+                json!({ "_type": "DV_PARSABLE", "value": self.text(), "formalism": "timing" }),
+            )),
             1 => drop(activity.insert(String::from("action_archetype_id"), Value::from("/.*/"))),
             _ => {}
         }
@@ -331,11 +428,20 @@ impl Names<'_> {
 
     fn history(&mut self, history: &mut Map<String, Value>) {
         if self.random.one_in(4) {
-            history.insert(String::from("period"), json!({ "_type": "DV_DURATION", "value": "PT1H" }));
-            history.insert(String::from("duration"), json!({ "_type": "DV_DURATION", "value": "PT3H" }));
+            history.insert(
+                String::from("period"),
+                json!({ "_type": "DV_DURATION", "value": "PT1H" }),
+            );
+            history.insert(
+                String::from("duration"),
+                json!({ "_type": "DV_DURATION", "value": "PT3H" }),
+            );
         }
         if self.random.one_in(4) {
-            history.insert(String::from("origin"), json!({ "_type": "DV_DATE_TIME", "value": "2026-11-19T00:00:00Z" }));
+            history.insert(
+                String::from("origin"),
+                json!({ "_type": "DV_DATE_TIME", "value": "2026-11-19T00:00:00Z" }),
+            );
         }
     }
 
@@ -343,9 +449,16 @@ impl Names<'_> {
         if self.random.one_in(10) {
             element.remove("value");
             let phrase = json!({ "_type": "CODE_PHRASE", "terminology_id": { "_type": "TERMINOLOGY_ID", "value": "openehr" }, "code_string": "253" });
-            element.insert(String::from("null_flavour"), json!({ "_type": "DV_CODED_TEXT", "value": "unknown", "defining_code": phrase }));
+            element.insert(
+                String::from("null_flavour"),
+                json!({ "_type": "DV_CODED_TEXT", "value": "unknown", "defining_code": phrase }),
+            );
             if self.random.one_in(2) {
-                let reason = if self.random.one_in(2) { self.coded() } else { self.plain() };
+                let reason = if self.random.one_in(2) {
+                    self.coded()
+                } else {
+                    self.plain()
+                };
                 element.insert(String::from("null_reason"), reason);
             }
         }
@@ -362,26 +475,35 @@ impl Names<'_> {
         }
         if self.random.one_in(10) {
             text.insert(String::from("language"), code("ISO_639-1", "sv"));
-            text.insert(String::from("encoding"), code("IANA_character-sets", "UTF-8"));
+            text.insert(
+                String::from("encoding"),
+                code("IANA_character-sets", "UTF-8"),
+            );
         }
         if self.random.one_in(12) {
             text.insert(String::from("formatting"), Value::from("markdown"));
         }
         if self.random.one_in(12) {
-            text.insert(String::from("hyperlink"), json!({ "_type": "DV_URI", "value": "https://example.org/a?b=c#d" }));
+            text.insert(
+                String::from("hyperlink"),
+                json!({ "_type": "DV_URI", "value": "https://example.org/a?b=c#d" }),
+            );
         }
     }
 
     fn ordered(&mut self, value: &mut Map<String, Value>) {
         let limit = || {
             Value::from(
-                value.iter().filter(|(key, _)| !matches!(key.as_str(), "accuracy")).map(|(k, v)| (k.clone(), v.clone())).collect::<Map<_, _>>(),
+                value
+                    .iter()
+                    .filter(|(key, _)| !matches!(key.as_str(), "accuracy"))
+                    .map(|(k, v)| (k.clone(), v.clone()))
+                    .collect::<Map<_, _>>(),
             )
         };
         let own = limit();
         let range = |random: &mut Random| {
-            let mut range =
-                json!({ "_type": "DV_INTERVAL", "lower_unbounded": false, "upper_unbounded": false, "lower_included": true, "upper_included": true });
+            let mut range = json!({ "_type": "DV_INTERVAL", "lower_unbounded": false, "upper_unbounded": false, "lower_included": true, "upper_included": true });
             match random.below(3) {
                 0 => {
                     range["lower"] = own.clone();
@@ -402,7 +524,10 @@ impl Names<'_> {
         };
         if self.random.one_in(4) {
             let mut normal = range(self.random);
-            if normal.get("upper").is_some() && normal.get("lower").is_none() && self.random.one_in(2) {
+            if normal.get("upper").is_some()
+                && normal.get("lower").is_none()
+                && self.random.one_in(2)
+            {
                 normal["upper_included"] = Value::from(false);
             }
             value.insert(String::from("normal_range"), normal);
@@ -410,7 +535,11 @@ impl Names<'_> {
         if self.random.one_in(5) {
             let mut all = Vec::new();
             for _ in 0..=self.random.below(2) {
-                let meaning = if self.random.one_in(2) { self.coded() } else { self.plain() };
+                let meaning = if self.random.one_in(2) {
+                    self.coded()
+                } else {
+                    self.plain()
+                };
                 let mut range = range(self.random);
                 if range.get("upper").is_none() && self.random.one_in(2) {
                     range["lower_included"] = Value::from(false);
@@ -423,13 +552,27 @@ impl Names<'_> {
             let phrase = json!({ "_type": "CODE_PHRASE", "terminology_id": { "_type": "TERMINOLOGY_ID", "value": "openehr_normal_statuses" }, "code_string": "N" });
             value.insert(String::from("normal_status"), phrase);
         }
-        let class = value.get("_type").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let class = value
+            .get("_type")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned();
         if !matches!(class.as_str(), "DV_ORDINAL" | "DV_SCALE") && self.random.one_in(5) {
-            value.insert(String::from("magnitude_status"), Value::from(self.random.pick(&["=", "<", ">", "<=", ">=", "~"])));
+            value.insert(
+                String::from("magnitude_status"),
+                Value::from(self.random.pick(&["=", "<", ">", "<=", ">=", "~"])),
+            );
         }
-        if matches!(class.as_str(), "DV_QUANTITY" | "DV_COUNT" | "DV_PROPORTION" | "DV_DURATION") && self.random.one_in(5) {
+        if matches!(
+            class.as_str(),
+            "DV_QUANTITY" | "DV_COUNT" | "DV_PROPORTION" | "DV_DURATION"
+        ) && self.random.one_in(5)
+        {
             value.insert(String::from("accuracy"), Value::from(2.5));
-            value.insert(String::from("accuracy_is_percent"), Value::from(self.random.one_in(2)));
+            value.insert(
+                String::from("accuracy_is_percent"),
+                Value::from(self.random.one_in(2)),
+            );
         }
     }
 }

@@ -1,5 +1,6 @@
-//! The REST interface by its cases in `tests/cases/rest/`: each scenario on a fresh repository, on both mounts; in this process,
-//! and over HTTP against hosts that `tests/e2e/cases.test.mjs` starts.
+//! The REST interface by its cases in `tests/cases/rest/`: each scenario on a fresh repository, on
+//! both mounts; in this process, and over HTTP against hosts that `tests/e2e/cases.test.mjs`
+//! starts.
 //!
 //! A file holds scenarios, a scenario steps, a step a request and what is expected of its answer:
 //!
@@ -20,7 +21,11 @@
 //! uid := ETag                                     (keeps a header, without quotes, or a pointer as `{uid}`; `until ::` cuts it)
 //! ```
 
-#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests fail by panicking, as tests do")]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "helpers of tests fail by panicking, as tests do"
+)]
 
 use crate::over_http;
 use crate::sqlite::Sqlite;
@@ -46,7 +51,10 @@ pub struct Ticks {
 impl Ticks {
     /// Starts on a fixed day.
     pub fn new() -> Ticks {
-        Ticks { now: 1_796_000_000_000_000, uuids: 0 }
+        Ticks {
+            now: 1_796_000_000_000_000,
+            uuids: 0,
+        }
     }
 }
 
@@ -75,13 +83,19 @@ fn the_cases_hold_in_memory() {
 
 #[test]
 fn the_cases_hold_on_sqlite() {
-    run_all(&|config| Box::new(Synchronous(Service::new(Sqlite::in_memory().repository(), config))));
+    run_all(&|config| {
+        Box::new(Synchronous(Service::new(
+            Sqlite::in_memory().repository(),
+            config,
+        )))
+    });
 }
 
 #[test]
 #[ignore = "needs hosts: tests/e2e/cases.test.mjs starts them and names them in AQLITE_HOSTS"]
 fn the_cases_hold_over_http() {
-    let named = std::env::var("AQLITE_HOSTS").expect("AQLITE_HOSTS is `open=HOST:PORT exact=… plain=… closed=…`");
+    let named = std::env::var("AQLITE_HOSTS")
+        .expect("AQLITE_HOSTS is `open=HOST:PORT exact=… plain=… closed=…`");
     let host = |config: &Config| match (config.auth, config.admin) {
         (Auth::Refuse, _) => "closed=",
         (_, false) => "plain=",
@@ -89,7 +103,10 @@ fn the_cases_hold_over_http() {
         _ => "open=",
     };
     run_all(&|config| {
-        let authority = named.split(' ').find_map(|pair| pair.strip_prefix(host(&config))).expect("a host of this kind");
+        let authority = named
+            .split(' ')
+            .find_map(|pair| pair.strip_prefix(host(&config)))
+            .expect("a host of this kind");
         let host = Remote(authority.to_owned());
         if config.admin && config.auth == Auth::Open {
             let emptied = host.handle(&Request::new("POST", "/v1/admin/reset"), &mut Ticks::new());
@@ -101,7 +118,12 @@ fn the_cases_hold_over_http() {
 
 #[test]
 fn the_cases_hold_in_memory_that_is_built_anew_from_its_journal_before_every_request() {
-    run_all(&|config| Box::new(Rebuilt { config, lines: RefCell::default() }));
+    run_all(&|config| {
+        Box::new(Rebuilt {
+            config,
+            lines: RefCell::default(),
+        })
+    });
 }
 
 /// What was written, and nothing else.
@@ -113,10 +135,14 @@ struct Rebuilt {
 impl Handler for Rebuilt {
     fn handle(&self, request: &Request, moment: &mut dyn Moment) -> Response {
         let memory = Memory::journaled();
-        memory.repeat(&self.lines.borrow()).expect("the lines that were written");
+        memory
+            .repeat(&self.lines.borrow())
+            .expect("the lines that were written");
         let service = Service::new(memory, self.config.clone());
         let response = block_on(service.handle(request, moment)).expect("a synchronous repository");
-        self.lines.borrow_mut().push_str(&service.repository().written().unwrap_or_default());
+        self.lines
+            .borrow_mut()
+            .push_str(&service.repository().written().unwrap_or_default());
         response
     }
 }
@@ -137,11 +163,25 @@ struct Remote(String);
 
 impl Handler for Remote {
     fn handle(&self, request: &Request, _: &mut dyn Moment) -> Response {
-        let pairs: Vec<String> = request.query.iter().map(|(key, value)| format!("{}={}", escaped(key), escaped(value))).collect();
+        let pairs: Vec<String> = request
+            .query
+            .iter()
+            .map(|(key, value)| format!("{}={}", escaped(key), escaped(value)))
+            .collect();
         let target = format!("{}?{}", request.path, pairs.join("&"));
-        let headers: Vec<(&str, &str)> = request.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        over_http::send(&self.0, &request.method, target.trim_end_matches('?'), &headers, &request.body)
-            .unwrap_or_else(|error| panic!("{} {target}: {error}", request.method))
+        let headers: Vec<(&str, &str)> = request
+            .headers
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        over_http::send(
+            &self.0,
+            &request.method,
+            target.trim_end_matches('?'),
+            &headers,
+            &request.body,
+        )
+        .unwrap_or_else(|error| panic!("{} {target}: {error}", request.method))
     }
 
     fn base(&self) -> String {
@@ -151,7 +191,15 @@ impl Handler for Remote {
 
 fn escaped(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+    text.bytes()
+        .map(|byte| {
+            if plain(byte) {
+                char::from(byte).to_string()
+            } else {
+                format!("%{byte:02X}")
+            }
+        })
+        .collect()
 }
 
 struct Synchronous<R>(Service<R>);
@@ -165,18 +213,39 @@ impl<R: Repository> Handler for Synchronous<R> {
 /// Runs every case file on services that `start` makes.
 pub fn run_all(start: &dyn Fn(Config) -> Box<dyn Handler>) {
     let folder = folder();
-    let mut files: Vec<PathBuf> = std::fs::read_dir(&folder).expect("tests/cases/rest").flatten().map(|e| e.path()).collect();
+    let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)
+        .expect("tests/cases/rest")
+        .flatten()
+        .map(|e| e.path())
+        .collect();
     files.sort();
     let (mut complaints, mut steps, mut number) = (Vec::new(), 0, 0);
-    for file in files.iter().filter(|f| f.extension().is_some_and(|e| e == "rest")) {
+    for file in files
+        .iter()
+        .filter(|f| f.extension().is_some_and(|e| e == "rest"))
+    {
         let text = std::fs::read_to_string(file).expect("a case file");
         for scenario in text.split("\n=== ").skip(1) {
             for mount in ["v1", "its"] {
-                let mut run = Run { mount, number, kept: BTreeMap::new(), complaints: Vec::new() };
+                let mut run = Run {
+                    mount,
+                    number,
+                    kept: BTreeMap::new(),
+                    complaints: Vec::new(),
+                };
                 number += 1;
                 steps += run.scenario(scenario, start);
-                let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                complaints.extend(run.complaints.iter().map(|c| format!("{name} [{mount}] {}: {c}", scenario.lines().next().unwrap_or_default())));
+                let name = file
+                    .file_name()
+                    .unwrap_or_default()
+                    .to_string_lossy()
+                    .into_owned();
+                complaints.extend(run.complaints.iter().map(|c| {
+                    format!(
+                        "{name} [{mount}] {}: {c}",
+                        scenario.lines().next().unwrap_or_default()
+                    )
+                }));
             }
         }
     }
@@ -190,11 +259,27 @@ fn folder() -> PathBuf {
 
 /// A text as gzip (RFC 1952).
 fn gzip(text: &[u8]) -> Vec<u8> {
-    let bits = |crc: u32| (0..8).fold(crc, |crc, _| if crc & 1 == 1 { (crc >> 1) ^ 0xedb8_8320 } else { crc >> 1 });
-    let crc = !text.iter().fold(!0, |crc, byte| bits(crc ^ u32::from(*byte)));
+    let bits = |crc: u32| {
+        (0..8).fold(crc, |crc, _| {
+            if crc & 1 == 1 {
+                (crc >> 1) ^ 0xedb8_8320
+            } else {
+                crc >> 1
+            }
+        })
+    };
+    let crc = !text
+        .iter()
+        .fold(!0, |crc, byte| bits(crc ^ u32::from(*byte)));
     let length = u32::try_from(text.len()).expect("a short text");
     let packed = miniz_oxide::deflate::compress_to_vec(text, 6);
-    [&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255], packed.as_slice(), &crc.to_le_bytes(), &length.to_le_bytes()].concat()
+    [
+        &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255],
+        packed.as_slice(),
+        &crc.to_le_bytes(),
+        &length.to_le_bytes(),
+    ]
+    .concat()
 }
 
 /// The media type that a body looks like.
@@ -218,31 +303,61 @@ struct Run {
 impl Run {
     fn scenario(&mut self, scenario: &str, start: &dyn Fn(Config) -> Box<dyn Handler>) -> usize {
         let option = |text: &str| scenario.lines().any(|line| line.trim() == text);
-        if option(if self.mount == "v1" { "mount: its" } else { "mount: v1" }) {
+        if option(if self.mount == "v1" {
+            "mount: its"
+        } else {
+            "mount: v1"
+        }) {
             return 0;
         }
         let service = start(Config {
             system_id: String::from("test.example"),
             base_url: BASE.to_owned(),
             hosts: Vec::new(),
-            auth: if option("auth: off") { Auth::Refuse } else { Auth::Open },
+            auth: if option("auth: off") {
+                Auth::Refuse
+            } else {
+                Auth::Open
+            },
             log: true,
             admin: !option("admin: off"),
-            limits: Limits { body: 200_000, template: 150_000, query_work: 20_000_000, parameters: 100_000, ..Limits::default() },
+            limits: Limits {
+                body: 200_000,
+                template: 150_000,
+                query_work: 20_000_000,
+                parameters: 100_000,
+                ..Limits::default()
+            },
             smart: Vec::new(),
             exact_archetypes: option("archetypes: exact"),
-            flat_dialect: if option("flat: ehrbase") { Maker::Ehrbase } else { Maker::Better },
+            flat_dialect: if option("flat: ehrbase") {
+                Maker::Ehrbase
+            } else {
+                Maker::Better
+            },
             trusts_compositions: false,
             debug: false,
             origins: vec![String::from("https://page.example")],
         });
         let mut moment = Ticks::new();
-        self.kept.insert(String::from("ehr"), format!("6ba7b810-9dad-41d1-80b4-{:012x}", 0x00c0_4fd4_30c8_u64 + self.number));
-        self.kept.insert(String::from("base"), format!("{}{}", service.base(), self.prefix()));
+        self.kept.insert(
+            String::from("ehr"),
+            format!(
+                "6ba7b810-9dad-41d1-80b4-{:012x}",
+                0x00c0_4fd4_30c8_u64 + self.number
+            ),
+        );
+        self.kept.insert(
+            String::from("base"),
+            format!("{}{}", service.base(), self.prefix()),
+        );
         let steps: Vec<&str> = scenario.split("\n> ").skip(1).collect();
         for step in &steps {
             let Some((ask, expected)) = step.split_once("\n< ") else {
-                self.complaints.push(format!("`{}` expects nothing", step.lines().next().unwrap_or_default()));
+                self.complaints.push(format!(
+                    "`{}` expects nothing",
+                    step.lines().next().unwrap_or_default()
+                ));
                 continue;
             };
             let ask = self.filled(ask);
@@ -253,17 +368,29 @@ impl Run {
     }
 
     fn prefix(&self) -> &'static str {
-        if self.mount == "v1" { "/v1" } else { "/rest/openehr/v1" }
+        if self.mount == "v1" {
+            "/v1"
+        } else {
+            "/rest/openehr/v1"
+        }
     }
 
     fn filled(&self, text: &str) -> String {
-        self.kept.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
+        self.kept
+            .iter()
+            .fold(text.to_owned(), |text, (name, value)| {
+                text.replace(&format!("{{{name}}}"), value)
+            })
     }
 
     fn request(&self, ask: &str) -> Request {
         let (head, body) = ask.split_once("\n\n").unwrap_or((ask, ""));
         let mut lines = head.lines();
-        let (method, target) = lines.next().unwrap_or_default().split_once(' ').expect("method and path");
+        let (method, target) = lines
+            .next()
+            .unwrap_or_default()
+            .split_once(' ')
+            .expect("method and path");
         let target = match target.strip_prefix("//") {
             Some(absolute) => absolute.to_owned(),
             None => format!("{}{target}", self.prefix()),
@@ -275,7 +402,9 @@ impl Run {
         }
         request.body = self.body(body.trim()).into_bytes();
         match request.header("Content-Type") {
-            Some("none") => request.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("Content-Type")),
+            Some("none") => request
+                .headers
+                .retain(|(name, _)| !name.eq_ignore_ascii_case("Content-Type")),
             None if !request.body.is_empty() => {
                 let usual = usual_type(body.trim(), &request.body);
                 request = request.with_header("Content-Type", usual);
@@ -293,12 +422,17 @@ impl Run {
         match text.strip_prefix('@') {
             Some("deep") => format!("{}{}", r#"{"a":"#.repeat(10_000), "}".repeat(10_000)),
             Some("deep-xml") => format!("{}{}", "<a>".repeat(10_000), "</a>".repeat(10_000)),
-            Some("deep-aql") => format!(r#"{{"q":"SELECT e FROM EHR e WHERE {}e/ehr_id/value = '1'{}"}}"#, "(".repeat(10_000), ")".repeat(10_000)),
+            Some("deep-aql") => format!(
+                r#"{{"q":"SELECT e FROM EHR e WHERE {}e/ehr_id/value = '1'{}"}}"#,
+                "(".repeat(10_000),
+                ")".repeat(10_000)
+            ),
             Some("large") => "x".repeat(200_001),
             Some("blank-lines") => "\n".repeat(1_001),
             Some(file) => {
                 let (file, change) = file.split_once(" with ").unwrap_or((file, ""));
-                let text = std::fs::read_to_string(folder().join(file.trim())).expect("a body file");
+                let text =
+                    std::fs::read_to_string(folder().join(file.trim())).expect("a body file");
                 match change.split_once(" => ") {
                     Some((from, to)) => {
                         assert!(text.contains(from), "`{from}` is not in {file}");
@@ -324,15 +458,24 @@ impl Run {
 
     fn check(&mut self, step: &str, response: &Response, expected: &str) {
         let body = String::from_utf8_lossy(&response.body).into_owned();
-        let mut lines = expected.lines().filter(|line| !line.trim().is_empty() && !line.starts_with("mount:"));
+        let mut lines = expected
+            .lines()
+            .filter(|line| !line.trim().is_empty() && !line.starts_with("mount:"));
         let statuses = lines.next().unwrap_or_default();
-        let wanted = statuses.split(',').map(str::trim).find_map(|s| match s.split_once(' ') {
-            Some((status, mount)) => (mount == self.mount).then_some(status),
-            None => Some(s),
-        });
+        let wanted = statuses
+            .split(',')
+            .map(str::trim)
+            .find_map(|s| match s.split_once(' ') {
+                Some((status, mount)) => (mount == self.mount).then_some(status),
+                None => Some(s),
+            });
         let mut complaints = Vec::new();
         if wanted != Some(response.status.to_string().as_str()) {
-            complaints.push(format!("{} instead of {statuses}: {}", response.status, body.chars().take(600).collect::<String>()));
+            complaints.push(format!(
+                "{} instead of {statuses}: {}",
+                response.status,
+                body.chars().take(600).collect::<String>()
+            ));
         }
         let json: Value = serde_json::from_str(&body).unwrap_or_default();
         for line in lines {
@@ -340,47 +483,90 @@ impl Run {
                 complaints.push(complaint);
             }
         }
-        self.complaints.extend(complaints.into_iter().map(|c| format!("{step}: {c}")));
+        self.complaints
+            .extend(complaints.into_iter().map(|c| format!("{step}: {c}")));
     }
 
-    fn expectation(&mut self, line: &str, response: &Response, body: &str, json: &Value) -> Option<String> {
+    fn expectation(
+        &mut self,
+        line: &str,
+        response: &Response,
+        body: &str,
+        json: &Value,
+    ) -> Option<String> {
         if let Some((name, source)) = line.split_once(" := ") {
             let (source, end) = source.split_once(" until ").unwrap_or((source, "\n"));
             if source == "body" {
-                self.kept.insert(name.trim().to_owned(), body.trim_end().to_owned());
+                self.kept
+                    .insert(name.trim().to_owned(), body.trim_end().to_owned());
                 return None;
             }
             let value = match source.starts_with('/') {
-                true => json.pointer(source).map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned)),
-                false => response.header(source).map(|v| v.trim_matches('"').to_owned()),
+                true => json
+                    .pointer(source)
+                    .map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned)),
+                false => response
+                    .header(source)
+                    .map(|v| v.trim_matches('"').to_owned()),
             };
             let value = value.map(|v| v.split(end).next().unwrap_or_default().to_owned());
-            let missing = value.is_none().then(|| format!("there is no {source} to keep"));
-            self.kept.insert(name.trim().to_owned(), value.unwrap_or_default());
+            let missing = value
+                .is_none()
+                .then(|| format!("there is no {source} to keep"));
+            self.kept
+                .insert(name.trim().to_owned(), value.unwrap_or_default());
             return missing;
         }
         let line = self.filled(line);
         if let Some(text) = line.strip_prefix("body is").map(str::trim_start) {
-            let (found, wanted) = if text.starts_with('@') { (body, self.body(text)) } else { (body.trim_end(), text.to_owned()) };
-            return (found != wanted).then(|| format!("the body is another one: {}", first_difference(found, &wanted)));
+            let (found, wanted) = if text.starts_with('@') {
+                (body, self.body(text))
+            } else {
+                (body.trim_end(), text.to_owned())
+            };
+            return (found != wanted).then(|| {
+                format!(
+                    "the body is another one: {}",
+                    first_difference(found, &wanted)
+                )
+            });
         }
         if let Some(text) = line.strip_prefix("body lacks ") {
-            return body.contains(text).then(|| format!("the body contains `{text}`: {}", body.chars().take(600).collect::<String>()));
+            return body.contains(text).then(|| {
+                format!(
+                    "the body contains `{text}`: {}",
+                    body.chars().take(600).collect::<String>()
+                )
+            });
         }
         if let Some(text) = line.strip_prefix("body: ") {
-            return (!body.contains(text)).then(|| format!("the body does not contain `{text}`: {}", body.chars().take(600).collect::<String>()));
+            return (!body.contains(text)).then(|| {
+                format!(
+                    "the body does not contain `{text}`: {}",
+                    body.chars().take(600).collect::<String>()
+                )
+            });
         }
-        if let Some(name) = line.strip_suffix(" absent").filter(|name| !name.starts_with('/')) {
-            return response.header(name).map(|found| format!("{name} is {found}"));
+        if let Some(name) = line
+            .strip_suffix(" absent")
+            .filter(|name| !name.starts_with('/'))
+        {
+            return response
+                .header(name)
+                .map(|found| format!("{name} is {found}"));
         }
         if let Some(pointer) = line.strip_suffix(" absent") {
-            return json.pointer(pointer).map(|found| format!("{pointer} is {found}"));
+            return json
+                .pointer(pointer)
+                .map(|found| format!("{pointer} is {found}"));
         }
         if let Some((pointer, value)) = line.split_once(" = ") {
             let found = json.pointer(pointer);
             let equal = match value {
                 "*" => found.is_some_and(|value| !value.is_null() && value != ""),
-                "<time>" => found.and_then(Value::as_str).is_some_and(|text| DateTime::parse_from_rfc3339(text).is_ok()),
+                "<time>" => found
+                    .and_then(Value::as_str)
+                    .is_some_and(|text| DateTime::parse_from_rfc3339(text).is_ok()),
                 "<number>" => found.is_some_and(Value::is_number),
                 value => found == serde_json::from_str(value).ok().as_ref(),
             };
@@ -392,11 +578,17 @@ impl Run {
                 )
             });
         }
-        let Some((name, value)) = line.split_once(": ") else { return Some(format!("`{line}` says nothing")) };
+        let Some((name, value)) = line.split_once(": ") else {
+            return Some(format!("`{line}` says nothing"));
+        };
         let found = response.header(name);
-        let date = value.strip_prefix("<date of ").and_then(|time| http_date(time.strip_suffix('>')?));
+        let date = value
+            .strip_prefix("<date of ")
+            .and_then(|time| http_date(time.strip_suffix('>')?));
         let equal = match value.split_once("<digest>") {
-            Some((front, back)) => found.and_then(|f| f.strip_prefix(front)?.strip_suffix(back)).is_some_and(is_digest),
+            Some((front, back)) => found
+                .and_then(|f| f.strip_prefix(front)?.strip_suffix(back))
+                .is_some_and(is_digest),
             None if value == "*" => found.is_some_and(|found| !found.is_empty()),
             None => found == Some(date.as_deref().unwrap_or(value)),
         };
@@ -428,6 +620,13 @@ fn http_date(time: &str) -> Option<String> {
 }
 
 fn first_difference(found: &str, wanted: &str) -> String {
-    let pair = found.lines().zip(wanted.lines()).enumerate().find(|(_, (a, b))| a != b);
-    pair.map_or_else(|| String::from("one of them has more lines"), |(n, (a, b))| format!("line {}: {a}\ninstead of {b}", n + 1))
+    let pair = found
+        .lines()
+        .zip(wanted.lines())
+        .enumerate()
+        .find(|(_, (a, b))| a != b);
+    pair.map_or_else(
+        || String::from("one of them has more lines"),
+        |(n, (a, b))| format!("line {}: {a}\ninstead of {b}", n + 1),
+    )
 }

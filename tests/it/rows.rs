@@ -1,21 +1,28 @@
 //! Authored AQL cases: small documents, a query, the rows it gives.
 //!
-//! A file of `tests/cases/rows` holds data sets (`=== data NAME`, in the [notation](super::notation)) and cases
-//! (`=== TITLE`): `data: NAME`, the query, and behind `---- rows` the rows as JSON arrays, one a line, in order;
-//! `---- unordered` compares them as a multiset, `---- error CODE` expects the query to be refused. A line `with:` above
-//! the query gives a parameter (`with: $name = "text"`; `{"text": "5"}` as a URL does), narrows it to one EHR (`with: ehr e1`) or turns specialisation
-//! off (`with: exact`). A line that starts with `#` is a comment. Every case also goes through the reference.
+//! A file of `tests/cases/rows` holds data sets (`=== data NAME`, in the
+//! [notation](super::notation)) and cases (`=== TITLE`): `data: NAME`, the query, and behind `----
+//! rows` the rows as JSON arrays, one a line, in order; `---- unordered` compares them as a
+//! multiset, `---- error CODE` expects the query to be refused. A line `with:` above the query
+//! gives a parameter (`with: $name = "text"`; `{"text": "5"}` as a URL does), narrows it to one EHR
+//! (`with: ehr e1`) or turns specialisation off (`with: exact`). A line that starts with `#` is a
+//! comment. Every case also goes through the reference.
 
 use super::notation::Repository;
 use super::reference;
-use aqlite::aql::{Budget, ExecutionPath, Parameter, Parameters, QueryOptions, Run, check, parse, prepare};
+use aqlite::aql::{
+    Budget, ExecutionPath, Parameter, Parameters, QueryOptions, Run, check, parse, prepare,
+};
 use aqlite::document::Batch;
 use std::collections::HashMap;
 
 #[test]
 fn authored_rows() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/rows");
-    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    let mut paths: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
     paths.sort();
     let mut wrong = Vec::new();
     let mut count = 0;
@@ -29,7 +36,12 @@ fn authored_rows() {
             }
         }
     }
-    assert!(wrong.is_empty(), "{} of {count} cases:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {count} cases:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
     assert!(count > 0);
 }
 
@@ -53,17 +65,27 @@ impl Case {
     fn check(&self) -> Result<(), String> {
         let repository = Repository::read(&self.data)?;
         let batch = repository.batch();
-        let options = QueryOptions { ehr: self.ehr.as_deref(), exact_archetypes: self.exact, ..QueryOptions::default() };
+        let options = QueryOptions {
+            ehr: self.ehr.as_deref(),
+            exact_archetypes: self.exact,
+            ..QueryOptions::default()
+        };
         if let Some(code) = &self.error {
             return match prepare(&self.query, &self.parameters, &options) {
                 Err(told) if told.iter().any(|d| d.code == code) => Ok(()),
-                other => Err(format!("  {}\n  expected {code}, found {other:?}", self.query)),
+                other => Err(format!(
+                    "  {}\n  expected {code}, found {other:?}",
+                    self.query
+                )),
             };
         }
         let plain = run(&self.query, &self.parameters, &options, &[&batch], true)?;
         let mut found = run(&self.query, &self.parameters, &options, &[&batch], false)?;
         if found != plain {
-            return Err(format!("  {}\n  plain {plain:#?}\n  optimised {found:#?}", self.query));
+            return Err(format!(
+                "  {}\n  plain {plain:#?}\n  optimised {found:#?}",
+                self.query
+            ));
         }
         let mut expected = self.expected.clone();
         if self.unordered {
@@ -71,17 +93,44 @@ impl Case {
             expected.sort();
         }
         if found != expected {
-            return Err(format!("  {}\n  expected {expected:#?}\n  found {found:#?}", self.query));
+            return Err(format!(
+                "  {}\n  expected {expected:#?}\n  found {found:#?}",
+                self.query
+            ));
         }
-        let query = parse(&self.query).0.and_then(|ast| check(&ast, &self.parameters, &Default::default()).ok()).ok_or("not a query")?;
-        let judged = reference::rows(&query, &repository, &reference::Options { ehr: options.ehr, exact: self.exact, now: NOW });
+        let query = parse(&self.query)
+            .0
+            .and_then(|ast| check(&ast, &self.parameters, &Default::default()).ok())
+            .ok_or("not a query")?;
+        let judged = reference::rows(
+            &query,
+            &repository,
+            &reference::Options {
+                ehr: options.ehr,
+                exact: self.exact,
+                now: NOW,
+            },
+        );
         let judged = judged.ok_or("too much for the reference")?;
-        if judged == plain { Ok(()) } else { Err(format!("  {}\n  reference {judged:#?}\n  plain {plain:#?}", self.query)) }
+        if judged == plain {
+            Ok(())
+        } else {
+            Err(format!(
+                "  {}\n  reference {judged:#?}\n  plain {plain:#?}",
+                self.query
+            ))
+        }
     }
 }
 
 /// The rows of a query over some batches, each as a JSON array.
-pub fn run(query: &str, parameters: &Parameters, options: &QueryOptions<'_>, batches: &[&Batch], plain: bool) -> Result<Vec<String>, String> {
+pub fn run(
+    query: &str,
+    parameters: &Parameters,
+    options: &QueryOptions<'_>,
+    batches: &[&Batch],
+    plain: bool,
+) -> Result<Vec<String>, String> {
     traced(query, parameters, options, batches, plain).map(|(rows, _)| rows)
 }
 
@@ -93,14 +142,40 @@ pub fn traced(
     batches: &[&Batch],
     plain: bool,
 ) -> Result<(Vec<String>, Vec<ExecutionPath>), String> {
-    let told = |problems: Vec<aqlite::diag::Diagnostic>| problems.iter().map(|d| d.one_line(query)).collect::<Vec<_>>().join("\n");
+    let told = |problems: Vec<aqlite::diag::Diagnostic>| {
+        problems
+            .iter()
+            .map(|d| d.one_line(query))
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
     let plan = prepare(query, parameters, options).map_err(told)?;
     let go_on = || false;
     // Some queries in parts of a few documents, some in one.
-    let part = if query.len().is_multiple_of(2) { 3 } else { Budget::default().part };
+    let part = if query.len().is_multiple_of(2) {
+        3
+    } else {
+        Budget::default().part
+    };
     // Some are interrupted as often as can be.
-    let piece = if query.len().is_multiple_of(3) { Budget::default().piece } else { 1 + query.len() as u64 };
-    let mut run = Run::new(&plan, NOW, Budget { plain, rows: 20_000, slice: 2, part, piece, ..Budget::default() }, &go_on);
+    let piece = if query.len().is_multiple_of(3) {
+        Budget::default().piece
+    } else {
+        1 + query.len() as u64
+    };
+    let mut run = Run::new(
+        &plan,
+        NOW,
+        Budget {
+            plain,
+            rows: 20_000,
+            slice: 2,
+            part,
+            piece,
+            ..Budget::default()
+        },
+        &go_on,
+    );
     for batch in batches {
         if !run.push(batch) {
             break;
@@ -134,11 +209,20 @@ fn read(text: &str) -> Vec<Case> {
             data.insert(name.trim().to_owned(), body.to_owned());
             continue;
         }
-        let mut case = Case { title: head.trim().to_owned(), ..Case::default() };
+        let mut case = Case {
+            title: head.trim().to_owned(),
+            ..Case::default()
+        };
         let mut below = false;
-        for line in body.lines().filter(|l| !l.trim().is_empty() && !l.starts_with('#')) {
+        for line in body
+            .lines()
+            .filter(|l| !l.trim().is_empty() && !l.starts_with('#'))
+        {
             if let Some(name) = line.strip_prefix("data: ") {
-                case.data = data.get(name.trim()).unwrap_or_else(|| panic!("{}: no data `{name}`", case.title)).clone();
+                case.data = data
+                    .get(name.trim())
+                    .unwrap_or_else(|| panic!("{}: no data `{name}`", case.title))
+                    .clone();
             } else if let Some(option) = line.strip_prefix("with: ") {
                 case.option(option.trim());
             } else if let Some(what) = line.strip_prefix("---- ") {
@@ -160,9 +244,15 @@ fn read(text: &str) -> Vec<Case> {
 
 impl Case {
     fn option(&mut self, text: &str) {
-        match (text.strip_prefix("ehr "), text.strip_prefix('$').and_then(|t| t.split_once(" = "))) {
+        match (
+            text.strip_prefix("ehr "),
+            text.strip_prefix('$').and_then(|t| t.split_once(" = ")),
+        ) {
             (Some(ehr), _) => self.ehr = Some(ehr.to_owned()),
-            (None, Some((name, value))) => drop(self.parameters.insert(name.to_owned(), parameter(&serde_json::from_str(value).expect("JSON")))),
+            (None, Some((name, value))) => drop(self.parameters.insert(
+                name.to_owned(),
+                parameter(&serde_json::from_str(value).expect("JSON")),
+            )),
             (None, None) if text == "exact" => self.exact = true,
             _ => panic!("{}: with: {text}", self.title),
         }
@@ -175,7 +265,9 @@ fn parameter(value: &serde_json::Value) -> Parameter {
         serde_json::Value::Number(number) => Parameter::Number(number.to_string()),
         serde_json::Value::String(text) => Parameter::Text(text.clone()),
         serde_json::Value::Array(values) => Parameter::List(values.iter().map(parameter).collect()),
-        serde_json::Value::Object(members) => Parameter::Untyped(members["text"].as_str().expect("a text").to_owned()),
+        serde_json::Value::Object(members) => {
+            Parameter::Untyped(members["text"].as_str().expect("a text").to_owned())
+        }
         serde_json::Value::Null => Parameter::Null,
     }
 }

@@ -1,9 +1,10 @@
-//! The sample data through the engine: the six questions against the truth table, the example queries, the guides.
+//! The sample data through the engine: the six questions against the truth table, the example
+//! queries, the guides.
 //!
 //! `AQLITE_SAMPLES=10000,100000` asks them of so many EHRs and compositions; the soak does.
 
 use aqlite::aql::{Budget, Parameters, QueryError, QueryOptions, Run, prepare};
-use aqlite::document::{Batch, DocRow, EhrRow, ObjectKind, Shapes, Texts, pack};
+use aqlite::document::{Batch, DocRow, EhrRow, LayoutStore, ObjectKind, Texts, pack};
 use aqlite::gdl::fixture::{self, literal};
 use aqlite::gdl::time::Moment;
 use aqlite::gdl::{self, Options, RunInput};
@@ -15,12 +16,24 @@ use serde_json::Value;
 use std::cell::Cell;
 
 fn load(generator: &Generator) -> Batch {
-    let read: Vec<Template> = templates().iter().map(|t| Template::parse(t.text).unwrap()).collect();
-    let known: Texts = read.iter().flat_map(Template::texts).map(str::to_owned).collect();
-    let (mut batch, shapes) = (Batch::new(), Shapes::new());
+    let read: Vec<Template> = templates()
+        .iter()
+        .map(|t| Template::parse(t.text).unwrap())
+        .collect();
+    let known: Texts = read
+        .iter()
+        .flat_map(Template::texts)
+        .map(str::to_owned)
+        .collect();
+    let (mut batch, layouts) = (Batch::new(), LayoutStore::new());
     for number in 0..generator.ehrs() {
         let sample = generator.ehr(number);
-        let row = EhrRow { ehr_id: sample.ehr_id, system_id: "test".into(), time_created: sample.time_created, is_queryable: sample.is_queryable };
+        let row = EhrRow {
+            ehr_id: sample.ehr_id,
+            system_id: "test".into(),
+            time_created: sample.time_created,
+            is_queryable: sample.is_queryable,
+        };
         let ehr = batch.add_ehr(row);
         for index in generator.compositions_of(number) {
             let sample = generator.composition(index);
@@ -29,7 +42,7 @@ fn load(generator: &Generator) -> Batch {
                 sample.uid, sample.json
             );
             let tree = json::read(&text, Cls::VERSION).unwrap();
-            let packed = pack(tree.root().unwrap(), &known, &shapes);
+            let packed = pack(tree.root().unwrap(), &known, &layouts);
             let row = DocRow {
                 kind: ObjectKind::Composition,
                 object_id: sample.uid,
@@ -45,12 +58,16 @@ fn load(generator: &Generator) -> Batch {
 }
 
 fn rows(batch: &Batch, query: &str, ehr: &str) -> Vec<Vec<Value>> {
-    let parameters = Parameters::from([("ehr_id".to_owned(), aqlite::aql::Parameter::Text(ehr.to_owned()))]);
+    let parameters = Parameters::from([(
+        "ehr_id".to_owned(),
+        aqlite::aql::Parameter::Text(ehr.to_owned()),
+    )]);
     rows_with(batch, query, &parameters)
 }
 
 fn rows_with(batch: &Batch, query: &str, parameters: &Parameters) -> Vec<Vec<Value>> {
-    let plan = prepare(query, parameters, &QueryOptions::default()).unwrap_or_else(|e| panic!("{}", e[0].one_line(query)));
+    let plan = prepare(query, parameters, &QueryOptions::default())
+        .unwrap_or_else(|e| panic!("{}", e[0].one_line(query)));
     let go_on = || false;
     let mut run = Run::new(&plan, "2026-01-02T03:04:05.678Z", Budget::default(), &go_on);
     run.push(batch);
@@ -59,9 +76,13 @@ fn rows_with(batch: &Batch, query: &str, parameters: &Parameters) -> Vec<Vec<Val
         let mut out = String::new();
         cell.write_json(&mut out);
         // Digit for digit: serde_json reads a fraction of 17 digits as its neighbour.
-        out.parse::<f64>().map_or_else(|_| serde_json::from_str(&out).unwrap(), Value::from)
+        out.parse::<f64>()
+            .map_or_else(|_| serde_json::from_str(&out).unwrap(), Value::from)
     };
-    result.rows().map(|row| row.iter().map(cell).collect()).collect()
+    result
+        .rows()
+        .map(|row| row.iter().map(cell).collect())
+        .collect()
 }
 
 #[test]
@@ -79,14 +100,38 @@ fn what_a_query_holds_is_bounded() {
     let queries = queries
         .map(|select| format!("SELECT {select} {from}"))
         .into_iter()
-        .chain([format!("SELECT c/context/start_time/value {from} ORDER BY c/context/start_time/value")]);
+        .chain([format!(
+            "SELECT c/context/start_time/value {from} ORDER BY c/context/start_time/value"
+        )]);
     for query in queries {
-        for (plain, bytes) in [(false, 2048), (true, 2048), (false, 1 << 18), (true, 1 << 18)] {
+        for (plain, bytes) in [
+            (false, 2048),
+            (true, 2048),
+            (false, 1 << 18),
+            (true, 1 << 18),
+        ] {
             let plan = prepare(&query, &Parameters::new(), &QueryOptions::default()).unwrap();
-            let mut run = Run::new(&plan, "2026-01-02T03:04:05.678Z", Budget { plain, bytes, ..Budget::default() }, &go_on);
+            let mut run = Run::new(
+                &plan,
+                "2026-01-02T03:04:05.678Z",
+                Budget {
+                    plain,
+                    bytes,
+                    ..Budget::default()
+                },
+                &go_on,
+            );
             run.push(&batch);
             let fits = bytes > 2048 && !query.contains("SELECT c FROM") || query.contains("MAX");
-            assert_eq!(run.finish().map(drop), if fits { Ok(()) } else { Err(QueryError::TooLarge(bytes)) }, "{query}, plain: {plain}");
+            assert_eq!(
+                run.finish().map(drop),
+                if fits {
+                    Ok(())
+                } else {
+                    Err(QueryError::TooLarge(bytes))
+                },
+                "{query}, plain: {plain}"
+            );
         }
     }
 }
@@ -94,10 +139,13 @@ fn what_a_query_holds_is_bounded() {
 #[test]
 fn a_long_condition_notices_that_it_is_stopped() {
     let batch = load(&Generator::new(5, 600, 6000));
-    for condition in
-        ["c/context/start_time/value LIKE '*never'", "c/context/start_time/value = c/uid/value", "LENGTH(c/context/start_time/value) > 1000"]
-    {
-        let query = format!("SELECT c/uid/value FROM EHR e CONTAINS COMPOSITION c WHERE {condition}");
+    for condition in [
+        "c/context/start_time/value LIKE '*never'",
+        "c/context/start_time/value = c/uid/value",
+        "LENGTH(c/context/start_time/value) > 1000",
+    ] {
+        let query =
+            format!("SELECT c/uid/value FROM EHR e CONTAINS COMPOSITION c WHERE {condition}");
         let plan = prepare(&query, &Parameters::new(), &QueryOptions::default()).unwrap();
         for stop in [true, false] {
             let asked = Cell::new(0);
@@ -105,9 +153,22 @@ fn a_long_condition_notices_that_it_is_stopped() {
                 asked.set(asked.get() + 1);
                 stop
             };
-            let mut run = Run::new(&plan, "2026-01-02T03:04:05.678Z", Budget::default(), &stopped);
+            let mut run = Run::new(
+                &plan,
+                "2026-01-02T03:04:05.678Z",
+                Budget::default(),
+                &stopped,
+            );
             run.push(&batch);
-            assert_eq!(run.finish().map(|found| found.len()), if stop { Err(QueryError::Stopped) } else { Ok(0) }, "{condition}");
+            assert_eq!(
+                run.finish().map(|found| found.len()),
+                if stop {
+                    Err(QueryError::Stopped)
+                } else {
+                    Ok(0)
+                },
+                "{condition}"
+            );
             assert!(asked.get() > 0, "{condition}");
         }
     }
@@ -129,16 +190,31 @@ fn who_wants_the_first_rows_gets_those_of_all_rows() {
     let systolic = "o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude";
     let queries = [
         "SELECT c/context/start_time/value FROM EHR e CONTAINS COMPOSITION c".to_owned(),
-        format!("SELECT c/context/start_time/value, {systolic} FROM EHR e CONTAINS COMPOSITION c CONTAINS {pressure} WHERE {systolic} >= 150"),
-        format!("SELECT c/uid/value FROM EHR e CONTAINS COMPOSITION c CONTAINS ({pressure} AND OBSERVATION p[openEHR-EHR-OBSERVATION.pulse.v2])"),
+        format!(
+            "SELECT c/context/start_time/value, {systolic} FROM EHR e CONTAINS COMPOSITION c CONTAINS {pressure} WHERE {systolic} >= 150"
+        ),
+        format!(
+            "SELECT c/uid/value FROM EHR e CONTAINS COMPOSITION c CONTAINS ({pressure} AND OBSERVATION p[openEHR-EHR-OBSERVATION.pulse.v2])"
+        ),
     ];
     for query in queries {
         let all = ask(&query, Budget::default());
         for limit in [1, 5, 60, 100, 5000] {
-            // Where a slice has more rows than may be held, few of which are wanted, those are found too.
+            // Where a slice has more rows than may be held, few of which are wanted, those are
+            // found too.
             for (slice, rows) in [(1, 6000), (64, limit + 60), (64, limit + 10), (1000, 6000)] {
-                let first = ask(&format!("{query} LIMIT {limit} OFFSET 2"), Budget { slice, rows: rows + 2, ..Budget::default() });
-                assert!(first.iter().eq(all.iter().skip(2).take(limit)), "{query} LIMIT {limit}, by {slice}");
+                let first = ask(
+                    &format!("{query} LIMIT {limit} OFFSET 2"),
+                    Budget {
+                        slice,
+                        rows: rows + 2,
+                        ..Budget::default()
+                    },
+                );
+                assert!(
+                    first.iter().eq(all.iter().skip(2).take(limit)),
+                    "{query} LIMIT {limit}, by {slice}"
+                );
             }
         }
     }
@@ -147,7 +223,10 @@ fn who_wants_the_first_rows_gets_those_of_all_rows() {
 #[test]
 fn six_questions_have_the_answers_of_the_truth_table() {
     let size = std::env::var("AQLITE_SAMPLES").unwrap_or_else(|_| String::from("1000,10000"));
-    let (ehrs, compositions) = size.split_once(',').and_then(|(e, c)| Some((e.parse().ok()?, c.parse().ok()?))).expect("EHRs,compositions");
+    let (ehrs, compositions) = size
+        .split_once(',')
+        .and_then(|(e, c)| Some((e.parse().ok()?, c.parse().ok()?)))
+        .expect("EHRs,compositions");
     let generator = Generator::new(5, ehrs, compositions);
     let batch = load(&generator);
     let id = |number: usize| generator.ehr(number).ehr_id;
@@ -156,22 +235,39 @@ fn six_questions_have_the_answers_of_the_truth_table() {
     let same = |found: &[Vec<Value>], expected: &[Vec<Value>]| {
         assert_eq!(found.len(), expected.len());
         for (found, expected) in found.iter().flatten().zip(expected.iter().flatten()) {
-            assert!(found == expected || (found.is_number() && found.as_f64() == expected.as_f64()), "{found} is not {expected}");
+            assert!(
+                found == expected || (found.is_number() && found.as_f64() == expected.as_f64()),
+                "{found} is not {expected}"
+            );
         }
     };
     for ehr in 0..generator.ehrs() {
-        let latest = generator.latest_blood_pressure(ehr).map(|p| vec![p.1.into(), number(p.2), number(p.3)]);
+        let latest = generator
+            .latest_blood_pressure(ehr)
+            .map(|p| vec![p.1.into(), number(p.2), number(p.3)]);
         same(&ask(Q1, &id(ehr)), &Vec::from_iter(latest));
-        let last: Vec<Vec<Value>> =
-            generator.last_20_compositions(ehr).into_iter().map(|(time, template)| vec![time.into(), template.into()]).collect();
+        let last: Vec<Vec<Value>> = generator
+            .last_20_compositions(ehr)
+            .into_iter()
+            .map(|(time, template)| vec![time.into(), template.into()])
+            .collect();
         same(&ask(Q5, &id(ehr)), &last);
     }
-    let high = generator.systolic_from_140().into_iter().map(|p| vec![id(p.0).into(), p.1.into(), number(p.2), number(p.3)]);
+    let high = generator
+        .systolic_from_140()
+        .into_iter()
+        .map(|p| vec![id(p.0).into(), p.1.into(), number(p.2), number(p.3)]);
     same(&ask(Q2, ""), &high.collect::<Vec<_>>());
-    same(&ask(Q3, ""), &[vec![generator.with_body_temperature().into()]]);
+    same(
+        &ask(Q3, ""),
+        &[vec![generator.with_body_temperature().into()]],
+    );
     let (mean, highest) = generator.mean_and_highest_systolic().unwrap();
     same(&ask(Q4, ""), &[vec![mean.into(), highest.into()]]);
-    let both = generator.pressure_160_with_pulse_100().into_iter().map(|(ehr, time, s, p)| vec![id(ehr).into(), time.into(), s.into(), p.into()]);
+    let both = generator
+        .pressure_160_with_pulse_100()
+        .into_iter()
+        .map(|(ehr, time, s, p)| vec![id(ehr).into(), time.into(), s.into(), p.into()]);
     same(&ask(Q6, ""), &both.collect::<Vec<_>>());
 }
 
@@ -180,9 +276,18 @@ fn example_queries_find_something() {
     let generator = Generator::new(1, 100, 2000);
     let batch = load(&generator);
     for sample in queries() {
-        let value = |(name, value): &(&str, &str)| ((*name).to_owned(), aqlite::aql::Parameter::Untyped((*value).to_owned()));
+        let value = |(name, value): &(&str, &str)| {
+            (
+                (*name).to_owned(),
+                aqlite::aql::Parameter::Untyped((*value).to_owned()),
+            )
+        };
         let parameters: Parameters = sample.parameters.iter().map(value).collect();
-        assert!(!rows_with(&batch, sample.aql, &parameters).is_empty(), "{}", sample.title);
+        assert!(
+            !rows_with(&batch, sample.aql, &parameters).is_empty(),
+            "{}",
+            sample.title
+        );
     }
 }
 
@@ -190,20 +295,46 @@ fn example_queries_find_something() {
 fn guides_judge_by_the_latest_values() {
     let [category, score] = guides();
     for (guide, input, expected) in [
-        (category, "gt0003=184,mm[Hg] gt0004=112,mm[Hg]", "gt0011=5|local::at0015|Grade 3 hypertension| gt0012=72,mm[Hg]"),
-        (category, "gt0003=142.5,mm[Hg] gt0004=85,mm[Hg]", "gt0011=3|local::at0013|Grade 1 hypertension|"),
-        (category, "gt0003=112,mm[Hg] gt0004=70,mm[Hg]", "gt0011=0|local::at0010|Optimal|"),
+        (
+            category,
+            "gt0003=184,mm[Hg] gt0004=112,mm[Hg]",
+            "gt0011=5|local::at0015|Grade 3 hypertension| gt0012=72,mm[Hg]",
+        ),
+        (
+            category,
+            "gt0003=142.5,mm[Hg] gt0004=85,mm[Hg]",
+            "gt0011=3|local::at0013|Grade 1 hypertension|",
+        ),
+        (
+            category,
+            "gt0003=112,mm[Hg] gt0004=70,mm[Hg]",
+            "gt0011=0|local::at0010|Optimal|",
+        ),
         (category, "gt0003=15,kPa gt0004=10,kPa", ""),
         (
             score,
             "gt0003=22,/min gt0005=95,mm[Hg] gt0007=112,/min gt0009=38.5,Cel",
             "gt0011=2|local::at0102|Clearly off| gt0015=7 gt0016=local::at0112|High|",
         ),
-        (score, "gt0003=14,/min gt0005=125,mm[Hg] gt0007=70,/min gt0009=36.8,Cel", "gt0015=0 gt0016=local::at0110|Low|"),
-        (score, "gt0003=7,/min gt0005=125,mm[Hg] gt0007=70,/min gt0009=36.8,Cel", "gt0015=3 gt0016=local::at0111|Medium|"),
-        (score, "gt0003=14,/min gt0005=125,mm[Hg] gt0007=70,/min", "gt0011=0|local::at0100|In range|"),
+        (
+            score,
+            "gt0003=14,/min gt0005=125,mm[Hg] gt0007=70,/min gt0009=36.8,Cel",
+            "gt0015=0 gt0016=local::at0110|Low|",
+        ),
+        (
+            score,
+            "gt0003=7,/min gt0005=125,mm[Hg] gt0007=70,/min gt0009=36.8,Cel",
+            "gt0015=3 gt0016=local::at0111|Medium|",
+        ),
+        (
+            score,
+            "gt0003=14,/min gt0005=125,mm[Hg] gt0007=70,/min",
+            "gt0011=0|local::at0100|In range|",
+        ),
     ] {
-        let compiled = gdl::parse(guide.text).unwrap_or_else(|e| panic!("{}", e[0].one_line(guide.text))).compile();
+        let compiled = gdl::parse(guide.text)
+            .unwrap_or_else(|e| panic!("{}", e[0].one_line(guide.text)))
+            .compile();
         let pairs = |text: &str| -> Vec<(String, String)> {
             text.split(" gt")
                 .filter(|p| !p.is_empty())
@@ -211,12 +342,26 @@ fn guides_judge_by_the_latest_values() {
                 .map(|(k, v)| (format!("gt{k}"), v.to_owned()))
                 .collect()
         };
-        let input: Vec<_> = pairs(input).into_iter().map(|(k, v)| (k, literal(&v))).collect();
+        let input: Vec<_> = pairs(input)
+            .into_iter()
+            .map(|(k, v)| (k, literal(&v)))
+            .collect();
         let instances = fixture::instances(&compiled, &input);
         let now = Moment::parse("2026-01-01T00:00:00Z", 0).unwrap();
         let run = compiled
-            .run(&RunInput { instances: &instances, clock: now.into(), language: "en", options: Options::default(), terminology: None })
+            .run(&RunInput {
+                instances: &instances,
+                clock: now.into(),
+                language: "en",
+                options: Options::default(),
+                terminology: None,
+            })
             .unwrap();
-        assert_eq!(fixture::differences(&compiled, &run, &pairs(expected)), Vec::<String>::new(), "{}: {expected}", guide.id);
+        assert_eq!(
+            fixture::differences(&compiled, &run, &pairs(expected)),
+            Vec::<String>::new(),
+            "{}: {expected}",
+            guide.id
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! FLAT and STRUCTURED: documents of very many keys are refused by one clear error, and random documents come back as they were.
+//! FLAT and STRUCTURED: documents of very many keys are refused by one clear error, and random
+//! documents come back as they were.
 
 use crate::random_document::{Random, document};
 use crate::rest::Ticks;
@@ -18,48 +19,108 @@ const HEAD: &str = r#""ctx/territory":"SE","ctx/composer_self":true"#;
 
 #[test]
 fn a_hundred_thousand_keys_are_refused_by_one_error_and_nothing_is_written() {
-    let service = Service::new(Memory::new(), Config { auth: Auth::Open, log: false, ..Config::default() });
+    let service = Service::new(
+        Memory::new(),
+        Config {
+            auth: Auth::Open,
+            log: false,
+            ..Config::default()
+        },
+    );
     let mut moment = Ticks::new();
     let mut send = |method: &str, path: &str, kind: &str, body: String| -> Response {
-        let request = Request::new(method, &format!("/rest/openehr/v1/{path}")).with_body(kind, body);
+        let request =
+            Request::new(method, &format!("/rest/openehr/v1/{path}")).with_body(kind, body);
         block_on(service.handle(&request, &mut moment)).unwrap()
     };
     let template = include_str!("../cases/template/small.opt").to_owned();
-    assert_eq!(send("POST", "definition/template/adl1.4", "application/xml", template).status, 201);
-    assert_eq!(send("PUT", &format!("ehr/{EHR}"), "application/json", String::new()).status, 201);
+    assert_eq!(
+        send(
+            "POST",
+            "definition/template/adl1.4",
+            "application/xml",
+            template
+        )
+        .status,
+        201
+    );
+    assert_eq!(
+        send(
+            "PUT",
+            &format!("ehr/{EHR}"),
+            "application/json",
+            String::new()
+        )
+        .status,
+        201
+    );
 
     let keys = |key: &dyn Fn(usize) -> String| (0..100_000).map(key).collect::<String>();
-    let flat = keys(&|i| format!(r#","encounter/body_weight/events_at0003:{}/weight|magnitude":{i}"#, i % 10_000));
-    let same = keys(&|_| String::from(r#","encounter/body_weight/events_at0003:0/weight|magnitude":70"#));
-    let lists = keys(&|i| format!(r#"{}{{"weight":[{{"|magnitude":{i}}}]}}"#, if i == 0 { "" } else { "," }));
+    let flat = keys(&|i| {
+        format!(
+            r#","encounter/body_weight/events_at0003:{}/weight|magnitude":{i}"#,
+            i % 10_000
+        )
+    });
+    let same =
+        keys(&|_| String::from(r#","encounter/body_weight/events_at0003:0/weight|magnitude":70"#));
+    let lists = keys(&|i| {
+        format!(
+            r#"{}{{"weight":[{{"|magnitude":{i}}}]}}"#,
+            if i == 0 { "" } else { "," }
+        )
+    });
     for (form, body) in [
         ("flat", format!("{{{HEAD}{flat}}}")),
         ("flat", format!("{{{HEAD}{same}}}")),
-        ("structured", format!(r#"{{"ctx":{{"territory":"SE"}},"encounter":{{"body_weight":[{{"events_at0003":[{lists}]}}]}}}}"#)),
+        (
+            "structured",
+            format!(
+                r#"{{"ctx":{{"territory":"SE"}},"encounter":{{"body_weight":[{{"events_at0003":[{lists}]}}]}}}}"#
+            ),
+        ),
     ] {
         let path = format!("ehr/{EHR}/composition?templateId=weight.en.v2");
-        let response = send("POST", &path, &format!("application/openehr.wt.{form}+json"), body);
+        let response = send(
+            "POST",
+            &path,
+            &format!("application/openehr.wt.{form}+json"),
+            body,
+        );
         let told: Value = serde_json::from_slice(&response.body).unwrap();
-        assert_eq!((response.status, told["errors"].as_array().map(Vec::len)), (400, Some(1)), "{told}");
+        assert_eq!(
+            (response.status, told["errors"].as_array().map(Vec::len)),
+            (400, Some(1)),
+            "{told}"
+        );
         assert!(told.to_string().contains("too many"), "{told}");
     }
     let query = serde_json::json!({ "q": "SELECT c/uid/value FROM EHR e CONTAINS COMPOSITION c" });
     let found = send("POST", "query/aql", "application/json", query.to_string());
-    assert_eq!(serde_json::from_slice::<Value>(&found.body).unwrap()["rows"], serde_json::json!([]));
+    assert_eq!(
+        serde_json::from_slice::<Value>(&found.body).unwrap()["rows"],
+        serde_json::json!([])
+    );
 }
 
-/// Random documents of the project's own templates, whose alternatives and optional attributes vary.
+/// Random documents of the project's own templates, whose alternatives and optional attributes
+/// vary.
 #[test]
 fn random_documents_come_back_from_both_formats_without_raw_parts() {
-    let small =
-        [include_str!("../cases/template/small.opt"), include_str!("../cases/template/order.opt"), include_str!("../cases/template/named.opt")];
+    let small = [
+        include_str!("../cases/template/small.opt"),
+        include_str!("../cases/template/order.opt"),
+        include_str!("../cases/template/named.opt"),
+    ];
     let samples = templates().map(|sample| sample.text);
     let mut tested = 0;
     for text in small.into_iter().chain(samples) {
         let template = Template::parse(text).unwrap();
         let web = WebTemplate::of(&template);
         for seed in 1..=40 {
-            let Some(tree) = document(&template, &mut Random::new(seed)) else { continue };
+            let Some(tree) = document(&template, &mut Random::new(seed)) else {
+                continue;
+            };
             let root = tree.root().unwrap();
             let mut findings = aqlite::rm::validate::validate(root);
             findings.extend(validate(root, &template));
@@ -67,43 +128,98 @@ fn random_documents_come_back_from_both_formats_without_raw_parts() {
                 continue;
             }
             tested += 1;
-            for (shape, maker) in [(Shape::Flat, Maker::Better), (Shape::Structured, Maker::Better), (Shape::Flat, Maker::Ehrbase)] {
+            for (shape, maker) in [
+                (Shape::Flat, Maker::Better),
+                (Shape::Structured, Maker::Better),
+                (Shape::Flat, Maker::Ehrbase),
+            ] {
                 let written = flat::write(root, shape, &template, &web, maker);
-                // What fills a slot has no node, and stands below an attribute of the Reference Model.
-                let keys = written.text.split("|raw\":").map(|front| front.rsplit('"').next().unwrap_or_default());
-                let with_node = keys.filter(|key| key.contains('/') && !key.rsplit('/').next().unwrap_or_default().starts_with('_')).count();
-                let count = if shape == Shape::Flat { written.text.split("|raw\":").count() - 1 } else { 0 };
-                assert!(count == 0 || with_node <= 1, "{} seed {seed}: {}", template.template_id, written.text);
-                let again = flat::read(&written.text, shape, &template, &web, "2026-11-20T09:30:00Z")
-                    .unwrap_or_else(|f| panic!("{} seed {seed}: {f:?}: {}", template.template_id, written.text));
+                // What fills a slot has no node, and stands below an attribute of the Reference
+                // Model.
+                let keys = written
+                    .text
+                    .split("|raw\":")
+                    .map(|front| front.rsplit('"').next().unwrap_or_default());
+                let with_node = keys
+                    .filter(|key| {
+                        key.contains('/')
+                            && !key.rsplit('/').next().unwrap_or_default().starts_with('_')
+                    })
+                    .count();
+                let count = if shape == Shape::Flat {
+                    written.text.split("|raw\":").count() - 1
+                } else {
+                    0
+                };
+                assert!(
+                    count == 0 || with_node <= 1,
+                    "{} seed {seed}: {}",
+                    template.template_id,
+                    written.text
+                );
+                let again = flat::read(
+                    &written.text,
+                    shape,
+                    &template,
+                    &web,
+                    "2026-11-20T09:30:00Z",
+                )
+                .unwrap_or_else(|f| {
+                    panic!(
+                        "{} seed {seed}: {f:?}: {}",
+                        template.template_id, written.text
+                    )
+                });
                 let (given, made) = (plain(root), plain(again.root().unwrap()));
-                assert_eq!(made, given, "{} seed {seed} {shape:?}: {}", template.template_id, written.text);
+                assert_eq!(
+                    made, given,
+                    "{} seed {seed} {shape:?}: {}",
+                    template.template_id, written.text
+                );
             }
         }
     }
     assert!(tested > 100, "{tested}");
 }
 
-/// A document without what readers complete (precisions, which come from the template, and details of archetypes), the names of
-/// structures, the numbers behind names, and the order among different nodes: docs/simplified-formats.md lists them.
+/// A document without what readers complete (precisions, which come from the template, and details
+/// of archetypes), the names of structures, the numbers behind names, and the order among different
+/// nodes: docs/simplified-formats.md lists them.
 fn plain(root: NodeRef<'_>) -> Value {
     fn strip(value: &mut Value) {
         match value {
             Value::Array(members) => {
                 members.iter_mut().for_each(strip);
-                let text = |member: &Value, pointer: &str| member.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
-                members.sort_by_key(|member| (text(member, "/archetype_node_id"), text(member, "/name/value")));
+                let text = |member: &Value, pointer: &str| {
+                    member
+                        .pointer(pointer)
+                        .and_then(Value::as_str)
+                        .unwrap_or_default()
+                        .to_owned()
+                };
+                members.sort_by_key(|member| {
+                    (
+                        text(member, "/archetype_node_id"),
+                        text(member, "/name/value"),
+                    )
+                });
             }
             Value::Object(members) => {
                 members.remove("archetype_details");
                 if members.get("_type").and_then(Value::as_str) == Some("DV_QUANTITY") {
                     members.remove("precision");
                 }
-                let class = members.get("_type").and_then(Value::as_str).unwrap_or_default();
+                let class = members
+                    .get("_type")
+                    .and_then(Value::as_str)
+                    .unwrap_or_default();
                 if class == "HISTORY" || class.starts_with("ITEM_") || class.ends_with("_EVENT") {
                     members.remove("name");
                 }
-                if let Some(Value::String(name)) = members.get_mut("name").and_then(|name| name.get_mut("value")) {
+                if let Some(Value::String(name)) = members
+                    .get_mut("name")
+                    .and_then(|name| name.get_mut("value"))
+                {
                     *name = name.split(" #").next().unwrap_or_default().to_owned();
                 }
                 members.values_mut().for_each(strip);

@@ -1,4 +1,5 @@
-//! A snapshot shows one state, whatever is committed and removed behind it: for all random histories, in memory and in the database.
+//! A snapshot shows one state, whatever is committed and removed behind it: for all random
+//! histories, in memory and in the database.
 
 use crate::sql::Dice;
 use crate::sqlite::Sqlite;
@@ -12,18 +13,51 @@ use std::collections::BTreeSet;
 
 const EHRS: [&str; 3] = crate::sql::EHRS;
 
-/// The scans whose answers are compared: of documents and of whole EHRs, of the latest versions and of all, of everybody and of some.
+/// The scans whose answers are compared: of documents and of whole EHRs, of the latest versions and
+/// of all, of everybody and of some.
 fn scans() -> Vec<Scan> {
-    let compositions = Scan { kinds: vec![ObjectKind::Composition], whole_ehrs: false, empty_ehrs: false, ..Scan::default() };
-    let named = |ehrs: &[&str], scan: Scan| Scan { ehrs: Some(ehrs.iter().map(|id| (*id).to_owned()).collect()), ..scan };
+    let compositions = Scan {
+        kinds: vec![ObjectKind::Composition],
+        whole_ehrs: false,
+        empty_ehrs: false,
+        ..Scan::default()
+    };
+    let named = |ehrs: &[&str], scan: Scan| Scan {
+        ehrs: Some(ehrs.iter().map(|id| (*id).to_owned()).collect()),
+        ..scan
+    };
     vec![
         compositions.clone(),
-        Scan { all_versions: true, ..compositions.clone() },
+        Scan {
+            all_versions: true,
+            ..compositions.clone()
+        },
         Scan::default(),
-        Scan { all_versions: true, ..Scan::default() },
-        named(&EHRS[..1], Scan { unqueryable: true, ..compositions.clone() }),
-        named(&EHRS[..1], Scan { all_versions: true, ..Scan::default() }),
-        named(&EHRS[1..], Scan { unqueryable: true, ..compositions }),
+        Scan {
+            all_versions: true,
+            ..Scan::default()
+        },
+        named(
+            &EHRS[..1],
+            Scan {
+                unqueryable: true,
+                ..compositions.clone()
+            },
+        ),
+        named(
+            &EHRS[..1],
+            Scan {
+                all_versions: true,
+                ..Scan::default()
+            },
+        ),
+        named(
+            &EHRS[1..],
+            Scan {
+                unqueryable: true,
+                ..compositions
+            },
+        ),
     ]
 }
 
@@ -42,7 +76,10 @@ fn newest<R: Repository>(store: &R, scan: &Scan) -> Snapshot {
 }
 
 fn remember<R: Repository>(store: &R) -> Remembered {
-    let ehrs = EHRS.into_iter().filter(|ehr| done(store.ehr(ehr)).is_some()).collect();
+    let ehrs = EHRS
+        .into_iter()
+        .filter(|ehr| done(store.ehr(ehr)).is_some())
+        .collect();
     Remembered {
         snapshots: scans().iter().map(|scan| newest(store, scan)).collect(),
         found: scans().iter().map(|scan| found(store, scan)).collect(),
@@ -51,17 +88,26 @@ fn remember<R: Repository>(store: &R) -> Remembered {
     }
 }
 
-/// Whether a scan of a remembered state must be refused: something is gone that it would have to show.
+/// Whether a scan of a remembered state must be refused: something is gone that it would have to
+/// show.
 fn is_gone(scan: &Scan, then: &Remembered) -> bool {
-    let is_asked = |ehr: &&str| scan.ehrs.as_ref().is_none_or(|ehrs| ehrs.iter().any(|id| id == ehr));
+    let is_asked = |ehr: &&str| {
+        scan.ehrs
+            .as_ref()
+            .is_none_or(|ehrs| ehrs.iter().any(|id| id == ehr))
+    };
     then.removed.iter().any(is_asked)
 }
 
 fn check<R: Repository>(store: &R, then: &Remembered) -> (usize, usize) {
     let (mut shown, mut gone) = (0, 0);
     for ((scan, expected), asked) in scans().into_iter().zip(&then.found).zip(&then.snapshots) {
-        let scan = Scan { snapshot: Some(*asked), ..scan };
-        match block_on(store.scan(&scan, &mut |_: &Batch| true)).expect("a synchronous repository") {
+        let scan = Scan {
+            snapshot: Some(*asked),
+            ..scan
+        };
+        match block_on(store.scan(&scan, &mut |_: &Batch| true)).expect("a synchronous repository")
+        {
             Ok(snapshot) => {
                 assert!(!is_gone(&scan, then), "{scan:?}");
                 assert_eq!(snapshot, *asked);
@@ -108,12 +154,20 @@ fn random_history<R: Repository>(store: &R, seed: u64) -> (usize, usize) {
 #[test]
 fn a_snapshot_shows_one_state_or_says_that_it_is_gone() {
     let histories = |seeds: u64, run: &dyn Fn(u64) -> (usize, usize)| {
-        (0..seeds).map(run).fold((0, 0), |(shown, gone), (more, removed)| (shown + more, gone + removed))
+        (0..seeds)
+            .map(run)
+            .fold((0, 0), |(shown, gone), (more, removed)| {
+                (shown + more, gone + removed)
+            })
     };
     for (shown, gone) in [
         histories(8, &|seed| random_history(&Memory::new(), seed)),
-        histories(8, &|seed| random_history(&Sqlite::in_memory().repository(), seed)),
-        histories(2, &|seed| random_history(&Sqlite::in_memory().forgetful_repository(), seed)),
+        histories(8, &|seed| {
+            random_history(&Sqlite::in_memory().repository(), seed)
+        }),
+        histories(2, &|seed| {
+            random_history(&Sqlite::in_memory().forgetful_repository(), seed)
+        }),
     ] {
         assert!(shown > 500 && gone > 50, "{shown} shown, {gone} gone");
     }
@@ -126,12 +180,31 @@ fn a_reset_leaves_no_snapshot_and_numbers_are_not_given_again() {
         let before = newest(store, &Scan::default());
         done(store.reset());
         done(store.commit(creation(EHRS[0], None)));
-        let scan = Scan { snapshot: Some(before), ..Scan::default() };
-        assert_eq!(block_on(store.scan(&scan, &mut |_: &Batch| true)).expect("ready"), Err(StoreError::SnapshotGone));
+        let scan = Scan {
+            snapshot: Some(before),
+            ..Scan::default()
+        };
+        assert_eq!(
+            block_on(store.scan(&scan, &mut |_: &Batch| true)).expect("ready"),
+            Err(StoreError::SnapshotGone)
+        );
         let after = newest(store, &Scan::default());
-        assert!(after.version > before.version && after.removals > before.removals && after.revision > before.revision);
-        let later = Scan { snapshot: Some(Snapshot { version: after.version + 1, ..after }), ..Scan::default() };
-        assert_eq!(block_on(store.scan(&later, &mut |_: &Batch| true)).expect("ready"), Err(StoreError::NoSuchSnapshot));
+        assert!(
+            after.version > before.version
+                && after.removals > before.removals
+                && after.revision > before.revision
+        );
+        let later = Scan {
+            snapshot: Some(Snapshot {
+                version: after.version + 1,
+                ..after
+            }),
+            ..Scan::default()
+        };
+        assert_eq!(
+            block_on(store.scan(&later, &mut |_: &Batch| true)).expect("ready"),
+            Err(StoreError::NoSuchSnapshot)
+        );
     }
     check(&Memory::new());
     check(&Sqlite::in_memory().repository());

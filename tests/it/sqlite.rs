@@ -20,10 +20,28 @@ pub fn migrations() -> Vec<(String, String)> {
 
 fn migrations_in(folder: &str) -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
-    let mut files: Vec<_> = std::fs::read_dir(folder).expect("migrations").flatten().map(|entry| entry.path()).collect();
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .expect("migrations")
+        .flatten()
+        .map(|entry| entry.path())
+        .collect();
     files.sort();
-    let number = |file: &Path| file.file_name().and_then(|n| n.to_str()).and_then(|n| n.split('_').next()).unwrap_or_default().to_owned();
-    files.iter().map(|file| (number(file), std::fs::read_to_string(file).expect("migration"))).collect()
+    let number = |file: &Path| {
+        file.file_name()
+            .and_then(|n| n.to_str())
+            .and_then(|n| n.split('_').next())
+            .unwrap_or_default()
+            .to_owned()
+    };
+    files
+        .iter()
+        .map(|file| {
+            (
+                number(file),
+                std::fs::read_to_string(file).expect("migration"),
+            )
+        })
+        .collect()
 }
 
 /// A database that several repositories may share.
@@ -45,7 +63,9 @@ impl Sqlite {
     /// A new database in a file, which overwrites what it frees.
     pub fn in_file(path: &Path) -> Sqlite {
         let connection = Connection::open(path).expect("file");
-        connection.pragma_update(None, "secure_delete", "ON").expect("pragma");
+        connection
+            .pragma_update(None, "secure_delete", "ON")
+            .expect("pragma");
         Sqlite::over(connection)
     }
 
@@ -56,7 +76,10 @@ impl Sqlite {
 
     /// Why the database refuses something.
     pub fn refuses(&self, sql: &str) -> String {
-        self.connection.execute_batch(sql).expect_err("refused").to_string()
+        self.connection
+            .execute_batch(sql)
+            .expect_err("refused")
+            .to_string()
     }
 
     fn over(connection: Connection) -> Sqlite {
@@ -69,13 +92,24 @@ impl Sqlite {
     /// A database as it is.
     pub fn with(connection: Connection) -> Sqlite {
         let log = Connection::open_in_memory().expect("memory");
-        migrations_in("migrations-log").iter().for_each(|(_, migration)| log.execute_batch(migration).expect("migration"));
-        Sqlite { connection: Rc::new(connection), log: Rc::new(log), trips: Rc::default(), last: Rc::default() }
+        migrations_in("migrations-log")
+            .iter()
+            .for_each(|(_, migration)| log.execute_batch(migration).expect("migration"));
+        Sqlite {
+            connection: Rc::new(connection),
+            log: Rc::new(log),
+            trips: Rc::default(),
+            last: Rc::default(),
+        }
     }
 
     /// The database of the access log, whose round trips count too.
     pub fn log(&self) -> Sqlite {
-        Sqlite { connection: Rc::clone(&self.log), last: Rc::default(), ..self.clone() }
+        Sqlite {
+            connection: Rc::clone(&self.log),
+            last: Rc::default(),
+            ..self.clone()
+        }
     }
 
     /// A repository that knows nothing of the database yet.
@@ -91,7 +125,9 @@ impl Sqlite {
     /// The first column of a query's rows as text, for looking behind the repository.
     pub fn texts(&self, sql: &str) -> Vec<String> {
         let mut statement = self.connection.prepare(sql).expect("query");
-        let rows = statement.query_map([], |row| row.get::<_, Value>(0)).expect("rows");
+        let rows = statement
+            .query_map([], |row| row.get::<_, Value>(0))
+            .expect("rows");
         let text = |value| match value {
             Value::Text(text) => text,
             Value::Integer(number) => number.to_string(),
@@ -104,7 +140,11 @@ impl Sqlite {
     pub fn dump(&self) -> Vec<String> {
         let tables = self.texts("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY rowid");
         let rows = |table: &String| {
-            let columns = self.texts(&format!("SELECT 'quote(' || name || ')' FROM pragma_table_info('{table}')")).join(" || ', ' || ");
+            let columns = self
+                .texts(&format!(
+                    "SELECT 'quote(' || name || ')' FROM pragma_table_info('{table}')"
+                ))
+                .join(" || ', ' || ");
             self.texts(&format!("SELECT 'INSERT OR REPLACE INTO {table} VALUES (' || {columns} || ');' FROM {table} ORDER BY 1"))
         };
         tables.iter().flat_map(rows).collect()
@@ -112,7 +152,10 @@ impl Sqlite {
 
     /// How SQLite executes the last statement, a line a step.
     pub fn last_plan(&self) -> String {
-        let mut statement = self.connection.prepare(&format!("EXPLAIN QUERY PLAN {}", self.last.borrow())).expect("plan");
+        let mut statement = self
+            .connection
+            .prepare(&format!("EXPLAIN QUERY PLAN {}", self.last.borrow()))
+            .expect("plan");
         let mut rows = statement.raw_query();
         let mut plan = String::new();
         while let Some(row) = rows.next().expect("step") {
@@ -128,17 +171,37 @@ impl Sqlite {
     }
 
     fn execute(&self, statement: &Statement) -> rusqlite::Result<Vec<Row>> {
-        assert!(statement.params.len() <= PARAMS && statement.sql.len() <= SQL_BYTES, "over a limit: {}", statement.sql);
+        assert!(
+            statement.params.len() <= PARAMS && statement.sql.len() <= SQL_BYTES,
+            "over a limit: {}",
+            statement.sql
+        );
         let mut prepared = self.connection.prepare_cached(&statement.sql)?;
-        assert_eq!(prepared.parameter_count(), statement.params.len(), "parameters of {}", statement.sql);
+        assert_eq!(
+            prepared.parameter_count(),
+            statement.params.len(),
+            "parameters of {}",
+            statement.sql
+        );
         self.last.replace(statement.sql.to_string());
         let names: HashSet<&str> = prepared.column_names().collect();
         let columns = prepared.column_count();
-        assert_eq!(names.len(), columns, "rows are objects on D1, so the names of columns must differ: {}", statement.sql);
-        let mut rows = prepared.query(rusqlite::params_from_iter(statement.params.iter().map(bound)))?;
+        assert_eq!(
+            names.len(),
+            columns,
+            "rows are objects on D1, so the names of columns must differ: {}",
+            statement.sql
+        );
+        let mut rows = prepared.query(rusqlite::params_from_iter(
+            statement.params.iter().map(bound),
+        ))?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
-            found.push((0..columns).map(|i| row.get_ref(i).map(read)).collect::<rusqlite::Result<Row>>()?);
+            found.push(
+                (0..columns)
+                    .map(|i| row.get_ref(i).map(read))
+                    .collect::<rusqlite::Result<Row>>()?,
+            );
         }
         Ok(found)
     }
@@ -148,7 +211,11 @@ impl Sql for Sqlite {
     async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Vec<Row>>, SqlError> {
         self.trips.set(self.trips.get() + 1);
         let transaction = self.connection.unchecked_transaction().map_err(failed)?;
-        let answers = statements.iter().map(|s| self.execute(s)).collect::<rusqlite::Result<Vec<_>>>().map_err(failed)?;
+        let answers = statements
+            .iter()
+            .map(|s| self.execute(s))
+            .collect::<rusqlite::Result<Vec<_>>>()
+            .map_err(failed)?;
         transaction.commit().map_err(failed)?;
         Ok(answers)
     }
@@ -187,9 +254,20 @@ fn read(value: ValueRef<'_>) -> SqlValue {
 #[test]
 fn the_database_itself_keeps_kind_owner_and_template_of_an_object() {
     let database = Sqlite::in_memory();
-    let (a, b) = ("11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222");
-    let ehr = |id: u8, ehr_id: &str| format!("INSERT INTO ehr VALUES ({id}, '{ehr_id}', '', '', NULL, NULL, 1, 1);");
-    let version = |id: u8, ehr: u8, kind: u8, object: &str, number: u8, lifecycle: &str, template: &str| {
+    let (a, b) = (
+        "11111111-1111-4111-8111-111111111111",
+        "22222222-2222-4222-8222-222222222222",
+    );
+    let ehr = |id: u8, ehr_id: &str| {
+        format!("INSERT INTO ehr VALUES ({id}, '{ehr_id}', '', '', NULL, NULL, 1, 1);")
+    };
+    let version = |id: u8,
+                   ehr: u8,
+                   kind: u8,
+                   object: &str,
+                   number: u8,
+                   lifecycle: &str,
+                   template: &str| {
         let preceding = if number > 1 { "'before'" } else { "NULL" };
         format!(
             "INSERT INTO version VALUES ({id}, {ehr}, {kind}, '{object}', {number}, 's', {preceding}, NULL, 1, '', '{lifecycle}', {template}, 1, '[]', '', 0, '')"
@@ -203,7 +281,10 @@ fn the_database_itself_keeps_kind_owner_and_template_of_an_object() {
         version(2, 1, 1, "o", 2, "523", "NULL") + ";",
         version(3, 1, 2, "s", 1, "532", "NULL"),
     ];
-    database.connection.execute_batch(&start.concat()).expect("rows");
+    database
+        .connection
+        .execute_batch(&start.concat())
+        .expect("rows");
     for (row, rule) in [
         (version(9, 1, 3, "o", 3, "532", "'t'"), "version.kind"),
         (version(9, 2, 1, "o", 3, "532", "'t'"), "version.kind"),
@@ -214,11 +295,22 @@ fn the_database_itself_keeps_kind_owner_and_template_of_an_object() {
         (version(9, 0, 1, "p", 1, "532", "NULL"), "OWNER"),
         (version(9, 1, 4, "p", 1, "532", "NULL"), "OWNER"),
     ] {
-        let error = database.connection.execute_batch(&row).expect_err(&row).to_string();
+        let error = database
+            .connection
+            .execute_batch(&row)
+            .expect_err(&row)
+            .to_string();
         assert!(error.contains(rule), "{row}: {error}");
-        assert!(matches!(SqlError::from_message(&error), SqlError::Constraint(_)), "{error}");
+        assert!(
+            matches!(SqlError::from_message(&error), SqlError::Constraint(_)),
+            "{error}"
+        );
     }
-    for row in [version(4, 1, 1, "o", 3, "532", "'t'"), version(5, 1, 2, "s", 2, "532", "NULL"), version(6, 0, 4, "p", 1, "532", "NULL")] {
+    for row in [
+        version(4, 1, 1, "o", 3, "532", "'t'"),
+        version(5, 1, 2, "s", 2, "532", "NULL"),
+        version(6, 0, 4, "p", 1, "532", "NULL"),
+    ] {
         database.connection.execute_batch(&row).expect(&row);
     }
 }

@@ -1,5 +1,5 @@
-//! What the service costs its database: round trips, rows and bytes of a commit, round trips of a read. The line of the access
-//! log is part of a commit; a read writes it in one more round trip.
+//! What the service costs its database: round trips, rows and bytes of a commit, round trips of a
+//! read. The line of the access log is part of a commit; a read writes it in one more round trip.
 
 use crate::rest::Ticks;
 use crate::sqlite::Sqlite;
@@ -21,13 +21,30 @@ struct House {
 impl House {
     fn new() -> House {
         let database = Sqlite::in_memory();
-        let config = Config { auth: Auth::Open, ..Config::default() };
-        let mut house = House { service: Service::new(database.repository(), config), database, ticks: Ticks::new() };
+        let config = Config {
+            auth: Auth::Open,
+            ..Config::default()
+        };
+        let mut house = House {
+            service: Service::new(database.repository(), config),
+            database,
+            ticks: Ticks::new(),
+        };
         for template in samples::templates() {
             let upload = Request::new("POST", "/rest/openehr/v1/definition/template/adl1.4");
-            assert_eq!(house.send(upload.with_body("application/xml", template.text)).status, 201);
+            assert_eq!(
+                house
+                    .send(upload.with_body("application/xml", template.text))
+                    .status,
+                201
+            );
         }
-        assert_eq!(house.send(Request::new("PUT", &format!("/rest/openehr/v1/ehr/{EHR}"))).status, 201);
+        assert_eq!(
+            house
+                .send(Request::new("PUT", &format!("/rest/openehr/v1/ehr/{EHR}")))
+                .status,
+            201
+        );
         house
     }
 
@@ -39,8 +56,17 @@ impl House {
     fn commit(&mut self, sample: &CompositionSample) -> String {
         let request = Request::new("POST", &format!("/rest/openehr/v1/ehr/{EHR}/composition"));
         let answer = self.send(request.with_body("application/json", &*sample.json));
-        assert_eq!(answer.status, 201, "{}", String::from_utf8_lossy(&answer.body));
-        answer.header("ETag").expect("a tag").trim_matches('"').to_owned()
+        assert_eq!(
+            answer.status,
+            201,
+            "{}",
+            String::from_utf8_lossy(&answer.body)
+        );
+        answer
+            .header("ETag")
+            .expect("a tag")
+            .trim_matches('"')
+            .to_owned()
     }
 }
 
@@ -52,45 +78,88 @@ fn a_warm_service_asks_its_database_seldom() {
     house.database.trips();
     let uid = house.commit(&sample);
     assert_eq!(house.database.trips(), 1, "a commit: one batch");
-    let config = Config { log: false, ..house.service.config().clone() };
+    let config = Config {
+        log: false,
+        ..house.service.config().clone()
+    };
     house.service = Service::new(house.database.repository(), config.clone());
     let path = format!("/rest/openehr/v1/ehr/{EHR}/composition/{uid}");
     assert_eq!(house.send(Request::new("GET", &path)).status, 200);
-    assert_eq!(house.database.trips(), 2, "a composition on a new instance: its shapes too");
+    assert_eq!(
+        house.database.trips(),
+        2,
+        "a composition on a new instance: its shapes too"
+    );
     assert_eq!(house.send(Request::new("GET", &path)).status, 200);
     assert_eq!(house.database.trips(), 1, "a composition");
-    let query = format!("SELECT c/context/start_time/value FROM EHR e[ehr_id/value='{EHR}'] CONTAINS COMPOSITION c");
+    let query = format!(
+        "SELECT c/context/start_time/value FROM EHR e[ehr_id/value='{EHR}'] CONTAINS COMPOSITION c"
+    );
     let ask = |house: &mut House| {
         let body = serde_json::json!({ "q": query }).to_string();
-        assert_eq!(house.send(Request::new("POST", "/rest/openehr/v1/query/aql").with_body("application/json", body)).status, 200);
+        assert_eq!(
+            house
+                .send(
+                    Request::new("POST", "/rest/openehr/v1/query/aql")
+                        .with_body("application/json", body)
+                )
+                .status,
+            200
+        );
         house.database.trips()
     };
     ask(&mut house);
     assert_eq!(ask(&mut house), 1, "a query of one EHR");
     house.service = Service::new(house.database.repository(), config);
-    assert_eq!(ask(&mut house), 2, "the same on a new instance, which reads the shapes too");
+    assert_eq!(
+        ask(&mut house),
+        2,
+        "the same on a new instance, which reads the shapes too"
+    );
 }
 
 #[test]
 fn a_guide_on_many_ehrs_asks_seldom_whether_queries_find_them_or_not() {
     let mut house = House::new();
     let guide = samples::guides().into_iter().next().expect("a guide");
-    assert_eq!(house.send(Request::new("POST", "/v1/definition/gdl").with_body("application/json", guide.text)).status, 201);
-    let ids: Vec<String> = (0..40).map(|i| format!("22222222-2222-4222-8222-2222222222{i:02}")).collect();
+    assert_eq!(
+        house
+            .send(
+                Request::new("POST", "/v1/definition/gdl")
+                    .with_body("application/json", guide.text)
+            )
+            .status,
+        201
+    );
+    let ids: Vec<String> = (0..40)
+        .map(|i| format!("22222222-2222-4222-8222-2222222222{i:02}"))
+        .collect();
     for (i, id) in ids.iter().enumerate() {
         let status = format!(
             r#"{{"_type":"EHR_STATUS","archetype_node_id":"openEHR-EHR-EHR_STATUS.generic.v1","name":{{"value":"Status"}},"subject":{{"_type":"PARTY_SELF"}},"is_queryable":{},"is_modifiable":true}}"#,
             i % 2 == 0
         );
         let put = Request::new("PUT", &format!("/rest/openehr/v1/ehr/{id}"));
-        assert_eq!(house.send(put.with_body("application/json", status)).status, 201);
+        assert_eq!(
+            house.send(put.with_body("application/json", status)).status,
+            201
+        );
     }
-    let config = Config { log: false, ..house.service.config().clone() };
+    let config = Config {
+        log: false,
+        ..house.service.config().clone()
+    };
     house.service = Service::new(house.database.repository(), config);
     house.database.trips();
     let body = serde_json::json!({ "guide_id": guide.id, "ehr_ids": ids }).to_string();
-    let answer = house.send(Request::new("POST", "/v1/gdl/query").with_body("application/json", body));
-    assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
+    let answer =
+        house.send(Request::new("POST", "/v1/gdl/query").with_body("application/json", body));
+    assert_eq!(
+        answer.status,
+        200,
+        "{}",
+        String::from_utf8_lossy(&answer.body)
+    );
     let trips = house.database.trips();
     assert!(trips <= 8, "{trips} round trips");
 }
@@ -110,27 +179,55 @@ fn what_another_instance_has_changed_is_seen() {
     let path = format!("/rest/openehr/v1/ehr/{EHR}/ehr_status");
     let mut set_modifiable = |flag: bool| {
         let status = other.send(Request::new("GET", &path));
-        let body = String::from_utf8_lossy(&status.body).replace(&format!("\"is_modifiable\":{}", !flag), &format!("\"is_modifiable\":{flag}"));
-        let put = Request::new("PUT", &path).with_header("If-Match", status.header("ETag").expect("a tag"));
+        let body = String::from_utf8_lossy(&status.body).replace(
+            &format!("\"is_modifiable\":{}", !flag),
+            &format!("\"is_modifiable\":{flag}"),
+        );
+        let put = Request::new("PUT", &path)
+            .with_header("If-Match", status.header("ETag").expect("a tag"));
         assert!(other.send(put.with_body("application/json", body)).status < 300);
     };
     set_modifiable(false);
-    let request = || Request::new("POST", &format!("/rest/openehr/v1/ehr/{EHR}/composition")).with_body("application/json", &*sample.json);
+    let request = || {
+        Request::new("POST", &format!("/rest/openehr/v1/ehr/{EHR}/composition"))
+            .with_body("application/json", &*sample.json)
+    };
     assert_eq!(house.send(request()).status, 409);
     set_modifiable(true);
     assert_ne!(house.commit(&sample), first);
     let nobody = EHR.replace('1', "3");
-    let foreign = Request::new("POST", &format!("/rest/openehr/v1/ehr/{nobody}/composition"));
-    assert_eq!(house.send(foreign.with_body("application/json", &*sample.json)).status, 404);
+    let foreign = Request::new(
+        "POST",
+        &format!("/rest/openehr/v1/ehr/{nobody}/composition"),
+    );
+    assert_eq!(
+        house
+            .send(foreign.with_body("application/json", &*sample.json))
+            .status,
+        404
+    );
 }
 
 #[test]
 fn a_template_that_is_imported_anew_is_another_one_for_every_instance() {
     let database = Sqlite::in_memory();
-    let (mut one, mut two) = (upgrade::House::over(&database), upgrade::House::over(&database));
+    let (mut one, mut two) = (
+        upgrade::House::over(&database),
+        upgrade::House::over(&database),
+    );
     (0..1_000).for_each(|_| drop(two.new_uuid()));
-    let (json, weight, template) = ("application/json", upgrade::text("rest/weight.json"), upgrade::text("template/small.opt"));
-    one.made("POST", "definition/template/adl1.4", "application/xml", &template, "");
+    let (json, weight, template) = (
+        "application/json",
+        upgrade::text("rest/weight.json"),
+        upgrade::text("template/small.opt"),
+    );
+    one.made(
+        "POST",
+        "definition/template/adl1.4",
+        "application/xml",
+        &template,
+        "",
+    );
     one.made("PUT", &format!("ehr/{EHR}"), json, "", "");
     let path = format!("ehr/{EHR}/composition");
     // Both keep it compiled from now on.
@@ -145,20 +242,50 @@ fn a_template_that_is_imported_anew_is_another_one_for_every_instance() {
         .expect("a record")
         .1;
     assert!(template.contains(">kg<"));
-    let other = record.strip_suffix('}').expect("an object").replace(">kg<", ">lb<");
-    let line = format!(r#"{{"digest":"{}","record":{other}}}"#, aqlite::document::digest_of_text(&other));
-    assert_eq!(one.send(Request::new("POST", "/v1/admin/reset")).status, 204);
-    let imported = one.send(Request::new("POST", "/v1/admin/import").with_body("application/x-ndjson", line));
-    assert!(String::from_utf8_lossy(&imported.body).contains(r#""status":201"#), "{imported:?}");
+    let other = record
+        .strip_suffix('}')
+        .expect("an object")
+        .replace(">kg<", ">lb<");
+    let line = format!(
+        r#"{{"digest":"{}","record":{other}}}"#,
+        aqlite::document::digest_of_text(&other)
+    );
+    assert_eq!(
+        one.send(Request::new("POST", "/v1/admin/reset")).status,
+        204
+    );
+    let imported =
+        one.send(Request::new("POST", "/v1/admin/import").with_body("application/x-ndjson", line));
+    assert!(
+        String::from_utf8_lossy(&imported.body).contains(r#""status":201"#),
+        "{imported:?}"
+    );
     one.made("PUT", &format!("ehr/{EHR}"), json, "", "");
     for house in [&mut two, &mut one] {
-        let bulk = format!(r#"{{"ehr_id":"{EHR}","composition":{}}}"#, weight.replace('\n', " "));
-        let answer = house.send(Request::new("POST", "/v1/ehr/bulk").with_body("application/x-ndjson", bulk));
-        assert!(String::from_utf8_lossy(&answer.body).contains("kg"), "{answer:?}");
-        let answer = house.send(Request::new("POST", &format!("/rest/openehr/v1/{path}")).with_body(json, &*weight));
-        assert_eq!(answer.status, 422, "kilograms are not what the template allows now: {answer:?}");
-        let shown =
-            house.send(Request::new("GET", "/rest/openehr/v1/definition/template/adl1.4/weight.en.v2").with_header("Accept", "application/xml"));
+        let bulk = format!(
+            r#"{{"ehr_id":"{EHR}","composition":{}}}"#,
+            weight.replace('\n', " ")
+        );
+        let answer = house
+            .send(Request::new("POST", "/v1/ehr/bulk").with_body("application/x-ndjson", bulk));
+        assert!(
+            String::from_utf8_lossy(&answer.body).contains("kg"),
+            "{answer:?}"
+        );
+        let answer = house.send(
+            Request::new("POST", &format!("/rest/openehr/v1/{path}")).with_body(json, &*weight),
+        );
+        assert_eq!(
+            answer.status, 422,
+            "kilograms are not what the template allows now: {answer:?}"
+        );
+        let shown = house.send(
+            Request::new(
+                "GET",
+                "/rest/openehr/v1/definition/template/adl1.4/weight.en.v2",
+            )
+            .with_header("Accept", "application/xml"),
+        );
         assert!(String::from_utf8_lossy(&shown.body).contains(">lb<"));
     }
 }
@@ -166,14 +293,19 @@ fn a_template_that_is_imported_anew_is_another_one_for_every_instance() {
 /// Bytes of the pages of all tables and indexes, but for those of the access log.
 fn bytes(database: &Sqlite) -> f64 {
     let pages = database.texts("SELECT sum(pgsize) FROM dbstat WHERE name NOT LIKE 'access_log%'");
-    pages.first().and_then(|text| text.parse().ok()).expect("a sum")
+    pages
+        .first()
+        .and_then(|text| text.parse().ok())
+        .expect("a sum")
 }
 
 #[test]
 fn a_composition_takes_less_than_a_kilobyte() {
     let mut house = House::new();
     let generator = Generator::new(1, 10, 500);
-    let samples: Vec<CompositionSample> = (0..generator.compositions()).map(|i| generator.composition(i)).collect();
+    let samples: Vec<CompositionSample> = (0..generator.compositions())
+        .map(|i| generator.composition(i))
+        .collect();
     samples.iter().for_each(|sample| drop(house.commit(sample)));
     let before = bytes(&house.database);
     samples.iter().for_each(|sample| drop(house.commit(sample)));

@@ -1,7 +1,9 @@
 //! Queries that ask a terminology server: one that answers as told, without a network.
 
 use crate::rest::Ticks;
-use aqlite::service::{Auth, Config, Reply, Request, Response, Service, TerminologyServer, Unreachable};
+use aqlite::service::{
+    Auth, Config, Reply, Request, Response, Service, TerminologyServer, Unreachable,
+};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::block_on;
 use std::cell::RefCell;
@@ -17,18 +19,35 @@ struct Server<F> {
 }
 
 impl<F: Fn(&str) -> Result<Reply, Unreachable>> TerminologyServer for Server<F> {
-    fn get<'a>(&'a self, address: &'a str) -> Pin<Box<dyn Future<Output = Result<Reply, Unreachable>> + 'a>> {
+    fn get<'a>(
+        &'a self,
+        address: &'a str,
+    ) -> Pin<Box<dyn Future<Output = Result<Reply, Unreachable>> + 'a>> {
         self.asked.borrow_mut().push(address.to_owned());
         Box::pin(ready((self.answer)(address)))
     }
 }
 
-fn ask(q: &str, answer: impl Fn(&str) -> Result<Reply, Unreachable> + 'static) -> (Response, Vec<String>) {
+fn ask(
+    q: &str,
+    answer: impl Fn(&str) -> Result<Reply, Unreachable> + 'static,
+) -> (Response, Vec<String>) {
     let asked = Asked::default();
-    let server = Server { asked: Rc::clone(&asked), answer };
-    let service = Service::new(Memory::new(), Config { auth: Auth::Open, ..Config::default() }).with_terminology(Box::new(server));
+    let server = Server {
+        asked: Rc::clone(&asked),
+        answer,
+    };
+    let service = Service::new(
+        Memory::new(),
+        Config {
+            auth: Auth::Open,
+            ..Config::default()
+        },
+    )
+    .with_terminology(Box::new(server));
     let mut moment = Ticks::new();
-    let mut send = |request: &Request| block_on(service.handle(request, &mut moment)).expect("ready");
+    let mut send =
+        |request: &Request| block_on(service.handle(request, &mut moment)).expect("ready");
     assert_eq!(send(&Request::new("POST", "/v1/ehr")).status, 201);
     let body = serde_json::json!({ "q": q }).to_string();
     let response = send(&Request::new("POST", "/v1/query/aql").with_body("application/json", body));
@@ -37,7 +56,10 @@ fn ask(q: &str, answer: impl Fn(&str) -> Result<Reply, Unreachable> + 'static) -
 }
 
 fn reply(status: u16, body: &str) -> Result<Reply, Unreachable> {
-    Ok(Reply { status, body: body.to_owned() })
+    Ok(Reply {
+        status,
+        body: body.to_owned(),
+    })
 }
 
 const EXPAND: &str = "SELECT COUNT(*) FROM EHR e WHERE e/system_id/value matches TERMINOLOGY('expand', 'hl7.org/fhir/4.0', 'url=http://x/a')";
@@ -45,25 +67,59 @@ const EXPAND: &str = "SELECT COUNT(*) FROM EHR e WHERE e/system_id/value matches
 #[test]
 fn an_expansion_is_read_to_its_end() {
     let pages = |address: &str| {
-        let code = if address.contains("offset=1") { "aqlite.local" } else { "other" };
-        reply(200, &format!(r#"{{"resourceType":"ValueSet","expansion":{{"total":2,"contains":[{{"code":"{code}"}}]}}}}"#))
+        let code = if address.contains("offset=1") {
+            "aqlite.local"
+        } else {
+            "other"
+        };
+        reply(
+            200,
+            &format!(
+                r#"{{"resourceType":"ValueSet","expansion":{{"total":2,"contains":[{{"code":"{code}"}}]}}}}"#
+            ),
+        )
     };
     let (response, asked) = ask(EXPAND, pages);
-    assert!(String::from_utf8_lossy(&response.body).contains("\"rows\":[[1]]"), "{response:?}");
-    assert_eq!(asked, ["ValueSet/$expand?url=http%3A%2F%2Fx%2Fa&count=10000", "ValueSet/$expand?url=http%3A%2F%2Fx%2Fa&count=10000&offset=1"]);
+    assert!(
+        String::from_utf8_lossy(&response.body).contains("\"rows\":[[1]]"),
+        "{response:?}"
+    );
+    assert_eq!(
+        asked,
+        [
+            "ValueSet/$expand?url=http%3A%2F%2Fx%2Fa&count=10000",
+            "ValueSet/$expand?url=http%3A%2F%2Fx%2Fa&count=10000&offset=1"
+        ]
+    );
 }
 
 #[test]
 fn an_empty_value_set_has_no_members() {
-    let (response, asked) = ask(EXPAND, |_| reply(200, r#"{"resourceType":"ValueSet","expansion":{"total":0}}"#));
-    assert!(String::from_utf8_lossy(&response.body).contains("\"rows\":[[0]]"), "{response:?}");
+    let (response, asked) = ask(EXPAND, |_| {
+        reply(
+            200,
+            r#"{"resourceType":"ValueSet","expansion":{"total":0}}"#,
+        )
+    });
+    assert!(
+        String::from_utf8_lossy(&response.body).contains("\"rows\":[[0]]"),
+        "{response:?}"
+    );
     assert_eq!(asked.len(), 1);
 }
 
 #[test]
 fn one_question_is_asked_once() {
-    let twice = format!("{EXPAND} OR NOT {}", EXPAND.split_once("WHERE ").expect("WHERE").1);
-    let (response, asked) = ask(&twice, |_| reply(200, r#"{"resourceType":"ValueSet","expansion":{"contains":[{"code":"x"}]}}"#));
+    let twice = format!(
+        "{EXPAND} OR NOT {}",
+        EXPAND.split_once("WHERE ").expect("WHERE").1
+    );
+    let (response, asked) = ask(&twice, |_| {
+        reply(
+            200,
+            r#"{"resourceType":"ValueSet","expansion":{"contains":[{"code":"x"}]}}"#,
+        )
+    });
     assert_eq!((response.status, asked.len()), (200, 1));
 }
 
@@ -84,9 +140,15 @@ fn what_goes_wrong_has_a_status_and_a_code() {
         let (response, _) = ask(EXPAND, move |_| reply(status, body));
         let text = String::from_utf8_lossy(&response.body).into_owned();
         assert_eq!(response.status, expected, "{status}: {text}");
-        assert!(text.contains(code) && (body != outcome || text.contains("no such set")), "{status}: {text}");
+        assert!(
+            text.contains(code) && (body != outcome || text.contains("no such set")),
+            "{status}: {text}"
+        );
     }
-    for (unreachable, expected, code) in [(Unreachable::Late, 504, "AQL0506"), (Unreachable::Failed("refused".into()), 502, "AQL0505")] {
+    for (unreachable, expected, code) in [
+        (Unreachable::Late, 504, "AQL0506"),
+        (Unreachable::Failed("refused".into()), 502, "AQL0505"),
+    ] {
         let (response, _) = ask(EXPAND, move |_| Err(unreachable.clone()));
         assert_eq!(response.status, expected);
         assert!(String::from_utf8_lossy(&response.body).contains(code));
@@ -95,34 +157,91 @@ fn what_goes_wrong_has_a_status_and_a_code() {
 
 #[test]
 fn endless_value_sets_are_refused() {
-    let many = |_: &str| reply(200, r#"{"resourceType":"ValueSet","expansion":{"total":2000000,"contains":[{"code":"x"}]}}"#);
+    let many = |_: &str| {
+        reply(
+            200,
+            r#"{"resourceType":"ValueSet","expansion":{"total":2000000,"contains":[{"code":"x"}]}}"#,
+        )
+    };
     let (response, asked) = ask(EXPAND, many);
     assert_eq!((response.status, asked.len()), (400, 1));
 }
 
 /// A guide about the coded name of compositions, and what it is told by a server.
-fn run_guide(answer: impl Fn(&str) -> Result<Reply, Unreachable> + 'static) -> (Response, Vec<String>) {
+fn run_guide(
+    answer: impl Fn(&str) -> Result<Reply, Unreachable> + 'static,
+) -> (Response, Vec<String>) {
     let asked = Asked::default();
-    let server = Server { asked: Rc::clone(&asked), answer };
-    let service = Service::new(Memory::new(), Config { auth: Auth::Open, ..Config::default() }).with_terminology(Box::new(server));
+    let server = Server {
+        asked: Rc::clone(&asked),
+        answer,
+    };
+    let service = Service::new(
+        Memory::new(),
+        Config {
+            auth: Auth::Open,
+            ..Config::default()
+        },
+    )
+    .with_terminology(Box::new(server));
     let mut moment = Ticks::new();
     let read = |name: &str| std::fs::read_to_string(format!("tests/cases/{name}")).expect("a file");
     let mut send = |method: &str, path: &str, media_type: &str, body: String| {
-        block_on(service.handle(&Request::new(method, path).with_body(media_type, body), &mut moment)).expect("ready")
+        block_on(service.handle(
+            &Request::new(method, path).with_body(media_type, body),
+            &mut moment,
+        ))
+        .expect("ready")
     };
-    let guide =
-        read("rest/language_group.gdl2").replace("\"/language\"", "\"/name\"").replace("ISO_639-1\": {\"bindings", "SNOMED-CT\": {\"bindings");
-    let guide = guide.replace("\"codes\": [], \"uri\": \"http://example.org/germanic\"", "\"codes\": [\"SNOMED-CT::27113001\"]");
+    let guide = read("rest/language_group.gdl2")
+        .replace("\"/language\"", "\"/name\"")
+        .replace("ISO_639-1\": {\"bindings", "SNOMED-CT\": {\"bindings");
+    let guide = guide.replace(
+        "\"codes\": [], \"uri\": \"http://example.org/germanic\"",
+        "\"codes\": [\"SNOMED-CT::27113001\"]",
+    );
     let coded = r#"{"_type": "DV_CODED_TEXT", "value": "Encounter", "defining_code": {"_type": "CODE_PHRASE",
         "terminology_id": {"_type": "TERMINOLOGY_ID", "value": "SNOMED-CT"}, "code_string": "363808001"}}"#;
-    let mut composition: serde_json::Value = serde_json::from_str(&read("rest/weight.json")).expect("JSON");
+    let mut composition: serde_json::Value =
+        serde_json::from_str(&read("rest/weight.json")).expect("JSON");
     composition["name"] = serde_json::from_str(coded).expect("JSON");
-    assert_eq!(send("POST", "/v1/definition/template/adl1.4", "application/xml", read("template/small.opt")).status, 201);
-    assert_eq!(send("POST", "/v1/definition/gdl", "application/json", guide).status, 201);
-    assert_eq!(send("PUT", "/v1/ehr/7d44b88c-4199-4bad-97dc-d78268e01398", "application/json", String::new()).status, 201);
-    let sent = send("POST", "/v1/ehr/7d44b88c-4199-4bad-97dc-d78268e01398/composition", "application/json", composition.to_string());
+    assert_eq!(
+        send(
+            "POST",
+            "/v1/definition/template/adl1.4",
+            "application/xml",
+            read("template/small.opt")
+        )
+        .status,
+        201
+    );
+    assert_eq!(
+        send("POST", "/v1/definition/gdl", "application/json", guide).status,
+        201
+    );
+    assert_eq!(
+        send(
+            "PUT",
+            "/v1/ehr/7d44b88c-4199-4bad-97dc-d78268e01398",
+            "application/json",
+            String::new()
+        )
+        .status,
+        201
+    );
+    let sent = send(
+        "POST",
+        "/v1/ehr/7d44b88c-4199-4bad-97dc-d78268e01398/composition",
+        "application/json",
+        composition.to_string(),
+    );
     assert_eq!(sent.status, 201, "{}", String::from_utf8_lossy(&sent.body));
-    let response = send("GET", "/v1/gdl/query/7d44b88c-4199-4bad-97dc-d78268e01398/language_group.v1", "application/json", String::new());
+    let response = send(
+        "GET",
+        "/v1/gdl/query/7d44b88c-4199-4bad-97dc-d78268e01398/language_group.v1",
+        "application/json",
+        String::new(),
+    );
     let asked = asked.borrow().clone();
     (response, asked)
 }
@@ -130,13 +249,22 @@ fn run_guide(answer: impl Fn(&str) -> Result<Reply, Unreachable> + 'static) -> (
 #[test]
 fn a_guide_asks_what_falls_under_its_terms() {
     let outcome = |name: &str| {
-        let body = format!(r#"{{"resourceType":"Parameters","parameter":[{{"name":"outcome","valueCode":"{name}"}}]}}"#);
+        let body = format!(
+            r#"{{"resourceType":"Parameters","parameter":[{{"name":"outcome","valueCode":"{name}"}}]}}"#
+        );
         move |_: &str| reply(200, &body)
     };
-    let fired = |response: &Response| String::from_utf8_lossy(&response.body).contains("\"rules_executed\":[\"gt0011\"]");
+    let fired = |response: &Response| {
+        String::from_utf8_lossy(&response.body).contains("\"rules_executed\":[\"gt0011\"]")
+    };
     let (response, asked) = run_guide(outcome("subsumes"));
     assert!(response.status == 200 && fired(&response), "{response:?}");
-    assert_eq!(asked, ["CodeSystem/$subsumes?system=http%3A%2F%2Fsnomed.info%2Fsct&codeA=27113001&codeB=363808001"]);
+    assert_eq!(
+        asked,
+        [
+            "CodeSystem/$subsumes?system=http%3A%2F%2Fsnomed.info%2Fsct&codeA=27113001&codeB=363808001"
+        ]
+    );
     let (response, _) = run_guide(outcome("not-subsumed"));
     assert!(response.status == 200 && !fired(&response), "{response:?}");
     // A server that does not know the codes leaves them to their text.
@@ -145,6 +273,9 @@ fn a_guide_asks_what_falls_under_its_terms() {
     for (answer, status) in [(reply(500, ""), 502), (Err(Unreachable::Late), 504)] {
         let (response, _) = run_guide(move |_| answer.clone());
         assert_eq!(response.status, status);
-        assert!(String::from_utf8_lossy(&response.body).contains("guide language_group.v1: `is_a`: "), "{response:?}");
+        assert!(
+            String::from_utf8_lossy(&response.body).contains("guide language_group.v1: `is_a`: "),
+            "{response:?}"
+        );
     }
 }

@@ -229,7 +229,8 @@ test("an empty data set takes a document of a new patient; data sets are named, 
     await page.click("#tab-data");
     const says = async (words) => {
       await settled(page);
-      assert.match(await page.locator("#state-text").textContent(), words);
+      // A removal draws the sets anew, and shows that it loads meanwhile.
+      await page.locator("#state-text", { hasText: words }).waitFor();
     };
     // At once, without a look at the page: what is asked first is done first.
     await page.fill("#set-name", "Ward 7");

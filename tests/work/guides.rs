@@ -1,8 +1,11 @@
 //! Guides: read, compiled, run.
 
-use crate::measure::within_bounds;
+use crate::measure::{allocated, within_bounds};
 use crate::random::Random;
-use aqlite::gdl::{self, CompiledGuide, Exceeded, Limit, Limits, Options, Run, RunInput, fixture, suite::Suite, time::Moment};
+use aqlite::gdl::{
+    self, CompiledGuide, Exceeded, Limit, Limits, Options, Run, RunInput, fixture, suite::Suite,
+    time::Moment,
+};
 use serde_json::{Value, json};
 
 fn now() -> Moment {
@@ -11,8 +14,17 @@ fn now() -> Moment {
 
 /// A guide with one rule of these actions.
 fn guide(actions: &[String]) -> Value {
-    let element = |id: &str| (id.to_owned(), json!({"path": format!("/data[at0001]/items[{id}]")}));
-    let elements = |ids: &[&str]| ids.iter().map(|id| element(id)).collect::<serde_json::Map<String, Value>>();
+    let element = |id: &str| {
+        (
+            id.to_owned(),
+            json!({"path": format!("/data[at0001]/items[{id}]")}),
+        )
+    };
+    let elements = |ids: &[&str]| {
+        ids.iter()
+            .map(|id| element(id))
+            .collect::<serde_json::Map<String, Value>>()
+    };
     json!({"id": "bomb.v1", "definition": {
         "data_bindings": {
             "gt0002": {"model_id": "openEHR-EHR-OBSERVATION.in.v1", "type": "INPUT", "elements": elements(&["gt0003", "gt0004"])},
@@ -24,38 +36,87 @@ fn guide(actions: &[String]) -> Value {
 }
 
 fn compiled(text: &str) -> CompiledGuide {
-    let guide = gdl::parse(text).unwrap_or_else(|p| panic!("{}", p[0].one_line(text))).compile();
-    let unread: Vec<String> = guide.problems.iter().filter(|p| p.code.starts_with("GDL02")).map(|p| p.one_line(text)).collect();
+    let guide = gdl::parse(text)
+        .unwrap_or_else(|p| panic!("{}", p[0].one_line(text)))
+        .compile();
+    let unread: Vec<String> = guide
+        .problems
+        .iter()
+        .filter(|p| p.code.starts_with("GDL02"))
+        .map(|p| p.one_line(text))
+        .collect();
     assert!(unread.is_empty(), "{unread:?}");
     guide
 }
 
 fn run(guide: &CompiledGuide, given: usize) -> Result<Run, Exceeded> {
     let values = [
-        ("/data[at0001]/items[gt0003]".to_owned(), fixture::literal("a text of some length")),
-        ("/data[at0001]/items[gt0004]".to_owned(), fixture::literal("72.5,kg")),
+        (
+            "/data[at0001]/items[gt0003]".to_owned(),
+            fixture::literal("a text of some length"),
+        ),
+        (
+            "/data[at0001]/items[gt0004]".to_owned(),
+            fixture::literal("72.5,kg"),
+        ),
     ];
-    let instance = gdl::DataInstance { model_id: String::from("openEHR-EHR-OBSERVATION.in.v1"), values: values.to_vec() };
+    let instance = gdl::DataInstance {
+        model_id: String::from("openEHR-EHR-OBSERVATION.in.v1"),
+        values: values.to_vec(),
+    };
     let instances = guide.instances_of(&vec![instance; given]);
-    let options = Options { trace: true, ..Options::default() };
-    guide.run(&RunInput { instances: &instances, clock: now().into(), language: "en", options, terminology: None })
+    let options = Options {
+        trace: true,
+        ..Options::default()
+    };
+    guide.run(&RunInput {
+        instances: &instances,
+        clock: now().into(),
+        language: "en",
+        options,
+        terminology: None,
+    })
 }
 
 fn doubling(times: usize) -> Vec<String> {
-    std::iter::once(String::from("$gt0006='ten bytes.'")).chain((0..times).map(|_| String::from("$gt0006=$gt0006+$gt0006"))).collect()
+    std::iter::once(String::from("$gt0006='ten bytes.'"))
+        .chain((0..times).map(|_| String::from("$gt0006=$gt0006+$gt0006")))
+        .collect()
 }
 
 fn repeated(first: &[&str], again: &str, times: usize) -> Vec<String> {
-    first.iter().map(|s| (*s).to_owned()).chain((0..times).map(|_| again.to_owned())).collect()
+    first
+        .iter()
+        .map(|s| (*s).to_owned())
+        .chain((0..times).map(|_| again.to_owned()))
+        .collect()
 }
 
 /// What ends a run: name, guide, instances, limit.
 fn bombs() -> Vec<(&'static str, Value, usize, Option<Limit>)> {
-    let quantified = format!("$gt0007=any[$gt0003](any[$gt0004]({}))", ["$gt0003=='x'"; 20].join(" || "));
+    let quantified = format!(
+        "$gt0007=any[$gt0003](any[$gt0004]({}))",
+        ["$gt0003=='x'"; 20].join(" || ")
+    );
     vec![
-        ("a text that doubles 26 times", guide(&doubling(26)), 1, Some(Limit::Text)),
-        ("a text that doubles 30 times", guide(&doubling(30)), 1, Some(Limit::Text)),
-        ("a text that grows within its limit", guide(&doubling(12)), 1, None),
+        (
+            "a text that doubles 26 times",
+            guide(&doubling(26)),
+            1,
+            Some(Limit::Text),
+        ),
+        (
+            "a text that doubles 30 times",
+            guide(&doubling(30)),
+            1,
+            Some(Limit::Text),
+        ),
+        (
+            "a text that grows within its limit",
+            guide(&doubling(12)),
+            1,
+            None,
+        ),
         (
             "a long text that is kept many times",
             guide(
@@ -70,19 +131,56 @@ fn bombs() -> Vec<(&'static str, Value, usize, Option<Limit>)> {
         ),
         (
             "a template that repeats a list",
-            guide(&doubling(12).into_iter().chain(repeated(&[], "use_template($gt0009)", 400)).collect::<Vec<_>>()),
+            guide(
+                &doubling(12)
+                    .into_iter()
+                    .chain(repeated(&[], "use_template($gt0009)", 400))
+                    .collect::<Vec<_>>(),
+            ),
             1,
             Some(Limit::Bytes),
         ),
         (
             "instances that are created again and again",
-            guide(&doubling(12).into_iter().chain(repeated(&[], "$gt0005.create($gt0007=$gt0006;$gt0008=$gt0006)", 3_000)).collect::<Vec<_>>()),
+            guide(
+                &doubling(12)
+                    .into_iter()
+                    .chain(repeated(
+                        &[],
+                        "$gt0005.create($gt0007=$gt0006;$gt0008=$gt0006)",
+                        3_000,
+                    ))
+                    .collect::<Vec<_>>(),
+            ),
             1,
             Some(Limit::Bytes),
         ),
-        ("a quantifier inside of another", guide(&[quantified]), 3_000, Some(Limit::Steps)),
-        ("numbers that grow", guide(&repeated(&["$gt0007.magnitude=10"], "$gt0007.magnitude=$gt0007.magnitude^2", 100)), 1, None),
-        ("durations beyond every calendar", guide(&repeated(&[], "$gt0007=$currentDateTime+999999999999999999,a", 100)), 1, None),
+        (
+            "a quantifier inside of another",
+            guide(&[quantified]),
+            3_000,
+            Some(Limit::Steps),
+        ),
+        (
+            "numbers that grow",
+            guide(&repeated(
+                &["$gt0007.magnitude=10"],
+                "$gt0007.magnitude=$gt0007.magnitude^2",
+                100,
+            )),
+            1,
+            None,
+        ),
+        (
+            "durations beyond every calendar",
+            guide(&repeated(
+                &[],
+                "$gt0007=$currentDateTime+999999999999999999,a",
+                100,
+            )),
+            1,
+            None,
+        ),
     ]
 }
 
@@ -90,30 +188,86 @@ fn named_bombs() {
     for (what, guide, given, limit) in bombs() {
         let text = guide.to_string();
         let mut ended = None;
-        within_bounds(what, text.len(), || ended = run(&compiled(&text), given).err());
+        within_bounds(what, text.len(), || {
+            ended = run(&compiled(&text), given).err()
+        });
         assert_eq!(ended.as_ref().map(|e| e.limit), limit, "{what}: {ended:?}");
         if let Some(exceeded) = ended {
-            assert!(exceeded.to_string().contains("bomb.v1") && exceeded.code().starts_with("GDL060") && !exceeded.help().is_empty(), "{exceeded}");
+            assert!(
+                exceeded.to_string().contains("bomb.v1")
+                    && exceeded.code().starts_with("GDL060")
+                    && !exceeded.help().is_empty(),
+                "{exceeded}"
+            );
         }
     }
     let told = run(&compiled(&guide(&doubling(26)).to_string()), 1).unwrap_err();
-    assert_eq!((told.place.as_str(), told.statement.as_str(), told.code()), ("rule gt0010", "$gt0006=$gt0006+$gt0006", "GDL0601"));
+    assert_eq!(
+        (told.place.as_str(), told.statement.as_str(), told.code()),
+        ("rule gt0010", "$gt0006=$gt0006+$gt0006", "GDL0601")
+    );
 }
 
 /// The limits are what a caller says, and what one run leaves another has.
 fn limits_are_those_of_the_caller() {
     let guide = compiled(&guide(&doubling(10)).to_string());
     let run = |limits: Limits| {
-        let options = Options { limits, ..Options::default() };
-        guide.run(&RunInput { instances: &[], clock: now().into(), language: "en", options, terminology: None })
+        let options = Options {
+            limits,
+            ..Options::default()
+        };
+        guide.run(&RunInput {
+            instances: &[],
+            clock: now().into(),
+            language: "en",
+            options,
+            terminology: None,
+        })
     };
     let spent = run(Limits::default()).unwrap().spent;
-    assert!(run(Limits { text: 10_240, bytes: spent.bytes, steps: spent.steps }).is_ok());
-    assert_eq!(run(Limits { text: 10_239, ..Limits::default() }).unwrap_err().limit, Limit::Text);
-    assert_eq!(run(Limits { bytes: spent.bytes - 1, ..Limits::default() }).unwrap_err().limit, Limit::Bytes);
-    assert_eq!(run(Limits { steps: spent.steps - 1, ..Limits::default() }).unwrap_err().limit, Limit::Steps);
+    assert!(
+        run(Limits {
+            text: 10_240,
+            bytes: spent.bytes,
+            steps: spent.steps
+        })
+        .is_ok()
+    );
+    assert_eq!(
+        run(Limits {
+            text: 10_239,
+            ..Limits::default()
+        })
+        .unwrap_err()
+        .limit,
+        Limit::Text
+    );
+    assert_eq!(
+        run(Limits {
+            bytes: spent.bytes - 1,
+            ..Limits::default()
+        })
+        .unwrap_err()
+        .limit,
+        Limit::Bytes
+    );
+    assert_eq!(
+        run(Limits {
+            steps: spent.steps - 1,
+            ..Limits::default()
+        })
+        .unwrap_err()
+        .limit,
+        Limit::Steps
+    );
     let left = Limits::default().without(spent);
-    assert_eq!((left.bytes, left.steps), (Limits::default().bytes - spent.bytes, Limits::default().steps - spent.steps));
+    assert_eq!(
+        (left.bytes, left.steps),
+        (
+            Limits::default().bytes - spent.bytes,
+            Limits::default().steps - spent.steps
+        )
+    );
 }
 
 /// Texts that are hard to read, not to run.
@@ -125,12 +279,39 @@ fn long_texts() {
             .join(",")
     };
     let texts = [
-        ("many rules and constants", format!("{{\"id\": \"x\", \"definition\": {{\"rules\": {{{}}}}}}}", rules(20_000))),
-        ("brackets inside one another", guide(&[format!("$gt0006={}1{}", "(".repeat(100_000), ")".repeat(100_000))]).to_string()),
+        (
+            "many rules and constants",
+            format!(
+                "{{\"id\": \"x\", \"definition\": {{\"rules\": {{{}}}}}}}",
+                rules(20_000)
+            ),
+        ),
+        (
+            "brackets inside one another",
+            guide(&[format!(
+                "$gt0006={}1{}",
+                "(".repeat(100_000),
+                ")".repeat(100_000)
+            )])
+            .to_string(),
+        ),
         ("lists inside one another", "[".repeat(1_000_000)),
         ("blocks inside one another", "a = <".repeat(200_000)),
-        ("one condition of many", guide(&[format!("$gt0007={}", vec!["$gt0003=='x'"; 50_000].join(" || "))]).to_string()),
-        ("many members with one name", format!("{{\"id\": \"x\", \"definition\": {{{}}}}}", "\"rules\": {},".repeat(50_000).trim_end_matches(','))),
+        (
+            "one condition of many",
+            guide(&[format!(
+                "$gt0007={}",
+                vec!["$gt0003=='x'"; 50_000].join(" || ")
+            )])
+            .to_string(),
+        ),
+        (
+            "many members with one name",
+            format!(
+                "{{\"id\": \"x\", \"definition\": {{{}}}}}",
+                "\"rules\": {},".repeat(50_000).trim_end_matches(',')
+            ),
+        ),
     ];
     for (what, text) in texts {
         within_bounds(what, text.len(), || {
@@ -141,14 +322,170 @@ fn long_texts() {
     }
     let yaml = format!(
         "guidelines:\n  \"1\": bomb.v1\ntest_cases:\n{}",
-        (0..20_000).map(|i| format!("- id: case {i}\n  input:\n    \"1\":\n      gt0003: x\n")).collect::<String>()
+        (0..20_000)
+            .map(|i| format!("- id: case {i}\n  input:\n    \"1\":\n      gt0003: x\n"))
+            .collect::<String>()
     );
-    within_bounds("a fixture with many cases", yaml.len(), || drop(Suite::read(&yaml)));
+    within_bounds("a fixture with many cases", yaml.len(), || {
+        drop(Suite::read(&yaml))
+    });
     let keys = format!(
         "guidelines:\n  \"1\": bomb.v1\ntest_cases:\n- id: x\n  input:\n    \"1\":\n{}",
-        (0..20_000).map(|i| format!("      gt{i}: x\n")).collect::<String>()
+        (0..20_000)
+            .map(|i| format!("      gt{i}: x\n"))
+            .collect::<String>()
     );
-    within_bounds("a fixture with many keys", keys.len(), || drop(Suite::read(&keys)));
+    within_bounds("a fixture with many keys", keys.len(), || {
+        drop(Suite::read(&keys))
+    });
+}
+
+/// What the check of a guide looks up is indexed, and its problems are bounded.
+fn hard_to_check() {
+    let rules = |count: usize, when: &dyn Fn(usize) -> Value, then: &dyn Fn(usize) -> Value| {
+        (0..count)
+            .map(|i| {
+                let rule = json!({"priority": i, "when": when(i), "then": then(i)});
+                (format!("gt{}", 10_000 + i), rule)
+            })
+            .collect::<serde_json::Map<String, Value>>()
+    };
+    let whole = |rules: Value, terms: Value, more: Value| {
+        let mut guide = guide(&[]);
+        guide["definition"]["rules"] = rules;
+        guide["ontology"]["term_definitions"] = terms;
+        for (name, value) in more.as_object().into_iter().flatten() {
+            guide["definition"][name.as_str()] = value.clone();
+        }
+        guide.to_string()
+    };
+    let terms = |count: usize| {
+        let term = |i: usize| {
+            (
+                format!("gt{}", 10_000 + i),
+                json!({"text": format!("Term {i}")}),
+            )
+        };
+        json!({"en": {"terms": (0..count).map(term).collect::<serde_json::Map<_, _>>()}})
+    };
+    let labels = |i: usize| {
+        let read = |k: usize| format!("$gt{}|Term {}|==1", 10_000 + i * 9 + k, i * 9 + k);
+        json!((0..9).map(read).collect::<Vec<_>>())
+    };
+    let paths = |i: usize| json!({"path": format!("/data[at0001]/events[at0006]/data[at0003]/items[at{i}]")});
+    let elements = (0..9_000).map(|i| (format!("gt3{i}"), paths(i)));
+    let predicate = |i: usize| {
+        format!(
+            "/data[at0001]/events[at0006]/data[at0003]/items[at{}]/value/magnitude>1",
+            8_999 - i
+        )
+    };
+    let bound = json!({"data_bindings": {"gt0001": {
+        "model_id": "openEHR-EHR-OBSERVATION.x.v1", "type": "INPUT",
+        "elements": elements.collect::<serde_json::Map<_, _>>(),
+        "predicates": (0..9_000).map(predicate).collect::<Vec<_>>()}}});
+    let nothing = |_: usize| json!([]);
+    let cases = [
+        (
+            "malformed rules",
+            whole(
+                rules(1_900, &|_| json!(["((((((("]), &|_| {
+                    json!(["$$$$ == =", "abc".repeat(200)])
+                })
+                .into(),
+                json!({}),
+                json!({}),
+            ),
+        ),
+        (
+            "labels of thousands of terms",
+            whole(
+                rules(2_000, &labels, &nothing).into(),
+                terms(18_000),
+                json!({}),
+            ),
+        ),
+        (
+            "a long term that thousands of labels contradict",
+            whole(
+                rules(
+                    1_900,
+                    &|_| json!(["$gt0003|x|==1", "$gt0003|y|==1"]),
+                    &nothing,
+                )
+                .into(),
+                json!({"en": {"terms": {"gt0003": {"text": "x".repeat(1_000_000)}}}}),
+                json!({}),
+            ),
+        ),
+        (
+            "predicates of thousands of paths",
+            whole(json!({}), json!({}), bound),
+        ),
+        (
+            "a condition of many demands on one variable",
+            whole(
+                rules(
+                    1,
+                    &|_| json!([vec!["$gt0003.magnitude>1"; 60_000].join("&&")]),
+                    &nothing,
+                )
+                .into(),
+                json!({}),
+                json!({}),
+            ),
+        ),
+        (
+            "units of thousands of variables in one rule",
+            whole(
+                rules(1, &nothing, &|_| {
+                    json!(
+                        (0..18_000)
+                            .map(|i| format!("$gt5{i}.unit='kg'"))
+                            .collect::<Vec<_>>()
+                    )
+                })
+                .into(),
+                json!({}),
+                json!({}),
+            ),
+        ),
+    ];
+    for (what, text) in cases {
+        let started = std::time::Instant::now();
+        let mut problems = 0;
+        let bytes = allocated(|| {
+            let compiled = gdl::parse(&text).map(|guide| guide.compile());
+            problems = compiled.map_or(0, |guide| guide.problems.len());
+        });
+        let time = started.elapsed();
+        if std::env::var_os("AQLITE_WORK_FIGURES").is_some() {
+            println!(
+                "{what}: {} bytes, {bytes} allocated, {time:?}, {problems} problems",
+                text.len()
+            );
+        }
+        assert!(
+            bytes < 100 * text.len() + 50_000_000,
+            "{what}: {bytes} bytes for {}",
+            text.len()
+        );
+        assert!(
+            time < std::time::Duration::from_secs(10),
+            "{what}: {time:?}"
+        );
+        assert!(problems <= gdl::guide::MAX_PROBLEMS, "{what}: {problems}");
+    }
+    let link = json!({"label_reference": "$ref[1].label"});
+    let mut guide = guide(&[]);
+    guide["description"] = json!({"references": [{"label": "x".repeat(500_000), "url": "u"}]});
+    guide["definition"]["rules"]["gt0010"]["cards"][0]["links"] = json!(vec![link; 20_000]);
+    let text = guide.to_string();
+    let bytes = allocated(|| {
+        let refused = gdl::parse(&text).map(drop).unwrap_err();
+        assert_eq!(refused.first().map(|p| p.code), Some("GDL0604"));
+    });
+    assert!(bytes < 200_000_000, "{bytes} bytes");
 }
 
 fn random_guides() {
@@ -172,16 +509,25 @@ fn random_guides() {
     let mut ended = 0;
     for round in 0..150 {
         let first = ["$gt0006='a text'", "$gt0007='b'", "$gt0008='another one'"].map(str::to_owned);
-        let actions: Vec<String> = first.into_iter().chain((0..random.below(200)).map(|_| random.pick(&STATEMENTS).to_owned())).collect();
+        let actions: Vec<String> = first
+            .into_iter()
+            .chain((0..random.below(200)).map(|_| random.pick(&STATEMENTS).to_owned()))
+            .collect();
         let (text, given) = (guide(&actions).to_string(), random.below(200));
-        within_bounds(&format!("round {round}"), text.len(), || ended += usize::from(run(&compiled(&text), given).is_err()));
+        within_bounds(&format!("round {round}"), text.len(), || {
+            ended += usize::from(run(&compiled(&text), given).is_err())
+        });
     }
-    assert!((5..150).contains(&ended), "both kinds of guides are tried: {ended} ended early");
+    assert!(
+        (5..150).contains(&ended),
+        "both kinds of guides are tried: {ended} ended early"
+    );
 }
 
 pub fn all() {
     limits_are_those_of_the_caller();
     named_bombs();
     long_texts();
+    hard_to_check();
     random_guides();
 }

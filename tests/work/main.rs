@@ -1,9 +1,16 @@
-//! Work stays linear: whatever a template, a guide, a query or a body says, what is done for it is bounded by its length and by
-//! documented limits. The inputs are those that once, or nearly, took the square of their length or more, and random ones around them.
+//! Work stays linear: whatever a template, a guide, a query or a body says, what is done for it is
+//! bounded by its length and by documented limits. The inputs are those that once, or nearly, took
+//! the square of their length or more, and random ones around them.
 //!
 //! A binary of its own with one test: the allocator counts for the whole process.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test says what went wrong by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test says what went wrong by panicking"
+)]
 
 #[path = "../it/property/random.rs"]
 #[expect(dead_code, reason = "the property tests use more of it")]
@@ -19,8 +26,16 @@ mod templates;
 #[test]
 fn work_is_bounded_by_the_length_of_the_input() {
     let only = std::env::var("AQLITE_WORK").ok();
-    let parts: [(&str, fn()); 4] = [("templates", templates::all), ("guides", guides::all), ("queries", queries::all), ("bodies", bodies::all)];
-    for (name, part) in parts.into_iter().filter(|(name, _)| only.as_ref().is_none_or(|only| only == name)) {
+    let parts: [(&str, fn()); 4] = [
+        ("templates", templates::all),
+        ("guides", guides::all),
+        ("queries", queries::all),
+        ("bodies", bodies::all),
+    ];
+    for (name, part) in parts
+        .into_iter()
+        .filter(|(name, _)| only.as_ref().is_none_or(|only| only == name))
+    {
         println!("{name}");
         part();
     }

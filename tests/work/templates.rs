@@ -8,7 +8,11 @@ use aqlite::template::flat::{self, Maker, Shape};
 use aqlite::template::{ExampleKind, Template, WebTemplate, example, limits, validate};
 
 const SMALL: &str = include_str!("../cases/template/small.opt");
-const SAMPLES: [&str; 3] = [SMALL, include_str!("../cases/template/named.opt"), include_str!("../../www/samples/vital_signs.opt")];
+const SAMPLES: [&str; 3] = [
+    SMALL,
+    include_str!("../cases/template/named.opt"),
+    include_str!("../../www/samples/vital_signs.opt"),
+];
 const WEIGHT: &str = include_str!("../cases/rest/weight.json");
 const NOW: &str = "2026-11-20T09:30:00Z";
 /// The default limit of results.
@@ -25,12 +29,18 @@ fn object(class: &str, id: &str, occurrences: &str, inner: &str) -> String {
 /// `2..*` as an element.
 fn count(element: &str, bounds: &str) -> String {
     let (lower, upper) = bounds.split_once("..").unwrap();
-    let upper = if upper == "*" { String::from("<upper_unbounded>true</upper_unbounded>") } else { format!("<upper>{upper}</upper>") };
+    let upper = if upper == "*" {
+        String::from("<upper_unbounded>true</upper_unbounded>")
+    } else {
+        format!("<upper>{upper}</upper>")
+    };
     format!("<{element}><lower>{lower}</lower>{upper}</{element}>")
 }
 
 fn attribute(name: &str, inner: &str) -> String {
-    format!("<attributes xsi:type=\"C_MULTIPLE_ATTRIBUTE\"><rm_attribute_name>{name}</rm_attribute_name>{inner}</attributes>")
+    format!(
+        "<attributes xsi:type=\"C_MULTIPLE_ATTRIBUTE\"><rm_attribute_name>{name}</rm_attribute_name>{inner}</attributes>"
+    )
 }
 
 /// A template of one CLUSTER; `behind` stands behind its definition.
@@ -42,16 +52,31 @@ fn template(definition: &str, behind: &str) -> String {
     )
 }
 
-/// A cluster in a cluster, so many times, each as often as `occurrences` says and with `named` as its name.
+/// A cluster in a cluster, so many times, each as often as `occurrences` says and with `named` as
+/// its name.
 fn nested(depth: usize, occurrences: &str, named: &str) -> String {
     (0..depth).fold(String::new(), |inner, level| {
-        let inner = if inner.is_empty() { object("ELEMENT", "at0009", "1..1", "") } else { inner };
-        attribute("items", &object("CLUSTER", &format!("at{level:04}"), occurrences, &format!("{named}{inner}")))
+        let inner = if inner.is_empty() {
+            object("ELEMENT", "at0009", "1..1", "")
+        } else {
+            inner
+        };
+        attribute(
+            "items",
+            &object(
+                "CLUSTER",
+                &format!("at{level:04}"),
+                occurrences,
+                &format!("{named}{inner}"),
+            ),
+        )
     })
 }
 
 fn terms(count: usize) -> String {
-    (0..count).map(|i| format!("<items code=\"at{i:05}\"><items id=\"text\">Term {i}</items></items>")).collect()
+    (0..count)
+        .map(|i| format!("<items code=\"at{i:05}\"><items id=\"text\">Term {i}</items></items>"))
+        .collect()
 }
 
 /// Name, text, and whether an upload is refused.
@@ -98,7 +123,9 @@ fn bombs() -> Vec<(&'static str, String, bool)> {
     let notes: String = (0..20_000)
         .map(|i| format!("<annotations path=\"[openEHR-EHR-CLUSTER.bomb.v1]/items[at{i:05}]\"><items id=\"k\">text</items></annotations>"))
         .collect();
-    let list: String = (0..60_000).map(|i| format!("<list>text {i}</list>")).collect();
+    let list: String = (0..60_000)
+        .map(|i| format!("<list>text {i}</list>"))
+        .collect();
     let texts = object(
         "ELEMENT",
         "at0001",
@@ -119,42 +146,119 @@ fn bombs() -> Vec<(&'static str, String, bool)> {
         ),
     );
     vec![
-        ("a lower bound of two billion", template(&attribute("items", &element("2000000000..*")), ""), true),
+        (
+            "a lower bound of two billion",
+            template(&attribute("items", &element("2000000000..*")), ""),
+            true,
+        ),
         (
             "a cardinality of two billion",
-            template(&attribute("items", &format!("<cardinality>{}</cardinality>{}", count("interval", "2000000000..*"), element("0..*"))), ""),
+            template(
+                &attribute(
+                    "items",
+                    &format!(
+                        "<cardinality>{}</cardinality>{}",
+                        count("interval", "2000000000..*"),
+                        element("0..*")
+                    ),
+                ),
+                "",
+            ),
             true,
         ),
         (
             "a cardinality of two billion without members",
-            template(&attribute("items", &format!("<cardinality>{}</cardinality>", count("interval", "2000000000..*"))), ""),
+            template(
+                &attribute(
+                    "items",
+                    &format!(
+                        "<cardinality>{}</cardinality>",
+                        count("interval", "2000000000..*")
+                    ),
+                ),
+                "",
+            ),
             true,
         ),
-        ("bounds that contradict each other", template(&attribute("items", &element("5..2")), ""), true),
+        (
+            "bounds that contradict each other",
+            template(&attribute("items", &element("5..2")), ""),
+            true,
+        ),
         (
             "an existence of two billion",
-            template(&attribute("items", &format!("{}{}", count("existence", "2000000000..2000000000"), element("0..*"))), ""),
+            template(
+                &attribute(
+                    "items",
+                    &format!(
+                        "{}{}",
+                        count("existence", "2000000000..2000000000"),
+                        element("0..*")
+                    ),
+                ),
+                "",
+            ),
             true,
         ),
-        ("nested lower bounds", template(&nested(30, "4..*", ""), ""), true),
-        ("nested coded names", template(&nested(30, "0..*", &named), ""), true),
+        (
+            "nested lower bounds",
+            template(&nested(30, "4..*", ""), ""),
+            true,
+        ),
+        (
+            "nested coded names",
+            template(&nested(30, "0..*", &named), ""),
+            true,
+        ),
         (
             "attributes of one element",
             template(
                 &attribute("items", &element("0..1")),
-                &format!("<annotations {}/>", (0..100_000).map(|i| format!("a{i}='' ")).collect::<String>()),
+                &format!(
+                    "<annotations {}/>",
+                    (0..100_000)
+                        .map(|i| format!("a{i}='' "))
+                        .collect::<String>()
+                ),
             ),
             true,
         ),
-        ("many uses of an archetype with many terms", template(&attribute("items", &uses), &own_terms), true),
-        ("expressions with nested repetitions", template(&attribute("items", &pattern("(.{1000}){15}").repeat(2_000)), ""), true),
-        ("alternatives with the same id", template(&attribute("items", &element("0..1").repeat(5_000)), ""), true),
+        (
+            "many uses of an archetype with many terms",
+            template(&attribute("items", &uses), &own_terms),
+            true,
+        ),
+        (
+            "expressions with nested repetitions",
+            template(
+                &attribute("items", &pattern("(.{1000}){15}").repeat(2_000)),
+                "",
+            ),
+            true,
+        ),
+        (
+            "alternatives with the same id",
+            template(&attribute("items", &element("0..1").repeat(5_000)), ""),
+            true,
+        ),
         (
             "annotations of every node",
-            template(&attribute("items", &(0..900).map(|i| object("ELEMENT", &format!("at{i:05}"), "0..1", "")).collect::<String>()), &notes),
+            template(
+                &attribute(
+                    "items",
+                    &(0..900)
+                        .map(|i| object("ELEMENT", &format!("at{i:05}"), "0..1", ""))
+                        .collect::<String>(),
+                ),
+                &notes,
+            ),
             false,
         ),
-        ("a list of texts of which none may stand", template(&attribute("items", &texts), ""), true),
+        (
+            "a list of texts of which none may stand",
+            template(&attribute("items", &texts), ""),
+            true,
+        ),
         (
             "a name of a megabyte",
             template(
@@ -167,14 +271,20 @@ fn bombs() -> Vec<(&'static str, String, bool)> {
             true,
         ),
         ("elements inside one another", "<a>".repeat(1_000_000), true),
-        ("many elements", template("", &"<a/>".repeat(1_500_000)), true),
+        (
+            "many elements",
+            template("", &"<a/>".repeat(1_500_000)),
+            true,
+        ),
         (
             "many languages",
             template(
                 &attribute("items", &element("0..1")),
                 &format!(
                     "<ontology archetype_id=\"openEHR-EHR-CLUSTER.bomb.v1\">{}</ontology>",
-                    (0..20_000).map(|i| format!("<term_definitions language=\"l{i}\"/>")).collect::<String>()
+                    (0..20_000)
+                        .map(|i| format!("<term_definitions language=\"l{i}\"/>"))
+                        .collect::<String>()
                 ),
             ),
             true,
@@ -189,11 +299,18 @@ fn derive(template: &Template) {
         let _ = example(template, kind, None, NOW);
     }
     let web = WebTemplate::of(template);
-    if let (true, Ok(tree)) = (web.is_complete, example(template, ExampleKind::Minimal, None, NOW)) {
+    if let (true, Ok(tree)) = (
+        web.is_complete,
+        example(template, ExampleKind::Minimal, None, NOW),
+    ) {
         let root = tree.root().unwrap();
         let _ = web.to_json_within(template, RESULT);
         for shape in [Shape::Flat, Shape::Structured] {
-            let Some(written) = flat::write_within(root, shape, template, &web, Maker::Better, RESULT) else { continue };
+            let Some(written) =
+                flat::write_within(root, shape, template, &web, Maker::Better, RESULT)
+            else {
+                continue;
+            };
             let _ = flat::read(&written.text, shape, template, &web, NOW);
         }
     }
@@ -215,7 +332,12 @@ fn named_bombs() {
     for (what, text, is_refused) in bombs() {
         let read = check(what, &text);
         let accepted = read.is_ok_and(|template| template.excesses().is_empty());
-        assert_eq!(accepted, !is_refused, "{what}: an upload is {}", if accepted { "accepted" } else { "refused" });
+        assert_eq!(
+            accepted,
+            !is_refused,
+            "{what}: an upload is {}",
+            if accepted { "accepted" } else { "refused" }
+        );
     }
 }
 
@@ -233,14 +355,29 @@ fn random_templates() {
         if template.excesses().is_empty() {
             let made = example(&template, ExampleKind::Full, None, NOW);
             let told = made.err().unwrap_or_default();
-            assert!(told.iter().all(|f| f.code != "TPL0603"), "an accepted template has an example within the limits, or none at all: {told:?}");
+            assert!(
+                told.iter().all(|f| f.code != "TPL0603"),
+                "an accepted template has an example within the limits, or none at all: {told:?}"
+            );
         }
     }
 }
 
 fn mutated(text: &str, random: &mut Random) -> String {
-    const BOUNDS: [&str; 8] = ["0", "1", "2", "10", "999", "100000", "2000000000", "4294967295"];
-    let places: Vec<usize> = ["<lower>", "<upper>"].iter().flat_map(|tag| text.match_indices(tag).map(|(at, _)| at + tag.len())).collect();
+    const BOUNDS: [&str; 8] = [
+        "0",
+        "1",
+        "2",
+        "10",
+        "999",
+        "100000",
+        "2000000000",
+        "4294967295",
+    ];
+    let places: Vec<usize> = ["<lower>", "<upper>"]
+        .iter()
+        .flat_map(|tag| text.match_indices(tag).map(|(at, _)| at + tag.len()))
+        .collect();
     let nodes: Vec<usize> = text.match_indices("<children").map(|(at, _)| at).collect();
     match random.below(4) {
         0 | 1 if !places.is_empty() => {
@@ -250,12 +387,23 @@ fn mutated(text: &str, random: &mut Random) -> String {
         }
         2 if !nodes.is_empty() => {
             let at = random.pick(&nodes);
-            let Some(length) = element_length(&text[at..]) else { return text.to_owned() };
+            let Some(length) = element_length(&text[at..]) else {
+                return text.to_owned();
+            };
             let part = &text[at..at + length];
             let times = [2, 10, 300][random.below(3)].min(1 + 3_000_000 / part.len());
-            format!("{}{}{}", &text[..at], part.repeat(times), &text[at + length..])
+            format!(
+                "{}{}{}",
+                &text[..at],
+                part.repeat(times),
+                &text[at + length..]
+            )
         }
-        _ => text.replacen("<node_id>at0004</node_id>", &format!("<node_id>at{:04}</node_id>", random.below(9)), 1),
+        _ => text.replacen(
+            "<node_id>at0004</node_id>",
+            &format!("<node_id>at{:04}</node_id>", random.below(9)),
+            1,
+        ),
     }
 }
 
@@ -265,7 +413,11 @@ fn element_length(text: &str) -> Option<usize> {
     loop {
         let next = at + text[at..].find("children")?;
         let is_end = text[..next].ends_with("</");
-        depth = if is_end { depth.checked_sub(1)? } else { depth + 1 };
+        depth = if is_end {
+            depth.checked_sub(1)?
+        } else {
+            depth + 1
+        };
         at = next + "children".len();
         if depth == 0 {
             return Some(at + text[at..].find('>')? + 1);
@@ -276,19 +428,52 @@ fn element_length(text: &str) -> Option<usize> {
 /// The bounds themselves are accepted; one more is refused.
 fn limits_are_exact() {
     let element = |occurrences: &str| object("ELEMENT", "at0001", occurrences, "");
-    let accepted = |definition: &str| Template::parse(&template(definition, "")).is_ok_and(|t| t.excesses().is_empty());
-    assert!(accepted(&attribute("items", &element(&format!("{}..*", limits::COUNT)))));
-    assert!(!accepted(&attribute("items", &element(&format!("{}..*", limits::COUNT + 1)))));
-    let distinct = |n: usize| (0..n).map(|i| object("ELEMENT", &format!("at{i:05}"), "0..1", "")).collect::<String>();
-    assert!(accepted(&attribute("items", &distinct(limits::ALTERNATIVES))));
-    assert!(!accepted(&attribute("items", &distinct(limits::ALTERNATIVES + 1))));
-    assert!(accepted(&attribute("items", &element("0..1").repeat(limits::RIVALS))));
-    assert!(!accepted(&attribute("items", &element("0..1").repeat(limits::RIVALS + 1))));
-    let told = Template::parse(&template(&attribute("items", &element("2000000000..*")), "")).unwrap();
-    let [excess, ..] = told.excesses() else { panic!("an excess") };
+    let accepted = |definition: &str| {
+        Template::parse(&template(definition, "")).is_ok_and(|t| t.excesses().is_empty())
+    };
+    assert!(accepted(&attribute(
+        "items",
+        &element(&format!("{}..*", limits::COUNT))
+    )));
+    assert!(!accepted(&attribute(
+        "items",
+        &element(&format!("{}..*", limits::COUNT + 1))
+    )));
+    let distinct = |n: usize| {
+        (0..n)
+            .map(|i| object("ELEMENT", &format!("at{i:05}"), "0..1", ""))
+            .collect::<String>()
+    };
+    assert!(accepted(&attribute(
+        "items",
+        &distinct(limits::ALTERNATIVES)
+    )));
+    assert!(!accepted(&attribute(
+        "items",
+        &distinct(limits::ALTERNATIVES + 1)
+    )));
+    assert!(accepted(&attribute(
+        "items",
+        &element("0..1").repeat(limits::RIVALS)
+    )));
+    assert!(!accepted(&attribute(
+        "items",
+        &element("0..1").repeat(limits::RIVALS + 1)
+    )));
+    let told = Template::parse(&template(
+        &attribute("items", &element("2000000000..*")),
+        "",
+    ))
+    .unwrap();
+    let [excess, ..] = told.excesses() else {
+        panic!("an excess")
+    };
     assert_eq!(
         (excess.code, excess.message.as_str()),
-        ("TPL0303", "[openEHR-EHR-CLUSTER.bomb.v1]/items[at0001]: occurrences 2000000000..* asks for at least 2000000000 objects")
+        (
+            "TPL0303",
+            "[openEHR-EHR-CLUSTER.bomb.v1]/items[at0001]: occurrences 2000000000..* asks for at least 2000000000 objects"
+        )
     );
     assert!(excess.help.is_some() && excess.span.start > 0);
 }

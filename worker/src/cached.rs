@@ -1,13 +1,16 @@
-//! A repository whose definitions are kept in KV as well, near the reader: bodies of templates are large and never change.
+//! A repository whose definitions are kept in KV as well, near the reader: bodies of templates are
+//! large and never change.
 //!
-//! The key names the storing of the definition, which the database tells with every list: one that was removed and stored anew, by a reset
-//! and an import too, has another one, and what KV still holds of the old one is never asked for. It is deleted where this instance knows
-//! of it, and expires in any case. KV may be late or fail; the database then answers as ever.
+//! The key names the storing of the definition, which the database tells with every list: one that
+//! was removed and stored anew, by a reset and an import too, has another one, and what KV still
+//! holds of the old one is never asked for. It is deleted where this instance knows of it, and
+//! expires in any case. KV may be late or fail; the database then answers as ever.
 
 use crate::log::complain;
 use aqlite::document::ObjectKind;
 use aqlite::store::repository::{
-    Access, AccessFilter, Commit, Contribution, Definition, DefinitionKind, Ehr, ItemTag, Repository, Sink, StoreError, TagList, Version, Which,
+    Access, AccessFilter, Commit, Contribution, Definition, DefinitionKind, Ehr, Extent, ItemTag,
+    Piece, Repository, Sink, StoreError, TagList, Version, VersionHead, Which,
 };
 use aqlite::store::scan::{Scan, Snapshot};
 use std::cell::RefCell;
@@ -34,11 +37,17 @@ pub struct Cached<R> {
 impl<R> Cached<R> {
     /// Puts KV before a repository.
     pub fn new(inner: R, kv: KvStore) -> Cached<R> {
-        Cached { inner, kv, listed: RefCell::default() }
+        Cached {
+            inner,
+            kv,
+            listed: RefCell::default(),
+        }
     }
 
     fn list(&self, kind: DefinitionKind, found: &[Definition]) {
-        let named = found.iter().map(|d| ((kind, d.name.clone(), d.version.clone()), d.clone()));
+        let named = found
+            .iter()
+            .map(|d| ((kind, d.name.clone(), d.version.clone()), d.clone()));
         self.listed.borrow_mut().extend(named);
     }
 
@@ -52,7 +61,8 @@ impl<R> Cached<R> {
     }
 }
 
-/// The key of a definition; none where the database does not tell its storing, as for one that an earlier release has just stored.
+/// The key of a definition; none where the database does not tell its storing, as for one that an
+/// earlier release has just stored.
 fn key(kind: DefinitionKind, listed: &Definition) -> Option<String> {
     let word = match kind {
         DefinitionKind::Template => "template",
@@ -60,7 +70,10 @@ fn key(kind: DefinitionKind, listed: &Definition) -> Option<String> {
         DefinitionKind::Guide => "guide",
         DefinitionKind::ValueSet => "value_set",
     };
-    let key = format!("definition/{word}/{}/{}/{}", listed.name, listed.version, listed.storing_id);
+    let key = format!(
+        "definition/{word}/{}/{}/{}",
+        listed.name, listed.version, listed.storing_id
+    );
     short(key).filter(|_| !listed.storing_id.is_empty())
 }
 
@@ -71,7 +84,12 @@ pub fn short(key: String) -> Option<String> {
 
 /// What KV holds.
 pub async fn kept(kv: &KvStore, key: &str) -> Option<String> {
-    kv.get(key).text().await.inspect_err(|error| complain("KV", &error)).ok().flatten()
+    kv.get(key)
+        .text()
+        .await
+        .inspect_err(|error| complain("KV", &error))
+        .ok()
+        .flatten()
 }
 
 /// Puts a text into KV, where it stays for so many seconds.
@@ -83,44 +101,89 @@ pub async fn keep(kv: &KvStore, key: &str, text: &str, seconds: u64) {
     }
 }
 
+/// What a repository answers.
+type Answer<T> = Result<T, StoreError>;
+type Kind = DefinitionKind;
+
 impl<R: Repository> Repository for Cached<R> {
-    async fn definitions(&self, kind: DefinitionKind, prefix: &str) -> Result<Vec<Definition>, StoreError> {
-        let found = self.inner.definitions(kind, prefix).await?;
-        self.list(kind, &found);
-        Ok(found)
+    async fn definitions(&self, kind: DefinitionKind, prefix: &str) -> Answer<Vec<Definition>> {
+        let found = self.inner.definitions(kind, prefix).await;
+        found.inspect(|found| self.list(kind, found))
     }
 
-    async fn grounds(&self, ehr_id: &str, template_id: &str) -> Result<(Option<Ehr>, Vec<Definition>), StoreError> {
+    async fn definition_versions(&self, kind: Kind, name: &str) -> Answer<Vec<Definition>> {
+        let found = self.inner.definition_versions(kind, name).await;
+        found.inspect(|found| self.list(kind, found))
+    }
+
+    async fn definition_bodies(
+        &self,
+        kind: DefinitionKind,
+        prefix: &str,
+        most: usize,
+    ) -> Result<Option<Vec<Definition>>, StoreError> {
+        self.inner.definition_bodies(kind, prefix, most).await
+    }
+
+    async fn grounds(
+        &self,
+        ehr_id: &str,
+        template_id: &str,
+    ) -> Result<(Option<Ehr>, Vec<Definition>), StoreError> {
         let (ehr, templates) = self.inner.grounds(ehr_id, template_id).await?;
         self.list(DefinitionKind::Template, &templates);
         Ok((ehr, templates))
     }
 
-    async fn definition(&self, kind: DefinitionKind, name: &str, version: &str) -> Result<Option<Definition>, StoreError> {
-        let listed = self.listed.borrow().get(&(kind, name.to_owned(), version.to_owned())).cloned();
+    async fn definition(
+        &self,
+        kind: Kind,
+        name: &str,
+        version: &str,
+    ) -> Answer<Option<Definition>> {
+        let listed = self
+            .listed
+            .borrow()
+            .get(&(kind, name.to_owned(), version.to_owned()))
+            .cloned();
         let key = listed.as_ref().and_then(|listed| key(kind, listed));
-        let (Some(listed), Some(key)) = (listed, key) else { return self.inner.definition(kind, name, version).await };
+        let (Some(listed), Some(key)) = (listed, key) else {
+            return self.inner.definition(kind, name, version).await;
+        };
         if let Some(body) = kept(&self.kv, &key).await {
             return Ok(Some(Definition { body, ..listed }));
         }
         let found = self.inner.definition(kind, name, version).await?;
-        if let Some(found) = found.as_ref().filter(|found| found.storing_id == listed.storing_id && found.body.len() >= WORTH_IT) {
+        if let Some(found) = found
+            .as_ref()
+            .filter(|found| found.storing_id == listed.storing_id && found.body.len() >= WORTH_IT)
+        {
             keep(&self.kv, &key, &found.body, KEPT).await;
         }
         Ok(found)
     }
 
-    async fn undefine(&self, kind: DefinitionKind, name: &str, version: &str) -> Result<bool, StoreError> {
+    async fn undefine(&self, kind: Kind, name: &str, version: &str) -> Answer<bool> {
         let removed = self.inner.undefine(kind, name, version).await?;
-        let listed = self.listed.borrow_mut().remove(&(kind, name.to_owned(), version.to_owned()));
-        self.forget(listed.and_then(|listed| key(kind, &listed))).await;
+        let listed = self
+            .listed
+            .borrow_mut()
+            .remove(&(kind, name.to_owned(), version.to_owned()));
+        self.forget(listed.and_then(|listed| key(kind, &listed)))
+            .await;
         Ok(removed)
     }
 
     async fn reset(&self) -> Result<(), StoreError> {
         self.inner.reset().await?;
         let listed = self.listed.take();
-        self.forget(listed.iter().filter_map(|((kind, ..), listed)| key(*kind, listed)).take(MOST_DELETED)).await;
+        self.forget(
+            listed
+                .iter()
+                .filter_map(|((kind, ..), listed)| key(*kind, listed))
+                .take(MOST_DELETED),
+        )
+        .await;
         Ok(())
     }
 
@@ -132,16 +195,35 @@ impl<R: Repository> Repository for Cached<R> {
         self.inner.commit_all(commits).await
     }
 
-    async fn contributions(&self, ehr_id: Option<&str>, after: Option<&str>, limit: u64) -> Result<Vec<Contribution>, StoreError> {
-        self.inner.contributions(ehr_id, after, limit).await
+    async fn contributions(
+        &self,
+        ehr_id: Option<&str>,
+        after: Option<&str>,
+        limit: u64,
+        extent: Extent,
+    ) -> Result<Piece<Contribution>, StoreError> {
+        self.inner.contributions(ehr_id, after, limit, extent).await
     }
 
-    async fn set_tags(&self, ehr_id: &str, list: TagList, expected: Option<&[ItemTag]>) -> Result<(), StoreError> {
+    async fn set_tags(
+        &self,
+        ehr_id: &str,
+        list: TagList,
+        expected: Option<&[ItemTag]>,
+    ) -> Result<(), StoreError> {
         self.inner.set_tags(ehr_id, list, expected).await
     }
 
-    async fn tags(&self, ehr_id: &str, target: Option<&str>) -> Result<Vec<TagList>, StoreError> {
+    async fn tags(&self, ehr_id: &str, target: &str) -> Result<Vec<ItemTag>, StoreError> {
         self.inner.tags(ehr_id, target).await
+    }
+
+    async fn tag_lists(
+        &self,
+        ehr_id: &str,
+        after: Option<&str>,
+    ) -> Result<Piece<TagList>, StoreError> {
+        self.inner.tag_lists(ehr_id, after).await
     }
 
     async fn delete_objects(&self, ehr_id: &str, objects: &[String]) -> Result<(), StoreError> {
@@ -160,23 +242,55 @@ impl<R: Repository> Repository for Cached<R> {
         self.inner.ehr_by_subject(id, namespace).await
     }
 
-    async fn version(&self, ehr_id: &str, object_id: &str, which: Which<'_>) -> Result<Option<Version>, StoreError> {
+    async fn version(
+        &self,
+        ehr_id: &str,
+        object_id: &str,
+        which: Which<'_>,
+    ) -> Result<Option<Version>, StoreError> {
         self.inner.version(ehr_id, object_id, which).await
     }
 
-    async fn versions(&self, ehr_id: &str, object_id: &str) -> Result<Vec<Version>, StoreError> {
-        self.inner.versions(ehr_id, object_id).await
+    async fn versions(
+        &self,
+        ehr_id: &str,
+        object_id: &str,
+        after: u32,
+    ) -> Result<Piece<Version>, StoreError> {
+        self.inner.versions(ehr_id, object_id, after).await
     }
 
-    async fn objects(&self, ehr_id: &str, kind: ObjectKind, offset: u64, limit: u64) -> Result<Vec<String>, StoreError> {
+    async fn version_heads(
+        &self,
+        ehr_id: &str,
+        object_id: &str,
+    ) -> Result<Vec<VersionHead>, StoreError> {
+        self.inner.version_heads(ehr_id, object_id).await
+    }
+
+    async fn objects(
+        &self,
+        ehr_id: &str,
+        kind: ObjectKind,
+        offset: u64,
+        limit: u64,
+    ) -> Result<Vec<String>, StoreError> {
         self.inner.objects(ehr_id, kind, offset, limit).await
     }
 
-    async fn newest_object(&self, ehr_id: &str, kind: ObjectKind) -> Result<Option<String>, StoreError> {
+    async fn newest_object(
+        &self,
+        ehr_id: &str,
+        kind: ObjectKind,
+    ) -> Result<Option<String>, StoreError> {
         self.inner.newest_object(ehr_id, kind).await
     }
 
-    async fn idempotency(&self, ehr_id: &str, contribution_uid: &str) -> Result<Option<String>, StoreError> {
+    async fn idempotency(
+        &self,
+        ehr_id: &str,
+        contribution_uid: &str,
+    ) -> Result<Option<String>, StoreError> {
         self.inner.idempotency(ehr_id, contribution_uid).await
     }
 
@@ -189,8 +303,13 @@ impl<R: Repository> Repository for Cached<R> {
     }
 
     async fn define(&self, kind: DefinitionKind, definition: Definition) -> Result<(), StoreError> {
-        // What was listed under its name is not what is there from now on, or was not what is there.
-        self.listed.borrow_mut().remove(&(kind, definition.name.clone(), definition.version.clone()));
+        // What was listed under its name is not what is there from now on, or was not what is
+        // there.
+        self.listed.borrow_mut().remove(&(
+            kind,
+            definition.name.clone(),
+            definition.version.clone(),
+        ));
         self.inner.define(kind, definition).await
     }
 
@@ -202,7 +321,12 @@ impl<R: Repository> Repository for Cached<R> {
         self.inner.note(accesses).await
     }
 
-    async fn note_refused(&self, accesses: &[Access], day: &str, most: u64) -> Result<bool, StoreError> {
+    async fn note_refused(
+        &self,
+        accesses: &[Access],
+        day: &str,
+        most: u64,
+    ) -> Result<bool, StoreError> {
         self.inner.note_refused(accesses, day, most).await
     }
 

@@ -18,30 +18,48 @@ struct Variables<'e>(&'e Env);
 
 impl Variables<'_> {
     fn text(&self, name: &str) -> Option<String> {
-        self.0.var(name).ok().map(|value| value.to_string()).filter(|value| !value.trim().is_empty())
+        self.0
+            .var(name)
+            .ok()
+            .map(|value| value.to_string())
+            .filter(|value| !value.trim().is_empty())
     }
 
     fn need(&self, name: &str) -> Result<String, String> {
-        self.text(name).ok_or_else(|| format!("the variable {name} is missing"))
+        self.text(name)
+            .ok_or_else(|| format!("the variable {name} is missing"))
     }
 
     fn number<T: std::str::FromStr>(&self, name: &str, otherwise: T) -> Result<T, String> {
-        let read = |text: String| text.trim().parse().map_err(|_| format!("the variable {name} is not a whole number"));
+        let read = |text: String| {
+            text.trim()
+                .parse()
+                .map_err(|_| format!("the variable {name} is not a whole number"))
+        };
         self.text(name).map_or(Ok(otherwise), read)
     }
 
     /// One of two words; the first is meant where none is given.
-    fn either<T>(&self, name: &str, [(usual, first), (other, second)]: [(&str, T); 2]) -> Result<T, String> {
+    fn either<T>(
+        &self,
+        name: &str,
+        [(usual, first), (other, second)]: [(&str, T); 2],
+    ) -> Result<T, String> {
         match self.text(name) {
             Some(text) if text == other => Ok(second),
-            Some(text) if text != usual => Err(format!("the variable {name} is `{text}`, expected `{usual}` or `{other}`")),
+            Some(text) if text != usual => Err(format!(
+                "the variable {name} is `{text}`, expected `{usual}` or `{other}`"
+            )),
             _ => Ok(first),
         }
     }
 
     fn list(&self, name: &str) -> Vec<String> {
         let text = self.text(name).unwrap_or_default();
-        text.split(',').map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
+        text.split(',')
+            .map(|part| part.trim().to_owned())
+            .filter(|part| !part.is_empty())
+            .collect()
     }
 }
 
@@ -49,13 +67,25 @@ impl Variables<'_> {
 pub fn read(env: &Env) -> Setup {
     let variables = Variables(env);
     let exact = || variables.either("SPECIALISATION", [("subsume", false), ("exact", true)]);
-    let dialect = || variables.either("FLAT_DIALECT", [("better", Maker::Better), ("ehrbase", Maker::Ehrbase)]);
-    let found = access(&variables).and_then(|(auth, gate)| Ok((auth, gate, limits(&variables)?, exact()?, dialect()?)));
+    let dialect = || {
+        variables.either(
+            "FLAT_DIALECT",
+            [("better", Maker::Better), ("ehrbase", Maker::Ehrbase)],
+        )
+    };
+    let found = access(&variables)
+        .and_then(|(auth, gate)| Ok((auth, gate, limits(&variables)?, exact()?, dialect()?)));
     let (auth, gate, limits, exact_archetypes, flat_dialect) = match found {
         Ok(found) => found,
         Err(problem) => {
             crate::log::complain("the service stays closed", &problem);
-            (Auth::Refuse, Gate::default(), Limits::default(), false, Maker::default())
+            (
+                Auth::Refuse,
+                Gate::default(),
+                Limits::default(),
+                false,
+                Maker::default(),
+            )
         }
     };
     let standard = Config::default();
@@ -71,7 +101,10 @@ pub fn read(env: &Env) -> Setup {
         exact_archetypes,
         flat_dialect,
         trusts_compositions: false,
-        base_url: variables.text("BASE_URL").map(|base| base.trim().trim_end_matches('/').to_owned()).unwrap_or_default(),
+        base_url: variables
+            .text("BASE_URL")
+            .map(|base| base.trim().trim_end_matches('/').to_owned())
+            .unwrap_or_default(),
         hosts: variables.list("HOSTS"),
     };
     Setup { config, gate }
@@ -83,7 +116,9 @@ const RETENTION: u32 = 3650;
 /// How many days entries of the access log are kept.
 pub fn retention(env: &Env) -> Result<u32, String> {
     match Variables(env).number("LOG_RETENTION_DAYS", RETENTION)? {
-        0 => Err(String::from("the variable LOG_RETENTION_DAYS is 0, expected a number of days from 1")),
+        0 => Err(String::from(
+            "the variable LOG_RETENTION_DAYS is 0, expected a number of days from 1",
+        )),
         days => Ok(days),
     }
 }
@@ -96,43 +131,110 @@ fn access(variables: &Variables<'_>) -> Result<(Auth, Gate), String> {
             "none" if ways.len() == 1 => return Ok((Auth::Open, gate)),
             "jwt" => gate.issuers.push(tokens(variables)?),
             "access" => gate.issuers.push(cloudflare_access(variables)?),
-            "basic" => gate.users = Some(Users::parse(&variables.need("USERS")?).map_err(|e| format!("the secret USERS: {e}"))?),
-            other => return Err(format!("AUTH has `{other}`, expected `jwt`, `access`, `basic`, or `none` alone")),
+            "basic" => {
+                gate.users = Some(
+                    Users::parse(&variables.need("USERS")?)
+                        .map_err(|e| format!("the secret USERS: {e}"))?,
+                )
+            }
+            other => {
+                return Err(format!(
+                    "AUTH has `{other}`, expected `jwt`, `access`, `basic`, or `none` alone"
+                ));
+            }
         }
     }
-    Ok((if ways.is_empty() { Auth::Refuse } else { Auth::Known }, gate))
+    Ok((
+        if ways.is_empty() {
+            Auth::Refuse
+        } else {
+            Auth::Known
+        },
+        gate,
+    ))
 }
 
 fn tokens(variables: &Variables<'_>) -> Result<Issuer, String> {
-    let (name, audience, keys) = (variables.need("JWT_ISSUER")?, variables.need("JWT_AUDIENCE")?, variables.need("JWT_KEYS")?);
+    let (name, audience, keys) = (
+        variables.need("JWT_ISSUER")?,
+        variables.need("JWT_AUDIENCE")?,
+        variables.need("JWT_KEYS")?,
+    );
     issuer(variables, "Authorization", name, audience, keys)
 }
 
 fn cloudflare_access(variables: &Variables<'_>) -> Result<Issuer, String> {
-    let team = variables.need("ACCESS_TEAM")?.trim_end_matches('/').to_owned();
+    let team = variables
+        .need("ACCESS_TEAM")?
+        .trim_end_matches('/')
+        .to_owned();
     let keys = format!("{team}/cdn-cgi/access/certs");
-    issuer(variables, "Cf-Access-Jwt-Assertion", team, variables.need("ACCESS_AUDIENCE")?, keys)
+    issuer(
+        variables,
+        "Cf-Access-Jwt-Assertion",
+        team,
+        variables.need("ACCESS_AUDIENCE")?,
+        keys,
+    )
 }
 
-fn issuer(variables: &Variables<'_>, header: &'static str, name: String, audience: String, keys: String) -> Result<Issuer, String> {
-    let local = ["http://127.0.0.1:", "http://localhost:"].iter().any(|start| keys.starts_with(start));
+fn issuer(
+    variables: &Variables<'_>,
+    header: &'static str,
+    name: String,
+    audience: String,
+    keys: String,
+) -> Result<Issuer, String> {
+    let local = ["http://127.0.0.1:", "http://localhost:"]
+        .iter()
+        .any(|start| keys.starts_with(start));
     if !keys.starts_with("https://") && !local {
         return Err(format!("`{keys}` is not an address with https"));
     }
     let roles: BTreeMap<String, Vec<String>> = match variables.text("ROLES") {
         None => BTreeMap::new(),
-        Some(text) => serde_json::from_str(&text).map_err(|_| String::from("the variable ROLES is not a JSON object of lists of roles"))?,
+        Some(text) => serde_json::from_str(&text).map_err(|_| {
+            String::from("the variable ROLES is not a JSON object of lists of roles")
+        })?,
     };
-    let claim = |name: &str, otherwise: &str| variables.text(name).unwrap_or_else(|| otherwise.to_owned());
-    Ok(Issuer { header, name, audience, keys, roles, roles_claim: claim("ROLES_CLAIM", "roles"), ehr_claim: claim("EHR_CLAIM", "ehrId") })
+    let claim =
+        |name: &str, otherwise: &str| variables.text(name).unwrap_or_else(|| otherwise.to_owned());
+    Ok(Issuer {
+        header,
+        name,
+        audience,
+        keys,
+        roles,
+        roles_claim: claim("ROLES_CLAIM", "roles"),
+        ehr_claim: claim("EHR_CLAIM", "ehrId"),
+    })
 }
 
 /// What an application must know to ask the issuer for a token.
 fn smart(variables: &Variables<'_>, gate: &Gate) -> Vec<(String, String)> {
-    let Some(issuer) = gate.issuers.iter().find(|issuer| issuer.header == "Authorization") else { return Vec::new() };
-    let known = [("issuer", Some(issuer.name.clone())), ("jwks_uri", Some(issuer.keys.clone()))];
-    let told = [("authorization_endpoint", variables.text("AUTHORIZATION_ENDPOINT")), ("token_endpoint", variables.text("TOKEN_ENDPOINT"))];
-    known.into_iter().chain(told).filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    let Some(issuer) = gate
+        .issuers
+        .iter()
+        .find(|issuer| issuer.header == "Authorization")
+    else {
+        return Vec::new();
+    };
+    let known = [
+        ("issuer", Some(issuer.name.clone())),
+        ("jwks_uri", Some(issuer.keys.clone())),
+    ];
+    let told = [
+        (
+            "authorization_endpoint",
+            variables.text("AUTHORIZATION_ENDPOINT"),
+        ),
+        ("token_endpoint", variables.text("TOKEN_ENDPOINT")),
+    ];
+    known
+        .into_iter()
+        .chain(told)
+        .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+        .collect()
 }
 
 fn limits(variables: &Variables<'_>) -> Result<Limits, String> {
@@ -143,7 +245,9 @@ fn limits(variables: &Variables<'_>) -> Result<Limits, String> {
         aql: variables.number("LIMIT_AQL", standard.aql)?,
         fetch_default: variables.number("LIMIT_FETCH_DEFAULT", standard.fetch_default)?,
         fetch_maximum: variables.number("LIMIT_FETCH", standard.fetch_maximum)?,
-        query_time: variables.number::<i64>("LIMIT_QUERY_MS", standard.query_time / 1000)?.saturating_mul(1000),
+        query_time: variables
+            .number::<i64>("LIMIT_QUERY_MS", standard.query_time / 1000)?
+            .saturating_mul(1000),
         query_work: variables.number("LIMIT_QUERY_WORK", standard.query_work)?,
         parameters: variables.number("LIMIT_PARAMETERS", standard.parameters)?,
         result: variables.number("LIMIT_RESULT", standard.result)?,

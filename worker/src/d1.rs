@@ -12,7 +12,8 @@ extern "C" {
     fn batch(database: &JsValue, statements: &str, long: &js_sys::Array) -> js_sys::Promise;
 }
 
-/// A D1 database. A batch is one transaction there; statements and rows cross as few texts: value by value they would be slow.
+/// A D1 database. A batch is one transaction there; statements and rows cross as few texts: value
+/// by value they would be slow.
 pub struct D1(JsValue);
 
 impl D1 {
@@ -30,10 +31,16 @@ impl Sql for D1 {
         let (text, long) = crossing(&statements);
         let long: js_sys::Array = long.into_iter().map(JsValue::from_str).collect();
         drop(statements);
-        let rows = JsFuture::from(batch(&self.0, &text, &long)).await.map_err(|error| SqlError::from_message(&message(&error)))?;
-        let outcomes = serde_json::from_str::<Vec<Vec<Vec<Cell>>>>(&rows.as_string().unwrap_or_default());
+        let rows = JsFuture::from(batch(&self.0, &text, &long))
+            .await
+            .map_err(|error| SqlError::from_message(&message(&error)))?;
+        let outcomes =
+            serde_json::from_str::<Vec<Vec<Vec<Cell>>>>(&rows.as_string().unwrap_or_default());
         let outcomes = outcomes.map_err(|error| SqlError::Failed(error.to_string()))?;
-        Ok(outcomes.into_iter().map(|rows| rows.into_iter().map(row).collect()).collect())
+        Ok(outcomes
+            .into_iter()
+            .map(|rows| rows.into_iter().map(row).collect())
+            .collect())
     }
 }
 
@@ -43,9 +50,18 @@ fn row(cells: Vec<Cell>) -> Row {
 
 /// The message of a thrown value, with that of its cause: D1 puts the constraint there.
 fn message(error: &JsValue) -> String {
-    let Some(error) = error.dyn_ref::<js_sys::Error>() else { return "the database threw no error".to_owned() };
-    let cause = error.cause().dyn_into::<js_sys::Error>().map(|cause| String::from(cause.message()));
-    [Some(String::from(error.message())), cause.ok()].into_iter().flatten().collect::<Vec<_>>().join("; ")
+    let Some(error) = error.dyn_ref::<js_sys::Error>() else {
+        return "the database threw no error".to_owned();
+    };
+    let cause = error
+        .cause()
+        .dyn_into::<js_sys::Error>()
+        .map(|cause| String::from(cause.message()));
+    [Some(String::from(error.message())), cause.ok()]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 struct Cell(SqlValue);
@@ -65,7 +81,9 @@ impl<'de> Deserialize<'de> for Cell {
                 Ok(Cell(SqlValue::Integer(number)))
             }
             fn visit_u64<E: Error>(self, number: u64) -> Result<Cell, E> {
-                i64::try_from(number).map(|n| Cell(SqlValue::Integer(n))).map_err(E::custom)
+                i64::try_from(number)
+                    .map(|n| Cell(SqlValue::Integer(n)))
+                    .map_err(E::custom)
             }
             fn visit_f64<E: Error>(self, number: f64) -> Result<Cell, E> {
                 Ok(Cell(SqlValue::Real(number)))

@@ -16,8 +16,9 @@ pub const CHUNK: usize = 100_000;
 /// Bytes of a compressed body that are expanded at a time: other requests go on in between.
 const STEP: usize = 500_000;
 
-/// How much of an unwanted body is read past before its connection is given up: so many times the limit, for so long.
-const PASSED: usize = 2;
+/// How much of an unwanted body is read past before its connection is given up: so many times the
+/// limit, for so long.
+const PASSED: usize = 10;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 #[wasm_bindgen(module = "/http.js")]
@@ -54,17 +55,26 @@ impl From<GzipError> for Unread {
 impl Body {
     /// The body of a request, which must have one.
     pub fn of(request: &web_sys::Request, size: usize) -> Body {
-        Body { reader: reader(request, size), size, gunzip: None, ended: false }
+        Body {
+            reader: reader(request, size),
+            size,
+            gunzip: None,
+            ended: false,
+        }
     }
 
-    /// The body of a request as it was before it was compressed, if it was; the head then tells no coding any more. `size` is
-    /// that of a body as it is.
+    /// The body of a request as it was before it was compressed, if it was; the head then tells no
+    /// coding any more. `size` is that of a body as it is.
     pub fn expanded(request: &web_sys::Request, head: &mut service::Request, size: usize) -> Body {
         if !service::is_compressed(head) {
             return Body::of(request, size);
         }
-        head.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("Content-Encoding"));
-        Body { gunzip: Some(Gunzip::default()), ..Body::of(request, CHUNK) }
+        head.headers
+            .retain(|(name, _)| !name.eq_ignore_ascii_case("Content-Encoding"));
+        Body {
+            gunzip: Some(Gunzip::default()),
+            ..Body::of(request, CHUNK)
+        }
     }
 
     /// Adds the next bytes to those before; false where it ends here.
@@ -93,8 +103,8 @@ impl Body {
         Ok(bytes)
     }
 
-    /// Reads past what is left, as it was sent, up to a bound: an answer to a request that is still being sent would not arrive,
-    /// and the next request of its connection would fail.
+    /// Reads past what is left, as it was sent, up to a bound: an answer to a request that is still
+    /// being sent would not arrive, and the next request of its connection would fail.
     pub async fn pass(&mut self, limit: usize) {
         let most = PASSED * limit.max(STEP) / self.size;
         let all = async {
@@ -112,19 +122,32 @@ impl Body {
 
 /// A request without its body.
 pub fn read(request: &web_sys::Request) -> Result<service::Request> {
-    let (method, url, headers): (String, String, Vec<(String, String)>) = serde_json::from_str(&head(request))?;
+    let (method, url, headers): (String, String, Vec<(String, String)>) =
+        serde_json::from_str(&head(request))?;
     let (base_url, target) = url.split_at(end_of_origin(&url));
-    Ok(service::Request { headers, base_url: base_url.to_owned(), ..service::Request::new(&method, target) })
+    Ok(service::Request {
+        headers,
+        base_url: base_url.to_owned(),
+        ..service::Request::new(&method, target)
+    })
 }
 
 /// Reads a body. Of one longer than `limit` no more is kept than shows that it is too long.
-pub async fn body(request: web_sys::Request, head: &mut service::Request, limit: usize) -> Result<Vec<u8>, Unread> {
+pub async fn body(
+    request: web_sys::Request,
+    head: &mut service::Request,
+    limit: usize,
+) -> Result<Vec<u8>, Unread> {
     if request.body().is_none() {
         return Ok(Vec::new());
     }
-    let length = head.header("Content-Length").and_then(|length| length.parse::<usize>().ok());
+    let length = head
+        .header("Content-Length")
+        .and_then(|length| length.parse::<usize>().ok());
     if length.is_some_and(|length| length <= limit) && !service::is_compressed(head) {
-        let whole = JsFuture::from(request.array_buffer().map_err(Error::from)?).await.map_err(Error::from)?;
+        let whole = JsFuture::from(request.array_buffer().map_err(Error::from)?)
+            .await
+            .map_err(Error::from)?;
         return Ok(Uint8Array::new(&whole).to_vec());
     }
     let (mut chunks, mut body) = (Body::expanded(&request, head, CHUNK), Vec::new());
@@ -140,13 +163,19 @@ pub async fn body(request: web_sys::Request, head: &mut service::Request, limit:
 /// Where scheme and authority of a URL end: `https://example.org`.
 fn end_of_origin(url: &str) -> usize {
     let authority = url.find("://").map_or(0, |at| at + 3);
-    url.get(authority..).and_then(|rest| rest.find(['/', '?', '#'])).map_or(url.len(), |at| authority + at)
+    url.get(authority..)
+        .and_then(|rest| rest.find(['/', '?', '#']))
+        .map_or(url.len(), |at| authority + at)
 }
 
 /// Writes a response. A body that is empty is none: some statuses forbid even an empty one.
 pub fn write(response: service::Response) -> Result<web_sys::Response> {
     let headers = serde_json::to_string(&response.headers)?;
-    Ok(respond(response.status, &headers, (!response.body.is_empty()).then_some(response.body)))
+    Ok(respond(
+        response.status,
+        &headers,
+        (!response.body.is_empty()).then_some(response.body),
+    ))
 }
 
 /// The headers of a response.

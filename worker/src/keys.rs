@@ -22,7 +22,9 @@ pub struct WebCrypto;
 impl Keys for WebCrypto {
     async fn fetch(&self, url: &str) -> Result<String, String> {
         match JsFuture::from(fetch_text(url)).await {
-            Ok(text) => text.as_string().ok_or_else(|| String::from("the answer is no text")),
+            Ok(text) => text
+                .as_string()
+                .ok_or_else(|| String::from("the answer is no text")),
             Err(error) => {
                 let reason = format!("{error:?}");
                 crate::log::complain("keys of an issuer", &format!("{url}: {reason}"));
@@ -36,11 +38,17 @@ impl Keys for WebCrypto {
     }
 
     async fn verify(&self, algorithm: Algorithm, key: &str, data: &[u8], signature: &[u8]) -> bool {
-        JsFuture::from(verify(algorithm.name(), key, data, signature)).await.is_ok_and(|answer| answer == JsValue::TRUE)
+        JsFuture::from(verify(algorithm.name(), key, data, signature))
+            .await
+            .is_ok_and(|answer| answer == JsValue::TRUE)
     }
 
     async fn derive(&self, password: &str, salt: &[u8], iterations: u32) -> Option<Vec<u8>> {
-        let bits = JsFuture::from(derive(password, salt, iterations)).await.ok()?;
-        bits.dyn_into::<Uint8Array>().ok().map(|bytes| bytes.to_vec())
+        let bits = JsFuture::from(derive(password, salt, iterations))
+            .await
+            .ok()?;
+        bits.dyn_into::<Uint8Array>()
+            .ok()
+            .map(|bytes| bytes.to_vec())
     }
 }

@@ -1,5 +1,5 @@
-//! The Cloudflare host of aqlite: events, D1, KV, clock, random numbers, keys and logs around the core's service. No domain
-//! logic lives here.
+//! The Cloudflare host of aqlite: events, D1, KV, clock, random numbers, keys and logs around the
+//! core's service. No domain logic lives here.
 
 mod cached;
 mod config;
@@ -14,7 +14,7 @@ mod terminology;
 mod zone;
 
 use aqlite::service::auth::{Caller, Denied, Gate, KeyRing};
-use aqlite::service::{self, Admission, Auth, Moment, Pause, Place, Service, Work};
+use aqlite::service::{self, Admission, Auth, Moment, Pause, Place, Service, Turn, Turns, Work};
 use aqlite::store::sql::{Catalogue, SqlRepository};
 use cached::Cached;
 use d1::D1;
@@ -33,8 +33,9 @@ const BLOBS: &str = "BLOBS";
 /// The binding of a rate limit, which a deployment may have.
 const RATE_LIMIT: &str = "RATE_LIMIT";
 
-/// Milliseconds after which the event loop gets its turn before an answer leaves: workerd counts the five seconds that a connection may
-/// idle from when its loop last looked at the clock, and would close it behind the answer.
+/// Milliseconds after which the event loop gets its turn before an answer leaves: workerd counts
+/// the five seconds that a connection may idle from when its loop last looked at the clock, and
+/// would close it behind the answer.
 const LONG: u64 = 1000;
 
 /// How often a request that waits for another looks whether it may go on.
@@ -56,11 +57,16 @@ thread_local! {
 }
 
 #[event(fetch)]
-async fn fetch(request: web_sys::Request, env: Env, _context: Context) -> Result<web_sys::Response> {
+async fn fetch(
+    request: web_sys::Request,
+    env: Env,
+    _context: Context,
+) -> Result<web_sys::Response> {
     let started = Date::now().as_millis();
     let mut head = http::read(&request)?;
     if head.id().is_empty() {
-        head.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("X-Request-Id"));
+        head.headers
+            .retain(|(name, _)| !name.eq_ignore_ascii_case("X-Request-Id"));
         head = head.with_header("X-Request-Id", &Runtime.new_uuid());
     }
     let house = house(&env)?;
@@ -68,7 +74,11 @@ async fn fetch(request: web_sys::Request, env: Env, _context: Context) -> Result
     let visit = match Visit::admit(house, &head, has_body, &env, started).await {
         Ok(visit) => Rc::new(visit),
         Err(response) => {
-            log::tell(&head, &response, Date::now().as_millis().saturating_sub(started));
+            log::tell(
+                &head,
+                &response,
+                Date::now().as_millis().saturating_sub(started),
+            );
             if has_body {
                 http::Body::of(&request, http::CHUNK).pass(limit).await;
             }
@@ -78,6 +88,18 @@ async fn fetch(request: web_sys::Request, env: Env, _context: Context) -> Result
     if let Some(size) = service::piece(&mut head, Runtime.now()).filter(|_| has_body) {
         return pieces::answer(visit, head, &request, (size, limit)).await;
     }
+    // Held until the answer: bodies in memory are bounded in all.
+    let _body_place = match has_body && service::may_be_large(&head) {
+        false => None,
+        true => match visit.house.place(&visit.key, Work::Body, false).await {
+            Some(place) => Some(place),
+            None => {
+                let denied = visit.house.service.refuse(&head, &Denied::busy());
+                http::Body::of(&request, http::CHUNK).pass(limit).await;
+                return http::write(visit.tell(&head, denied));
+            }
+        },
+    };
     http::write(match http::body(request, &mut head, limit).await {
         Ok(body) => visit.answer(&service::Request { body, ..head }).await,
         Err(http::Unread(error)) => visit.tell(&head, visit.house.service.unreadable(&head, error)),
@@ -99,7 +121,13 @@ struct Visit {
 
 impl Visit {
     /// Recognises the caller and decides by the head; what is refused gets its answer.
-    async fn admit(house: Rc<House>, head: &service::Request, has_body: bool, env: &Env, started: u64) -> Result<Visit, service::Response> {
+    async fn admit(
+        house: Rc<House>,
+        head: &service::Request,
+        has_body: bool,
+        env: &Env,
+        started: u64,
+    ) -> Result<Visit, service::Response> {
         let mut visit = Visit {
             caller: Err(Denied::nobody(house.gate.challenge())),
             house,
@@ -111,21 +139,44 @@ impl Visit {
         if service::needs_leave(head) {
             let house = Rc::clone(&visit.house);
             if house.service.config().auth == Auth::Known {
-                visit.caller = house.gate.recognise(head, &house.ring, &keys::WebCrypto, Runtime.now() / 1_000_000).await;
+                visit.caller = house
+                    .gate
+                    .recognise(
+                        head,
+                        &house.ring,
+                        &keys::WebCrypto,
+                        Runtime.now() / 1_000_000,
+                    )
+                    .await;
             }
             visit.key = match &visit.caller {
                 Ok(caller) => format!("{} {}", caller.issuer, caller.name),
-                Err(_) => head.header("CF-Connecting-IP").unwrap_or_default().to_owned(),
+                Err(_) => head
+                    .header("CF-Connecting-IP")
+                    .unwrap_or_default()
+                    .to_owned(),
             };
             if limited(env, &visit.key).await {
                 return Err(house.service.refuse(head, &Denied::too_many()));
             }
             if has_body {
-                house.service.screen(head, visit.caller.as_ref(), &mut Runtime).await?;
+                house
+                    .service
+                    .screen(head, visit.caller.as_ref(), &mut Runtime)
+                    .await?;
             }
-            visit.place = Some(house.place(&visit.key, Work::Request, false).await.ok_or_else(|| house.service.refuse(head, &Denied::busy()))?);
+            visit.place = Some(
+                house
+                    .place(&visit.key, Work::Request, false)
+                    .await
+                    .ok_or_else(|| house.service.refuse(head, &Denied::busy()))?,
+            );
         } else if has_body {
-            visit.house.service.screen(head, visit.caller.as_ref(), &mut Runtime).await?;
+            visit
+                .house
+                .service
+                .screen(head, visit.caller.as_ref(), &mut Runtime)
+                .await?;
         }
         Ok(visit)
     }
@@ -134,23 +185,48 @@ impl Visit {
     async fn answer(&self, request: &service::Request) -> service::Response {
         let is_begun = self.is_begun.replace(true);
         let place = match service::is_heavy(request) {
-            true => self.house.place(&self.key, Work::Heavy, is_begun).await.map(Some).ok_or_else(Denied::busy),
+            true => self
+                .house
+                .place(&self.key, Work::Heavy, is_begun)
+                .await
+                .map(Some)
+                .ok_or_else(Denied::busy),
             false => Ok(None),
         };
         let response = match place {
-            Ok(_place) => self.house.service.serve(request, self.caller.as_ref(), &mut Runtime).await,
+            Ok(_place) => {
+                self.house
+                    .service
+                    .serve(request, self.caller.as_ref(), &mut self.host())
+                    .await
+            }
             Err(denied) => self.house.service.refuse(request, &denied),
         };
         if Date::now().as_millis().saturating_sub(self.started) > LONG {
             Delay::from(Duration::ZERO).await;
         }
-        let _ = self.place.as_ref().is_some_and(|place| place.is_admitted(Runtime.now()));
+        let _ = self
+            .place
+            .as_ref()
+            .is_some_and(|place| place.is_admitted(Runtime.now()));
         self.tell(request, response)
+    }
+
+    /// The host of the service for this request.
+    fn host(&self) -> Host {
+        Host {
+            house: Rc::clone(&self.house),
+            key: self.key.clone(),
+        }
     }
 
     /// Writes the line of an answer to the log.
     fn tell(&self, request: &service::Request, response: service::Response) -> service::Response {
-        log::tell(request, &response, Date::now().as_millis().saturating_sub(self.started));
+        log::tell(
+            request,
+            &response,
+            Date::now().as_millis().saturating_sub(self.started),
+        );
         response
     }
 }
@@ -159,7 +235,10 @@ impl House {
     /// A place for work of a caller; nothing where it is not free in time.
     async fn place(&self, key: &str, work: Work, is_begun: bool) -> Option<Place> {
         let [usual, begun] = PATIENCE;
-        let (place, until) = (self.admission.enter(key, work, Runtime.now())?, Runtime.now() + if is_begun { begun } else { usual });
+        let (place, until) = (
+            self.admission.enter(key, work, Runtime.now())?,
+            Runtime.now() + if is_begun { begun } else { usual },
+        );
         while !place.is_admitted(Runtime.now()) {
             if Runtime.now() > until {
                 return None;
@@ -172,7 +251,9 @@ impl House {
 
 /// True when a rate limit is bound and this key is over it.
 async fn limited(env: &Env, key: &str) -> bool {
-    let Ok(limiter) = env.rate_limiter(RATE_LIMIT) else { return false };
+    let Ok(limiter) = env.rate_limiter(RATE_LIMIT) else {
+        return false;
+    };
     match limiter.limit(key.to_owned()).await {
         Ok(outcome) => !outcome.success,
         Err(error) => {
@@ -198,10 +279,14 @@ async fn maintain(env: &Env) -> std::result::Result<(), String> {
     let days = config::retention(env)?;
     let database = database(env).map_err(|error| error.to_string())?;
     let before = service::days_before(Runtime.now(), days);
-    database.maintain(&before, days, NIGHTLY_STEPS).await.map_err(|error| error.to_string())
+    database
+        .maintain(&before, days, NIGHTLY_STEPS)
+        .await
+        .map_err(|error| error.to_string())
 }
 
-/// The database of the documents, with that of the access log where one is bound. Without it nothing is answered that must be logged.
+/// The database of the documents, with that of the access log where one is bound. Without it
+/// nothing is answered that must be logged.
 fn database(env: &Env) -> Result<SqlRepository<D1>> {
     let database = SqlRepository::new(D1::new(env.d1(DATABASE)?), Rc::new(Catalogue::default()));
     Ok(match env.d1(LOG) {
@@ -219,12 +304,52 @@ fn house(env: &Env) -> Result<Rc<House>> {
     let admission = Admission::new(config.limits.concurrency);
     let service = Service::new(Cached::new(database(env)?, env.kv(BLOBS)?), config);
     let service = match env.var("TERMINOLOGY_URL") {
-        Ok(base) => service.with_terminology(Box::new(Fhir::new(&base.to_string(), env.kv(BLOBS)?))),
+        Ok(base) => {
+            service.with_terminology(Box::new(Fhir::new(&base.to_string(), env.kv(BLOBS)?)))
+        }
         Err(_) => service,
     };
-    let house = Rc::new(House { service, gate, ring: KeyRing::default(), admission });
+    let house = Rc::new(House {
+        service,
+        gate,
+        ring: KeyRing::default(),
+        admission,
+    });
     HOUSE.replace(Some(Rc::clone(&house)));
     Ok(house)
+}
+
+/// The runtime together with the places of this isolate, for a request that counts for a caller.
+struct Host {
+    house: Rc<House>,
+    key: String,
+}
+
+impl Moment for Host {
+    fn now(&mut self) -> i64 {
+        Runtime.now()
+    }
+
+    fn new_uuid(&mut self) -> String {
+        Runtime.new_uuid()
+    }
+
+    fn pause(&mut self) -> Pause {
+        Runtime.pause()
+    }
+
+    fn turn(&mut self) -> Turns {
+        let (house, key) = (Rc::clone(&self.house), self.key.clone());
+        Box::pin(async move {
+            let place = house.place(&key, Work::Turn, true).await?;
+            Delay::from(Duration::ZERO).await;
+            Some(Turn::of(place))
+        })
+    }
+
+    fn offset(&mut self, zone: &str, millis: i64) -> Option<i32> {
+        Runtime.offset(zone, millis)
+    }
 }
 
 /// The runtime's clock, random numbers and zones.
@@ -232,14 +357,17 @@ struct Runtime;
 
 impl Moment for Runtime {
     fn now(&mut self) -> i64 {
-        i64::try_from(Date::now().as_millis()).unwrap_or(i64::MAX / 1000).saturating_mul(1000)
+        i64::try_from(Date::now().as_millis())
+            .unwrap_or(i64::MAX / 1000)
+            .saturating_mul(1000)
     }
 
     fn new_uuid(&mut self) -> String {
         uuid::Uuid::new_v4().to_string()
     }
 
-    /// A turn of the event loop: a promise that is resolved at once would not let other requests in.
+    /// A turn of the event loop: a promise that is resolved at once would not let other requests
+    /// in.
     fn pause(&mut self) -> Pause {
         Box::pin(Delay::from(Duration::ZERO))
     }

@@ -1,5 +1,5 @@
-//! The memory of this instance, for the entry module: wasm memory never shrinks, so an instance whose memory grew is replaced by a new one
-//! while no request is open.
+//! The memory of this instance, for the entry module: wasm memory never shrinks, so an instance
+//! whose memory grew is replaced by a new one while no request is open.
 
 use std::cell::Cell;
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -29,7 +29,8 @@ impl Drop for Sending {
     }
 }
 
-/// Bytes of memory that replacing this instance would give back; 0 while an answer is being sent from it.
+/// Bytes of memory that replacing this instance would give back; 0 while an answer is being sent
+/// from it.
 #[wasm_bindgen]
 pub fn replaceable_bytes() -> usize {
     if SENDING.get() > 0 { 0 } else { pages() * PAGE }

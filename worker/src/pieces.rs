@@ -25,7 +25,12 @@ impl Load {
     async fn answer(&mut self) -> Option<Response> {
         let piece = match self.next().await {
             Ok(piece) => piece?,
-            Err(Unread(error)) => return Some(self.visit.tell(&self.head, self.visit.house.service.unreadable(&self.head, error))),
+            Err(Unread(error)) => {
+                return Some(self.visit.tell(
+                    &self.head,
+                    self.visit.house.service.unreadable(&self.head, error),
+                ));
+            }
         };
         Some(self.visit.answer(&piece).await)
     }
@@ -41,10 +46,23 @@ impl Load {
     }
 }
 
-/// Answers a request piece by piece, of `size` bytes each; the first answer decides about the status.
-pub async fn answer(visit: Rc<Visit>, mut head: Request, request: &web_sys::Request, (size, limit): (usize, usize)) -> Result<web_sys::Response> {
+/// Answers a request piece by piece, of `size` bytes each; the first answer decides about the
+/// status.
+pub async fn answer(
+    visit: Rc<Visit>,
+    mut head: Request,
+    request: &web_sys::Request,
+    (size, limit): (usize, usize),
+) -> Result<web_sys::Response> {
     let body = Body::expanded(request, &mut head, AHEAD);
-    let mut load = Load { visit, head, body, pieces: Pieces::new(size, limit), limit, _sending: Sending::begin() };
+    let mut load = Load {
+        visit,
+        head,
+        body,
+        pieces: Pieces::new(size, limit),
+        limit,
+        _sending: Sending::begin(),
+    };
     let first = match load.answer().await {
         Some(first) => first,
         None => load.visit.answer(&load.head).await,
@@ -69,5 +87,7 @@ pub async fn answer(visit: Rc<Visit>, mut head: Request, request: &web_sys::Requ
         Some((Ok::<_, worker::Error>(text), goes_on.then_some(load)))
     });
     let all = stream::once(async move { Ok(begun) }).chain(rest);
-    Ok(worker::Response::from_stream(all)?.with_headers(headers).into())
+    Ok(worker::Response::from_stream(all)?
+        .with_headers(headers)
+        .into())
 }

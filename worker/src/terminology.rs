@@ -1,4 +1,5 @@
-//! The FHIR terminology server of a deployment: asked within a bounded time, its answers kept here and in KV for a while.
+//! The FHIR terminology server of a deployment: asked within a bounded time, its answers kept here
+//! and in KV for a while.
 
 use crate::cached;
 use aqlite::service::{Reply, TerminologyServer, Unreachable};
@@ -8,7 +9,9 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::time::Duration;
-use worker::{AbortController, AbortSignal, Date, Delay, Fetch, Headers, KvStore, Request, RequestInit};
+use worker::{
+    AbortController, AbortSignal, Date, Delay, Fetch, Headers, KvStore, Request, RequestInit,
+};
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -29,7 +32,11 @@ pub struct Fhir {
 impl Fhir {
     /// The server at a base address such as `https://tx.fhir.org/r4`.
     pub fn new(base: &str, kv: KvStore) -> Fhir {
-        Fhir { base: base.trim_end_matches('/').to_owned(), kv, near: RefCell::default() }
+        Fhir {
+            base: base.trim_end_matches('/').to_owned(),
+            kv,
+            near: RefCell::default(),
+        }
     }
 
     async fn ask(&self, address: &str) -> Result<Reply, Unreachable> {
@@ -41,7 +48,9 @@ impl Fhir {
         let (answer, late) = (fetch(&url, controller.signal()), Delay::from(PATIENCE));
         pin_mut!(answer, late);
         let reply = match select(answer, late).await {
-            Either::Left((answer, _)) => answer.map_err(|error| Unreachable::Failed(error.to_string()))?,
+            Either::Left((answer, _)) => {
+                answer.map_err(|error| Unreachable::Failed(error.to_string()))?
+            }
             Either::Right(_) => {
                 controller.abort();
                 return Err(Unreachable::Late);
@@ -81,7 +90,10 @@ impl Fhir {
 }
 
 impl TerminologyServer for Fhir {
-    fn get<'a>(&'a self, address: &'a str) -> Pin<Box<dyn Future<Output = Result<Reply, Unreachable>> + 'a>> {
+    fn get<'a>(
+        &'a self,
+        address: &'a str,
+    ) -> Pin<Box<dyn Future<Output = Result<Reply, Unreachable>> + 'a>> {
         Box::pin(self.ask(address))
     }
 }
@@ -103,8 +115,13 @@ async fn fetch(url: &str, signal: AbortSignal) -> worker::Result<Reply> {
     while let Some(chunk) = chunks.next().await {
         body.extend(chunk?);
         if body.len() > LONGEST {
-            return Err(worker::Error::RustError(format!("its answer is longer than {LONGEST} bytes")));
+            return Err(worker::Error::RustError(format!(
+                "its answer is longer than {LONGEST} bytes"
+            )));
         }
     }
-    Ok(Reply { status, body: String::from_utf8_lossy(&body).into_owned() })
+    Ok(Reply {
+        status,
+        body: String::from_utf8_lossy(&body).into_owned(),
+    })
 }

@@ -9,17 +9,16 @@ export function cellText(result: Result, row: number, column: number): string {
 
 /** A piece of a text that some reader of CSV takes for a cell: with the separator at its end. Commas separate nothing inside of quotes. */
 const PIECE = /[^;\t|\r\n]*[;\t|\r\n]|[^;\t|\r\n]+$/g;
-/** What readers drop at the start of a cell: blanks, controls, marks without width, quotes. */
-const TRIMMED = "[\\s\\p{Cc}\"'`´\u2018-\u201f«»‹›\u200b-\u200f\u2060\ufeff]*";
-/** A piece that a spreadsheet would run. */
-const FORMULA = new RegExp(`^${TRIMMED}[=+\\-@＝＋－＠﹦﹢﹣﹫]`, "u");
+/** What readers drop at the start of a cell: white space, controls, what nobody sees, quotes. */
+const DROPPED = "\\p{Cc}\\p{Default_Ignorable_Code_Point}\\p{Quotation_Mark}`´\uff40";
+/** A piece that a spreadsheet would run: a dash, or what is compatible with another sign of formulas, behind what readers drop. */
+const FORMULA = new RegExp(`^[\\s${DROPPED}]*[\\p{Dash}=+@⁺⁼₊₌\ufb29﹢﹦﹫＋＝＠]`, "u");
 /** A text that begins, behind blanks and quotes, with a tab or an end of line: some readers drop those. */
-const CONTROL =
-  /^(?:[^\S\t\r\n]|(?![\t\r\n])\p{Cc}|["'`´\u2018-\u201f«»‹›\u200b-\u200f\u2060\ufeff])*[\t\r\n]/u;
+const CONTROL = new RegExp(`^(?:[^\\S\\t\\r\\n]|(?![\\t\\r\\n])[${DROPPED}])*[\\t\\r\\n]`, "u");
 /** A text without a character that separates cells, quotes, calls or combines. */
 const PLAIN = /^[\p{Alphabetic}\p{N} _.:/#[\]-]+$/u;
 
-/** The text with an apostrophe before each piece that a spreadsheet would run. The rule is that of `engine/src/answer/csv_guard.rs`. */
+/** The text with an apostrophe before each piece that a spreadsheet would run. The rule is that of `crates/aqlite-engine/src/answer/csv_guard.rs`. */
 function guarded(text: string): string {
   const pieces = text.match(PIECE) ?? [];
   return pieces

@@ -1,5 +1,6 @@
-//! `cargo xtask bench`: questions and steps, native and in wasm (Node), beside SQLite in four layouts; and the worker in
-//! workerd. Programs measure (`benches/`), `benches/figures.tsv` says what is shown.
+//! `cargo xtask bench`: questions and steps, native and in wasm (Node), beside SQLite in four
+//! layouts; and the worker in workerd. Programs measure (`benches/`), `benches/figures.tsv` says
+//! what is shown.
 
 use crate::figures::{Measured, short};
 use crate::options::Options;
@@ -8,20 +9,33 @@ use crate::tools::{WASI, browser, npm_packages, target};
 use crate::{bundle, readme, sample};
 
 pub fn run_task(args: &[String]) -> Result<(), String> {
-    let options = Options::read(args, &["compositions", "corpus", "from"], &["readme", "native", "million", "worker", "page"])?;
+    let options = Options::read(
+        args,
+        &["compositions", "corpus", "from"],
+        &["readme", "native", "million", "worker", "page"],
+    )?;
     let compositions = options.value("compositions", "100000");
     let mut measured = Measured::about(compositions);
-    let part = ["worker", "page"].into_iter().find(|part| options.has(part));
+    let part = ["worker", "page"]
+        .into_iter()
+        .find(|part| options.has(part));
     match (options.given("from"), part) {
         (Some(file), _) => measured.take(&kept(file)?),
         (None, Some("worker")) => worker(compositions, &mut measured)?,
         (None, Some(_)) => page(&options, compositions, &mut measured)?,
         (None, None) => core(&options, compositions, &mut measured)?,
     }
-    let tables = if part.is_none() { tables(compositions, &measured) } else { String::new() };
+    let tables = if part.is_none() {
+        tables(compositions, &measured)
+    } else {
+        String::new()
+    };
     let part = part.map_or("bench".to_owned(), |part| format!("bench {part}"));
     let shown = measured.figures()?;
-    println!("\n{tables}{}\n{} goals reached, {} missed", shown.text, shown.reached, shown.missed);
+    println!(
+        "\n{tables}{}\n{} goals reached, {} missed",
+        shown.text, shown.reached, shown.missed
+    );
     if options.has("readme") {
         if part == "bench" {
             readme::write("README.md", &part, &tables)?;
@@ -40,10 +54,23 @@ fn kept(file: &str) -> Result<Vec<String>, String> {
 /// What needs no host but Node.
 fn core(options: &Options, compositions: &str, measured: &mut Measured) -> Result<(), String> {
     let asked = |what: &str| format!("{what}={compositions}");
-    let corpus = corpus(options.given("corpus"))?.map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
+    let corpus = corpus(options.given("corpus"))?
+        .map(|path| path.to_string_lossy().into_owned())
+        .unwrap_or_default();
     let guides = format!("guides={corpus}");
-    let wasm = [asked("questions"), "ehr".to_owned(), "steps".to_owned(), guides.clone()];
-    let mut native = vec!["steps".to_owned(), guides, asked("population"), "ehr".to_owned(), "questions=10000".to_owned()];
+    let wasm = [
+        asked("questions"),
+        "ehr".to_owned(),
+        "steps".to_owned(),
+        guides.clone(),
+    ];
+    let mut native = vec![
+        "steps".to_owned(),
+        guides,
+        asked("population"),
+        "ehr".to_owned(),
+        "questions=10000".to_owned(),
+    ];
     native.extend([asked("uneven"), asked("beside")]);
     if options.has("million") {
         native.push("questions=1000000".to_owned());
@@ -74,7 +101,15 @@ fn worker(compositions: &str, measured: &mut Measured) -> Result<(), String> {
 /// The page as it ships, in Chromium on this machine.
 fn page(options: &Options, compositions: &str, measured: &mut Measured) -> Result<(), String> {
     bundle::all()?;
-    let mut node = command("node", &["--no-warnings", "benches/page/measure.mjs", "--compositions", compositions]);
+    let mut node = command(
+        "node",
+        &[
+            "--no-warnings",
+            "benches/page/measure.mjs",
+            "--compositions",
+            compositions,
+        ],
+    );
     node.env("CHROMIUM", browser()?.chromium);
     if let Some(corpus) = corpus(options.given("corpus"))? {
         node.arg("--templates").arg(corpus.join("rm/opt"));
@@ -87,14 +122,39 @@ fn page(options: &Options, compositions: &str, measured: &mut Measured) -> Resul
 const NATIVE: bool = false;
 const IN_WASM: bool = true;
 
-/// Runs a program of the benchmark and gives the lines that say something measured. In wasm it is compiled as the npm package is, with
-/// the vector instructions that every host of aqlite has.
-fn program(in_wasm: bool, name: &str, args: &[impl AsRef<str>], corpus: &str) -> Result<Vec<String>, String> {
+/// Runs a program of the benchmark and gives the lines that say something measured. In wasm it is
+/// compiled as the npm package is, with the vector instructions that every host of aqlite has.
+fn program(
+    in_wasm: bool,
+    name: &str,
+    args: &[impl AsRef<str>],
+    corpus: &str,
+) -> Result<Vec<String>, String> {
     let place: &[&str] = if in_wasm { &["--target", WASI] } else { &[] };
-    let mut bench = cargo(&[&["run", "--quiet", "--release", "--package", "aqlite-bench", "--bin", name], place, &["--"]].concat());
-    bench.args(args.iter().map(AsRef::as_ref)).env("AQLITE_CORPUS", corpus);
+    let mut bench = cargo(
+        &[
+            &[
+                "run",
+                "--quiet",
+                "--release",
+                "--package",
+                "aqlite-bench",
+                "--bin",
+                name,
+            ],
+            place,
+            &["--"],
+        ]
+        .concat(),
+    );
+    bench
+        .args(args.iter().map(AsRef::as_ref))
+        .env("AQLITE_CORPUS", corpus);
     if in_wasm {
-        bench.env("CARGO_TARGET_WASM32_WASIP1_RUNNER", "node --no-warnings tests/wasm/wasi.mjs");
+        bench.env(
+            "CARGO_TARGET_WASM32_WASIP1_RUNNER",
+            "node --no-warnings tests/wasm/wasi.mjs",
+        );
     }
     let (lines, outcome) = run_keeping(&mut bench, is_measure);
     outcome.map(|()| lines)
@@ -105,16 +165,29 @@ fn is_measure(line: &str) -> bool {
 }
 
 /// The layouts of SQLite: key and heading.
-const PEERS: [(&str, &str); 4] = [("text", "JSON text"), ("jsonb", "JSONB"), ("jsonb_each", "JSONB, jsonb_each"), ("nodes", "one row a node")];
+const PEERS: [(&str, &str); 4] = [
+    ("text", "JSON text"),
+    ("jsonb", "JSONB"),
+    ("jsonb_each", "JSONB, jsonb_each"),
+    ("nodes", "one row a node"),
+];
 /// Rows of the table of questions: what is asked, key of ours, key of theirs.
 const QUESTIONS: [(&str, &str, &str); 7] = [
     ("Q1 latest blood pressure of an EHR", "Q1.rows", "Q1"),
     ("Q2 systolic ≥ 140, all EHRs, 4 columns", "Q2.rows", "Q2"),
     ("Q2 as the text of a JSON result set", "Q2.json", "Q2"),
-    ("Q3 count of compositions with body temperature", "Q3.rows", "Q3"),
+    (
+        "Q3 count of compositions with body temperature",
+        "Q3.rows",
+        "Q3",
+    ),
     ("Q4 mean and maximum systolic of all", "Q4.rows", "Q4"),
     ("Q5 last 20 compositions of an EHR", "Q5.rows", "Q5"),
-    ("Q6 systolic ≥ 160 and pulse ≥ 100 in one composition", "Q6.rows", "Q6"),
+    (
+        "Q6 systolic ≥ 160 and pulse ≥ 100 in one composition",
+        "Q6.rows",
+        "Q6",
+    ),
 ];
 /// Steps with their keys.
 const STEPS: [(&str, &str); 7] = [
@@ -129,30 +202,60 @@ const STEPS: [(&str, &str); 7] = [
 
 /// The short tables: questions and steps.
 fn tables(n: &str, measured: &Measured) -> String {
-    let value = |figure: &str, scale: f64| measured.value(figure).map_or_else(String::new, |v| short(v * scale));
-    let peers = |row: &dyn Fn(&str) -> String| PEERS.iter().map(|(key, _)| row(key)).collect::<Vec<_>>().join(" | ");
+    let value = |figure: &str, scale: f64| {
+        measured
+            .value(figure)
+            .map_or_else(String::new, |v| short(v * scale))
+    };
+    let peers = |row: &dyn Fn(&str) -> String| {
+        PEERS
+            .iter()
+            .map(|(key, _)| row(key))
+            .collect::<Vec<_>>()
+            .join(" | ")
+    };
     let names = PEERS.map(|(_, name)| name).join(" | ");
     let mut out = format!(
         "{n} compositions, {} EHRs, {} MB of canonical JSON. Milliseconds, and how many times faster that is than SQLite:\n\n",
         value(&format!("native.{n}.ehrs"), 1.0),
         value(&format!("native.{n}.bytes.json"), 1e-6)
     );
-    out.push_str(&format!("| | native, ms | wasm, ms | {names} |\n|---|---:|---:|---:|---:|---:|---:|\n"));
+    out.push_str(&format!(
+        "| | native, ms | wasm, ms | {names} |\n|---|---:|---:|---:|---:|---:|---:|\n"
+    ));
     for (what, own, theirs) in QUESTIONS {
         let faster = peers(&|peer| value(&format!("{peer}.{n}.{theirs} / native.{n}.{own}"), 1.0));
-        let (native, wasm) = (value(&format!("native.{n}.{own}"), 1.0), value(&format!("wasm.{n}.{own}"), 1.0));
+        let (native, wasm) = (
+            value(&format!("native.{n}.{own}"), 1.0),
+            value(&format!("wasm.{n}.{own}"), 1.0),
+        );
         out.push_str(&format!("| {what} | {native} | {wasm} | {faster} |\n"));
     }
     let bytes = peers(&|peer| value(&format!("{peer}.{n}.bytes.stored"), 1e-6));
     let loads = peers(&|peer| value(&format!("{peer}.{n}.load"), 1e-3));
-    out.push_str(&format!("\n| | aqlite | {names} |\n|---|---:|---:|---:|---:|---:|\n"));
-    out.push_str(&format!("| stored, MB | {} | {bytes} |\n", value(&format!("native.{n}.bytes.stored"), 1e-6)));
-    out.push_str(&format!("| loaded in, s | {} | {loads} |\n", value(&format!("native.{n}.load"), 1e-3)));
-    out.push_str(&format!("\nOne composition of {} bytes:\n\n", value("native.step.bytes", 1.0)));
+    out.push_str(&format!(
+        "\n| | aqlite | {names} |\n|---|---:|---:|---:|---:|---:|\n"
+    ));
+    out.push_str(&format!(
+        "| stored, MB | {} | {bytes} |\n",
+        value(&format!("native.{n}.bytes.stored"), 1e-6)
+    ));
+    out.push_str(&format!(
+        "| loaded in, s | {} | {loads} |\n",
+        value(&format!("native.{n}.load"), 1e-3)
+    ));
+    out.push_str(&format!(
+        "\nOne composition of {} bytes:\n\n",
+        value("native.step.bytes", 1.0)
+    ));
     out.push_str("| | native, µs | wasm, µs | wasm to native |\n|---|---:|---:|---:|\n");
     for (what, key) in STEPS {
-        let [native, wasm] = ["native", "wasm"].map(|host| value(&format!("{host}.step.{key}"), 1.0));
-        out.push_str(&format!("| {what} | {native} | {wasm} | {} |\n", value(&format!("wasm.step.{key} / native.step.{key}"), 1.0)));
+        let [native, wasm] =
+            ["native", "wasm"].map(|host| value(&format!("{host}.step.{key}"), 1.0));
+        out.push_str(&format!(
+            "| {what} | {native} | {wasm} | {} |\n",
+            value(&format!("wasm.step.{key} / native.step.{key}"), 1.0)
+        ));
     }
     out
 }

@@ -4,13 +4,18 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::order::in_order;
 use crate::process::{cargo, command, output_of, root, run};
 use crate::stamp::unless_fresh;
 use crate::tools::{WASM, npm_packages, npm_program, target, wasm_bindgen};
 
 /// Whatever both wasm modules are made of.
-const CORE: [&str; 6] = ["engine", "src", "Cargo.toml", "Cargo.lock", ".cargo/config.toml", "xtask/src/order.rs"];
+const CORE: [&str; 5] = [
+    "crates",
+    "src",
+    "Cargo.toml",
+    "Cargo.lock",
+    ".cargo/config.toml",
+];
 
 /// Builds the worker and the page, as far as they changed.
 pub fn all() -> Result<(), String> {
@@ -25,8 +30,14 @@ pub fn worker() -> Result<(), String> {
     let script = root().join("dist/worker/index.js");
     let inputs = [&CORE[..], &["worker", "package-lock.json"]].concat();
     unless_fresh("worker", &inputs, &script, || {
-        let bind =
-            ["--target", "module", "--experimental-reset-state-function", "--force-enable-abort-handler", "--no-typescript", "--remove-name-section"];
+        let bind = [
+            "--target",
+            "module",
+            "--experimental-reset-state-function",
+            "--force-enable-abort-handler",
+            "--no-typescript",
+            "--remove-name-section",
+        ];
         wasm_module("aqlite-worker", "worker", &bind, "target/wasm/worker")?;
         let glue = root().join("target/wasm/worker/aqlite_worker.js");
         edit(&glue, |text| text.replace("import source ", "import "))?;
@@ -41,16 +52,35 @@ pub fn worker() -> Result<(), String> {
             "--external:cloudflare:*",
             "--outfile=dist/worker/index.js",
         ]))?;
-        copy("target/wasm/worker/aqlite_worker_bg.wasm", "dist/worker/aqlite_worker_bg.wasm")
+        copy(
+            "target/wasm/worker/aqlite_worker_bg.wasm",
+            "dist/worker/aqlite_worker_bg.wasm",
+        )
     })
 }
 
-/// The module of browsers: compiled for a first load it is the page's, for speed that of the npm package.
+/// The module of browsers: compiled for a first load it is the page's, for speed that of the npm
+/// package.
 fn module(name: &str, profile: &str, folder: &str) -> Result<(), String> {
     let inputs = [&CORE[..], &["www/wasm"]].concat();
-    unless_fresh(name, &inputs, &root().join(folder).join("aqlite_wasm.js"), || {
-        wasm_module("aqlite-wasm", profile, &["--target", "web", "--remove-name-section", "--remove-producers-section"], folder)
-    })
+    unless_fresh(
+        name,
+        &inputs,
+        &root().join(folder).join("aqlite_wasm.js"),
+        || {
+            wasm_module(
+                "aqlite-wasm",
+                profile,
+                &[
+                    "--target",
+                    "web",
+                    "--remove-name-section",
+                    "--remove-producers-section",
+                ],
+                folder,
+            )
+        },
+    )
 }
 
 /// Builds the npm package (dist/package) and packs it (dist/aqlite.tgz).
@@ -59,10 +89,39 @@ pub fn package() -> Result<(), String> {
     npm_packages()?;
     module("module of the package", "release", "target/package-wasm")?;
     let packed = root().join("dist/aqlite.tgz");
-    let inputs = [&CORE[..], &["www/wasm", "www/package", "www/src", "www/notices.mjs", "package.json", "package-lock.json"]].concat();
+    let inputs = [
+        &CORE[..],
+        &[
+            "www/wasm",
+            "www/package",
+            "www/src",
+            "www/notices.mjs",
+            "package.json",
+            "package-lock.json",
+        ],
+    ]
+    .concat();
     unless_fresh("package", &inputs, &packed, || {
-        run(&mut command("node", &["www/package/build.mjs", "--wasm", "target/package-wasm", "--out", "dist/package"]))?;
-        let name = output_of(&mut command("npm", &["pack", "--silent", "./dist/package", "--pack-destination", "dist"]));
+        run(&mut command(
+            "node",
+            &[
+                "www/package/build.mjs",
+                "--wasm",
+                "target/package-wasm",
+                "--out",
+                "dist/package",
+            ],
+        ))?;
+        let name = output_of(&mut command(
+            "npm",
+            &[
+                "pack",
+                "--silent",
+                "./dist/package",
+                "--pack-destination",
+                "dist",
+            ],
+        ));
         let name = name.ok_or("`npm pack` failed")?;
         fs::rename(root().join("dist").join(&name), &packed).map_err(|e| format!("{name}: {e}"))
     })?;
@@ -74,39 +133,65 @@ pub fn package() -> Result<(), String> {
 pub fn page() -> Result<(), String> {
     module("module of the page", "wasm", "target/www-wasm")?;
     let index = root().join("dist/www/index.html");
-    let inputs = [&CORE[..], &["www", "package-lock.json", "examples/openapi.rs"]].concat();
+    let inputs = [
+        &CORE[..],
+        &["www", "package-lock.json", "examples/openapi.rs"],
+    ]
+    .concat();
     unless_fresh("page", &inputs, &index, || {
         let openapi = openapi()?;
-        run(&mut command("node", &["www/build.mjs", "--wasm", "target/www-wasm", "--out", "dist/www", "--openapi", &openapi]))
+        run(&mut command(
+            "node",
+            &[
+                "www/build.mjs",
+                "--wasm",
+                "target/www-wasm",
+                "--out",
+                "dist/www",
+                "--openapi",
+                &openapi,
+            ],
+        ))
     })
 }
 
-/// The OpenAPI document of the REST interface, written by an example program of the core; the file's name.
+/// The OpenAPI document of the REST interface, written by an example program of the core; the
+/// file's name.
 fn openapi() -> Result<String, String> {
     let file = root().join("target/openapi.json");
     let mut program = cargo(&["run", "--quiet", "--example", "openapi"]);
-    let printed = program.stderr(std::process::Stdio::inherit()).output().map_err(|e| format!("cargo: {e}"))?;
+    let printed = program
+        .stderr(std::process::Stdio::inherit())
+        .output()
+        .map_err(|e| format!("cargo: {e}"))?;
     if !printed.status.success() {
-        return Err(format!("the OpenAPI document could not be written: {}", printed.status));
+        return Err(format!(
+            "the OpenAPI document could not be written: {}",
+            printed.status
+        ));
     }
     fs::write(&file, printed.stdout).map_err(|e| format!("{}: {e}", file.display()))?;
     Ok(file.to_string_lossy().into_owned())
 }
 
-/// Compiles a crate to wasm by a profile and writes the module and its JavaScript glue, both named after the crate.
+/// Compiles a crate to wasm by a profile and writes the module and its JavaScript glue, both named
+/// after the crate.
 fn wasm_module(package: &str, profile: &str, bind: &[&str], folder: &str) -> Result<(), String> {
     target(WASM)?;
-    run(&mut cargo(&["build", "--quiet", "--profile", profile, "--target", WASM, "--lib", "--package", package]))?;
+    run(&mut cargo(&[
+        "build",
+        "--quiet",
+        "--profile",
+        profile,
+        "--target",
+        WASM,
+        "--lib",
+        "--package",
+        package,
+    ]))?;
     let module = format!("target/{WASM}/{profile}/{}.wasm", package.replace('-', "_"));
     let program = wasm_bindgen()?.join("wasm-bindgen");
-    run(command(program, bind).args(["--out-dir", folder, &module]))?;
-    put_in_order(&root().join(folder).join(format!("{}_bg.wasm", package.replace('-', "_"))))
-}
-
-fn put_in_order(module: &Path) -> Result<(), String> {
-    let told = |e: std::io::Error| format!("{}: {e}", module.display());
-    let sorted = in_order(&fs::read(module).map_err(told)?)?;
-    fs::write(module, sorted).map_err(told)
+    run(command(program, bind).args(["--out-dir", folder, &module]))
 }
 
 fn esbuild(args: &[&str]) -> Command {
@@ -121,5 +206,7 @@ fn edit(path: &Path, change: impl FnOnce(&str) -> String) -> Result<(), String> 
 }
 
 fn copy(from: &str, to: &str) -> Result<(), String> {
-    fs::copy(root().join(from), root().join(to)).map(|_| ()).map_err(|e| format!("{from} to {to}: {e}"))
+    fs::copy(root().join(from), root().join(to))
+        .map(|_| ())
+        .map_err(|e| format!("{from} to {to}: {e}"))
 }

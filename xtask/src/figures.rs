@@ -25,20 +25,30 @@ type Combine = fn(&[f64]) -> f64;
 
 /// How the ratios that a pattern stands for become one figure.
 const COMBINED: [(&str, Combine); 3] = [
-    ("least ", |all| all.iter().copied().fold(f64::INFINITY, f64::min)),
+    ("least ", |all| {
+        all.iter().copied().fold(f64::INFINITY, f64::min)
+    }),
     ("most ", |all| all.iter().copied().fold(0.0, f64::max)),
-    ("mean ", |all| (all.iter().map(|v| v.ln()).sum::<f64>() / all.len() as f64).exp()),
+    ("mean ", |all| {
+        (all.iter().map(|v| v.ln()).sum::<f64>() / all.len() as f64).exp()
+    }),
 ];
 
 impl Measured {
     /// Nothing yet, about so many compositions.
     pub fn about(compositions: &str) -> Measured {
-        Measured { compositions: compositions.to_owned(), values: HashMap::new() }
+        Measured {
+            compositions: compositions.to_owned(),
+            values: HashMap::new(),
+        }
     }
 
     /// Takes in the lines `KEY = VALUE`.
     pub fn take(&mut self, lines: &[String]) {
-        let pair = |line: &String| line.split_once(" = ").and_then(|(key, value)| Some((key.to_owned(), value.parse().ok()?)));
+        let pair = |line: &String| {
+            line.split_once(" = ")
+                .and_then(|(key, value)| Some((key.to_owned(), value.parse().ok()?)))
+        };
         self.values.extend(lines.iter().filter_map(pair));
     }
 
@@ -46,12 +56,28 @@ impl Measured {
     pub fn figures(&self) -> Result<Shown, String> {
         let file = root().join("benches/figures.tsv");
         let text = fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
-        let mut shown = Shown { text: String::new(), reached: 0, missed: 0 };
-        for section in text.split("\n\n").filter(|section| !section.starts_with('#')) {
+        let mut shown = Shown {
+            text: String::new(),
+            reached: 0,
+            missed: 0,
+        };
+        for section in text
+            .split("\n\n")
+            .filter(|section| !section.starts_with('#'))
+        {
             let (title, lines) = section.split_once('\n').unwrap_or((section, ""));
-            let lines: Vec<Vec<&str>> = lines.lines().map(|line| line.split('\t').collect()).collect();
-            if lines.iter().any(|line| line.get(1).is_some_and(|figure| self.value(figure).is_some())) {
-                shown.text.push_str(&format!("\n{title}:\n\n| | measured | goal | |\n|---|---:|---:|---|\n", title = self.filled(title)));
+            let lines: Vec<Vec<&str>> = lines
+                .lines()
+                .map(|line| line.split('\t').collect())
+                .collect();
+            if lines.iter().any(|line| {
+                line.get(1)
+                    .is_some_and(|figure| self.value(figure).is_some())
+            }) {
+                shown.text.push_str(&format!(
+                    "\n{title}:\n\n| | measured | goal | |\n|---|---:|---:|---|\n",
+                    title = self.filled(title)
+                ));
                 lines.iter().for_each(|line| self.show(line, &mut shown));
             }
         }
@@ -59,9 +85,12 @@ impl Measured {
     }
 
     fn show(&self, line: &[&str], shown: &mut Shown) {
-        let [name, figure, unit, goal] = line else { return };
+        let [name, figure, unit, goal] = line else {
+            return;
+        };
         let value = self.value(figure);
-        let measured = value.map_or_else(|| "not measured".to_owned(), |value| with_unit(value, unit));
+        let measured =
+            value.map_or_else(|| "not measured".to_owned(), |value| with_unit(value, unit));
         let outcome = value.and_then(|value| reached(value, unit, goal));
         match outcome {
             Some(true) => shown.reached += 1,
@@ -69,14 +98,25 @@ impl Measured {
             None => {}
         }
         let word = outcome.map_or("", |reached| if reached { "reached" } else { "missed" });
-        shown.text.push_str(&format!("| {name} | {measured} | {goal} | {word} |\n"));
+        shown
+            .text
+            .push_str(&format!("| {name} | {measured} | {goal} | {word} |\n"));
     }
 
     /// What a figure comes to; nothing where a part of it was not measured.
     pub fn value(&self, figure: &str) -> Option<f64> {
         let figure = self.filled(figure);
-        match COMBINED.iter().find_map(|(word, combine)| Some((figure.strip_prefix(word)?, combine))) {
-            Some((pattern, combine)) => combine(&alternatives(pattern).iter().map(|one| self.ratio(one)).collect::<Option<Vec<f64>>>()?).into(),
+        match COMBINED
+            .iter()
+            .find_map(|(word, combine)| Some((figure.strip_prefix(word)?, combine)))
+        {
+            Some((pattern, combine)) => combine(
+                &alternatives(pattern)
+                    .iter()
+                    .map(|one| self.ratio(one))
+                    .collect::<Option<Vec<f64>>>()?,
+            )
+            .into(),
             None => self.ratio(&figure),
         }
     }
@@ -93,14 +133,21 @@ impl Measured {
     }
 
     fn filled(&self, text: &str) -> String {
-        text.replace(".N.", &format!(".{}.", self.compositions)).replace(" N ", &format!(" {} ", self.compositions))
+        text.replace(".N.", &format!(".{}.", self.compositions))
+            .replace(" N ", &format!(" {} ", self.compositions))
     }
 }
 
 /// What a pattern stands for: one character of `[…]` each time, the same at every place.
 fn alternatives(pattern: &str) -> Vec<String> {
-    let class = pattern.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or("", |(class, _)| class);
-    class.chars().map(|c| pattern.replace(&format!("[{class}]"), &c.to_string())).collect()
+    let class = pattern
+        .split_once('[')
+        .and_then(|(_, rest)| rest.split_once(']'))
+        .map_or("", |(class, _)| class);
+    class
+        .chars()
+        .map(|c| pattern.replace(&format!("[{class}]"), &c.to_string()))
+        .collect()
 }
 
 /// Three significant digits, or all of a whole number.
@@ -139,7 +186,11 @@ fn scaled(value: f64, unit: &str) -> f64 {
 fn reached(value: f64, unit: &str, goal: &str) -> Option<bool> {
     let (sign, bound) = goal.split_once(' ')?;
     let bound: f64 = bound.parse().ok()?;
-    Some(if sign == "≤" { scaled(value, unit) <= bound } else { scaled(value, unit) >= bound })
+    Some(if sign == "≤" {
+        scaled(value, unit) <= bound
+    } else {
+        scaled(value, unit) >= bound
+    })
 }
 
 #[cfg(test)]
@@ -149,18 +200,39 @@ mod tests {
     #[test]
     fn figures_are_ratios_of_what_was_measured() {
         let mut measured = Measured::about("100");
-        measured.take(&["a.100.Q1 = 8".into(), "a.100.Q2 = 2".into(), "b.Q1 = 2".into(), "b.Q2 = 2".into(), "note: nothing".into()]);
+        measured.take(&[
+            "a.100.Q1 = 8".into(),
+            "a.100.Q2 = 2".into(),
+            "b.Q1 = 2".into(),
+            "b.Q2 = 2".into(),
+            "note: nothing".into(),
+        ]);
         assert_eq!(measured.value("a.N.Q1 / b.Q1"), Some(4.0));
         assert_eq!(measured.value("most a.N.Q[12] / b.Q[12]"), Some(4.0));
         assert_eq!(measured.value("least a.N.Q[12] / b.Q[12]"), Some(1.0));
-        assert_eq!(measured.value("mean a.N.Q[12] / b.Q[12]").map(|v| (v * 1e9).round()), Some(2e9));
+        assert_eq!(
+            measured
+                .value("mean a.N.Q[12] / b.Q[12]")
+                .map(|v| (v * 1e9).round()),
+            Some(2e9)
+        );
         assert_eq!(measured.value("1000 / b.Q1"), Some(500.0));
         assert_eq!(measured.value("most a.N.Q[13]"), None);
     }
 
     #[test]
     fn figures_are_shown_short() {
-        assert_eq!(["1,234", "12.3", "0.00123", "3", "1,234,568"].map(String::from), [1234.4, 12.34, 0.001_234, 3.0, 1_234_567.8].map(short));
-        assert_eq!([reached(0.1, "%", "≤ 15"), reached(2.0, "", "≥ 3"), reached(2.0, "", "")], [Some(true), Some(false), None]);
+        assert_eq!(
+            ["1,234", "12.3", "0.00123", "3", "1,234,568"].map(String::from),
+            [1234.4, 12.34, 0.001_234, 3.0, 1_234_567.8].map(short)
+        );
+        assert_eq!(
+            [
+                reached(0.1, "%", "≤ 15"),
+                reached(2.0, "", "≥ 3"),
+                reached(2.0, "", "")
+            ],
+            [Some(true), Some(false), None]
+        );
     }
 }

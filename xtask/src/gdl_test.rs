@@ -3,13 +3,24 @@
 use crate::options::Options;
 use crate::process::{cargo, run};
 
-/// Runs every fixture below a folder; with `--junit` the result is written for continuous integration.
+/// Runs every fixture below a folder; with `--junit` the result is written for continuous
+/// integration.
 pub fn run_task(args: &[String]) -> Result<(), String> {
     let options = Options::read(args, &["junit", "now"], &["lint"])?;
-    let [folder] = options.words.as_slice() else { return Err("name one folder of guides and fixtures: `gdl-test DIR`".to_owned()) };
+    let [folder] = options.words.as_slice() else {
+        return Err("name one folder of guides and fixtures: `gdl-test DIR`".to_owned());
+    };
     // The program starts in the project's root, the words are meant from here.
     let here = std::env::current_dir().map_err(|e| e.to_string())?;
-    let mut program = cargo(&["run", "--quiet", "--profile", "checked", "--example", "gdl_test", "--"]);
+    let mut program = cargo(&[
+        "run",
+        "--quiet",
+        "--profile",
+        "checked",
+        "--example",
+        "gdl_test",
+        "--",
+    ]);
     program.arg(here.join(folder));
     if let Some(file) = options.given("junit") {
         program.arg("--junit").arg(here.join(file));

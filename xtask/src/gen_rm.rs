@@ -1,13 +1,26 @@
-//! `cargo xtask gen-rm`: writes `engine/src/rm/class_table.rs` from `engine/src/rm/class_table.tsv`.
+//! `cargo xtask gen-rm`: writes `crates/aqlite-rm/src/class_table.rs` from
+//! `crates/aqlite-rm/src/class_table.tsv`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-const SOURCE: &str = "engine/src/rm/class_table.tsv";
-const TARGET: &str = "engine/src/rm/class_table.rs";
+const SOURCE: &str = "crates/aqlite-rm/src/class_table.tsv";
+const TARGET: &str = "crates/aqlite-rm/src/class_table.rs";
 /// Enumerations of the table and the primitive type that stands in the data.
-const ENUMERATIONS: [(&str, &str); 3] = [("PROPORTION_KIND", "Integer"), ("VALIDITY_KIND", "String"), ("VERSION_STATUS", "String")];
-const PRIMITIVES: [&str; 7] = ["Boolean", "Character", "Integer", "Integer64", "Octets", "Real", "String"];
+const ENUMERATIONS: [(&str, &str); 3] = [
+    ("PROPORTION_KIND", "Integer"),
+    ("VALIDITY_KIND", "String"),
+    ("VERSION_STATUS", "String"),
+];
+const PRIMITIVES: [&str; 7] = [
+    "Boolean",
+    "Character",
+    "Integer",
+    "Integer64",
+    "Octets",
+    "Real",
+    "String",
+];
 
 #[derive(Default)]
 struct Class {
@@ -28,7 +41,8 @@ struct Attribute {
 
 pub fn run() -> Result<(), String> {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../");
-    let table = std::fs::read_to_string(format!("{root}{SOURCE}")).map_err(|e| format!("{SOURCE}: {e}"))?;
+    let table =
+        std::fs::read_to_string(format!("{root}{SOURCE}")).map_err(|e| format!("{SOURCE}: {e}"))?;
     let text = generate(&parse(&table)?)?;
     std::fs::write(format!("{root}{TARGET}"), text).map_err(|e| format!("{TARGET}: {e}"))?;
     println!("wrote {TARGET}");
@@ -37,19 +51,45 @@ pub fn run() -> Result<(), String> {
 
 fn parse(table: &str) -> Result<BTreeMap<String, Class>, String> {
     let mut classes: BTreeMap<String, Class> = BTreeMap::new();
-    for (number, line) in table.lines().enumerate().filter(|(_, l)| !l.starts_with('#') && !l.is_empty()) {
+    for (number, line) in table
+        .lines()
+        .enumerate()
+        .filter(|(_, l)| !l.starts_with('#') && !l.is_empty())
+    {
         let f: Vec<&str> = line.split('\t').collect();
-        let [class, is_abstract, parent, _since, attribute, ty, multiplicity, since, position] = f[..] else {
-            return Err(format!("{SOURCE}:{}: expected 9 columns, found {}", number + 1, f.len()));
+        let [
+            class,
+            is_abstract,
+            parent,
+            _since,
+            attribute,
+            ty,
+            multiplicity,
+            since,
+            position,
+        ] = f[..]
+        else {
+            return Err(format!(
+                "{SOURCE}:{}: expected 9 columns, found {}",
+                number + 1,
+                f.len()
+            ));
         };
         if ENUMERATIONS.iter().any(|(name, _)| *name == class) {
             continue;
         }
         let entry = classes.entry(class.to_owned()).or_default();
         entry.is_abstract = is_abstract == "A";
-        entry.parent = if parent.is_empty() { "Any".to_owned() } else { parent.to_owned() };
+        entry.parent = if parent.is_empty() {
+            "Any".to_owned()
+        } else {
+            parent.to_owned()
+        };
         if !attribute.is_empty() {
-            let ty = ENUMERATIONS.iter().find(|(name, _)| *name == ty).map_or(ty, |(_, primitive)| primitive);
+            let ty = ENUMERATIONS
+                .iter()
+                .find(|(name, _)| *name == ty)
+                .map_or(ty, |(_, primitive)| primitive);
             entry.attributes.push(Attribute {
                 name: attribute.to_owned(),
                 ty: ty.to_owned(),
@@ -60,9 +100,21 @@ fn parse(table: &str) -> Result<BTreeMap<String, Class>, String> {
             });
         }
     }
-    classes.insert("Any".to_owned(), Class { is_abstract: true, ..Class::default() });
+    classes.insert(
+        "Any".to_owned(),
+        Class {
+            is_abstract: true,
+            ..Class::default()
+        },
+    );
     for name in PRIMITIVES {
-        classes.insert(name.to_owned(), Class { parent: "Any".to_owned(), ..Class::default() });
+        classes.insert(
+            name.to_owned(),
+            Class {
+                parent: "Any".to_owned(),
+                ..Class::default()
+            },
+        );
     }
     Ok(classes)
 }
@@ -70,26 +122,46 @@ fn parse(table: &str) -> Result<BTreeMap<String, Class>, String> {
 /// Classes in pre-order, so that "is a" is a range of numbers.
 fn pre_order(classes: &BTreeMap<String, Class>, name: &str, order: &mut Vec<String>) {
     order.push(name.to_owned());
-    for child in classes.iter().filter(|(_, c)| c.parent == name).map(|(n, _)| n) {
+    for child in classes
+        .iter()
+        .filter(|(_, c)| c.parent == name)
+        .map(|(n, _)| n)
+    {
         pre_order(classes, child, order);
     }
 }
 
-/// The attributes of a class with the inherited ones, in the order of the XSD; those that the XSD lacks come last.
+/// The attributes of a class with the inherited ones, in the order of the XSD; those that the XSD
+/// lacks come last.
 fn flatten(classes: &BTreeMap<String, Class>, name: &str) -> Vec<Attribute> {
     let mut lineage = vec![name];
-    while let Some(class) = lineage.last().and_then(|n| classes.get(*n)).filter(|c| !c.parent.is_empty()) {
+    while let Some(class) = lineage
+        .last()
+        .and_then(|n| classes.get(*n))
+        .filter(|c| !c.parent.is_empty())
+    {
         lineage.push(&class.parent);
     }
     let mut all: Vec<Attribute> = Vec::new();
     for class in lineage.iter().rev().filter_map(|n| classes.get(*n)) {
         let mut own = class.attributes.clone();
-        own.sort_by_key(|a| a.position.parse::<u32>().unwrap_or(if a.position == "@" { 0 } else { 1000 }));
+        own.sort_by_key(|a| {
+            a.position
+                .parse::<u32>()
+                .unwrap_or(if a.position == "@" { 0 } else { 1000 })
+        });
         for attribute in own {
             match all.iter_mut().find(|a| a.name == attribute.name) {
                 Some(inherited) => {
-                    let position = if attribute.position == "-" { inherited.position.clone() } else { attribute.position.clone() };
-                    *inherited = Attribute { position, ..attribute };
+                    let position = if attribute.position == "-" {
+                        inherited.position.clone()
+                    } else {
+                        attribute.position.clone()
+                    };
+                    *inherited = Attribute {
+                        position,
+                        ..attribute
+                    };
                 }
                 None => all.push(attribute),
             }
@@ -114,7 +186,12 @@ fn generate(classes: &BTreeMap<String, Class>) -> Result<String, String> {
         let lost: Vec<_> = classes.keys().filter(|n| !order.contains(n)).collect();
         return Err(format!("{SOURCE}: no ancestor for {lost:?}"));
     }
-    let number = |name: &str| order.iter().position(|n| n == name).ok_or(format!("{SOURCE}: unknown class {name}"));
+    let number = |name: &str| {
+        order
+            .iter()
+            .position(|n| n == name)
+            .ok_or(format!("{SOURCE}: unknown class {name}"))
+    };
     let flat: Vec<Vec<Attribute>> = order.iter().map(|n| flatten(classes, n)).collect();
     let mut names: Vec<&str> = flat.iter().flatten().map(|a| a.name.as_str()).collect();
     names.sort_unstable();
@@ -131,13 +208,35 @@ fn generate(classes: &BTreeMap<String, Class>) -> Result<String, String> {
     for (i, name) in names.iter().enumerate() {
         let _ = writeln!(out, "    pub const {}: Attr = Attr({i});", constant(name));
     }
-    let _ = write!(out, "}}\n\npub(super) static ATTR_NAMES: [&str; {}] = {names:?};\n\n", names.len());
-    let _ = writeln!(out, "pub(super) static CLASSES: [ClassDef; {}] = [", order.len());
+    let _ = write!(
+        out,
+        "}}\n\npub(super) static ATTR_NAMES: [&str; {}] = {names:?};\n\n",
+        names.len()
+    );
+    let _ = writeln!(
+        out,
+        "pub(super) static CLASSES: [ClassDef; {}] = [",
+        order.len()
+    );
     for (i, name) in order.iter().enumerate() {
         let class = &classes[name];
-        let last = order.iter().enumerate().filter(|(_, n)| descends(classes, n, name)).map(|(j, _)| j).max().unwrap_or(i);
-        let parent = if class.parent.is_empty() { 0 } else { number(&class.parent)? };
-        let _ = writeln!(out, "    ClassDef {{ name: {name:?}, is_abstract: {}, parent: Cls({parent}), last: {last}, attrs: &[", class.is_abstract);
+        let last = order
+            .iter()
+            .enumerate()
+            .filter(|(_, n)| descends(classes, n, name))
+            .map(|(j, _)| j)
+            .max()
+            .unwrap_or(i);
+        let parent = if class.parent.is_empty() {
+            0
+        } else {
+            number(&class.parent)?
+        };
+        let _ = writeln!(
+            out,
+            "    ClassDef {{ name: {name:?}, is_abstract: {}, parent: Cls({parent}), last: {last}, attrs: &[",
+            class.is_abstract
+        );
         for a in &flat[i] {
             let card = match a.multiplicity.as_str() {
                 "1" => "One",

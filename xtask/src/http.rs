@@ -13,15 +13,26 @@ pub struct Answer {
 }
 
 /// Sends a request to `127.0.0.1:port` and reads the whole answer.
-pub fn send(port: u16, method: &str, path: &str, content_type: &str, body: &[u8]) -> Result<Answer, String> {
+pub fn send(
+    port: u16,
+    method: &str,
+    path: &str,
+    content_type: &str,
+    body: &[u8],
+) -> Result<Answer, String> {
     let failed = |error: std::io::Error| format!("{method} {path}: {error}");
     let mut stream = TcpStream::connect(("127.0.0.1", port)).map_err(failed)?;
-    stream.set_read_timeout(Some(Duration::from_secs(60))).map_err(failed)?;
+    stream
+        .set_read_timeout(Some(Duration::from_secs(60)))
+        .map_err(failed)?;
     let head = format!(
         "{method} {path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nconnection: close\r\naccept: application/json\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\n\r\n",
         body.len()
     );
-    stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body)).map_err(failed)?;
+    stream
+        .write_all(head.as_bytes())
+        .and_then(|()| stream.write_all(body))
+        .map_err(failed)?;
     let (mut answer, mut chunk) = (Vec::new(), [0; 16_384]);
     while !is_whole(&answer) {
         match stream.read(&mut chunk).map_err(failed)? {
@@ -32,16 +43,25 @@ pub fn send(port: u16, method: &str, path: &str, content_type: &str, body: &[u8]
     parse(&answer).ok_or(format!("{method} {path}: the answer is not HTTP"))
 }
 
-/// True when the answer has all of its body: workerd keeps connections open for seconds although it is asked to close them.
+/// True when the answer has all of its body: workerd keeps connections open for seconds although it
+/// is asked to close them.
 fn is_whole(answer: &[u8]) -> bool {
-    let Some(end) = answer.windows(4).position(|w| w == b"\r\n\r\n") else { return false };
+    let Some(end) = answer.windows(4).position(|w| w == b"\r\n\r\n") else {
+        return false;
+    };
     let head = String::from_utf8_lossy(answer.get(..end).unwrap_or_default()).to_ascii_lowercase();
     let body = answer.get(end + 4..).unwrap_or_default();
-    let length = head.lines().find_map(|l| l.strip_prefix("content-length:")).and_then(|l| l.trim().parse::<usize>().ok());
+    let length = head
+        .lines()
+        .find_map(|l| l.strip_prefix("content-length:"))
+        .and_then(|l| l.trim().parse::<usize>().ok());
     match length {
         Some(length) => body.len() >= length,
         None if head.contains("transfer-encoding: chunked") => body.ends_with(b"0\r\n\r\n"),
-        None => head.split_whitespace().nth(1).is_some_and(|status| matches!(status, "204" | "304")),
+        None => head
+            .split_whitespace()
+            .nth(1)
+            .is_some_and(|status| matches!(status, "204" | "304")),
     }
 }
 
@@ -50,15 +70,28 @@ fn parse(answer: &[u8]) -> Option<Answer> {
     let head = String::from_utf8_lossy(answer.get(..end)?).to_ascii_lowercase();
     let status = head.split_whitespace().nth(1)?.parse().ok()?;
     let body = answer.get(end + 4..)?;
-    let body = if head.contains("transfer-encoding: chunked") { dechunk(body) } else { body.to_vec() };
-    Some(Answer { status, body: String::from_utf8_lossy(&body).into_owned() })
+    let body = if head.contains("transfer-encoding: chunked") {
+        dechunk(body)
+    } else {
+        body.to_vec()
+    };
+    Some(Answer {
+        status,
+        body: String::from_utf8_lossy(&body).into_owned(),
+    })
 }
 
 fn dechunk(mut rest: &[u8]) -> Vec<u8> {
     let mut body = Vec::new();
     while let Some(end) = rest.windows(2).position(|w| w == b"\r\n") {
-        let size = rest.get(..end).and_then(|s| std::str::from_utf8(s).ok()).and_then(|s| usize::from_str_radix(s.trim(), 16).ok());
-        let Some(chunk) = size.filter(|s| *s > 0).and_then(|s| rest.get(end + 2..end + 2 + s)) else {
+        let size = rest
+            .get(..end)
+            .and_then(|s| std::str::from_utf8(s).ok())
+            .and_then(|s| usize::from_str_radix(s.trim(), 16).ok());
+        let Some(chunk) = size
+            .filter(|s| *s > 0)
+            .and_then(|s| rest.get(end + 2..end + 2 + s))
+        else {
             break;
         };
         body.extend_from_slice(chunk);

@@ -10,7 +10,6 @@ mod gdl_test;
 mod gen_rm;
 mod http;
 mod options;
-mod order;
 mod process;
 mod readme;
 mod sample;
@@ -103,7 +102,10 @@ const TASKS: &[Task] = &[
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let name = args.first().map_or("help", String::as_str);
-    let asks_help = args.iter().skip(1).any(|arg| ["--help", "-h"].contains(&arg.as_str()));
+    let asks_help = args
+        .iter()
+        .skip(1)
+        .any(|arg| ["--help", "-h"].contains(&arg.as_str()));
     let outcome = match TASKS.iter().find(|task| task.name == name) {
         Some(task) if asks_help => {
             println!("cargo xtask {}", task.usage);
@@ -139,6 +141,9 @@ fn screenshots(args: &[String]) -> Result<(), String> {
 }
 
 fn help() -> String {
-    let usages = TASKS.iter().filter(|task| !task.usage.is_empty()).map(|task| format!("  {}\n", task.usage));
+    let usages = TASKS
+        .iter()
+        .filter(|task| !task.usage.is_empty())
+        .map(|task| format!("  {}\n", task.usage));
     format!("cargo xtask <command>\n\n{}", usages.collect::<String>())
 }

@@ -13,21 +13,31 @@ pub struct Options {
 impl Options {
     /// Reads arguments; `valued` options take a value (`--port 1` or `--port=1`), `flags` do not.
     pub fn read(args: &[String], valued: &[&str], flags: &[&str]) -> Result<Options, String> {
-        let mut options = Options { values: BTreeMap::new(), flags: Vec::new(), words: Vec::new() };
+        let mut options = Options {
+            values: BTreeMap::new(),
+            flags: Vec::new(),
+            words: Vec::new(),
+        };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             let Some(name) = arg.strip_prefix("--") else {
                 options.words.push(arg.clone());
                 continue;
             };
-            let (name, given) = name.split_once('=').map_or((name, None), |(name, value)| (name, Some(value.to_owned())));
+            let (name, given) = name
+                .split_once('=')
+                .map_or((name, None), |(name, value)| (name, Some(value.to_owned())));
             if valued.contains(&name) {
-                let value = given.or_else(|| args.next().cloned()).ok_or(format!("`--{name}` needs a value"))?;
+                let value = given
+                    .or_else(|| args.next().cloned())
+                    .ok_or(format!("`--{name}` needs a value"))?;
                 options.values.insert(name.to_owned(), value);
             } else if flags.contains(&name) && given.is_none() {
                 options.flags.push(name.to_owned());
             } else {
-                return Err(format!("unknown option `{arg}`; `cargo xtask help` lists what there is"));
+                return Err(format!(
+                    "unknown option `{arg}`; `cargo xtask help` lists what there is"
+                ));
             }
         }
         Ok(options)

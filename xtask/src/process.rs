@@ -13,11 +13,17 @@ pub fn root() -> PathBuf {
 /// The corpus that lies beside the project where nothing names another.
 pub const DEFAULT_CORPUS: &str = "../shared/corpus";
 
-/// The corpus: the named one, that of `AQLITE_CORPUS`, or the one beside the project, if it is there. One that is named must exist.
+/// The corpus: the named one, that of `AQLITE_CORPUS`, or the one beside the project, if it is
+/// there. One that is named must exist.
 pub fn corpus(named: Option<&str>) -> Result<Option<PathBuf>, String> {
-    let named = named.map(str::to_owned).or_else(|| std::env::var("AQLITE_CORPUS").ok());
+    let named = named
+        .map(str::to_owned)
+        .or_else(|| std::env::var("AQLITE_CORPUS").ok());
     let folder = root().join(named.as_deref().unwrap_or(DEFAULT_CORPUS));
-    match (folder.canonicalize().ok().filter(|path| path.is_dir()), named) {
+    match (
+        folder.canonicalize().ok().filter(|path| path.is_dir()),
+        named,
+    ) {
         (None, Some(named)) => Err(format!("the corpus `{named}` does not exist")),
         (found, _) => Ok(found),
     }
@@ -32,14 +38,30 @@ pub fn command(program: impl AsRef<std::ffi::OsStr>, args: &[&str]) -> Command {
 
 /// The cargo that runs this program.
 pub fn cargo(args: &[&str]) -> Command {
-    command(std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()), args)
+    command(
+        std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()),
+        args,
+    )
 }
 
 /// A command as a person would type it.
 fn shown(command: &Command) -> String {
-    let program = Path::new(command.get_program()).file_name().unwrap_or_default();
-    let words = std::iter::once(program).chain(command.get_args()).map(|w| w.to_string_lossy().into_owned());
-    words.map(|w| if w.is_empty() || w.contains(' ') { format!("'{w}'") } else { w }).collect::<Vec<_>>().join(" ")
+    let program = Path::new(command.get_program())
+        .file_name()
+        .unwrap_or_default();
+    let words = std::iter::once(program)
+        .chain(command.get_args())
+        .map(|w| w.to_string_lossy().into_owned());
+    words
+        .map(|w| {
+            if w.is_empty() || w.contains(' ') {
+                format!("'{w}'")
+            } else {
+                w
+            }
+        })
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// Runs a command to its end; its output goes to the terminal.
@@ -53,8 +75,12 @@ pub fn run(command: &mut Command) -> Result<(), String> {
     }
 }
 
-/// Runs a command, shows its output as it comes and returns the lines of standard output that `keep` accepts.
-pub fn run_keeping(command: &mut Command, keep: fn(&str) -> bool) -> (Vec<String>, Result<(), String>) {
+/// Runs a command, shows its output as it comes and returns the lines of standard output that
+/// `keep` accepts.
+pub fn run_keeping(
+    command: &mut Command,
+    keep: fn(&str) -> bool,
+) -> (Vec<String>, Result<(), String>) {
     let name = shown(command);
     println!("$ {name}");
     let mut kept = Vec::new();
@@ -81,12 +107,18 @@ pub fn run_keeping(command: &mut Command, keep: fn(&str) -> bool) -> (Vec<String
 
 /// What a command writes to standard output, trimmed; nothing when it fails or does not exist.
 pub fn output_of(command: &mut Command) -> Option<String> {
-    let output = command.stderr(Stdio::null()).output().ok().filter(|o| o.status.success())?;
+    let output = command
+        .stderr(Stdio::null())
+        .output()
+        .ok()
+        .filter(|o| o.status.success())?;
     Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 /// Where a program lies in the search path.
 pub fn find(program: &str) -> Option<PathBuf> {
     let paths = std::env::var_os("PATH")?;
-    std::env::split_paths(&paths).map(|folder| folder.join(program)).find(|path| path.is_file())
+    std::env::split_paths(&paths)
+        .map(|folder| folder.join(program))
+        .find(|path| path.is_file())
 }

@@ -18,47 +18,92 @@ const API: &str = "/rest/openehr/v1";
 /// A line of an NDJSON file.
 type Entry = BTreeMap<String, Box<RawValue>>;
 
-/// `cargo xtask gen-data`: templates, guides, compositions and a truth table about them, in a folder.
+/// `cargo xtask gen-data`: templates, guides, compositions and a truth table about them, in a
+/// folder.
 pub fn gen_data(args: &[String]) -> Result<(), String> {
     let options = Options::read(args, &["ehrs", "compositions", "seed", "out"], &[])?;
     let out = options.given("out").ok_or("`--out DIR` is missing")?;
-    let out = std::env::current_dir().map_err(|e| e.to_string())?.join(out);
-    write(options.value("ehrs", "100"), options.value("compositions", "1000"), options.value("seed", "1"), &out)
+    let out = std::env::current_dir()
+        .map_err(|e| e.to_string())?
+        .join(out);
+    write(
+        options.value("ehrs", "100"),
+        options.value("compositions", "1000"),
+        options.value("seed", "1"),
+        &out,
+    )
 }
 
 /// Writes the sample that `serve` loads: some dozen patients.
 pub fn generate() -> Result<(), String> {
     let folder = root().join(FOLDER);
-    unless_fresh("sample", &["src/samples", "examples/gen_data.rs"], &folder, || write("36", "240", "1", &folder))
+    unless_fresh(
+        "sample",
+        &["src/samples", "examples/gen_data.rs"],
+        &folder,
+        || write("36", "240", "1", &folder),
+    )
 }
 
 /// Writes a sample of so many compositions, ten for each EHR; its folder.
 pub fn of(compositions: &str) -> Result<PathBuf, String> {
-    let count: usize = compositions.parse().map_err(|_| format!("`{compositions}` is no number of compositions"))?;
+    let count: usize = compositions
+        .parse()
+        .map_err(|_| format!("`{compositions}` is no number of compositions"))?;
     let folder = root().join(format!("target/sample-{count}"));
-    unless_fresh(&format!("sample-{count}"), &["src/samples", "examples/gen_data.rs"], &folder, || {
-        write(&count.div_ceil(10).to_string(), compositions, "1", &folder)
-    })?;
+    unless_fresh(
+        &format!("sample-{count}"),
+        &["src/samples", "examples/gen_data.rs"],
+        &folder,
+        || write(&count.div_ceil(10).to_string(), compositions, "1", &folder),
+    )?;
     Ok(folder)
 }
 
 fn write(ehrs: &str, compositions: &str, seed: &str, out: &Path) -> Result<(), String> {
     let program = ["run", "--quiet", "--example", "gen_data", "--"];
-    let options = ["--ehrs", ehrs, "--compositions", compositions, "--seed", seed, "--out"];
+    let options = [
+        "--ehrs",
+        ehrs,
+        "--compositions",
+        compositions,
+        "--seed",
+        seed,
+        "--out",
+    ];
     run(cargo(&[&program[..], &options].concat()).arg(out))
 }
 
 /// Loads the sample into a server that has no EHR yet; says what it did.
 pub fn load(port: u16) -> Result<String, String> {
     let count = r#"{"q":"SELECT count(e/ehr_id/value) AS n FROM EHR e"}"#;
-    let answer = expect(send(port, "POST", &format!("{API}/query/aql"), "application/json", count.as_bytes())?, &[200])?;
+    let answer = expect(
+        send(
+            port,
+            "POST",
+            &format!("{API}/query/aql"),
+            "application/json",
+            count.as_bytes(),
+        )?,
+        &[200],
+    )?;
     let rows: Value = serde_json::from_str(&answer.body).map_err(|e| e.to_string())?;
-    let ehrs = rows.pointer("/rows/0/0").and_then(Value::as_u64).unwrap_or(0);
+    let ehrs = rows
+        .pointer("/rows/0/0")
+        .and_then(Value::as_u64)
+        .unwrap_or(0);
     if ehrs > 0 {
-        return Ok(format!("the repository holds {ehrs} EHRs already: no sample loaded"));
+        return Ok(format!(
+            "the repository holds {ehrs} EHRs already: no sample loaded"
+        ));
     }
     for file in files("templates")? {
-        post(port, &format!("{API}/definition/template/adl1.4"), "application/xml", &file)?;
+        post(
+            port,
+            &format!("{API}/definition/template/adl1.4"),
+            "application/xml",
+            &file,
+        )?;
     }
     for file in files("guides")? {
         post(port, "/v1/definition/gdl", "application/json", &file)?;
@@ -70,13 +115,33 @@ pub fn load(port: u16) -> Result<String, String> {
 fn records(port: u16) -> Result<String, String> {
     let ehrs = lines("ehrs.ndjson", |entry| {
         let path = format!("{API}/ehr/{}", text(entry, "ehr_id"));
-        expect(send(port, "PUT", &path, "application/json", text(entry, "ehr_status").as_bytes())?, &[201, 204])
+        expect(
+            send(
+                port,
+                "PUT",
+                &path,
+                "application/json",
+                text(entry, "ehr_status").as_bytes(),
+            )?,
+            &[201, 204],
+        )
     })?;
     let compositions = lines("compositions.ndjson", |entry| {
         let path = format!("{API}/ehr/{}/composition", text(entry, "ehr_id"));
-        expect(send(port, "POST", &path, "application/json", text(entry, "composition").as_bytes())?, &[201, 204])
+        expect(
+            send(
+                port,
+                "POST",
+                &path,
+                "application/json",
+                text(entry, "composition").as_bytes(),
+            )?,
+            &[201, 204],
+        )
     })?;
-    Ok(format!("loaded the sample: {ehrs} EHRs, {compositions} compositions"))
+    Ok(format!(
+        "loaded the sample: {ehrs} EHRs, {compositions} compositions"
+    ))
 }
 
 /// Does something with each line of a file; how many there were.
@@ -106,9 +171,20 @@ fn files(kind: &str) -> Result<Vec<PathBuf>, String> {
 /// Posts a file; one that is there already is fine.
 fn post(port: u16, path: &str, content_type: &str, file: &Path) -> Result<(), String> {
     let body = fs::read(file).map_err(|e| format!("{}: {e}", file.display()))?;
-    expect(send(port, "POST", path, content_type, &body)?, &[200, 201, 204, 409]).map(|_| ())
+    expect(
+        send(port, "POST", path, content_type, &body)?,
+        &[200, 201, 204, 409],
+    )
+    .map(|_| ())
 }
 
 fn expect(answer: Answer, statuses: &[u16]) -> Result<Answer, String> {
-    if statuses.contains(&answer.status) { Ok(answer) } else { Err(format!("the sample was refused: {} {}", answer.status, answer.body)) }
+    if statuses.contains(&answer.status) {
+        Ok(answer)
+    } else {
+        Err(format!(
+            "the sample was refused: {} {}",
+            answer.status, answer.body
+        ))
+    }
 }

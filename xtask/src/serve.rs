@@ -15,11 +15,19 @@ use crate::{bundle, http, sample};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub fn run_server(args: &[String]) -> Result<(), String> {
-    let options = Options::read(args, &["port", "state", "system-id", "terminology"], &["no-sample", "admin"])?;
+    let options = Options::read(
+        args,
+        &["port", "state", "system-id", "terminology"],
+        &["no-sample", "admin"],
+    )?;
     let port = port_of(&options)?;
-    TcpListener::bind(("127.0.0.1", port)).map_err(|e| format!("port {port} on 127.0.0.1: {e}; choose another by --port"))?;
+    TcpListener::bind(("127.0.0.1", port))
+        .map_err(|e| format!("port {port} on 127.0.0.1: {e}; choose another by --port"))?;
     let here = std::env::current_dir().map_err(|e| e.to_string())?;
-    let state = options.given("state").map_or_else(|| root().join(".wrangler/state"), |folder| here.join(folder));
+    let state = options.given("state").map_or_else(
+        || root().join(".wrangler/state"),
+        |folder| here.join(folder),
+    );
     bundle::all()?;
     migrate(&state)?;
     let mut greeter = Command::new(std::env::current_exe().map_err(|e| e.to_string())?);
@@ -37,22 +45,50 @@ pub fn run_server(args: &[String]) -> Result<(), String> {
 
 fn port_of(options: &Options) -> Result<u16, String> {
     let port = options.value("port", "8787");
-    port.parse().map_err(|_| format!("`--port {port}`: expected a number from 1 to 65535"))
+    port.parse()
+        .map_err(|_| format!("`--port {port}`: expected a number from 1 to 65535"))
 }
 
-/// Wrangler, silent and without the network. What it logs (never an answer of the database) is written into a folder of the state, and removed.
+/// Wrangler, silent and without the network. What it logs (never an answer of the database) is
+/// written into a folder of the state, and removed.
 fn wrangler(args: &[&str], log: &Path) -> Command {
     let mut wrangler = command(npm_program("wrangler"), args);
-    wrangler.env("CI", "1").env("WRANGLER_SEND_METRICS", "false").env("CLOUDFLARE_CF_FETCH_ENABLED", "false").env("WRANGLER_LOG_PATH", log);
+    wrangler
+        .env("CI", "1")
+        .env("WRANGLER_SEND_METRICS", "false")
+        .env("CLOUDFLARE_CF_FETCH_ENABLED", "false")
+        .env("WRANGLER_LOG_PATH", log);
     wrangler
 }
 
 fn migrate(state: &Path) -> Result<(), String> {
     let (to, log) = (state.to_string_lossy(), state.join("tmp/log"));
-    let name = format!("migrations-{:x}", to.bytes().fold(5381_u64, |h, b| h.wrapping_mul(33) ^ u64::from(b)));
-    let done = unless_fresh(&name, &["migrations", "migrations-log"], &state.join("v3/d1"), || {
-        ["DB", "LOG"].iter().try_for_each(|name| run(&mut wrangler(&["d1", "migrations", "apply", name, "--local", "--persist-to", &to], &log)))
-    });
+    let name = format!(
+        "migrations-{:x}",
+        to.bytes()
+            .fold(5381_u64, |h, b| h.wrapping_mul(33) ^ u64::from(b))
+    );
+    let done = unless_fresh(
+        &name,
+        &["migrations", "migrations-log"],
+        &state.join("v3/d1"),
+        || {
+            ["DB", "LOG"].iter().try_for_each(|name| {
+                run(&mut wrangler(
+                    &[
+                        "d1",
+                        "migrations",
+                        "apply",
+                        name,
+                        "--local",
+                        "--persist-to",
+                        &to,
+                    ],
+                    &log,
+                ))
+            })
+        },
+    );
     match std::fs::remove_dir_all(&log) {
         Err(error) if log.exists() => Err(format!("{}: {error}", log.display())),
         _ => done,
@@ -81,7 +117,10 @@ fn server(port: u16, state: &Path, options: &Options) -> Command {
 #[cfg(unix)]
 fn become_process(command: &mut Command) -> Result<(), String> {
     use std::os::unix::process::CommandExt;
-    Err(format!("the server could not be started: {}", command.exec()))
+    Err(format!(
+        "the server could not be started: {}",
+        command.exec()
+    ))
 }
 
 #[cfg(not(unix))]
@@ -89,7 +128,8 @@ fn become_process(command: &mut Command) -> Result<(), String> {
     run(command)
 }
 
-/// The companion of a server that starts: waits until it answers, loads the sample and tells the addresses.
+/// The companion of a server that starts: waits until it answers, loads the sample and tells the
+/// addresses.
 pub fn greet(args: &[String]) -> Result<(), String> {
     let options = Options::read(args, &["port"], &["sample", "admin"])?;
     let port = port_of(&options)?;
@@ -101,7 +141,10 @@ pub fn greet(args: &[String]) -> Result<(), String> {
         std::thread::sleep(Duration::from_millis(200));
     }
     if options.has("sample") {
-        println!("{}", sample::load(port).unwrap_or_else(|message| format!("no sample: {message}")));
+        println!(
+            "{}",
+            sample::load(port).unwrap_or_else(|message| format!("no sample: {message}"))
+        );
     }
     println!("{}", welcome(port, options.has("admin")));
     Ok(())
@@ -109,7 +152,11 @@ pub fn greet(args: &[String]) -> Result<(), String> {
 
 fn welcome(port: u16, admin: bool) -> String {
     let base = format!("http://127.0.0.1:{port}");
-    let admin = if admin { "  ADMIN=true: physical deletes and reset are open as well\n" } else { "" };
+    let admin = if admin {
+        "  ADMIN=true: physical deletes and reset are open as well\n"
+    } else {
+        ""
+    };
     format!(
         "
 aqlite is ready (Ctrl-C stops it)

@@ -12,38 +12,84 @@ const LIMITS: [&str; 3] = ["-timeout=10", "-rss_limit_mb=2048", "-malloc_limit_m
 /// A part of the soak that is no fuzz target, and its name.
 type Other = (&'static str, fn(&Options) -> Result<(), String>);
 
-const OTHERS: [Other; 6] =
-    [("samples", samples), ("kill", kill), ("attack", attack), ("oehrpy", oehrpy), ("schemathesis", schemathesis), ("mutants", mutants)];
+const OTHERS: [Other; 6] = [
+    ("samples", samples),
+    ("kill", kill),
+    ("attack", attack),
+    ("oehrpy", oehrpy),
+    ("schemathesis", schemathesis),
+    ("mutants", mutants),
+];
 
 /// The folders whose code is mutated.
-const MUTATED: [&str; 3] = ["src/service/**", "src/template/**", "src/gdl/**"];
+const MUTATED: [&str; 3] = [
+    "src/service/**",
+    "crates/aqlite-template/**",
+    "crates/aqlite-gdl/**",
+];
 
-/// The six questions on many compositions, the kill test, the attacks, foreign clients, mutants, then every fuzz target for so
-/// many minutes; `--only` names one of them.
+/// The six questions on many compositions, the kill test, the attacks, foreign clients, mutants,
+/// then every fuzz target for so many minutes; `--only` names one of them.
 pub fn run_task(args: &[String]) -> Result<(), String> {
-    let options = Options::read(args, &["minutes", "only", "corpus", "openapi", "shard"], &[])?;
-    let minutes: u64 = options.value("minutes", "10").parse().map_err(|_| "`--minutes` needs a number".to_owned())?;
+    let options = Options::read(
+        args,
+        &["minutes", "only", "corpus", "openapi", "shard"],
+        &[],
+    )?;
+    let minutes: u64 = options
+        .value("minutes", "10")
+        .parse()
+        .map_err(|_| "`--minutes` needs a number".to_owned())?;
     let only = options.given("only");
-    let targets: Vec<String> = targets()?.into_iter().filter(|target| only.is_none_or(|only| only == target)).collect();
-    let others: Vec<_> = OTHERS.into_iter().filter(|(name, _)| only.is_none_or(|only| only == *name)).collect();
+    let targets: Vec<String> = targets()?
+        .into_iter()
+        .filter(|target| only.is_none_or(|only| only == target))
+        .collect();
+    let others: Vec<_> = OTHERS
+        .into_iter()
+        .filter(|(name, _)| only.is_none_or(|only| only == *name))
+        .collect();
     if let Some(only) = only.filter(|_| others.is_empty() && targets.is_empty()) {
-        let names: Vec<_> = OTHERS.iter().map(|(name, _)| (*name).to_owned()).chain(self::targets()?).collect();
-        return Err(format!("there is no `{only}`; there are: {}", names.join(", ")));
+        let names: Vec<_> = OTHERS
+            .iter()
+            .map(|(name, _)| (*name).to_owned())
+            .chain(self::targets()?)
+            .collect();
+        return Err(format!(
+            "there is no `{only}`; there are: {}",
+            names.join(", ")
+        ));
     }
     // Its files are seeds too.
     let corpus = corpus(options.given("corpus"))?;
-    let mut outcomes: Vec<_> = others.into_iter().map(|(name, run)| (name.to_owned(), run(&options))).collect();
+    let mut outcomes: Vec<_> = others
+        .into_iter()
+        .map(|(name, run)| (name.to_owned(), run(&options)))
+        .collect();
     if !targets.is_empty() {
         let fuzzer = Fuzzer::new()?;
         targets.iter().try_for_each(|target| fuzzer.build(target))?;
-        outcomes.extend(targets.into_iter().map(|target| (target.clone(), fuzzer.run(&target, minutes, corpus.as_deref()))));
+        outcomes.extend(targets.into_iter().map(|target| {
+            (
+                target.clone(),
+                fuzzer.run(&target, minutes, corpus.as_deref()),
+            )
+        }));
     }
     summary(minutes, &outcomes)
 }
 
 /// The six questions against the truth table, on 100,000 compositions.
 fn samples(_: &Options) -> Result<(), String> {
-    let six = ["test", "--profile", "checked", "--test", "it", "--", "six_questions"];
+    let six = [
+        "test",
+        "--profile",
+        "checked",
+        "--test",
+        "it",
+        "--",
+        "six_questions",
+    ];
     run(cargo(&six).env("AQLITE_SAMPLES", "10000,100000"))
 }
 
@@ -58,9 +104,12 @@ fn kill(_: &Options) -> Result<(), String> {
 fn attack(_: &Options) -> Result<(), String> {
     bundle::all()?;
     sample::generate()?;
-    let files = ["", "_records", "_strangers"].map(|part| format!("tests/e2e/attack{part}.test.mjs"));
+    let files =
+        ["", "_records", "_strangers"].map(|part| format!("tests/e2e/attack{part}.test.mjs"));
     // One after the other: the latency of neighbours is measured.
-    run(command("node", &["--test", "--test-concurrency=1"]).args(files).env("AQLITE_ATTACK", "long"))
+    run(command("node", &["--test", "--test-concurrency=1"])
+        .args(files)
+        .env("AQLITE_ATTACK", "long"))
 }
 
 /// A client library, unmodified, through its whole round.
@@ -70,17 +119,28 @@ fn oehrpy(_: &Options) -> Result<(), String> {
 
 /// Requests made from the OpenAPI documents of the standard: none may be answered by 5xx.
 fn schemathesis(options: &Options) -> Result<(), String> {
-    let folder = options.given("openapi").map(str::to_owned).or_else(|| std::env::var("AQLITE_OPENAPI").ok());
+    let folder = options
+        .given("openapi")
+        .map(str::to_owned)
+        .or_else(|| std::env::var("AQLITE_OPENAPI").ok());
     let folder = root().join(folder.unwrap_or_else(|| "../shared/reference/openapi".to_owned()));
-    let entries =
-        std::fs::read_dir(&folder).map_err(|e| format!("{}: {e}; name the folder of OpenAPI documents by `--openapi`", folder.display()))?;
-    let mut documents: Vec<PathBuf> = entries.flatten().map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "yaml")).collect();
+    let entries = std::fs::read_dir(&folder).map_err(|e| {
+        format!(
+            "{}: {e}; name the folder of OpenAPI documents by `--openapi`",
+            folder.display()
+        )
+    })?;
+    let mut documents: Vec<PathBuf> = entries
+        .flatten()
+        .map(|e| e.path())
+        .filter(|p| p.extension().is_some_and(|e| e == "yaml"))
+        .collect();
     documents.sort();
     clients("schemathesis", &documents)
 }
 
-/// Programs of others against workerd; they live in an environment of their own under target/, in the versions that
-/// tests/soak/requirements.txt names.
+/// Programs of others against workerd; they live in an environment of their own under target/, in
+/// the versions that tests/soak/requirements.txt names.
 fn clients(name: &str, documents: &[PathBuf]) -> Result<(), String> {
     bundle::all()?;
     sample::generate()?;
@@ -89,16 +149,41 @@ fn clients(name: &str, documents: &[PathBuf]) -> Result<(), String> {
     if !python.is_file() {
         run(command("python3", &["-m", "venv"]).arg(&home))?;
     }
-    run(&mut command(&python, &["-m", "pip", "install", "--quiet", "--requirement", "tests/soak/requirements.txt"]))?;
-    run(command("node", &["tests/soak/clients.mjs", name]).arg(&python).args(documents))
+    run(&mut command(
+        &python,
+        &[
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--requirement",
+            "tests/soak/requirements.txt",
+        ],
+    ))?;
+    run(command("node", &["tests/soak/clients.mjs", name])
+        .arg(&python)
+        .args(documents))
 }
 
-/// Breaks the code in one place after another, and expects a test to fail each time; there are thousands of places, so `--shard` (K/N) takes every Nth.
+/// Breaks the code in one place after another, and expects a test to fail each time; there are
+/// thousands of places, so `--shard` (K/N) takes every Nth.
 fn mutants(options: &Options) -> Result<(), String> {
     let files = MUTATED.iter().flat_map(|folder| ["--file", *folder]);
     let found = root().join("target/soak");
-    let mut program = command(tools::cargo_mutants()?, &["mutants", "--package", "aqlite", "--shard", options.value("shard", "0/300")]);
-    program.args(files).args(["--timeout", "900", "--no-shuffle", "--output"]).arg(found);
+    let mut program = command(
+        tools::cargo_mutants()?,
+        &[
+            "mutants",
+            "--package",
+            "aqlite",
+            "--shard",
+            options.value("shard", "0/300"),
+        ],
+    );
+    program
+        .args(files)
+        .args(["--timeout", "900", "--no-shuffle", "--output"])
+        .arg(found);
     run(program.args(["--", "--lib", "--test", "it"]))
 }
 
@@ -106,35 +191,84 @@ fn mutants(options: &Options) -> Result<(), String> {
 fn summary(minutes: u64, outcomes: &[(String, Result<(), String>)]) -> Result<(), String> {
     println!("\nsoak, {minutes} minutes each:");
     for (name, outcome) in outcomes {
-        println!("  {name:<12} {}", if outcome.is_ok() { "nothing found" } else { "FAILED, see above" });
+        println!(
+            "  {name:<12} {}",
+            if outcome.is_ok() {
+                "nothing found"
+            } else {
+                "FAILED, see above"
+            }
+        );
     }
-    match outcomes.iter().filter(|(_, outcome)| outcome.is_err()).count() {
+    match outcomes
+        .iter()
+        .filter(|(_, outcome)| outcome.is_err())
+        .count()
+    {
         0 => Ok(()),
-        count => Err(format!("{count} of {} found something; inputs lie in fuzz/artifacts", outcomes.len())),
+        count => Err(format!(
+            "{count} of {} found something; inputs lie in fuzz/artifacts",
+            outcomes.len()
+        )),
     }
 }
 
 /// The names of the fuzz targets, sorted.
 fn targets() -> Result<Vec<String>, String> {
-    let entries = std::fs::read_dir(root().join("fuzz/fuzz_targets")).map_err(|e| format!("fuzz/fuzz_targets: {e}"))?;
-    let mut names: Vec<String> = entries.flatten().filter_map(|e| e.path().file_stem().map(|s| s.to_string_lossy().into_owned())).collect();
+    let entries = std::fs::read_dir(root().join("fuzz/fuzz_targets"))
+        .map_err(|e| format!("fuzz/fuzz_targets: {e}"))?;
+    let mut names: Vec<String> = entries
+        .flatten()
+        .filter_map(|e| {
+            e.path()
+                .file_stem()
+                .map(|s| s.to_string_lossy().into_owned())
+        })
+        .collect();
     names.sort();
     Ok(names)
 }
 
 /// Folders with texts of the kind that a target reads.
 fn seeds(target: &str, corpus: Option<&Path>) -> Vec<PathBuf> {
-    let own = [format!("fuzz/seeds/{target}"), "www/samples".to_owned(), format!("tests/cases/{target}")].map(|folder| root().join(folder));
+    let own = [
+        format!("fuzz/seeds/{target}"),
+        "www/samples".to_owned(),
+        format!("tests/cases/{target}"),
+    ]
+    .map(|folder| root().join(folder));
     let of_corpus: &[&str] = match target {
-        "json" => &["rm/composition_json", "rm/ehr_status", "rm/folder", "rm/contribution", "rm/invalid_composition"],
+        "json" => &[
+            "rm/composition_json",
+            "rm/ehr_status",
+            "rm/folder",
+            "rm/contribution",
+            "rm/invalid_composition",
+        ],
         "xml" => &["rm/composition_xml", "rm/version"],
-        "opt" => &["rm/opt", "rm/opt_variants", "rm/opt_invalid", "rm/reference/xsd/v1_Release-1.0.2v2/components/AOM2/examples"],
+        "opt" => &[
+            "rm/opt",
+            "rm/opt_variants",
+            "rm/opt_invalid",
+            "rm/reference/xsd/v1_Release-1.0.2v2/components/AOM2/examples",
+        ],
         "gdl" => &["gdl/guides", "gdl/gdl1", "gdl/fixtures"],
-        "flat" => &["rm/flat/ehrbase", "rm/flat/better-care", "rm/structured", "rm/better_compat/flat", "rm/better_compat/structured"],
+        "flat" => &[
+            "rm/flat/ehrbase",
+            "rm/flat/better-care",
+            "rm/structured",
+            "rm/better_compat/flat",
+            "rm/better_compat/structured",
+        ],
         _ => &[],
     };
-    let foreign = of_corpus.iter().filter_map(|folder| Some(corpus?.join(folder)));
-    own.into_iter().chain(foreign).filter(|folder| folder.is_dir()).collect()
+    let foreign = of_corpus
+        .iter()
+        .filter_map(|folder| Some(corpus?.join(folder)));
+    own.into_iter()
+        .chain(foreign)
+        .filter(|folder| folder.is_dir())
+        .collect()
 }
 
 /// cargo-fuzz with a compiler that instruments.
@@ -146,11 +280,18 @@ struct Fuzzer {
 
 impl Fuzzer {
     fn new() -> Result<Fuzzer, String> {
-        let is_nightly = output_of(&mut command("rustup", &["run", "nightly", "rustc", "--version"])).is_some();
+        let is_nightly = output_of(&mut command(
+            "rustup",
+            &["run", "nightly", "rustc", "--version"],
+        ))
+        .is_some();
         if !is_nightly {
             println!("no nightly toolchain: fuzzing with the stable one and RUSTC_BOOTSTRAP=1");
         }
-        Ok(Fuzzer { program: tools::cargo_fuzz()?, is_nightly })
+        Ok(Fuzzer {
+            program: tools::cargo_fuzz()?,
+            is_nightly,
+        })
     }
 
     fn build(&self, target: &str) -> Result<(), String> {
@@ -162,7 +303,11 @@ impl Fuzzer {
         std::fs::create_dir_all(root().join(&found)).map_err(|e| e.to_string())?;
         let time = format!("-max_total_time={}", minutes * 60);
         let mut fuzz = self.cargo();
-        fuzz.args(["run", target, &found]).args(seeds(target, corpus)).arg("--").arg(time).args(LIMITS);
+        fuzz.args(["run", target, &found])
+            .args(seeds(target, corpus))
+            .arg("--")
+            .arg(time)
+            .args(LIMITS);
         run(&mut fuzz)
     }
 

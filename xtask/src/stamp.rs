@@ -6,8 +6,14 @@ use std::path::{Path, PathBuf};
 
 use crate::process::root;
 
-/// Does `step` unless its inputs (files or folders, relative to the root) and its outputs are those of the last time.
-pub fn unless_fresh(name: &str, inputs: &[&str], output: &Path, step: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+/// Does `step` unless its inputs (files or folders, relative to the root) and its outputs are those
+/// of the last time.
+pub fn unless_fresh(
+    name: &str,
+    inputs: &[&str],
+    output: &Path,
+    step: impl FnOnce() -> Result<(), String>,
+) -> Result<(), String> {
     let file = root().join("target/stamps").join(name);
     let now = format!("{:016x}", digest(inputs));
     if output.exists() && fs::read_to_string(&file).is_ok_and(|then| then == now) {
@@ -16,7 +22,9 @@ pub fn unless_fresh(name: &str, inputs: &[&str], output: &Path, step: impl FnOnc
     }
     step()?;
     let folder = file.parent().unwrap_or(&file);
-    fs::create_dir_all(folder).and_then(|()| fs::write(&file, now)).map_err(|e| format!("{}: {e}", file.display()))
+    fs::create_dir_all(folder)
+        .and_then(|()| fs::write(&file, now))
+        .map_err(|e| format!("{}: {e}", file.display()))
 }
 
 /// A digest of names and contents.

@@ -6,8 +6,20 @@ use std::time::Instant;
 
 use crate::options::Options;
 use crate::process::{cargo, command, root, run_keeping};
-use crate::tools::{WASI, WASM, browser, find_browser, npm_packages, npm_program, target, wasm_bindgen};
+use crate::tools::{
+    WASI, WASM, browser, find_browser, npm_packages, npm_program, target, wasm_bindgen,
+};
 use crate::{bundle, conformance, sample};
+
+/// The library crates, whose unit tests also run inside wasm.
+const LIBRARIES: [&str; 6] = [
+    "aqlite-rm",
+    "aqlite-engine",
+    "aqlite-template",
+    "aqlite-aql",
+    "aqlite-gdl",
+    "aqlite",
+];
 
 /// What the steps left behind: one line each, and the runners' own counts.
 #[derive(Default)]
@@ -29,7 +41,18 @@ pub fn run(args: &[String]) -> Result<(), String> {
     let corpus = conformance::corpus_argument()?;
     let mut report = Report::default();
     report.step("format", cargo(&["fmt", "--all", "--check"]));
-    report.step("lints", cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"]));
+    report.step(
+        "lints",
+        cargo(&[
+            "clippy",
+            "--quiet",
+            "--workspace",
+            "--all-targets",
+            "--",
+            "--deny",
+            "warnings",
+        ]),
+    );
     report.step("lints of the fuzz targets", fuzz_targets());
     let packages = native(&mut report, corpus);
     if !options.has("quick") {
@@ -40,21 +63,57 @@ pub fn run(args: &[String]) -> Result<(), String> {
     report.print(started)
 }
 
-/// They are a workspace of their own, and run in `cargo xtask soak` only: that they compile is seen here.
+/// They are a workspace of their own, and run in `cargo xtask soak` only: that they compile is seen
+/// here.
 fn fuzz_targets() -> Command {
-    let manifest = ["--locked", "--manifest-path", "fuzz/Cargo.toml", "--no-default-features", "--target-dir", "target/fuzz"];
-    cargo(&[&["clippy", "--quiet"], &manifest[..], &["--", "--deny", "warnings"]].concat())
+    let manifest = [
+        "--locked",
+        "--manifest-path",
+        "fuzz/Cargo.toml",
+        "--no-default-features",
+        "--target-dir",
+        "target/fuzz",
+    ];
+    cargo(
+        &[
+            &["clippy", "--quiet"],
+            &manifest[..],
+            &["--", "--deny", "warnings"],
+        ]
+        .concat(),
+    )
 }
 
-/// Unit tests, the integration binary, documentation examples and the corpus, as the core ships: optimised. Gives the step of the npm packages.
+/// Unit tests, the integration binary, documentation examples and the corpus, as the core ships:
+/// optimised. Gives the step of the npm packages.
 fn native(report: &mut Report, corpus: Vec<String>) -> Step {
-    let checked = |more: &[&str]| cargo(&[&["test", "--quiet", "--profile", "checked"], more].concat());
-    report.step("native tests", checked(&["--workspace", "--exclude", "aqlite-bench", "--lib", "--bins", "--test", "it", "--test", "work"]));
+    let checked =
+        |more: &[&str]| cargo(&[&["test", "--quiet", "--profile", "checked"], more].concat());
+    report.step(
+        "native tests",
+        checked(&[
+            "--workspace",
+            "--exclude",
+            "aqlite-bench",
+            "--lib",
+            "--bins",
+            "--test",
+            "it",
+            "--test",
+            "work",
+        ]),
+    );
     report.step("documentation examples", checked(&["--doc"]));
     let packages = report.work("npm packages", &[], npm_packages);
-    report
-        .tests("form of TypeScript and JavaScript", &[&packages], || Ok(command(npm_program("prettier"), &["--check", "--log-level", "warn", "."])));
-    report.tests("lints of TypeScript and JavaScript", &[&packages], || Ok(command(npm_program("eslint"), &["."])));
+    report.tests("form of TypeScript and JavaScript", &[&packages], || {
+        Ok(command(
+            npm_program("prettier"),
+            &["--check", "--log-level", "warn", "."],
+        ))
+    });
+    report.tests("lints of TypeScript and JavaScript", &[&packages], || {
+        Ok(command(npm_program("eslint"), &["."]))
+    });
     // The suite of written XML validates with a package from npm.
     report.tests("conformance", &[&packages], || {
         let mut suites = conformance::command();
@@ -66,32 +125,83 @@ fn native(report: &mut Report, corpus: Vec<String>) -> Step {
 
 /// The core inside wasm: in Node and in a headless browser.
 fn wasm(report: &mut Report, chromium: &Step) {
-    let targets = report.work("targets of wasm", &[], || target(WASM).and_then(|()| target(WASI)));
+    let targets = report.work("targets of wasm", &[], || {
+        target(WASM).and_then(|()| target(WASI))
+    });
     let runner = report.work("wasm-bindgen", &[], || wasm_bindgen().map(drop));
     report.tests("lints of the wasm crates", &[&targets], || {
-        let crates = ["--target", WASM, "--package", "aqlite-worker", "--package", "aqlite-wasm"];
-        Ok(cargo(&[&["clippy", "--quiet"], &crates[..], &["--", "--deny", "warnings"]].concat()))
+        let crates = [
+            "--target",
+            WASM,
+            "--package",
+            "aqlite-worker",
+            "--package",
+            "aqlite-wasm",
+        ];
+        Ok(cargo(
+            &[
+                &["clippy", "--quiet"],
+                &crates[..],
+                &["--", "--deny", "warnings"],
+            ]
+            .concat(),
+        ))
     });
     report.tests("unit tests inside wasm", &[&targets], || {
         // Each package's tests start in its own folder.
-        let start = format!("target.{WASI}.runner = ['node', '--no-warnings', {:?}]", root().join("tests/wasm/wasi.mjs"));
-        let units = ["test", "--quiet", "--config", &start, "--profile", "checked-wasm", "--target", WASI];
-        Ok(cargo(&[&units, &["--package", "aqlite", "--package", "aqlite-engine", "--lib"][..]].concat()))
-    });
-    report.tests("wasm tests in Node", &[&targets, &runner], || in_wasm("node"));
-    report.tests("wasm tests in Chromium", &[&targets, &runner, chromium], || {
-        let mut tests = in_wasm("browser")?;
-        tests.env("CHROMEDRIVER", browser()?.driver);
+        let start = format!(
+            "target.{WASI}.runner = ['node', '--no-warnings', {:?}]",
+            root().join("tests/wasm/wasi.mjs")
+        );
+        let units = [
+            "test",
+            "--quiet",
+            "--config",
+            &start,
+            "--profile",
+            "checked-wasm",
+            "--target",
+            WASI,
+        ];
+        let packages = LIBRARIES.iter().flat_map(|name| ["--package", name]);
+        let mut tests = cargo(&units);
+        tests.args(packages).arg("--lib");
         Ok(tests)
     });
+    report.tests("wasm tests in Node", &[&targets, &runner], || {
+        in_wasm("node")
+    });
+    report.tests(
+        "wasm tests in Chromium",
+        &[&targets, &runner, chromium],
+        || {
+            let mut tests = in_wasm("browser")?;
+            tests.env("CHROMEDRIVER", browser()?.driver);
+            Ok(tests)
+        },
+    );
 }
 
 fn in_wasm(test: &str) -> Result<Command, String> {
     let temporary = root().join("target/tmp");
     std::fs::create_dir_all(&temporary).map_err(|e| format!("{}: {e}", temporary.display()))?;
-    let mut tests = cargo(&["test", "--profile", "checked-wasm", "--target", WASM, "--package", "aqlite-wasm-tests", "--test", test]);
-    tests.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER", wasm_bindgen()?.join("wasm-bindgen-test-runner"));
-    // The runner writes a module into the folder for temporary files: a package.json above it must not change what it means.
+    let mut tests = cargo(&[
+        "test",
+        "--profile",
+        "checked-wasm",
+        "--target",
+        WASM,
+        "--package",
+        "aqlite-wasm-tests",
+        "--test",
+        test,
+    ]);
+    tests.env(
+        "CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER",
+        wasm_bindgen()?.join("wasm-bindgen-test-runner"),
+    );
+    // The runner writes a module into the folder for temporary files: a package.json above it must
+    // not change what it means.
     tests.env("TMPDIR", temporary);
     Ok(tests)
 }
@@ -102,19 +212,42 @@ fn hosts(report: &mut Report, packages: &Step, chromium: &Step) {
     let page = report.work("page", &[packages], bundle::page);
     let package = report.work("package", &[packages], bundle::package);
     let sample = report.work("sample", &[], sample::generate);
-    report.tests("types of the page", &[&page], || Ok(command(npm_program("tsc"), &["--noEmit", "--project", "www/tsconfig.json"])));
-    report.tests("size of worker and page", &[&worker, &page], || Ok(command("node", &["tests/e2e/size.mjs"])));
-    report.tests("worker in workerd", &[&worker, &page, &sample], || node_tests("tests/e2e"));
-    report.tests("page in Chromium", &[&worker, &page, &sample, chromium], || node_tests("tests/web"));
-    report.tests("package in Node, Chromium and workerd", &[&package, chromium], || node_tests("tests/package"));
+    report.tests("types of the page", &[&page], || {
+        Ok(command(
+            npm_program("tsc"),
+            &["--noEmit", "--project", "www/tsconfig.json"],
+        ))
+    });
+    report.tests("size of worker and page", &[&worker, &page], || {
+        Ok(command("node", &["tests/e2e/size.mjs"]))
+    });
+    report.tests("worker in workerd", &[&worker, &page, &sample], || {
+        node_tests("tests/e2e")
+    });
+    report.tests(
+        "page in Chromium",
+        &[&worker, &page, &sample, chromium],
+        || node_tests("tests/web"),
+    );
+    report.tests(
+        "package in Node, Chromium and workerd",
+        &[&package, chromium],
+        || node_tests("tests/package"),
+    );
 }
 
 fn node_tests(folder: &str) -> Result<Command, String> {
     let entries = std::fs::read_dir(root().join(folder)).map_err(|e| format!("{folder}: {e}"))?;
-    let mut files: Vec<String> = entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+    let mut files: Vec<String> = entries
+        .flatten()
+        .map(|e| e.file_name().to_string_lossy().into_owned())
+        .collect();
     files.retain(|name| name.ends_with(".test.mjs"));
     files.sort();
-    let mut node = command("node", &["--test", "--test-reporter=tap", "--test-concurrency=2"]);
+    let mut node = command(
+        "node",
+        &["--test", "--test-reporter=tap", "--test-concurrency=2"],
+    );
     node.args(files.iter().map(|name| Path::new(folder).join(name)));
     if let Some(found) = find_browser() {
         node.env("CHROMIUM", found.chromium);
@@ -128,8 +261,15 @@ fn heading(name: &str) {
 
 /// Lines by which the runners say how many tests they ran.
 fn is_count(line: &str) -> bool {
-    let starts = ["test result:", "conformance ", "# tests ", "# pass ", "# fail "];
-    starts.iter().any(|start| line.starts_with(start)) && !line.starts_with("test result: ok. 0 passed; 0 failed; 0 ignored")
+    let starts = [
+        "test result:",
+        "conformance ",
+        "# tests ",
+        "# pass ",
+        "# fail ",
+    ];
+    starts.iter().any(|start| line.starts_with(start))
+        && !line.starts_with("test result: ok. 0 passed; 0 failed; 0 ignored")
 }
 
 impl Report {
@@ -139,34 +279,58 @@ impl Report {
     }
 
     /// Runs a command, unless a step that it needs has failed.
-    fn tests(&mut self, name: &'static str, needs: &[&Step], command: impl FnOnce() -> Result<Command, String>) -> Step {
+    fn tests(
+        &mut self,
+        name: &'static str,
+        needs: &[&Step],
+        command: impl FnOnce() -> Result<Command, String>,
+    ) -> Step {
         let mut counts = Vec::new();
         let step = self.work(name, needs, || {
             let outcome;
             (counts, outcome) = run_keeping(&mut command()?, is_count);
             outcome
         });
-        self.counts.extend(counts.iter().map(|line| format!("{name}: {line}")));
+        self.counts
+            .extend(counts.iter().map(|line| format!("{name}: {line}")));
         step
     }
 
     /// Does something, unless a step that it needs has failed.
-    fn work(&mut self, name: &'static str, needs: &[&Step], work: impl FnOnce() -> Result<(), String>) -> Step {
-        let missing: Vec<_> = needs.iter().filter(|step| !step.is_ok).map(|step| step.name).collect();
+    fn work(
+        &mut self,
+        name: &'static str,
+        needs: &[&Step],
+        work: impl FnOnce() -> Result<(), String>,
+    ) -> Step {
+        let missing: Vec<_> = needs
+            .iter()
+            .filter(|step| !step.is_ok)
+            .map(|step| step.name)
+            .collect();
         if !missing.is_empty() {
-            self.steps.push(format!("         NOT RUN  {name} (needs: {})", missing.join(", ")));
+            self.steps.push(format!(
+                "         NOT RUN  {name} (needs: {})",
+                missing.join(", ")
+            ));
             return Step { name, is_ok: false };
         }
         heading(name);
         let started = Instant::now();
         let outcome = work();
         let word = if outcome.is_ok() { "ok" } else { "FAILED" };
-        self.steps.push(format!("{:>6.1} s  {word:7}  {name}", started.elapsed().as_secs_f64()));
+        self.steps.push(format!(
+            "{:>6.1} s  {word:7}  {name}",
+            started.elapsed().as_secs_f64()
+        ));
         if let Err(message) = &outcome {
             println!("{message}");
             self.failed.push(name.to_owned());
         }
-        Step { name, is_ok: outcome.is_ok() }
+        Step {
+            name,
+            is_ok: outcome.is_ok(),
+        }
     }
 
     fn print(&self, started: Instant) -> Result<(), String> {
@@ -175,7 +339,11 @@ impl Report {
             println!("{line}");
         }
         println!("{:>6.1} s  in all", started.elapsed().as_secs_f64());
-        if self.failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", self.failed.join(", "))) }
+        if self.failed.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("failed: {}", self.failed.join(", ")))
+        }
     }
 }
 
@@ -189,12 +357,22 @@ mod tests {
         let mut report = Report::default();
         let worker = report.work("worker", &[], || Err("the disk is full".to_owned()));
         let sample = report.work("sample", &[], || Ok(()));
-        let tests = report.tests("worker in workerd", &[&worker, &sample], || panic!("it was run"));
+        let tests = report.tests("worker in workerd", &[&worker, &sample], || {
+            panic!("it was run")
+        });
         let more = report.work("what comes of them", &[&tests], || panic!("it was run"));
         let other = report.tests("other", &[&sample], || Ok(command("true", &[])));
         assert_eq!((tests.is_ok, more.is_ok, other.is_ok), (false, false, true));
         assert_eq!(report.failed, ["worker"]);
-        assert!(report.steps[2].ends_with("NOT RUN  worker in workerd (needs: worker)"), "{:?}", report.steps);
-        assert!(report.steps[3].ends_with("NOT RUN  what comes of them (needs: worker in workerd)"), "{:?}", report.steps);
+        assert!(
+            report.steps[2].ends_with("NOT RUN  worker in workerd (needs: worker)"),
+            "{:?}",
+            report.steps
+        );
+        assert!(
+            report.steps[3].ends_with("NOT RUN  what comes of them (needs: worker in workerd)"),
+            "{:?}",
+            report.steps
+        );
     }
 }

@@ -12,7 +12,10 @@ pub const WASI: &str = "wasm32-wasip1";
 
 /// The standard library of a target.
 pub fn target(name: &str) -> Result<(), String> {
-    let folder = output_of(&mut command("rustc", &["--print", "target-libdir", "--target", name]));
+    let folder = output_of(&mut command(
+        "rustc",
+        &["--print", "target-libdir", "--target", name],
+    ));
     if folder.is_some_and(|f| PathBuf::from(f).is_dir()) {
         return Ok(());
     }
@@ -20,14 +23,23 @@ pub fn target(name: &str) -> Result<(), String> {
     run(&mut command("rustup", &["target", "add", name]))
 }
 
-/// The folder with `wasm-bindgen` and `wasm-bindgen-test-runner` of exactly the version that the code links.
+/// The folder with `wasm-bindgen` and `wasm-bindgen-test-runner` of exactly the version that the
+/// code links.
 pub fn wasm_bindgen() -> Result<PathBuf, String> {
     let version = locked_version("wasm-bindgen")?;
     let folder = root().join(format!("target/tools/wasm-bindgen-cli-{version}"));
     if !folder.join("bin/wasm-bindgen-test-runner").is_file() {
         println!("wasm-bindgen {version} is missing: building it, once (a few minutes)");
         let into = folder.to_string_lossy();
-        run(&mut cargo(&["install", "--quiet", "wasm-bindgen-cli", "--version", &version, "--root", &into]))?;
+        run(&mut cargo(&[
+            "install",
+            "--quiet",
+            "wasm-bindgen-cli",
+            "--version",
+            &version,
+            "--root",
+            &into,
+        ]))?;
     }
     Ok(folder.join("bin"))
 }
@@ -47,33 +59,57 @@ fn cargo_program(name: &str, version: &str) -> Result<PathBuf, String> {
     let program = folder.join("bin").join(name);
     if !program.is_file() {
         println!("{name} {version} is missing: building it, once");
-        run(&mut cargo(&["install", "--quiet", name, "--version", version, "--root", &folder.to_string_lossy()]))?;
+        run(&mut cargo(&[
+            "install",
+            "--quiet",
+            name,
+            "--version",
+            version,
+            "--root",
+            &folder.to_string_lossy(),
+        ]))?;
     }
     Ok(program)
 }
 
 fn locked_version(package: &str) -> Result<String, String> {
-    let lock = fs::read_to_string(root().join("Cargo.lock")).map_err(|e| format!("Cargo.lock: {e}"))?;
+    let lock =
+        fs::read_to_string(root().join("Cargo.lock")).map_err(|e| format!("Cargo.lock: {e}"))?;
     let name = format!("name = \"{package}\"");
     let mut lines = lock.lines().skip_while(|line| *line != name).skip(1);
-    let version = lines.next().and_then(|line| line.strip_prefix("version = \"")).and_then(|v| v.strip_suffix('"'));
-    version.map(str::to_owned).ok_or(format!("Cargo.lock names no version of {package}"))
+    let version = lines
+        .next()
+        .and_then(|line| line.strip_prefix("version = \""))
+        .and_then(|v| v.strip_suffix('"'));
+    version
+        .map(str::to_owned)
+        .ok_or(format!("Cargo.lock names no version of {package}"))
 }
 
 /// The npm packages that package-lock.json names.
 pub fn npm_packages() -> Result<(), String> {
-    let node = output_of(&mut command("node", &["--version"])).ok_or("Node is missing: install Node 20 or later")?;
-    let major: u32 = node.trim_start_matches('v').split('.').next().and_then(|m| m.parse().ok()).unwrap_or(0);
+    let node = output_of(&mut command("node", &["--version"]))
+        .ok_or("Node is missing: install Node 20 or later")?;
+    let major: u32 = node
+        .trim_start_matches('v')
+        .split('.')
+        .next()
+        .and_then(|m| m.parse().ok())
+        .unwrap_or(0);
     if major < 20 {
         return Err(format!("Node {node} is too old: install Node 20 or later"));
     }
-    let lock = fs::read(root().join("package-lock.json")).map_err(|e| format!("package-lock.json: {e}"))?;
+    let lock = fs::read(root().join("package-lock.json"))
+        .map_err(|e| format!("package-lock.json: {e}"))?;
     let stamp = root().join("node_modules/.installed-lock.json");
     if fs::read(&stamp).is_ok_and(|installed| installed == lock) {
         return Ok(());
     }
     println!("npm packages are missing or outdated: installing them");
-    run(&mut command("npm", &["ci", "--no-audit", "--no-fund", "--loglevel=error"]))?;
+    run(&mut command(
+        "npm",
+        &["ci", "--no-audit", "--no-fund", "--loglevel=error"],
+    ))?;
     fs::write(&stamp, lock).map_err(|e| format!("{}: {e}", stamp.display()))
 }
 
@@ -90,13 +126,23 @@ pub struct Browser {
     pub driver: PathBuf,
 }
 
-/// Chromium and its driver, by `CHROMIUM` and `CHROMEDRIVER` or from the search path; installed by apt-get where that is allowed.
+/// Chromium and its driver, by `CHROMIUM` and `CHROMEDRIVER` or from the search path; installed by
+/// apt-get where that is allowed.
 pub fn browser() -> Result<Browser, String> {
-    const INSTALL: [&str; 5] = ["install", "--yes", "--no-install-recommends", "chromium", "chromium-driver"];
+    const INSTALL: [&str; 5] = [
+        "install",
+        "--yes",
+        "--no-install-recommends",
+        "chromium",
+        "chromium-driver",
+    ];
     if let Some(found) = find_browser() {
         return Ok(found);
     }
-    let by_hand = format!("Chromium or its driver is missing: run `sudo apt-get {}` (or set CHROMIUM and CHROMEDRIVER)", INSTALL.join(" "));
+    let by_hand = format!(
+        "Chromium or its driver is missing: run `sudo apt-get {}` (or set CHROMIUM and CHROMEDRIVER)",
+        INSTALL.join(" ")
+    );
     let is_root = output_of(&mut command("id", &["-u"])).is_some_and(|id| id == "0");
     if !is_root || find("apt-get").is_none() {
         return Err(by_hand);
@@ -110,11 +156,21 @@ pub fn browser() -> Result<Browser, String> {
 /// Chromium and its driver, where they are.
 pub fn find_browser() -> Option<Browser> {
     let named = |variable: &str, names: &[&str]| {
-        let set = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_file());
+        let set = std::env::var_os(variable)
+            .map(PathBuf::from)
+            .filter(|path| path.is_file());
         set.or_else(|| names.iter().find_map(|name| find(name)))
     };
     Some(Browser {
-        chromium: named("CHROMIUM", &["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"])?,
+        chromium: named(
+            "CHROMIUM",
+            &[
+                "chromium",
+                "chromium-browser",
+                "google-chrome",
+                "google-chrome-stable",
+            ],
+        )?,
         driver: named("CHROMEDRIVER", &["chromedriver"])?,
     })
 }

@@ -19,9 +19,14 @@ pub fn import(args: &[String]) -> Result<(), String> {
 }
 
 fn transfer(what: &str, options: &Options, more: Option<&str>) -> Result<(), String> {
-    let [file] = options.words.as_slice() else { return Err(format!("name one file: `{what} FILE`")) };
+    let [file] = options.words.as_slice() else {
+        return Err(format!("name one file: `{what} FILE`"));
+    };
     // The program starts in the project's root, the word is meant from here.
     let here = std::env::current_dir().map_err(|e| e.to_string())?;
-    let mut program = command("node", &["xtask/transfer.mjs", what, options.value("base", BASE)]);
+    let mut program = command(
+        "node",
+        &["xtask/transfer.mjs", what, options.value("base", BASE)],
+    );
     run(program.arg(here.join(file)).args(more))
 }

@@ -1,4 +1,5 @@
-//! One row a composition: its canonical JSON as text or as JSONB, asked by json_extract and json_each; indexed by EHR and time.
+//! One row a composition: its canonical JSON as text or as JSONB, asked by json_extract and
+//! json_each; indexed by EHR and time.
 
 use super::Layout;
 use rusqlite::Connection;
@@ -9,7 +10,8 @@ pub struct Text;
 /// JSONB.
 pub struct Jsonb;
 
-/// JSONB, asked by `jsonb_each` (SQLite 3.51), which hands inner objects on as JSONB, so that they are not parsed again.
+/// JSONB, asked by `jsonb_each` (SQLite 3.51), which hands inner objects on as JSONB, so that they
+/// are not parsed again.
 pub struct JsonbEach;
 
 const SCHEMA: &str = "CREATE TABLE doc (id INTEGER PRIMARY KEY, ehr INTEGER NOT NULL, start REAL NOT NULL, body NOT NULL);";
@@ -22,7 +24,10 @@ impl Layout for Text {
 
     fn insert(connection: &Connection, ehr: i64, id: i64, json: &str) -> rusqlite::Result<()> {
         let sql = "INSERT INTO doc VALUES (?1, ?2, julianday(json_extract(?3, '$.context.start_time.value')), ?3)";
-        connection.prepare_cached(sql)?.execute((id, ehr, json)).map(drop)
+        connection
+            .prepare_cached(sql)?
+            .execute((id, ehr, json))
+            .map(drop)
     }
 
     fn question(_: &Connection, number: usize) -> rusqlite::Result<String> {
@@ -37,7 +42,10 @@ impl Layout for Jsonb {
 
     fn insert(connection: &Connection, ehr: i64, id: i64, json: &str) -> rusqlite::Result<()> {
         let sql = "INSERT INTO doc VALUES (?1, ?2, julianday(json_extract(?3, '$.context.start_time.value')), jsonb(?3))";
-        connection.prepare_cached(sql)?.execute((id, ehr, json)).map(drop)
+        connection
+            .prepare_cached(sql)?
+            .execute((id, ehr, json))
+            .map(drop)
     }
 
     fn question(_: &Connection, number: usize) -> rusqlite::Result<String> {

@@ -34,19 +34,41 @@ const EHRS: &str = "CREATE TABLE ehr (id INTEGER PRIMARY KEY, ehr_id TEXT NOT NU
 /// When SQLite fails, or answers otherwise than `loaded`.
 pub fn measure<L: Layout>(loaded: &Loaded) -> Result<(), String> {
     let failed = |e: rusqlite::Error| format!("{}: {e}", L::NAME);
-    let told = |key: &str, value: f64| println!("{}.{}.{key} = {value}", L::NAME, loaded.generator.compositions());
+    let told = |key: &str, value: f64| {
+        println!(
+            "{}.{}.{key} = {value}",
+            L::NAME,
+            loaded.generator.compositions()
+        )
+    };
     let (connection, load_ms) = fill::<L>(loaded).map_err(failed)?;
     told("load", load_ms);
     let pages = "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()";
-    told("bytes.stored", connection.query_row(pages, [], |r| r.get::<_, i64>(0)).map_err(failed)? as f64);
+    told(
+        "bytes.stored",
+        connection
+            .query_row(pages, [], |r| r.get::<_, i64>(0))
+            .map_err(failed)? as f64,
+    );
     for (number, (name, _, aql)) in QUESTIONS.iter().enumerate() {
         let sql = L::question(&connection, number).map_err(failed)?;
         let mut statement = connection.prepare(&sql).map_err(failed)?;
         let ordered = number == 0 || number == 4;
         let found = rows(&mut statement, &loaded.ehr_id()).map_err(failed)?;
         let expected = answer_of(&loaded.ask(aql), ordered);
-        compare(&format!("{name}, {}", L::NAME), &answer(&found, ordered), &expected)?;
-        told(name, timed(0.5, || rows(&mut statement, &loaded.ehr_id()).map(|r| r.len()).unwrap_or_default()));
+        compare(
+            &format!("{name}, {}", L::NAME),
+            &answer(&found, ordered),
+            &expected,
+        )?;
+        told(
+            name,
+            timed(0.5, || {
+                rows(&mut statement, &loaded.ehr_id())
+                    .map(|r| r.len())
+                    .unwrap_or_default()
+            }),
+        );
     }
     Ok(())
 }
@@ -58,7 +80,9 @@ fn fill<L: Layout>(loaded: &Loaded) -> rusqlite::Result<(Connection, f64)> {
     let mut load = 0.0;
     for ehr in 0..loaded.generator.ehrs() {
         let sample = loaded.generator.ehr(ehr);
-        connection.prepare_cached("INSERT INTO ehr VALUES (?1, ?2, ?3)")?.execute((ehr as i64, &sample.ehr_id, sample.is_queryable))?;
+        connection
+            .prepare_cached("INSERT INTO ehr VALUES (?1, ?2, ?3)")?
+            .execute((ehr as i64, &sample.ehr_id, sample.is_queryable))?;
         for index in loaded.generator.compositions_of(ehr) {
             let json = loaded.generator.composition(index).json;
             let (time, done) = seconds(|| L::insert(&connection, ehr as i64, index as i64, &json));
@@ -66,14 +90,19 @@ fn fill<L: Layout>(loaded: &Loaded) -> rusqlite::Result<(Connection, f64)> {
             load += time;
         }
     }
-    let (time, done) = seconds(|| connection.execute_batch(&format!("COMMIT;{}ANALYZE", L::INDEXES)));
+    let (time, done) =
+        seconds(|| connection.execute_batch(&format!("COMMIT;{}ANALYZE", L::INDEXES)));
     done?;
     Ok((connection, (load + time) * 1000.0))
 }
 
 fn rows(statement: &mut Statement<'_>, ehr_id: &str) -> rusqlite::Result<Vec<Vec<Value>>> {
     let columns = statement.column_count();
-    let cells = |row: &rusqlite::Row<'_>| (0..columns).map(|c| row.get::<_, Value>(c)).collect::<rusqlite::Result<Vec<_>>>();
+    let cells = |row: &rusqlite::Row<'_>| {
+        (0..columns)
+            .map(|c| row.get::<_, Value>(c))
+            .collect::<rusqlite::Result<Vec<_>>>()
+    };
     match statement.parameter_count() {
         0 => statement.query_map([], cells)?.collect(),
         _ => statement.query_map([ehr_id], cells)?.collect(),
@@ -87,7 +116,10 @@ fn answer(rows: &[Vec<Value>], ordered: bool) -> Answer {
         Value::Real(n) => format!("{n:.9}"),
         Value::Text(text) => text.clone(),
     };
-    let mut rows: Answer = rows.iter().map(|row| row.iter().map(cell).collect()).collect();
+    let mut rows: Answer = rows
+        .iter()
+        .map(|row| row.iter().map(cell).collect())
+        .collect();
     if !ordered {
         rows.sort_unstable();
     }
@@ -99,5 +131,9 @@ fn compare(what: &str, found: &Answer, expected: &Answer) -> Result<(), String> 
         return Ok(());
     }
     let differing = found.iter().zip(expected).find(|(a, b)| a != b);
-    Err(format!("{what}: {} rows, aqlite gives {}; first difference: {differing:?}", found.len(), expected.len()))
+    Err(format!(
+        "{what}: {} rows, aqlite gives {}; first difference: {differing:?}",
+        found.len(),
+        expected.len()
+    ))
 }

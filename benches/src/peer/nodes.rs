@@ -1,5 +1,5 @@
-//! One row a LOCATABLE node: intervals of its subtree, an index by concept (archetype or node id), typed leaves of
-//! elements, and the rest of its attributes as JSON.
+//! One row a LOCATABLE node: intervals of its subtree, an index by concept (archetype or node id),
+//! typed leaves of elements, and the rest of its attributes as JSON.
 
 use super::Layout;
 use aqlite::rm::class::{Attr, Cls};
@@ -17,20 +17,38 @@ impl Layout for Nodes {
         CREATE TABLE concept (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
         CREATE TABLE node (composition INTEGER, number INTEGER, last INTEGER, parent INTEGER, class INTEGER, concept INTEGER, name TEXT,
           magnitude REAL, units TEXT, text TEXT, code TEXT, time TEXT, moment REAL, rest TEXT, PRIMARY KEY (composition, number)) WITHOUT ROWID;";
-    const INDEXES: &'static str =
-        "CREATE INDEX composition_ehr ON composition (ehr, start); CREATE INDEX node_concept ON node (concept, composition, number);";
+    const INDEXES: &'static str = "CREATE INDEX composition_ehr ON composition (ehr, start); CREATE INDEX node_concept ON node (concept, composition, number);";
 
     fn insert(connection: &Connection, ehr: i64, id: i64, json: &str) -> rusqlite::Result<()> {
-        let Ok(tree) = json::read(json, Cls::COMPOSITION) else { return Err(rusqlite::Error::InvalidQuery) };
-        let Some(root) = tree.root() else { return Err(rusqlite::Error::InvalidQuery) };
-        let time = root.text_along(&[Attr::CONTEXT, Attr::START_TIME, Attr::VALUE]).unwrap_or_default();
-        let template = root.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE]).unwrap_or_default();
-        connection.prepare_cached("INSERT INTO composition VALUES (?1, ?2, julianday(?3), ?3, ?4)")?.execute((id, ehr, time, template))?;
-        Rows { connection, composition: id, next: 0 }.add(root, -1)
+        let Ok(tree) = json::read(json, Cls::COMPOSITION) else {
+            return Err(rusqlite::Error::InvalidQuery);
+        };
+        let Some(root) = tree.root() else {
+            return Err(rusqlite::Error::InvalidQuery);
+        };
+        let time = root
+            .text_along(&[Attr::CONTEXT, Attr::START_TIME, Attr::VALUE])
+            .unwrap_or_default();
+        let template = root
+            .text_along(&[Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE])
+            .unwrap_or_default();
+        connection
+            .prepare_cached("INSERT INTO composition VALUES (?1, ?2, julianday(?3), ?3, ?4)")?
+            .execute((id, ehr, time, template))?;
+        Rows {
+            connection,
+            composition: id,
+            next: 0,
+        }
+        .add(root, -1)
     }
 
     fn question(connection: &Connection, number: usize) -> rusqlite::Result<String> {
-        let mut sql = QUESTIONS.get(number).copied().unwrap_or_default().to_owned();
+        let mut sql = QUESTIONS
+            .get(number)
+            .copied()
+            .unwrap_or_default()
+            .to_owned();
         for (mark, name) in CONCEPTS {
             if sql.contains(mark) {
                 sql = sql.replace(mark, &concept(connection, name)?.to_string());
@@ -55,7 +73,11 @@ impl Rows<'_> {
         let mut rest = String::from("{");
         for child in node.children() {
             if is_node(child) {
-                for inner in if child.kind() == Kind::List { child.children().collect() } else { vec![child] } {
+                for inner in if child.kind() == Kind::List {
+                    child.children().collect()
+                } else {
+                    vec![child]
+                } {
                     self.add(inner, number)?;
                 }
             } else {
@@ -69,11 +91,20 @@ impl Rows<'_> {
         self.insert(node, number, parent, &rest)
     }
 
-    fn insert(&self, node: NodeRef<'_>, number: i64, parent: i64, rest: &str) -> rusqlite::Result<()> {
+    fn insert(
+        &self,
+        node: NodeRef<'_>,
+        number: i64,
+        parent: i64,
+        rest: &str,
+    ) -> rusqlite::Result<()> {
         let value = node.get(Attr::VALUE);
         let leaf = |attr| value.and_then(|v| v.text_at(attr));
         let time = node.text_along(&[Attr::TIME, Attr::VALUE]);
-        let concept = concept(self.connection, node.text_at(Attr::ARCHETYPE_NODE_ID).unwrap_or_default())?;
+        let concept = concept(
+            self.connection,
+            node.text_at(Attr::ARCHETYPE_NODE_ID).unwrap_or_default(),
+        )?;
         let sql = "INSERT INTO node VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, julianday(?12), ?13)";
         let code = value.and_then(|v| v.text_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING]));
         let magnitude = leaf(Attr::MAGNITUDE).and_then(|m| m.parse::<f64>().ok());
@@ -101,23 +132,33 @@ impl Rows<'_> {
 fn is_node(child: NodeRef<'_>) -> bool {
     match child.kind() {
         Kind::Object => child.class().is_a(Cls::LOCATABLE),
-        Kind::List => child.children().next().is_some_and(|first| first.kind() == Kind::Object && first.class().is_a(Cls::LOCATABLE)),
+        Kind::List => child.children().next().is_some_and(|first| {
+            first.kind() == Kind::Object && first.class().is_a(Cls::LOCATABLE)
+        }),
         _ => false,
     }
 }
 
 fn concept(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
-    let found = connection.prepare_cached("SELECT id FROM concept WHERE name = ?1")?.query_row([name], |row| row.get(0)).optional()?;
+    let found = connection
+        .prepare_cached("SELECT id FROM concept WHERE name = ?1")?
+        .query_row([name], |row| row.get(0))
+        .optional()?;
     match found {
         Some(id) => Ok(id),
-        None => connection.prepare_cached("INSERT INTO concept (name) VALUES (?1)")?.insert([name]),
+        None => connection
+            .prepare_cached("INSERT INTO concept (name) VALUES (?1)")?
+            .insert([name]),
     }
 }
 
 /// What stands for the number of a concept in the questions.
 const CONCEPTS: [(&str, &str); 7] = [
     (":pressure", "openEHR-EHR-OBSERVATION.blood_pressure.v2"),
-    (":temperature", "openEHR-EHR-OBSERVATION.body_temperature.v2"),
+    (
+        ":temperature",
+        "openEHR-EHR-OBSERVATION.body_temperature.v2",
+    ),
     (":pulse", "openEHR-EHR-OBSERVATION.pulse.v2"),
     (":at3", "at0003"),
     (":at4", "at0004"),

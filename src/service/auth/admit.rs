@@ -1,5 +1,5 @@
-//! What the head of a request tells: which host it is for, who sent it from where, what they may do, and whether its body can
-//! be taken. All of it is checked before a body is read.
+//! What the head of a request tells: which host it is for, who sent it from where, what they may
+//! do, and whether its body can be taken. All of it is checked before a body is read.
 
 use super::super::bulk::takes_pieces;
 use super::super::error::Failure;
@@ -14,7 +14,8 @@ use crate::document::ObjectKind;
 use crate::store::repository::Repository;
 
 impl<R: Repository> Service<R> {
-    /// The caller, who may do this, as far as the request line and the headers tell. The body may be absent as yet.
+    /// The caller, who may do this, as far as the request line and the headers tell. The body may
+    /// be absent as yet.
     pub(crate) fn admit<'a>(
         &'a self,
         request: &Request,
@@ -32,7 +33,10 @@ impl<R: Repository> Service<R> {
         check_origin(request, &self.config)?;
         check_leave(found, caller)?;
         if found.route.need.resource == Resource::Admin && !self.config.admin {
-            return Err(Failure::new(403, "administration is switched off: start the service with `--admin` to use it"));
+            return Err(Failure::new(
+                403,
+                "administration is switched off: start the service with `--admin` to use it",
+            ));
         }
         self.check_length(request)?;
         Coding::of(request)?;
@@ -40,9 +44,13 @@ impl<R: Repository> Service<R> {
         Ok(caller)
     }
 
-    /// The length of a body, or the one that is announced. A body of lines is read in pieces: as a whole it has no limit.
+    /// The length of a body, or the one that is announced. A body of lines is read in pieces: as a
+    /// whole it has no limit.
     fn check_length(&self, request: &Request) -> Result<(), Failure> {
-        let announced = request.header("Content-Length").and_then(|length| length.parse().ok()).filter(|_| !takes_pieces(request));
+        let announced = request
+            .header("Content-Length")
+            .and_then(|length| length.parse().ok())
+            .filter(|_| !takes_pieces(request));
         if request.body.len().max(announced.unwrap_or(0)) > self.config.limits.body {
             return Err(Failure::too_large("body", self.config.limits.body));
         }
@@ -53,12 +61,20 @@ impl<R: Repository> Service<R> {
 fn check_leave(found: &Found, caller: &Caller) -> Result<(), Failure> {
     let (need, subject) = (found.route.need, subject(found));
     // The definition of a stored query may be shown where its execution may not.
-    let shows = Need { act: Act::Read, ..need };
-    if found.route.operation == Operation::QueryStored && found.dialect.detail_and_result() && caller.may(shows, subject) {
+    let shows = Need {
+        act: Act::Read,
+        ..need
+    };
+    if found.route.operation == Operation::QueryStored
+        && found.dialect.detail_and_result()
+        && caller.may(shows, subject)
+    {
         return Ok(());
     }
     match found.named(&["ehr_id"]) {
-        Some(ehr) if matches!(need.resource, Resource::Record | Resource::Guide) => caller.within(need, subject, ehr),
+        Some(ehr) if matches!(need.resource, Resource::Record | Resource::Guide) => {
+            caller.within(need, subject, ehr)
+        }
         _ => caller.reach(need, subject).map(|_| ()),
     }
 }
@@ -81,14 +97,16 @@ fn subject(found: &Found) -> Subject<'_> {
         Resource::Record => Subject::Nameless,
         _ if found.route.operation == Operation::QueryAdHoc => Subject::Nameless,
         _ if found.route.operation == Operation::QueryList => Subject::Some,
-        Resource::Template | Resource::Query | Resource::Guide => found.named(&["id", "name", "guide_id"]).map_or(Subject::Some, Subject::Named),
+        Resource::Template | Resource::Query | Resource::Guide => found
+            .named(&["id", "name", "guide_id"])
+            .map_or(Subject::Some, Subject::Named),
         Resource::Party | Resource::Import | Resource::Admin | Resource::Log => Subject::Some,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::route::ROUTES;
+    use super::super::super::route::routes;
     use super::super::super::{Config, Moment, Response};
     use super::super::scope::ROLES;
     use super::*;
@@ -120,7 +138,11 @@ mod tests {
 
     impl House {
         fn new() -> House {
-            let config = Config { auth: Auth::Known, admin: true, ..Config::default() };
+            let config = Config {
+                auth: Auth::Known,
+                admin: true,
+                ..Config::default()
+            };
             let mut house = House(Service::new(Memory::new(), config), Ticks(0));
             house.furnish();
             house
@@ -131,11 +153,24 @@ mod tests {
             for ehr in [EHR, OTHER] {
                 self.ask(&owner, "PUT", &format!("/v1/ehr/{ehr}"), "");
             }
-            self.ask(&owner, "PUT", "/v1/query/x/1.0.0", r#"{"q":"SELECT e/ehr_id/value FROM EHR e"}"#);
+            self.ask(
+                &owner,
+                "PUT",
+                "/v1/query/x/1.0.0",
+                r#"{"q":"SELECT e/ehr_id/value FROM EHR e"}"#,
+            );
         }
 
-        fn send(&mut self, caller: Result<&Caller, &Denied>, method: &str, target: &str, body: &str) -> Response {
-            let request = Request::new(method, target).with_body("application/json", body).with_header("X-Request-Id", "r-1");
+        fn send(
+            &mut self,
+            caller: Result<&Caller, &Denied>,
+            method: &str,
+            target: &str,
+            body: &str,
+        ) -> Response {
+            let request = Request::new(method, target)
+                .with_body("application/json", body)
+                .with_header("X-Request-Id", "r-1");
             block_on(self.0.serve(&request, caller, &mut self.1)).unwrap()
         }
 
@@ -144,8 +179,16 @@ mod tests {
         }
 
         fn log(&self) -> Vec<crate::store::repository::Access> {
-            let filter = AccessFilter { limit: 1_000_000, ..AccessFilter::default() };
-            block_on(self.0.repository().accesses(&filter)).unwrap().unwrap().into_iter().map(|(_, access)| access).collect()
+            let filter = AccessFilter {
+                limit: 1_000_000,
+                ..AccessFilter::default()
+            };
+            block_on(self.0.repository().accesses(&filter))
+                .unwrap()
+                .unwrap()
+                .into_iter()
+                .map(|(_, access)| access)
+                .collect()
         }
     }
 
@@ -159,7 +202,11 @@ mod tests {
         };
         let path: Vec<String> = pattern.split('/').map(part).collect();
         // Without a subject `GET ehr` lists all EHRs, which a single role does not open.
-        let subject = if pattern == "ehr" { "&subject_id=x&subject_namespace=y" } else { "" };
+        let subject = if pattern == "ehr" {
+            "&subject_id=x&subject_namespace=y"
+        } else {
+            ""
+        };
         format!("{mount}/{}?ehr_id={ehr}{subject}", path.join("/"))
     }
 
@@ -170,30 +217,113 @@ mod tests {
         let writer = Caller::with_roles("w", "", &["write", "query", "population"]);
         let nobody = Denied::nobody("Bearer realm=\"aqlite\"");
         let bulk = "/v1/ehr/bulk";
-        type Case<'c> = (Result<&'c Caller, &'c Denied>, &'c str, &'c str, &'c [(&'c str, &'c str)], u16);
+        type Case<'c> = (
+            Result<&'c Caller, &'c Denied>,
+            &'c str,
+            &'c str,
+            &'c [(&'c str, &'c str)],
+            u16,
+        );
         let cases: &[Case<'_>] = &[
-            (Err(&nobody), "POST", bulk, &[("Content-Encoding", "gzip")], 401),
-            (Ok(&reader), "POST", bulk, &[("Content-Encoding", "gzip")], 403),
+            (
+                Err(&nobody),
+                "POST",
+                bulk,
+                &[("Content-Encoding", "gzip")],
+                401,
+            ),
+            (
+                Ok(&reader),
+                "POST",
+                bulk,
+                &[("Content-Encoding", "gzip")],
+                403,
+            ),
             (Ok(&writer), "POST", "/v1/nothing", &[], 404),
             (Ok(&writer), "PATCH", "/v1/ehr", &[], 405),
-            (Ok(&writer), "POST", "/v1/ehr", &[("Content-Length", "10000001"), ("Content-Type", "application/json")], 413),
-            (Ok(&writer), "POST", "/v1/ehr", &[("Content-Length", "5")], 415),
-            (Ok(&writer), "POST", "/v1/ehr", &[("Transfer-Encoding", "chunked"), ("Content-Type", "text/plain")], 415),
-            (Ok(&writer), "POST", "/v1/ehr", &[("Content-Encoding", "br")], 415),
-            (Ok(&writer), "POST", "/v1/ehr", &[("Origin", "https://evil.example")], 403),
-            (Ok(&writer), "POST", bulk, &[("Content-Length", "10000001"), ("Content-Type", "application/x-ndjson")], 200),
-            (Ok(&writer), "POST", "/v1/ehr", &[("Content-Length", "0")], 200),
+            (
+                Ok(&writer),
+                "POST",
+                "/v1/ehr",
+                &[
+                    ("Content-Length", "10000001"),
+                    ("Content-Type", "application/json"),
+                ],
+                413,
+            ),
+            (
+                Ok(&writer),
+                "POST",
+                "/v1/ehr",
+                &[("Content-Length", "5")],
+                415,
+            ),
+            (
+                Ok(&writer),
+                "POST",
+                "/v1/ehr",
+                &[
+                    ("Transfer-Encoding", "chunked"),
+                    ("Content-Type", "text/plain"),
+                ],
+                415,
+            ),
+            (
+                Ok(&writer),
+                "POST",
+                "/v1/ehr",
+                &[("Content-Encoding", "br")],
+                415,
+            ),
+            (
+                Ok(&writer),
+                "POST",
+                "/v1/ehr",
+                &[("Origin", "https://evil.example")],
+                403,
+            ),
+            (
+                Ok(&writer),
+                "POST",
+                bulk,
+                &[
+                    ("Content-Length", "10000001"),
+                    ("Content-Type", "application/x-ndjson"),
+                ],
+                200,
+            ),
+            (
+                Ok(&writer),
+                "POST",
+                "/v1/ehr",
+                &[("Content-Length", "0")],
+                200,
+            ),
             (Err(&nobody), "OPTIONS", "/v1/ehr", &[], 200),
             (Err(&nobody), "GET", "/health", &[], 200),
         ];
         for (caller, method, target, headers, status) in cases {
-            let head = headers.iter().fold(Request::new(method, target), |request, (name, value)| request.with_header(name, value));
+            let head = headers
+                .iter()
+                .fold(Request::new(method, target), |request, (name, value)| {
+                    request.with_header(name, value)
+                });
             let before = house.log().len();
             let screened = block_on(house.0.screen(&head, *caller, &mut house.1)).unwrap();
-            assert_eq!(screened.as_ref().map_or_else(|answer| answer.status, |()| 200), *status, "{method} {target} {headers:?}");
+            assert_eq!(
+                screened
+                    .as_ref()
+                    .map_or_else(|answer| answer.status, |()| 200),
+                *status,
+                "{method} {target} {headers:?}"
+            );
             if *status != 200 {
                 let is_routed = ![404, 405].contains(status);
-                assert_eq!(house.log().len() > before, is_routed, "{method} {target} {headers:?}: what is refused is in the log");
+                assert_eq!(
+                    house.log().len() > before,
+                    is_routed,
+                    "{method} {target} {headers:?}: what is refused is in the log"
+                );
                 let served = block_on(house.0.serve(&head, *caller, &mut house.1)).unwrap();
                 assert_eq!(served.status, *status, "{method} {target} {headers:?}");
             }
@@ -205,9 +335,17 @@ mod tests {
         let mut house = House::new();
         let writer = Caller::with_roles("w", "", &["write"]);
         for base in ["https://a.example", "http://127.0.0.1:1"] {
-            let request = Request { base_url: base.to_owned(), ..Request::new("POST", "/v1/ehr") };
+            let request = Request {
+                base_url: base.to_owned(),
+                ..Request::new("POST", "/v1/ehr")
+            };
             let answer = block_on(house.0.serve(&request, Ok(&writer), &mut house.1)).unwrap();
-            assert!(answer.header("Location").is_some_and(|location| location.starts_with(&format!("{base}/v1/ehr/"))), "{answer:?}");
+            assert!(
+                answer
+                    .header("Location")
+                    .is_some_and(|location| location.starts_with(&format!("{base}/v1/ehr/"))),
+                "{answer:?}"
+            );
         }
     }
 
@@ -230,7 +368,9 @@ mod tests {
             ("audit", "GET", "admin/access-log"),
         ];
         for (roles, method, pattern) in policy {
-            let route = ROUTES.iter().find(|r| r.method == method && r.pattern == pattern).expect(pattern);
+            let route = routes()
+                .find(|r| r.method == method && r.pattern == pattern)
+                .expect(pattern);
             assert_eq!(route.need.roles().join(" "), roles, "{method} {pattern}");
         }
     }
@@ -238,18 +378,40 @@ mod tests {
     #[test]
     fn every_line_of_the_table_is_closed_to_every_other_role() {
         let mut house = House::new();
-        for route in ROUTES {
+        for route in routes() {
             for mount in ["/v1", "/rest/openehr/v1"] {
                 let path = target(mount, route.pattern, EHR);
-                let nobody = house.send(Err(&Denied::nobody("Bearer realm=\"aqlite\"")), route.method, &path, "");
-                assert_eq!((nobody.status, nobody.header("WWW-Authenticate").is_some()), (401, true), "{} {path}", route.method);
+                let nobody = house.send(
+                    Err(&Denied::nobody("Bearer realm=\"aqlite\"")),
+                    route.method,
+                    &path,
+                    "",
+                );
+                assert_eq!(
+                    (nobody.status, nobody.header("WWW-Authenticate").is_some()),
+                    (401, true),
+                    "{} {path}",
+                    route.method
+                );
                 for (role, _) in ROLES.iter().chain(&[("stranger", "")]) {
                     let before = house.log().len();
-                    let answer = house.send(Ok(&Caller::with_roles("c", "", &[role])), route.method, &path, "");
-                    let shows_detail = route.operation == Operation::QueryStored && mount == "/v1" && route.pattern.ends_with("{version}");
+                    let answer = house.send(
+                        Ok(&Caller::with_roles("c", "", &[role])),
+                        route.method,
+                        &path,
+                        "",
+                    );
+                    let shows_detail = route.operation == Operation::QueryStored
+                        && mount == "/v1"
+                        && route.pattern.ends_with("{version}");
                     let open = route.need.roles().contains(role);
                     let (refused, told) = (answer.status == 403, house.log().len() > before);
-                    assert!(open != refused || (shows_detail && !refused), "{role}: {} {path}: {}", route.method, answer.status);
+                    assert!(
+                        open != refused || (shows_detail && !refused),
+                        "{role}: {} {path}: {}",
+                        route.method,
+                        answer.status
+                    );
                     assert!(told, "{role}: {} {path} is not in the log", route.method);
                     if route.need.resource == Resource::Admin && open {
                         house.furnish();
@@ -263,11 +425,15 @@ mod tests {
     fn a_patients_application_sees_one_ehr_and_nothing_of_others() {
         let mut house = House::new();
         let app = Caller::with_roles("p", "", &[]).narrowed(EVERYTHING, Some(EHR), false);
-        for route in ROUTES {
+        for route in routes() {
             let other = house.ask(&app, route.method, &target("/v1", route.pattern, OTHER), "");
             let closed = match route.need.resource {
-                Resource::Import | Resource::Admin | Resource::Log | Resource::Party => other == 403,
-                Resource::Record | Resource::Guide if route.pattern.contains("{ehr_id}") => other == 404,
+                Resource::Import | Resource::Admin | Resource::Log | Resource::Party => {
+                    other == 403
+                }
+                Resource::Record | Resource::Guide if route.pattern.contains("{ehr_id}") => {
+                    other == 404
+                }
                 _ if route.operation == Operation::EhrCreate => other == 403,
                 _ => other != 200 || !matches!(route.need.act, Act::Search),
             };
@@ -279,8 +445,18 @@ mod tests {
             serde_json::from_slice::<serde_json::Value>(&answer.body).unwrap()["rows"].clone()
         };
         let own = serde_json::json!([[EHR]]);
-        assert_eq!(rows(&mut house, "/v1/query/aql?q=SELECT%20e/ehr_id/value%20FROM%20EHR%20e"), own);
-        assert_eq!(rows(&mut house, "/v1/query/x/1.0.0"), own, "the detail carries the rows of this EHR only");
+        assert_eq!(
+            rows(
+                &mut house,
+                "/v1/query/aql?q=SELECT%20e/ehr_id/value%20FROM%20EHR%20e"
+            ),
+            own
+        );
+        assert_eq!(
+            rows(&mut house, "/v1/query/x/1.0.0"),
+            own,
+            "the detail carries the rows of this EHR only"
+        );
         assert_eq!(rows(&mut house, "/v1/query/x?offset=0"), own);
     }
 
@@ -294,32 +470,86 @@ mod tests {
         assert_eq!(house.ask(&owner, "POST", "/v1/ehr", status), 201);
         let app = Caller::with_roles("p", "", &[]).narrowed(EVERYTHING, Some(EHR), false);
         let mut told = |target: &str, body: &str| {
-            let media_type = if target.ends_with("bulk") { "application/x-ndjson" } else { "application/json" };
+            let media_type = if target.ends_with("bulk") {
+                "application/x-ndjson"
+            } else {
+                "application/json"
+            };
             let request = Request::new("POST", target).with_body(media_type, body);
             let answer = block_on(house.0.serve(&request, Ok(&app), &mut house.1)).unwrap();
-            (answer.status, String::from_utf8_lossy(&answer.body).into_owned())
+            (
+                answer.status,
+                String::from_utf8_lossy(&answer.body).into_owned(),
+            )
         };
-        let hook = |patient: &str| format!(r#"{{"hook":"patient-view","hookInstance":"1","context":{{"patientId":"{patient}"}}}}"#);
-        let there = told("/v1/cds-services/weight_class.v1?subject_namespace=clinic", &hook("patient-7"));
-        assert_eq!(there, told("/v1/cds-services/weight_class.v1?subject_namespace=clinic", &hook("patient-8")));
-        assert_eq!((there.0, told("/v1/cds-services/weight_class.v1", &hook("patient-7"))), (404, there.clone()));
-        let line = |ehr: &str| format!(r#"{{"ehr_id":"{ehr}","composition":{{"_type":"NOTHING"}}}}"#);
+        let hook = |patient: &str| {
+            format!(
+                r#"{{"hook":"patient-view","hookInstance":"1","context":{{"patientId":"{patient}"}}}}"#
+            )
+        };
+        let there = told(
+            "/v1/cds-services/weight_class.v1?subject_namespace=clinic",
+            &hook("patient-7"),
+        );
+        assert_eq!(
+            there,
+            told(
+                "/v1/cds-services/weight_class.v1?subject_namespace=clinic",
+                &hook("patient-8")
+            )
+        );
+        assert_eq!(
+            (
+                there.0,
+                told("/v1/cds-services/weight_class.v1", &hook("patient-7"))
+            ),
+            (404, there.clone())
+        );
+        let line =
+            |ehr: &str| format!(r#"{{"ehr_id":"{ehr}","composition":{{"_type":"NOTHING"}}}}"#);
         let there = told("/v1/ehr/bulk", &line(OTHER));
         assert!(there.1.contains(r#""status":404"#), "{there:?}");
-        assert_eq!(there, told("/v1/ehr/bulk", &line("00000000-0000-4000-8000-00000000ffff")));
+        assert_eq!(
+            there,
+            told(
+                "/v1/ehr/bulk",
+                &line("00000000-0000-4000-8000-00000000ffff")
+            )
+        );
     }
 
     #[test]
     fn a_service_that_nobody_set_up_refuses_every_line_of_the_table() {
-        let service = Service::new(Memory::new(), Config { admin: true, ..Config::default() });
+        let service = Service::new(
+            Memory::new(),
+            Config {
+                admin: true,
+                ..Config::default()
+            },
+        );
         let mut moment = Ticks(0);
-        let mut ask = |method: &str, target: &str| block_on(service.handle(&Request::new(method, target), &mut moment)).unwrap().status;
-        for route in ROUTES {
+        let mut ask = |method: &str, target: &str| {
+            block_on(service.handle(&Request::new(method, target), &mut moment))
+                .unwrap()
+                .status
+        };
+        for route in routes() {
             for mount in ["/v1", "/rest/openehr/v1"] {
-                assert_eq!(ask(route.method, &target(mount, route.pattern, EHR)), 401, "{} {mount}/{}", route.method, route.pattern);
+                assert_eq!(
+                    ask(route.method, &target(mount, route.pattern, EHR)),
+                    401,
+                    "{} {mount}/{}",
+                    route.method,
+                    route.pattern
+                );
             }
         }
-        for (method, target) in [("OPTIONS", "/v1"), ("OPTIONS", "/rest/openehr/v1/ehr"), ("GET", "/health"), ("GET", "/rest/status")] {
+        for (method, target) in [
+            ("OPTIONS", "/v1"),
+            ("OPTIONS", "/rest/openehr/v1/ehr"),
+            ("GET", "/health"),
+            ("GET", "/rest/status"),
+        ] {
             assert_eq!(ask(method, target), 200, "{method} {target}");
         }
     }
@@ -330,31 +560,67 @@ mod tests {
         let q = "/v1/query/aql?q=SELECT%20e/ehr_id/value%20FROM%20EHR%20e";
         let clinician = Caller::with_roles("c", "", &["query"]);
         assert_eq!(house.ask(&clinician, "GET", q, ""), 403);
-        assert_eq!(house.ask(&clinician, "GET", &format!("{q}&ehr_id={EHR}"), ""), 200);
-        assert_eq!(house.ask(&Caller::with_roles("r", "", &["population"]), "GET", q, ""), 200);
+        assert_eq!(
+            house.ask(&clinician, "GET", &format!("{q}&ehr_id={EHR}"), ""),
+            200
+        );
+        assert_eq!(
+            house.ask(&Caller::with_roles("r", "", &["population"]), "GET", q, ""),
+            200
+        );
     }
 
     #[test]
     fn the_log_says_who_did_what_and_loses_nothing() {
         let mut house = House::new();
         let writer = Caller::with_roles("ann", "https://id.example", &["write", "read"]);
-        assert_eq!(house.ask(&writer, "PUT", &format!("/v1/ehr/{EHR}"), ""), 409);
+        assert_eq!(
+            house.ask(&writer, "PUT", &format!("/v1/ehr/{EHR}"), ""),
+            409
+        );
         assert_eq!(house.ask(&writer, "POST", "/v1/ehr", ""), 201);
         assert_eq!(house.ask(&writer, "GET", "/v1/ehr/Anna%20Müller", ""), 404);
         let log = house.log();
-        let [.., exists, made, nowhere] = log.as_slice() else { panic!("{log:?}") };
-        assert_eq!((exists.who.as_str(), exists.status, exists.ehr_id.as_deref()), ("ann", 409, Some(EHR)));
-        assert_eq!((made.operation.as_str(), made.status, made.request_id.as_str()), ("POST ehr", 201, "r-1"));
-        assert!(made.object.as_ref().is_some_and(|uid| uid.ends_with("::1")) && made.ehr_id.is_some());
-        assert_eq!((nowhere.status, &nowhere.object, &nowhere.ehr_id), (404, &None, &None), "what was refused is not named");
+        let [.., exists, made, nowhere] = log.as_slice() else {
+            panic!("{log:?}")
+        };
+        assert_eq!(
+            (exists.who.as_str(), exists.status, exists.ehr_id.as_deref()),
+            ("ann", 409, Some(EHR))
+        );
+        assert_eq!(
+            (
+                made.operation.as_str(),
+                made.status,
+                made.request_id.as_str()
+            ),
+            ("POST ehr", 201, "r-1")
+        );
+        assert!(
+            made.object.as_ref().is_some_and(|uid| uid.ends_with("::1")) && made.ehr_id.is_some()
+        );
+        assert_eq!(
+            (nowhere.status, &nowhere.object, &nowhere.ehr_id),
+            (404, &None, &None),
+            "what was refused is not named"
+        );
         let auditor = Caller::with_roles("aud", "", &["audit"]);
-        let page = house.send(Ok(&auditor), "GET", &format!("/v1/admin/access-log?ehr_id={EHR}&who=ann&fetch=1"), "");
+        let page = house.send(
+            Ok(&auditor),
+            "GET",
+            &format!("/v1/admin/access-log?ehr_id={EHR}&who=ann&fetch=1"),
+            "",
+        );
         let page: serde_json::Value = serde_json::from_slice(&page.body).unwrap();
         assert_eq!(page["entries"][0]["operation"], "PUT ehr/{ehr_id}");
         assert_eq!(page["entries"].as_array().map(Vec::len), Some(1));
         let admin = Caller::with_roles("root", "", &["admin"]);
         assert_eq!(house.ask(&admin, "POST", "/v1/admin/reset", ""), 204);
         let statuses: Vec<u16> = house.log().iter().rev().take(2).map(|a| a.status).collect();
-        assert_eq!(statuses, [204, 102], "a reset is noted before and after, and spares the log");
+        assert_eq!(
+            statuses,
+            [204, 102],
+            "a reset is noted before and after, and spares the log"
+        );
     }
 }

@@ -7,7 +7,8 @@ use super::scope::{Compartment, Need, ROLES, Scope, of_role, of_text};
 /// Who calls.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Caller {
-    /// The identifier that the access log and audits keep: the subject of a token, the name of a user.
+    /// The identifier that the access log and audits keep: the subject of a token, the name of a
+    /// user.
     pub name: String,
     /// Who vouches for that identifier: the issuer of a token.
     pub issuer: String,
@@ -69,7 +70,10 @@ pub struct Denied {
 impl Denied {
     /// Nobody set up who may call.
     pub(crate) fn unconfigured() -> Denied {
-        Denied::with("access is not configured: set AUTH (`none` opens the service to everybody who can reach it)", BEARER)
+        Denied::with(
+            "access is not configured: set AUTH (`none` opens the service to everybody who can reach it)",
+            BEARER,
+        )
     }
 
     /// The request names nobody; `challenge` says how it could.
@@ -91,21 +95,35 @@ impl Denied {
     /// The issuer of the token does not tell its keys.
     pub(crate) fn unavailable() -> Denied {
         let message = "the keys of the issuer of the token cannot be fetched; try again";
-        Denied { status: 503, message: message.to_owned(), challenge: String::new() }
+        Denied {
+            status: 503,
+            message: message.to_owned(),
+            challenge: String::new(),
+        }
     }
 
     /// The caller asks too often.
     pub fn too_many() -> Denied {
-        Denied { status: 429, message: String::from("too many requests: try again later"), challenge: String::new() }
+        Denied {
+            status: 429,
+            message: String::from("too many requests: try again later"),
+            challenge: String::new(),
+        }
     }
 
     /// The service works on too many requests, of this caller or in all.
     pub fn busy() -> Denied {
-        let message = "too many requests are worked on at a time: send fewer together, or try again later";
-        Denied { status: 429, message: message.to_owned(), challenge: String::new() }
+        let message =
+            "too many requests are worked on at a time: send fewer together, or try again later";
+        Denied {
+            status: 429,
+            message: message.to_owned(),
+            challenge: String::new(),
+        }
     }
 
-    /// The same with a challenge for each scheme that the deployment has, not only for the one whose credentials were refused.
+    /// The same with a challenge for each scheme that the deployment has, not only for the one
+    /// whose credentials were refused.
     pub(crate) fn offering(mut self, has_bearer: bool, has_basic: bool) -> Denied {
         if self.status == 401 && has_bearer && !self.challenge.contains("Bearer ") {
             self.challenge = format!("{BEARER}, {}", self.challenge);
@@ -117,7 +135,11 @@ impl Denied {
     }
 
     fn with(message: &str, challenge: &str) -> Denied {
-        Denied { status: 401, message: message.to_owned(), challenge: challenge.to_owned() }
+        Denied {
+            status: 401,
+            message: message.to_owned(),
+            challenge: challenge.to_owned(),
+        }
     }
 
     pub(crate) fn failure(&self) -> Failure {
@@ -136,21 +158,35 @@ impl Caller {
         Caller::with_roles("anonymous", "", &all)
     }
 
-    /// Someone with roles: `read`, `write`, `query`, `population`, `define`, `admin`, `audit`. Others grant nothing.
+    /// Someone with roles: `read`, `write`, `query`, `population`, `define`, `admin`, `audit`.
+    /// Others grant nothing.
     pub fn with_roles(name: &str, issuer: &str, roles: &[&str]) -> Caller {
         let scopes = roles.iter().flat_map(|role| of_role(role)).collect();
-        Caller { name: name.to_owned(), issuer: issuer.to_owned(), label: None, ehr: None, scopes, person: None }
+        Caller {
+            name: name.to_owned(),
+            issuer: issuer.to_owned(),
+            label: None,
+            ehr: None,
+            scopes,
+            person: None,
+        }
     }
 
-    /// The same person, by an application with scopes of SMART on openEHR and perhaps an EHR as launch context: what a `user/`
-    /// scope grants must be granted by the person's `roles` too, where they are known. Without any such scope the roles count.
+    /// The same person, by an application with scopes of SMART on openEHR and perhaps an EHR as
+    /// launch context: what a `user/` scope grants must be granted by the person's `roles` too,
+    /// where they are known. Without any such scope the roles count.
     pub fn narrowed(self, scopes: &str, ehr: Option<&str>, roles_known: bool) -> Caller {
         let scopes: Vec<Scope> = of_text(scopes).filter(|s| !s.is_internal()).collect();
         let ehr = ehr.map(str::to_ascii_lowercase);
         if scopes.is_empty() {
             return Caller { ehr, ..self };
         }
-        Caller { ehr, person: roles_known.then_some(self.scopes), scopes, ..self }
+        Caller {
+            ehr,
+            person: roles_known.then_some(self.scopes),
+            scopes,
+            ..self
+        }
     }
 
     fn granting<'a>(&'a self, need: Need, subject: Subject<'a>) -> impl Iterator<Item = &'a Scope> {
@@ -162,8 +198,14 @@ impl Caller {
                     Subject::Nameless => scope.covers_all(),
                 }
         };
-        let person = move |scope: &Scope| self.person.as_ref().is_none_or(|own| scope.compartment != Compartment::User || own.iter().any(fits));
-        self.scopes.iter().filter(move |scope| fits(scope) && person(scope))
+        let person = move |scope: &Scope| {
+            self.person
+                .as_ref()
+                .is_none_or(|own| scope.compartment != Compartment::User || own.iter().any(fits))
+        };
+        self.scopes
+            .iter()
+            .filter(move |scope| fits(scope) && person(scope))
     }
 
     /// True when there is leave in some EHR.
@@ -173,7 +215,10 @@ impl Caller {
 
     /// How far leave reaches; 403 where there is none.
     pub(crate) fn reach(&self, need: Need, subject: Subject<'_>) -> Result<Reach, Failure> {
-        let has = |compartment| self.granting(need, subject).any(|s| s.compartment == compartment);
+        let has = |compartment| {
+            self.granting(need, subject)
+                .any(|s| s.compartment == compartment)
+        };
         match &self.ehr {
             _ if has(Compartment::System) => Ok(Reach::All),
             _ if has(Compartment::User) => Ok(Reach::Named),
@@ -182,25 +227,47 @@ impl Caller {
         }
     }
 
-    /// True when the caller may do this in one EHR only: nothing of other EHRs may show in the answer.
+    /// True when the caller may do this in one EHR only: nothing of other EHRs may show in the
+    /// answer.
     pub(crate) fn is_confined(&self, need: Need) -> bool {
         matches!(self.reach(need, Subject::Some), Ok(Reach::One(_)))
     }
 
-    /// Makes sure that there is leave in this EHR: 403 where there is none in any, 404 where there is in another one only.
-    pub(crate) fn within(&self, need: Need, subject: Subject<'_>, ehr: &str) -> Result<(), Failure> {
+    /// Makes sure that there is leave in this EHR: 403 where there is none in any, 404 where there
+    /// is in another one only.
+    pub(crate) fn within(
+        &self,
+        need: Need,
+        subject: Subject<'_>,
+        ehr: &str,
+    ) -> Result<(), Failure> {
         match self.reach(need, subject)? {
-            Reach::One(own) if !own.eq_ignore_ascii_case(ehr) => Err(Failure::missing("there is no EHR with this ehr_id")),
+            Reach::One(own) if !own.eq_ignore_ascii_case(ehr) => {
+                Err(Failure::missing("there is no EHR with this ehr_id"))
+            }
             _ => Ok(()),
         }
     }
 
-    /// The refusal of something that the caller has no permission for: 403, with the error of RFC 6750 §3.1 for callers that a token names.
+    /// The refusal of something that the caller has no permission for: 403, with the error of RFC
+    /// 6750 §3.1 for callers that a token names.
     pub(crate) fn refused(&self, need: Need) -> Failure {
         let roles = need.roles();
-        let message = format!("this needs the role {}, or a scope for `{}` with `{}`", roles.join(" or "), need.word(), need.letter());
+        let message = format!(
+            "this needs the role {}, or a scope for `{}` with `{}`",
+            roles.join(" or "),
+            need.word(),
+            need.letter()
+        );
         let failure = Failure::new(403, message);
-        if self.issuer.is_empty() { failure } else { failure.header("WWW-Authenticate", format!("{BEARER}, error=\"insufficient_scope\"")) }
+        if self.issuer.is_empty() {
+            failure
+        } else {
+            failure.header(
+                "WWW-Authenticate",
+                format!("{BEARER}, error=\"insufficient_scope\""),
+            )
+        }
     }
 
     /// The caller as the committer of a change: a PARTY_IDENTIFIED as canonical JSON.
@@ -222,8 +289,14 @@ mod tests {
     use super::*;
 
     const EHR: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
-    const READ: Need = Need { resource: Resource::Record, act: Act::Read };
-    const SEARCH: Need = Need { resource: Resource::Query, act: Act::Search };
+    const READ: Need = Need {
+        resource: Resource::Record,
+        act: Act::Read,
+    };
+    const SEARCH: Need = Need {
+        resource: Resource::Query,
+        act: Act::Search,
+    };
 
     fn status(outcome: Result<impl Sized, Failure>) -> u16 {
         outcome.map_or_else(|f| f.status, |_| 200)
@@ -231,14 +304,32 @@ mod tests {
 
     #[test]
     fn a_patient_scope_is_good_for_one_ehr() {
-        let app = Caller::with_roles("p", "", &[]).narrowed("patient/composition-weight.r patient/aql-*.s", Some(EHR), false);
+        let app = Caller::with_roles("p", "", &[]).narrowed(
+            "patient/composition-weight.r patient/aql-*.s",
+            Some(EHR),
+            false,
+        );
         assert_eq!(status(app.within(READ, Subject::Named("weight"), EHR)), 200);
-        assert_eq!(status(app.within(READ, Subject::Named("weight"), "00000000-0000-4000-8000-000000000000")), 404);
+        assert_eq!(
+            status(app.within(
+                READ,
+                Subject::Named("weight"),
+                "00000000-0000-4000-8000-000000000000"
+            )),
+            404
+        );
         assert_eq!(status(app.within(READ, Subject::Named("height"), EHR)), 403);
         assert_eq!(status(app.within(READ, Subject::Nameless, EHR)), 403);
-        assert_eq!(app.reach(SEARCH, Subject::Nameless).unwrap(), Reach::One(EHR.to_owned()));
-        let without_context = Caller::with_roles("p", "", &[]).narrowed("patient/composition-*.r", None, false);
-        assert_eq!(status(without_context.within(READ, Subject::Some, EHR)), 403);
+        assert_eq!(
+            app.reach(SEARCH, Subject::Nameless).unwrap(),
+            Reach::One(EHR.to_owned())
+        );
+        let without_context =
+            Caller::with_roles("p", "", &[]).narrowed("patient/composition-*.r", None, false);
+        assert_eq!(
+            status(without_context.within(READ, Subject::Some, EHR)),
+            403
+        );
     }
 
     #[test]
@@ -246,16 +337,42 @@ mod tests {
         let scopes = "user/composition-*.cruds user/aql-*.s";
         let nurse = Caller::with_roles("n", "", &["read"]).narrowed(scopes, None, true);
         assert!(nurse.may(READ, Subject::Nameless));
-        assert!(!nurse.may(Need { act: Act::Create, ..READ }, Subject::Some));
+        assert!(!nurse.may(
+            Need {
+                act: Act::Create,
+                ..READ
+            },
+            Subject::Some
+        ));
         assert!(!nurse.may(SEARCH, Subject::Some));
-        assert!(Caller::with_roles("n", "", &[]).narrowed(scopes, None, false).may(SEARCH, Subject::Some));
+        assert!(
+            Caller::with_roles("n", "", &[])
+                .narrowed(scopes, None, false)
+                .may(SEARCH, Subject::Some)
+        );
     }
 
     #[test]
     fn no_scope_makes_an_administrator() {
-        let app = Caller::with_roles("a", "", &["admin"]).narrowed("system/admin-*.cruds user/log-*.rs user/template-*.r", None, true);
-        assert!(!app.may(Need { resource: Resource::Admin, act: Act::Delete }, Subject::Some));
-        assert!(!app.may(Need { resource: Resource::Log, act: Act::Read }, Subject::Some));
+        let app = Caller::with_roles("a", "", &["admin"]).narrowed(
+            "system/admin-*.cruds user/log-*.rs user/template-*.r",
+            None,
+            true,
+        );
+        assert!(!app.may(
+            Need {
+                resource: Resource::Admin,
+                act: Act::Delete
+            },
+            Subject::Some
+        ));
+        assert!(!app.may(
+            Need {
+                resource: Resource::Log,
+                act: Act::Read
+            },
+            Subject::Some
+        ));
     }
 
     #[test]

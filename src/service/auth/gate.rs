@@ -1,4 +1,5 @@
-//! Recognising callers: bearer tokens, assertions of Cloudflare Access, and users with passwords for development.
+//! Recognising callers: bearer tokens, assertions of Cloudflare Access, and users with passwords
+//! for development.
 
 use super::super::Request;
 use super::caller::{Caller, Denied};
@@ -16,15 +17,19 @@ const FRESH: i64 = 600;
 const STALE: i64 = 3_600;
 /// How long a key that is not known is not asked for again, in seconds.
 const PATIENCE: i64 = 10;
-/// How long an issuer that failed is not asked again, in seconds: doubled with each failure, up to the longest.
+/// How long an issuer that failed is not asked again, in seconds: doubled with each failure, up to
+/// the longest.
 const BACK_OFF: i64 = 2;
 const LONGEST_BACK_OFF: i64 = 60;
-/// How often a request looks whether another one has fetched the keys, before it fetches them itself. With the pause of a host
-/// it is longer than an issuer may take.
+/// How often a request looks whether another one has fetched the keys, before it fetches them
+/// itself. With the pause of a host it is longer than an issuer may take.
 const LOOKS: u32 = 400;
 
 /// What a host does for the gate.
-#[allow(async_fn_in_trait, reason = "futures of a worker are not Send, and nothing spawns them")]
+#[allow(
+    async_fn_in_trait,
+    reason = "futures of a worker are not Send, and nothing spawns them"
+)]
 pub trait Keys {
     /// The body of what stands at an address.
     ///
@@ -35,7 +40,8 @@ pub trait Keys {
     /// Waits about twenty milliseconds, in which other requests go on.
     async fn pause(&self);
 
-    /// True when the signature of `data` was made with the key, a JWK as JSON. A key that cannot be used verifies nothing.
+    /// True when the signature of `data` was made with the key, a JWK as JSON. A key that cannot be
+    /// used verifies nothing.
     async fn verify(&self, algorithm: Algorithm, key: &str, data: &[u8], signature: &[u8]) -> bool;
 
     /// 32 bytes from a password by PBKDF2 with HMAC-SHA-256.
@@ -70,8 +76,8 @@ pub struct Gate {
     pub users: Option<Users>,
 }
 
-/// The state that recognises callers between requests: the keys of the issuers, as last fetched, and passwords that were right. Requests that need
-/// the same keys share one fetch.
+/// The state that recognises callers between requests: the keys of the issuers, as last fetched,
+/// and passwords that were right. Requests that need the same keys share one fetch.
 #[derive(Default)]
 pub struct KeyRing(RefCell<BTreeMap<String, Fetched>>, Passwords);
 
@@ -92,7 +98,9 @@ impl Fetched {
     fn next_try(&self) -> i64 {
         let wait = match self.failures {
             0 => PATIENCE,
-            failures => BACK_OFF.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(LONGEST_BACK_OFF),
+            failures => BACK_OFF
+                .saturating_mul(1 << failures.saturating_sub(1).min(10))
+                .min(LONGEST_BACK_OFF),
         };
         self.tried.saturating_add(wait)
     }
@@ -106,7 +114,8 @@ struct Flight<'r> {
 
 impl Drop for Flight<'_> {
     fn drop(&mut self) {
-        self.ring.change(self.url, |fetched| fetched.is_in_flight = false);
+        self.ring
+            .change(self.url, |fetched| fetched.is_in_flight = false);
     }
 }
 
@@ -115,7 +124,9 @@ impl Gate {
     pub fn challenge(&self) -> &'static str {
         match (self.issuers.is_empty(), &self.users) {
             (true, Some(_)) => "Basic realm=\"aqlite\", charset=\"UTF-8\"",
-            (false, Some(_)) => "Bearer realm=\"aqlite\", Basic realm=\"aqlite\", charset=\"UTF-8\"",
+            (false, Some(_)) => {
+                "Bearer realm=\"aqlite\", Basic realm=\"aqlite\", charset=\"UTF-8\""
+            }
             (_, None) => "Bearer realm=\"aqlite\"",
         }
     }
@@ -124,12 +135,24 @@ impl Gate {
     ///
     /// # Errors
     /// When the request carries no credentials, or such that are not believed.
-    pub async fn recognise<K: Keys>(&self, request: &Request, ring: &KeyRing, host: &K, now: i64) -> Result<Caller, Denied> {
+    pub async fn recognise<K: Keys>(
+        &self,
+        request: &Request,
+        ring: &KeyRing,
+        host: &K,
+        now: i64,
+    ) -> Result<Caller, Denied> {
         let caller = self.recognise_by_scheme(request, ring, host, now).await;
         caller.map_err(|denied| denied.offering(!self.issuers.is_empty(), self.users.is_some()))
     }
 
-    async fn recognise_by_scheme<K: Keys>(&self, request: &Request, ring: &KeyRing, host: &K, now: i64) -> Result<Caller, Denied> {
+    async fn recognise_by_scheme<K: Keys>(
+        &self,
+        request: &Request,
+        ring: &KeyRing,
+        host: &K,
+        now: i64,
+    ) -> Result<Caller, Denied> {
         for issuer in &self.issuers {
             if let Some(text) = issuer.token_in(request) {
                 return issuer.recognise(text, ring, host, now).await;
@@ -138,7 +161,14 @@ impl Gate {
         match &self.users {
             Some(users) if scheme(request, "Basic").is_some() => {
                 let address = request.header("CF-Connecting-IP").unwrap_or_default();
-                users.recognise(scheme(request, "Basic").unwrap_or_default(), &ring.1, host, (address, now)).await
+                users
+                    .recognise(
+                        scheme(request, "Basic").unwrap_or_default(),
+                        &ring.1,
+                        host,
+                        (address, now),
+                    )
+                    .await
             }
             _ => Err(Denied::nobody(self.challenge())),
         }
@@ -148,19 +178,38 @@ impl Gate {
 /// The credentials of an Authorization header of this scheme.
 fn scheme<'r>(request: &'r Request, scheme: &str) -> Option<&'r str> {
     let (sent, credentials) = request.header("Authorization")?.split_once(' ')?;
-    sent.eq_ignore_ascii_case(scheme).then(|| credentials.trim())
+    sent.eq_ignore_ascii_case(scheme)
+        .then(|| credentials.trim())
 }
 
 impl Issuer {
     fn token_in<'r>(&self, request: &'r Request) -> Option<&'r str> {
-        if self.header == "Authorization" { scheme(request, "Bearer") } else { request.header(self.header) }
+        if self.header == "Authorization" {
+            scheme(request, "Bearer")
+        } else {
+            request.header(self.header)
+        }
     }
 
-    async fn recognise<K: Keys>(&self, text: &str, ring: &KeyRing, host: &K, now: i64) -> Result<Caller, Denied> {
+    async fn recognise<K: Keys>(
+        &self,
+        text: &str,
+        ring: &KeyRing,
+        host: &K,
+        now: i64,
+    ) -> Result<Caller, Denied> {
         let token = Token::read(text)?;
         token.check(&self.name, &self.audience, now)?;
         let key = ring.key(&self.keys, &token, host, now).await?;
-        if !host.verify(token.algorithm, &key.to_string(), token.signed, &token.signature).await {
+        if !host
+            .verify(
+                token.algorithm,
+                &key.to_string(),
+                token.signed,
+                &token.signature,
+            )
+            .await
+        {
             return Err(Denied::token("its signature is wrong"));
         }
         self.caller(&token.claims)
@@ -168,16 +217,34 @@ impl Issuer {
 
     /// What a token that is believed says about the caller.
     fn caller(&self, claims: &Value) -> Result<Caller, Denied> {
-        let text = |key: &str| claims.get(key).and_then(Value::as_str).filter(|t| !t.is_empty());
-        let name = text("sub").or_else(|| text("common_name")).or_else(|| text("client_id"));
+        let text = |key: &str| {
+            claims
+                .get(key)
+                .and_then(Value::as_str)
+                .filter(|t| !t.is_empty())
+        };
+        let name = text("sub")
+            .or_else(|| text("common_name"))
+            .or_else(|| text("client_id"));
         let name = name.ok_or_else(|| Denied::token("it names nobody (`sub`)"))?;
-        let listed = self.roles_claim.split('.').try_fold(claims, |value, part| value.get(part));
+        let listed = self
+            .roles_claim
+            .split('.')
+            .try_fold(claims, |value, part| value.get(part));
         let roles = listed.map(words).unwrap_or_default();
         let here: Vec<&str> = roles.iter().flat_map(|role| self.role(role)).collect();
-        let scopes = ["scope", "scp"].iter().filter_map(|key| claims.get(key)).flat_map(words).collect::<Vec<_>>().join(" ");
+        let scopes = ["scope", "scp"]
+            .iter()
+            .filter_map(|key| claims.get(key))
+            .flat_map(words)
+            .collect::<Vec<_>>()
+            .join(" ");
         let ehr = text(&self.ehr_claim).filter(|id| super::super::ids::is_uuid(id));
         let mut caller = Caller::with_roles(name, &self.name, &here);
-        caller.label = ["name", "preferred_username"].into_iter().find_map(text).map(str::to_owned);
+        caller.label = ["name", "preferred_username"]
+            .into_iter()
+            .find_map(text)
+            .map(str::to_owned);
         let roles_known = listed.is_some() && of_text(&scopes).next().is_some();
         Ok(caller.narrowed(&scopes, ehr, roles_known))
     }
@@ -187,7 +254,10 @@ impl Issuer {
         if self.roles.is_empty() {
             return vec![word];
         }
-        self.roles.get(word).map(|here| here.iter().map(String::as_str).collect()).unwrap_or_default()
+        self.roles
+            .get(word)
+            .map(|here| here.iter().map(String::as_str).collect())
+            .unwrap_or_default()
     }
 }
 
@@ -195,7 +265,11 @@ impl Issuer {
 fn words(claim: &Value) -> Vec<String> {
     match claim {
         Value::String(text) => text.split_ascii_whitespace().map(str::to_owned).collect(),
-        Value::Array(all) => all.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        Value::Array(all) => all
+            .iter()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect(),
         _ => Vec::new(),
     }
 }
@@ -210,9 +284,16 @@ impl KeyRing {
         change(self.0.borrow_mut().entry(url.to_owned()).or_default());
     }
 
-    /// The key of a token. Keys are fetched when they are old, and once more when the issuer may have changed them. Of many
-    /// requests that need them at a time one fetches, and the others wait for it.
-    async fn key<K: Keys>(&self, url: &str, token: &Token<'_>, host: &K, now: i64) -> Result<Value, Denied> {
+    /// The key of a token. Keys are fetched when they are old, and once more when the issuer may
+    /// have changed them. Of many requests that need them at a time one fetches, and the others
+    /// wait for it.
+    async fn key<K: Keys>(
+        &self,
+        url: &str,
+        token: &Token<'_>,
+        host: &K,
+        now: i64,
+    ) -> Result<Value, Denied> {
         let mut looks = 0;
         loop {
             let held = self.0.borrow().get(url).cloned().unwrap_or_default();
@@ -241,11 +322,20 @@ impl KeyRing {
     }
 
     async fn fetched<K: Keys>(&self, url: &str, host: &K, now: i64) -> Option<Vec<Value>> {
-        self.change(url, |fetched| (fetched.is_in_flight, fetched.tried) = (true, now));
+        self.change(url, |fetched| {
+            (fetched.is_in_flight, fetched.tried) = (true, now)
+        });
         let flight = Flight { ring: self, url };
         let keys = host.fetch(url).await.ok().and_then(|text| keys_of(&text));
         self.change(url, |fetched| match &keys {
-            Some(keys) => *fetched = Fetched { keys: keys.clone(), at: now, tried: now, ..Fetched::default() },
+            Some(keys) => {
+                *fetched = Fetched {
+                    keys: keys.clone(),
+                    at: now,
+                    tried: now,
+                    ..Fetched::default()
+                }
+            }
             None => fetched.failures = fetched.failures.saturating_add(1),
         });
         drop(flight);
@@ -277,7 +367,12 @@ mod tests {
 
     impl Fake {
         fn with(kid: &str) -> Fake {
-            Fake { set: RefCell::new(set(kid)), fetches: Cell::default(), waits_for: Cell::default(), pauses: Cell::default() }
+            Fake {
+                set: RefCell::new(set(kid)),
+                fetches: Cell::default(),
+                waits_for: Cell::default(),
+                pauses: Cell::default(),
+            }
         }
     }
 
@@ -302,7 +397,11 @@ mod tests {
         let mut outputs: Vec<Option<F::Output>> = futures.iter().map(|_| None).collect();
         let mut context = Context::from_waker(Waker::noop());
         for _ in 0..10_000 {
-            for (future, output) in futures.iter_mut().zip(&mut outputs).filter(|(_, output)| output.is_none()) {
+            for (future, output) in futures
+                .iter_mut()
+                .zip(&mut outputs)
+                .filter(|(_, output)| output.is_none())
+            {
                 if let Poll::Ready(ready) = future.as_mut().poll(&mut context) {
                     *output = Some(ready);
                 }
@@ -317,7 +416,10 @@ mod tests {
             while self.pauses.get() < self.waits_for.get() {
                 Once(false).await;
             }
-            self.set.borrow().clone().ok_or_else(|| String::from("away"))
+            self.set
+                .borrow()
+                .clone()
+                .ok_or_else(|| String::from("away"))
         }
 
         async fn pause(&self) {
@@ -336,26 +438,59 @@ mod tests {
     }
 
     fn set(kid: &str) -> Option<String> {
-        Some(format!(r#"{{"keys":[{{"kid":"{kid}","kty":"EC","crv":"P-256"}}]}}"#))
+        Some(format!(
+            r#"{{"keys":[{{"kid":"{kid}","kty":"EC","crv":"P-256"}}]}}"#
+        ))
     }
 
     fn token(kid: &str) -> Token<'static> {
-        Token { algorithm: Algorithm::Es256, key_id: kid.to_owned(), claims: Value::Null, signed: b"", signature: Vec::new() }
+        Token {
+            algorithm: Algorithm::Es256,
+            key_id: kid.to_owned(),
+            claims: Value::Null,
+            signed: b"",
+            signature: Vec::new(),
+        }
     }
 
     #[test]
     fn keys_are_kept_rotate_and_are_not_asked_for_all_the_time() {
         let (ring, host) = (KeyRing::default(), Fake::with("a"));
-        let ask = |kid: &str, now: i64| block_on(ring.key("u", &token(kid), &host, now)).unwrap().map_err(|d| d.failure().status).map(|_| 200);
+        let ask = |kid: &str, now: i64| {
+            block_on(ring.key("u", &token(kid), &host, now))
+                .unwrap()
+                .map_err(|d| d.failure().status)
+                .map(|_| 200)
+        };
         assert_eq!((ask("a", 1000), host.fetches.get()), (Ok(200), 1));
-        assert_eq!((ask("a", 1599), host.fetches.get()), (Ok(200), 1), "fresh keys are used as they are");
+        assert_eq!(
+            (ask("a", 1599), host.fetches.get()),
+            (Ok(200), 1),
+            "fresh keys are used as they are"
+        );
         host.set.replace(set("b"));
-        assert_eq!((ask("b", 1599), host.fetches.get()), (Ok(200), 2), "a new key is asked for");
-        assert_eq!((ask("c", 1600), host.fetches.get()), (Err(401), 2), "but not again at once");
+        assert_eq!(
+            (ask("b", 1599), host.fetches.get()),
+            (Ok(200), 2),
+            "a new key is asked for"
+        );
+        assert_eq!(
+            (ask("c", 1600), host.fetches.get()),
+            (Err(401), 2),
+            "but not again at once"
+        );
         assert_eq!((ask("c", 1629), host.fetches.get()), (Err(401), 3));
-        assert_eq!((ask("a", 1660), host.fetches.get()), (Err(401), 4), "what the issuer took back is not believed");
+        assert_eq!(
+            (ask("a", 1660), host.fetches.get()),
+            (Err(401), 4),
+            "what the issuer took back is not believed"
+        );
         host.set.replace(None);
-        assert_eq!(ask("b", 3000), Ok(200), "keys serve an hour while the issuer is away");
+        assert_eq!(
+            ask("b", 3000),
+            Ok(200),
+            "keys serve an hour while the issuer is away"
+        );
         assert_eq!(ask("b", 9000), Err(503));
     }
 
@@ -373,9 +508,17 @@ mod tests {
     fn a_fetch_that_fails_is_not_repeated_at_once_and_one_that_was_lost_is() {
         let (ring, host, token) = (KeyRing::default(), Fake::with("a"), token("a"));
         host.set.replace(None);
-        let ask = |now: i64| block_on(ring.key("u", &token, &host, now)).unwrap().map_err(|d| d.failure().status).map(|_| 200);
-        let asked: Vec<usize> =
-            [1_000, 1_001, 1_002, 1_003, 1_005, 1_006, 1_300, 1_359, 1_360].map(|now| (ask(now) == Err(503), host.fetches.get()).1).into();
+        let ask = |now: i64| {
+            block_on(ring.key("u", &token, &host, now))
+                .unwrap()
+                .map_err(|d| d.failure().status)
+                .map(|_| 200)
+        };
+        let asked: Vec<usize> = [
+            1_000, 1_001, 1_002, 1_003, 1_005, 1_006, 1_300, 1_359, 1_360,
+        ]
+        .map(|now| (ask(now) == Err(503), host.fetches.get()).1)
+        .into();
         assert_eq!(asked, [1, 1, 2, 2, 2, 3, 4, 5, 5], "after 2, 4, 8 seconds");
         host.set.replace(set("a"));
         assert_eq!(ask(2_000), Ok(200));
@@ -404,50 +547,105 @@ mod tests {
         let mut expected = Caller::with_roles("42", "https://id.example", &["read"]);
         expected.label = Some(String::from("Ann"));
         assert_eq!(issuer().caller(&claims).unwrap(), expected);
-        let mapped = Issuer { roles: BTreeMap::from([(String::from("other"), vec![String::from("query")])]), ..issuer() };
+        let mapped = Issuer {
+            roles: BTreeMap::from([(String::from("other"), vec![String::from("query")])]),
+            ..issuer()
+        };
         let mut expected = Caller::with_roles("42", "https://id.example", &["query"]);
         expected.label = Some(String::from("Ann"));
         assert_eq!(mapped.caller(&claims).unwrap(), expected);
-        assert!(issuer().caller(&serde_json::json!({ "email": "a@b" })).is_err());
+        assert!(
+            issuer()
+                .caller(&serde_json::json!({ "email": "a@b" }))
+                .is_err()
+        );
     }
 
     #[test]
     fn an_unsigned_request_is_nobodys() {
-        let gate = Gate { issuers: vec![issuer()], users: None };
+        let gate = Gate {
+            issuers: vec![issuer()],
+            users: None,
+        };
         let host = Fake::with("a");
         let ask = |header: &str, value: &str| {
             let request = Request::new("GET", "/v1/ehr").with_header(header, value);
-            block_on(gate.recognise(&request, &KeyRing::default(), &host, 0)).unwrap().map_err(|d| d.failure().status)
+            block_on(gate.recognise(&request, &KeyRing::default(), &host, 0))
+                .unwrap()
+                .map_err(|d| d.failure().status)
         };
-        assert_eq!(ask("Cf-Access-Authenticated-User-Email", "root@example.org"), Err(401));
+        assert_eq!(
+            ask("Cf-Access-Authenticated-User-Email", "root@example.org"),
+            Err(401)
+        );
         assert_eq!(ask("Authorization", "Basic cm9vdDo="), Err(401));
         assert_eq!(ask("Authorization", "Bearer x"), Err(401));
     }
 
     #[test]
     fn every_401_names_all_configured_schemes_and_no_other() {
-        let users = || Users::parse(&format!("ann:50000:{}:{}:read", "A".repeat(22), "A".repeat(43))).ok();
-        let sent = [("X-Nothing", ""), ("Authorization", "Bearer x"), ("Authorization", "Basic cm9vdDpyb290"), ("Authorization", "Digest x")];
-        for (issuers, users) in [(vec![issuer()], None), (vec![], users()), (vec![issuer()], users()), (vec![], None)] {
+        let users = || {
+            Users::parse(&format!(
+                "ann:50000:{}:{}:read",
+                "A".repeat(22),
+                "A".repeat(43)
+            ))
+            .ok()
+        };
+        let sent = [
+            ("X-Nothing", ""),
+            ("Authorization", "Bearer x"),
+            ("Authorization", "Basic cm9vdDpyb290"),
+            ("Authorization", "Digest x"),
+        ];
+        for (issuers, users) in [
+            (vec![issuer()], None),
+            (vec![], users()),
+            (vec![issuer()], users()),
+            (vec![], None),
+        ] {
             let gate = Gate { issuers, users };
-            let schemes = |challenge: &str| ["Bearer ", "Basic "].map(|scheme| challenge.matches(scheme).count());
+            let schemes = |challenge: &str| {
+                ["Bearer ", "Basic "].map(|scheme| challenge.matches(scheme).count())
+            };
             let bearer = usize::from(!gate.issuers.is_empty() || gate.users.is_none());
             for (header, value) in sent {
                 let request = Request::new("GET", "/v1/ehr").with_header(header, value);
-                let denied = block_on(gate.recognise(&request, &KeyRing::default(), &Fake::with("a"), 0)).unwrap().unwrap_err();
+                let denied =
+                    block_on(gate.recognise(&request, &KeyRing::default(), &Fake::with("a"), 0))
+                        .unwrap()
+                        .unwrap_err();
                 let response = denied.failure().into_response(&request);
                 let challenge = response.header("WWW-Authenticate").unwrap_or_default();
-                assert_eq!((response.status, schemes(challenge)), (401, [bearer, usize::from(gate.users.is_some())]), "{value}: {challenge}");
+                assert_eq!(
+                    (response.status, schemes(challenge)),
+                    (401, [bearer, usize::from(gate.users.is_some())]),
+                    "{value}: {challenge}"
+                );
             }
-            assert_eq!(schemes(gate.challenge()), [bearer, usize::from(gate.users.is_some())]);
+            assert_eq!(
+                schemes(gate.challenge()),
+                [bearer, usize::from(gate.users.is_some())]
+            );
         }
     }
 
     #[test]
     fn a_403_names_the_scheme_of_tokens_only_for_a_caller_with_a_token() {
-        let need = Need { resource: Resource::Admin, act: Act::Delete };
-        let named = |issuer: &str| Caller::with_roles("ann", issuer, &["read"]).refused(need).into_response(&Request::default());
+        let need = Need {
+            resource: Resource::Admin,
+            act: Act::Delete,
+        };
+        let named = |issuer: &str| {
+            Caller::with_roles("ann", issuer, &["read"])
+                .refused(need)
+                .into_response(&Request::default())
+        };
         assert_eq!(named("").header("WWW-Authenticate"), None);
-        assert!(named("https://id.example").header("WWW-Authenticate").is_some_and(|c| c.contains("insufficient_scope")));
+        assert!(
+            named("https://id.example")
+                .header("WWW-Authenticate")
+                .is_some_and(|c| c.contains("insufficient_scope"))
+        );
     }
 }

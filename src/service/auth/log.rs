@@ -1,8 +1,9 @@
 //! The access log: a line for every request about something that needs leave, refused ones too.
 //!
-//! No answer leaves before its line is written: when the log fails, the answer is 503, and of the data nothing is told. The
-//! line of a change set is part of its transaction. What an administrator does is noted before it begins, too. Requests that are refused
-//! before anybody is recognised are counted ([`super::refusals`]).
+//! No answer leaves before its line is written: when the log fails, the answer is 503, and of the
+//! data nothing is told. The line of a change set is part of its transaction. What an administrator
+//! does is noted before it begins, too. Requests that are refused before anybody is recognised are
+//! counted ([`super::refusals`]).
 
 use super::super::call::Call;
 use super::super::error::Failure;
@@ -38,9 +39,15 @@ pub(crate) struct Trail {
 impl Trail {
     /// A request leads to an operation.
     pub fn found(&self, request: &Request, found: &Found, now: i64) {
-        self.is_administrative.set(found.route.need.resource == Resource::Admin);
+        self.is_administrative
+            .set(found.route.need.resource == Resource::Admin);
         self.now.set(now);
-        let names = found.others().join("/").chars().take(LONGEST_NAME).collect::<String>();
+        let names = found
+            .others()
+            .join("/")
+            .chars()
+            .take(LONGEST_NAME)
+            .collect::<String>();
         self.line.replace(Access {
             time: iso(now),
             operation: format!("{} {}", found.route.method, found.route.pattern),
@@ -78,14 +85,25 @@ impl Trail {
     pub fn commits(&self, ehr_id: &str, object: &str, status: u16) -> Access {
         self.noted.set(true);
         let ehr_id = Some(ehr_id.to_owned()).filter(|id| !id.is_empty());
-        Access { object: Some(object.to_owned()), ehr_id, status, ..self.line.borrow().clone() }
+        Access {
+            object: Some(object.to_owned()),
+            ehr_id,
+            status,
+            ..self.line.borrow().clone()
+        }
     }
 
-    /// A line for each EHR, or one. What was refused may have been called anything: its name is not kept.
+    /// A line for each EHR, or one. What was refused may have been called anything: its name is not
+    /// kept.
     fn lines(&self, status: u16) -> Vec<Access> {
         let line = self.line.borrow();
         let object = line.object.clone().filter(|_| status < 400);
-        let of = |ehr_id: Option<&String>| Access { object: object.clone(), ehr_id: ehr_id.cloned(), status, ..line.clone() };
+        let of = |ehr_id: Option<&String>| Access {
+            object: object.clone(),
+            ehr_id: ehr_id.cloned(),
+            status,
+            ..line.clone()
+        };
         match self.ehrs.borrow().as_slice() {
             [] => vec![of(None)],
             ehrs => ehrs.iter().map(|ehr| of(Some(ehr))).collect(),
@@ -103,11 +121,19 @@ impl<R: Repository> Service<R> {
         if !(self.keeps_log() && trail.is_administrative.get()) {
             return Ok(());
         }
-        self.repository.note(trail.lines(102)).await.map_err(|_| unwritten())
+        self.repository
+            .note(trail.lines(102))
+            .await
+            .map_err(|_| unwritten())
     }
 
     /// Notes how a request was answered; where that fails, the answer is another one.
-    pub(crate) async fn note_after(&self, request: &Request, trail: &Trail, response: Response) -> Response {
+    pub(crate) async fn note_after(
+        &self,
+        request: &Request,
+        trail: &Trail,
+        response: Response,
+    ) -> Response {
         let told = trail.noted.get() && response.status < 400;
         if !self.keeps_log() || told || trail.line.borrow().operation.is_empty() {
             return response;
@@ -132,24 +158,50 @@ impl<R: Repository> Service<R> {
         let text = |key: &str| call.request.query_value(key).filter(|v| !v.is_empty());
         let time = |key: &str| text(key).map(|value| time_of(key, value)).transpose();
         let number = |key: &str, otherwise: u64| {
-            let read = |value: &str| value.parse().map_err(|_| Failure::bad(format!("`{key}` is not a whole number from 0")));
+            let read = |value: &str| {
+                value
+                    .parse()
+                    .map_err(|_| Failure::bad(format!("`{key}` is not a whole number from 0")))
+            };
             text(key).map_or(Ok(otherwise), read)
         };
-        let (from, to, limit) = (time("from")?, time("to")?, number("fetch", PAGE)?.min(LONGEST_PAGE));
+        let (from, to, limit) = (
+            time("from")?,
+            time("to")?,
+            number("fetch", PAGE)?.min(LONGEST_PAGE),
+        );
         let ehr_id = text("ehr_id").map(str::to_ascii_lowercase);
-        let filter =
-            AccessFilter { from: from.as_deref(), to: to.as_deref(), ehr_id: ehr_id.as_deref(), who: text("who"), after: number("after", 0)?, limit };
+        let filter = AccessFilter {
+            from: from.as_deref(),
+            to: to.as_deref(),
+            ehr_id: ehr_id.as_deref(),
+            who: text("who"),
+            after: number("after", 0)?,
+            limit,
+        };
         self.flush_refusals(call.now, true).await;
-        let found = self.repository.accesses(&filter).await.map_err(Failure::of_store)?;
+        let found = self
+            .repository
+            .accesses(&filter)
+            .await
+            .map_err(Failure::of_store)?;
         let full = u64::try_from(found.len()).is_ok_and(|n| n == limit);
         let next = found.last().map(|(number, _)| *number).filter(|_| full);
-        let entries: Vec<Value> = found.iter().map(|(number, access)| shown(*number, access)).collect();
-        Ok(Response::json(200, json!({ "entries": entries, "next": next })))
+        let entries: Vec<Value> = found
+            .iter()
+            .map(|(number, access)| shown(*number, access))
+            .collect();
+        Ok(Response::json(
+            200,
+            json!({ "entries": entries, "next": next }),
+        ))
     }
 }
 
 fn unwritten() -> Failure {
-    Failure::unavailable("the access log cannot be written, so nothing is answered; try again later")
+    Failure::unavailable(
+        "the access log cannot be written, so nothing is answered; try again later",
+    )
 }
 
 fn shown(number: u64, access: &Access) -> Value {

@@ -8,8 +8,9 @@
 //! | who did what, when, to which EHR | `log`; requests of strangers, counted: `refusals` |
 //! | someone who was recognised, and what they have leave for | `caller` |
 //!
-//! A host recognises the caller and hands it to [`Service::serve`](super::Service::serve). Every line of the route table says
-//! what it needs; what only the content tells (the template of a composition, the EHR of a query) is checked where it is read.
+//! A host recognises the caller and hands it to [`Service::serve`](super::Service::serve). Every
+//! line of the route table says what it needs; what only the content tells (the template of a
+//! composition, the EHR of a query) is checked where it is read.
 
 mod admit;
 mod caller;

@@ -1,11 +1,14 @@
-//! Bounds the cost of verifying passwords: one derivation at a time, few failures a minute, and none for a password that was right before.
+//! Bounds the cost of verifying passwords: one derivation at a time, few failures a minute, and
+//! none for a password that was right before.
 //!
-//! Deriving a key from a password takes tens of milliseconds by design, and a worker does nothing else meanwhile. So derivations wait
-//! for each other, and after some failures within a minute further attempts are refused with 429 before anything is derived: for one
-//! caller, which is an address and a user name, and for all callers together.
+//! Deriving a key from a password takes tens of milliseconds by design, and a worker does nothing
+//! else meanwhile. So derivations wait for each other, and after some failures within a minute
+//! further attempts are refused with 429 before anything is derived: for one caller, which is an
+//! address and a user name, and for all callers together.
 //!
-//! A user who has signed in is not derived again. What is remembered is PBKDF2 of the password with the user's salt and a single
-//! iteration; the password itself is not kept. Failures of others never lock such a user out.
+//! A user who has signed in is not derived again. What is remembered is PBKDF2 of the password with
+//! the user's salt and a single iteration; the password itself is not kept. Failures of others
+//! never lock such a user out.
 
 use super::caller::Denied;
 use super::gate::Keys;
@@ -18,7 +21,8 @@ const FAILURES_OF_CALLER: u32 = 10;
 const FAILURES: u32 = 60;
 /// Requests that wait for the derivation of another.
 const WAITING: usize = 16;
-/// Number of times that a request asks whether it may derive. Another that has not ended by then was lost with its request.
+/// Number of times that a request asks whether it may derive. Another that has not ended by then
+/// was lost with its request.
 const LOOKS: u32 = 250;
 /// Seconds of the window in which failures are counted.
 const WINDOW: i64 = 60;
@@ -41,7 +45,8 @@ struct State {
 }
 
 impl State {
-    /// Begins a new window where the last one is over. Requests may come out of order: no window begins twice.
+    /// Begins a new window where the last one is over. Requests may come out of order: no window
+    /// begins twice.
     fn turn(&mut self, now: i64) {
         let window = now.div_euclid(WINDOW);
         if window > self.window {
@@ -52,11 +57,16 @@ impl State {
     }
 
     fn may_try(&self, caller: &str) -> bool {
-        self.failures < FAILURES && self.by_caller.get(caller).is_none_or(|failures| *failures < FAILURES_OF_CALLER)
+        self.failures < FAILURES
+            && self
+                .by_caller
+                .get(caller)
+                .is_none_or(|failures| *failures < FAILURES_OF_CALLER)
     }
 }
 
-/// A derivation, or the wait for one; it ends when this is dropped, also where its request is given up.
+/// A derivation, or the wait for one; it ends when this is dropped, also where its request is given
+/// up.
 pub(super) struct Turn<'p> {
     passwords: &'p Passwords,
     derives: bool,
@@ -79,9 +89,14 @@ impl Passwords {
         self.0.borrow().verified.contains_key(user)
     }
 
-    /// True where `quick`, a password derived with one iteration, is what the user last signed in with.
+    /// True where `quick`, a password derived with one iteration, is what the user last signed in
+    /// with.
     pub fn is_verified(&self, user: &str, quick: &[u8]) -> bool {
-        self.0.borrow().verified.get(user).is_some_and(|known| same(known, quick))
+        self.0
+            .borrow()
+            .verified
+            .get(user)
+            .is_some_and(|known| same(known, quick))
     }
 
     /// Remembers what a user signed in with.
@@ -101,19 +116,31 @@ impl Passwords {
     ///
     /// # Errors
     /// 429 where the caller, or all callers together, failed too often, or too many requests wait.
-    pub async fn turn<K: Keys>(&self, caller: &str, host: &K, now: i64) -> Result<Turn<'_>, Denied> {
+    pub async fn turn<K: Keys>(
+        &self,
+        caller: &str,
+        host: &K,
+        now: i64,
+    ) -> Result<Turn<'_>, Denied> {
         self.may_try(caller, now)?;
         if self.0.borrow().is_deriving {
             self.wait(caller, host, now).await?;
         }
         self.0.borrow_mut().is_deriving = true;
-        Ok(Turn { passwords: self, derives: true })
+        Ok(Turn {
+            passwords: self,
+            derives: true,
+        })
     }
 
     fn may_try(&self, caller: &str, now: i64) -> Result<(), Denied> {
         let mut state = self.0.borrow_mut();
         state.turn(now);
-        if state.may_try(caller) { Ok(()) } else { Err(Denied::too_many()) }
+        if state.may_try(caller) {
+            Ok(())
+        } else {
+            Err(Denied::too_many())
+        }
     }
 
     async fn wait<K: Keys>(&self, caller: &str, host: &K, now: i64) -> Result<(), Denied> {
@@ -121,7 +148,10 @@ impl Passwords {
             return Err(Denied::too_many());
         }
         self.0.borrow_mut().waiting += 1;
-        let _turn = Turn { passwords: self, derives: false };
+        let _turn = Turn {
+            passwords: self,
+            derives: false,
+        };
         for _ in 0..LOOKS {
             host.pause().await;
             self.may_try(caller, now)?;
@@ -135,7 +165,12 @@ impl Passwords {
 
 /// Compares in a time that does not depend on where they differ.
 pub(super) fn same(left: &[u8], right: &[u8]) -> bool {
-    left.len() == right.len() && left.iter().zip(right).fold(0, |found, (l, r)| found | (l ^ r)) == 0
+    left.len() == right.len()
+        && left
+            .iter()
+            .zip(right)
+            .fold(0, |found, (l, r)| found | (l ^ r))
+            == 0
 }
 
 #[cfg(test)]
@@ -149,8 +184,12 @@ mod tests {
     /// Signs in by a gate with one user, `ann`, whose password is `secret`; returns the status.
     fn sign_in(ring: &KeyRing, host: &Fake, credentials: &str, address: &str, now: i64) -> u16 {
         let users = Users::parse(&format!("ann:50000:{SALT}:{HASH}:read")).unwrap();
-        let gate = Gate { issuers: Vec::new(), users: Some(users) };
-        let request = Request::new("GET", "/v1/ehr").with_header("Authorization", &format!("Basic {credentials}"));
+        let gate = Gate {
+            issuers: Vec::new(),
+            users: Some(users),
+        };
+        let request = Request::new("GET", "/v1/ehr")
+            .with_header("Authorization", &format!("Basic {credentials}"));
         let request = request.with_header("CF-Connecting-IP", address);
         let recognised = block_on(gate.recognise(&request, ring, host, now)).unwrap();
         recognised.map_or_else(|denied| denied.failure().status, |_| 200)
@@ -165,35 +204,65 @@ mod tests {
     fn a_password_that_was_right_is_not_derived_again() {
         let (ring, host) = (KeyRing::default(), Fake::default());
         let slow = |host: &Fake| host.iterations.borrow().iter().filter(|n| **n > 1).count();
-        assert_eq!([0, 1, 2].map(|now| sign_in(&ring, &host, RIGHT, "a", now)), [200; 3]);
+        assert_eq!(
+            [0, 1, 2].map(|now| sign_in(&ring, &host, RIGHT, "a", now)),
+            [200; 3]
+        );
         assert_eq!(slow(&host), 1);
         assert_eq!(sign_in(&ring, &host, WRONG, "a", 3), 401);
         assert_eq!(slow(&host), 2, "another password is derived");
         let held = format!("{:?}", ring.passwords().0.borrow().verified);
-        assert!(!held.contains("115, 101, 99, 114, 101, 116"), "the password itself is not kept: {held}");
+        assert!(
+            !held.contains("115, 101, 99, 114, 101, 116"),
+            "the password itself is not kept: {held}"
+        );
     }
 
     #[test]
     fn failures_of_a_caller_are_limited_and_lock_nobody_else_out() {
         let (ring, host) = (KeyRing::default(), Fake::default());
         assert_eq!(sign_in(&ring, &host, RIGHT, "home", 0), 200);
-        let guesses = |address: &str, now: i64| (0..FAILURES_OF_CALLER + 2).map(|_| sign_in(&ring, &host, WRONG, address, now)).collect::<Vec<_>>();
+        let guesses = |address: &str, now: i64| {
+            (0..FAILURES_OF_CALLER + 2)
+                .map(|_| sign_in(&ring, &host, WRONG, address, now))
+                .collect::<Vec<_>>()
+        };
         let answers = guesses("evil", 1);
-        assert_eq!(answers.iter().filter(|status| **status == 401).count() as u32, FAILURES_OF_CALLER);
+        assert_eq!(
+            answers.iter().filter(|status| **status == 401).count() as u32,
+            FAILURES_OF_CALLER
+        );
         assert!(answers.ends_with(&[429, 429]));
         let derived = host.iterations.borrow().len();
-        assert_eq!(sign_in(&ring, &host, UNKNOWN, "evil", 2), 401, "another name is another caller");
+        assert_eq!(
+            sign_in(&ring, &host, UNKNOWN, "evil", 2),
+            401,
+            "another name is another caller"
+        );
         assert!(host.iterations.borrow().len() > derived);
-        assert_eq!(sign_in(&ring, &host, RIGHT, "evil", 2), 200, "the user has signed in before");
+        assert_eq!(
+            sign_in(&ring, &host, RIGHT, "evil", 2),
+            200,
+            "the user has signed in before"
+        );
         assert_eq!(sign_in(&ring, &host, WRONG, "evil", 2), 429);
-        assert_eq!(sign_in(&ring, &host, WRONG, "evil", 60), 401, "a minute later it may be tried again");
+        assert_eq!(
+            sign_in(&ring, &host, WRONG, "evil", 60),
+            401,
+            "a minute later it may be tried again"
+        );
     }
 
     #[test]
     fn failures_of_all_callers_are_limited_together() {
         let (ring, host) = (KeyRing::default(), Fake::default());
-        let answers: Vec<u16> = (0..FAILURES + 5).map(|i| sign_in(&ring, &host, WRONG, &format!("address {i}"), 0)).collect();
-        assert_eq!(answers.iter().filter(|status| **status == 401).count() as u32, FAILURES);
+        let answers: Vec<u16> = (0..FAILURES + 5)
+            .map(|i| sign_in(&ring, &host, WRONG, &format!("address {i}"), 0))
+            .collect();
+        assert_eq!(
+            answers.iter().filter(|status| **status == 401).count() as u32,
+            FAILURES
+        );
         assert_eq!(sign_in(&ring, &host, RIGHT, "home", 1), 429);
         assert_eq!(sign_in(&ring, &host, RIGHT, "home", 61), 200);
     }

@@ -1,7 +1,9 @@
-//! Requests that were refused before anybody was recognised: counted, and a few of a minute kept whole.
+//! Requests that were refused before anybody was recognised: counted, and a few of a minute kept
+//! whole.
 //!
-//! Anybody can send such requests, as many as they like, so they must not fill the access log. What is counted is written as one entry
-//! for each operation and status at most once a minute, and the store takes so many entries a day: see [`MOST_OF_A_DAY`].
+//! Anybody can send such requests, as many as they like, so they must not fill the access log. What
+//! is counted is written as one entry for each operation and status at most once a minute, and the
+//! store takes so many entries a day: see [`MOST_OF_A_DAY`].
 
 use super::super::Service;
 use super::super::time::iso;
@@ -9,7 +11,8 @@ use crate::store::repository::{Access, Repository};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// Microseconds between two times at which counts are written, and within which [`SAMPLES`] requests are kept whole.
+/// Microseconds between two times at which counts are written, and within which [`SAMPLES`]
+/// requests are kept whole.
 const WINDOW: i64 = 60_000_000;
 /// Requests of a window that get an entry of their own.
 const SAMPLES: u32 = 5;
@@ -43,8 +46,15 @@ impl Refusals {
     fn add(&self, operation: &str, status: u16, requests: u64) {
         let mut state = self.0.borrow_mut();
         let known = state.counts.contains_key(&(operation.to_owned(), status));
-        let operation = if known || state.counts.len() < KINDS { operation } else { OTHERS };
-        let count = state.counts.entry((operation.to_owned(), status)).or_default();
+        let operation = if known || state.counts.len() < KINDS {
+            operation
+        } else {
+            OTHERS
+        };
+        let count = state
+            .counts
+            .entry((operation.to_owned(), status))
+            .or_default();
         *count = count.saturating_add(requests);
     }
 
@@ -59,25 +69,39 @@ impl Refusals {
         state.samples <= SAMPLES
     }
 
-    /// The entries of what was counted, when it is time to write them, or where they are wanted `now` whatever the time.
+    /// The entries of what was counted, when it is time to write them, or where they are wanted
+    /// `now` whatever the time.
     fn due(&self, now: i64, at_once: bool) -> Vec<Access> {
         let mut state = self.0.borrow_mut();
         if state.counts.is_empty() || !(at_once || now.saturating_sub(state.written) >= WINDOW) {
             return Vec::new();
         }
         state.written = now;
-        let entry = |((operation, status), requests)| Access { time: iso(now), operation, status, refused: Some(requests), ..Access::default() };
-        std::mem::take(&mut state.counts).into_iter().map(entry).collect()
+        let entry = |((operation, status), requests)| Access {
+            time: iso(now),
+            operation,
+            status,
+            refused: Some(requests),
+            ..Access::default()
+        };
+        std::mem::take(&mut state.counts)
+            .into_iter()
+            .map(entry)
+            .collect()
     }
 }
 
 impl<R: Repository> Service<R> {
-    /// Notes a request that was refused before anybody was recognised. Nothing is told to its sender, so a log that cannot be written is no
-    /// reason to answer otherwise: the request is counted, and the count written later.
+    /// Notes a request that was refused before anybody was recognised. Nothing is told to its
+    /// sender, so a log that cannot be written is no reason to answer otherwise: the request is
+    /// counted, and the count written later.
     pub(super) async fn note_refusal(&self, access: Access, now: i64) {
         let mut entries = self.refusals.due(now, false);
         if self.refusals.is_sample(now) {
-            entries.push(Access { refused: Some(1), ..access });
+            entries.push(Access {
+                refused: Some(1),
+                ..access
+            });
         } else {
             self.refusals.count(&access.operation, access.status);
         }
@@ -86,14 +110,24 @@ impl<R: Repository> Service<R> {
 
     /// Writes what was counted, when it is time to, or at once.
     pub(super) async fn flush_refusals(&self, now: i64, at_once: bool) {
-        self.write_refusals(self.refusals.due(now, at_once), now).await;
+        self.write_refusals(self.refusals.due(now, at_once), now)
+            .await;
     }
 
     async fn write_refusals(&self, entries: Vec<Access>, now: i64) {
         let today = iso(now);
         let day = today.get(..10).unwrap_or_default();
-        if !entries.is_empty() && self.repository.note_refused(&entries, day, MOST_OF_A_DAY).await != Ok(true) {
-            entries.iter().for_each(|entry| self.refusals.add(&entry.operation, entry.status, entry.refused.unwrap_or(1)));
+        if !entries.is_empty()
+            && self
+                .repository
+                .note_refused(&entries, day, MOST_OF_A_DAY)
+                .await
+                != Ok(true)
+        {
+            entries.iter().for_each(|entry| {
+                self.refusals
+                    .add(&entry.operation, entry.status, entry.refused.unwrap_or(1))
+            });
         }
     }
 }
@@ -124,20 +158,47 @@ mod tests {
 
     impl House {
         fn new() -> House {
-            House(Service::new(Memory::new(), Config { auth: Auth::Known, ..Config::default() }), Clock(1_796_000_040_000_000))
+            House(
+                Service::new(
+                    Memory::new(),
+                    Config {
+                        auth: Auth::Known,
+                        ..Config::default()
+                    },
+                ),
+                Clock(1_796_000_040_000_000),
+            )
         }
 
         fn send(&mut self, caller: Result<&Caller, &Denied>, target: &str) -> u16 {
-            block_on(self.0.serve(&Request::new("GET", target), caller, &mut self.1)).unwrap().status
+            block_on(
+                self.0
+                    .serve(&Request::new("GET", target), caller, &mut self.1),
+            )
+            .unwrap()
+            .status
         }
 
         fn log(&self) -> Vec<Access> {
-            let filter = AccessFilter { limit: 1_000_000, ..AccessFilter::default() };
-            block_on(self.0.repository().accesses(&filter)).unwrap().unwrap().into_iter().map(|(_, access)| access).collect()
+            let filter = AccessFilter {
+                limit: 1_000_000,
+                ..AccessFilter::default()
+            };
+            block_on(self.0.repository().accesses(&filter))
+                .unwrap()
+                .unwrap()
+                .into_iter()
+                .map(|(_, access)| access)
+                .collect()
         }
     }
 
-    const PATHS: [&str; 4] = ["/v1/ehr", "/v1/definition/template", "/v1/query/aql?q=x", "/v1/admin/access-log"];
+    const PATHS: [&str; 4] = [
+        "/v1/ehr",
+        "/v1/definition/template",
+        "/v1/query/aql?q=x",
+        "/v1/admin/access-log",
+    ];
 
     #[test]
     fn requests_of_strangers_are_counted_and_few_are_kept() {
@@ -154,9 +215,21 @@ mod tests {
         let auditor = Caller::with_roles("aud", "", &["audit"]);
         assert_eq!(house.send(Ok(&auditor), "/v1/admin/access-log"), 200);
         let counted: u64 = house.log().iter().filter_map(|access| access.refused).sum();
-        assert_eq!(counted, 12_000, "reading the log writes what was counted first");
-        let own = house.log().into_iter().filter(|access| access.refused.is_none()).collect::<Vec<_>>();
-        assert_eq!(own.iter().map(|access| access.who.as_str()).collect::<Vec<_>>(), ["aud"]);
+        assert_eq!(
+            counted, 12_000,
+            "reading the log writes what was counted first"
+        );
+        let own = house
+            .log()
+            .into_iter()
+            .filter(|access| access.refused.is_none())
+            .collect::<Vec<_>>();
+        assert_eq!(
+            own.iter()
+                .map(|access| access.who.as_str())
+                .collect::<Vec<_>>(),
+            ["aud"]
+        );
     }
 
     #[test]
@@ -170,7 +243,10 @@ mod tests {
             }
         }
         let of_a_day = house.log().len() as u64;
-        assert!((MOST_OF_A_DAY..MOST_OF_A_DAY + 10).contains(&of_a_day), "{of_a_day}");
+        assert!(
+            (MOST_OF_A_DAY..MOST_OF_A_DAY + 10).contains(&of_a_day),
+            "{of_a_day}"
+        );
         house.1.0 += 120_000_000;
         house.send(Err(&nobody), PATHS[0]);
         let counted: u64 = house.log().iter().filter_map(|access| access.refused).sum();
@@ -184,12 +260,28 @@ mod tests {
             house.0.refusals.add(&format!("GET {number}"), 429, 1);
         }
         for _ in 0..50 {
-            assert_eq!(house.0.refuse(&Request::new("GET", "/v1/ehr"), &Denied::too_many()).status, 429);
+            assert_eq!(
+                house
+                    .0
+                    .refuse(&Request::new("GET", "/v1/ehr"), &Denied::too_many())
+                    .status,
+                429
+            );
         }
         let auditor = Caller::with_roles("aud", "", &["audit"]);
         assert_eq!(house.send(Ok(&auditor), "/v1/admin/access-log"), 200);
-        let log: Vec<Access> = house.log().into_iter().filter(|access| access.refused.is_some()).collect();
-        assert_eq!((log.len(), log.iter().filter_map(|access| access.refused).sum::<u64>()), (KINDS + 1, 150));
+        let log: Vec<Access> = house
+            .log()
+            .into_iter()
+            .filter(|access| access.refused.is_some())
+            .collect();
+        assert_eq!(
+            (
+                log.len(),
+                log.iter().filter_map(|access| access.refused).sum::<u64>()
+            ),
+            (KINDS + 1, 150)
+        );
     }
 
     #[test]
@@ -199,6 +291,15 @@ mod tests {
         for _ in 0..30 {
             assert_eq!(house.send(Ok(&reader), "/v1/admin/access-log"), 403);
         }
-        assert_eq!(house.log().iter().filter(|access| access.who == "ann" && access.status == 403 && access.refused.is_none()).count(), 30);
+        assert_eq!(
+            house
+                .log()
+                .iter()
+                .filter(|access| access.who == "ann"
+                    && access.status == 403
+                    && access.refused.is_none())
+                .count(),
+            30
+        );
     }
 }

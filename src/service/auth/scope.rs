@@ -1,4 +1,5 @@
-//! Scopes of SMART on openEHR: `<patient|user|system>/<resource>-<pattern>.<cruds>`, and the roles, which are bundles of them.
+//! Scopes of SMART on openEHR: `<patient|user|system>/<resource>-<pattern>.<cruds>`, and the roles,
+//! which are bundles of them.
 //!
 //! | resource | what it is | its name, which the pattern must match |
 //! |---|---|---|
@@ -9,9 +10,10 @@
 //! | `party` | demographic parties (not in SMART on openEHR) | |
 //! | `import`, `admin`, `log` | IMPORTED_VERSIONs, administration and the access log: by roles only | |
 //!
-//! In a pattern `*` stands for any text without a period, `**` for any text; `*` alone matches everything. Blanks of a
-//! name are percent-encoded in a scope. `s` is the leave to execute; a `user/` scope executes on EHRs that the request
-//! names, a `system/` scope on the whole population.
+//! In a pattern `*` stands for any text without a period, `**` for any text; `*` alone matches
+//! everything. Blanks of a name are percent-encoded in a scope. `s` is the leave to execute; a
+//! `user/` scope executes on EHRs that the request names, a `system/` scope on the whole
+//! population.
 
 use super::super::http::decode;
 
@@ -95,11 +97,23 @@ const RESOURCES: [(&str, Resource); 8] = [
 
 /// Every role with what it grants.
 pub(crate) const ROLES: [(&str, &str); 8] = [
-    ("read", "user/composition-*.rs user/party-*.rs user/template-*.rs user/aql-*.r user/guide-*.r"),
-    ("write", "user/composition-*.cud user/party-*.cud user/template-*.rs"),
+    (
+        "read",
+        "user/composition-*.rs user/party-*.rs user/template-*.rs user/aql-*.r user/guide-*.r",
+    ),
+    (
+        "write",
+        "user/composition-*.cud user/party-*.cud user/template-*.rs",
+    ),
     ("query", "user/aql-*.rs user/guide-*.rs user/template-*.rs"),
-    ("population", "system/aql-*.rs system/guide-*.rs user/template-*.rs"),
-    ("define", "user/template-*.cruds user/aql-*.crud user/guide-*.crud"),
+    (
+        "population",
+        "system/aql-*.rs system/guide-*.rs user/template-*.rs",
+    ),
+    (
+        "define",
+        "user/template-*.cruds user/aql-*.crud user/guide-*.crud",
+    ),
     ("import", "user/import-*.c"),
     ("admin", "user/admin-*.cruds"),
     ("audit", "user/log-*.rs"),
@@ -108,7 +122,10 @@ pub(crate) const ROLES: [(&str, &str); 8] = [
 impl Need {
     /// The word of the resource in scopes.
     pub fn word(self) -> &'static str {
-        RESOURCES.iter().find(|(_, r)| *r == self.resource).map_or("", |(word, _)| word)
+        RESOURCES
+            .iter()
+            .find(|(_, r)| *r == self.resource)
+            .map_or("", |(word, _)| word)
     }
 
     /// The letter of the act in scopes.
@@ -124,7 +141,11 @@ impl Need {
 
     /// The roles that have leave.
     pub fn roles(self) -> Vec<&'static str> {
-        ROLES.iter().filter(|(_, scopes)| of_text(scopes).any(|s| s.allows(self))).map(|(role, _)| *role).collect()
+        ROLES
+            .iter()
+            .filter(|(_, scopes)| of_text(scopes).any(|s| s.allows(self)))
+            .map(|(role, _)| *role)
+            .collect()
     }
 }
 
@@ -142,11 +163,16 @@ impl Scope {
         };
         let resource = RESOURCES.iter().find(|(w, _)| *w == word)?.1;
         let known = !acts.is_empty() && acts.chars().all(|c| "cruds".contains(c));
-        (known && !pattern.is_empty()).then(|| Scope { compartment, resource, pattern: decode(pattern, false), acts: acts.to_owned() })
+        (known && !pattern.is_empty()).then(|| Scope {
+            compartment,
+            resource,
+            pattern: decode(pattern, false),
+            acts: acts.to_owned(),
+        })
     }
 
-    /// True when it grants the act for at least some things of the resource. Parties stand in no EHR: a scope that is bound to
-    /// one grants nothing about them.
+    /// True when it grants the act for at least some things of the resource. Parties stand in no
+    /// EHR: a scope that is bound to one grants nothing about them.
     pub fn allows(&self, need: Need) -> bool {
         let reaches = (self.compartment, self.resource) != (Compartment::Patient, Resource::Party);
         reaches && self.resource == need.resource && self.acts.contains(need.letter())
@@ -164,7 +190,10 @@ impl Scope {
 
     /// True for imports, administration and the access log, which no token grants by a scope.
     pub fn is_internal(&self) -> bool {
-        matches!(self.resource, Resource::Import | Resource::Admin | Resource::Log)
+        matches!(
+            self.resource,
+            Resource::Import | Resource::Admin | Resource::Log
+        )
     }
 }
 
@@ -175,10 +204,14 @@ pub(crate) fn of_text(list: &str) -> impl Iterator<Item = Scope> {
 
 /// What a role grants; nothing for a role that is not known.
 pub(crate) fn of_role(role: &str) -> impl Iterator<Item = Scope> {
-    ROLES.iter().filter(move |(name, _)| *name == role).flat_map(|(_, scopes)| of_text(scopes))
+    ROLES
+        .iter()
+        .filter(move |(name, _)| *name == role)
+        .flat_map(|(_, scopes)| of_text(scopes))
 }
 
-/// Matches with `*` for any text without a period and `**` for any text, position by position, so that no pattern is slow.
+/// Matches with `*` for any text without a period and `**` for any text, position by position, so
+/// that no pattern is slow.
 fn glob(pattern: &str, name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     let mut reached: Vec<bool> = (0..=name.len()).map(|i| i == 0).collect();
@@ -191,7 +224,9 @@ fn glob(pattern: &str, name: &str) -> bool {
         for (i, here) in reached.iter().enumerate() {
             let behind = i.checked_sub(1).and_then(|b| name.get(b));
             flows = any && (*here || (flows && (crossing || behind != Some(&'.'))));
-            let steps = !any && behind == Some(&c) && i.checked_sub(1).and_then(|b| reached.get(b)) == Some(&true);
+            let steps = !any
+                && behind == Some(&c)
+                && i.checked_sub(1).and_then(|b| reached.get(b)) == Some(&true);
             if let Some(place) = next.get_mut(i) {
                 *place = flows || steps;
             }
@@ -210,12 +245,28 @@ mod tests {
         let scopes: Vec<Scope> =
             of_text("openid patient/composition-MyHospital.*.v0.cru launch/patient user/aql-org.openehr::**.rs patient/*.rs system/x-y.r").collect();
         assert_eq!(scopes.len(), 2);
-        assert!(scopes[0].allows(Need { resource: Resource::Record, act: Act::Update }));
-        assert!(!scopes[0].allows(Need { resource: Resource::Record, act: Act::Delete }));
+        assert!(scopes[0].allows(Need {
+            resource: Resource::Record,
+            act: Act::Update
+        }));
+        assert!(!scopes[0].allows(Need {
+            resource: Resource::Record,
+            act: Act::Delete
+        }));
         assert!(scopes[0].covers("MyHospital.Weight.v0") && !scopes[0].covers("Other.Weight.v0"));
-        assert!(Scope::parse("user/template-vital%20signs.r").unwrap().covers("vital signs"));
-        let parties = Need { resource: Resource::Party, act: Act::Read };
-        assert!(Scope::parse("user/party-*.r").unwrap().allows(parties) && !Scope::parse("patient/party-*.r").unwrap().allows(parties));
+        assert!(
+            Scope::parse("user/template-vital%20signs.r")
+                .unwrap()
+                .covers("vital signs")
+        );
+        let parties = Need {
+            resource: Resource::Party,
+            act: Act::Read,
+        };
+        assert!(
+            Scope::parse("user/party-*.r").unwrap().allows(parties)
+                && !Scope::parse("patient/party-*.r").unwrap().allows(parties)
+        );
     }
 
     #[test]

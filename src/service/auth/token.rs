@@ -1,6 +1,8 @@
-//! JSON Web Tokens: reading one, choosing its key, and deciding whether it is to be believed. Signatures are the host's to verify.
+//! JSON Web Tokens: reading one, choosing its key, and deciding whether it is to be believed.
+//! Signatures are the host's to verify.
 //!
-//! Only RS256 and ES256 are believed: an algorithm with a shared secret, or none, would let a caller sign with what is public.
+//! Only RS256 and ES256 are believed: an algorithm with a shared secret, or none, would let a
+//! caller sign with what is public.
 
 use super::caller::Denied;
 use crate::rm::json;
@@ -57,16 +59,36 @@ impl<'t> Token<'t> {
         }
         let (signed, signature) = text.rsplit_once('.').ok_or_else(malformed)?;
         let (header, claims) = signed.split_once('.').ok_or_else(malformed)?;
-        let object = |part: &str| base64url(part).and_then(|bytes| json::value(str::from_utf8(&bytes).ok()?).ok()).filter(Value::is_object);
-        let (header, claims) = (object(header).ok_or_else(malformed)?, object(claims).ok_or_else(malformed)?);
+        let object = |part: &str| {
+            base64url(part)
+                .and_then(|bytes| json::value(str::from_utf8(&bytes).ok()?).ok())
+                .filter(Value::is_object)
+        };
+        let (header, claims) = (
+            object(header).ok_or_else(malformed)?,
+            object(claims).ok_or_else(malformed)?,
+        );
         if header.get("crit").is_some() {
-            return Err(Denied::token("its header has `crit`, and no extension is understood"));
+            return Err(Denied::token(
+                "its header has `crit`, and no extension is understood",
+            ));
         }
         let text = |key: &str| header.get(key).and_then(Value::as_str).unwrap_or_default();
-        let algorithm = Algorithm::of(text("alg")).ok_or_else(|| Denied::token("its algorithm is neither RS256 nor ES256"))?;
-        let key_id = Some(text("kid").to_owned()).filter(|id| !id.is_empty()).ok_or_else(|| Denied::token("its header names no key (`kid`)"))?;
-        let signature = base64url(signature).filter(|s| !s.is_empty()).ok_or_else(malformed)?;
-        Ok(Token { algorithm, key_id, claims, signed: signed.as_bytes(), signature })
+        let algorithm = Algorithm::of(text("alg"))
+            .ok_or_else(|| Denied::token("its algorithm is neither RS256 nor ES256"))?;
+        let key_id = Some(text("kid").to_owned())
+            .filter(|id| !id.is_empty())
+            .ok_or_else(|| Denied::token("its header names no key (`kid`)"))?;
+        let signature = base64url(signature)
+            .filter(|s| !s.is_empty())
+            .ok_or_else(malformed)?;
+        Ok(Token {
+            algorithm,
+            key_id,
+            claims,
+            signed: signed.as_bytes(),
+            signature,
+        })
     }
 
     /// Its key in a JWK set: of this id, made for this algorithm and for signatures.
@@ -85,9 +107,14 @@ impl<'t> Token<'t> {
         })
     }
 
-    /// Makes sure that it is from this issuer, for this audience, and valid now (seconds since 1970).
+    /// Makes sure that it is from this issuer, for this audience, and valid now (seconds since
+    /// 1970).
     pub fn check(&self, issuer: &str, audience: &str, now: i64) -> Result<(), Denied> {
-        let time = |name: &str| self.claims.get(name).map(|v| v.as_f64().map(|seconds| seconds as i64));
+        let time = |name: &str| {
+            self.claims
+                .get(name)
+                .map(|v| v.as_f64().map(|seconds| seconds as i64))
+        };
         if self.claims.get("iss").and_then(Value::as_str) != Some(issuer) {
             return Err(Denied::token("it is from another issuer"));
         }
@@ -98,8 +125,12 @@ impl<'t> Token<'t> {
         };
         match (time("exp"), time("nbf")) {
             _ if !for_us => Err(Denied::token("it is for another audience")),
-            (Some(Some(until)), _) if until.saturating_add(SKEW) <= now => Err(Denied::token("it has expired")),
-            (_, Some(Some(from))) if from.saturating_sub(SKEW) > now => Err(Denied::token("it is not valid yet")),
+            (Some(Some(until)), _) if until.saturating_add(SKEW) <= now => {
+                Err(Denied::token("it has expired"))
+            }
+            (_, Some(Some(from))) if from.saturating_sub(SKEW) > now => {
+                Err(Denied::token("it is not valid yet"))
+            }
             (Some(Some(_)), None | Some(Some(_))) => Ok(()),
             _ => Err(Denied::token("it does not say until when it is valid")),
         }
@@ -144,7 +175,13 @@ mod tests {
     const NOW: i64 = 1_796_000_000;
 
     fn token(claims: Value) -> Token<'static> {
-        Token { algorithm: Algorithm::Es256, key_id: String::from("k1"), claims, signed: b"", signature: vec![0] }
+        Token {
+            algorithm: Algorithm::Es256,
+            key_id: String::from("k1"),
+            claims,
+            signed: b"",
+            signature: vec![0],
+        }
     }
 
     #[test]
@@ -158,9 +195,16 @@ mod tests {
 
     #[test]
     fn only_the_two_algorithms_are_read() {
-        let of = |header: &str| Token::read(header).map(|t| t.algorithm).map_err(|d| d.failure().message);
+        let of = |header: &str| {
+            Token::read(header)
+                .map(|t| t.algorithm)
+                .map_err(|d| d.failure().message)
+        };
         // {"alg":"ES256","kid":"k"} and {"alg":"none","kid":"k"} and {"alg":"HS256","kid":"k"}
-        assert_eq!(of("eyJhbGciOiJFUzI1NiIsImtpZCI6ImsifQ.e30.AQID"), Ok(Algorithm::Es256));
+        assert_eq!(
+            of("eyJhbGciOiJFUzI1NiIsImtpZCI6ImsifQ.e30.AQID"),
+            Ok(Algorithm::Es256)
+        );
         for refused in [
             "eyJhbGciOiJub25lIiwia2lkIjoiayJ9.e30.AQID",
             "eyJhbGciOiJIUzI1NiIsImtpZCI6ImsifQ.e30.AQID",
@@ -180,9 +224,22 @@ mod tests {
             claims[key] = value;
             token(claims).check("https://id", "cdr", NOW).is_ok()
         };
-        assert!(with("aud", json!("cdr")) && with("nbf", json!(NOW + 59)) && with("exp", json!(NOW - 59)));
-        assert!(!with("iss", json!("https://id/")) && !with("aud", json!("cd")) && !with("aud", json!([])));
-        assert!(!with("exp", json!(NOW - 60)) && !with("nbf", json!(NOW + 61)) && !with("exp", Value::Null) && !with("exp", json!("9999999999")));
+        assert!(
+            with("aud", json!("cdr"))
+                && with("nbf", json!(NOW + 59))
+                && with("exp", json!(NOW - 59))
+        );
+        assert!(
+            !with("iss", json!("https://id/"))
+                && !with("aud", json!("cd"))
+                && !with("aud", json!([]))
+        );
+        assert!(
+            !with("exp", json!(NOW - 60))
+                && !with("nbf", json!(NOW + 61))
+                && !with("exp", Value::Null)
+                && !with("exp", json!("9999999999"))
+        );
         assert!(!with("nbf", json!("soon")));
     }
 
@@ -196,8 +253,13 @@ mod tests {
             token(json!({})).key(&[key]).is_some()
         };
         assert!(key(json!({})) && key(json!({ "use": "sig", "alg": "ES256" })));
-        for wrong in [json!({ "kty": "RSA" }), json!({ "crv": "P-384" }), json!({ "use": "enc" }), json!({ "alg": "RS256" }), json!({ "kid": "k2" })]
-        {
+        for wrong in [
+            json!({ "kty": "RSA" }),
+            json!({ "crv": "P-384" }),
+            json!({ "use": "enc" }),
+            json!({ "alg": "RS256" }),
+            json!({ "kid": "k2" }),
+        ] {
             assert!(!key(wrong.clone()), "{wrong}");
         }
     }

@@ -1,6 +1,8 @@
-//! Users with passwords (RFC 7617), for development: a list without default, in a secret of the deployment.
+//! Users with passwords (RFC 7617), for development: a list without default, in a secret of the
+//! deployment.
 //!
-//! A line a user: `name:iterations:salt:hash:role,role`, salt and hash in base64url; the hash is PBKDF2 with HMAC-SHA-256, 32 bytes.
+//! A line a user: `name:iterations:salt:hash:role,role`, salt and hash in base64url; the hash is
+//! PBKDF2 with HMAC-SHA-256, 32 bytes.
 
 use super::caller::{Caller, Denied};
 use super::gate::Keys;
@@ -30,20 +32,43 @@ impl Users {
     /// # Errors
     /// When it is empty or a line is not a user: a sentence that names the line.
     pub fn parse(text: &str) -> Result<Users, String> {
-        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        let lines = text
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| !line.trim().is_empty());
         let read = |(index, line): (usize, &str)| {
-            User::parse(line.trim()).ok_or_else(|| format!("line {} is not `name:iterations:salt:hash:role,role`", index + 1))
+            User::parse(line.trim()).ok_or_else(|| {
+                format!(
+                    "line {} is not `name:iterations:salt:hash:role,role`",
+                    index + 1
+                )
+            })
         };
         let users = lines.map(read).collect::<Result<Vec<_>, _>>()?;
-        if users.is_empty() { Err(String::from("it names no user")) } else { Ok(Users(users)) }
+        if users.is_empty() {
+            Err(String::from("it names no user"))
+        } else {
+            Ok(Users(users))
+        }
     }
 
-    /// Recognises a user by `name:password` in base64. It takes as long for a name that is not listed. Failures count for the name
-    /// and the address that the request came from.
-    pub(super) async fn recognise<K: Keys>(&self, credentials: &str, passwords: &Passwords, host: &K, from: (&str, i64)) -> Result<Caller, Denied> {
+    /// Recognises a user by `name:password` in base64. It takes as long for a name that is not
+    /// listed. Failures count for the name and the address that the request came from.
+    pub(super) async fn recognise<K: Keys>(
+        &self,
+        credentials: &str,
+        passwords: &Passwords,
+        host: &K,
+        from: (&str, i64),
+    ) -> Result<Caller, Denied> {
         let refused = || Denied::password();
-        let plain = credentials.trim_end_matches('=').replace('+', "-").replace('/', "_");
-        let text = base64url(&plain).and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(refused)?;
+        let plain = credentials
+            .trim_end_matches('=')
+            .replace('+', "-")
+            .replace('/', "_");
+        let text = base64url(&plain)
+            .and_then(|bytes| String::from_utf8(bytes).ok())
+            .ok_or_else(refused)?;
         let (name, password) = text.split_once(':').ok_or_else(refused)?;
         let listed = self.0.iter().find(|user| user.name == name);
         let measure = listed.or(self.0.first()).ok_or_else(refused)?;
@@ -61,7 +86,9 @@ impl Users {
         {
             return Ok(caller);
         }
-        let derived = host.derive(password, &measure.salt, measure.iterations).await;
+        let derived = host
+            .derive(password, &measure.salt, measure.iterations)
+            .await;
         match listed.filter(|user| derived.is_some_and(|derived| same(&derived, &user.hash))) {
             Some(user) => {
                 if let Some(quick) = host.derive(password, &user.salt, 1).await {
@@ -79,26 +106,50 @@ impl Users {
 
 impl Users {
     /// The user, where the password is the one that the user last signed in with.
-    async fn known<K: Keys>(listed: Option<&User>, password: &str, passwords: &Passwords, host: &K) -> Option<Caller> {
+    async fn known<K: Keys>(
+        listed: Option<&User>,
+        password: &str,
+        passwords: &Passwords,
+        host: &K,
+    ) -> Option<Caller> {
         let user = listed?;
         let quick = host.derive(password, &user.salt, 1).await?;
-        passwords.is_verified(&user.name, &quick).then(|| user.caller())
+        passwords
+            .is_verified(&user.name, &quick)
+            .then(|| user.caller())
     }
 }
 
 impl User {
     fn caller(&self) -> Caller {
-        Caller::with_roles(&self.name, "", &self.roles.iter().map(String::as_str).collect::<Vec<_>>())
+        Caller::with_roles(
+            &self.name,
+            "",
+            &self.roles.iter().map(String::as_str).collect::<Vec<_>>(),
+        )
     }
 
     fn parse(line: &str) -> Option<User> {
         let parts: Vec<&str> = line.split(':').collect();
-        let [name, iterations, salt, hash, roles] = parts.as_slice() else { return None };
+        let [name, iterations, salt, hash, roles] = parts.as_slice() else {
+            return None;
+        };
         let iterations = iterations.parse().ok().filter(|n| ITERATIONS.contains(n))?;
-        let (salt, hash) = (base64url(salt).filter(|s| s.len() >= 16)?, base64url(hash).filter(|h| h.len() == 32)?);
+        let (salt, hash) = (
+            base64url(salt).filter(|s| s.len() >= 16)?,
+            base64url(hash).filter(|h| h.len() == 32)?,
+        );
         let roles: Vec<String> = roles.split(',').map(|r| r.trim().to_owned()).collect();
-        let known = roles.iter().all(|role| ROLES.iter().any(|(name, _)| name == role));
-        (known && !name.is_empty()).then(|| User { name: (*name).to_owned(), iterations, salt, hash, roles })
+        let known = roles
+            .iter()
+            .all(|role| ROLES.iter().any(|(name, _)| name == role));
+        (known && !name.is_empty()).then(|| User {
+            name: (*name).to_owned(),
+            iterations,
+            salt,
+            hash,
+            roles,
+        })
     }
 }
 
@@ -131,7 +182,13 @@ pub(super) mod tests {
             if iterations == 1 {
                 return Some(password.bytes().rev().map(|byte| byte ^ 0x55).collect());
             }
-            Some(password.bytes().chain(std::iter::repeat(0)).take(32).collect())
+            Some(
+                password
+                    .bytes()
+                    .chain(std::iter::repeat(0))
+                    .take(32)
+                    .collect(),
+            )
         }
     }
 
@@ -144,11 +201,26 @@ pub(super) mod tests {
         assert!(Users::parse(&format!("ann:50000:{SALT}:{HASH}:read,write\n\n")).is_ok());
         let mut lines = vec![String::new(), String::from("ann:secret")];
         lines.extend(
-            ["ann:1:S:H:read", ":50000:S:H:read", "ann:50000:AA:H:read", "ann:50000:S:AA:read", "ann:50000:S:H:owner", "ann:50000:S:H:"]
-                .map(str::to_owned),
+            [
+                "ann:1:S:H:read",
+                ":50000:S:H:read",
+                "ann:50000:AA:H:read",
+                "ann:50000:S:AA:read",
+                "ann:50000:S:H:owner",
+                "ann:50000:S:H:",
+            ]
+            .map(str::to_owned),
         );
         for line in lines {
-            assert!(Users::parse(&line.replace(":S:", &format!(":{SALT}:")).replace(":H:", &format!(":{HASH}:"))).is_err(), "{line}");
+            assert!(
+                Users::parse(
+                    &line
+                        .replace(":S:", &format!(":{SALT}:"))
+                        .replace(":H:", &format!(":{HASH}:"))
+                )
+                .is_err(),
+                "{line}"
+            );
         }
     }
 
@@ -157,7 +229,9 @@ pub(super) mod tests {
         let users = Users::parse(&format!("ann:50000:{SALT}:{HASH}:read")).unwrap();
         let ask = |credentials: &str| {
             let (passwords, host) = (Passwords::default(), Fake::default());
-            block_on(users.recognise(credentials, &passwords, &host, ("", 0))).unwrap().is_ok()
+            block_on(users.recognise(credentials, &passwords, &host, ("", 0)))
+                .unwrap()
+                .is_ok()
         };
         assert!(ask("YW5uOnNlY3JldA=="), "ann:secret");
         for wrong in ["YW5uOnNlY3JlVA==", "Ym9iOnNlY3JldA==", "YW5u", "%%%", ""] {

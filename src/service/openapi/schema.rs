@@ -1,4 +1,5 @@
-//! The schemas of bodies: those of the service are data (`schemas.json`), those of the Reference Model follow from the class table.
+//! The schemas of bodies: those of the service are data (`schemas.json`), those of the Reference
+//! Model follow from the class table.
 
 use crate::document::ObjectKind;
 use crate::rm::class::{Attr, AttrDef, Cls};
@@ -11,8 +12,9 @@ use serde_json::{Map, Value, json};
 /// The schemas of the service itself, by name.
 const SERVICE: &str = include_str!("schemas.json");
 
-/// Mandatory attributes that a document may lack: the server adds a uid, intervals include their bounds, no EHR_ACCESS is stored, and the
-/// contributions of an EHR are listed by a resource of their own.
+/// Mandatory attributes that a document may lack: the server adds a uid, intervals include their
+/// bounds, no EHR_ACCESS is stored, and the contributions of an EHR are listed by a resource of
+/// their own.
 const NOT_REQUIRED: [(Cls, Attr); 5] = [
     (Cls::EHR, Attr::CONTRIBUTIONS),
     (Cls::PARTY, Attr::UID),
@@ -38,10 +40,15 @@ pub(super) fn of_body(media_type: &str, names: &[String]) -> Value {
     }
 }
 
-/// Returns the name of the schema for a value whose declared class is `class`: that of the class itself, or of any descendant.
+/// Returns the name of the schema for a value whose declared class is `class`: that of the class
+/// itself, or of any descendant.
 pub(super) fn name_of(class: Cls) -> String {
     let is_plain = concrete(class).eq([class]);
-    if is_plain { class.name().to_owned() } else { format!("Any_{}", class.name()) }
+    if is_plain {
+        class.name().to_owned()
+    } else {
+        format!("Any_{}", class.name())
+    }
 }
 
 /// Returns every schema, by name.
@@ -57,7 +64,14 @@ pub(super) fn schemas() -> Map<String, Value> {
         let name = name_of(class);
         if name != class.name() {
             let choices: Vec<Value> = concrete(class).map(|c| reference(c.name())).collect();
-            all.insert(name, if choices.is_empty() { json!({}) } else { json!({ "anyOf": choices }) });
+            all.insert(
+                name,
+                if choices.is_empty() {
+                    json!({})
+                } else {
+                    json!({ "anyOf": choices })
+                },
+            );
         }
     }
     all
@@ -70,10 +84,26 @@ fn concrete(class: Cls) -> impl Iterator<Item = Cls> {
 
 fn object(class: Cls) -> Value {
     let own_type = json!({ "type": "string", "enum": [class.name()] });
-    let attributes = class.attrs().iter().map(|def| (def.attr.name().to_owned(), attribute(class, def)));
-    let properties: Map<String, Value> = [(String::from("_type"), own_type)].into_iter().chain(attributes).collect();
-    let is_required = |def: &&AttrDef| def.card.is_mandatory() && !NOT_REQUIRED.iter().any(|(owner, attr)| *attr == def.attr && class.is_a(*owner));
-    let required: Vec<&str> = class.attrs().iter().filter(is_required).map(|def| def.attr.name()).collect();
+    let attributes = class
+        .attrs()
+        .iter()
+        .map(|def| (def.attr.name().to_owned(), attribute(class, def)));
+    let properties: Map<String, Value> = [(String::from("_type"), own_type)]
+        .into_iter()
+        .chain(attributes)
+        .collect();
+    let is_required = |def: &&AttrDef| {
+        def.card.is_mandatory()
+            && !NOT_REQUIRED
+                .iter()
+                .any(|(owner, attr)| *attr == def.attr && class.is_a(*owner))
+    };
+    let required: Vec<&str> = class
+        .attrs()
+        .iter()
+        .filter(is_required)
+        .map(|def| def.attr.name())
+        .collect();
     let mut schema = json!({ "type": "object", "properties": properties });
     if let (Some(members), false) = (schema.as_object_mut(), required.is_empty()) {
         members.insert(String::from("required"), json!(required));
@@ -90,10 +120,16 @@ fn attribute(class: Cls, def: &AttrDef) -> Value {
         Cls::REAL => json!({ "type": "number", "format": "double" }),
         Cls::OCTETS => json!({ "type": "string", "format": "byte" }),
         primitive if primitive.is_primitive() => json!({ "type": "string" }),
-        Cls::OBJECT_REF if [Cls::EHR, Cls::CONTRIBUTION, Cls::FOLDER].contains(&class) => resolvable(),
+        Cls::OBJECT_REF if [Cls::EHR, Cls::CONTRIBUTION, Cls::FOLDER].contains(&class) => {
+            resolvable()
+        }
         ty => reference(&name_of(ty)),
     };
-    if def.card.is_list() { json!({ "type": "array", "items": one }) } else { one }
+    if def.card.is_list() {
+        json!({ "type": "array", "items": one })
+    } else {
+        one
+    }
 }
 
 /// A reference, or with `Prefer: resolve_refs` the object that it refers to.
@@ -101,7 +137,8 @@ fn resolvable() -> Value {
     json!({ "anyOf": [reference(&name_of(Cls::OBJECT_REF)), reference(&name_of(Cls::LOCATABLE)), reference(&name_of(Cls::VERSION))] })
 }
 
-/// The schemas of the JSON bodies of an operation: of the request, and of the answer to success. Each body fulfils one of its list.
+/// The schemas of the JSON bodies of an operation: of the request, and of the answer to success.
+/// Each body fulfils one of its list.
 pub(super) struct Bodies {
     pub(super) takes: Vec<String>,
     pub(super) answers: Vec<String>,
@@ -110,13 +147,20 @@ pub(super) struct Bodies {
 impl Bodies {
     pub(super) fn of(operation: Operation) -> Bodies {
         match operation {
-            Operation::Create(what) | Operation::Update(what) => {
-                Bodies { takes: forms_of(what), answers: [forms_of(what), names(&["Identifier"])].concat() }
-            }
-            Operation::Read(what) => Bodies { takes: Vec::new(), answers: forms_of(what) },
+            Operation::Create(what) | Operation::Update(what) => Bodies {
+                takes: forms_of(what),
+                answers: [forms_of(what), names(&["Identifier"])].concat(),
+            },
+            Operation::Read(what) => Bodies {
+                takes: Vec::new(),
+                answers: forms_of(what),
+            },
             other => {
                 let (takes, answers) = service_bodies(other);
-                Bodies { takes: names(takes), answers: names(answers) }
+                Bodies {
+                    takes: names(takes),
+                    answers: names(answers),
+                }
             }
         }
     }
@@ -128,7 +172,11 @@ fn names(list: &[&str]) -> Vec<String> {
 
 /// The JSON forms of a document.
 fn forms_of(what: &Controlled) -> Vec<String> {
-    let simplified: &[&str] = if what.kind == ObjectKind::Composition { &["FlatComposition", "StructuredComposition"] } else { &[] };
+    let simplified: &[&str] = if what.kind == ObjectKind::Composition {
+        &["FlatComposition", "StructuredComposition"]
+    } else {
+        &[]
+    };
     [vec![name_of(what.class)], names(simplified)].concat()
 }
 

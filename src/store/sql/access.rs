@@ -1,8 +1,11 @@
-//! The access log in SQL: a database of its own, and the entries of change sets that wait for it in the database of the documents.
+//! The access log in SQL: a database of its own, and the entries of change sets that wait for it in
+//! the database of the documents.
 //!
-//! A change set and its entry are one transaction, so the entry is written beside it (table `access_log` of `migrations/`, which held the
-//! whole log in earlier releases), and moved to the log's own database (`migrations-log/`) when the log is read, by the nightly maintenance,
-//! and after so many change sets. An entry is removed here after it was added there; its key lets it be added once.
+//! A change set and its entry are one transaction, so the entry is written beside it (table
+//! `access_log` of `migrations/`, which held the whole log in earlier releases), and moved to the
+//! log's own database (`migrations-log/`) when the log is read, by the nightly maintenance, and
+//! after so many change sets. An entry is removed here after it was added there; its key lets it be
+//! added once.
 
 use super::SqlRepository;
 use super::rows::{Cell, Rows};
@@ -20,7 +23,10 @@ const WAITING: &str = "SELECT id, coalesce(key, id || ' ' || time || ' ' || requ
       time, who, issuer, operation, object, ehr_id, query, status, request_id, NULL AS refused
     FROM access_log ORDER BY id LIMIT ?1";
 /// The database refuses to remove entries that are not said to be moved.
-const MOVED: [&str; 2] = ["UPDATE meta SET value = max(value, ?1) WHERE name = 'log_moved'", "DELETE FROM access_log WHERE id <= ?1"];
+const MOVED: [&str; 2] = [
+    "UPDATE meta SET value = max(value, ?1) WHERE name = 'log_moved'",
+    "DELETE FROM access_log WHERE id <= ?1",
+];
 
 macro_rules! append {
     ($condition:literal, $rest:literal) => {
@@ -37,10 +43,13 @@ macro_rules! append {
 
 const APPEND: &str = append!("true", " ON CONFLICT DO NOTHING");
 /// `?2` the day, `?3` most entries of a day.
-const APPEND_REFUSED: &str =
-    append!("(SELECT count(*) FROM (SELECT 1 FROM access_log WHERE refused IS NOT NULL AND time >= ?2 LIMIT ?3)) < ?3", " RETURNING id");
-/// In the order of time: an entry that was moved here has a higher number than later ones that were added directly. `?1` is the entry
-/// behind which to go on; one that has expired is before all others.
+const APPEND_REFUSED: &str = append!(
+    "(SELECT count(*) FROM (SELECT 1 FROM access_log WHERE refused IS NOT NULL AND time >= ?2 LIMIT ?3)) < ?3",
+    " RETURNING id"
+);
+/// In the order of time: an entry that was moved here has a higher number than later ones that were
+/// added directly. `?1` is the entry behind which to go on; one that has expired is before all
+/// others.
 const READ: &str = "SELECT id, time, who, issuer, operation, object, ehr_id, query, status, request_id, refused FROM access_log
     WHERE (time, id) > (SELECT coalesce(max(time), ''), coalesce(max(id), 0) FROM access_log WHERE id = ?1)
       AND time >= ?2 AND time < ?3 AND (?4 IS NULL OR ehr_id = ?4) AND (?5 IS NULL OR who = ?5) ORDER BY time, id LIMIT ?6";
@@ -72,47 +81,87 @@ impl<S: Sql> SqlLog<S> {
 impl<S: Sql> LogStore for SqlLog<S> {
     async fn append(&self, entries: &[LogEntry]) -> Result<(), StoreError> {
         let mut rows = Rows::of(APPEND);
-        entries.iter().for_each(|entry| rows.push(&with_key(&entry.access, entry.key.as_deref())));
+        entries
+            .iter()
+            .for_each(|entry| rows.push(&with_key(&entry.access, entry.key.as_deref())));
         self.0.batch(rows.written().collect()).await?;
         Ok(())
     }
 
-    async fn append_refused(&self, entries: &[Access], day: &str, most: u64) -> Result<bool, StoreError> {
+    async fn append_refused(
+        &self,
+        entries: &[Access],
+        day: &str,
+        most: u64,
+    ) -> Result<bool, StoreError> {
         let mut rows = Rows::of(APPEND_REFUSED);
-        entries.iter().for_each(|access| rows.push(&with_key(access, None)));
-        let batch = rows.written().map(|statement| statement.bind(day).bind(most)).collect();
-        Ok(self.0.batch(batch).await?.iter().any(|rows| !rows.is_empty()))
+        entries
+            .iter()
+            .for_each(|access| rows.push(&with_key(access, None)));
+        let batch = rows
+            .written()
+            .map(|statement| statement.bind(day).bind(most))
+            .collect();
+        Ok(self
+            .0
+            .batch(batch)
+            .await?
+            .iter()
+            .any(|rows| !rows.is_empty()))
     }
 
     async fn read(&self, filter: &AccessFilter<'_>) -> Result<Vec<(u64, Access)>, StoreError> {
-        let query = Statement::new(READ).bind(filter.after).bind(filter.from.unwrap_or("")).bind(filter.to.unwrap_or(NEVER));
-        let query = query.bind(filter.ehr_id).bind(filter.who).bind(filter.limit);
+        let query = Statement::new(READ)
+            .bind(filter.after)
+            .bind(filter.from.unwrap_or(""))
+            .bind(filter.to.unwrap_or(NEVER));
+        let query = query
+            .bind(filter.ehr_id)
+            .bind(filter.who)
+            .bind(filter.limit);
         let rows = self.0.batch(vec![query]).await?.pop().unwrap_or_default();
-        rows.into_iter().map(|row| entry(&mut Fields::of(row))).collect()
+        rows.into_iter()
+            .map(|row| entry(&mut Fields::of(row)))
+            .collect()
     }
 
     async fn keep_for(&self, days: u32) -> Result<(), StoreError> {
-        self.0.batch(vec![Statement::new(KEEP_FOR).bind(u64::from(days))]).await?;
+        self.0
+            .batch(vec![Statement::new(KEEP_FOR).bind(u64::from(days))])
+            .await?;
         Ok(())
     }
 
     async fn expire(&self, before: &str, most: u64) -> Result<u64, StoreError> {
-        let rows = self.0.batch(vec![Statement::new(EXPIRE).bind(before).bind(most)]).await?.pop();
+        let rows = self
+            .0
+            .batch(vec![Statement::new(EXPIRE).bind(before).bind(most)])
+            .await?
+            .pop();
         Ok(rows.unwrap_or_default().len() as u64)
     }
 }
 
 impl<S: Sql> SqlRepository<S> {
-    /// The same repository with the access log in a database of its own. Without one only change sets are logged, and nothing is read.
+    /// The same repository with the access log in a database of its own. Without one only change
+    /// sets are logged, and nothing is read.
     pub fn with_log(self, sql: S) -> SqlRepository<S> {
-        SqlRepository { log: Some(SqlLog::new(sql)), ..self }
+        SqlRepository {
+            log: Some(SqlLog::new(sql)),
+            ..self
+        }
     }
 
     pub(super) fn log(&self) -> Result<&SqlLog<S>, StoreError> {
-        self.log.as_ref().ok_or_else(|| StoreError::Away("the access log has no database: bind one as LOG".into()))
+        self.log.as_ref().ok_or_else(|| {
+            StoreError::Away("the access log has no database: bind one as LOG".into())
+        })
     }
 
-    pub(super) async fn read_accesses(&self, filter: &AccessFilter<'_>) -> Result<Vec<(u64, Access)>, StoreError> {
+    pub(super) async fn read_accesses(
+        &self,
+        filter: &AccessFilter<'_>,
+    ) -> Result<Vec<(u64, Access)>, StoreError> {
         self.move_log().await?;
         self.log()?.read(filter).await
     }
@@ -127,11 +176,15 @@ impl<S: Sql> SqlRepository<S> {
                 let mut fields = Fields::of(row);
                 let (id, key) = (fields.number()?, fields.text()?);
                 last = id;
-                waiting.push(LogEntry { key: Some(key), access: access(&mut fields)? });
+                waiting.push(LogEntry {
+                    key: Some(key),
+                    access: access(&mut fields)?,
+                });
             }
             if !waiting.is_empty() {
                 self.log()?.append(&waiting).await?;
-                self.batch(MOVED.map(|sql| Statement::new(sql).bind(last)).to_vec()).await?;
+                self.batch(MOVED.map(|sql| Statement::new(sql).bind(last)).to_vec())
+                    .await?;
             }
             if is_last {
                 break;
@@ -140,7 +193,8 @@ impl<S: Sql> SqlRepository<S> {
         Ok(())
     }
 
-    /// Counts entries that were written with change sets, and moves them when there are many. Entries that cannot be moved now wait on.
+    /// Counts entries that were written with change sets, and moves them when there are many.
+    /// Entries that cannot be moved now wait on.
     pub(super) async fn noted(&self, entries: usize) {
         let waiting = self.waiting.get() + entries as u64;
         self.waiting.set(waiting % MANY);
@@ -149,9 +203,10 @@ impl<S: Sql> SqlRepository<S> {
         }
     }
 
-    /// What a host does every night: refreshes statistics of the query planner, removes shapes that no document uses, moves the entries of
-    /// change sets to the access log, and removes, in at most `steps` steps, entries of the log from before a time that are kept no
-    /// longer than `days`. What fails does not keep the rest from being done.
+    /// What a host does every night: refreshes statistics of the query planner, removes layouts that
+    /// no document uses, moves the entries of change sets to the access log, and removes, in at
+    /// most `steps` steps, entries of the log from before a time that are kept no longer than
+    /// `days`. What fails does not keep the rest from being done.
     ///
     /// # Errors
     /// The first thing that failed.
@@ -160,8 +215,16 @@ impl<S: Sql> SqlRepository<S> {
         let done = self.batch(optimize()).await.map(drop);
         let done = done.and(self.sweep().await);
         let Some(log) = &self.log else { return done };
-        let done = done.and(self.move_log().await).and(log.keep_for(days).await);
-        let mut done = done.and(log.0.batch(optimize()).await.map(drop).map_err(StoreError::from));
+        let done = done
+            .and(self.move_log().await)
+            .and(log.keep_for(days).await);
+        let mut done = done.and(
+            log.0
+                .batch(optimize())
+                .await
+                .map(drop)
+                .map_err(StoreError::from),
+        );
         for _ in 0..steps {
             match log.expire(before, EXPIRED).await {
                 Ok(0) => break,

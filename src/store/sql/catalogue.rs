@@ -1,19 +1,21 @@
-//! What is known of a database's shapes and profiles: filled only from committed rows, which never change.
+//! What is known of a database's layouts and profiles: filled only from committed rows, which never
+//! change.
 //!
-//! Rows that no document uses are removed by a physical deletion. What an id was the id of stays right for readers; writers may use ids
-//! of the present *generation* of shapes only, and a commit names the one that it knows.
+//! Rows that no document uses are removed by a physical deletion. What an id was the id of stays
+//! right for readers; writers may use ids of the present *generation* of layouts only, and a commit
+//! names the one that it knows.
 
 use super::SqlRepository;
 use super::large::{Large, rests};
 use super::seal::{Stored, is_earlier};
 use super::value::{Fields, Row, Sql, Statement, json_list, kind_of, unexpected};
-use crate::document::{Form, NothingKnown, ObjectKind, Packed, Shape, Shapes, pack};
-use crate::order;
+use crate::document::{Form, Layout, LayoutStore, NothingKnown, ObjectKind, Packed, pack};
 use crate::rm::class::Cls;
 use crate::rm::json;
 use crate::store::prune;
 use crate::store::repository::StoreError;
 use crate::store::scan::Scan;
+use aqlite_rm::order;
 use hashbrown::HashMap;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,17 +26,22 @@ const KEPT: usize = 24 << 20;
 
 const NEWS: &str = "SELECT id, kind, archetypes FROM profile WHERE id > ?1 ORDER BY id";
 const PROFILES: &str = "SELECT id, kind, archetypes FROM profile WHERE archetypes IN (SELECT value FROM json_each(?1))";
-const ADD_PROFILE: &str = "INSERT INTO profile (kind, archetypes) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
-const SHAPES: &str = "SELECT id, digest, skeleton FROM shape WHERE id IN (SELECT value FROM json_each(?1))";
-const SHAPE_RESTS: &str = "SELECT owner, body FROM chunk
+const ADD_PROFILE: &str =
+    "INSERT INTO profile (kind, archetypes) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+const LAYOUTS: &str =
+    "SELECT id, digest, skeleton FROM shape WHERE id IN (SELECT value FROM json_each(?1))";
+const LAYOUT_RESTS: &str = "SELECT owner, body FROM chunk
     WHERE owner IN (SELECT 's/' || digest FROM shape WHERE id IN (SELECT value FROM json_each(?1))) ORDER BY owner, part";
-const SHAPE_IDS: &str = "SELECT id, digest FROM shape WHERE digest IN (SELECT value FROM json_each(?1))";
+const LAYOUT_IDS: &str =
+    "SELECT id, digest FROM shape WHERE digest IN (SELECT value FROM json_each(?1))";
 const GENERATION: &str = "SELECT value FROM meta WHERE name = 'shape_generation'";
-const ADD_SHAPE: &str = "INSERT INTO shape (digest, skeleton) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+const ADD_LAYOUT: &str =
+    "INSERT INTO shape (digest, skeleton) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
 
-/// The shapes and profiles of one database that have been read so far.
+/// The layouts and profiles of one database that have been read so far.
 ///
-/// Operations that overlap may share it: each holds the shapes that it works with, whatever is forgotten meanwhile.
+/// Operations that overlap may share it: each holds the layouts that it works with, whatever is
+/// forgotten meanwhile.
 pub struct Catalogue {
     kept: usize,
     read: RefCell<Known>,
@@ -50,8 +57,8 @@ impl Default for Catalogue {
 
 #[derive(Default)]
 struct Known {
-    shapes: Shapes,
-    by_id: HashMap<u64, Arc<Shape>>,
+    layouts: LayoutStore,
+    by_id: HashMap<u64, Arc<Layout>>,
     ids: HashMap<String, u64>,
     bytes: usize,
     profiles: BTreeMap<u64, Profile>,
@@ -62,7 +69,7 @@ struct Known {
     complete_to: u64,
 }
 
-/// What the shapes of a document tell: its kind, and the archetypes in it where they tell them all.
+/// What the layouts of a document tell: its kind, and the archetypes in it where they tell them all.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Profile {
     kind: ObjectKind,
@@ -77,24 +84,40 @@ pub(super) struct Matching {
     pub(super) judged_to: u64,
 }
 
-/// Shapes that an operation reads by.
-pub(super) struct Loaded(HashMap<u64, Arc<Shape>>);
+/// Layouts that an operation reads by.
+pub(super) struct Loaded(HashMap<u64, Arc<Layout>>);
 
 impl Loaded {
-    /// Reads a stored document of these shapes, which must be what its seal says.
-    pub(super) fn unpack(&self, stored: Stored<'_>, shapes: &[u64], seal: Option<&str>) -> Result<Packed, StoreError> {
-        let packed = Packed::from_text(stored.text, &|id| self.0.get(&id).cloned(), stored.known).map_err(|_| stored.altered())?;
-        let own = || stored.seal(shapes.iter().filter_map(|id| Some(self.0.get(id)?.digest())));
+    /// Reads a stored document of these layouts, which must be what its seal says.
+    pub(super) fn unpack(
+        &self,
+        stored: Stored<'_>,
+        layouts: &[u64],
+        seal: Option<&str>,
+    ) -> Result<Packed, StoreError> {
+        let packed = Packed::from_text(stored.text, &|id| self.0.get(&id).cloned(), stored.known)
+            .map_err(|_| stored.altered())?;
+        let own = || {
+            stored.seal(
+                layouts
+                    .iter()
+                    .filter_map(|id| Some(self.0.get(id)?.digest())),
+            )
+        };
         let is_it = seal.is_none_or(|seal| seal == own() || is_earlier(seal, &packed));
-        if is_it { Ok(packed) } else { Err(stored.altered()) }
+        if is_it {
+            Ok(packed)
+        } else {
+            Err(stored.altered())
+        }
     }
 }
 
 /// A document as its row will hold it.
 pub(super) struct Sealed {
     pub(super) text: String,
-    /// The list of the ids of its shapes; `None`: the text is canonical JSON.
-    pub(super) shapes: Option<String>,
+    /// The list of the ids of its layouts; `None`: the text is canonical JSON.
+    pub(super) layouts: Option<String>,
     pub(super) seal: String,
 }
 
@@ -102,51 +125,91 @@ impl Sealed {
     /// A document that is stored as JSON.
     pub(super) fn plain(text: &str, owner: &str, known: &[&str]) -> Sealed {
         let seal = Stored { owner, known, text }.seal(std::iter::empty());
-        Sealed { text: text.to_owned(), shapes: None, seal }
+        Sealed {
+            text: text.to_owned(),
+            layouts: None,
+            seal,
+        }
     }
 }
 
-/// The ids of shapes that an operation writes by and holds meanwhile, by where these lie.
-pub(super) struct Interned(HashMap<*const Shape, u64>);
+/// The ids of layouts that an operation writes by and holds meanwhile, by where these lie.
+pub(super) struct Interned(HashMap<*const Layout, u64>);
 
 impl Interned {
-    /// A document of these shapes as its row holds it; `known` are the texts that the row has anyway, its uid first.
-    pub(super) fn pack(&self, packed: &Packed, shapes: &[Arc<Shape>], owner: &str, known: &[&str]) -> Result<Sealed, StoreError> {
-        let id_of = |shape: &Shape| self.0.get(&std::ptr::from_ref(shape)).copied();
-        let ids = shapes.iter().map(|shape| id_of(shape).ok_or_else(unexpected)).collect::<Result<Vec<u64>, StoreError>>()?;
-        let text = packed.to_text(&|shape| id_of(shape).unwrap_or_default(), known);
-        let seal = Stored { owner, known, text: &text }.seal(shapes.iter().map(|shape| shape.digest()));
-        Ok(Sealed { text, shapes: Some(json_list(&ids)), seal })
+    /// A document of these layouts as its row holds it; `known` are the texts that the row has
+    /// anyway, its uid first.
+    pub(super) fn pack(
+        &self,
+        packed: &Packed,
+        layouts: &[Arc<Layout>],
+        owner: &str,
+        known: &[&str],
+    ) -> Result<Sealed, StoreError> {
+        let id_of = |layout: &Layout| self.0.get(&std::ptr::from_ref(layout)).copied();
+        let ids = layouts
+            .iter()
+            .map(|layout| id_of(layout).ok_or_else(unexpected))
+            .collect::<Result<Vec<u64>, StoreError>>()?;
+        let text = packed.to_text(&|layout| id_of(layout).unwrap_or_default(), known);
+        let seal = Stored {
+            owner,
+            known,
+            text: &text,
+        }
+        .seal(layouts.iter().map(|layout| layout.digest()));
+        Ok(Sealed {
+            text,
+            layouts: Some(json_list(&ids)),
+            seal,
+        })
     }
 }
 
-/// Makes profiles; each shape is looked at once.
+/// Makes profiles; each layout is looked at once.
 #[derive(Default)]
-pub(super) struct Profiler<'s>(HashMap<*const Shape, Option<Vec<&'s str>>>);
+pub(super) struct Profiler<'s>(HashMap<*const Layout, Option<Vec<&'s str>>>);
 
 impl<'s> Profiler<'s> {
-    /// The profile of a document of these shapes.
-    pub(super) fn profile(&mut self, kind: ObjectKind, shapes: &'s [Arc<Shape>]) -> Profile {
+    /// The profile of a document of these layouts.
+    pub(super) fn profile(&mut self, kind: ObjectKind, layouts: &'s [Arc<Layout>]) -> Profile {
         let mut held = Some(Vec::new());
-        for shape in shapes {
-            let own = self.0.entry(Arc::as_ptr(shape)).or_insert_with(|| prune::archetypes_of(shape));
-            held = held.zip(own.as_ref()).map(|(held, own)| [&held, own.as_slice()].concat());
+        for layout in layouts {
+            let own = self
+                .0
+                .entry(Arc::as_ptr(layout))
+                .or_insert_with(|| prune::archetypes_of(layout));
+            held = held
+                .zip(own.as_ref())
+                .map(|(held, own)| [&held, own.as_slice()].concat());
         }
-        let archetypes = held.map(|held| order::distinct(held).into_iter().map(str::to_owned).collect());
+        let archetypes = held.map(|held| {
+            order::distinct(held)
+                .into_iter()
+                .map(str::to_owned)
+                .collect()
+        });
         Profile { kind, archetypes }
     }
 }
 
 impl Profile {
     fn archetypes_text(&self) -> String {
-        self.archetypes.as_ref().map_or_else(|| "null".to_owned(), |ids| json_list(ids))
+        self.archetypes
+            .as_ref()
+            .map_or_else(|| "null".to_owned(), |ids| json_list(ids))
     }
 }
 
 impl Catalogue {
-    /// A catalogue that forgets its shapes when their skeletons take more than `bytes`; they are read again when needed.
+    /// A catalogue that forgets its layouts when their skeletons take more than `bytes`; they are
+    /// read again when needed.
     pub fn keeping(bytes: usize) -> Catalogue {
-        Catalogue { kept: bytes, read: RefCell::default(), last: RefCell::default() }
+        Catalogue {
+            kept: bytes,
+            read: RefCell::default(),
+            last: RefCell::default(),
+        }
     }
 
     /// Asks for the profiles that were made since the last time.
@@ -168,8 +231,13 @@ impl Catalogue {
     pub(super) fn matching(&self, scan: &Scan) -> Matching {
         let known = self.read.borrow();
         let judged = known.profiles.range(..=known.complete_to);
-        let fitting = judged.filter(|(_, profile)| prune::may_match(scan, profile.kind, profile.archetypes.as_deref()));
-        Matching { profiles: fitting.map(|(id, _)| *id).collect(), judged_to: known.complete_to }
+        let fitting = judged.filter(|(_, profile)| {
+            prune::may_match(scan, profile.kind, profile.archetypes.as_deref())
+        });
+        Matching {
+            profiles: fitting.map(|(id, _)| *id).collect(),
+            judged_to: known.complete_to,
+        }
     }
 
     /// A CONTRIBUTION as a packed document; `None` when it would not come back as the same text.
@@ -179,7 +247,7 @@ impl Catalogue {
             return Some(packed);
         }
         let tree = json::read(text, Cls::CONTRIBUTION).ok()?;
-        let packed = pack(tree.root()?, &NothingKnown, &self.read.borrow().shapes);
+        let packed = pack(tree.root()?, &NothingKnown, &self.read.borrow().layouts);
         if packed.to_json() != text {
             return None;
         }
@@ -202,26 +270,33 @@ impl Catalogue {
 
     fn ids_of(&self, profiles: &[Profile]) -> Option<Vec<u64>> {
         let known = self.read.borrow();
-        profiles.iter().map(|profile| known.profile_ids.get(profile).copied()).collect()
+        profiles
+            .iter()
+            .map(|profile| known.profile_ids.get(profile).copied())
+            .collect()
     }
 
-    /// Those of the shapes that are known.
-    fn known(&self, shapes: &BTreeSet<u64>) -> HashMap<u64, Arc<Shape>> {
+    /// Those of the layouts that are known.
+    fn known(&self, layouts: &BTreeSet<u64>) -> HashMap<u64, Arc<Layout>> {
         let mut known = self.read.borrow_mut();
         if known.bytes > self.kept {
-            known.forget_shapes();
+            known.forget_layouts();
         }
-        shapes.iter().filter_map(|id| known.by_id.get(id).map(|shape| (*id, Arc::clone(shape)))).collect()
+        layouts
+            .iter()
+            .filter_map(|id| known.by_id.get(id).map(|layout| (*id, Arc::clone(layout))))
+            .collect()
     }
 }
 
-/// Reads the generation of shapes.
+/// Reads the generation of layouts.
 pub(super) fn generation_of() -> Statement {
     Statement::new(GENERATION)
 }
 
 impl Known {
-    /// Takes in what [`generation_of`] gave. True when ids of the same batch may be written with; those of another generation are forgotten.
+    /// Takes in what [`generation_of`] gave. True when ids of the same batch may be written with;
+    /// those of another generation are forgotten.
     fn learn(&mut self, rows: Vec<Row>) -> Result<bool, StoreError> {
         let read = Some(Fields::of(rows.into_iter().next().unwrap_or_default()).number()?);
         if self.generation < read {
@@ -232,11 +307,11 @@ impl Known {
         Ok(self.generation == read)
     }
 
-    fn add_shape(&mut self, id: u64, shape: Arc<Shape>, bytes: usize, current: bool) {
+    fn add_layout(&mut self, id: u64, layout: Arc<Layout>, bytes: usize, current: bool) {
         if current {
-            self.ids.insert(shape.digest().to_owned(), id);
+            self.ids.insert(layout.digest().to_owned(), id);
         }
-        if self.by_id.insert(id, shape).is_none() {
+        if self.by_id.insert(id, layout).is_none() {
             self.bytes += bytes;
         }
     }
@@ -250,8 +325,8 @@ impl Known {
         Ok((id, profile))
     }
 
-    fn forget_shapes(&mut self) {
-        self.shapes = Shapes::new();
+    fn forget_layouts(&mut self) {
+        self.layouts = LayoutStore::new();
         self.by_id.clear();
         self.ids.clear();
         self.bytes = 0;
@@ -259,91 +334,154 @@ impl Known {
 }
 
 impl<S: Sql> SqlRepository<S> {
-    /// These shapes: from memory, else from the database in one round trip. One that is not what its digest says is none: the documents
-    /// that are made of it are refused.
-    pub(super) async fn load(&self, shapes: &BTreeSet<u64>) -> Result<Loaded, StoreError> {
-        let mut loaded = self.catalogue.known(shapes);
-        let missing: Vec<u64> = shapes.iter().copied().filter(|id| !loaded.contains_key(id)).collect();
+    /// These layouts: from memory, else from the database in one round trip. One that is not what
+    /// its digest says is none: the documents that are made of it are refused.
+    pub(super) async fn load(&self, layouts: &BTreeSet<u64>) -> Result<Loaded, StoreError> {
+        let mut loaded = self.catalogue.known(layouts);
+        let missing: Vec<u64> = layouts
+            .iter()
+            .copied()
+            .filter(|id| !loaded.contains_key(id))
+            .collect();
         if missing.is_empty() {
             return Ok(Loaded(loaded));
         }
         let list = json_list(&missing);
-        let mut batch = [SHAPES, SHAPE_RESTS].map(|query| Statement::new(query).bind(list.as_str())).to_vec();
+        let mut batch = [LAYOUTS, LAYOUT_RESTS]
+            .map(|query| Statement::new(query).bind(list.as_str()))
+            .to_vec();
         batch.push(generation_of());
         let mut answers = self.batch(batch).await?.into_iter();
-        let (rows, rest) = (answers.next().unwrap_or_default(), rests(answers.next().unwrap_or_default())?);
+        let (rows, rest) = (
+            answers.next().unwrap_or_default(),
+            rests(answers.next().unwrap_or_default())?,
+        );
         let mut known = self.catalogue.read.borrow_mut();
         let current = known.learn(answers.next().unwrap_or_default())?;
         for row in rows {
             let mut fields = Fields::of(row);
             let (id, digest) = (fields.number()?, fields.text()?);
-            let skeleton = fields.text()? + rest.get(&format!("s/{digest}")).map_or("", String::as_str);
-            let Some(shape) = known.shapes.read(&skeleton).ok().filter(|shape| shape.digest() == digest) else { continue };
-            loaded.insert(id, Arc::clone(&shape));
-            known.add_shape(id, shape, skeleton.len(), current);
+            let skeleton =
+                fields.text()? + rest.get(&format!("s/{digest}")).map_or("", String::as_str);
+            let Some(layout) = known
+                .layouts
+                .read(&skeleton)
+                .ok()
+                .filter(|layout| layout.digest() == digest)
+            else {
+                continue;
+            };
+            loaded.insert(id, Arc::clone(&layout));
+            known.add_layout(id, layout, skeleton.len(), current);
         }
         Ok(Loaded(loaded))
     }
 
-    /// Gives shapes their ids; writes only new ones, in a batch of its own before the commit that needs them: shapes that
-    /// no document uses do no harm.
-    pub(super) async fn intern_shapes(&self, shapes: impl Iterator<Item = &Arc<Shape>>) -> Result<Interned, StoreError> {
-        let used: HashMap<*const Shape, &Arc<Shape>> = shapes.map(|shape| (Arc::as_ptr(shape), shape)).collect();
+    /// Gives layouts their ids; writes only new ones, in a batch of its own before the commit that
+    /// needs them: layouts that no document uses do no harm.
+    pub(super) async fn intern_layouts(
+        &self,
+        layouts: impl Iterator<Item = &Arc<Layout>>,
+    ) -> Result<Interned, StoreError> {
+        let used: HashMap<*const Layout, &Arc<Layout>> = layouts
+            .map(|layout| (Arc::as_ptr(layout), layout))
+            .collect();
         let (mut ids, mut new) = (HashMap::new(), BTreeMap::new());
-        for (place, shape) in &used {
-            match self.catalogue.read.borrow().ids.get(shape.digest()) {
+        for (place, layout) in &used {
+            match self.catalogue.read.borrow().ids.get(layout.digest()) {
                 Some(id) => drop(ids.insert(*place, *id)),
-                None => drop(new.insert(shape.digest(), *shape)),
+                None => drop(new.insert(layout.digest(), *layout)),
             }
         }
         if !new.is_empty() {
-            let written = self.write_shapes(&new).await?;
-            ids.extend(used.iter().filter_map(|(place, shape)| Some((*place, *written.get(shape.digest())?))));
+            let written = self.write_layouts(&new).await?;
+            ids.extend(
+                used.iter()
+                    .filter_map(|(place, layout)| Some((*place, *written.get(layout.digest())?))),
+            );
         }
         Ok(Interned(ids))
     }
 
-    /// Writes shapes; their ids by their digests.
-    async fn write_shapes(&self, new: &BTreeMap<&str, &Arc<Shape>>) -> Result<HashMap<String, u64>, StoreError> {
+    /// Writes layouts; their ids by their digests.
+    async fn write_layouts(
+        &self,
+        new: &BTreeMap<&str, &Arc<Layout>>,
+    ) -> Result<HashMap<String, u64>, StoreError> {
         let mut ids = HashMap::new();
         let mut batch = Vec::new();
         let mut sizes = HashMap::new();
-        for (digest, shape) in new {
-            let text = shape.to_text();
+        for (digest, layout) in new {
+            let text = layout.to_text();
             sizes.insert(*digest, text.len());
             let skeleton = Large::of(text);
-            batch.push(Statement::new(ADD_SHAPE).bind(*digest).bind(skeleton.first.as_str()));
+            batch.push(
+                Statement::new(ADD_LAYOUT)
+                    .bind(*digest)
+                    .bind(skeleton.first.as_str()),
+            );
             batch.extend(skeleton.write_rest(&format!("s/{digest}")));
         }
-        batch.push(Statement::new(SHAPE_IDS).bind(json_list(&new.keys().collect::<Vec<_>>())));
+        batch.push(Statement::new(LAYOUT_IDS).bind(json_list(&new.keys().collect::<Vec<_>>())));
         batch.push(generation_of());
         let mut answers = self.batch(batch).await?;
-        let (generation, rows) = (answers.pop().unwrap_or_default(), answers.pop().unwrap_or_default());
+        let (generation, rows) = (
+            answers.pop().unwrap_or_default(),
+            answers.pop().unwrap_or_default(),
+        );
         let mut known = self.catalogue.read.borrow_mut();
         let current = known.learn(generation)?;
         for row in rows {
             let mut fields = Fields::of(row);
             let (id, digest) = (fields.number()?, fields.text()?);
-            if let Some(shape) = new.get(digest.as_str()) {
-                known.add_shape(id, Arc::clone(shape), sizes.get(digest.as_str()).copied().unwrap_or_default(), current);
+            if let Some(layout) = new.get(digest.as_str()) {
+                known.add_layout(
+                    id,
+                    Arc::clone(layout),
+                    sizes.get(digest.as_str()).copied().unwrap_or_default(),
+                    current,
+                );
             }
             ids.insert(digest, id);
         }
         Ok(ids)
     }
 
-    /// The ids of profiles; writes only new ones, as [`SqlRepository::intern_shapes`] does.
-    pub(super) async fn intern_profiles(&self, profiles: &[Profile]) -> Result<Vec<u64>, StoreError> {
+    /// The ids of profiles; writes only new ones, as [`SqlRepository::intern_layouts`] does.
+    pub(super) async fn intern_profiles(
+        &self,
+        profiles: &[Profile],
+    ) -> Result<Vec<u64>, StoreError> {
         if let Some(ids) = self.catalogue.ids_of(profiles) {
             return Ok(ids);
         }
-        let is_new = |profile: &&Profile| !self.catalogue.read.borrow().profile_ids.contains_key(*profile);
-        let new = order::distinct(profiles.iter().filter(is_new).map(|profile| (profile.archetypes_text(), profile.kind.number())));
-        let mut batch: Vec<Statement> = new.iter().map(|(text, kind)| Statement::new(ADD_PROFILE).bind(*kind).bind(text.as_str())).collect();
-        batch.push(Statement::new(PROFILES).bind(json_list(&new.iter().map(|(text, _)| text).collect::<Vec<_>>())));
+        let is_new = |profile: &&Profile| {
+            !self
+                .catalogue
+                .read
+                .borrow()
+                .profile_ids
+                .contains_key(*profile)
+        };
+        let new = order::distinct(
+            profiles
+                .iter()
+                .filter(is_new)
+                .map(|profile| (profile.archetypes_text(), profile.kind.number())),
+        );
+        let mut batch: Vec<Statement> = new
+            .iter()
+            .map(|(text, kind)| Statement::new(ADD_PROFILE).bind(*kind).bind(text.as_str()))
+            .collect();
+        batch.push(Statement::new(PROFILES).bind(json_list(
+            &new.iter().map(|(text, _)| text).collect::<Vec<_>>(),
+        )));
         batch.push(generation_of());
         let mut answers = self.batch(batch).await?;
-        let (generation, rows) = (answers.pop().unwrap_or_default(), answers.pop().unwrap_or_default());
+        let (generation, rows) = (
+            answers.pop().unwrap_or_default(),
+            answers.pop().unwrap_or_default(),
+        );
         let mut written = self.catalogue.read.borrow().profile_ids.clone();
         let mut known = self.catalogue.read.borrow_mut();
         let current = known.learn(generation)?;
@@ -354,6 +492,10 @@ impl<S: Sql> SqlRepository<S> {
             }
             written.insert(profile, id);
         }
-        profiles.iter().map(|profile| written.get(profile).copied()).collect::<Option<_>>().ok_or_else(unexpected)
+        profiles
+            .iter()
+            .map(|profile| written.get(profile).copied())
+            .collect::<Option<_>>()
+            .ok_or_else(unexpected)
     }
 }

@@ -7,7 +7,7 @@ use super::read::{EHR, known_texts};
 use super::rows::{Cell, Rows};
 use super::tag::replace;
 use super::value::{Fields, Sql, SqlError, Statement, json_list, kind_of, unexpected};
-use crate::document::{Packed, Shape};
+use crate::document::{Layout, Packed};
 use crate::store::conflict::{self, Head};
 use crate::store::repository::{Commit, Ehr, EhrFlags, StoreError, Version};
 use std::collections::HashMap;
@@ -16,8 +16,9 @@ use std::sync::Arc;
 const CREATE_EHR: &str = "INSERT INTO ehr (ehr_id, system_id, time_created, subject_id, subject_namespace, is_queryable, is_modifiable)
     SELECT j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4, j.value ->> 5, j.value ->> 6 FROM json_each(?1) j";
 const FLAG_EHR: &str = "UPDATE ehr SET subject_id = ?2, subject_namespace = ?3, is_queryable = ?4, is_modifiable = ?5 WHERE ehr_id = ?1";
-/// `ehr` would be NULL, which fails, where there is no EHR, where it is locked against content (cell 8 is true for content), and where
-/// the template is not what the commit takes for granted (cell 5 a template, 6 what is stored of it).
+/// `ehr` would be NULL, which fails, where there is no EHR, where it is locked against content
+/// (cell 8 is true for content), and where the template is not what the commit takes for granted
+/// (cell 5 a template, 6 what is stored of it).
 ///
 /// A row that is not materialised is written as JSON anew for each of its cells.
 const CONTRIBUTE: &str = "INSERT INTO contribution (uid, ehr, shapes, digest, document, idempotency)
@@ -28,17 +29,23 @@ const CONTRIBUTE: &str = "INSERT INTO contribution (uid, ehr, shapes, digest, do
           (SELECT version || ' ' || created || ' ' || storing_id AS stored FROM definition WHERE kind = 1 AND name = j.value ->> 5 ORDER BY 1)))),
       j.value ->> 2, j.value ->> 3, j.value ->> 4, j.value ->> 7
     FROM j";
-/// The id of the next version: higher than all that there are and that were removed, because snapshots name states by ids.
+/// The id of the next version: higher than all that there are and that were removed, because
+/// snapshots name states by ids.
 macro_rules! next_version {
     () => {
         "(SELECT max(value, (SELECT coalesce(max(id), 0) FROM version)) + 1 FROM meta WHERE name = 'last_version')"
     };
 }
-/// The version that is about to be written gets the next id; it becomes the successor of the latest one.
-const SUPERSEDE: &str =
-    concat!("UPDATE version SET successor = ", next_version!(), " WHERE object = ?1 AND number = ?2 AND system = ?3 AND successor IS NULL");
-/// A first version opens an object: there must be none. A later one, which comes first in its list, inherits the EHR of the
-/// version that it has just superseded. Otherwise `ehr` would be NULL, which fails.
+/// The version that is about to be written gets the next id; it becomes the successor of the latest
+/// one.
+const SUPERSEDE: &str = concat!(
+    "UPDATE version SET successor = ",
+    next_version!(),
+    " WHERE object = ?1 AND number = ?2 AND system = ?3 AND successor IS NULL"
+);
+/// A first version opens an object: there must be none. A later one, which comes first in its list,
+/// inherits the EHR of the version that it has just superseded. Otherwise `ehr` would be NULL,
+/// which fails.
 const ADD_VERSION: &str = concat!(
     "INSERT INTO version (id, ehr, object, preceding, kind, number, system, contribution, time_committed, lifecycle,
       template, profile, shapes, digest, chunks, document)
@@ -57,12 +64,12 @@ const ADD_VERSION: &str = concat!(
       j.value ->> 7, j.value ->> 8, j.value ->> 9, j.value ->> 10, j.value ->> 11, j.value ->> 12, j.value ->> 13, j.value ->> 14
     FROM j"
 );
-/// The next revision; fails where the shapes are of another generation than `?1`.
+/// The next revision; fails where the layouts are of another generation than `?1`.
 const NEXT_REVISION_OF: &str = "UPDATE meta SET value =
     CASE WHEN (SELECT value FROM meta WHERE name = 'shape_generation') = ?1 THEN value + 1 END WHERE name = 'revision'";
 /// How that failure is told.
-const SHAPES_WERE_REMOVED: &str = "NULL meta.value";
-/// How often a commit is tried when shapes are removed meanwhile.
+const LAYOUTS_WERE_REMOVED: &str = "NULL meta.value";
+/// How often a commit is tried when layouts are removed meanwhile.
 const MOST_TRIES: usize = 4;
 /// The last column is a JSON list of one template, or of null; NULL where no version has data.
 const HEADS: &str = "SELECT v.object, e.ehr_id, v.object || '::' || v.system || '::' || v.number AS uid, v.kind,
@@ -78,7 +85,8 @@ impl<S: Sql> SqlRepository<S> {
         }
     }
 
-    /// Several commits in one transaction; when that fails, its halves in one each, and so on, as long as the database answers.
+    /// Several commits in one transaction; when that fails, its halves in one each, and so on, as
+    /// long as the database answers.
     pub(super) async fn write_commits(&self, commits: &[Commit]) -> Vec<Result<(), StoreError>> {
         let (mut outcomes, mut rest) = (Vec::new(), vec![commits]);
         while let Some(part) = rest.pop() {
@@ -89,7 +97,9 @@ impl<S: Sql> SqlRepository<S> {
                     outcomes.extend(part.iter().map(|_| away.clone()));
                 }
                 [only] => outcomes.push(self.write_commit(only).await),
-                part if self.write_together(part).await => outcomes.extend(part.iter().map(|_| Ok(()))),
+                part if self.write_together(part).await => {
+                    outcomes.extend(part.iter().map(|_| Ok(())))
+                }
                 part => {
                     let (first, second) = part.split_at(part.len() / 2);
                     rest.extend([second, first]);
@@ -100,56 +110,88 @@ impl<S: Sql> SqlRepository<S> {
     }
 
     async fn write_together(&self, commits: &[Commit]) -> bool {
-        self.send_commits(commits).await.is_ok_and(|outcome| outcome.is_ok())
+        self.send_commits(commits)
+            .await
+            .is_ok_and(|outcome| outcome.is_ok())
     }
 
-    /// Writes change sets in one transaction. Ids of shapes that were removed meanwhile are learned anew.
+    /// Writes change sets in one transaction. Ids of layouts that were removed meanwhile are learned
+    /// anew.
     async fn send_commits(&self, commits: &[Commit]) -> Result<Result<(), SqlError>, StoreError> {
         for _ in 0..MOST_TRIES {
             let generation = self.catalogue.generation();
             let mut batch = self.statements(commits).await?;
             let known = self.catalogue.generation();
             if generation.is_none() || generation != known {
-                // Some of the ids may be of one generation and some of another; by now they are known, so this is done once.
+                // Some of the ids may be of one generation and some of another; by now they are
+                // known, so this is done once.
                 continue;
             }
             // Ids that are no longer right are told before a constraint of the tables finds them.
             batch.insert(0, next_revision_of(known));
             match self.sql.batch(batch).await {
-                Err(SqlError::Constraint(what)) if what == SHAPES_WERE_REMOVED => self.catalogue.forget_ids(),
+                Err(SqlError::Constraint(what)) if what == LAYOUTS_WERE_REMOVED => {
+                    self.catalogue.forget_ids()
+                }
                 Ok(_) => {
-                    self.noted(commits.iter().filter(|commit| commit.access.is_some()).count()).await;
+                    self.noted(
+                        commits
+                            .iter()
+                            .filter(|commit| commit.access.is_some())
+                            .count(),
+                    )
+                    .await;
                     return Ok(Ok(()));
                 }
                 Err(error) => return Ok(Err(error)),
             }
         }
-        Err(StoreError::Away("documents are being removed meanwhile".into()))
+        Err(StoreError::Away(
+            "documents are being removed meanwhile".into(),
+        ))
     }
 
     /// The statements of change sets, in order.
     async fn statements(&self, commits: &[Commit]) -> Result<Vec<Statement>, StoreError> {
         commits.iter().try_for_each(conflict::check_form)?;
-        let contributions: Vec<Option<Packed>> = commits.iter().map(|c| self.catalogue.pack_contribution(&c.contribution)).collect();
-        let shapes_of_contributions: Vec<Vec<Arc<Shape>>> =
-            contributions.iter().map(|c| c.as_ref().map(Packed::shapes).unwrap_or_default()).collect();
+        let contributions: Vec<Option<Packed>> = commits
+            .iter()
+            .map(|c| self.catalogue.pack_contribution(&c.contribution))
+            .collect();
+        let layouts_of_contributions: Vec<Vec<Arc<Layout>>> = contributions
+            .iter()
+            .map(|c| c.as_ref().map(Packed::layouts).unwrap_or_default())
+            .collect();
         let versions = || commits.iter().flat_map(|c| &c.versions);
-        let shapes: Vec<Vec<Arc<Shape>>> = versions().map(|v| v.packed.shapes()).collect();
-        let interned = self.intern_shapes(shapes.iter().chain(&shapes_of_contributions).flatten()).await?;
+        let layouts: Vec<Vec<Arc<Layout>>> = versions().map(|v| v.packed.layouts()).collect();
+        let interned = self
+            .intern_layouts(layouts.iter().chain(&layouts_of_contributions).flatten())
+            .await?;
         let mut profiler = Profiler::default();
-        let profiles: Vec<Profile> = versions().zip(&shapes).map(|(v, shapes)| profiler.profile(v.kind, shapes)).collect();
-        let mut of_version = shapes.iter().zip(self.intern_profiles(&profiles).await?);
+        let profiles: Vec<Profile> = versions()
+            .zip(&layouts)
+            .map(|(v, layouts)| profiler.profile(v.kind, layouts))
+            .collect();
+        let mut of_version = layouts.iter().zip(self.intern_profiles(&profiles).await?);
         let mut writing = Writing::default();
-        for (commit, (contribution, shapes)) in commits.iter().zip(contributions.into_iter().zip(&shapes_of_contributions)) {
+        for (commit, (contribution, layouts)) in commits
+            .iter()
+            .zip(contributions.into_iter().zip(&layouts_of_contributions))
+        {
             writing.create_ehr(commit);
             let (owner, known) = (commit.ehr_id.as_str(), [commit.contribution_uid.as_str()]);
             let contribution = match contribution {
-                Some(packed) => interned.pack(&packed, shapes, owner, &known)?,
+                Some(packed) => interned.pack(&packed, layouts, owner, &known)?,
                 None => Sealed::plain(&commit.contribution, owner, &known),
             };
             writing.contribute(commit, contribution);
-            for (version, (shapes, profile)) in commit.versions.iter().zip(&mut of_version) {
-                let packed = interned.pack(&version.packed, shapes, owner, &known_texts(&version.version_uid, &version.time_committed))?;
+            for (version, (layouts, profile)) in commit.versions.iter().zip(&mut of_version) {
+                let packed = interned.pack(
+                    &version.packed,
+                    layouts,
+                    owner,
+                    &known_texts(&version.version_uid, &version.time_committed),
+                )?;
                 writing.add_version(commit, version, profile, packed)?;
             }
             writing.flag_ehr(commit);
@@ -167,9 +209,20 @@ impl<S: Sql> SqlRepository<S> {
             "UNIQUE ehr.subject_id, ehr.subject_namespace" => self.subject_reason(commit).await,
             "NULL contribution.ehr" => self.grounds_reason(commit).await,
             "UNIQUE contribution.uid" => StoreError::UidExists(commit.contribution_uid.clone()),
-            "UNIQUE version.ehr" => self.chain_reason(commit).await.unwrap_or(StoreError::DirectoryExists),
-            "ONE version.ehr, version.kind" => self.chain_reason(commit).await.unwrap_or(StoreError::StatusExists),
-            "NULL version.ehr" | "UNIQUE version.object, version.number" | "KEPT version.kind, version.ehr" | "KEPT version.template" => {
+            "UNIQUE version.ehr" => self
+                .chain_reason(commit)
+                .await
+                .unwrap_or(StoreError::DirectoryExists),
+            "ONE version.ehr, version.kind" => self
+                .chain_reason(commit)
+                .await
+                .unwrap_or(StoreError::StatusExists),
+            "ID ehr.ehr_id" => StoreError::UidExists(commit.ehr_id.clone()),
+            "ID version.object" => self.id_reason(commit).await,
+            "NULL version.ehr"
+            | "UNIQUE version.object, version.number"
+            | "KEPT version.kind, version.ehr"
+            | "KEPT version.template" => {
                 let raced = || StoreError::Away("another writer was faster".into());
                 self.chain_reason(commit).await.unwrap_or_else(raced)
             }
@@ -179,21 +232,47 @@ impl<S: Sql> SqlRepository<S> {
 
     /// Why a contribution found no EHR that takes it.
     async fn grounds_reason(&self, commit: &Commit) -> StoreError {
-        match self.read_ehr(Statement::new(EHR).bind(commit.ehr_id.as_str())).await {
+        match self
+            .read_ehr(Statement::new(EHR).bind(commit.ehr_id.as_str()))
+            .await
+        {
             Ok(None) => StoreError::NoSuchEhr,
-            Ok(Some(ehr)) if !ehr.is_modifiable && commit.needs_modifiable() => StoreError::NotModifiable,
+            Ok(Some(ehr)) if !ehr.is_modifiable && commit.needs_modifiable() => {
+                StoreError::NotModifiable
+            }
             Ok(Some(_)) if commit.grounds.is_some() => StoreError::TemplateChanged,
             Ok(Some(_)) => StoreError::Away("another writer was faster".into()),
             Err(error) => error,
         }
     }
 
-    /// An EHR that exists already is the first reason; in which order SQLite checks is its own affair.
+    /// The first version that would open an object under the id of an EHR.
+    async fn id_reason(&self, commit: &Commit) -> StoreError {
+        let mut ehrs = Vec::new();
+        for version in commit.versions.iter().filter(|v| v.preceding.is_none()) {
+            match self
+                .read_ehr(Statement::new(EHR).bind(version.object_id.as_str()))
+                .await
+            {
+                Ok(Some(ehr)) => ehrs.push(ehr.ehr_id),
+                Ok(None) => {}
+                Err(error) => return error,
+            }
+        }
+        let taken = conflict::check_ids(commit, |id| ehrs.iter().any(|ehr| ehr == id)).err();
+        taken.unwrap_or_else(|| StoreError::Away("another writer was faster".into()))
+    }
+
+    /// An EHR that exists already is the first reason; in which order SQLite checks is its own
+    /// affair.
     async fn subject_reason(&self, commit: &Commit) -> StoreError {
         if commit.new_ehr.is_none() {
             return StoreError::SubjectExists;
         }
-        match self.read_ehr(Statement::new(EHR).bind(commit.ehr_id.as_str())).await {
+        match self
+            .read_ehr(Statement::new(EHR).bind(commit.ehr_id.as_str()))
+            .await
+        {
             Ok(Some(_)) => StoreError::EhrExists,
             Ok(None) => StoreError::SubjectExists,
             Err(error) => error,
@@ -205,7 +284,9 @@ impl<S: Sql> SqlRepository<S> {
         match self.heads(&commit.versions).await {
             Ok(heads) => {
                 let head = |object: &str| heads.get(object).cloned();
-                conflict::check_chain(&commit.versions, &head).and_then(|()| conflict::check_kept(&commit.versions, &head)).err()
+                conflict::check_chain(&commit.versions, &head)
+                    .and_then(|()| conflict::check_kept(&commit.versions, &head))
+                    .err()
             }
             Err(error) => Some(error),
         }
@@ -214,20 +295,37 @@ impl<S: Sql> SqlRepository<S> {
     /// The latest versions of the objects that these versions belong to.
     async fn heads(&self, versions: &[Version]) -> Result<HashMap<String, Head>, StoreError> {
         let objects: Vec<&str> = versions.iter().map(|v| v.object_id.as_str()).collect();
-        let rows = self.rows(Statement::new(HEADS).bind(json_list(&objects))).await?;
+        let rows = self
+            .rows(Statement::new(HEADS).bind(json_list(&objects)))
+            .await?;
         let head = |row| {
             let mut fields = Fields::of(row);
-            let (object, ehr_id, version_uid, kind) = (fields.text()?, fields.text()?, fields.text()?, kind_of(fields.number()?)?);
-            let template: Option<(Option<String>,)> =
-                fields.optional_text()?.map_or(Ok(None), |list| serde_json::from_str(&list).map(Some)).map_err(|_| unexpected())?;
-            Ok((object, Head { ehr_id, version_uid, kind, template_id: template.map(|(id,)| id) }))
+            let (object, ehr_id, version_uid, kind) = (
+                fields.text()?,
+                fields.text()?,
+                fields.text()?,
+                kind_of(fields.number()?)?,
+            );
+            let template: Option<(Option<String>,)> = fields
+                .optional_text()?
+                .map_or(Ok(None), |list| serde_json::from_str(&list).map(Some))
+                .map_err(|_| unexpected())?;
+            Ok((
+                object,
+                Head {
+                    ehr_id,
+                    version_uid,
+                    kind,
+                    template_id: template.map(|(id,)| id),
+                },
+            ))
         };
         rows.into_iter().map(head).collect()
     }
 }
 
-/// The statements of change sets. Rows of one table are written together as long as no statement between them may see or
-/// change them.
+/// The statements of change sets. Rows of one table are written together as long as no statement
+/// between them may see or change them.
 struct Writing {
     batch: Vec<Statement>,
     creates: bool,
@@ -239,15 +337,28 @@ struct Writing {
 
 impl Default for Writing {
     fn default() -> Writing {
-        let [ehrs, contributions, versions, accesses] = [CREATE_EHR, CONTRIBUTE, ADD_VERSION, super::access::NOTE].map(Rows::of);
-        Writing { batch: Vec::new(), creates: false, ehrs, contributions, versions, accesses }
+        let [ehrs, contributions, versions, accesses] =
+            [CREATE_EHR, CONTRIBUTE, ADD_VERSION, super::access::NOTE].map(Rows::of);
+        Writing {
+            batch: Vec::new(),
+            creates: false,
+            ehrs,
+            contributions,
+            versions,
+            accesses,
+        }
     }
 }
 
 impl Writing {
     /// Writes the rows that wait.
     fn flush(&mut self) {
-        for rows in [&mut self.ehrs, &mut self.contributions, &mut self.versions, &mut self.accesses] {
+        for rows in [
+            &mut self.ehrs,
+            &mut self.contributions,
+            &mut self.versions,
+            &mut self.accesses,
+        ] {
             self.batch.extend(rows.written());
         }
     }
@@ -265,40 +376,71 @@ impl Writing {
         }
         if let Some(ehr) = &commit.new_ehr {
             let created = [&ehr.ehr_id, &ehr.system_id, &ehr.time_created].map(Cell::from);
-            self.ehrs.push(&[&created[..], &flags(&ehr.flags())].concat());
+            self.ehrs
+                .push(&[&created[..], &flags(&ehr.flags())].concat());
         }
     }
 
-    /// Sets the flags of the EHR, where the commit has a new EHR_STATUS. They hold for the commits behind it: it is written by those
-    /// that were before it.
+    /// Sets the flags of the EHR, where the commit has a new EHR_STATUS. They hold for the commits
+    /// behind it: it is written by those that were before it.
     fn flag_ehr(&mut self, commit: &Commit) {
         if let Some(new) = &commit.status
             && commit.new_ehr.as_ref().map(Ehr::flags).as_ref() != Some(new)
         {
             self.flush();
             let statement = Statement::new(FLAG_EHR).bind(commit.ehr_id.as_str());
-            self.batch.push(flags(new).into_iter().fold(statement, Statement::bind));
+            self.batch
+                .push(flags(new).into_iter().fold(statement, Statement::bind));
         }
     }
 
     fn contribute(&mut self, commit: &Commit, sealed: Sealed) {
         let text = Large::of(sealed.text);
-        self.batch.extend(text.write_rest(&format!("c/{}", commit.contribution_uid)));
-        let (template, stored) = commit.grounds.as_ref().map(|g| (g.template.as_str(), g.stored.join("/"))).unzip();
+        self.batch
+            .extend(text.write_rest(&format!("c/{}", commit.contribution_uid)));
+        let (template, stored) = commit
+            .grounds
+            .as_ref()
+            .map(|g| (g.template.as_str(), g.stored.join("/")))
+            .unzip();
         let ids = [&commit.contribution_uid, &commit.ehr_id].map(Cell::from);
-        let told = [sealed.shapes.as_ref().into(), Cell::from(&sealed.seal), Cell::from(&text.first), template.into(), stored.as_ref().into()];
-        let rules = [commit.idempotency.as_ref().into(), commit.needs_modifiable().into()];
+        let told = [
+            sealed.layouts.as_ref().into(),
+            Cell::from(&sealed.seal),
+            Cell::from(&text.first),
+            template.into(),
+            stored.as_ref().into(),
+        ];
+        let rules = [
+            commit.idempotency.as_ref().into(),
+            commit.needs_modifiable().into(),
+        ];
         self.contributions.push(&[&ids[..], &told, &rules].concat());
     }
 
-    fn add_version(&mut self, commit: &Commit, version: &Version, profile: u64, sealed: Sealed) -> Result<(), StoreError> {
-        if let Some((object, system, number)) = version.preceding.as_deref().and_then(conflict::split_uid) {
+    fn add_version(
+        &mut self,
+        commit: &Commit,
+        version: &Version,
+        profile: u64,
+        sealed: Sealed,
+    ) -> Result<(), StoreError> {
+        if let Some((object, system, number)) =
+            version.preceding.as_deref().and_then(conflict::split_uid)
+        {
             self.flush();
-            self.batch.push(Statement::new(SUPERSEDE).bind(object).bind(u64::from(number)).bind(system));
+            self.batch.push(
+                Statement::new(SUPERSEDE)
+                    .bind(object)
+                    .bind(u64::from(number))
+                    .bind(system),
+            );
         }
-        let (_, system, number) = conflict::split_uid(&version.version_uid).ok_or_else(unexpected)?;
+        let (_, system, number) =
+            conflict::split_uid(&version.version_uid).ok_or_else(unexpected)?;
         let document = Large::of(sealed.text);
-        self.batch.extend(document.write_rest(&format!("v/{}", version.version_uid)));
+        self.batch
+            .extend(document.write_rest(&format!("v/{}", version.version_uid)));
         self.versions.push(&[
             Cell::from(&commit.ehr_id),
             Cell::from(&version.object_id),
@@ -311,22 +453,36 @@ impl Writing {
             Cell::from(&version.lifecycle),
             version.template_id.as_ref().into(),
             profile.into(),
-            sealed.shapes.as_ref().into(),
+            sealed.layouts.as_ref().into(),
             Cell::from(&sealed.seal),
             document.chunks().into(),
             Cell::from(&document.first),
         ]);
         if !version.tags.is_empty() {
             self.flush();
-            self.batch.extend(version.tags.iter().flat_map(|list| replace(&commit.ehr_id, list)));
+            self.batch.extend(
+                version
+                    .tags
+                    .iter()
+                    .flat_map(|list| replace(&commit.ehr_id, list)),
+            );
         }
         Ok(())
     }
 }
 
 fn flags(flags: &EhrFlags) -> [Cell<'_>; 4] {
-    let (id, namespace) = flags.subject.as_ref().map(|(id, namespace)| (id, namespace)).unzip();
-    [id.into(), namespace.into(), flags.is_queryable.into(), flags.is_modifiable.into()]
+    let (id, namespace) = flags
+        .subject
+        .as_ref()
+        .map(|(id, namespace)| (id, namespace))
+        .unzip();
+    [
+        id.into(),
+        namespace.into(),
+        flags.is_queryable.into(),
+        flags.is_modifiable.into(),
+    ]
 }
 
 fn next_revision_of(generation: Option<u64>) -> Statement {

@@ -4,17 +4,21 @@ use super::large::{Large, read_rests, rests};
 use super::read::{EHR, ehr_of};
 use super::value::{Fields, Row, Sql, SqlError, Statement};
 use super::{SqlRepository, next_revision};
-use crate::order;
 use crate::store::by_name;
 use crate::store::repository::{Definition, DefinitionKind, Ehr, StoreError};
+use aqlite_rm::order;
 
 const LIST: &str = "SELECT name, version, format, created, summary, storing_id FROM definition WHERE kind = ?1 AND substr(name, 1, length(?2)) = ?2";
 const LIST_WITH_BODIES: &str = "SELECT name, version, format, created, summary, storing_id, body || coalesce((SELECT group_concat(c.body, '') FROM
       (SELECT body FROM chunk WHERE owner = 'd/' || CAST(?1 AS INTEGER) || '/' || name || '/' || version ORDER BY part) c), '')
     FROM definition WHERE kind = ?1 AND substr(name, 1, length(?2)) = ?2";
+const LENGTHS: &str = "SELECT coalesce(sum(length(CAST(body AS BLOB)) + coalesce((SELECT sum(length(CAST(c.body AS BLOB))) FROM chunk c
+      WHERE c.owner = 'd/' || CAST(?1 AS INTEGER) || '/' || name || '/' || version), 0)), 0)
+    FROM definition WHERE kind = ?1 AND substr(name, 1, length(?2)) = ?2";
 const VERSIONS: &str = "SELECT name, version, format, created, summary, storing_id FROM definition WHERE kind = ?1 AND name = ?2";
 const READ: &str = "SELECT name, version, format, created, summary, storing_id, body FROM definition WHERE kind = ?1 AND name = ?2 AND version = ?3";
-const INSERT: &str = "INSERT INTO definition (kind, name, version, format, created, summary, body, storing_id)
+const INSERT: &str =
+    "INSERT INTO definition (kind, name, version, format, created, summary, body, storing_id)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, lower(hex(randomblob(16))))";
 const DELETE: &str = "DELETE FROM definition WHERE kind = ?1 AND name = ?2 AND version = ?3
     AND (?1 <> 1 OR NOT EXISTS (SELECT 1 FROM version v WHERE v.template = ?2)) RETURNING id";
@@ -22,7 +26,11 @@ const DELETE_CHUNKS: &str = "DELETE FROM chunk WHERE owner = ?4
     AND NOT EXISTS (SELECT 1 FROM definition WHERE kind = ?1 AND name = ?2 AND version = ?3)";
 
 impl<S: Sql> SqlRepository<S> {
-    pub(super) async fn write_definition(&self, kind: DefinitionKind, definition: Definition) -> Result<(), StoreError> {
+    pub(super) async fn write_definition(
+        &self,
+        kind: DefinitionKind,
+        definition: Definition,
+    ) -> Result<(), StoreError> {
         let owner = owner(kind, &definition.name, &definition.version);
         let body = Large::of(definition.body);
         let insert = Statement::new(INSERT)
@@ -37,26 +45,83 @@ impl<S: Sql> SqlRepository<S> {
         batch.extend(body.write_rest(&owner));
         match self.sql.batch(batch).await {
             Ok(_) => Ok(()),
-            Err(SqlError::Constraint(what)) if what.starts_with("UNIQUE definition.") => Err(StoreError::DefinitionExists),
+            Err(SqlError::Constraint(what)) if what.starts_with("UNIQUE definition.") => {
+                Err(StoreError::DefinitionExists)
+            }
             Err(error) => Err(error.into()),
         }
     }
 
-    pub(super) async fn list_definitions(&self, kind: DefinitionKind, prefix: &str) -> Result<Vec<Definition>, StoreError> {
-        let sql = if kind.lists_bodies() { LIST_WITH_BODIES } else { LIST };
-        listed(self.rows(Statement::new(sql).bind(kind.number()).bind(prefix)).await?)
+    pub(super) async fn list_definitions(
+        &self,
+        kind: DefinitionKind,
+        prefix: &str,
+    ) -> Result<Vec<Definition>, StoreError> {
+        listed(
+            self.rows(Statement::new(LIST).bind(kind.number()).bind(prefix))
+                .await?,
+        )
     }
 
-    pub(super) async fn read_grounds(&self, ehr_id: &str, template_id: &str) -> Result<(Option<Ehr>, Vec<Definition>), StoreError> {
-        let versions = Statement::new(VERSIONS).bind(DefinitionKind::Template.number()).bind(template_id);
-        let mut answers = self.batch(vec![Statement::new(EHR).bind(ehr_id), versions]).await?.into_iter();
-        Ok((ehr_of(answers.next().unwrap_or_default())?, listed(answers.next().unwrap_or_default())?))
+    pub(super) async fn list_versions(
+        &self,
+        kind: DefinitionKind,
+        name: &str,
+    ) -> Result<Vec<Definition>, StoreError> {
+        listed(
+            self.rows(Statement::new(VERSIONS).bind(kind.number()).bind(name))
+                .await?,
+        )
     }
 
-    pub(super) async fn read_definition(&self, kind: DefinitionKind, name: &str, version: &str) -> Result<Option<Definition>, StoreError> {
-        let read = Statement::new(READ).bind(kind.number()).bind(name).bind(version);
+    pub(super) async fn list_bodies(
+        &self,
+        kind: DefinitionKind,
+        prefix: &str,
+        most: usize,
+    ) -> Result<Option<Vec<Definition>>, StoreError> {
+        let of = |sql| Statement::new(sql).bind(kind.number()).bind(prefix);
+        let lengths = self.rows(of(LENGTHS)).await?.into_iter().next();
+        let bytes = lengths.map_or(Ok(0), |row| Fields::of(row).number())?;
+        if usize::try_from(bytes).map_or(true, |bytes| bytes > most) {
+            return Ok(None);
+        }
+        listed(self.rows(of(LIST_WITH_BODIES)).await?).map(Some)
+    }
+
+    pub(super) async fn read_grounds(
+        &self,
+        ehr_id: &str,
+        template_id: &str,
+    ) -> Result<(Option<Ehr>, Vec<Definition>), StoreError> {
+        let versions = Statement::new(VERSIONS)
+            .bind(DefinitionKind::Template.number())
+            .bind(template_id);
+        let mut answers = self
+            .batch(vec![Statement::new(EHR).bind(ehr_id), versions])
+            .await?
+            .into_iter();
+        Ok((
+            ehr_of(answers.next().unwrap_or_default())?,
+            listed(answers.next().unwrap_or_default())?,
+        ))
+    }
+
+    pub(super) async fn read_definition(
+        &self,
+        kind: DefinitionKind,
+        name: &str,
+        version: &str,
+    ) -> Result<Option<Definition>, StoreError> {
+        let read = Statement::new(READ)
+            .bind(kind.number())
+            .bind(name)
+            .bind(version);
         let owner = owner(kind, name, version);
-        let mut answers = self.batch(vec![read, read_rests(std::slice::from_ref(&owner))]).await?.into_iter();
+        let mut answers = self
+            .batch(vec![read, read_rests(std::slice::from_ref(&owner))])
+            .await?
+            .into_iter();
         let found = answers.next().and_then(|rows| rows.into_iter().next());
         let Some(row) = found else { return Ok(None) };
         let mut fields = Fields::of(row);
@@ -66,11 +131,31 @@ impl<S: Sql> SqlRepository<S> {
         Ok(Some(Definition { body, ..head }))
     }
 
-    pub(super) async fn remove_definition(&self, kind: DefinitionKind, name: &str, version: &str) -> Result<bool, StoreError> {
-        let of_definition = |sql| Statement::new(sql).bind(kind.number()).bind(name).bind(version);
+    pub(super) async fn remove_definition(
+        &self,
+        kind: DefinitionKind,
+        name: &str,
+        version: &str,
+    ) -> Result<bool, StoreError> {
+        let of_definition = |sql| {
+            Statement::new(sql)
+                .bind(kind.number())
+                .bind(name)
+                .bind(version)
+        };
         let chunks = of_definition(DELETE_CHUNKS).bind(owner(kind, name, version));
-        let answers = self.batch(vec![of_definition(DELETE), chunks, of_definition(READ), next_revision()]).await?;
-        match (answers.first().is_some_and(|rows| !rows.is_empty()), answers.get(2).is_some_and(|rows| !rows.is_empty())) {
+        let answers = self
+            .batch(vec![
+                of_definition(DELETE),
+                chunks,
+                of_definition(READ),
+                next_revision(),
+            ])
+            .await?;
+        match (
+            answers.first().is_some_and(|rows| !rows.is_empty()),
+            answers.get(2).is_some_and(|rows| !rows.is_empty()),
+        ) {
             (_, true) => Err(StoreError::TemplateInUse),
             (removed, false) => Ok(removed),
         }
@@ -83,10 +168,20 @@ fn listed(rows: Vec<Row>) -> Result<Vec<Definition>, StoreError> {
         let has_body = row.len() > HEAD;
         let mut fields = Fields::of(row);
         let head = head(&mut fields)?;
-        Ok(if has_body { Definition { body: fields.text()?, ..head } } else { head })
+        Ok(if has_body {
+            Definition {
+                body: fields.text()?,
+                ..head
+            }
+        } else {
+            head
+        })
     };
-    let mut found = rows.into_iter().map(definition).collect::<Result<Vec<_>, StoreError>>()?;
-    order::sort_by(&mut found, &by_name);
+    let mut found = rows
+        .into_iter()
+        .map(definition)
+        .collect::<Result<Vec<_>, StoreError>>()?;
+    order::sort_by(&mut found, by_name);
     Ok(found)
 }
 

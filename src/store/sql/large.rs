@@ -4,7 +4,8 @@ use super::value::{Fields, Row, Statement, json_list};
 use crate::store::repository::StoreError;
 use std::collections::HashMap;
 
-/// Bytes of a piece: as a text in JSON it has at most twice as many, which is what D1 allows a value.
+/// Bytes of a piece: as a text in JSON it has at most twice as many, which is what D1 allows a
+/// value.
 const PIECE: usize = 900_000;
 
 /// A value cut into pieces.
@@ -17,7 +18,10 @@ pub(super) struct Large {
 impl Large {
     pub(super) fn of(text: String) -> Large {
         if text.len() <= PIECE {
-            return Large { first: text, rest: Vec::new() };
+            return Large {
+                first: text,
+                rest: Vec::new(),
+            };
         }
         let mut pieces = Vec::new();
         let mut rest = text.as_str();
@@ -27,7 +31,10 @@ impl Large {
             rest = behind;
         }
         let behind = pieces.split_off(1);
-        Large { first: pieces.pop().unwrap_or_default(), rest: behind }
+        Large {
+            first: pieces.pop().unwrap_or_default(),
+            rest: behind,
+        }
     }
 
     /// How many pieces follow the first.

@@ -1,13 +1,15 @@
 //! The repository in a SQLite-dialect database: D1 in a worker, SQLite in tests.
 //!
-//! Statements are data; a host executes them ([`Sql`]). One batch is one transaction: a commit is one batch, and a guard
-//! that fails (UNIQUE, NOT NULL) takes all of it back. The schema stands in `migrations/`.
+//! Statements are data; a host executes them ([`Sql`]). One batch is one transaction: a commit is
+//! one batch, and a guard that fails (UNIQUE, NOT NULL) takes all of it back. The schema stands in
+//! `migrations/`.
 
 mod access;
 mod catalogue;
 mod commit;
 mod definition;
 mod large;
+mod list;
 mod read;
 mod remove;
 mod rows;
@@ -18,7 +20,8 @@ mod value;
 
 use super::log::{LogEntry, LogStore};
 use super::repository::{
-    Access, AccessFilter, Commit, Contribution, Definition, DefinitionKind, Ehr, ItemTag, Repository, Sink, StoreError, TagList, Version, Which,
+    Access, AccessFilter, Commit, Contribution, Definition, DefinitionKind, Ehr, Extent, ItemTag,
+    Piece, Repository, Sink, StoreError, TagList, Version, VersionHead, Which,
 };
 use super::scan::{Scan, Snapshot};
 use crate::document::ObjectKind;
@@ -31,19 +34,26 @@ pub use value::{Row, Sql, SqlError, SqlValue, Statement, crossing};
 
 /// A repository over an executor of SQL.
 ///
-/// The [`Catalogue`] may outlive it: a worker makes a repository for each request and keeps one catalogue a database.
+/// The [`Catalogue`] may outlive it: a worker makes a repository for each request and keeps one
+/// catalogue a database.
 pub struct SqlRepository<S> {
     sql: S,
     catalogue: Rc<Catalogue>,
     log: Option<SqlLog<S>>,
-    /// Entries of change sets that were written since the last time that they were moved to the log.
+    /// Entries of change sets that were written since the last time that they were moved to the
+    /// log.
     waiting: Cell<u64>,
 }
 
 impl<S: Sql> SqlRepository<S> {
     /// A repository over `sql`, with what is already known of its database.
     pub fn new(sql: S, catalogue: Rc<Catalogue>) -> SqlRepository<S> {
-        SqlRepository { sql, catalogue, log: None, waiting: Cell::new(0) }
+        SqlRepository {
+            sql,
+            catalogue,
+            log: None,
+            waiting: Cell::new(0),
+        }
     }
 
     /// The executor.
@@ -75,16 +85,35 @@ impl<S: Sql> Repository for SqlRepository<S> {
         self.write_commits(&commits).await
     }
 
-    async fn contributions(&self, ehr_id: Option<&str>, after: Option<&str>, limit: u64) -> Result<Vec<Contribution>, StoreError> {
-        self.read_contributions(ehr_id, after, limit).await
+    async fn contributions(
+        &self,
+        ehr_id: Option<&str>,
+        after: Option<&str>,
+        limit: u64,
+        extent: Extent,
+    ) -> Result<Piece<Contribution>, StoreError> {
+        self.read_contributions(ehr_id, after, limit, extent).await
     }
 
-    async fn set_tags(&self, ehr_id: &str, list: TagList, expected: Option<&[ItemTag]>) -> Result<(), StoreError> {
+    async fn set_tags(
+        &self,
+        ehr_id: &str,
+        list: TagList,
+        expected: Option<&[ItemTag]>,
+    ) -> Result<(), StoreError> {
         self.write_tags(ehr_id, &list, expected).await
     }
 
-    async fn tags(&self, ehr_id: &str, target: Option<&str>) -> Result<Vec<TagList>, StoreError> {
+    async fn tags(&self, ehr_id: &str, target: &str) -> Result<Vec<ItemTag>, StoreError> {
         self.read_tags(ehr_id, target).await
+    }
+
+    async fn tag_lists(
+        &self,
+        ehr_id: &str,
+        after: Option<&str>,
+    ) -> Result<Piece<TagList>, StoreError> {
+        self.read_tag_lists(ehr_id, after).await
     }
 
     async fn delete_objects(&self, ehr_id: &str, objects: &[String]) -> Result<(), StoreError> {
@@ -100,30 +129,92 @@ impl<S: Sql> Repository for SqlRepository<S> {
     }
 
     async fn ehr_by_subject(&self, id: &str, namespace: &str) -> Result<Option<Ehr>, StoreError> {
-        self.read_ehr(Statement::new(read::EHR_BY_SUBJECT).bind(id).bind(namespace)).await
+        self.read_ehr(
+            Statement::new(read::EHR_BY_SUBJECT)
+                .bind(id)
+                .bind(namespace),
+        )
+        .await
     }
 
-    async fn version(&self, ehr_id: &str, object_id: &str, which: Which<'_>) -> Result<Option<Version>, StoreError> {
+    async fn version(
+        &self,
+        ehr_id: &str,
+        object_id: &str,
+        which: Which<'_>,
+    ) -> Result<Option<Version>, StoreError> {
         self.read_version(ehr_id, object_id, which).await
     }
 
-    async fn versions(&self, ehr_id: &str, object_id: &str) -> Result<Vec<Version>, StoreError> {
-        self.read_versions(Statement::new(read::VERSIONS).bind(ehr_id).bind(object_id)).await
+    async fn versions(
+        &self,
+        ehr_id: &str,
+        object_id: &str,
+        after: u32,
+    ) -> Result<Piece<Version>, StoreError> {
+        self.read_history(ehr_id, object_id, after).await
     }
 
-    async fn objects(&self, ehr_id: &str, kind: ObjectKind, offset: u64, limit: u64) -> Result<Vec<String>, StoreError> {
-        let query = Statement::new(read::OBJECTS).bind(ehr_id).bind(kind.number()).bind(limit).bind(offset);
-        self.rows(query).await?.into_iter().map(|row| Fields::of(row).text()).collect()
+    async fn version_heads(
+        &self,
+        ehr_id: &str,
+        object_id: &str,
+    ) -> Result<Vec<VersionHead>, StoreError> {
+        self.read_heads(ehr_id, object_id).await
     }
 
-    async fn newest_object(&self, ehr_id: &str, kind: ObjectKind) -> Result<Option<String>, StoreError> {
-        let rows = self.rows(Statement::new(read::NEWEST_OBJECT).bind(ehr_id).bind(kind.number())).await?;
-        rows.into_iter().next().map(|row| Fields::of(row).text()).transpose()
+    async fn objects(
+        &self,
+        ehr_id: &str,
+        kind: ObjectKind,
+        offset: u64,
+        limit: u64,
+    ) -> Result<Vec<String>, StoreError> {
+        let query = Statement::new(read::OBJECTS)
+            .bind(ehr_id)
+            .bind(kind.number())
+            .bind(limit)
+            .bind(offset);
+        self.rows(query)
+            .await?
+            .into_iter()
+            .map(|row| Fields::of(row).text())
+            .collect()
     }
 
-    async fn idempotency(&self, ehr_id: &str, contribution_uid: &str) -> Result<Option<String>, StoreError> {
-        let rows = self.rows(Statement::new(read::IDEMPOTENCY).bind(ehr_id).bind(contribution_uid)).await?;
-        rows.into_iter().next().map_or(Ok(None), |row| Fields::of(row).optional_text())
+    async fn newest_object(
+        &self,
+        ehr_id: &str,
+        kind: ObjectKind,
+    ) -> Result<Option<String>, StoreError> {
+        let rows = self
+            .rows(
+                Statement::new(read::NEWEST_OBJECT)
+                    .bind(ehr_id)
+                    .bind(kind.number()),
+            )
+            .await?;
+        rows.into_iter()
+            .next()
+            .map(|row| Fields::of(row).text())
+            .transpose()
+    }
+
+    async fn idempotency(
+        &self,
+        ehr_id: &str,
+        contribution_uid: &str,
+    ) -> Result<Option<String>, StoreError> {
+        let rows = self
+            .rows(
+                Statement::new(read::IDEMPOTENCY)
+                    .bind(ehr_id)
+                    .bind(contribution_uid),
+            )
+            .await?;
+        rows.into_iter()
+            .next()
+            .map_or(Ok(None), |row| Fields::of(row).optional_text())
     }
 
     async fn contribution(&self, ehr_id: &str, uid: &str) -> Result<Option<String>, StoreError> {
@@ -138,19 +229,54 @@ impl<S: Sql> Repository for SqlRepository<S> {
         self.write_definition(kind, definition).await
     }
 
-    async fn definitions(&self, kind: DefinitionKind, prefix: &str) -> Result<Vec<Definition>, StoreError> {
+    async fn definitions(
+        &self,
+        kind: DefinitionKind,
+        prefix: &str,
+    ) -> Result<Vec<Definition>, StoreError> {
         self.list_definitions(kind, prefix).await
     }
 
-    async fn grounds(&self, ehr_id: &str, template_id: &str) -> Result<(Option<Ehr>, Vec<Definition>), StoreError> {
+    async fn definition_versions(
+        &self,
+        kind: DefinitionKind,
+        name: &str,
+    ) -> Result<Vec<Definition>, StoreError> {
+        self.list_versions(kind, name).await
+    }
+
+    async fn definition_bodies(
+        &self,
+        kind: DefinitionKind,
+        prefix: &str,
+        most: usize,
+    ) -> Result<Option<Vec<Definition>>, StoreError> {
+        self.list_bodies(kind, prefix, most).await
+    }
+
+    async fn grounds(
+        &self,
+        ehr_id: &str,
+        template_id: &str,
+    ) -> Result<(Option<Ehr>, Vec<Definition>), StoreError> {
         self.read_grounds(ehr_id, template_id).await
     }
 
-    async fn definition(&self, kind: DefinitionKind, name: &str, version: &str) -> Result<Option<Definition>, StoreError> {
+    async fn definition(
+        &self,
+        kind: DefinitionKind,
+        name: &str,
+        version: &str,
+    ) -> Result<Option<Definition>, StoreError> {
         self.read_definition(kind, name, version).await
     }
 
-    async fn undefine(&self, kind: DefinitionKind, name: &str, version: &str) -> Result<bool, StoreError> {
+    async fn undefine(
+        &self,
+        kind: DefinitionKind,
+        name: &str,
+        version: &str,
+    ) -> Result<bool, StoreError> {
         self.remove_definition(kind, name, version).await
     }
 
@@ -163,11 +289,19 @@ impl<S: Sql> Repository for SqlRepository<S> {
     }
 
     async fn note(&self, accesses: Vec<Access>) -> Result<(), StoreError> {
-        let entries: Vec<LogEntry> = accesses.into_iter().map(|access| LogEntry { key: None, access }).collect();
+        let entries: Vec<LogEntry> = accesses
+            .into_iter()
+            .map(|access| LogEntry { key: None, access })
+            .collect();
         self.log()?.append(&entries).await
     }
 
-    async fn note_refused(&self, accesses: &[Access], day: &str, most: u64) -> Result<bool, StoreError> {
+    async fn note_refused(
+        &self,
+        accesses: &[Access],
+        day: &str,
+        most: u64,
+    ) -> Result<bool, StoreError> {
         self.log()?.append_refused(accesses, day, most).await
     }
 
@@ -176,7 +310,13 @@ impl<S: Sql> Repository for SqlRepository<S> {
     }
 
     async fn revision(&self) -> Result<u64, StoreError> {
-        let rows = self.rows(Statement::new("SELECT value FROM meta WHERE name = 'revision'")).await?;
-        rows.into_iter().next().map_or(Ok(0), |row| Fields::of(row).number())
+        let rows = self
+            .rows(Statement::new(
+                "SELECT value FROM meta WHERE name = 'revision'",
+            ))
+            .await?;
+        rows.into_iter()
+            .next()
+            .map_or(Ok(0), |row| Fields::of(row).number())
     }
 }

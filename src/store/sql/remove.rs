@@ -1,8 +1,11 @@
-//! Physical deletion: rows are removed, and with them the shapes and profiles that no document uses any more.
+//! Physical deletion: rows are removed, and with them the layouts and profiles that no document uses
+//! any more.
 //!
-//! A SQLite file keeps the bytes of a removed row until something else takes their place, unless `secure_delete` is on: a host that opens
-//! the file itself switches it on. Overwriting rows by an UPDATE beforehand is no substitute: SQLite does not write out a page that the same
-//! transaction frees, and in two transactions a deletion that fails would have destroyed what it did not remove.
+//! A SQLite file keeps the bytes of a removed row until something else takes their place, unless
+//! `secure_delete` is on: a host that opens the file itself switches it on. Overwriting rows by an
+//! UPDATE beforehand is no substitute: SQLite does not write out a page that the same transaction
+//! frees, and in two transactions a deletion that fails would have destroyed what it did not
+//! remove.
 
 use super::catalogue::generation_of;
 use super::value::{Fields, Sql, Statement, json_list};
@@ -11,9 +14,10 @@ use crate::document::short_digest;
 use crate::store::repository::StoreError;
 use std::collections::BTreeSet;
 
-/// Most versions whose shapes are looked through within the transaction of a deletion; with more, it is done behind it in steps.
+/// Most versions whose layouts are looked through within the transaction of a deletion; with more,
+/// it is done behind it in steps.
 const AT_ONCE: u64 = 50_000;
-/// Versions, or contributions, whose shapes are looked through in one step, and most steps.
+/// Versions, or contributions, whose layouts are looked through in one step, and most steps.
 const STEP: u64 = 50_000;
 const MOST_STEPS: u64 = 200;
 
@@ -32,7 +36,11 @@ macro_rules! versions_of_ehr {
 
 macro_rules! contributions_of_ehr {
     () => {
-        concat!("id IN (SELECT contribution FROM version WHERE ehr = ", own!(), ")")
+        concat!(
+            "id IN (SELECT contribution FROM version WHERE ehr = ",
+            own!(),
+            ")"
+        )
     };
 }
 
@@ -51,7 +59,11 @@ macro_rules! chunks_of_ehr {
 /// `?2` a list of object ids.
 macro_rules! versions_of_objects {
     () => {
-        concat!("ehr = ", own!(), " AND object IN (SELECT value FROM json_each(?2))")
+        concat!(
+            "ehr = ",
+            own!(),
+            " AND object IN (SELECT value FROM json_each(?2))"
+        )
     };
 }
 
@@ -103,7 +115,11 @@ const KEEP_LAST_VERSION: &str = "UPDATE meta SET value = max(value, (SELECT coal
 /// `?3` the digest of the ehr_id; the other parameters are those of the condition.
 macro_rules! note_removal {
     ($condition:expr) => {
-        concat!("INSERT INTO removal (ehr, first_version) SELECT ?3, min(id) FROM version WHERE ", $condition, " GROUP BY ehr")
+        concat!(
+            "INSERT INTO removal (ehr, first_version) SELECT ?3, min(id) FROM version WHERE ",
+            $condition,
+            " GROUP BY ehr"
+        )
     };
 }
 
@@ -137,8 +153,9 @@ const ALL: [&str; 8] = [
     "DELETE FROM ehr WHERE id > 0",
 ];
 
-/// Shapes that nobody uses: of the ids `?1` (of all, where that is NULL) those that no version above `?2` and no contribution above `?3`
-/// names; none unless the generation of shapes is `?4`, and there are at most `?5` versions.
+/// Layouts that nobody uses: of the ids `?1` (of all, where that is NULL) those that no version
+/// above `?2` and no contribution above `?3` names; none unless the generation of layouts is `?4`,
+/// and there are at most `?5` versions.
 macro_rules! unused {
     () => {
         "(?1 IS NULL OR id IN (SELECT value FROM json_each(?1)))
@@ -151,7 +168,11 @@ macro_rules! unused {
 
 macro_rules! chunks_of_unused {
     () => {
-        concat!("owner IN (SELECT 's/' || digest FROM shape WHERE ", unused!(), ")")
+        concat!(
+            "owner IN (SELECT 's/' || digest FROM shape WHERE ",
+            unused!(),
+            ")"
+        )
     };
 }
 
@@ -163,20 +184,33 @@ macro_rules! unused_profile {
     };
 }
 
-/// The newest shape and the newest profile keep their rows, so that their ids are not given again.
+/// The newest layout and the newest profile keep their rows, so that their ids are not given again.
 const PURGE: [&str; 5] = [
     delete!("chunk", chunks_of_unused!()),
-    delete!("shape", concat!("id < (SELECT max(id) FROM shape) AND ", unused!())),
-    concat!("UPDATE shape SET digest = 'removed ' || id, skeleton = '' WHERE id = (SELECT max(id) FROM shape) AND ", unused!()),
-    delete!("profile", concat!("id < (SELECT max(id) FROM profile) AND ", unused_profile!())),
-    concat!("UPDATE profile SET archetypes = json_array('removed ' || id) WHERE id = (SELECT max(id) FROM profile) AND ", unused_profile!()),
+    delete!(
+        "shape",
+        concat!("id < (SELECT max(id) FROM shape) AND ", unused!())
+    ),
+    concat!(
+        "UPDATE shape SET digest = 'removed ' || id, skeleton = '' WHERE id = (SELECT max(id) FROM shape) AND ",
+        unused!()
+    ),
+    delete!(
+        "profile",
+        concat!("id < (SELECT max(id) FROM profile) AND ", unused_profile!())
+    ),
+    concat!(
+        "UPDATE profile SET archetypes = json_array('removed ' || id) WHERE id = (SELECT max(id) FROM profile) AND ",
+        unused_profile!()
+    ),
 ];
 
 const NEXT_GENERATION: &str = "UPDATE meta SET value = value + 1 WHERE name = 'shape_generation' AND (?1 IS NULL OR value = ?1)";
-const IS_LARGE: &str = "SELECT (SELECT count(*) FROM (SELECT 1 FROM version LIMIT ?1 + 1)) > ?1 AS large";
-const EVERY_SHAPE: &str = "SELECT id FROM shape";
+const IS_LARGE: &str =
+    "SELECT (SELECT count(*) FROM (SELECT 1 FROM version LIMIT ?1 + 1)) > ?1 AS large";
+const EVERY_LAYOUT: &str = "SELECT id FROM shape";
 const LAST: &str = "SELECT (SELECT coalesce(max(id), 0) FROM version) AS version, (SELECT coalesce(max(id), 0) FROM contribution) AS contribution";
-/// Which of the shapes `?1` versions and contributions behind `?2` and up to `?3` use.
+/// Which of the layouts `?1` versions and contributions behind `?2` and up to `?3` use.
 const USED: [&str; 2] = [
     "SELECT DISTINCT j.value AS id FROM version v, json_each(v.shapes) j
      WHERE v.id > ?2 AND v.id <= ?3 AND j.value IN (SELECT value FROM json_each(?1))",
@@ -184,10 +218,10 @@ const USED: [&str; 2] = [
      WHERE c.id > ?2 AND c.id <= ?3 AND c.shapes IS NOT NULL AND j.value IN (SELECT value FROM json_each(?1))",
 ];
 
-/// Which shapes are looked at, and which documents have not been looked through.
+/// Which layouts are looked at, and which documents have not been looked through.
 struct Purge {
     /// A list of ids; all, where there is none.
-    shapes: Option<String>,
+    layouts: Option<String>,
     after_version: u64,
     after_contribution: u64,
     generation: Option<u64>,
@@ -196,11 +230,20 @@ struct Purge {
 
 impl Purge {
     /// Everything in one transaction, where there are not too many versions.
-    const AT_ONCE: Purge = Purge { shapes: None, after_version: 0, after_contribution: 0, generation: None, most: Some(AT_ONCE) };
+    const AT_ONCE: Purge = Purge {
+        layouts: None,
+        after_version: 0,
+        after_contribution: 0,
+        generation: None,
+        most: Some(AT_ONCE),
+    };
 
     fn statements(&self) -> impl Iterator<Item = Statement> {
         PURGE.iter().map(|sql| {
-            let statement = Statement::new(*sql).bind(self.shapes.as_deref()).bind(self.after_version).bind(self.after_contribution);
+            let statement = Statement::new(*sql)
+                .bind(self.layouts.as_deref())
+                .bind(self.after_version)
+                .bind(self.after_contribution);
             statement.bind(self.generation).bind(self.most)
         })
     }
@@ -208,7 +251,13 @@ impl Purge {
 
 /// The beginning of a deletion: what snapshots must know of it.
 fn noted(note: &'static str, ehr_id: &str, objects: Option<String>) -> Vec<Statement> {
-    vec![Statement::new(KEEP_LAST_VERSION), Statement::new(note).bind(ehr_id).bind(objects).bind(short_digest(ehr_id))]
+    vec![
+        Statement::new(KEEP_LAST_VERSION),
+        Statement::new(note)
+            .bind(ehr_id)
+            .bind(objects)
+            .bind(short_digest(ehr_id)),
+    ]
 }
 
 impl<S: Sql> SqlRepository<S> {
@@ -224,10 +273,18 @@ impl<S: Sql> SqlRepository<S> {
     }
 
     /// Removes objects, and contributions that have no version left.
-    pub(super) async fn remove_objects(&self, ehr_id: &str, objects: &[String]) -> Result<(), StoreError> {
+    pub(super) async fn remove_objects(
+        &self,
+        ehr_id: &str,
+        objects: &[String],
+    ) -> Result<(), StoreError> {
         let objects = json_list(objects);
         let mut batch = noted(NOTE_OBJECTS, ehr_id, Some(objects.clone()));
-        batch.extend(OF_OBJECTS.iter().map(|sql| Statement::new(*sql).bind(ehr_id).bind(objects.as_str())));
+        batch.extend(
+            OF_OBJECTS
+                .iter()
+                .map(|sql| Statement::new(*sql).bind(ehr_id).bind(objects.as_str())),
+        );
         batch.push(next_revision());
         self.remove(batch).await.map(drop)
     }
@@ -239,49 +296,78 @@ impl<S: Sql> SqlRepository<S> {
         self.remove(batch).await.map(drop)
     }
 
-    /// Does what removes documents, then removes the shapes that they leave behind. True when the last statement gave a row.
+    /// Does what removes documents, then removes the layouts that they leave behind. True when the
+    /// last statement gave a row.
     async fn remove(&self, mut batch: Vec<Statement>) -> Result<bool, StoreError> {
         let last = batch.len().saturating_sub(1);
         batch.extend(Purge::AT_ONCE.statements());
         let none: Option<u64> = None;
-        batch.extend([Statement::new(NEXT_GENERATION).bind(none), Statement::new(IS_LARGE).bind(AT_ONCE)]);
+        batch.extend([
+            Statement::new(NEXT_GENERATION).bind(none),
+            Statement::new(IS_LARGE).bind(AT_ONCE),
+        ]);
         let mut answers = self.batch(batch).await?;
-        let large = answers.pop().and_then(|rows| Fields::of(rows.into_iter().next()?).flag().ok()).unwrap_or_default();
+        let large = answers
+            .pop()
+            .and_then(|rows| Fields::of(rows.into_iter().next()?).flag().ok())
+            .unwrap_or_default();
         self.catalogue.forget_ids();
         if large {
-            // The documents are gone. Shapes that a failure leaves here are removed by the maintenance of the next night.
+            // The documents are gone. Layouts that a failure leaves here are removed by the
+            // maintenance of the next night.
             let _ = self.sweep().await;
         }
         Ok(answers.get(last).is_some_and(|rows| !rows.is_empty()))
     }
 
-    /// Removes the shapes and profiles that no document uses, in steps; nothing when a deletion comes between.
+    /// Removes the layouts and profiles that no document uses, in steps; nothing when a deletion
+    /// comes between.
     ///
     /// # Errors
     /// When the database does not answer.
     pub async fn sweep(&self) -> Result<(), StoreError> {
-        let batch = [generation_of(), Statement::new(LAST), Statement::new(EVERY_SHAPE)];
+        let batch = [
+            generation_of(),
+            Statement::new(LAST),
+            Statement::new(EVERY_LAYOUT),
+        ];
         let mut answers = self.batch(batch.to_vec()).await?.into_iter();
         let mut next = || answers.next().unwrap_or_default();
         let generation = Fields::of(next().into_iter().next().unwrap_or_default()).number()?;
         let mut ends = Fields::of(next().into_iter().next().unwrap_or_default());
         let ends = [ends.number()?, ends.number()?];
-        let mut shapes = next().into_iter().map(|row| Fields::of(row).number()).collect::<Result<BTreeSet<u64>, StoreError>>()?;
+        let mut layouts = next()
+            .into_iter()
+            .map(|row| Fields::of(row).number())
+            .collect::<Result<BTreeSet<u64>, StoreError>>()?;
         for (query, end) in USED.into_iter().zip(ends) {
             if end.div_ceil(STEP) > MOST_STEPS {
                 return Ok(());
             }
             for start in (0..end).step_by(STEP as usize) {
-                let list = json_list(&shapes.iter().copied().collect::<Vec<u64>>());
-                let used = self.rows(Statement::new(query).bind(list).bind(start).bind((start + STEP).min(end))).await?;
+                let list = json_list(&layouts.iter().copied().collect::<Vec<u64>>());
+                let used = self
+                    .rows(
+                        Statement::new(query)
+                            .bind(list)
+                            .bind(start)
+                            .bind((start + STEP).min(end)),
+                    )
+                    .await?;
                 for row in used {
-                    shapes.remove(&Fields::of(row).number()?);
+                    layouts.remove(&Fields::of(row).number()?);
                 }
             }
         }
-        let list = json_list(&shapes.into_iter().collect::<Vec<u64>>());
+        let list = json_list(&layouts.into_iter().collect::<Vec<u64>>());
         let [after_version, after_contribution] = ends;
-        let purge = Purge { shapes: Some(list), after_version, after_contribution, generation: Some(generation), most: None };
+        let purge = Purge {
+            layouts: Some(list),
+            after_version,
+            after_contribution,
+            generation: Some(generation),
+            most: None,
+        };
         let mut batch: Vec<Statement> = purge.statements().collect();
         batch.push(Statement::new(NEXT_GENERATION).bind(generation));
         self.batch(batch).await?;

@@ -1,5 +1,5 @@
-//! Many rows by one statement: they go as a JSON list of rows, each a list of cells, which the statement takes apart by
-//! `json_each(?1)`. A statement costs a database more than a row does.
+//! Many rows by one statement: they go as a JSON list of rows, each a list of cells, which the
+//! statement takes apart by `json_each(?1)`. A statement costs a database more than a row does.
 
 use super::value::{SqlValue, Statement};
 use crate::rm::json::quote_into;
@@ -18,7 +18,10 @@ pub(super) struct Rows {
 impl Rows {
     /// No rows yet for a statement.
     pub(super) fn of(sql: &'static str) -> Rows {
-        Rows { sql, lists: Vec::new() }
+        Rows {
+            sql,
+            lists: Vec::new(),
+        }
     }
 
     /// Adds a row.
@@ -37,7 +40,9 @@ impl Rows {
     /// The statements of the rows so far, which wait no more.
     pub(super) fn written(&mut self) -> impl Iterator<Item = Statement> {
         let sql = self.sql;
-        std::mem::take(&mut self.lists).into_iter().map(move |list| Statement::new(sql).bind(list + "]"))
+        std::mem::take(&mut self.lists)
+            .into_iter()
+            .map(move |list| Statement::new(sql).bind(list + "]"))
     }
 }
 
@@ -119,6 +124,9 @@ mod tests {
         assert_eq!(rows.written().count(), 0);
         rows.push(&[Cell::Number(1), "\"".into()]);
         rows.push(&[Cell::Null]);
-        assert_eq!(rows.written().next().unwrap().params, [SqlValue::from(r#"[[1,"\""],[null]]"#)]);
+        assert_eq!(
+            rows.written().next().unwrap().params,
+            [SqlValue::from(r#"[[1,"\""],[null]]"#)]
+        );
     }
 }

@@ -1,63 +1,143 @@
 //! Item tags: the list of a target is replaced as a whole.
 
-use super::value::{Fields, Sql, SqlError, Statement, json_list, unexpected};
+use super::value::{Fields, Row, Sql, SqlError, Statement, json_list, unexpected};
 use super::{SqlRepository, next_revision};
-use crate::store::repository::{ItemTag, StoreError, TagList};
+use crate::store::repository::{ItemTag, PIECE_BYTES, Piece, StoreError, TagList};
 use std::collections::BTreeMap;
 
-const CLEAR: &str = "DELETE FROM item_tag WHERE target = ?1 AND ehr = (SELECT id FROM ehr WHERE ehr_id = ?2)";
+const CLEAR: &str =
+    "DELETE FROM item_tag WHERE target = ?1 AND ehr = (SELECT id FROM ehr WHERE ehr_id = ?2)";
 const ADD: &str = "INSERT INTO item_tag (target, key, path, value, ehr)
     SELECT ?1, j.value ->> 0, j.value ->> 1, j.value ->> 2, e.id FROM json_each(?3) j JOIN ehr e ON e.ehr_id = ?2";
-/// Fails on the column `key`, which is not null, unless the target has exactly the expected tags (`?3`, as for [`ADD`]).
+/// Fails on the column `key`, which is not null, unless the target has exactly the expected tags
+/// (`?3`, as for [`ADD`]).
 const EXPECT: &str = "INSERT INTO item_tag (target, key, path, ehr) SELECT ?1, NULL, '', 0
     WHERE (SELECT count(*) FROM item_tag t JOIN ehr e ON e.id = t.ehr WHERE t.target = ?1 AND e.ehr_id = ?2) <> json_array_length(?3)
       OR EXISTS (SELECT 1 FROM json_each(?3) j WHERE NOT EXISTS (SELECT 1 FROM item_tag t JOIN ehr e ON e.id = t.ehr
         WHERE t.target = ?1 AND e.ehr_id = ?2 AND t.key = j.value ->> 0 AND t.path = j.value ->> 1 AND t.value IS j.value ->> 2))";
-const LIST: &str = "SELECT t.target, t.key, t.path, t.value FROM item_tag t JOIN ehr e ON e.id = t.ehr
-    WHERE e.ehr_id = ?1 AND (?2 IS NULL OR t.target = ?2) ORDER BY t.target, t.key, t.path";
+/// Fails on the column `path`, which is not null, where the EHR may not be written to.
+const ALLOW: &str = "INSERT INTO item_tag (target, key, path, ehr) SELECT ?1, '', NULL, 0
+    WHERE EXISTS (SELECT 1 FROM ehr WHERE ehr_id = ?2 AND NOT is_modifiable)";
+const OF_TARGET: &str =
+    "SELECT t.target, t.key, t.path, t.value FROM item_tag t JOIN ehr e ON e.id = t.ehr
+    WHERE e.ehr_id = ?1 AND t.target = ?2 ORDER BY t.key, t.path";
+/// `?2` the target that they follow, `?3` most targets, `?4` most bytes; `found` counts the targets
+/// that there would be without a bound on their bytes.
+const LISTS: &str = "SELECT t.target, t.key, t.path, t.value, p.found FROM (SELECT target, found FROM
+      (SELECT target, size, sum(size) OVER (ORDER BY target ROWS UNBOUNDED PRECEDING) AS total, count(*) OVER () AS found FROM
+        (SELECT t.target, sum(octet_length(t.key) + octet_length(t.path) + coalesce(octet_length(t.value), 0) + 100) AS size
+         FROM item_tag t WHERE t.ehr = (SELECT id FROM ehr WHERE ehr_id = ?1) AND t.target > ?2 GROUP BY t.target ORDER BY t.target LIMIT ?3))
+      WHERE total <= ?4 OR total = size) p
+    CROSS JOIN item_tag t ON t.target = p.target WHERE t.ehr = (SELECT id FROM ehr WHERE ehr_id = ?1) ORDER BY t.target, t.key, t.path";
+
+/// Targets of a piece at most.
+const TARGETS: u64 = 1000;
 
 /// Key, path and value as they stand in JSON.
 type Cells = (String, String, Option<String>);
 
 impl<S: Sql> SqlRepository<S> {
-    pub(super) async fn write_tags(&self, ehr_id: &str, list: &TagList, expected: Option<&[ItemTag]>) -> Result<(), StoreError> {
-        let guard = expected.map(|tags| Statement::new(EXPECT).bind(list.target.as_str()).bind(ehr_id).bind(json_list(&cells(tags))));
-        let batch = guard.into_iter().chain(replace(ehr_id, list)).chain([next_revision()]).collect();
+    pub(super) async fn write_tags(
+        &self,
+        ehr_id: &str,
+        list: &TagList,
+        expected: Option<&[ItemTag]>,
+    ) -> Result<(), StoreError> {
+        let guard = expected.map(|tags| {
+            Statement::new(EXPECT)
+                .bind(list.target.as_str())
+                .bind(ehr_id)
+                .bind(json_list(&cells(tags)))
+        });
+        let allow = Statement::new(ALLOW)
+            .bind(list.target.as_str())
+            .bind(ehr_id);
+        let batch = std::iter::once(allow)
+            .chain(guard)
+            .chain(replace(ehr_id, list))
+            .chain([next_revision()])
+            .collect();
         match self.sql.batch(batch).await {
             Ok(_) => Ok(()),
-            Err(SqlError::Constraint(what)) if what == "NULL item_tag.key" => Err(StoreError::TagsChanged),
+            Err(SqlError::Constraint(what)) if what == "NULL item_tag.key" => {
+                Err(StoreError::TagsChanged)
+            }
+            Err(SqlError::Constraint(what)) if what == "NULL item_tag.path" => {
+                Err(StoreError::NotModifiable)
+            }
             Err(error) => Err(error.into()),
         }
     }
 
-    pub(super) async fn read_tags(&self, ehr_id: &str, target: Option<&str>) -> Result<Vec<TagList>, StoreError> {
-        let rows = self.rows(Statement::new(LIST).bind(ehr_id).bind(target)).await?;
-        let mut lists = BTreeMap::new();
-        for row in rows {
-            let mut fields = Fields::of(row);
-            let target = fields.text()?;
-            add(&mut lists, target, (fields.text()?, fields.text()?, fields.optional_text()?));
-        }
-        Ok(in_order(lists))
+    pub(super) async fn read_tags(
+        &self,
+        ehr_id: &str,
+        target: &str,
+    ) -> Result<Vec<ItemTag>, StoreError> {
+        let rows = self
+            .rows(Statement::new(OF_TARGET).bind(ehr_id).bind(target))
+            .await?;
+        let (lists, _) = lists_of(rows)?;
+        Ok(lists.into_iter().flat_map(|list| list.tags).collect())
     }
+
+    pub(super) async fn read_tag_lists(
+        &self,
+        ehr_id: &str,
+        after: Option<&str>,
+    ) -> Result<Piece<TagList>, StoreError> {
+        let query = Statement::new(LISTS)
+            .bind(ehr_id)
+            .bind(after.unwrap_or_default())
+            .bind(TARGETS)
+            .bind(PIECE_BYTES);
+        let (items, found) = lists_of(self.rows(query).await?)?;
+        let more = found > items.len() as u64 || found == TARGETS;
+        Ok(Piece { items, more })
+    }
+}
+
+/// The lists of some rows, and the last column of the last one, where there is one more.
+fn lists_of(rows: Vec<Row>) -> Result<(Vec<TagList>, u64), StoreError> {
+    let (mut lists, mut found) = (BTreeMap::new(), 0);
+    for row in rows {
+        let is_counted = row.len() > 4;
+        let mut fields = Fields::of(row);
+        let target = fields.text()?;
+        let cells = (fields.text()?, fields.text()?, fields.optional_text()?);
+        add(&mut lists, target, cells);
+        if is_counted {
+            found = fields.number()?;
+        }
+    }
+    Ok((in_order(lists), found))
 }
 
 /// Key, path and value of tags, as the statements take them in JSON.
 fn cells(tags: &[ItemTag]) -> Vec<(&String, &str, &Option<String>)> {
-    tags.iter().map(|t| (&t.key, t.path.as_deref().unwrap_or_default(), &t.value)).collect()
+    tags.iter()
+        .map(|t| (&t.key, t.path.as_deref().unwrap_or_default(), &t.value))
+        .collect()
 }
 
 /// The statements that put a list in place of what stands there.
 pub(super) fn replace(ehr_id: &str, list: &TagList) -> impl Iterator<Item = Statement> {
     let cells = cells(&list.tags);
-    let clear = Statement::new(CLEAR).bind(list.target.as_str()).bind(ehr_id);
-    let add = Statement::new(ADD).bind(list.target.as_str()).bind(ehr_id).bind(json_list(&cells));
+    let clear = Statement::new(CLEAR)
+        .bind(list.target.as_str())
+        .bind(ehr_id);
+    let add = Statement::new(ADD)
+        .bind(list.target.as_str())
+        .bind(ehr_id)
+        .bind(json_list(&cells));
     std::iter::once(clear).chain((!cells.is_empty()).then_some(add))
 }
 
 /// The lists of a version and its object, as one JSON array of target, key, path and value.
 pub(super) fn of_json(text: Option<&str>) -> Result<Vec<TagList>, StoreError> {
-    let rows: Vec<(String, String, String, Option<String>)> = text.map_or(Ok(Vec::new()), serde_json::from_str).map_err(|_| unexpected())?;
+    let rows: Vec<(String, String, String, Option<String>)> = text
+        .map_or(Ok(Vec::new()), serde_json::from_str)
+        .map_err(|_| unexpected())?;
     let mut lists = BTreeMap::new();
     for (target, key, path, value) in rows {
         add(&mut lists, target, (key, path, value));
@@ -66,10 +146,17 @@ pub(super) fn of_json(text: Option<&str>) -> Result<Vec<TagList>, StoreError> {
 }
 
 fn add(lists: &mut BTreeMap<String, Vec<ItemTag>>, target: String, (key, path, value): Cells) {
-    let tag = ItemTag { key, path: Some(path).filter(|p| !p.is_empty()), value };
+    let tag = ItemTag {
+        key,
+        path: Some(path).filter(|p| !p.is_empty()),
+        value,
+    };
     lists.entry(target).or_default().push(tag);
 }
 
 fn in_order(lists: BTreeMap<String, Vec<ItemTag>>) -> Vec<TagList> {
-    lists.into_iter().map(|(target, tags)| TagList::new(target, tags)).collect()
+    lists
+        .into_iter()
+        .map(|(target, tags)| TagList::new(target, tags))
+        .collect()
 }

@@ -36,15 +36,18 @@ pub struct Statement {
 /// Why a batch failed; nothing of it was done.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SqlError {
-    /// A constraint refused it: kind and columns as SQLite names them, such as `UNIQUE version.object, version.number`
-    /// or `NULL version.ehr`.
+    /// A constraint refused it: kind and columns as SQLite names them, such as `UNIQUE
+    /// version.object, version.number` or `NULL version.ehr`.
     Constraint(String),
     /// Anything else: the database did not answer, or could not do it.
     Failed(String),
 }
 
 /// Executes batches; what a host gives to [`super::SqlRepository`].
-#[allow(async_fn_in_trait, reason = "futures of a worker are not Send, and nothing spawns them")]
+#[allow(
+    async_fn_in_trait,
+    reason = "futures of a worker are not Send, and nothing spawns them"
+)]
 pub trait Sql {
     /// Executes the statements in order in one transaction, and gives the rows of each.
     ///
@@ -58,8 +61,9 @@ pub trait Sql {
 /// Bytes of a text that crosses by itself.
 const LONG: usize = 1_000;
 
-/// Statements as a host hands them over to another language: a JSON list of `[sql, ...values]`, and beside it, in order, the long texts,
-/// in whose places `[]` stands. In the list they would be escaped, and read once more.
+/// Statements as a host hands them over to another language: a JSON list of `[sql, ...values]`, and
+/// beside it, in order, the long texts, in whose places `[]` stands. In the list they would be
+/// escaped, and read once more.
 pub fn crossing(statements: &[Statement]) -> (String, Vec<&str>) {
     let (mut list, mut long) = (String::from("["), Vec::new());
     for (number, statement) in statements.iter().enumerate() {
@@ -84,7 +88,10 @@ pub fn crossing(statements: &[Statement]) -> (String, Vec<&str>) {
 impl Statement {
     /// A statement without parameters yet.
     pub fn new(sql: impl Into<Cow<'static, str>>) -> Statement {
-        Statement { sql: sql.into(), params: Vec::new() }
+        Statement {
+            sql: sql.into(),
+            params: Vec::new(),
+        }
     }
 
     /// Binds the next parameter.
@@ -125,14 +132,20 @@ impl<T: Into<SqlValue>> From<Option<T>> for SqlValue {
 }
 
 impl SqlError {
-    /// Reads the message of SQLite or D1, which names the constraint: `… UNIQUE constraint failed: ehr.ehr_id: SQLITE_…`.
+    /// Reads the message of SQLite or D1, which names the constraint: `… UNIQUE constraint failed:
+    /// ehr.ehr_id: SQLITE_…`.
     pub fn from_message(message: &str) -> SqlError {
-        let found = message.split_once(" constraint failed: ").and_then(|(before, after)| {
-            let kind = before.rsplit([' ', ':']).next()?;
-            let columns = after.split([':', ';', '\n']).next()?.trim();
-            Some(format!("{kind} {columns}"))
-        });
-        found.map_or_else(|| SqlError::Failed(message.to_owned()), SqlError::Constraint)
+        let found = message
+            .split_once(" constraint failed: ")
+            .and_then(|(before, after)| {
+                let kind = before.rsplit([' ', ':']).next()?;
+                let columns = after.split([':', ';', '\n']).next()?.trim();
+                Some(format!("{kind} {columns}"))
+            });
+        found.map_or_else(
+            || SqlError::Failed(message.to_owned()),
+            SqlError::Constraint,
+        )
     }
 }
 
@@ -176,8 +189,14 @@ impl Fields {
 
     pub(super) fn optional_number(&mut self) -> Result<Option<u64>, StoreError> {
         match self.0.next() {
-            Some(SqlValue::Integer(number)) => u64::try_from(number).map(Some).map_err(|_| unexpected()),
-            Some(SqlValue::Real(number)) if number >= 0.0 && number.fract() == 0.0 && number < 9e15 => Ok(Some(number as u64)),
+            Some(SqlValue::Integer(number)) => {
+                u64::try_from(number).map(Some).map_err(|_| unexpected())
+            }
+            Some(SqlValue::Real(number))
+                if number >= 0.0 && number.fract() == 0.0 && number < 9e15 =>
+            {
+                Ok(Some(number as u64))
+            }
             Some(SqlValue::Null) => Ok(None),
             _ => Err(unexpected()),
         }
@@ -189,7 +208,9 @@ impl Fields {
 
     /// A JSON array of integers.
     pub(super) fn optional_numbers(&mut self) -> Result<Option<Vec<u64>>, StoreError> {
-        self.optional_text()?.map(|text| serde_json::from_str(&text).map_err(|_| unexpected())).transpose()
+        self.optional_text()?
+            .map(|text| serde_json::from_str(&text).map_err(|_| unexpected()))
+            .transpose()
     }
 
     pub(super) fn numbers(&mut self) -> Result<Vec<u64>, StoreError> {
@@ -222,18 +243,42 @@ mod tests {
     fn long_texts_cross_beside_the_list() {
         let long = "\"".repeat(LONG + 1);
         let none: Option<u64> = None;
-        let statements = [Statement::new("A \"").bind(1_u64).bind(long.as_str()).bind("\n"), Statement::new("B").bind(none).bind(long.as_str())];
-        assert_eq!(crossing(&statements), (r#"[["A \"",1,[],"\n"],["B",null,[]]]"#.to_owned(), vec![long.as_str(), long.as_str()]));
+        let statements = [
+            Statement::new("A \"")
+                .bind(1_u64)
+                .bind(long.as_str())
+                .bind("\n"),
+            Statement::new("B").bind(none).bind(long.as_str()),
+        ];
+        assert_eq!(
+            crossing(&statements),
+            (
+                r#"[["A \"",1,[],"\n"],["B",null,[]]]"#.to_owned(),
+                vec![long.as_str(), long.as_str()]
+            )
+        );
         assert_eq!(crossing(&[]), ("[]".to_owned(), Vec::new()));
     }
 
     #[test]
     fn constraints_are_read_out_of_the_messages_of_sqlite_and_d1() {
         let constraint = |what: &str| SqlError::Constraint(what.into());
-        assert_eq!(SqlError::from_message("UNIQUE constraint failed: ehr.ehr_id"), constraint("UNIQUE ehr.ehr_id"));
+        assert_eq!(
+            SqlError::from_message("UNIQUE constraint failed: ehr.ehr_id"),
+            constraint("UNIQUE ehr.ehr_id")
+        );
         let d1 = "D1_ERROR: UNIQUE constraint failed: version.object, version.number: SQLITE_CONSTRAINT_UNIQUE (extended: SQLITE_CONSTRAINT)";
-        assert_eq!(SqlError::from_message(d1), constraint("UNIQUE version.object, version.number"));
-        assert_eq!(SqlError::from_message("Error: NOT NULL constraint failed: version.ehr"), constraint("NULL version.ehr"));
-        assert_eq!(SqlError::from_message("no such table: x"), SqlError::Failed("no such table: x".into()));
+        assert_eq!(
+            SqlError::from_message(d1),
+            constraint("UNIQUE version.object, version.number")
+        );
+        assert_eq!(
+            SqlError::from_message("Error: NOT NULL constraint failed: version.ehr"),
+            constraint("NULL version.ehr")
+        );
+        assert_eq!(
+            SqlError::from_message("no such table: x"),
+            SqlError::Failed("no such table: x".into())
+        );
     }
 }

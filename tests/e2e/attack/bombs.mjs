@@ -36,14 +36,14 @@ export function gzipBomb(bytes, byte = 0) {
 }
 
 const gzipped = { "content-encoding": "gzip" };
-const post = (host, path, body, options = {}) =>
+export const post = (host, path, body, options = {}) =>
   host.send("POST", `${V1}${path}`, {
     body: typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body),
     ...options,
   });
 const query = (host, q, more = {}, options = {}) =>
   post(host, "/query/aql", { q, ...more }, options);
-const store = (host, text) =>
+export const store = (host, text) =>
   host.send("POST", `${ITS}/definition/template/adl1.4`, { body: text, type: "application/xml" });
 
 /** The template with other occurrences of its POINT_EVENT. */
@@ -59,7 +59,7 @@ const occurrences = (
     ),
   );
 
-const many = (count, make) => Array.from({ length: count }, (_, index) => make(index));
+export const many = (count, make) => Array.from({ length: count }, (_, index) => make(index));
 
 const ELEMENT =
   /<children xsi:type="C_COMPLEX_OBJECT">\s*<rm_type_name>ELEMENT<\/rm_type_name>[\s\S]*?<\/attributes>\s*<\/children>/;
@@ -548,6 +548,146 @@ export const bombs = [
       ];
     },
     expected: [200, 400, 413, 422],
+  },
+  {
+    item: "guide",
+    title: "a guide of 1,900 malformed rules, and one of references that its cards repeat",
+    attack: async (host) => {
+      const broken = JSON.parse(doubling("malformed.v1", 0));
+      broken.definition.rules = Object.fromEntries(
+        many(1_900, (index) => [
+          `gt${index + 100_000}`,
+          { priority: index, when: ["((((((("], then: ["$$$$ == =", "abc".repeat(200)] },
+        ]),
+      );
+      const cards = JSON.parse(doubling("references.v1", 0));
+      cards.description = {
+        references: [{ label: "x".repeat(sized(200_000, 900_000)), url: "u" }],
+      };
+      cards.definition.rules.gt0011.cards = [
+        {
+          summary: "s",
+          links: many(sized(5_000, 20_000), () => ({ label_reference: "$ref[1].label" })),
+        },
+      ];
+      const answers = [];
+      for (const text of [broken, cards])
+        answers.push(
+          await post(host, "/definition/gdl", text, {
+            headers: { prefer: "return=representation" },
+          }),
+        );
+      return answers;
+    },
+    expected: [201, 400],
+    holds: ([broken, cards]) => {
+      assert.equal(broken.status, 201);
+      assert.equal(JSON.parse(broken.text).problems.length, 1_000);
+      assert.equal(cards.status, 400);
+    },
+  },
+  {
+    item: "guide",
+    title: "a guide of 900 bindings on hundreds of EHRs",
+    populated: true,
+    attack: async (host) => {
+      const guide = JSON.parse(doubling("bindings.v1", 1));
+      const path = "/data[at0001]/events[at0006]/data[at0003]/items[at0004]";
+      guide.definition.data_bindings = {
+        ...guide.definition.data_bindings,
+        ...Object.fromEntries(
+          many(900, (index) => [
+            `gt2${index}`,
+            {
+              model_id: "openEHR-EHR-OBSERVATION.blood_pressure.v2",
+              type: "INPUT",
+              elements: { [`gt3${index}`]: { path } },
+              predicates: [
+                `$gt3${index}.magnitude>${index}`,
+                "max(/data[at0001]/events[at0006]/time)",
+              ],
+            },
+          ]),
+        ),
+      };
+      const stored = await post(host, "/definition/gdl", guide);
+      const ehrs = await query(host, "SELECT e/ehr_id/value AS id FROM EHR e LIMIT 400");
+      const ids = JSON.parse(ehrs.text).rows.map(([id]) => id);
+      return [
+        stored,
+        await post(host, "/gdl/query", { guide_id: "bindings.v1", ehr_ids: ids }),
+        await host.send("GET", `${V1}/gdl/query/${ids[0]}/bindings.v1?trace=true`),
+      ];
+    },
+    expected: [200, 201, 400, 408],
+  },
+  {
+    item: "guide",
+    title: "a call of CDS Hooks with a prefetch of ten megabytes",
+    attack: async (host) => {
+      await post(host, "/definition/gdl", doubling("cds.v1", 1));
+      const call = (prefetch) =>
+        post(host, "/cds-services/cds.v1", {
+          hook: "patient-view",
+          hookInstance: crypto.randomUUID(),
+          context: { userId: "Practitioner/x", patientId: "p" },
+          prefetch,
+        });
+      const count = sized(100_000, 300_000);
+      return [
+        await call({
+          patient: { identifier: many(count, (index) => ({ value: `${index}`, system: "s" })) },
+        }),
+        await call({ patient: { name: many(count, () => [[], 0]) } }),
+      ];
+    },
+    expected: [400, 404, 413],
+  },
+  {
+    item: "query",
+    title: "stored queries of many versions, each of a long text",
+    attack: async (host) => {
+      const text = `SELECT e/ehr_id/value FROM EHR e WHERE e/ehr_id/value = '${"x".repeat(250_000)}'`;
+      const put = (name, version) =>
+        host.send("PUT", `${V1}/query/${name}/${version}`, { body: text, type: "text/plain" });
+      const answers = [];
+      for (let index = 0; index < sized(100, 900); index += 1)
+        answers.push(await put(index % 2 ? "bomb" : `bomb::${index}`, `1.0.${index}`));
+      const runs = many(20, () => post(host, "/query/bomb", { fetch: 1 }));
+      answers.push(...(await Promise.all(runs)));
+      answers.push(await host.send("GET", `${V1}/definition/query/bomb`));
+      answers.push(await host.send("GET", `${V1}/definition/query`));
+      return answers;
+    },
+    expected: [200, 400, 429],
+  },
+  {
+    item: "query",
+    title: "a parameter of megabytes that is named 900 times",
+    populated: true,
+    attack: async (host) => {
+      const from = "SELECT count(*) AS n FROM EHR e CONTAINS COMPOSITION c CONTAINS ELEMENT a";
+      const where = (condition, between) =>
+        `${from} WHERE ${many(900, () => condition).join(between)}`;
+      const long = "x".repeat(3_900_000);
+      const nodes = many(190, (index) => `ELEMENT a${index}[at0001, $p]`).join(" AND ");
+      const cases = [
+        [where("a/name/value = $p", " OR "), long],
+        [where("a/name/value < $p", " AND "), long],
+        [where("a/value/magnitude = $p", " OR "), "1".repeat(3_900_000)],
+        [where("a/name/value matches {$p}", " OR "), many(50_000, (index) => `value ${index}`)],
+        [where("c/uid/value matches {$p, 'x'}", " OR "), many(49_000, (index) => `value ${index}`)],
+        [where("a/name/value LIKE $p", " OR "), "*a?".repeat(3_300)],
+        [`${from} AND (${nodes})`, long],
+      ];
+      const answers = [];
+      for (const [q, p] of cases) {
+        answers.push(await query(host, q, { query_parameters: { p } }));
+        answers.push(await post(host, "/query/aql/explain", { q, query_parameters: { p } }));
+      }
+      return answers;
+    },
+    expected: [200, 400, 408],
   },
   {
     item: "query",

@@ -11,7 +11,14 @@ const NAMES: [&str; 6] = [
     r#"{"_type":"DV_CODED_TEXT","value":"A","defining_code":{"terminology_id":{"value":"local"},"code_string":"at0007"}}"#,
     r#"{"_type":"DV_CODED_TEXT","value":"B","defining_code":{"terminology_id":{"value":"SNOMED-CT"},"code_string":"313267000"}}"#,
 ];
-const TIMES: [&str; 6] = ["2020-01-01T08:00:00Z", "2020-01-01T09:00:00+01:00", "2020-01-01T09:00", "2020-01-02", "2020-01", "2020-01-01T08:00:00.5Z"];
+const TIMES: [&str; 6] = [
+    "2020-01-01T08:00:00Z",
+    "2020-01-01T09:00:00+01:00",
+    "2020-01-01T09:00",
+    "2020-01-02",
+    "2020-01",
+    "2020-01-01T08:00:00.5Z",
+];
 const LEAVES: [&str; 42] = [
     "1",
     "2",
@@ -59,17 +66,28 @@ const LEAVES: [&str; 42] = [
 
 /// A repository of a few EHRs and versions.
 pub fn repository(random: &mut Random) -> String {
-    let mut writer = Writer { out: String::new(), random };
+    let mut writer = Writer {
+        out: String::new(),
+        random,
+    };
     let ehrs = 1 + writer.random.below(3);
     let mut objects: Vec<(usize, String, &str)> = Vec::new();
     for ehr in 1..=ehrs {
-        let hidden = if writer.random.one_in(12) { " hidden" } else { "" };
+        let hidden = if writer.random.one_in(12) {
+            " hidden"
+        } else {
+            ""
+        };
         let _ = writeln!(writer.out, "EHR e{ehr}{hidden}");
     }
     for ordinal in 1..=1 + writer.random.pick(&[1, 2, 3, 4, 5, 6, 7]) {
         let ehr = 1 + writer.random.below(ehrs);
         let _ = writeln!(writer.out, "EHR e{ehr}");
-        let own: Vec<(usize, String, &str)> = objects.iter().filter(|(e, ..)| *e == ehr).cloned().collect();
+        let own: Vec<(usize, String, &str)> = objects
+            .iter()
+            .filter(|(e, ..)| *e == ehr)
+            .cloned()
+            .collect();
         let has = |kind: &str| own.iter().any(|(.., k)| *k == kind);
         match writer.random.below(10) {
             0 if !has("EHR_STATUS") => {
@@ -119,7 +137,10 @@ impl Writer<'_> {
 
     fn status(&mut self) {
         let name = self.name();
-        self.line(0, &format!("EHR_STATUS[openEHR-EHR-EHR_STATUS.generic.v1] {name}"));
+        self.line(
+            0,
+            &format!("EHR_STATUS[openEHR-EHR-EHR_STATUS.generic.v1] {name}"),
+        );
         if self.random.percent(50) {
             self.line(1, "@other_details ITEM_TREE[at0001] t");
             self.items(2, 0);
@@ -129,10 +150,23 @@ impl Writer<'_> {
     fn folder(&mut self, depth: usize, objects: usize) {
         let name = self.name();
         let listed: Vec<String> = (0..self.random.below(4))
-            .map(|_| format!("o{}{}", 1 + self.random.below(objects + 1), self.random.pick(&["", "", "::test::1"])))
+            .map(|_| {
+                format!(
+                    "o{}{}",
+                    1 + self.random.below(objects + 1),
+                    self.random.pick(&["", "", "::test::1"])
+                )
+            })
             .collect();
-        let listed = if listed.is_empty() { String::new() } else { format!(" = {}", listed.join(" ")) };
-        self.line(depth, &format!("FOLDER[openEHR-EHR-FOLDER.generic.v1] {name}{listed}"));
+        let listed = if listed.is_empty() {
+            String::new()
+        } else {
+            format!(" = {}", listed.join(" "))
+        };
+        self.line(
+            depth,
+            &format!("FOLDER[openEHR-EHR-FOLDER.generic.v1] {name}{listed}"),
+        );
         if self.random.percent(25) {
             self.line(depth + 1, "@details ITEM_TREE[at0001] t");
             self.items(depth + 2, 1);
@@ -145,9 +179,15 @@ impl Writer<'_> {
     fn composition(&mut self, ordinal: usize) {
         let id = self.random.pick(&["x.v1", "x.v1", "x-s.v1", "y.v1"]);
         let name = self.name();
-        self.line(0, &format!("COMPOSITION[openEHR-EHR-COMPOSITION.{id}] {name}"));
+        self.line(
+            0,
+            &format!("COMPOSITION[openEHR-EHR-COMPOSITION.{id}] {name}"),
+        );
         if self.random.percent(40) {
-            self.line(1, &format!(r#"@uid OBJECT_VERSION_ID u = {{"value":"o{ordinal}::test::1"}}"#));
+            self.line(
+                1,
+                &format!(r#"@uid OBJECT_VERSION_ID u = {{"value":"o{ordinal}::test::1"}}"#),
+            );
         }
         if self.random.percent(40) {
             let code = self.random.pick(&["433", "431"]);
@@ -165,8 +205,14 @@ impl Writer<'_> {
 
     fn participation(&mut self) {
         let name = self.random.pick(&["Ann", "Bob"]);
-        let ids: Vec<String> = (0..self.random.below(3)).map(|_| format!(r#"{{"id":"{}"}}"#, 1 + self.random.below(3))).collect();
-        let ids = if ids.is_empty() { String::new() } else { format!(r#","identifiers":[{}]"#, ids.join(",")) };
+        let ids: Vec<String> = (0..self.random.below(3))
+            .map(|_| format!(r#"{{"id":"{}"}}"#, 1 + self.random.below(3)))
+            .collect();
+        let ids = if ids.is_empty() {
+            String::new()
+        } else {
+            format!(r#","identifiers":[{}]"#, ids.join(","))
+        };
         self.line(2, &format!(r#"PARTICIPATION p = {{"function":{{"value":"F"}},"performer":{{"_type":"PARTY_IDENTIFIED","name":"{name}"{ids}}}}}"#));
     }
 
@@ -180,14 +226,22 @@ impl Writer<'_> {
                     self.content(depth + 1, 2);
                 }
                 2 => {
-                    self.line(depth, &format!("EVALUATION[openEHR-EHR-EVALUATION.e.v1] {name}"));
+                    self.line(
+                        depth,
+                        &format!("EVALUATION[openEHR-EHR-EVALUATION.e.v1] {name}"),
+                    );
                     self.extras(depth + 1);
                     self.line(depth + 1, "ITEM_TREE[at0003] t");
                     self.items(depth + 2, 0);
                 }
                 _ => {
-                    let id = self.random.pick(&["a.v1", "a.v1", "a-b.v1", "a.v1.2.0", "b.v1", "ab.v1"]);
-                    self.line(depth, &format!("OBSERVATION[openEHR-EHR-OBSERVATION.{id}] {name}"));
+                    let id = self
+                        .random
+                        .pick(&["a.v1", "a.v1", "a-b.v1", "a.v1.2.0", "b.v1", "ab.v1"]);
+                    self.line(
+                        depth,
+                        &format!("OBSERVATION[openEHR-EHR-OBSERVATION.{id}] {name}"),
+                    );
                     self.extras(depth + 1);
                     self.line(depth + 1, "HISTORY[at0001] h");
                     for _ in 0..self.random.pick(&[0, 1, 1, 2, 3]) {
@@ -218,9 +272,16 @@ impl Writer<'_> {
     }
 
     fn event(&mut self, depth: usize) {
-        let (class, code, name) =
-            (self.random.pick(&["POINT_EVENT", "INTERVAL_EVENT"]), self.random.pick(&["at0002", "at0002", "at0003"]), self.name());
-        let time = if self.random.percent(80) { format!(" = {}", self.random.pick(&TIMES)) } else { String::new() };
+        let (class, code, name) = (
+            self.random.pick(&["POINT_EVENT", "INTERVAL_EVENT"]),
+            self.random.pick(&["at0002", "at0002", "at0003"]),
+            self.name(),
+        );
+        let time = if self.random.percent(80) {
+            format!(" = {}", self.random.pick(&TIMES))
+        } else {
+            String::new()
+        };
         self.line(depth, &format!("{class}[{code}] {name}{time}"));
         if class == "INTERVAL_EVENT" && self.random.percent(60) {
             self.line(depth + 1, r#"@width DV_DURATION w = {"value":"PT1H"}"#);
@@ -235,12 +296,24 @@ impl Writer<'_> {
         for _ in 0..self.random.pick(&[0, 1, 2, 2, 3]) {
             let name = self.name();
             if nesting < 3 && self.random.percent(35) {
-                let id = self.random.pick(&["at0010", "at0010", "at0010.1", "openEHR-EHR-CLUSTER.k.v1", "openEHR-EHR-CLUSTER.m.v1"]);
+                let id = self.random.pick(&[
+                    "at0010",
+                    "at0010",
+                    "at0010.1",
+                    "openEHR-EHR-CLUSTER.k.v1",
+                    "openEHR-EHR-CLUSTER.m.v1",
+                ]);
                 self.line(depth, &format!("CLUSTER[{id}] {name}"));
                 self.items(depth + 1, nesting + 1);
             } else {
-                let id = self.random.pick(&["at0004", "at0004", "at0004.1", "at0005", "at0006"]);
-                let value = if self.random.percent(92) { format!(" = {}", self.random.pick(&LEAVES)) } else { String::new() };
+                let id = self
+                    .random
+                    .pick(&["at0004", "at0004", "at0004.1", "at0005", "at0006"]);
+                let value = if self.random.percent(92) {
+                    format!(" = {}", self.random.pick(&LEAVES))
+                } else {
+                    String::new()
+                };
                 self.line(depth, &format!("ELEMENT[{id}] {name}{value}"));
             }
         }

@@ -1,34 +1,14 @@
 //! Random queries that fit the random repositories, as parts that can be taken away.
 
+mod classes;
+mod draft;
+mod features;
+
 use super::random::Random;
 use aqlite::aql::{Parameter, Parameters};
-
-#[derive(Clone)]
-pub struct Draft {
-    pub parameters: Parameters,
-    pub select: Vec<String>,
-    pub distinct: bool,
-    pub top: Option<String>,
-    pub from: From,
-    pub condition: Option<Condition>,
-    pub order: Vec<String>,
-    pub limit: Option<String>,
-}
-
-#[derive(Clone)]
-pub enum From {
-    Class(String, Option<(bool, Box<From>)>),
-    And(Box<From>, Box<From>),
-    Or(Box<From>, Box<From>),
-}
-
-#[derive(Clone)]
-pub enum Condition {
-    Plain(String),
-    Not(Box<Condition>),
-    And(Box<Condition>, Box<Condition>),
-    Or(Box<Condition>, Box<Condition>),
-}
+use classes::{LEAF, NODE, is_node, ways};
+pub use draft::{Condition, Draft, From};
+pub use features::FEATURES;
 
 /// A path in the making: the text of each step, and the class behind it.
 #[derive(Clone)]
@@ -36,8 +16,6 @@ struct Path {
     variable: String,
     steps: Vec<(String, &'static str)>,
 }
-
-type Behind = (&'static str, &'static [&'static str]);
 
 const VALUE_SETS: [&str; 3] = [
     "{terminology://openehr/composition_category}",
@@ -50,110 +28,29 @@ const VERSION_PREDICATES: [&str; 4] = [
     "[uid/value = 'o1::test::1']",
     "[contribution/id/value = 'k2']",
 ];
-const LEAF: &str = "";
-const NODE: [Behind; 5] =
-    [("name", &["DV_TEXT"]), ("archetype_node_id", &[LEAF]), ("uid", &["OBJECT_ID"]), ("links", &["LINK"]), ("feeder_audit", &["FEEDER_AUDIT"])];
-const ENTRIES: [&str; 3] = ["SECTION", "OBSERVATION", "EVALUATION"];
-
-/// The attributes of a class that lead on.
-fn ways(class: &str) -> Vec<Behind> {
-    let own: &[Behind] = match class {
-        "EHR" => &[
-            ("ehr_id", &["OBJECT_ID"]),
-            ("ehr_status", &["EHR_STATUS"]),
-            ("time_created", &["DV_DATE_TIME"]),
-            ("compositions", &["OBJECT_REF"]),
-            ("contributions", &["OBJECT_REF"]),
-            ("directory", &["OBJECT_REF"]),
-            ("folders", &["OBJECT_REF"]),
-        ],
-        class if class.starts_with("VERSIONED_") => &[("uid", &["OBJECT_ID"]), ("owner_id", &["OBJECT_REF"]), ("time_created", &["DV_DATE_TIME"])],
-        "EHR_STATUS" => &[("other_details", &["ITEM_TREE"])],
-        "VERSION" => &[
-            ("uid", &["OBJECT_ID"]),
-            ("lifecycle_state", &["DV_CODED_TEXT"]),
-            ("commit_audit", &["AUDIT_DETAILS"]),
-            ("data", &["COMPOSITION"]),
-            ("preceding_version_uid", &["OBJECT_ID"]),
-            ("contribution", &["OBJECT_REF"]),
-        ],
-        "AUDIT_DETAILS" => &[("time_committed", &["DV_DATE_TIME"]), ("change_type", &["DV_CODED_TEXT"])],
-        "COMPOSITION" => &[("content", &ENTRIES), ("content", &ENTRIES), ("context", &["EVENT_CONTEXT"]), ("category", &["DV_CODED_TEXT"])],
-        "FOLDER" => &[("folders", &["FOLDER"]), ("items", &["OBJECT_REF"]), ("details", &["ITEM_TREE"])],
-        "SECTION" => &[("items", &ENTRIES)],
-        "OBSERVATION" => &[("data", &["HISTORY"]), ("data", &["HISTORY"]), ("protocol", &["ITEM_TREE"])],
-        "EVALUATION" => &[("data", &["ITEM_TREE"]), ("protocol", &["ITEM_TREE"])],
-        "CARE_ENTRY" | "ENTRY" => &[("data", &["HISTORY", "ITEM_TREE"]), ("protocol", &["ITEM_TREE"])],
-        "HISTORY" => &[("events", &["EVENT"])],
-        "EVENT" | "POINT_EVENT" => &[("time", &["DV_DATE_TIME"]), ("data", &["ITEM_TREE"]), ("data", &["ITEM_TREE"])],
-        "INTERVAL_EVENT" => &[("time", &["DV_DATE_TIME"]), ("data", &["ITEM_TREE"]), ("width", &["DV_DURATION"])],
-        "ITEM_TREE" | "ITEM_STRUCTURE" | "CLUSTER" => &[("items", &["ELEMENT", "ELEMENT", "CLUSTER"])],
-        "ELEMENT" => &[("value", &["DATA_VALUE"]), ("value", &["DATA_VALUE"]), ("value", &["DATA_VALUE"]), ("null_flavour", &["DV_CODED_TEXT"])],
-        "DATA_VALUE" => &[
-            ("magnitude", &[LEAF]),
-            ("magnitude", &[LEAF]),
-            ("value", &[LEAF]),
-            ("value", &[LEAF]),
-            ("units", &[LEAF]),
-            ("defining_code", &["CODE_PHRASE"]),
-            ("symbol", &["DV_CODED_TEXT"]),
-        ],
-        "DV_QUANTITY" => &[("magnitude", &[LEAF]), ("units", &[LEAF])],
-        "DV_CODED_TEXT" => &[("value", &[LEAF]), ("defining_code", &["CODE_PHRASE"])],
-        "DV_TEXT" | "DV_DATE_TIME" | "DV_DURATION" | "OBJECT_ID" => &[("value", &[LEAF])],
-        "CODE_PHRASE" => &[("code_string", &[LEAF]), ("terminology_id", &["OBJECT_ID"])],
-        "EVENT_CONTEXT" => &[("start_time", &["DV_DATE_TIME"]), ("participations", &["PARTICIPATION"])],
-        "PARTICIPATION" => &[("performer", &["PARTY_IDENTIFIED"]), ("function", &["DV_TEXT"])],
-        "PARTY_IDENTIFIED" => &[("name", &[LEAF]), ("identifiers", &["DV_IDENTIFIER"])],
-        "DV_IDENTIFIER" => &[("id", &[LEAF])],
-        "LINK" => &[("meaning", &["DV_TEXT"]), ("target", &["OBJECT_ID"])],
-        "FEEDER_AUDIT" => &[("originating_system_audit", &["FEEDER_AUDIT_DETAILS"])],
-        "FEEDER_AUDIT_DETAILS" => &[("system_id", &[LEAF])],
-        "OBJECT_REF" => &[("id", &["OBJECT_ID"]), ("type", &[LEAF])],
-        _ => &[],
-    };
-    let mut all = own.to_vec();
-    if is_node(class) {
-        all.extend(NODE);
-    }
-    all
-}
-
-fn is_node(class: &str) -> bool {
-    const NODES: [&str; 19] = [
-        "COMPOSITION",
-        "FOLDER",
-        "EHR_STATUS",
-        "SECTION",
-        "OBSERVATION",
-        "EVALUATION",
-        "CARE_ENTRY",
-        "ENTRY",
-        "CONTENT_ITEM",
-        "HISTORY",
-        "EVENT",
-        "POINT_EVENT",
-        "INTERVAL_EVENT",
-        "ITEM_TREE",
-        "ITEM_STRUCTURE",
-        "CLUSTER",
-        "ELEMENT",
-        "ITEM",
-        "LOCATABLE",
-    ];
-    NODES.contains(&class)
-}
 
 pub fn draft(random: &mut Random) -> Draft {
-    let mut writer = Writer { random, variables: Vec::new(), bound: Vec::new(), paths: Vec::new(), parameters: Parameters::new() };
+    let mut writer = Writer {
+        random,
+        variables: Vec::new(),
+        bound: Vec::new(),
+        paths: Vec::new(),
+        parameters: Parameters::new(),
+    };
     let from = writer.from();
     let grouped = writer.random.percent(20);
-    let mut select: Vec<String> = (0..1 + writer.random.pick(&[0, 0, 1, 1, 2, 3])).map(|_| writer.column(grouped)).collect();
+    let mut select: Vec<String> = (0..1 + writer.random.pick(&[0, 0, 1, 1, 2, 3]))
+        .map(|_| writer.column(grouped))
+        .collect();
     if grouped {
         select.push(writer.aggregate());
     }
     let condition = writer.random.percent(40).then(|| writer.condition(2));
-    let aliased: Vec<String> = select.iter().enumerate().map(|(i, column)| format!("{column} AS k{i}")).collect();
+    let aliased: Vec<String> = select
+        .iter()
+        .enumerate()
+        .map(|(i, column)| format!("{column} AS k{i}"))
+        .collect();
     let mut order = Vec::new();
     for _ in 0..writer.random.pick(&[0, 0, 0, 1, 2]) {
         let alias = format!("k{}", writer.random.below(select.len()));
@@ -163,21 +60,46 @@ pub fn draft(random: &mut Random) -> Draft {
             _ if grouped => alias,
             _ => writer.path(),
         };
-        order.push(format!("{key}{}", writer.random.pick(&["", " DESC", " ASC"])));
+        order.push(format!(
+            "{key}{}",
+            writer.random.pick(&["", " DESC", " ASC"])
+        ));
     }
     let (mut top, mut limit) = (None, None);
     match writer.random.below(8) {
-        0 => limit = Some(format!("LIMIT {}{}", 1 + writer.random.below(4), writer.random.pick(&["", " OFFSET 1", " OFFSET 2"]))),
-        1 => top = Some(format!("TOP {}{}", 1 + writer.random.below(3), writer.random.pick(&["", " FORWARD", " BACKWARD"]))),
+        0 => {
+            limit = Some(format!(
+                "LIMIT {}{}",
+                1 + writer.random.below(4),
+                writer.random.pick(&["", " OFFSET 1", " OFFSET 2"])
+            ))
+        }
+        1 => {
+            top = Some(format!(
+                "TOP {}{}",
+                1 + writer.random.below(3),
+                writer.random.pick(&["", " FORWARD", " BACKWARD"])
+            ))
+        }
         _ => {}
     }
     let distinct = writer.random.percent(20);
-    Draft { parameters: writer.parameters, select: aliased, distinct, top, from, condition, order, limit }
+    Draft {
+        parameters: writer.parameters,
+        select: aliased,
+        distinct,
+        top,
+        from,
+        condition,
+        order,
+        limit,
+    }
 }
 
 struct Writer<'r> {
     random: &'r mut Random,
-    /// Name and class of every variable; only those that are no longer below NOT CONTAINS are used much.
+    /// Name and class of every variable; only those that are no longer below NOT CONTAINS are used
+    /// much.
     variables: Vec<(String, &'static str)>,
     bound: Vec<usize>,
     paths: Vec<Path>,
@@ -185,7 +107,8 @@ struct Writer<'r> {
 }
 
 impl Writer<'_> {
-    // --- parameters -------------------------------------------------------------------------------------------------
+    // --- parameters
+    // -------------------------------------------------------------------------------------------------
 
     fn bind(&mut self, value: Parameter) -> String {
         let name = format!("x{}", self.parameters.len());
@@ -198,7 +121,12 @@ impl Writer<'_> {
         if !self.random.one_in(7) {
             return literal.to_owned();
         }
-        let value = match (literal, literal.strip_prefix('\'').and_then(|text| text.strip_suffix('\''))) {
+        let value = match (
+            literal,
+            literal
+                .strip_prefix('\'')
+                .and_then(|text| text.strip_suffix('\'')),
+        ) {
             ("NULL", _) => Parameter::Null,
             ("true" | "false", _) => Parameter::Boolean(literal == "true"),
             (_, Some(text)) if self.random.percent(60) => Parameter::Text(text.to_owned()),
@@ -213,7 +141,9 @@ impl Writer<'_> {
         let members: Vec<String> = (0..=self.random.below(3))
             .map(|_| match self.random.below(8) {
                 0 => {
-                    let values = (0..self.random.below(3)).map(|_| Parameter::Text(self.literal().trim_matches('\'').to_owned())).collect();
+                    let values = (0..self.random.below(3))
+                        .map(|_| Parameter::Text(self.literal().trim_matches('\'').to_owned()))
+                        .collect();
                     self.bind(Parameter::List(values))
                 }
                 1 => "TERMINOLOGY('expand', 'openehr', 'group=composition category')".to_owned(),
@@ -228,13 +158,18 @@ impl Writer<'_> {
         self.or_bound(literal)
     }
 
-    // --- FROM -------------------------------------------------------------------------------------------------------
+    // --- FROM
+    // -------------------------------------------------------------------------------------------------------
 
     fn from(&mut self) -> From {
         match self.random.below(22) {
             20 | 21 => {
                 let container = self.container();
-                if self.random.percent(50) { self.class("EHR", Some((false, container))) } else { container }
+                if self.random.percent(50) {
+                    self.class("EHR", Some((false, container)))
+                } else {
+                    container
+                }
             }
             0 => self.class("EHR", None),
             1 => self.class("EHR_STATUS", None),
@@ -281,7 +216,11 @@ impl Writer<'_> {
                     _ => Some((false, self.document())),
                 };
                 let version = self.class("VERSION", inner);
-                if self.random.percent(50) { self.class("EHR", Some((false, version))) } else { version }
+                if self.random.percent(50) {
+                    self.class("EHR", Some((false, version)))
+                } else {
+                    version
+                }
             }
             _ => {
                 let document = self.document();
@@ -300,13 +239,22 @@ impl Writer<'_> {
                 Some((self.random.one_in(5), self.class("VERSION", held)))
             }
         };
-        let class =
-            self.random.pick(&["VERSIONED_COMPOSITION", "VERSIONED_COMPOSITION", "VERSIONED_OBJECT", "VERSIONED_FOLDER", "VERSIONED_EHR_STATUS"]);
+        let class = self.random.pick(&[
+            "VERSIONED_COMPOSITION",
+            "VERSIONED_COMPOSITION",
+            "VERSIONED_OBJECT",
+            "VERSIONED_FOLDER",
+            "VERSIONED_EHR_STATUS",
+        ]);
         self.class(class, inner)
     }
 
     fn join(&mut self, left: From, right: From) -> From {
-        if self.random.percent(60) { From::And(Box::new(left), Box::new(right)) } else { From::Or(Box::new(left), Box::new(right)) }
+        if self.random.percent(60) {
+            From::And(Box::new(left), Box::new(right))
+        } else {
+            From::Or(Box::new(left), Box::new(right))
+        }
     }
 
     /// Something that an EHR, a folder or a version holds.
@@ -362,47 +310,84 @@ impl Writer<'_> {
             "DV_QUANTITY",
             "LINK",
         ]);
-        let inner = (depth > 0 && self.random.percent(40)).then(|| (self.random.percent(20), self.inner(depth - 1)));
+        let inner = (depth > 0 && self.random.percent(40))
+            .then(|| (self.random.percent(20), self.inner(depth - 1)));
         self.class(class, inner)
     }
 
     fn class(&mut self, class: &'static str, contains: Option<(bool, From)>) -> From {
-        let name = format!("{}{}", char::from(b'p' + self.variables.len() as u8 % 10), self.variables.len());
+        let name = format!(
+            "{}{}",
+            char::from(b'p' + self.variables.len() as u8 % 10),
+            self.variables.len()
+        );
         self.variables.push((name.clone(), class));
         let predicate = match class {
             "VERSION" => match self.random.below(6) {
                 0 | 1 => "[ALL_VERSIONS]".to_owned(),
                 2 => "[LATEST_VERSION]".to_owned(),
-                3 => format!("[commit_audit/change_type/value = '{}']", self.random.pick(&["creation", "modification", "deleted"])),
+                3 => format!(
+                    "[commit_audit/change_type/value = '{}']",
+                    self.random.pick(&["creation", "modification", "deleted"])
+                ),
                 4 => self.random.pick(&VERSION_PREDICATES).to_owned(),
                 _ => String::new(),
             },
-            "EHR" if self.random.one_in(5) => format!("[ehr_id/value{}'e{}']", self.random.pick(&["=", "=", "!="]), 1 + self.random.below(3)),
-            _ if is_node(class) && self.random.percent(30) => format!("[{}]", self.predicate(class)),
+            "EHR" if self.random.one_in(5) => format!(
+                "[ehr_id/value{}'e{}']",
+                self.random.pick(&["=", "=", "!="]),
+                1 + self.random.below(3)
+            ),
+            _ if is_node(class) && self.random.percent(30) => {
+                format!("[{}]", self.predicate(class))
+            }
             _ => String::new(),
         };
-        let spelled = if self.random.one_in(20) { class.to_lowercase() } else { class.to_owned() };
+        let spelled = if self.random.one_in(20) {
+            class.to_lowercase()
+        } else {
+            class.to_owned()
+        };
         if self.bound.is_empty() || self.random.percent(92) {
             self.bound.push(self.variables.len() - 1);
-            From::Class(format!("{spelled} {name}{predicate}"), contains.map(|(n, inner)| (n, Box::new(inner))))
+            From::Class(
+                format!("{spelled} {name}{predicate}"),
+                contains.map(|(n, inner)| (n, Box::new(inner))),
+            )
         } else {
             self.variables.pop();
             self.variables.push((String::new(), class));
-            From::Class(format!("{spelled}{predicate}"), contains.map(|(n, inner)| (n, Box::new(inner))))
+            From::Class(
+                format!("{spelled}{predicate}"),
+                contains.map(|(n, inner)| (n, Box::new(inner))),
+            )
         }
     }
 
-    // --- predicates and paths ---------------------------------------------------------------------------------------
+    // --- predicates and paths
+    // ---------------------------------------------------------------------------------------
 
     fn id(&mut self, class: &str) -> &'static str {
         let ids: &[&str] = match class {
-            "COMPOSITION" => &["openEHR-EHR-COMPOSITION.x.v1", "openEHR-EHR-COMPOSITION.x.v1", "openEHR-EHR-COMPOSITION.y.v1"],
-            "OBSERVATION" | "ENTRY" | "CARE_ENTRY" | "CONTENT_ITEM" => {
-                &["openEHR-EHR-OBSERVATION.a.v1", "openEHR-EHR-OBSERVATION.a.v1", "openEHR-EHR-OBSERVATION.b.v1", "openEHR-EHR-OBSERVATION.a.v1.2.0"]
-            }
+            "COMPOSITION" => &[
+                "openEHR-EHR-COMPOSITION.x.v1",
+                "openEHR-EHR-COMPOSITION.x.v1",
+                "openEHR-EHR-COMPOSITION.y.v1",
+            ],
+            "OBSERVATION" | "ENTRY" | "CARE_ENTRY" | "CONTENT_ITEM" => &[
+                "openEHR-EHR-OBSERVATION.a.v1",
+                "openEHR-EHR-OBSERVATION.a.v1",
+                "openEHR-EHR-OBSERVATION.b.v1",
+                "openEHR-EHR-OBSERVATION.a.v1.2.0",
+            ],
             "EVALUATION" => &["openEHR-EHR-EVALUATION.e.v1"],
             "SECTION" => &["openEHR-EHR-SECTION.s.v1", "at0020"],
-            "CLUSTER" => &["at0010", "at0010", "openEHR-EHR-CLUSTER.k.v1", "openEHR-EHR-CLUSTER.m.v1"],
+            "CLUSTER" => &[
+                "at0010",
+                "at0010",
+                "openEHR-EHR-CLUSTER.k.v1",
+                "openEHR-EHR-CLUSTER.m.v1",
+            ],
             "ELEMENT" => &["at0004", "at0004", "at0005", "at0004.1", "at0006"],
             "HISTORY" => &["at0001"],
             "ITEM_TREE" | "ITEM_STRUCTURE" => &["at0003", "at0003", "at0010"],
@@ -414,9 +399,16 @@ impl Writer<'_> {
     }
 
     fn predicate(&mut self, class: &str) -> String {
-        let (id, other, name) = (self.id(class), self.id(class), self.random.pick(&["A", "B", "C"]));
+        let (id, other, name) = (
+            self.id(class),
+            self.id(class),
+            self.random.pick(&["A", "B", "C"]),
+        );
         match self.random.below(18) {
-            16 => format!("{id}, {}", self.random.pick(&["at0007", "snomed_ct::313267000"])),
+            16 => format!(
+                "{id}, {}",
+                self.random.pick(&["at0007", "snomed_ct::313267000"])
+            ),
             17 if id.starts_with("openEHR") => self.bind(Parameter::Text(id.to_owned())),
             17 => format!("name/value = {}", self.or_bound(&format!("'{name}'"))),
             0..=5 => id.to_owned(),
@@ -427,19 +419,35 @@ impl Writer<'_> {
             11 => format!("{id} or {other}"),
             12 => format!("{id} and name/value = '{name}' or {other}"),
             13 => format!("archetype_node_id = '{id}'"),
-            14 => format!("archetype_node_id matches {{/at000[2-4]|.*\\.a\\.v1/}} or name/value = '{name}'"),
-            _ if class == "ELEMENT" => {
-                self.random.pick(&["value/magnitude > 2", "value/value = 'A'", "value = 2", "name/value = value/value"]).to_owned()
-            }
+            14 => format!(
+                "archetype_node_id matches {{/at000[2-4]|.*\\.a\\.v1/}} or name/value = '{name}'"
+            ),
+            _ if class == "ELEMENT" => self
+                .random
+                .pick(&[
+                    "value/magnitude > 2",
+                    "value/value = 'A'",
+                    "value = 2",
+                    "name/value = value/value",
+                ])
+                .to_owned(),
             _ => format!("name/value >= '{name}'"),
         }
     }
 
     fn path(&mut self) -> String {
         let path = self.path_parts();
-        let steps: String = path.steps.iter().map(|(text, _)| format!("/{text}")).collect();
+        let steps: String = path
+            .steps
+            .iter()
+            .map(|(text, _)| format!("/{text}"))
+            .collect();
         self.paths.push(path.clone());
-        let spelled = if self.random.one_in(25) && !path.variable.contains('[') { path.variable.to_uppercase() } else { path.variable };
+        let spelled = if self.random.one_in(25) && !path.variable.contains('[') {
+            path.variable.to_uppercase()
+        } else {
+            path.variable
+        };
         format!("{spelled}{steps}")
     }
 
@@ -454,12 +462,28 @@ impl Writer<'_> {
             _ => {
                 let named: Vec<usize> = self.bound.clone();
                 let any = named[self.random.below(named.len())];
-                Path { variable: self.variables[any].0.clone(), steps: Vec::new() }
+                Path {
+                    variable: self.variables[any].0.clone(),
+                    steps: Vec::new(),
+                }
             }
         };
-        let variable = path.variable.split('[').next().unwrap_or_default().to_owned();
-        let class_of = self.variables.iter().find(|(name, _)| *name == variable).map_or(LEAF, |(_, class)| *class);
-        if path.steps.is_empty() && path.variable == variable && is_node(class_of) && self.random.one_in(15) {
+        let variable = path
+            .variable
+            .split('[')
+            .next()
+            .unwrap_or_default()
+            .to_owned();
+        let class_of = self
+            .variables
+            .iter()
+            .find(|(name, _)| *name == variable)
+            .map_or(LEAF, |(_, class)| *class);
+        if path.steps.is_empty()
+            && path.variable == variable
+            && is_node(class_of)
+            && self.random.one_in(15)
+        {
             path.variable = format!("{variable}[{}]", self.predicate(class_of));
         }
         loop {
@@ -470,19 +494,31 @@ impl Writer<'_> {
                 return path;
             }
             let own = ways.len() - if is_node(class) { NODE.len() } else { 0 };
-            let (attr, classes) = if own > 0 && self.random.percent(72) { ways[self.random.below(own)] } else { ways[self.random.below(ways.len())] };
+            let (attr, classes) = if own > 0 && self.random.percent(72) {
+                ways[self.random.below(own)]
+            } else {
+                ways[self.random.below(ways.len())]
+            };
             let behind = self.random.pick(classes);
-            let text = if is_node(behind) && self.random.percent(35) { format!("{attr}[{}]", self.predicate(behind)) } else { attr.to_owned() };
+            let text = if is_node(behind) && self.random.percent(35) {
+                format!("{attr}[{}]", self.predicate(behind))
+            } else {
+                attr.to_owned()
+            };
             path.steps.push((text, behind));
         }
     }
 
-    // --- SELECT and WHERE -------------------------------------------------------------------------------------------
+    // --- SELECT and WHERE
+    // -------------------------------------------------------------------------------------------
 
     fn column(&mut self, grouped: bool) -> String {
         match self.random.below(10) {
             0 => self.function(),
-            1 => self.random.pick(&["'x'", "1.50", "NULL", "true"]).to_owned(),
+            1 => self
+                .random
+                .pick(&["'x'", "1.50", "NULL", "true"])
+                .to_owned(),
             2 | 3 if grouped => self.aggregate(),
             _ => self.path(),
         }
@@ -492,7 +528,11 @@ impl Writer<'_> {
         match self.random.below(8) {
             0 => "COUNT(*)".to_owned(),
             1 => format!("COUNT(DISTINCT {})", self.path()),
-            n => format!("{}({})", ["COUNT", "MIN", "MAX", "SUM", "AVG", "MIN"][n - 2], self.path()),
+            n => format!(
+                "{}({})",
+                ["COUNT", "MIN", "MAX", "SUM", "AVG", "MIN"][n - 2],
+                self.path()
+            ),
         }
     }
 
@@ -533,20 +573,49 @@ impl Writer<'_> {
     }
 
     fn operator(&mut self) -> &'static str {
-        self.random.pick(&["=", "=", "=", "!=", "<", "<=", ">", ">="])
+        self.random
+            .pick(&["=", "=", "=", "!=", "<", "<=", ">", ">="])
     }
 
     fn function(&mut self) -> String {
         let (path, number) = (self.path(), self.random.pick(&["-1", "0", "1", "2", "3"]));
-        let path = if self.random.one_in(8) { self.function() } else { path };
+        let path = if self.random.one_in(8) {
+            self.function()
+        } else {
+            path
+        };
         match self.random.below(13) {
-            11 => self.random.pick(&["NOW()", "CURRENT_DATE()", "CURRENT_TIME()", "CURRENT_DATE_TIME()", "CURRENT_TIMEZONE()"]).to_owned(),
-            12 => self.random.pick(&["TERMINOLOGY('lookup', 'openehr', 'code=433')", "CONCAT_WS('-', 'a', NULL, 'b')"]).to_owned(),
+            11 => self
+                .random
+                .pick(&[
+                    "NOW()",
+                    "CURRENT_DATE()",
+                    "CURRENT_TIME()",
+                    "CURRENT_DATE_TIME()",
+                    "CURRENT_TIMEZONE()",
+                ])
+                .to_owned(),
+            12 => self
+                .random
+                .pick(&[
+                    "TERMINOLOGY('lookup', 'openehr', 'code=433')",
+                    "CONCAT_WS('-', 'a', NULL, 'b')",
+                ])
+                .to_owned(),
             0 => format!("LENGTH({path})"),
-            1 => format!("CONTAINS({path}, '{}')", self.random.pick(&["A", "b", "ä", ""])),
-            2 => format!("POSITION('{}', {path})", self.random.pick(&["A", "b", "ä", ""])),
+            1 => format!(
+                "CONTAINS({path}, '{}')",
+                self.random.pick(&["A", "b", "ä", ""])
+            ),
+            2 => format!(
+                "POSITION('{}', {path})",
+                self.random.pick(&["A", "b", "ä", ""])
+            ),
             3 => format!("SUBSTRING({path}, {number})"),
-            4 => format!("SUBSTRING({path}, {number}, {})", self.random.pick(&["-1", "0", "1", "2"])),
+            4 => format!(
+                "SUBSTRING({path}, {number}, {})",
+                self.random.pick(&["-1", "0", "1", "2"])
+            ),
             5 => format!("CONCAT({path}, {})", self.operand()),
             6 => format!("CONCAT_WS('-', {path}, {})", self.path()),
             7 => format!("ABS({path})"),
@@ -559,16 +628,34 @@ impl Writer<'_> {
     fn condition(&mut self, depth: usize) -> Condition {
         match self.random.below(if depth == 0 { 6 } else { 10 }) {
             6 => Condition::Not(Box::new(self.condition(depth - 1))),
-            7 | 8 => Condition::And(Box::new(self.condition(depth - 1)), Box::new(self.condition(depth - 1))),
-            9 => Condition::Or(Box::new(self.condition(depth - 1)), Box::new(self.condition(depth - 1))),
+            7 | 8 => Condition::And(
+                Box::new(self.condition(depth - 1)),
+                Box::new(self.condition(depth - 1)),
+            ),
+            9 => Condition::Or(
+                Box::new(self.condition(depth - 1)),
+                Box::new(self.condition(depth - 1)),
+            ),
             kind => Condition::Plain(match kind {
                 0 | 1 => format!("{} {} {}", self.path(), self.operator(), self.operand()),
                 2 => format!("{} {} {}", self.path(), self.operator(), self.path()),
                 3 => format!("EXISTS {}", self.path()),
                 4 => match self.random.below(5) {
                     0 => {
-                        let pattern = self.random.pick(&["*", "A", "?", "2020-0?-*", "*at000*", "o?::*", "*ö*"]);
-                        let pattern = if self.random.one_in(4) { self.bind(Parameter::Text(pattern.to_owned())) } else { format!("'{pattern}'") };
+                        let pattern = self.random.pick(&[
+                            "*",
+                            "A",
+                            "?",
+                            "2020-0?-*",
+                            "*at000*",
+                            "o?::*",
+                            "*ö*",
+                        ]);
+                        let pattern = if self.random.one_in(4) {
+                            self.bind(Parameter::Text(pattern.to_owned()))
+                        } else {
+                            format!("'{pattern}'")
+                        };
                         format!("{} LIKE {pattern}", self.path())
                     }
                     1 | 2 => format!("{} matches {{{}}}", self.path(), self.members()),
@@ -577,207 +664,6 @@ impl Writer<'_> {
                 },
                 _ => format!("{} {} {}", self.path(), self.operator(), self.function()),
             }),
-        }
-    }
-}
-
-/// What a query may be made of, and the words that show it.
-pub const FEATURES: [(&str, &str); 86] = [
-    ("EXISTS", "EXISTS "),
-    ("NOT CONTAINS", " NOT CONTAINS "),
-    ("CONTAINS", " CONTAINS "),
-    ("AND", ") AND ("),
-    ("OR", ") OR ("),
-    ("NOT", "NOT ("),
-    ("LIKE", " LIKE '"),
-    ("LIKE a parameter", " LIKE $"),
-    ("a list", " matches {'"),
-    ("value set of a group", " matches TERMINOLOGY("),
-    ("value set of an address", "terminology://"),
-    ("a member that is a value set", ", TERMINOLOGY("),
-    ("a parameter", "= $"),
-    ("a regular expression", "matches {/"),
-    ("a name", ", '"),
-    ("a name by parameter", ", $"),
-    ("a name by a code", ", at0007"),
-    ("a name by a term", ", snomed_ct::"),
-    ("an archetype by parameter", "[$"),
-    ("a code or another", " or at"),
-    ("a predicate on an attribute", "name/value >= "),
-    ("a predicate on archetype_node_id", "[archetype_node_id = "),
-    ("a predicate on a value", "[value/"),
-    ("a path in a predicate", "name/value = value/value"),
-    ("NULL", "NULL"),
-    ("DISTINCT", "SELECT DISTINCT"),
-    ("TOP", " TOP "),
-    ("FORWARD", "FORWARD"),
-    ("BACKWARD", "BACKWARD"),
-    ("LIMIT", "LIMIT"),
-    ("OFFSET", "OFFSET"),
-    ("ASC", " ASC"),
-    ("DESC", " DESC"),
-    ("a key that is an alias", "ORDER BY k"),
-    ("a key behind an alias", "/value DESC"),
-    ("COUNT(*)", "COUNT(*)"),
-    ("COUNT(DISTINCT)", "COUNT(DISTINCT"),
-    ("COUNT", "COUNT("),
-    ("MIN", "MIN("),
-    ("MAX", "MAX("),
-    ("SUM", "SUM("),
-    ("AVG", "AVG("),
-    ("LENGTH", "LENGTH("),
-    ("CONTAINS()", " CONTAINS("),
-    ("POSITION", "POSITION("),
-    ("SUBSTRING", "SUBSTRING("),
-    ("CONCAT", "CONCAT("),
-    ("CONCAT_WS", "CONCAT_WS("),
-    ("ABS", "ABS("),
-    ("MOD", "MOD("),
-    ("CEIL", "CEIL("),
-    ("FLOOR", "FLOOR("),
-    ("ROUND", "ROUND("),
-    ("NOW", "NOW()"),
-    ("CURRENT_DATE", "CURRENT_DATE()"),
-    ("CURRENT_TIME", "CURRENT_TIME()"),
-    ("CURRENT_DATE_TIME", "CURRENT_DATE_TIME()"),
-    ("CURRENT_TIMEZONE", "CURRENT_TIMEZONE()"),
-    ("TERMINOLOGY", "TERMINOLOGY('lookup'"),
-    ("ALL_VERSIONS", "[ALL_VERSIONS]"),
-    ("LATEST_VERSION", "[LATEST_VERSION]"),
-    ("a version by its audit", "[commit_audit/"),
-    ("a version by its state", "[lifecycle_state/"),
-    ("a version by its uid", "[uid/value"),
-    ("a version by its contribution", "[contribution/"),
-    ("contribution", "/contribution"),
-    ("audit", "/commit_audit"),
-    ("preceding version", "/preceding_version_uid"),
-    ("EHR", "EHR "),
-    ("an EHR by its id", "[ehr_id/value"),
-    ("EHR_STATUS", "EHR_STATUS "),
-    ("e/ehr_status", "/ehr_status"),
-    ("e/compositions", "/compositions"),
-    ("e/directory", "/directory"),
-    ("FOLDER", "FOLDER "),
-    ("VERSION", "VERSION "),
-    ("VERSIONED_COMPOSITION", "VERSIONED_COMPOSITION"),
-    ("VERSIONED_OBJECT", "VERSIONED_OBJECT"),
-    ("LOCATABLE", "LOCATABLE "),
-    ("ENTRY", " ENTRY "),
-    ("DATA_STRUCTURE", "DATA_STRUCTURE "),
-    ("DV_ORDERED", "DV_ORDERED "),
-    ("PARTICIPATION", "PARTICIPATION "),
-    ("links", "/links"),
-    ("feeder audit", "/feeder_audit"),
-    ("a class in lower case", "observation "),
-];
-
-impl Draft {
-    pub fn text(&self) -> String {
-        let distinct = if self.distinct { "DISTINCT " } else { "" };
-        let top = self.top.as_ref().map(|t| format!("{t} ")).unwrap_or_default();
-        let mut out = format!("SELECT {distinct}{top}{}\nFROM {}", self.select.join(", "), self.from.text());
-        if let Some(condition) = &self.condition {
-            out += &format!("\nWHERE {}", condition.text());
-        }
-        if !self.order.is_empty() {
-            out += &format!("\nORDER BY {}", self.order.join(", "));
-        }
-        if let Some(limit) = &self.limit {
-            out += &format!("\n{limit}");
-        }
-        out
-    }
-
-    /// Drafts that lack one part.
-    pub fn smaller(&self) -> Vec<Draft> {
-        let mut out = vec![
-            Draft { condition: None, ..self.clone() },
-            Draft { order: Vec::new(), ..self.clone() },
-            Draft { distinct: false, ..self.clone() },
-            Draft { top: None, limit: None, ..self.clone() },
-        ];
-        out.retain(|d| d.text() != self.text());
-        for i in 0..self.select.len() {
-            let mut smaller = self.clone();
-            smaller.select.remove(i);
-            if !smaller.select.is_empty() {
-                out.push(smaller);
-            }
-        }
-        for i in 0..self.order.len() {
-            let mut smaller = self.clone();
-            smaller.order.remove(i);
-            out.push(smaller);
-        }
-        out.extend(self.from.smaller().into_iter().map(|from| Draft { from, ..self.clone() }));
-        out.extend(self.condition.iter().flat_map(Condition::smaller).map(|condition| Draft { condition: Some(condition), ..self.clone() }));
-        out
-    }
-}
-
-impl From {
-    fn text(&self) -> String {
-        match self {
-            From::Class(head, None) => head.clone(),
-            From::Class(head, Some((negated, inner))) => format!("{head}{} CONTAINS ({})", if *negated { " NOT" } else { "" }, inner.text()),
-            From::And(left, right) => format!("({}) AND ({})", left.text(), right.text()),
-            From::Or(left, right) => format!("({}) OR ({})", left.text(), right.text()),
-        }
-    }
-
-    fn smaller(&self) -> Vec<From> {
-        match self {
-            From::Class(head, contains) => {
-                let mut out: Vec<From> = contains.iter().map(|(_, inner)| (**inner).clone()).collect();
-                if let Some((negated, inner)) = contains {
-                    out.push(From::Class(head.clone(), None));
-                    out.extend(inner.smaller().into_iter().map(|i| From::Class(head.clone(), Some((*negated, Box::new(i))))));
-                }
-                if let Some((plain, _)) = head.split_once('[') {
-                    out.push(From::Class(plain.to_owned(), contains.clone()));
-                }
-                out
-            }
-            From::And(left, right) | From::Or(left, right) => {
-                let is_and = matches!(self, From::And(..));
-                let both = |l: From, r: From| if is_and { From::And(Box::new(l), Box::new(r)) } else { From::Or(Box::new(l), Box::new(r)) };
-                let mut out = vec![(**left).clone(), (**right).clone()];
-                out.extend(left.smaller().into_iter().map(|l| both(l, (**right).clone())));
-                out.extend(right.smaller().into_iter().map(|r| both((**left).clone(), r)));
-                out
-            }
-        }
-    }
-}
-
-impl Condition {
-    pub fn text(&self) -> String {
-        match self {
-            Condition::Plain(text) => text.clone(),
-            Condition::Not(inner) => format!("NOT ({})", inner.text()),
-            Condition::And(left, right) => format!("({}) AND ({})", left.text(), right.text()),
-            Condition::Or(left, right) => format!("({}) OR ({})", left.text(), right.text()),
-        }
-    }
-
-    fn smaller(&self) -> Vec<Condition> {
-        match self {
-            Condition::Plain(_) => Vec::new(),
-            Condition::Not(inner) => {
-                let mut out = vec![(**inner).clone()];
-                out.extend(inner.smaller().into_iter().map(|i| Condition::Not(Box::new(i))));
-                out
-            }
-            Condition::And(left, right) | Condition::Or(left, right) => {
-                let is_and = matches!(self, Condition::And(..));
-                let both = |l: Condition, r: Condition| {
-                    if is_and { Condition::And(Box::new(l), Box::new(r)) } else { Condition::Or(Box::new(l), Box::new(r)) }
-                };
-                let mut out = vec![(**left).clone(), (**right).clone()];
-                out.extend(left.smaller().into_iter().map(|l| both(l, (**right).clone())));
-                out.extend(right.smaller().into_iter().map(|r| both((**left).clone(), r)));
-                out
-            }
         }
     }
 }

@@ -6,7 +6,9 @@ pub struct Random {
 
 impl Random {
     pub fn new(seed: u64) -> Random {
-        Random { state: seed.wrapping_mul(0x2545_f491_4f6c_dd1d) }
+        Random {
+            state: seed.wrapping_mul(0x2545_f491_4f6c_dd1d),
+        }
     }
 
     /// A number below a bound.

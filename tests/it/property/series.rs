@@ -1,7 +1,8 @@
 //! Series: many compositions of one layout, and queries that the engine answers from their columns.
 //!
-//! Documents of [`super::data`] differ so much that hardly two share a table. Those of a series do: each leaf becomes a column, an
-//! element that some documents lack becomes an optional column, and several events become child rows.
+//! Documents of [`super::data`] differ so much that hardly two share a table. Those of a series do:
+//! each leaf becomes a column, an element that some documents lack becomes an optional column, and
+//! several events become child rows.
 
 use super::query::{Condition, Draft, From};
 use super::random::Random;
@@ -9,10 +10,30 @@ use aqlite::aql::Parameters;
 use std::fmt::Write;
 
 const ENTRY: &str = "openEHR-EHR-OBSERVATION.series.v1";
-const NUMBERS: [&str; 14] = ["1", "2", "2.0", "2.50", "-3", "0", "-0.0", "0.1", "0.2", "120", "1e3", "98.6", "12345678901", "7"];
+const NUMBERS: [&str; 14] = [
+    "1",
+    "2",
+    "2.0",
+    "2.50",
+    "-3",
+    "0",
+    "-0.0",
+    "0.1",
+    "0.2",
+    "120",
+    "1e3",
+    "98.6",
+    "12345678901",
+    "7",
+];
 const WORDS: [&str; 4] = ["'low'", "'high'", "'low'", "'2020-01-02'"];
-const TIMES: [&str; 5] =
-    ["2020-01-01T08:00:00Z", "2020-01-01T09:00:00+01:00", "2020-01-02T10:30:00Z", "2020-02-01T00:00:00Z", "2019-12-31T23:59:59Z"];
+const TIMES: [&str; 5] = [
+    "2020-01-01T08:00:00Z",
+    "2020-01-01T09:00:00+01:00",
+    "2020-01-02T10:30:00Z",
+    "2020-02-01T00:00:00Z",
+    "2019-12-31T23:59:59Z",
+];
 
 /// What all compositions of a series have alike.
 struct Layout {
@@ -50,12 +71,16 @@ pub fn repository(random: &mut Random) -> String {
     numbered(&out)
 }
 
-/// The objects of NEXT and DELETE by the numbers that the notation gives them: one for each first version.
+/// The objects of NEXT and DELETE by the numbers that the notation gives them: one for each first
+/// version.
 fn numbered(text: &str) -> String {
     let mut first = 0;
     let lines = text.lines().map(|line| {
         first += usize::from(line.starts_with("COMPOSITION"));
-        let of_object = |word: &str| line.strip_prefix(word).map(|rest| rest.split_once(' ').map_or("", |(_, rest)| rest));
+        let of_object = |word: &str| {
+            line.strip_prefix(word)
+                .map(|rest| rest.split_once(' ').map_or("", |(_, rest)| rest))
+        };
         match (of_object("NEXT "), of_object("DELETE ")) {
             (Some(rest), _) => format!("NEXT o{first} {rest}\n"),
             (_, Some(_)) => format!("DELETE o{first}\n"),
@@ -73,13 +98,32 @@ fn composition(layout: &Layout, random: &mut Random, out: &mut String) {
     }
     let _ = writeln!(out, "  OBSERVATION[{ENTRY}] o\n    HISTORY[at0001] h");
     for _ in 0..random.pick(layout.events) {
-        let _ = writeln!(out, "      POINT_EVENT[at0002] e = {}\n        ITEM_TREE[at0003] t", random.pick(&TIMES));
+        let _ = writeln!(
+            out,
+            "      POINT_EVENT[at0002] e = {}\n        ITEM_TREE[at0003] t",
+            random.pick(&TIMES)
+        );
         for _ in 0..random.pick(layout.repeated) {
             element(out, "at0004", &format!("{} mm", random.pick(&NUMBERS)));
         }
-        let large = random.pick(&["9007199254740993", "9223372036854775807", "-9007199254740995"]);
+        let large = random.pick(&[
+            "9007199254740993",
+            "9223372036854775807",
+            "-9007199254740995",
+        ]);
         let small = random.below(20).to_string();
-        element(out, "at0005", &format!("count {}", if layout.has_large && random.one_in(6) { large } else { &small }));
+        element(
+            out,
+            "at0005",
+            &format!(
+                "count {}",
+                if layout.has_large && random.one_in(6) {
+                    large
+                } else {
+                    &small
+                }
+            ),
+        );
         if random.percent(layout.optional) {
             element(out, "at0006", &format!("{} kg", random.pick(&NUMBERS)));
         }
@@ -101,7 +145,15 @@ pub fn draft(random: &mut Random) -> Draft {
     let mut select: Vec<String> = match kind {
         0..=3 => (0..count).map(|_| aggregate(random)).collect(),
         4 => {
-            vec![random.pick(&["e/ehr_id/value", "c/name/value", "o/data[at0001]/events[at0002]/data[at0003]/items[at0007]/value/value"]).to_owned()]
+            vec![
+                random
+                    .pick(&[
+                        "e/ehr_id/value",
+                        "c/name/value",
+                        "o/data[at0001]/events[at0002]/data[at0003]/items[at0007]/value/value",
+                    ])
+                    .to_owned(),
+            ]
         }
         _ => (0..count).map(|_| path(random)).collect(),
     };
@@ -110,30 +162,67 @@ pub fn draft(random: &mut Random) -> Draft {
     }
     let (mut order, mut limit) = (Vec::new(), None);
     if kind >= 6 {
-        let key = if random.percent(70) { path(random) } else { format!("k{}", random.below(select.len())) };
+        let key = if random.percent(70) {
+            path(random)
+        } else {
+            format!("k{}", random.below(select.len()))
+        };
         order.push(format!("{key}{}", random.pick(&["", " DESC"])));
     }
     if kind == 7 {
-        limit = Some(format!("LIMIT {}{}", 1 + random.below(6), random.pick(&["", " OFFSET 2"])));
+        limit = Some(format!(
+            "LIMIT {}{}",
+            1 + random.below(6),
+            random.pick(&["", " OFFSET 2"])
+        ));
     }
     let condition = match random.below(5) {
         0 | 1 => None,
         2 | 3 => Some(test(random)),
-        _ => Some(Condition::And(Box::new(test(random)), Box::new(test(random)))),
+        _ => Some(Condition::And(
+            Box::new(test(random)),
+            Box::new(test(random)),
+        )),
     };
-    let select: Vec<String> = select.iter().enumerate().map(|(i, column)| format!("{column} AS k{i}")).collect();
-    let all = format!("{} {order:?} {:?}", select.join(" "), condition.as_ref().map(Condition::text));
+    let select: Vec<String> = select
+        .iter()
+        .enumerate()
+        .map(|(i, column)| format!("{column} AS k{i}"))
+        .collect();
+    let all = format!(
+        "{} {order:?} {:?}",
+        select.join(" "),
+        condition.as_ref().map(Condition::text)
+    );
     let distinct = kind == 5 && random.percent(50);
-    Draft { parameters: Parameters::new(), select, distinct, top: None, from: from(random, &all), condition, order, limit }
+    Draft {
+        parameters: Parameters::new(),
+        select,
+        distinct,
+        top: None,
+        from: from(random, &all),
+        condition,
+        order,
+        limit,
+    }
 }
 
 /// FROM, with the variables that are used.
 fn from(random: &mut Random, used: &str) -> From {
-    let within = |head: &str, inner: From| From::Class(head.to_owned(), Some((false, Box::new(inner))));
+    let within =
+        |head: &str, inner: From| From::Class(head.to_owned(), Some((false, Box::new(inner))));
     let entry = From::Class(format!("OBSERVATION o[{ENTRY}]"), None);
     let (has_ehr, has_composition) = (used.contains("e/ehr_id"), used.contains("c/"));
-    let composition = if has_composition || random.percent(60) { within("COMPOSITION c", entry) } else { entry };
-    if has_ehr || random.percent(60) { within("EHR e", composition) } else { composition }
+    let composition = if has_composition || random.percent(60) {
+        within("COMPOSITION c", entry)
+    } else {
+        entry
+    };
+    if has_ehr || random.percent(60) {
+        within("EHR e", composition)
+    } else {
+        composition
+    }
 }
 
 fn aggregate(random: &mut Random) -> String {
@@ -141,8 +230,16 @@ fn aggregate(random: &mut Random) -> String {
         0 => "COUNT(*)".to_owned(),
         1 => format!("COUNT(DISTINCT {})", path(random)),
         2 => format!("COUNT({})", path(random)),
-        3 | 4 => format!("{}({})", random.pick(&["MIN", "MAX", "SUM", "AVG"]), path(random)),
-        n => format!("{}({})", ["MIN", "MAX", "SUM", "AVG", "MAX"][n - 5], number(random)),
+        3 | 4 => format!(
+            "{}({})",
+            random.pick(&["MIN", "MAX", "SUM", "AVG"]),
+            path(random)
+        ),
+        n => format!(
+            "{}({})",
+            ["MIN", "MAX", "SUM", "AVG", "MAX"][n - 5],
+            number(random)
+        ),
     }
 }
 
@@ -153,7 +250,11 @@ fn number(random: &mut Random) -> String {
 }
 
 fn items(random: &mut Random) -> &'static str {
-    random.pick(&["o/data/events/data/items", "o/data[at0001]/events[at0002]/data[at0003]/items", "o/data[at0001]/events/data[at0003]/items"])
+    random.pick(&[
+        "o/data/events/data/items",
+        "o/data[at0001]/events[at0002]/data[at0003]/items",
+        "o/data[at0001]/events/data[at0003]/items",
+    ])
 }
 
 fn path(random: &mut Random) -> String {
@@ -161,13 +262,32 @@ fn path(random: &mut Random) -> String {
         0..=3 => return number(random),
         4 => "[at0007]/value/value",
         5 => "[at0008]/value/value",
-        6 => random.pick(&["[at0004]/value/units", "[at0004]/value", "[at0005]/value", "[at0007]/value", "/value/magnitude"]),
+        6 => random.pick(&[
+            "[at0004]/value/units",
+            "[at0004]/value",
+            "[at0005]/value",
+            "[at0007]/value",
+            "/value/magnitude",
+        ]),
         7 => {
             return random
-                .pick(&["o/data/events/time/value", "o/data[at0001]/events[at0002]/time/value", "o/data[at0001]/events[at0002]/time"])
+                .pick(&[
+                    "o/data/events/time/value",
+                    "o/data[at0001]/events[at0002]/time/value",
+                    "o/data[at0001]/events[at0002]/time",
+                ])
                 .to_owned();
         }
-        8 => return random.pick(&["o/name/value", "c/name/value", "e/ehr_id/value", "c/context/start_time/value"]).to_owned(),
+        8 => {
+            return random
+                .pick(&[
+                    "o/name/value",
+                    "c/name/value",
+                    "e/ehr_id/value",
+                    "c/context/start_time/value",
+                ])
+                .to_owned();
+        }
         _ => "[at0006]/value/magnitude",
     };
     format!("{}{end}", items(random))
@@ -176,9 +296,20 @@ fn path(random: &mut Random) -> String {
 fn test(random: &mut Random) -> Condition {
     let operator = random.pick(&["=", "!=", "<", "<=", ">", ">="]);
     Condition::Plain(match random.below(6) {
-        0..=2 => format!("{} {operator} {}", number(random), random.pick(&["0", "2", "2.5", "10", "120"])),
-        3 => format!("{}[at0007]/value/value {operator} {}", items(random), random.pick(&["'low'", "'high'", "'m'"])),
-        4 => format!("o/data[at0001]/events[at0002]/time/value {operator} {}", random.pick(&["'2020-01-01T08:00:00Z'", "'2020-01'"])),
+        0..=2 => format!(
+            "{} {operator} {}",
+            number(random),
+            random.pick(&["0", "2", "2.5", "10", "120"])
+        ),
+        3 => format!(
+            "{}[at0007]/value/value {operator} {}",
+            items(random),
+            random.pick(&["'low'", "'high'", "'m'"])
+        ),
+        4 => format!(
+            "o/data[at0001]/events[at0002]/time/value {operator} {}",
+            random.pick(&["'2020-01-01T08:00:00Z'", "'2020-01'"])
+        ),
         _ => format!("EXISTS {}[at0006]/value", items(random)),
     })
 }

@@ -1,8 +1,9 @@
 //! The reference: queries evaluated naively over document trees, to judge the engine by.
 //!
-//! It follows the definition of rows step by step: assignments of FROM, one trie a variable, expansion, WHERE, groups,
-//! order, distinct, window. Only the checked query is shared with the engine; every comparison, function and date is
-//! done anew here, for clarity rather than speed. Everything is materialised; too much of it is no answer.
+//! It follows the definition of rows step by step: assignments of FROM, one trie a variable,
+//! expansion, WHERE, groups, order, distinct, window. Only the checked query is shared with the
+//! engine; every comparison, function and date is done anew here, for clarity rather than speed.
+//! Everything is materialised; too much of it is no answer.
 
 mod derived;
 mod output;
@@ -12,7 +13,8 @@ mod value;
 
 use super::notation::Repository;
 use aqlite::aql::query::{
-    ClassExpr, CompareOp, Condition, Contains, Expr, Literal, Predicate, PredicateValue, Query, ShortUid, Source, Step, Versions,
+    ClassExpr, CompareOp, Condition, Contains, Expr, Literal, Predicate, PredicateValue, Query,
+    ShortUid, Source, Step, Versions,
 };
 use aqlite::document::{EhrRow, ObjectKind};
 use aqlite::rm::class::{Attr, Cls};
@@ -46,14 +48,23 @@ pub fn rows(query: &Query, repository: &Repository, options: &Options<'_>) -> Op
     let tries = trie::of_query(query);
     let mut kept: Vec<(Vec<(u64, u64)>, Row<'_>)> = Vec::new();
     for (number, ehr) in repository.ehrs.iter().enumerate() {
-        let visible = scope.as_ref().map_or(ehr.is_queryable, |id| *id == ehr.ehr_id);
+        let visible = scope
+            .as_ref()
+            .map_or(ehr.is_queryable, |id| *id == ehr.ehr_id);
         if !visible {
             continue;
         }
         for assignment in world.bind(&query.from, Parent::Ehr(number)) {
-            let key: Vec<(u64, u64)> = assignment.iter().map(|found| found.map_or((u64::MAX, u64::MAX), |f| f.place)).collect();
+            let key: Vec<(u64, u64)> = assignment
+                .iter()
+                .map(|found| found.map_or((u64::MAX, u64::MAX), |f| f.place))
+                .collect();
             for row in world.rows_of(&assignment, &tries) {
-                if query.condition.as_ref().is_none_or(|c| world.truth(c, &assignment, &tries, &row) == Some(true)) {
+                if query
+                    .condition
+                    .as_ref()
+                    .is_none_or(|c| world.truth(c, &assignment, &tries, &row) == Some(true))
+                {
                     kept.push((key.clone(), row));
                 }
                 if kept.len() > MOST {
@@ -122,14 +133,21 @@ fn ehr_tree(ehr: &EhrRow) -> Tree {
 }
 
 impl<'a> World<'a> {
-    // --- FROM -------------------------------------------------------------------------------------------------------
+    // --- FROM
+    // -------------------------------------------------------------------------------------------------------
 
     fn bind(&self, source: &Source, parent: Parent<'a>) -> Vec<Assignment<'a>> {
         match source {
-            Source::And(left, right) => self.product(&self.bind(left, parent), &self.bind(right, parent)),
+            Source::And(left, right) => {
+                self.product(&self.bind(left, parent), &self.bind(right, parent))
+            }
             Source::Or(left, right) => {
                 let (left, right) = (self.bind(left, parent), self.bind(right, parent));
-                if left.is_empty() || right.is_empty() { [left, right].concat() } else { self.product(&left, &right) }
+                if left.is_empty() || right.is_empty() {
+                    [left, right].concat()
+                } else {
+                    self.product(&left, &right)
+                }
             }
             Source::Class(expr) => self.bind_class(expr, parent),
         }
@@ -138,15 +156,23 @@ impl<'a> World<'a> {
     fn bind_class(&self, expr: &ClassExpr, parent: Parent<'a>) -> Vec<Assignment<'a>> {
         let mut out = Vec::new();
         for found in self.candidates(expr, parent) {
-            if !expr.predicate.as_ref().is_none_or(|p| self.holds(p, found.at)) {
+            if !expr
+                .predicate
+                .as_ref()
+                .is_none_or(|p| self.holds(p, found.at))
+            {
                 continue;
             }
             let mut own = vec![None; self.query.variables.len()];
             own[expr.variable] = Some(found);
             let below = match found.at.node.class() {
                 Cls::EHR => Parent::Ehr(found.at.ehr),
-                class if class.is_a(Cls::VERSION) => Parent::Version(found.document.expect("a version")),
-                class if class.is_a(Cls::VERSIONED_OBJECT) => Parent::Object(found.document.expect("a first version")),
+                class if class.is_a(Cls::VERSION) => {
+                    Parent::Version(found.document.expect("a version"))
+                }
+                class if class.is_a(Cls::VERSIONED_OBJECT) => {
+                    Parent::Object(found.document.expect("a first version"))
+                }
                 Cls::FOLDER => Parent::Folder(found.at),
                 _ => Parent::Node(found.at),
             };
@@ -169,14 +195,20 @@ impl<'a> World<'a> {
             self.overflow.set(true);
             return Vec::new();
         }
-        left.iter().flat_map(|l| right.iter().map(|r| merged(l, r))).collect()
+        left.iter()
+            .flat_map(|l| right.iter().map(|r| merged(l, r)))
+            .collect()
     }
 
     fn candidates(&self, expr: &ClassExpr, parent: Parent<'a>) -> Vec<Found<'a>> {
         let class = expr.class;
         if class == Cls::EHR {
             return match parent {
-                Parent::Ehr(ehr) => vec![Found { at: self.root(&self.ehrs[ehr], ehr), document: None, place: (0, 0) }],
+                Parent::Ehr(ehr) => vec![Found {
+                    at: self.root(&self.ehrs[ehr], ehr),
+                    document: None,
+                    place: (0, 0),
+                }],
                 _ => Vec::new(),
             };
         }
@@ -184,46 +216,88 @@ impl<'a> World<'a> {
             let wanted = |d: &usize| expr.versions == Versions::All || self.is_current(*d);
             let documents: Vec<usize> = match parent {
                 Parent::Ehr(ehr) => self.documents_of(ehr).filter(wanted).collect(),
-                Parent::Folder(folder) => self.listed_objects(folder).into_iter().flat_map(|d| self.versions_of(d)).filter(wanted).collect(),
+                Parent::Folder(folder) => self
+                    .listed_objects(folder)
+                    .into_iter()
+                    .flat_map(|d| self.versions_of(d))
+                    .filter(wanted)
+                    .collect(),
                 Parent::Object(first) => self.versions_of(first).filter(wanted).collect(),
                 _ => Vec::new(),
             };
             let versions = documents.into_iter().enumerate().map(|(i, d)| {
                 let document = &self.repository.documents[d];
-                let place = if let Parent::Folder(_) = parent { (i as u64, 0) } else { (document.row.ordinal, 0) };
-                Found { at: self.root(&document.tree, document.ehr), document: Some(d), place }
+                let place = if let Parent::Folder(_) = parent {
+                    (i as u64, 0)
+                } else {
+                    (document.row.ordinal, 0)
+                };
+                Found {
+                    at: self.root(&document.tree, document.ehr),
+                    document: Some(d),
+                    place,
+                }
             });
             return versions.filter(|f| f.at.node.class().is_a(class)).collect();
         }
         if class.is_a(Cls::VERSIONED_OBJECT) {
             let firsts: Vec<usize> = match parent {
-                Parent::Ehr(ehr) => self.containers.iter().map(|c| c.first).filter(|d| self.repository.documents[*d].ehr == ehr).collect(),
-                Parent::Folder(folder) => self.listed(folder).into_iter().filter_map(|d| self.versions_of(d).next()).collect(),
+                Parent::Ehr(ehr) => self
+                    .containers
+                    .iter()
+                    .map(|c| c.first)
+                    .filter(|d| self.repository.documents[*d].ehr == ehr)
+                    .collect(),
+                Parent::Folder(folder) => self
+                    .listed(folder)
+                    .into_iter()
+                    .filter_map(|d| self.versions_of(d).next())
+                    .collect(),
                 _ => Vec::new(),
             };
             let all = firsts.into_iter().enumerate().filter_map(|(i, first)| {
                 let container = self.containers.iter().find(|c| c.first == first)?;
                 let document = &self.repository.documents[first];
-                let place = if let Parent::Ehr(_) = parent { document.row.ordinal } else { i as u64 };
-                Some(Found { at: self.root(&container.tree, document.ehr), document: Some(first), place: (place, 0) })
+                let place = if let Parent::Ehr(_) = parent {
+                    document.row.ordinal
+                } else {
+                    i as u64
+                };
+                Some(Found {
+                    at: self.root(&container.tree, document.ehr),
+                    document: Some(first),
+                    place: (place, 0),
+                })
             });
             return all.filter(|f| f.at.node.class().is_a(class)).collect();
         }
         let mut out = Vec::new();
         match parent {
-            Parent::Ehr(ehr) => self.documents_of(ehr).filter(|d| self.is_current(*d)).for_each(|d| self.of_document(d, &mut out)),
+            Parent::Ehr(ehr) => self
+                .documents_of(ehr)
+                .filter(|d| self.is_current(*d))
+                .for_each(|d| self.of_document(d, &mut out)),
             Parent::Version(document) => self.of_document(document, &mut out),
-            Parent::Object(first) => self.versions_of(first).filter(|d| self.is_current(*d)).for_each(|d| self.of_document(d, &mut out)),
+            Parent::Object(first) => self
+                .versions_of(first)
+                .filter(|d| self.is_current(*d))
+                .for_each(|d| self.of_document(d, &mut out)),
             Parent::Folder(folder) => {
                 descend(folder, false, &mut out);
                 for document in self.listed(folder) {
                     self.of_document(document, &mut out);
                 }
             }
-            Parent::Node(node) => descend(node, expr.predicate.as_ref().is_some_and(pins_local_code), &mut out),
+            Parent::Node(node) => descend(
+                node,
+                expr.predicate.as_ref().is_some_and(pins_local_code),
+                &mut out,
+            ),
         }
         if !matches!(parent, Parent::Ehr(_)) {
-            out.iter_mut().enumerate().for_each(|(i, found)| found.place = (i as u64, 0));
+            out.iter_mut()
+                .enumerate()
+                .for_each(|(i, found)| found.place = (i as u64, 0));
         }
         out.retain(|f| f.at.node.class().is_a(class));
         out
@@ -233,12 +307,28 @@ impl<'a> World<'a> {
     fn of_document(&self, number: usize, out: &mut Vec<Found<'a>>) {
         let document = &self.repository.documents[number];
         let start = out.len();
-        for data in document.tree.root().into_iter().flat_map(|v| v.values(Attr::DATA)) {
-            let at = At { node: data, holder: Cls::ANY, ehr: document.ehr };
-            out.push(Found { at, document: Some(number), place: (0, 0) });
+        for data in document
+            .tree
+            .root()
+            .into_iter()
+            .flat_map(|v| v.values(Attr::DATA))
+        {
+            let at = At {
+                node: data,
+                holder: Cls::ANY,
+                ehr: document.ehr,
+            };
+            out.push(Found {
+                at,
+                document: Some(number),
+                place: (0, 0),
+            });
             descend(at, false, out);
         }
-        out.iter_mut().skip(start).enumerate().for_each(|(i, found)| found.place = (document.row.ordinal, i as u64));
+        out.iter_mut()
+            .skip(start)
+            .enumerate()
+            .for_each(|(i, found)| found.place = (document.row.ordinal, i as u64));
     }
 
     fn documents_of(&self, ehr: usize) -> impl Iterator<Item = usize> {
@@ -258,16 +348,23 @@ impl<'a> World<'a> {
         row.latest && !row.deleted
     }
 
-    /// The latest versions of the compositions that a folder lists, then of those of its sub-folders.
+    /// The latest versions of the compositions that a folder lists, then of those of its
+    /// sub-folders.
     fn listed(&self, folder: At<'a>) -> Vec<usize> {
-        self.listed_objects(folder).into_iter().filter_map(|first| self.versions_of(first).find(|d| self.is_current(*d))).collect()
+        self.listed_objects(folder)
+            .into_iter()
+            .filter_map(|first| self.versions_of(first).find(|d| self.is_current(*d)))
+            .collect()
     }
 
-    /// The first versions of the compositions that a folder lists, then of those of its sub-folders.
+    /// The first versions of the compositions that a folder lists, then of those of its
+    /// sub-folders.
     fn listed_objects(&self, folder: At<'a>) -> Vec<usize> {
         let mut out = Vec::new();
         for item in folder.node.values(Attr::ITEMS) {
-            let id = item.text_along(&[Attr::ID, Attr::VALUE]).unwrap_or_default();
+            let id = item
+                .text_along(&[Attr::ID, Attr::VALUE])
+                .unwrap_or_default();
             let object = id.split("::").next().unwrap_or_default();
             out.extend(self.documents_of(folder.ehr).find(|d| {
                 let row = &self.repository.documents[*d].row;
@@ -275,20 +372,29 @@ impl<'a> World<'a> {
             }));
         }
         for inner in folder.node.values(Attr::FOLDERS) {
-            out.extend(self.listed_objects(At { node: inner, ..folder }));
+            out.extend(self.listed_objects(At {
+                node: inner,
+                ..folder
+            }));
         }
         out
     }
 
     fn root(&self, tree: &'a Tree, ehr: usize) -> At<'a> {
-        At { node: tree.root().expect("a tree"), holder: Cls::ANY, ehr }
+        At {
+            node: tree.root().expect("a tree"),
+            holder: Cls::ANY,
+            ehr,
+        }
     }
 
     /// The EHR that the query itself names.
     fn named_ehr(&self) -> Option<String> {
         let of_predicate = |p: &Predicate| match p {
-            Predicate::Compare(path, CompareOp::Eq, PredicateValue::Literal(Literal::Text(id))) if attrs(path) == [Attr::EHR_ID, Attr::VALUE] => {
-                Some(id.clone())
+            Predicate::Compare(path, CompareOp::Eq, PredicateValue::Literal(Literal::Text(id)))
+                if attrs(path) == [Attr::EHR_ID, Attr::VALUE] =>
+            {
+                Some(id.to_string())
             }
             _ => None,
         };
@@ -300,11 +406,16 @@ impl<'a> World<'a> {
             _ => None,
         };
         let of_condition = |condition: &Condition| match condition {
-            Condition::Compare(Expr::Path(path), CompareOp::Eq, Expr::Literal(Literal::Text(id))) => {
+            Condition::Compare(
+                Expr::Path(path),
+                CompareOp::Eq,
+                Expr::Literal(Literal::Text(id)),
+            ) => {
                 let path = &self.query.paths[*path];
-                let is_id =
-                    self.query.variables[path.variable].class == Cls::EHR && path.root.is_none() && attrs(&path.steps) == [Attr::EHR_ID, Attr::VALUE];
-                is_id.then(|| id.clone())
+                let is_id = self.query.variables[path.variable].class == Cls::EHR
+                    && path.root.is_none()
+                    && attrs(&path.steps) == [Attr::EHR_ID, Attr::VALUE];
+                is_id.then(|| id.to_string())
             }
             _ => None,
         };
@@ -314,56 +425,100 @@ impl<'a> World<'a> {
         })
     }
 
-    // --- paths and predicates ---------------------------------------------------------------------------------------
+    // --- paths and predicates
+    // ---------------------------------------------------------------------------------------
 
     /// The values at an attribute; from an EHR to its status the step goes through the reference.
     fn step(&self, at: At<'a>, attr: Attr) -> Vec<At<'a>> {
         let class = at.node.class();
         if class == Cls::EHR && attr == Attr::EHR_STATUS {
-            let status = self.documents_of(at.ehr).find(|d| self.is_current(*d) && self.repository.documents[*d].row.kind == ObjectKind::EhrStatus);
-            let data = status.and_then(|d| self.repository.documents[d].tree.root()?.get(Attr::DATA));
-            return data.into_iter().map(|node| At { node, holder: class, ehr: at.ehr }).collect();
+            let status = self.documents_of(at.ehr).find(|d| {
+                self.is_current(*d)
+                    && self.repository.documents[*d].row.kind == ObjectKind::EhrStatus
+            });
+            let data =
+                status.and_then(|d| self.repository.documents[d].tree.root()?.get(Attr::DATA));
+            return data
+                .into_iter()
+                .map(|node| At {
+                    node,
+                    holder: class,
+                    ehr: at.ehr,
+                })
+                .collect();
         }
-        let referred = self.references.get(at.ehr).and_then(Tree::root).filter(|_| class == Cls::EHR);
-        let values = at.node.values(attr).chain(referred.into_iter().flat_map(|r| r.values(attr)));
-        values.map(|node| At { node, holder: class, ehr: at.ehr }).collect()
+        let referred = self
+            .references
+            .get(at.ehr)
+            .and_then(Tree::root)
+            .filter(|_| class == Cls::EHR);
+        let values = at
+            .node
+            .values(attr)
+            .chain(referred.into_iter().flat_map(|r| r.values(attr)));
+        values
+            .map(|node| At {
+                node,
+                holder: class,
+                ehr: at.ehr,
+            })
+            .collect()
     }
 
     fn reach(&self, at: At<'a>, path: &[Step]) -> Vec<At<'a>> {
         path.iter().fold(vec![at], |nodes, step| {
             let next = nodes.into_iter().flat_map(|n| self.step(n, step.attr));
-            next.filter(|n| step.predicate.as_ref().is_none_or(|p| self.holds(p, *n))).collect()
+            next.filter(|n| step.predicate.as_ref().is_none_or(|p| self.holds(p, *n)))
+                .collect()
         })
     }
 
     /// Two-valued: unknown is false; any value at a path will do.
     fn holds(&self, predicate: &Predicate, at: At<'a>) -> bool {
-        let values = |path: &[Step]| -> Vec<Value> { self.reach(at, path).into_iter().map(Value::of).collect() };
+        let values = |path: &[Step]| -> Vec<Value> {
+            self.reach(at, path).into_iter().map(Value::of).collect()
+        };
         match predicate {
             Predicate::And(all) => all.iter().all(|p| self.holds(p, at)),
             Predicate::Or(any) => any.iter().any(|p| self.holds(p, at)),
-            Predicate::NodeId(id) => at.node.text_at(Attr::ARCHETYPE_NODE_ID).is_some_and(|own| is_kind_of(own, id, self.exact)),
-            Predicate::Compare(path, op, PredicateValue::Literal(literal)) => {
-                values(path).iter().any(|v| compare(v, *op, &Value::literal(literal)) == Some(true))
-            }
+            Predicate::NodeId(id) => at
+                .node
+                .text_at(Attr::ARCHETYPE_NODE_ID)
+                .is_some_and(|own| is_kind_of(own, id, self.exact)),
+            Predicate::Compare(path, op, PredicateValue::Literal(literal)) => values(path)
+                .iter()
+                .any(|v| compare(v, *op, &Value::literal(literal)) == Some(true)),
             Predicate::Compare(path, op, PredicateValue::Path(other)) => {
-                values(path).iter().any(|l| values(other).iter().any(|r| compare(l, *op, r) == Some(true)))
+                values(path).iter().any(|l| {
+                    values(other)
+                        .iter()
+                        .any(|r| compare(l, *op, r) == Some(true))
+                })
             }
             Predicate::Regex(path, pattern) => {
-                let regex = regex_lite::Regex::new(&format!("^(?:{pattern})$")).expect("a checked pattern");
-                values(path).iter().any(|v| v.text().is_some_and(|text| regex.is_match(&text)))
+                let regex =
+                    regex_lite::Regex::new(&format!("^(?:{pattern})$")).expect("a checked pattern");
+                values(path)
+                    .iter()
+                    .any(|v| v.text().is_some_and(|text| regex.is_match(&text)))
             }
         }
     }
 
-    // --- rows -------------------------------------------------------------------------------------------------------
+    // --- rows
+    // -------------------------------------------------------------------------------------------------------
 
     fn rows_of(&self, assignment: &Assignment<'a>, tries: &trie::Tries<'_>) -> Vec<Row<'a>> {
         let mut rows = vec![vec![None; tries.width]];
         for (variable, trie) in &tries.of {
             let at = assignment[*variable].map(|f| f.at);
             let alive: Vec<usize> = match at {
-                Some(at) => trie.paths.iter().filter(|(_, p)| p.is_none_or(|p| self.holds(p, at))).map(|(path, _)| *path).collect(),
+                Some(at) => trie
+                    .paths
+                    .iter()
+                    .filter(|(_, p)| p.is_none_or(|p| self.holds(p, at)))
+                    .map(|(path, _)| *path)
+                    .collect(),
                 None => Vec::new(),
             };
             let more = self.expand(trie, at, &alive, tries.width);
@@ -377,11 +532,19 @@ impl<'a> World<'a> {
             self.overflow.set(true);
             return Vec::new();
         }
-        left.iter().flat_map(|l| right.iter().map(|r| merged(l, r))).collect()
+        left.iter()
+            .flat_map(|l| right.iter().map(|r| merged(l, r)))
+            .collect()
     }
 
     /// The rows of one instance of a step (none: it vanishes), or of its absence.
-    fn expand(&self, trie: &trie::Trie<'_>, at: Option<At<'a>>, alive: &[usize], width: usize) -> Vec<Row<'a>> {
+    fn expand(
+        &self,
+        trie: &trie::Trie<'_>,
+        at: Option<At<'a>>,
+        alive: &[usize],
+        width: usize,
+    ) -> Vec<Row<'a>> {
         let mut own = vec![None; width];
         own[trie.column] = at;
         for path in trie.ends.iter().filter(|p| alive.contains(p)) {
@@ -391,7 +554,9 @@ impl<'a> World<'a> {
         for kid in &trie.kids {
             let mut below = Vec::new();
             for instance in at.into_iter().flat_map(|at| self.step(at, kid.attr)) {
-                let passing = kid.paths.iter().filter(|(path, p)| alive.contains(path) && p.is_none_or(|p| self.holds(p, instance)));
+                let passing = kid.paths.iter().filter(|(path, p)| {
+                    alive.contains(path) && p.is_none_or(|p| self.holds(p, instance))
+                });
                 let passing: Vec<usize> = passing.map(|(path, _)| *path).collect();
                 if !passing.is_empty() {
                     below.extend(self.expand(kid, Some(instance), &passing, width));
@@ -408,10 +573,21 @@ impl<'a> World<'a> {
         rows
     }
 
-    // --- WHERE ------------------------------------------------------------------------------------------------------
+    // --- WHERE
+    // ------------------------------------------------------------------------------------------------------
 
-    fn truth(&self, condition: &Condition, assignment: &Assignment<'a>, tries: &trie::Tries<'_>, row: &Row<'a>) -> Option<bool> {
-        let truths = |all: &[Condition]| -> Vec<Option<bool>> { all.iter().map(|c| self.truth(c, assignment, tries, row)).collect() };
+    fn truth(
+        &self,
+        condition: &Condition,
+        assignment: &Assignment<'a>,
+        tries: &trie::Tries<'_>,
+        row: &Row<'a>,
+    ) -> Option<bool> {
+        let truths = |all: &[Condition]| -> Vec<Option<bool>> {
+            all.iter()
+                .map(|c| self.truth(c, assignment, tries, row))
+                .collect()
+        };
         match condition {
             Condition::And(all) => match truths(all) {
                 t if t.contains(&Some(false)) => Some(false),
@@ -424,19 +600,39 @@ impl<'a> World<'a> {
                 _ => Some(false),
             },
             Condition::Not(inner) => self.truth(inner, assignment, tries, row).map(|t| !t),
-            Condition::Compare(left, op, right) => compare(&self.value(left, row), *op, &self.value(right, row)),
+            Condition::Compare(left, op, right) => {
+                compare(&self.value(left, row), *op, &self.value(right, row))
+            }
             Condition::Like(expr, pattern) => {
                 let text: Vec<char> = self.value(expr, row).text()?.chars().collect();
                 Some(value::is_like(&text, pattern.items()))
             }
             Condition::Matches(expr, members) => {
                 let value = self.value(expr, row);
-                let mut found: Vec<Option<bool>> = members.literals().iter().map(|m| compare(&value, CompareOp::Eq, &Value::literal(m))).collect();
-                let short = |s: &ShortUid, uid: &str| match uid.split("::").collect::<Vec<_>>().as_slice() {
-                    [object, _, number] => s.object == **object && s.number.as_ref().is_none_or(|n| n == number),
+                let mut found: Vec<Option<bool>> = members
+                    .literals()
+                    .map(|m| compare(&value, CompareOp::Eq, &Value::literal(m)))
+                    .collect();
+                let short = |s: &ShortUid, uid: &str| match uid
+                    .split("::")
+                    .collect::<Vec<_>>()
+                    .as_slice()
+                {
+                    [object, _, number] => {
+                        s.object == **object && s.number.as_ref().is_none_or(|n| n == number)
+                    }
                     _ => false,
                 };
-                found.extend(members.short_uids().iter().map(|s| value.text().map(|uid| short(s, &uid))));
+                let short_uids: Vec<ShortUid> = members
+                    .literals()
+                    .filter(|_| members.is_by_short_uid())
+                    .filter_map(ShortUid::of)
+                    .collect();
+                found.extend(
+                    short_uids
+                        .iter()
+                        .map(|s| value.text().map(|uid| short(s, &uid))),
+                );
                 if found.contains(&Some(true)) {
                     Some(true)
                 } else if found.contains(&None) {
@@ -447,14 +643,24 @@ impl<'a> World<'a> {
             }
             Condition::Exists(path) => {
                 let mut at = assignment[path.variable].map(|f| f.at);
-                let passes = |at: Option<At<'a>>, p: &Option<Predicate>| at.filter(|at| p.as_ref().is_none_or(|p| self.holds(p, *at)));
+                let passes = |at: Option<At<'a>>, p: &Option<Predicate>| {
+                    at.filter(|at| p.as_ref().is_none_or(|p| self.holds(p, *at)))
+                };
                 at = passes(at, &path.root);
-                let mut trie = tries.of.iter().find(|(v, _)| *v == path.variable).map(|(_, t)| t);
+                let mut trie = tries
+                    .of
+                    .iter()
+                    .find(|(v, _)| *v == path.variable)
+                    .map(|(_, t)| t);
                 for (level, step) in path.steps.iter().enumerate() {
                     trie = trie.and_then(|t| t.kid_for(step));
                     match trie {
                         Some(trie) => at = passes(at.and(row[trie.column]), &step.predicate),
-                        None => return Some(at.is_some_and(|at| !self.reach(at, &path.steps[level..]).is_empty())),
+                        None => {
+                            return Some(at.is_some_and(|at| {
+                                !self.reach(at, &path.steps[level..]).is_empty()
+                            }));
+                        }
                     }
                 }
                 Some(at.is_some())
@@ -468,7 +674,10 @@ impl<'a> World<'a> {
             Expr::Path(path) => row[*path].map_or(Value::Null, Value::of),
             Expr::Literal(literal) => Value::literal(literal),
             Expr::Call(function, arguments) => {
-                let arguments: Vec<(Value, Option<String>)> = arguments.iter().map(|a| (self.value(a, row), digits(a, row))).collect();
+                let arguments: Vec<(Value, Option<String>)> = arguments
+                    .iter()
+                    .map(|a| (self.value(a, row), digits(a, row)))
+                    .collect();
                 value::call(*function, &arguments, self.now).unwrap_or(Value::Null)
             }
         }
@@ -479,7 +688,7 @@ impl<'a> World<'a> {
 fn digits(expr: &Expr, row: &Row<'_>) -> Option<String> {
     match expr {
         Expr::Path(path) => row[*path].and_then(value::digits),
-        Expr::Literal(Literal::Number(token)) => Some(token.clone()),
+        Expr::Literal(Literal::Number(token)) => Some(token.to_string()),
         _ => None,
     }
 }
@@ -495,11 +704,27 @@ fn attrs(path: &[Step]) -> Vec<Attr> {
 /// The objects below a node in document order; `local`: none below a nested archetype root.
 fn descend<'a>(at: At<'a>, local: bool, out: &mut Vec<Found<'a>>) {
     for child in at.node.children() {
-        let elements: Vec<NodeRef<'a>> = if child.kind() == Kind::List { child.children().collect() } else { vec![child] };
+        let elements: Vec<NodeRef<'a>> = if child.kind() == Kind::List {
+            child.children().collect()
+        } else {
+            vec![child]
+        };
         for node in elements.into_iter().filter(|n| n.kind() == Kind::Object) {
-            let below = At { node, holder: at.node.class(), ehr: at.ehr };
-            out.push(Found { at: below, document: None, place: (0, 0) });
-            if !(local && node.text_at(Attr::ARCHETYPE_NODE_ID).is_some_and(|id| archetype(id).is_some())) {
+            let below = At {
+                node,
+                holder: at.node.class(),
+                ehr: at.ehr,
+            };
+            out.push(Found {
+                at: below,
+                document: None,
+                place: (0, 0),
+            });
+            if !(local
+                && node
+                    .text_at(Attr::ARCHETYPE_NODE_ID)
+                    .is_some_and(|id| archetype(id).is_some()))
+            {
                 descend(below, local, out);
             }
         }
@@ -521,12 +746,15 @@ fn pins_local_code(predicate: &Predicate) -> bool {
 
 /// `openEHR-EHR-OBSERVATION.a-b.v1.2` as (`openEHR-EHR-OBSERVATION`, `a-b`, `1.2`).
 fn archetype(id: &str) -> Option<(&str, &str, &str)> {
-    let (front, version) = id.rsplit_once(".v").filter(|(_, v)| v.starts_with(|c: char| c.is_ascii_digit()))?;
+    let (front, version) = id
+        .rsplit_once(".v")
+        .filter(|(_, v)| v.starts_with(|c: char| c.is_ascii_digit()))?;
     let (class, concept) = front.split_once('.')?;
     (class.matches('-').count() == 2).then_some((class, concept, version))
 }
 
-/// Equality, and unless `exact` specialisation: of a concept in the same class and version, of a code by `.n`.
+/// Equality, and unless `exact` specialisation: of a concept in the same class and version, of a
+/// code by `.n`.
 fn is_kind_of(own: &str, wanted: &str, exact: bool) -> bool {
     if own == wanted || exact {
         return own == wanted;
@@ -535,7 +763,8 @@ fn is_kind_of(own: &str, wanted: &str, exact: bool) -> bool {
         (Some((class, concept, version)), Some((c, parent, v))) => {
             // With minor and patch it names only itself, which was asked above.
             let concept_fits = concept == parent || concept.starts_with(&format!("{parent}-"));
-            let version_fits = !v.contains('.') && (version == v || version.starts_with(&format!("{v}.")));
+            let version_fits =
+                !v.contains('.') && (version == v || version.starts_with(&format!("{v}.")));
             class == c && concept_fits && version_fits
         }
         (None, None) => own.starts_with(&format!("{wanted}.")),

@@ -35,12 +35,26 @@ struct Line {
 
 pub fn finish(world: &World<'_>, rows: &[Row<'_>]) -> Vec<String> {
     let query = world.query;
-    let grouped = query.select.iter().any(|c| matches!(c.value, ColumnValue::Aggregate(_)));
-    let mut lines: Vec<Line> =
-        if grouped { groups(world, rows).iter().map(|g| line(world, g)).collect() } else { rows.iter().map(|r| line(world, &[r])).collect() };
+    let grouped = query
+        .select
+        .iter()
+        .any(|c| matches!(c.value, ColumnValue::Aggregate(_)));
+    let mut lines: Vec<Line> = if grouped {
+        groups(world, rows).iter().map(|g| line(world, g)).collect()
+    } else {
+        rows.iter().map(|r| line(world, &[r])).collect()
+    };
     lines.sort_by(|a, b| {
         let keys = query.order.iter().zip(a.keys.iter().zip(&b.keys));
-        keys.map(|(by, (a, b))| if by.descending { order(b, a) } else { order(a, b) }).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
+        keys.map(|(by, (a, b))| {
+            if by.descending {
+                order(b, a)
+            } else {
+                order(a, b)
+            }
+        })
+        .find(|o| o.is_ne())
+        .unwrap_or(Ordering::Equal)
     });
     if query.distinct {
         let mut seen: Vec<Vec<String>> = Vec::new();
@@ -51,10 +65,27 @@ pub fn finish(world: &World<'_>, rows: &[Row<'_>]) -> Vec<String> {
             new
         });
     }
-    let texts = lines.iter().map(|l| format!("[{}]", l.cells.iter().map(|c| c.json.as_str()).collect::<Vec<_>>().join(", ")));
+    let texts = lines.iter().map(|l| {
+        format!(
+            "[{}]",
+            l.cells
+                .iter()
+                .map(|c| c.json.as_str())
+                .collect::<Vec<_>>()
+                .join(", ")
+        )
+    });
     match query.window {
-        Some(Window::First { limit, offset }) => texts.skip(offset as usize).take(limit as usize).collect(),
-        Some(Window::Last { limit }) => texts.rev().take(limit as usize).collect::<Vec<_>>().into_iter().rev().collect(),
+        Some(Window::First { limit, offset }) => {
+            texts.skip(offset as usize).take(limit as usize).collect()
+        }
+        Some(Window::Last { limit }) => texts
+            .rev()
+            .take(limit as usize)
+            .collect::<Vec<_>>()
+            .into_iter()
+            .rev()
+            .collect(),
         None => texts.collect(),
     }
 }
@@ -70,9 +101,16 @@ fn groups<'r, 'a>(world: &World<'a>, rows: &'r [Row<'a>]) -> Vec<Vec<&'r Row<'a>
             _ => None,
         })
         .collect();
-    let mut groups: Vec<(Vec<String>, Vec<&Row<'a>>)> = if columns.is_empty() { vec![(Vec::new(), Vec::new())] } else { Vec::new() };
+    let mut groups: Vec<(Vec<String>, Vec<&Row<'a>>)> = if columns.is_empty() {
+        vec![(Vec::new(), Vec::new())]
+    } else {
+        Vec::new()
+    };
     for row in rows {
-        let key: Vec<String> = columns.iter().map(|c| expression(world, c, row).identity).collect();
+        let key: Vec<String> = columns
+            .iter()
+            .map(|c| expression(world, c, row).identity)
+            .collect();
         match groups.iter_mut().find(|(k, _)| *k == key) {
             Some((_, members)) => members.push(row),
             None => groups.push((key, vec![row])),
@@ -89,34 +127,55 @@ fn line<'a>(world: &World<'a>, rows: &[&Row<'a>]) -> Line {
         .iter()
         .map(|column| match &column.value {
             ColumnValue::Expr(expr @ Expr::Literal(_)) => expression(world, expr, &Vec::new()),
-            ColumnValue::Expr(expr) => rows.first().map_or_else(null, |row| expression(world, expr, row)),
+            ColumnValue::Expr(expr) => rows
+                .first()
+                .map_or_else(null, |row| expression(world, expr, row)),
             ColumnValue::Aggregate(aggregate) => aggregated(world, aggregate, rows),
         })
         .collect();
     let keys = world.query.order.iter().map(|by| match by.key {
         OrderBy::Column(column) => cells[column].key.clone(),
-        OrderBy::Path(path) => rows.first().map_or(Key::Null, |row| expression(world, &Expr::Path(path), row).key),
+        OrderBy::Path(path) => rows.first().map_or(Key::Null, |row| {
+            expression(world, &Expr::Path(path), row).key
+        }),
     });
-    Line { keys: keys.collect(), cells }
+    Line {
+        keys: keys.collect(),
+        cells,
+    }
 }
 
 fn aggregated<'a>(world: &World<'a>, aggregate: &Aggregate, rows: &[&Row<'a>]) -> Cell {
-    let present = |path: &usize| -> Vec<At<'a>> { rows.iter().filter_map(|row| row[*path]).collect() };
-    let numbers = |path: &usize| -> Vec<f64> { present(path).into_iter().filter_map(|at| Value::of(at).number()).collect() };
+    let present =
+        |path: &usize| -> Vec<At<'a>> { rows.iter().filter_map(|row| row[*path]).collect() };
+    let numbers = |path: &usize| -> Vec<f64> {
+        present(path)
+            .into_iter()
+            .filter_map(|at| Value::of(at).number())
+            .collect()
+    };
     match aggregate {
         Aggregate::CountRows => of_number(rows.len() as f64),
         Aggregate::Count(path) => of_number(present(path).len() as f64),
         Aggregate::CountDistinct(path) => {
-            let mut all: Vec<String> = present(path).into_iter().map(|at| of_node(world, at).identity).collect();
+            let mut all: Vec<String> = present(path)
+                .into_iter()
+                .map(|at| of_node(world, at).identity)
+                .collect();
             all.sort();
             all.dedup();
             of_number(all.len() as f64)
         }
-        Aggregate::Sum(path) if !numbers(path).is_empty() => whole_sum(&present(path)).unwrap_or_else(|| of_number(sum(&parts(&present(path))))),
+        Aggregate::Sum(path) if !numbers(path).is_empty() => {
+            whole_sum(&present(path)).unwrap_or_else(|| of_number(sum(&parts(&present(path)))))
+        }
         Aggregate::Avg(path) if !numbers(path).is_empty() => {
             let average = of_number(sum(&parts(&present(path))) / numbers(path).len() as f64);
             let point = if average.json.contains('.') { "" } else { ".0" };
-            Cell { json: format!("{}{point}", average.json), ..average }
+            Cell {
+                json: format!("{}{point}", average.json),
+                ..average
+            }
         }
         Aggregate::Sum(_) | Aggregate::Avg(_) => null(),
         Aggregate::Min(path) => best(world, &present(path), Ordering::Less),
@@ -125,11 +184,22 @@ fn aggregated<'a>(world: &World<'a>, aggregate: &Aggregate, rows: &[&Row<'a>]) -
 }
 
 fn best<'a>(world: &World<'a>, nodes: &[At<'a>], wanted: Ordering) -> Cell {
-    if nodes.iter().any(|at| matches!(Value::of(*at), Value::TextObject(_) | Value::Object)) {
+    if nodes
+        .iter()
+        .any(|at| matches!(Value::of(*at), Value::TextObject(_) | Value::Object))
+    {
         return null();
     }
     let cells = nodes.iter().map(|at| of_node(world, *at));
-    cells.reduce(|best, cell| if order(&cell.key, &best.key) == wanted { cell } else { best }).unwrap_or_else(null)
+    cells
+        .reduce(|best, cell| {
+            if order(&cell.key, &best.key) == wanted {
+                cell
+            } else {
+                best
+            }
+        })
+        .unwrap_or_else(null)
 }
 
 /// Numbers, then durations, texts with dates and times among them, booleans, objects, NULL.
@@ -157,13 +227,21 @@ fn order(a: &Key, b: &Key) -> Ordering {
 }
 
 fn null() -> Cell {
-    Cell { json: "null".to_owned(), identity: "null".to_owned(), key: Key::Null }
+    Cell {
+        json: "null".to_owned(),
+        identity: "null".to_owned(),
+        key: Key::Null,
+    }
 }
 
 fn of_number(number: f64) -> Cell {
     let number = number + 0.0;
     // Of two shortest spellings that are equally near, the engine's printer decides.
-    Cell { json: number::shown(number), identity: format!("number {number}"), key: Key::Number(number) }
+    Cell {
+        json: number::shortest(number),
+        identity: format!("number {number}"),
+        key: Key::Number(number),
+    }
 }
 
 fn quoted(text: &str) -> String {
@@ -175,9 +253,17 @@ fn quoted(text: &str) -> String {
 fn of_value(value: &Value) -> Cell {
     match value {
         Value::Number(number) => of_number(*number),
-        Value::Boolean(flag) => Cell { json: flag.to_string(), identity: flag.to_string(), key: Key::Boolean(*flag) },
+        Value::Boolean(flag) => Cell {
+            json: flag.to_string(),
+            identity: flag.to_string(),
+            key: Key::Boolean(*flag),
+        },
         other => match other.text() {
-            Some(text) => Cell { json: quoted(&text), identity: format!("text {text}"), key: Key::Text(text) },
+            Some(text) => Cell {
+                json: quoted(&text),
+                identity: format!("text {text}"),
+                key: Key::Text(text),
+            },
             None => null(),
         },
     }
@@ -186,7 +272,10 @@ fn of_value(value: &Value) -> Cell {
 fn expression<'a>(world: &World<'a>, expr: &Expr, row: &Row<'a>) -> Cell {
     match expr {
         Expr::Path(path) => row[*path].map_or_else(null, |at| of_node(world, at)),
-        Expr::Literal(Literal::Number(token)) => Cell { json: token.clone(), ..of_value(&world.value(expr, row)) },
+        Expr::Literal(Literal::Number(token)) => Cell {
+            json: token.to_string(),
+            ..of_value(&world.value(expr, row))
+        },
         _ => of_value(&world.value(expr, row)),
     }
 }
@@ -209,9 +298,14 @@ fn of_node(world: &World<'_>, at: At<'_>) -> Cell {
     };
     let mut json = json::write(at.node);
     if at.node.class() == Cls::EHR {
-        let mut statuses =
-            world.repository.documents.iter().filter(|d| d.ehr == at.ehr && d.row.kind == ObjectKind::EhrStatus && d.row.latest && !d.row.deleted);
-        let uid = statuses.next_back().and_then(|d| d.tree.root()?.text_along(&[Attr::DATA, Attr::UID, Attr::VALUE]));
+        let mut statuses = world.repository.documents.iter().filter(|d| {
+            d.ehr == at.ehr && d.row.kind == ObjectKind::EhrStatus && d.row.latest && !d.row.deleted
+        });
+        let uid = statuses.next_back().and_then(|d| {
+            d.tree
+                .root()?
+                .text_along(&[Attr::DATA, Attr::UID, Attr::VALUE])
+        });
         if let Some(uid) = uid {
             json.pop();
             json += &format!(
@@ -219,35 +313,67 @@ fn of_node(world: &World<'_>, at: At<'_>) -> Cell {
             );
         }
     }
-    Cell { json, identity, key }
+    Cell {
+        json,
+        identity,
+        key,
+    }
 }
 
 /// The content of an object: numbers by value.
 fn deep(node: NodeRef<'_>) -> String {
-    let children = node.children().map(|c| format!("{:?}={}", c.attr(), deep(c)));
+    let children = node
+        .children()
+        .map(|c| format!("{:?}={}", c.attr(), deep(c)));
     match node.kind() {
-        Kind::Number => node.text().parse::<f64>().map_or_else(|_| node.text().to_owned(), |n| (n + 0.0).to_string()),
+        Kind::Number => node
+            .text()
+            .parse::<f64>()
+            .map_or_else(|_| node.text().to_owned(), |n| (n + 0.0).to_string()),
         Kind::Text => quoted(node.text()),
         Kind::Boolean => node.text().to_owned(),
-        Kind::Object => format!("{}{{{}}}", node.class(), children.collect::<Vec<_>>().join(",")),
+        Kind::Object => format!(
+            "{}{{{}}}",
+            node.class(),
+            children.collect::<Vec<_>>().join(",")
+        ),
         Kind::List => format!("[{}]", children.collect::<Vec<_>>().join(",")),
     }
 }
 
-/// The sum of whole numbers of an integer type with all its digits; `None` where some number is of another type.
+/// The sum of whole numbers of an integer type with all its digits; `None` where some number is of
+/// another type.
 fn whole_sum(nodes: &[At<'_>]) -> Option<Cell> {
     let numbers = nodes.iter().filter(|at| Value::of(**at).number().is_some());
-    let whole = |at: &At<'_>| value::digits(*at).filter(|_| value::is_integer(*at))?.parse::<i128>().ok();
+    let whole = |at: &At<'_>| {
+        value::digits(*at)
+            .filter(|_| value::is_integer(*at))?
+            .parse::<i128>()
+            .ok()
+    };
     let sum: i128 = numbers.map(whole).sum::<Option<i128>>()?;
-    Some(Cell { json: sum.to_string(), ..of_number(sum as f64) })
+    Some(Cell {
+        json: sum.to_string(),
+        ..of_number(sum as f64)
+    })
 }
 
 /// Doubles whose sum is exactly that of the stored numbers: a long whole number is several.
 fn parts(nodes: &[At<'_>]) -> Vec<f64> {
     let of = |at: &At<'_>| {
         let number = Value::of(*at).number()?;
-        let whole = value::digits(*at).and_then(|digits| digits.parse::<i128>().ok()).filter(|_| number.abs() > 1e15);
-        Some(whole.map_or_else(|| vec![number], |whole| vec![(whole >> 40) as f64 * 2_f64.powi(40), (whole & ((1 << 40) - 1)) as f64]))
+        let whole = value::digits(*at)
+            .and_then(|digits| digits.parse::<i128>().ok())
+            .filter(|_| number.abs() > 1e15);
+        Some(whole.map_or_else(
+            || vec![number],
+            |whole| {
+                vec![
+                    (whole >> 40) as f64 * 2_f64.powi(40),
+                    (whole & ((1 << 40) - 1)) as f64,
+                ]
+            },
+        ))
     };
     nodes.iter().filter_map(of).flatten().collect()
 }
@@ -256,13 +382,28 @@ fn parts(nodes: &[At<'_>]) -> Vec<f64> {
 fn sum(numbers: &[f64]) -> f64 {
     let parts = |n: f64| {
         let exponent = ((n.to_bits() >> 52) & 0x7ff) as i32;
-        let digits = (n.to_bits() & ((1 << 52) - 1)) as i128 | if exponent > 0 { 1 << 52 } else { 0 };
-        (if n < 0.0 { -digits } else { digits }, exponent.max(1) - 1075)
+        let digits =
+            (n.to_bits() & ((1 << 52) - 1)) as i128 | if exponent > 0 { 1 << 52 } else { 0 };
+        (
+            if n < 0.0 { -digits } else { digits },
+            exponent.max(1) - 1075,
+        )
     };
-    let unit = numbers.iter().filter(|n| **n != 0.0).map(|n| parts(*n).1).min().unwrap_or(0);
-    let whole = numbers.iter().filter(|n| **n != 0.0).try_fold(0_i128, |sum, n| {
-        let (digits, exponent) = parts(*n);
-        (exponent - unit < 64).then(|| sum + (digits << (exponent - unit)))
-    });
-    whole.map_or_else(|| numbers.iter().sum(), |whole| whole as f64 * 2_f64.powi(unit))
+    let unit = numbers
+        .iter()
+        .filter(|n| **n != 0.0)
+        .map(|n| parts(*n).1)
+        .min()
+        .unwrap_or(0);
+    let whole = numbers
+        .iter()
+        .filter(|n| **n != 0.0)
+        .try_fold(0_i128, |sum, n| {
+            let (digits, exponent) = parts(*n);
+            (exponent - unit < 64).then(|| sum + (digits << (exponent - unit)))
+        });
+    whole.map_or_else(
+        || numbers.iter().sum(),
+        |whole| whole as f64 * 2_f64.powi(unit),
+    )
 }

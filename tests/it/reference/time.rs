@@ -9,19 +9,23 @@ pub type Interval = (char, i128, i128);
 
 const SECOND: i128 = 1_000_000_000_000_000_000_000_000;
 
-static DATE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^(\d{4})(?:-(\d\d)(?:-(\d\d))?|(\d\d)(\d\d)?)?$").unwrap());
+static DATE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"^(\d{4})(?:-(\d\d)(?:-(\d\d))?|(\d\d)(\d\d)?)?$").unwrap());
 static CLOCK: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(\d\d)(?::(\d\d)(?::(\d\d)(?:[.,](\d+))?)?|(\d\d)(?:(\d\d)(?:[.,](\d+))?)?)?(?:Z|([+-])(\d\d)(?::?(\d\d))?)?$").unwrap()
 });
-static LENGTH: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"^(-)?P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?(T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:[.,](\d+))?S)?)?$").unwrap());
+static LENGTH: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(-)?P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?(T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:[.,](\d+))?S)?)?$").unwrap()
+});
 
 /// The interval of a stored value of this class, or of a text that is compared with one.
 pub fn read(class: Cls, text: &str) -> Option<Interval> {
     match class {
         Cls::DV_DATE => date(text).map(|(from, to)| ('d', from, to)),
         Cls::DV_DATE_TIME => date_time(text).map(|(from, to)| ('d', from, to)),
-        Cls::DV_TIME => clock(text.strip_prefix('T').unwrap_or(text)).map(|(from, to)| ('c', from, to)),
+        Cls::DV_TIME => {
+            clock(text.strip_prefix('T').unwrap_or(text)).map(|(from, to)| ('c', from, to))
+        }
         Cls::DV_DURATION => length(text).map(|n| ('l', n, n)),
         _ => None,
     }
@@ -38,11 +42,13 @@ pub fn on_axis(class: Cls, text: &str) -> Option<Interval> {
 
 /// The interval of a text that is a date, time or duration of any kind.
 pub fn anything(text: &str) -> Option<Interval> {
-    [Cls::DV_DATE_TIME, Cls::DV_TIME, Cls::DV_DURATION].iter().find_map(|class| on_axis(*class, text))
+    [Cls::DV_DATE_TIME, Cls::DV_TIME, Cls::DV_DURATION]
+        .iter()
+        .find_map(|class| on_axis(*class, text))
 }
 
-/// The text in whose place an interval of the axes `d` and `c` stands among other texts: its begin in UTC, extended, to the seconds and the
-/// last digit of their fraction that is not zero.
+/// The text in whose place an interval of the axes `d` and `c` stands among other texts: its begin
+/// in UTC, extended, to the seconds and the last digit of their fraction that is not zero.
 pub fn place((axis, from, _): Interval) -> String {
     let (mut rest, day) = (from, 86_400 * SECOND);
     let mut out = String::new();
@@ -68,7 +74,11 @@ pub fn place((axis, from, _): Interval) -> String {
         rest %= day;
     }
     let rest = rest.max(0);
-    let (hour, minute, second) = (rest / SECOND / 3600, rest / SECOND / 60 % 60, rest / SECOND % 60);
+    let (hour, minute, second) = (
+        rest / SECOND / 3600,
+        rest / SECOND / 60 % 60,
+        rest / SECOND % 60,
+    );
     out += &format!("{hour:02}:{minute:02}:{second:02}.{:024}", rest % SECOND);
     out.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
@@ -79,7 +89,10 @@ pub fn seconds(text: &str) -> Option<f64> {
 }
 
 fn number(found: &Captures<'_>, groups: &[usize]) -> Option<i128> {
-    groups.iter().find_map(|g| found.get(*g)).map(|m| m.as_str().parse().unwrap_or(i128::MAX / 4))
+    groups
+        .iter()
+        .find_map(|g| found.get(*g))
+        .map(|m| m.as_str().parse().unwrap_or(i128::MAX / 4))
 }
 
 fn days(year: i128, month: i128) -> i128 {
@@ -93,12 +106,20 @@ fn days(year: i128, month: i128) -> i128 {
 
 fn date(text: &str) -> Option<(i128, i128)> {
     let found = DATE.captures(text)?;
-    let (year, month, day) = (number(&found, &[1])?, number(&found, &[2, 4]), number(&found, &[3, 5]));
-    let fits = year > 0 && month.is_none_or(|m| (1..=12).contains(&m)) && day.is_none_or(|d| d >= 1 && d <= days(year, month.unwrap_or(1)));
+    let (year, month, day) = (
+        number(&found, &[1])?,
+        number(&found, &[2, 4]),
+        number(&found, &[3, 5]),
+    );
+    let fits = year > 0
+        && month.is_none_or(|m| (1..=12).contains(&m))
+        && day.is_none_or(|d| d >= 1 && d <= days(year, month.unwrap_or(1)));
     if !fits {
         return None;
     }
-    let before_year: i128 = (1..year).map(|y| (1..=12).map(|m| days(y, m)).sum::<i128>()).sum();
+    let before_year: i128 = (1..year)
+        .map(|y| (1..=12).map(|m| days(y, m)).sum::<i128>())
+        .sum();
     let before_month: i128 = (1..month.unwrap_or(1)).map(|m| days(year, m)).sum();
     let width = match (month, day) {
         (None, _) => (1..=12).map(|m| days(year, m)).sum(),
@@ -110,7 +131,9 @@ fn date(text: &str) -> Option<(i128, i128)> {
 }
 
 fn date_time(text: &str) -> Option<(i128, i128)> {
-    let Some((day, time)) = text.split_once('T') else { return date(text) };
+    let Some((day, time)) = text.split_once('T') else {
+        return date(text);
+    };
     let (from, to) = date(day)?;
     let (hour, until) = clock(time)?;
     (to - from == 86_400 * SECOND && day.len() >= 8).then_some((from + hour, from + until))
@@ -118,14 +141,31 @@ fn date_time(text: &str) -> Option<(i128, i128)> {
 
 fn clock(text: &str) -> Option<(i128, i128)> {
     let found = CLOCK.captures(text)?;
-    let (hour, minute, second) = (number(&found, &[1])?, number(&found, &[2, 5]), number(&found, &[3, 6]));
-    let (zone_hour, zone_minute) = (number(&found, &[9]).unwrap_or(0), number(&found, &[10]).unwrap_or(0));
-    if hour > 23 || minute.is_some_and(|m| m > 59) || second.is_some_and(|s| s > 59) || zone_hour > 14 || zone_minute > 59 {
+    let (hour, minute, second) = (
+        number(&found, &[1])?,
+        number(&found, &[2, 5]),
+        number(&found, &[3, 6]),
+    );
+    let (zone_hour, zone_minute) = (
+        number(&found, &[9]).unwrap_or(0),
+        number(&found, &[10]).unwrap_or(0),
+    );
+    if hour > 23
+        || minute.is_some_and(|m| m > 59)
+        || second.is_some_and(|s| s > 59)
+        || zone_hour > 14
+        || zone_minute > 59
+    {
         return None;
     }
-    let sign = if found.get(8).is_some_and(|s| s.as_str() == "-") { -1 } else { 1 };
+    let sign = if found.get(8).is_some_and(|s| s.as_str() == "-") {
+        -1
+    } else {
+        1
+    };
     let local = hour * 3600 + minute.unwrap_or(0) * 60 + second.unwrap_or(0);
-    let from = (local - sign * (zone_hour * 60 + zone_minute) * 60) * SECOND + fraction(&found, &[4, 7]);
+    let from =
+        (local - sign * (zone_hour * 60 + zone_minute) * 60) * SECOND + fraction(&found, &[4, 7]);
     let width = match (minute, second) {
         (None, _) => 3600,
         (_, None) => 60,
@@ -135,8 +175,14 @@ fn clock(text: &str) -> Option<(i128, i128)> {
 }
 
 fn fraction(found: &Captures<'_>, groups: &[usize]) -> i128 {
-    let digits = groups.iter().find_map(|g| found.get(*g)).map_or("", |m| m.as_str());
-    format!("{digits:0<24}").get(..24).and_then(|d| d.parse().ok()).unwrap_or(0)
+    let digits = groups
+        .iter()
+        .find_map(|g| found.get(*g))
+        .map_or("", |m| m.as_str());
+    format!("{digits:0<24}")
+        .get(..24)
+        .and_then(|d| d.parse().ok())
+        .unwrap_or(0)
 }
 
 /// A year has 365.24 days, a month 30.42.
@@ -146,8 +192,24 @@ fn length(text: &str) -> Option<i128> {
     if found.get(6).map_or(!named, |time| time.as_str() == "T") {
         return None;
     }
-    let part = |group: usize, seconds: i128| number(&found, &[group]).unwrap_or(0).saturating_mul(seconds);
-    let whole = part(2, 31_556_736) + part(3, 2_628_288) + part(4, 604_800) + part(5, 86_400) + part(7, 3600) + part(8, 60) + part(9, 1);
-    let length = whole.saturating_mul(SECOND).saturating_add(fraction(&found, &[10]));
-    Some(if found.get(1).is_some() { -length } else { length })
+    let part = |group: usize, seconds: i128| {
+        number(&found, &[group])
+            .unwrap_or(0)
+            .saturating_mul(seconds)
+    };
+    let whole = part(2, 31_556_736)
+        + part(3, 2_628_288)
+        + part(4, 604_800)
+        + part(5, 86_400)
+        + part(7, 3600)
+        + part(8, 60)
+        + part(9, 1);
+    let length = whole
+        .saturating_mul(SECOND)
+        .saturating_add(fraction(&found, &[10]));
+    Some(if found.get(1).is_some() {
+        -length
+    } else {
+        length
+    })
 }

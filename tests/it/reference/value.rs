@@ -23,7 +23,12 @@ pub enum Value {
     Object,
 }
 
-const TEMPORAL: [Cls; 4] = [Cls::DV_DATE, Cls::DV_TIME, Cls::DV_DATE_TIME, Cls::DV_DURATION];
+const TEMPORAL: [Cls; 4] = [
+    Cls::DV_DATE,
+    Cls::DV_TIME,
+    Cls::DV_DATE_TIME,
+    Cls::DV_DURATION,
+];
 
 impl Value {
     pub fn of(at: At<'_>) -> Value {
@@ -31,7 +36,9 @@ impl Value {
         match at.node.kind() {
             Kind::Boolean => Value::Boolean(at.node.text() == "true"),
             Kind::Number => number(at.node.text()),
-            Kind::Text if at.node.attr() == Some(Attr::VALUE) && TEMPORAL.contains(&at.holder) => Value::Temporal(at.holder, text()),
+            Kind::Text if at.node.attr() == Some(Attr::VALUE) && TEMPORAL.contains(&at.holder) => {
+                Value::Temporal(at.holder, text())
+            }
             Kind::Text => Value::Text(text()),
             _ => Value::of_object(at.node),
         }
@@ -45,7 +52,9 @@ impl Value {
             Cls::DV_QUANTITY | Cls::DV_COUNT => number_at(Attr::MAGNITUDE).map(Value::Number),
             Cls::DV_ORDINAL | Cls::DV_SCALE => number_at(Attr::VALUE).map(Value::Number),
             Cls::DV_PROPORTION => {
-                let ratio = number_at(Attr::NUMERATOR).zip(number_at(Attr::DENOMINATOR)).filter(|(_, d)| *d != 0.0);
+                let ratio = number_at(Attr::NUMERATOR)
+                    .zip(number_at(Attr::DENOMINATOR))
+                    .filter(|(_, d)| *d != 0.0);
                 ratio.map(|(n, d)| Value::Number(n / d))
             }
             _ if TEMPORAL.contains(&class) => text().map(|t| Value::TemporalObject(class, t)),
@@ -60,15 +69,19 @@ impl Value {
             Literal::Null => Value::Null,
             Literal::Boolean(flag) => Value::Boolean(*flag),
             Literal::Number(text) => number(text),
-            Literal::Text(text) => Value::Text(text.clone()),
-            Literal::Untyped(text) => Value::Untyped(text.clone()),
+            Literal::Text(text) => Value::Text(text.to_string()),
+            Literal::Untyped(text) => Value::Untyped(text.to_string()),
         }
     }
 
     /// What LIKE and the string functions see.
     pub fn text(&self) -> Option<String> {
         match self {
-            Value::Text(t) | Value::Temporal(_, t) | Value::TemporalObject(_, t) | Value::TextObject(t) | Value::Untyped(t) => Some(t.clone()),
+            Value::Text(t)
+            | Value::Temporal(_, t)
+            | Value::TemporalObject(_, t)
+            | Value::TextObject(t)
+            | Value::Untyped(t) => Some(t.clone()),
             _ => None,
         }
     }
@@ -100,7 +113,11 @@ pub fn digits(at: At<'_>) -> Option<String> {
 
 /// True for a number of an integer type, and for a data value that stands for one.
 pub fn is_integer(at: At<'_>) -> bool {
-    let holder = if at.node.kind() == Kind::Object { at.node.class() } else { at.holder };
+    let holder = if at.node.kind() == Kind::Object {
+        at.node.class()
+    } else {
+        at.holder
+    };
     matches!(holder, Cls::DV_COUNT | Cls::DV_ORDINAL)
 }
 
@@ -108,7 +125,8 @@ pub fn is_integer(at: At<'_>) -> bool {
 pub fn compare(left: &Value, op: CompareOp, right: &Value) -> Option<bool> {
     let equality = matches!(op, CompareOp::Eq | CompareOp::Ne);
     let order = match (left, right) {
-        (Value::Null | Value::Object | Value::TextObject(_), _) | (_, Value::Null | Value::Object | Value::TextObject(_)) => return None,
+        (Value::Null | Value::Object | Value::TextObject(_), _)
+        | (_, Value::Null | Value::Object | Value::TextObject(_)) => return None,
         (Value::Untyped(text), other) => return compare(&typed(text, other), op, other),
         (other, Value::Untyped(text)) => return compare(other, op, &typed(text, other)),
         (Value::Number(a), Value::Number(b)) => a.partial_cmp(b)?,
@@ -127,15 +145,20 @@ fn typed(text: &str, other: &Value) -> Value {
     }
 }
 
-/// By interval on a common axis; unknown across axes. Texts that are no dates compare as texts with texts only.
+/// By interval on a common axis; unknown across axes. Texts that are no dates compare as texts with
+/// texts only.
 fn temporal(left: &Value, op: CompareOp, right: &Value) -> Option<bool> {
     let stored = |value: &Value| match value {
-        Value::Temporal(class, text) | Value::TemporalObject(class, text) => Some((*class, text.clone())),
+        Value::Temporal(class, text) | Value::TemporalObject(class, text) => {
+            Some((*class, text.clone()))
+        }
         _ => None,
     };
     let interval = |value: &Value, other: &Value| match (stored(value), stored(other), value) {
         (Some((class, text)), _, _) => time::read(class, &text),
-        (None, Some((class, _)), Value::Text(text)) => time::on_axis(class, text).or_else(|| time::anything(text)),
+        (None, Some((class, _)), Value::Text(text)) => {
+            time::on_axis(class, text).or_else(|| time::anything(text))
+        }
         _ => None,
     };
     let is_object = |value: &Value| matches!(value, Value::TemporalObject(..));
@@ -175,45 +198,71 @@ pub fn is_like(text: &[char], pattern: &[LikeItem]) -> bool {
     }
 }
 
-/// `None` is NULL: a missing or wrong argument, or a result that is no number. An argument is a value, and if it is a number that was not
-/// computed, its digits.
+/// `None` is NULL: a missing or wrong argument, or a result that is no number. An argument is a
+/// value, and if it is a number that was not computed, its digits.
 pub fn call(function: Function, arguments: &[(Value, Option<String>)], now: &str) -> Option<Value> {
     let text = |i: usize| {
         let (value, digits) = arguments.get(i)?;
         match value {
             Value::Number(n) => digits.clone().or_else(|| Some(n.to_string())),
             Value::Boolean(b) => Some(b.to_string()),
-            Value::TemporalObject(Cls::DV_DURATION, text) => time::seconds(text).map(|n| n.to_string()),
+            Value::TemporalObject(Cls::DV_DURATION, text) => {
+                time::seconds(text).map(|n| n.to_string())
+            }
             other => other.text(),
         }
     };
     let number = |i: usize| arguments.get(i).and_then(|(value, _)| value.number());
-    let numeric = |n: f64| n.is_finite().then_some(Value::Number(if n == 0.0 { 0.0 } else { n }));
+    let numeric = |n: f64| {
+        n.is_finite()
+            .then_some(Value::Number(if n == 0.0 { 0.0 } else { n }))
+    };
     match function {
         Function::Length => numeric(text(0)?.chars().count() as f64),
         Function::Contains => Some(Value::Boolean(at_index(&text(0)?, &text(1)?).is_some())),
-        Function::Position => numeric(at_index(&text(1)?, &text(0)?).map_or(0.0, |i| i as f64 + 1.0)),
+        Function::Position => {
+            numeric(at_index(&text(1)?, &text(0)?).map_or(0.0, |i| i as f64 + 1.0))
+        }
         Function::Substring => {
             let (whole, from) = (text(0)?, number(1)?.floor());
-            let length = if arguments.len() == 3 { number(2)? } else { f64::INFINITY };
+            let length = if arguments.len() == 3 {
+                number(2)?
+            } else {
+                f64::INFINITY
+            };
             if from < 1.0 || length < 0.0 {
                 return None;
             }
             let until = from + length.floor();
-            let characters = whole.chars().enumerate().filter(|(i, _)| *i as f64 + 1.0 >= from && (*i as f64) + 1.0 < until);
+            let characters = whole
+                .chars()
+                .enumerate()
+                .filter(|(i, _)| *i as f64 + 1.0 >= from && (*i as f64) + 1.0 < until);
             Some(Value::Text(characters.map(|(_, c)| c).collect()))
         }
-        Function::Concat => (0..arguments.len()).map(text).collect::<Option<Vec<_>>>().map(|all| Value::Text(all.concat())),
+        Function::Concat => (0..arguments.len())
+            .map(text)
+            .collect::<Option<Vec<_>>>()
+            .map(|all| Value::Text(all.concat())),
         Function::ConcatWs => {
             let separator = text(0)?;
-            Some(Value::Text((1..arguments.len()).filter_map(text).collect::<Vec<_>>().join(&separator)))
+            Some(Value::Text(
+                (1..arguments.len())
+                    .filter_map(text)
+                    .collect::<Vec<_>>()
+                    .join(&separator),
+            ))
         }
         Function::Abs => numeric(number(0)?.abs()),
         Function::Mod => numeric(number(0)? % number(1)?),
         Function::Ceil => numeric(number(0)?.ceil()),
         Function::Floor => numeric(number(0)?.floor()),
         Function::Round => {
-            let digits = if arguments.len() == 2 { number(1)?.trunc().clamp(-400.0, 400.0) } else { 0.0 };
+            let digits = if arguments.len() == 2 {
+                number(1)?.trunc().clamp(-400.0, 400.0)
+            } else {
+                0.0
+            };
             numeric(rounded(number(0)?, digits as i32))
         }
         Function::CurrentDate => Some(Value::Text(now[..10].to_owned())),
@@ -233,15 +282,32 @@ fn at_index(whole: &str, part: &str) -> Option<usize> {
 fn rounded(number: f64, digits: i32) -> f64 {
     let text = number.abs().to_string();
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
-    let figures: Vec<u8> = whole.bytes().chain(fraction.bytes()).map(|b| b - b'0').collect();
+    let figures: Vec<u8> = whole
+        .bytes()
+        .chain(fraction.bytes())
+        .map(|b| b - b'0')
+        .collect();
     let keep = whole.len() as i32 + digits;
     if keep >= figures.len() as i32 {
         return number;
     }
     let up = keep >= 0 && figures[keep as usize] >= 5;
-    let kept: String = if keep > 0 { figures[..keep as usize].iter().map(|d| char::from(b'0' + d)).collect() } else { "0".to_owned() };
+    let kept: String = if keep > 0 {
+        figures[..keep as usize]
+            .iter()
+            .map(|d| char::from(b'0' + d))
+            .collect()
+    } else {
+        "0".to_owned()
+    };
     let rest: f64 = format!("{kept}e{}", -digits).parse().unwrap();
     let step: f64 = format!("1e{}", -digits).parse().unwrap();
-    let sum = if up { format!("{:.*}", digits.max(0) as usize, rest + step).parse().unwrap() } else { rest };
+    let sum = if up {
+        format!("{:.*}", digits.max(0) as usize, rest + step)
+            .parse()
+            .unwrap()
+    } else {
+        rest
+    };
     if number < 0.0 { -sum } else { sum }
 }

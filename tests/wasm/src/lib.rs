@@ -1,6 +1,7 @@
-//! What the core must do inside wasm as it does natively: the same checks run in Node and in a browser.
+//! What the core must do inside wasm as it does natively: the same checks run in Node and in a
+//! browser.
 
-use aqlite::document::{NothingKnown, Packed, Shapes, pack};
+use aqlite::document::{LayoutStore, NothingKnown, Packed, pack};
 use aqlite::rm::class::Cls;
 use aqlite::rm::json;
 
@@ -13,15 +14,18 @@ pub fn round_trip(text: &str) -> Option<String> {
     tree.root().map(json::write)
 }
 
-/// Packs a document to its shape and slots, as text, and unpacks it from there.
+/// Packs a document to its layout and slots, as text, and unpacks it from there.
 pub fn pack_and_unpack(text: &str) -> Option<String> {
     let tree = json::read(text, Cls::COMPOSITION).ok()?;
-    let shapes = Shapes::new();
-    let packed = pack(tree.root()?, &NothingKnown, &shapes);
-    let known = packed.shapes();
-    let position = |digest: &str| known.iter().position(|shape| shape.digest() == digest);
-    let text = packed.to_text(&|shape| position(shape.digest()).unwrap_or_default() as u64, &[]);
-    let shape_of = |id: u64| known.get(usize::try_from(id).ok()?).cloned();
-    let again = Packed::from_text(&text, &shape_of, &[]).ok()?;
+    let layouts = LayoutStore::new();
+    let packed = pack(tree.root()?, &NothingKnown, &layouts);
+    let known = packed.layouts();
+    let position = |digest: &str| known.iter().position(|layout| layout.digest() == digest);
+    let text = packed.to_text(
+        &|layout| position(layout.digest()).unwrap_or_default() as u64,
+        &[],
+    );
+    let layout_of = |id: u64| known.get(usize::try_from(id).ok()?).cloned();
+    let again = Packed::from_text(&text, &layout_of, &[]).ok()?;
     again.unpack().root().map(json::write)
 }

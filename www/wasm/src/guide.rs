@@ -1,4 +1,5 @@
-//! Guides for the page: what they ask, what they do with a form, whether their fixtures hold. Everything crosses as JSON text.
+//! Guides for the page: what they ask, what they do with a form, whether their fixtures hold.
+//! Everything crosses as JSON text.
 
 use aqlite::diag::Diagnostic;
 use aqlite::gdl::Options;
@@ -8,14 +9,22 @@ use aqlite::gdl::time::Moment;
 use aqlite::rm::json;
 use wasm_bindgen::prelude::*;
 
-/// A guide in a language: bindings with their AQL, inputs for a form, outputs, rules, terms, problems. `convert_units` must be that of the
-/// run: then no query leaves out quantities of other units.
+/// A guide in a language: bindings with their AQL, inputs for a form, outputs, rules, terms,
+/// problems. `convert_units` must be that of the run: then no query leaves out quantities of other
+/// units.
 ///
 /// # Errors
 /// An `Error` with `diagnostics` when the text is no guide; an `Error` when `now` is no time.
 #[wasm_bindgen(js_name = describeGuide)]
-pub fn describe_guide(text: &str, language: &str, now: &str, convert_units: Option<bool>) -> Result<String, JsValue> {
-    describe::describe(text, language, moment(now)?, options(convert_units)).map(|json| json.to_string()).map_err(|found| guide_error(text, &found))
+pub fn describe_guide(
+    text: &str,
+    language: &str,
+    now: &str,
+    convert_units: Option<bool>,
+) -> Result<String, JsValue> {
+    describe::describe(text, language, moment(now)?, options(convert_units))
+        .map(|json| json.to_string())
+        .map_err(|found| guide_error(text, &found))
 }
 
 /// A guide as GDL2 in JSON, or with the syntax `odin` as ODIN.
@@ -24,53 +33,95 @@ pub fn describe_guide(text: &str, language: &str, now: &str, convert_units: Opti
 /// An `Error` with `diagnostics` when the text is neither JSON nor ODIN.
 #[wasm_bindgen(js_name = printGuide)]
 pub fn print_guide(text: &str, syntax: &str) -> Result<String, JsValue> {
-    let printed = if syntax == "odin" { print::odin(text) } else { print::json(text) };
+    let printed = if syntax == "odin" {
+        print::odin(text)
+    } else {
+        print::json(text)
+    };
     printed.map_err(|problem| guide_error(text, &[problem]))
 }
 
-/// Runs a guide on a form. `inputs` is a JSON object of literals by variable, such as `{"gt0003": "80,kg"}`; `now` is ISO 8601.
-/// Gives `{fired, results, cards, trace, notes}`. With `convert_units`, quantities of compatible UCUM units are converted where they are
-/// compared; without, comparing different units is unknown, and a note names both.
+/// Runs a guide on a form. `inputs` is a JSON object of literals by variable, such as `{"gt0003":
+/// "80,kg"}`; `now` is ISO 8601. Gives `{fired, results, cards, trace, notes}`. With
+/// `convert_units`, quantities of compatible UCUM units are converted where they are compared;
+/// without, comparing different units is unknown, and a note names both.
 ///
 /// # Errors
 /// An `Error` when the text is no guide, `inputs` no object of texts, or `now` no time.
 #[wasm_bindgen(js_name = tryGuide)]
-pub fn try_guide(text: &str, inputs: &str, language: &str, now: &str, convert_units: Option<bool>) -> Result<String, JsValue> {
-    let run = describe::try_out(text, &texts(inputs)?, language, moment(now)?, options(convert_units));
-    run.map(|json| json.to_string()).map_err(|found| guide_error(text, &found))
+pub fn try_guide(
+    text: &str,
+    inputs: &str,
+    language: &str,
+    now: &str,
+    convert_units: Option<bool>,
+) -> Result<String, JsValue> {
+    let run = describe::try_out(
+        text,
+        &texts(inputs)?,
+        language,
+        moment(now)?,
+        options(convert_units),
+    );
+    run.map(|json| json.to_string())
+        .map_err(|found| guide_error(text, &found))
 }
 
-/// Runs a guide on what the queries of its bindings gave: a JSON object of result sets (as texts) by the id of the binding. `now` is that of
-/// `describeGuide`, which told the queries. Gives what `tryGuide` gives.
+/// Runs a guide on what the queries of its bindings gave: a JSON object of result sets (as texts)
+/// by the id of the binding. `now` is that of `describeGuide`, which told the queries. Gives what
+/// `tryGuide` gives.
 ///
 /// # Errors
 /// An `Error` when the text is no guide, `answers` no object of texts, or `now` no time.
 #[wasm_bindgen(js_name = runGuideOn)]
-pub fn run_guide_on(text: &str, answers: &str, language: &str, now: &str, convert_units: Option<bool>) -> Result<String, JsValue> {
-    let run = describe::run_on_answers(text, &texts(answers)?, language, moment(now)?, options(convert_units));
-    run.map(|json| json.to_string()).map_err(|found| guide_error(text, &found))
+pub fn run_guide_on(
+    text: &str,
+    answers: &str,
+    language: &str,
+    now: &str,
+    convert_units: Option<bool>,
+) -> Result<String, JsValue> {
+    let run = describe::run_on_answers(
+        text,
+        &texts(answers)?,
+        language,
+        moment(now)?,
+        options(convert_units),
+    );
+    run.map(|json| json.to_string())
+        .map_err(|found| guide_error(text, &found))
 }
 
-/// Runs the cases of a fixture file on a guide: `{guide_id, problems, cases: [{id, line, passed, differences, fired, …}]}`.
+/// Runs the cases of a fixture file on a guide: `{guide_id, problems, cases: [{id, line, passed,
+/// differences, fired, …}]}`.
 ///
 /// # Errors
 /// An `Error` with `diagnostics` when the guide or the fixture cannot be read.
 #[wasm_bindgen(js_name = testGuide)]
 pub fn test_guide(text: &str, fixture: &str, now: &str) -> Result<String, JsValue> {
-    describe::test(text, fixture, moment(now)?).map(|json| json.to_string()).map_err(|found| {
-        let is_of_fixture = found.iter().all(|d| d.code.starts_with("GDL05"));
-        guide_error(if is_of_fixture { fixture } else { text }, &found)
-    })
+    describe::test(text, fixture, moment(now)?)
+        .map(|json| json.to_string())
+        .map_err(|found| {
+            let is_of_fixture = found.iter().all(|d| d.code.starts_with("GDL05"));
+            guide_error(if is_of_fixture { fixture } else { text }, &found)
+        })
 }
 
 fn options(convert_units: Option<bool>) -> Options {
-    Options { convert_units: convert_units.unwrap_or_default(), ..Options::default() }
+    Options {
+        convert_units: convert_units.unwrap_or_default(),
+        ..Options::default()
+    }
 }
 
 /// The texts of a JSON object.
 fn texts(object: &str) -> Result<Vec<(String, String)>, JsValue> {
-    let members = json::members(object).map_err(|problem| JsError::new(&problem.told(object)))?;
-    Ok(members.into_iter().filter_map(|(name, value)| Some((name.into_owned(), json::text(value)?))).collect())
+    let members =
+        json::members(object).map_err(|problem| JsError::new(&problem.describe(object)))?;
+    Ok(members
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.into_owned(), json::text(value)?)))
+        .collect())
 }
 
 fn moment(text: &str) -> Result<Moment, JsValue> {
@@ -78,5 +129,10 @@ fn moment(text: &str) -> Result<Moment, JsValue> {
 }
 
 fn guide_error(text: &str, found: &[Diagnostic]) -> JsValue {
-    super::error_with(found.first().map_or_else(|| String::from("the guide is wrong"), |d| d.one_line(text)), &problems(found, text))
+    super::error_with(
+        found
+            .first()
+            .map_or_else(|| String::from("the guide is wrong"), |d| d.one_line(text)),
+        &problems(found, text),
+    )
 }

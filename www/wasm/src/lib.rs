@@ -1,14 +1,19 @@
-//! The JavaScript facade of aqlite: a repository in memory, and what an editor asks of a query text.
+//! The JavaScript facade of aqlite: a repository in memory, and what an editor asks of a query
+//! text.
 //!
-//! Large things cross the border as JSON text, which both sides read fastest and which keeps every digit. What fails is a JavaScript
-//! `Error`; where a query text is the reason, its `diagnostics` say what and where, in UTF-16 units. A panic is an `Error` named `Panic`:
-//! the instance is lost then, and its owner starts another.
+//! Large things cross the border as JSON text, which both sides read fastest and which keeps every
+//! digit. What fails is a JavaScript `Error`; where a query text is the reason, its `diagnostics`
+//! say what and where, in UTF-16 units. A panic is an `Error` named `Panic`: the instance is lost
+//! then, and its owner starts another.
 
 mod guide;
 mod samples;
 mod zone;
 
-use aqlite::aql::{self, Budget, Completion, CsvOptions, Parameter, Parameters, QueryOptions, ResultSet, Run, TemplateLabels};
+use aqlite::aql::{
+    self, Budget, Completion, CsvOptions, Parameter, Parameters, QueryOptions, ResultSet, Run,
+    TemplateLabels,
+};
 use aqlite::diag::{Diagnostic, Finding, LineIndex, Severity, Span};
 use aqlite::document::Batch;
 use aqlite::rm::class::{Attr, Cls};
@@ -33,12 +38,14 @@ const IN_MEMORY: usize = 6;
 /// Bytes of memory that a sample composition takes while it is loaded, about.
 const OF_COMPOSITION: usize = 16_000;
 
-/// Sees to it that so many bytes are free. Memory grows at once then: each step of growing takes a browser longer than what it is for.
+/// Sees to it that so many bytes are free. Memory grows at once then: each step of growing takes a
+/// browser longer than what it is for.
 fn make_room(bytes: usize) {
     std::hint::black_box(Vec::<u8>::with_capacity(bytes));
 }
 
-/// Sample patients on their way into a repository: templates, guides, EHRs and compositions. Equal numbers give equal data.
+/// Sample patients on their way into a repository: templates, guides, EHRs and compositions. Equal
+/// numbers give equal data.
 #[wasm_bindgen]
 pub struct Samples(samples::Loading);
 
@@ -46,9 +53,20 @@ pub struct Samples(samples::Loading);
 impl Samples {
     /// Some patients, with the texts of their templates and guides; nothing of them is loaded yet.
     #[wasm_bindgen(constructor)]
-    pub fn new(ehrs: usize, compositions: usize, seed: u32, templates: Vec<String>, guides: Vec<String>) -> Samples {
+    pub fn new(
+        ehrs: usize,
+        compositions: usize,
+        seed: u32,
+        templates: Vec<String>,
+        guides: Vec<String>,
+    ) -> Samples {
         let seed = u64::from(seed);
-        let generator = Generator::with_templates(templates.iter().map(String::as_str), seed, ehrs, compositions);
+        let generator = Generator::with_templates(
+            templates.iter().map(String::as_str),
+            seed,
+            ehrs,
+            compositions,
+        );
         Samples(samples::Loading::new(generator, seed, templates, guides))
     }
 
@@ -89,8 +107,8 @@ impl Rows {
     }
 }
 
-/// A magnitude in another unit of the same property, by UCUM code or text; `undefined` where the table of openEHR has no way
-/// between them.
+/// A magnitude in another unit of the same property, by UCUM code or text; `undefined` where the
+/// table of openEHR has no way between them.
 #[wasm_bindgen]
 pub fn convert(magnitude: f64, from: &str, to: &str) -> Option<f64> {
     aqlite::rm::units::convert(magnitude, from, to)
@@ -98,46 +116,74 @@ pub fn convert(magnitude: f64, from: &str, to: &str) -> Option<f64> {
 
 #[wasm_bindgen]
 impl Repository {
-    /// An empty repository. `base_url` is what stands in front of `/v1` in the addresses of the interface. With `journaled`, [`Repository::written`] tells what was done.
+    /// An empty repository. `base_url` is what stands in front of `/v1` in the addresses of the
+    /// interface. With `journaled`, [`Repository::written`] tells what was done.
     #[wasm_bindgen(constructor)]
     pub fn new(base_url: &str, journaled: bool) -> Repository {
         std::panic::set_hook(Box::new(|info| {
             // Where, but not what: the message of a panic may quote data.
-            let place = info.location().map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
+            let place = info
+                .location()
+                .map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
             let error = js_sys::Error::new(&format!("internal error{place}"));
             error.set_name("Panic");
             wasm_bindgen::throw_val(error.into());
         }));
         let base_url = base_url.trim_end_matches('/').to_owned();
-        let config = Config { base_url, auth: Auth::Open, log: false, origins: vec![String::from("*")], ..Config::default() };
-        let memory = if journaled { Memory::journaled() } else { Memory::new() };
-        Repository { service: Service::new(memory, config), templates: RefCell::default() }
+        let config = Config {
+            base_url,
+            auth: Auth::Open,
+            log: false,
+            origins: vec![String::from("*")],
+            ..Config::default()
+        };
+        let memory = if journaled {
+            Memory::journaled()
+        } else {
+            Memory::new()
+        };
+        Repository {
+            service: Service::new(memory, config),
+            templates: RefCell::default(),
+        }
     }
 
-    /// What was done since the last time, as bytes that [`Repository::repeat`] understands; `undefined` when nothing was done. They are
-    /// kept all or not at all.
+    /// What was done since the last time, as bytes that [`Repository::repeat`] understands;
+    /// `undefined` when nothing was done. They are kept all or not at all.
     pub fn written(&self) -> Option<Vec<u8>> {
         self.service.repository().written().map(String::into_bytes)
     }
 
-    /// Does again what was written: all of it since the first, in its order, in pieces that end where one of [`Repository::written`] ended.
+    /// Does again what was written: all of it since the first, in its order, in pieces that end
+    /// where one of [`Repository::written`] ended.
     ///
     /// # Errors
     /// When the bytes are not what was written. The repository is of no use then.
     pub fn repeat(&self, lines: &[u8]) -> Result<(), JsError> {
         let lines = std::str::from_utf8(lines)?;
         make_room(lines.len() * IN_MEMORY);
-        self.service.repository().repeat(lines).map_err(|why| JsError::new(&why))
+        self.service
+            .repository()
+            .repeat(lines)
+            .map_err(|why| JsError::new(&why))
     }
 
-    /// Loads more of some sample patients: at least so many compositions, in whole EHRs. True while there are more.
+    /// Loads more of some sample patients: at least so many compositions, in whole EHRs. True while
+    /// there are more.
     ///
     /// # Errors
     /// When the repository refuses one of them, for instance because it is there already.
-    pub fn load_samples(&mut self, samples: &mut Samples, compositions: usize) -> Result<bool, JsError> {
+    pub fn load_samples(
+        &mut self,
+        samples: &mut Samples,
+        compositions: usize,
+    ) -> Result<bool, JsError> {
         make_room(compositions * OF_COMPOSITION);
         let before = self.service.config().clone();
-        self.configure(Config { trusts_compositions: true, ..before.clone() });
+        self.configure(Config {
+            trusts_compositions: true,
+            ..before.clone()
+        });
         let loaded = samples.0.step(&self.service, compositions);
         self.configure(before);
         loaded.map_err(|why| JsError::new(&why))
@@ -146,69 +192,133 @@ impl Repository {
     /// Whether requests may administer: export, import, load under fixed ids, delete for good.
     #[wasm_bindgen(setter)]
     pub fn set_admin(&mut self, admin: bool) {
-        self.configure(Config { admin, ..self.service.config().clone() });
+        self.configure(Config {
+            admin,
+            ..self.service.config().clone()
+        });
     }
 
-    /// Answers a request of the REST interface: JSON text `{status, headers: [[name, value]], body}`.
+    /// Answers a request of the REST interface: JSON text `{status, headers: [[name, value]],
+    /// body}`.
     ///
-    /// `url` is the whole address, `headers` a JSON object, `now` milliseconds since 1970. New identifiers follow from `seed`: the same call on the same data
-    /// gives the same answer, identifiers included.
+    /// `url` is the whole address, `headers` a JSON object, `now` milliseconds since 1970. New
+    /// identifiers follow from `seed`: the same call on the same data gives the same answer,
+    /// identifiers included.
     ///
     /// # Errors
-    /// When `headers` is not a JSON object of texts. Whatever is wrong with the request itself is a status, as over HTTP.
-    pub fn handle(&self, method: &str, url: &str, headers: &str, body: &str, now: f64, seed: &str) -> Result<String, JsError> {
-        let headers = rm_json::members(headers).map_err(|problem| JsError::new(&problem.told(headers)))?;
-        let target = url.strip_prefix(&self.service.config().base_url).unwrap_or(url);
+    /// When `headers` is not a JSON object of texts. Whatever is wrong with the request itself is a
+    /// status, as over HTTP.
+    pub fn handle(
+        &self,
+        method: &str,
+        url: &str,
+        headers: &str,
+        body: &str,
+        now: f64,
+        seed: &str,
+    ) -> Result<String, JsError> {
+        let headers = rm_json::members(headers)
+            .map_err(|problem| JsError::new(&problem.describe(headers)))?;
+        let target = url
+            .strip_prefix(&self.service.config().base_url)
+            .unwrap_or(url);
         let mut request = Request::new(method, target);
-        request.headers = headers.into_iter().filter_map(|(name, value)| Some((name.into_owned(), rm_json::text(value)?))).collect();
+        request.headers = headers
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.into_owned(), rm_json::text(value)?)))
+            .collect();
         request.body = body.as_bytes().to_vec();
-        let Response { status, headers, body, .. } = self.send(&request, now, seed).map_err(|why| JsError::new(&why))?;
-        Ok(json!({ "status": status, "headers": headers, "body": String::from_utf8_lossy(&body) }).to_string())
+        let Response {
+            status,
+            headers,
+            body,
+            ..
+        } = self
+            .send(&request, now, seed)
+            .map_err(|why| JsError::new(&why))?;
+        Ok(
+            json!({ "status": status, "headers": headers, "body": String::from_utf8_lossy(&body) })
+                .to_string(),
+        )
     }
 
-    /// Runs a query on everything: JSON text `{"columns":[{name, path}],"rows":[[…]]}`, every row of it.
+    /// Runs a query on everything: JSON text `{"columns":[{name, path}],"rows":[[…]]}`, every row
+    /// of it.
     ///
-    /// `parameters` is a JSON object; a value `{"text": "…"}` takes the type of what it is compared with. `now` is ISO 8601 with zone.
+    /// `parameters` is a JSON object; a value `{"text": "…"}` takes the type of what it is compared
+    /// with. `now` is ISO 8601 with zone.
     ///
     /// # Errors
-    /// An `Error` with `diagnostics` when the query or a parameter is wrong, without when it was too large.
+    /// An `Error` with `diagnostics` when the query or a parameter is wrong, without when it was
+    /// too large.
     pub fn query(&self, q: &str, parameters: &str, now: &str) -> Result<String, JsValue> {
-        self.run(q, parameters, now, &|| false).map(|result| result_json(&result))
+        self.run(q, parameters, now, &|| false)
+            .map(|result| result_json(&result))
     }
 
-    /// The rows of a query, kept to be written in several ways. `stopped` is called now and then; when it gives something true, the run ends.
+    /// The rows of a query, kept to be written in several ways. `stopped` is called now and then;
+    /// when it gives something true, the run ends.
     ///
     /// # Errors
     /// As [`Repository::query`], and when it was stopped.
-    pub fn rows(&self, q: &str, parameters: &str, now: &str, stopped: &Function) -> Result<Rows, JsValue> {
-        let stopped = || stopped.call0(&JsValue::NULL).map_or(true, |answer| answer.is_truthy());
+    pub fn rows(
+        &self,
+        q: &str,
+        parameters: &str,
+        now: &str,
+        stopped: &Function,
+    ) -> Result<Rows, JsValue> {
+        let stopped = || {
+            stopped
+                .call0(&JsValue::NULL)
+                .map_or(true, |answer| answer.is_truthy())
+        };
         self.run(q, parameters, now, &stopped).map(Rows)
     }
 
-    /// What a commit would find in a composition (canonical JSON or XML): JSON text of a list of `{severity, code, path, message, expected,
-    /// found, label}`. The template is the one of this id, or else the one that the composition names.
+    /// What a commit would find in a composition (canonical JSON or XML): JSON text of a list of
+    /// `{severity, code, path, message, expected, found, label}`. The template is the one of this
+    /// id, or else the one that the composition names.
     ///
     /// # Errors
     /// When the repository fails.
     pub fn validate(&self, text: &str, template_id: Option<String>) -> Result<String, JsError> {
-        let found = block_on(self.service.examine(text, template_id.as_deref())).map_err(|waits| JsError::new(&waits.to_string()))?;
-        Ok(found.map_err(|why| JsError::new(&why))?.iter().map(finding_json).collect::<Value>().to_string())
+        let found = block_on(self.service.examine(text, template_id.as_deref()))
+            .map_err(|waits| JsError::new(&waits.to_string()))?;
+        Ok(found
+            .map_err(|why| JsError::new(&why))?
+            .iter()
+            .map(finding_json)
+            .collect::<Value>()
+            .to_string())
     }
 
-    /// The same rows as text: `format` is `csv` (RFC 4180; `guard` keeps texts from being taken for formulas) or `ndjson`.
+    /// The same rows as text: `format` is `csv` (RFC 4180; `guard` keeps texts from being taken for
+    /// formulas) or `ndjson`.
     ///
     /// # Errors
     /// As [`Repository::query`], and when there is no such format.
-    pub fn table(&self, q: &str, parameters: &str, now: &str, format: &str, guard: bool) -> Result<String, JsValue> {
+    pub fn table(
+        &self,
+        q: &str,
+        parameters: &str,
+        now: &str,
+        format: &str,
+        guard: bool,
+    ) -> Result<String, JsValue> {
         let result = self.run(q, parameters, now, &|| false)?;
         match format {
             "csv" => Ok(result.to_csv(CsvOptions { guard })),
             "ndjson" => Ok(result.to_ndjson()),
-            other => Err(JsError::new(&format!("there is no format `{other}`: expected `csv` or `ndjson`")).into()),
+            other => Err(JsError::new(&format!(
+                "there is no format `{other}`: expected `csv` or `ndjson`"
+            ))
+            .into()),
         }
     }
 
-    /// Every rung of a query and what its run touches: the JSON text of `query/aql/explain`. Parameters as in [`Repository::query`].
+    /// Every rung of a query and what its run touches: the JSON text of `query/aql/explain`.
+    /// Parameters as in [`Repository::query`].
     ///
     /// # Errors
     /// When a parameter cannot be read. What is wrong with the query stands in the explanation.
@@ -221,14 +331,22 @@ impl Repository {
             &parameters,
             None,
             &answers,
-            &Host { now, stopped: &go_on, pause: &|| Box::pin(std::future::ready(())) },
+            &Host {
+                now,
+                stopped: &go_on,
+                pause: &|| Box::pin(std::future::ready(())),
+                clock: &|| 0,
+                until: i64::MAX,
+            },
         ))
         .map_err(|waits| JsError::new(&waits.to_string()))?;
-        told.map(|told| told.to_string()).map_err(|error| JsError::new(&error.to_string()))
+        told.map(|told| told.to_string())
+            .map_err(|error| JsError::new(&error.to_string()))
     }
 
-    /// What may stand at an offset (in UTF-16 units) of a query, with the names that the templates give it: JSON text
-    /// `{from, to, options: [{label, kind, detail, insert}]}`, the likeliest first; what does not fit the letters before the offset is left out.
+    /// What may stand at an offset (in UTF-16 units) of a query, with the names that the templates
+    /// give it: JSON text `{from, to, options: [{label, kind, detail, insert}]}`, the likeliest
+    /// first; what does not fit the letters before the offset is left out.
     pub fn complete(&self, q: &str, offset: usize) -> String {
         let at = byte_offset(q, offset);
         let found = self.labelled(|labels| aql::complete(q, at, labels));
@@ -236,13 +354,19 @@ impl Repository {
         let option = |c: &Completion| json!({ "label": c.label, "kind": c.kind.name(), "detail": c.detail, "insert": c.insert });
         let options: Vec<Value> = found.iter().map(option).collect();
         let index = LineIndex::new(q);
-        json!({ "from": index.utf16(span.start), "to": index.utf16(span.end), "options": options }).to_string()
+        json!({ "from": index.utf16(span.start), "to": index.utf16(span.end), "options": options })
+            .to_string()
     }
 
-    /// A template as people read it, in a language where it has it: JSON text of a tree `{path, label, class, occurrences, units, codes, …}` and the
-    /// languages that it has, or `null` for a template that is not here.
+    /// A template as people read it, in a language where it has it: JSON text of a tree `{path,
+    /// label, class, occurrences, units, codes, …}` and the languages that it has, or `null` for a
+    /// template that is not here.
     pub fn describe(&self, template: &str, language: &str) -> String {
-        Value::from(self.of_template(template, |t| json!({ "languages": t.languages, "tree": describe(t, language).to_json() }))).to_string()
+        Value::from(self.of_template(
+            template,
+            |t| json!({ "languages": t.languages, "tree": describe(t, language).to_json() }),
+        ))
+        .to_string()
     }
 
     /// A composition (canonical JSON) in the format `FLAT` or `STRUCTURED`.
@@ -250,15 +374,27 @@ impl Repository {
     /// # Errors
     /// When it is no composition, or its template is not here.
     pub fn simplified(&self, composition: &str, format: &str) -> Result<String, JsError> {
-        let tree = rm_json::read(composition, Cls::COMPOSITION).map_err(|_| JsError::new("the document is no composition"))?;
-        let root = tree.root().ok_or_else(|| JsError::new("the document is empty"))?;
-        let id = root.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE]).unwrap_or_default();
-        let shape = if format == "FLAT" { Shape::Flat } else { Shape::Structured };
-        let written = self.of_template(id, |t| flat::write(root, shape, t, &WebTemplate::of(t), Maker::Better).text);
+        let tree = rm_json::read(composition, Cls::COMPOSITION)
+            .map_err(|_| JsError::new("the document is no composition"))?;
+        let root = tree
+            .root()
+            .ok_or_else(|| JsError::new("the document is empty"))?;
+        let id = root
+            .text_along(&[Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE])
+            .unwrap_or_default();
+        let shape = if format == "FLAT" {
+            Shape::Flat
+        } else {
+            Shape::Structured
+        };
+        let written = self.of_template(id, |t| {
+            flat::write(root, shape, t, &WebTemplate::of(t), Maker::Better).text
+        });
         written.ok_or_else(|| JsError::new(&format!("the template `{id}` is not here")))
     }
 
-    /// What the word at an offset (in UTF-16 units) of a query means: JSON text `{from, to, title, text}`, or `null`.
+    /// What the word at an offset (in UTF-16 units) of a query means: JSON text `{from, to, title,
+    /// text}`, or `null`.
     pub fn hover(&self, q: &str, offset: usize) -> String {
         let index = LineIndex::new(q);
         let found = self.labelled(|labels| aql::hover(q, byte_offset(q, offset), labels));
@@ -275,51 +411,99 @@ impl Repository {
 
     fn of_template<T>(&self, id: &str, make: impl FnOnce(&Template) -> T) -> Option<T> {
         self.read_templates();
-        self.templates.borrow().iter().find(|t| t.template_id == id).map(make)
+        self.templates
+            .borrow()
+            .iter()
+            .find(|t| t.template_id == id)
+            .map(make)
     }
 
-    fn run(&self, q: &str, parameters: &str, now: &str, stopped: &dyn Fn() -> bool) -> Result<ResultSet, JsValue> {
+    fn run(
+        &self,
+        q: &str,
+        parameters: &str,
+        now: &str,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<ResultSet, JsValue> {
         let parameters = bound(parameters)?;
         let answers = self.answers(q)?;
-        let options = QueryOptions { terminology: Some(&answers), ..QueryOptions::default() };
-        let plan = aql::prepare(q, &parameters, &options).map_err(|found| query_error(q, &found))?;
-        let mut run = Run::new(&plan, now, Budget { rows: ROWS, ..Budget::default() }, stopped);
-        let scanned = block_on(self.service.repository().scan(plan.scan(), &mut |batch: &Batch| run.push(batch)));
-        scanned.map_err(|waits| JsError::new(&waits.to_string()))?.map_err(|e| JsError::new(&e.to_string()))?;
+        let options = QueryOptions {
+            terminology: Some(&answers),
+            ..QueryOptions::default()
+        };
+        let plan =
+            aql::prepare(q, &parameters, &options).map_err(|found| query_error(q, &found))?;
+        let mut run = Run::new(
+            &plan,
+            now,
+            Budget {
+                rows: ROWS,
+                ..Budget::default()
+            },
+            stopped,
+        );
+        let scanned = block_on(
+            self.service
+                .repository()
+                .scan(plan.scan(), &mut |batch: &Batch| run.push(batch)),
+        );
+        scanned
+            .map_err(|waits| JsError::new(&waits.to_string()))?
+            .map_err(|e| JsError::new(&e.to_string()))?;
         Ok(run.finish().map_err(|e| JsError::new(&e.to_string()))?)
     }
 
-    /// What the stored value sets answer to the terminology calls of a query; no server is asked here.
+    /// What the stored value sets answer to the terminology calls of a query; no server is asked
+    /// here.
     fn answers(&self, q: &str) -> Result<Answers, JsError> {
         let ast = aql::parse(q).0;
         let told = ast.map(|ast| block_on(self.service.terminology_answers(&ast)));
-        told.unwrap_or_else(|| Ok(Ok(Answers::default()))).map_err(|waits| JsError::new(&waits.to_string()))?.map_err(|why| JsError::new(&why))
+        told.unwrap_or_else(|| Ok(Ok(Answers::default())))
+            .map_err(|waits| JsError::new(&waits.to_string()))?
+            .map_err(|why| JsError::new(&why))
     }
 
     fn send(&self, request: &Request, now: f64, seed: &str) -> Result<Response, String> {
-        block_on(self.service.handle(request, &mut Replayed::new(now, seed).with_zones(zone::offset))).map_err(|waits| waits.to_string())
+        block_on(self.service.handle(
+            request,
+            &mut Replayed::new(now, seed).with_zones(zone::offset),
+        ))
+        .map_err(|waits| waits.to_string())
     }
 
     /// Asks with the labels of the templates that the repository has now.
     fn labelled<T>(&self, ask: impl FnOnce(&TemplateLabels<'_>) -> T) -> T {
         self.read_templates();
-        ask(&TemplateLabels { templates: self.templates.borrow().iter().collect(), language: "en" })
+        ask(&TemplateLabels {
+            templates: self.templates.borrow().iter().collect(),
+            language: "en",
+        })
     }
 
     /// Templates are read again when their number has changed.
     fn read_templates(&self) {
         let repository = self.service.repository();
-        let listed = block_on(repository.definitions(DefinitionKind::Template, "")).ok().and_then(Result::ok).unwrap_or_default();
+        let listed = block_on(repository.definitions(DefinitionKind::Template, ""))
+            .ok()
+            .and_then(Result::ok)
+            .unwrap_or_default();
         let mut templates = self.templates.borrow_mut();
         if listed.len() != templates.len() {
-            let whole = |d: &Definition| block_on(repository.definition(DefinitionKind::Template, &d.name, &d.version)).ok()?.ok()?;
+            let whole = |d: &Definition| {
+                block_on(repository.definition(DefinitionKind::Template, &d.name, &d.version))
+                    .ok()?
+                    .ok()?
+            };
             let bodies = listed.iter().filter_map(whole);
-            *templates = bodies.filter_map(|d| Template::parse(&d.body).ok()).collect();
+            *templates = bodies
+                .filter_map(|d| Template::parse(&d.body).ok())
+                .collect();
         }
     }
 }
 
-/// The problems of a query that is being written: JSON text of a list of `{from, to, severity, code, message, help}`.
+/// The problems of a query that is being written: JSON text of a list of `{from, to, severity,
+/// code, message, help}`.
 #[wasm_bindgen]
 pub fn diagnose(q: &str) -> String {
     diagnostics_json(q, &aql::diagnose(q)).to_string()
@@ -334,8 +518,8 @@ pub fn format(q: &str) -> Result<String, JsValue> {
     aql::format(q).map_err(|found| query_error(q, &found))
 }
 
-/// The query for the document in which a cell stands (column and row from 0): one row, the whole COMPOSITION in its last column. `undefined` where
-/// a cell stands in none.
+/// The query for the document in which a cell stands (column and row from 0): one row, the whole
+/// COMPOSITION in its last column. `undefined` where a cell stands in none.
 ///
 /// # Errors
 /// An `Error` with `diagnostics` when the text is not a query.
@@ -357,13 +541,19 @@ fn byte_offset(text: &str, units: usize) -> usize {
 
 /// The parameters of a JSON object.
 fn bound(parameters: &str) -> Result<Parameters, JsError> {
-    let parameters = match rm_json::value(parameters).map_err(|problem| JsError::new(&problem.told(parameters)))? {
+    let parameters = match rm_json::value(parameters)
+        .map_err(|problem| JsError::new(&problem.describe(parameters)))?
+    {
         Value::Object(members) => members,
         _ => return Err(JsError::new("expected an object of parameters")),
     };
     // One by one: what `collect` does for maps is code of its own.
     let mut all = Parameters::new();
-    all.extend(parameters.into_iter().map(|(name, value)| (name, parameter(value))));
+    all.extend(
+        parameters
+            .into_iter()
+            .map(|(name, value)| (name, parameter(value))),
+    );
     Ok(all)
 }
 
@@ -374,12 +564,22 @@ fn parameter(value: Value) -> Parameter {
         Value::Number(number) => Parameter::Number(number.to_string()),
         Value::String(text) => Parameter::Text(text),
         Value::Array(items) => Parameter::List(items.into_iter().map(parameter).collect()),
-        Value::Object(untyped) => Parameter::Untyped(untyped.get("text").and_then(Value::as_str).unwrap_or_default().to_owned()),
+        Value::Object(untyped) => Parameter::Untyped(
+            untyped
+                .get("text")
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned(),
+        ),
     }
 }
 
 fn result_json(result: &ResultSet) -> String {
-    let columns: Vec<Value> = result.columns.iter().map(|c| json!({ "name": c.name, "path": c.path })).collect();
+    let columns: Vec<Value> = result
+        .columns
+        .iter()
+        .map(|c| json!({ "name": c.name, "path": c.path }))
+        .collect();
     let mut out = format!("{{\"columns\":{},\"rows\":", Value::from(columns));
     result.write_rows(&mut out);
     out.push('}');
@@ -392,7 +592,11 @@ fn finding_json(f: &Finding) -> Value {
 }
 
 fn severity(severity: Severity) -> &'static str {
-    if severity == Severity::Error { "error" } else { "warning" }
+    if severity == Severity::Error {
+        "error"
+    } else {
+        "warning"
+    }
 }
 
 fn diagnostics_json(q: &str, found: &[Diagnostic]) -> Value {
@@ -412,7 +616,12 @@ fn diagnostics_json(q: &str, found: &[Diagnostic]) -> Value {
 
 /// An `Error` whose message is the first problem, with all of them as its `diagnostics`.
 fn query_error(q: &str, found: &[Diagnostic]) -> JsValue {
-    error_with(found.first().map_or_else(|| String::from("the query is wrong"), |d| d.one_line(q)), &diagnostics_json(q, found))
+    error_with(
+        found
+            .first()
+            .map_or_else(|| String::from("the query is wrong"), |d| d.one_line(q)),
+        &diagnostics_json(q, found),
+    )
 }
 
 /// An `Error` with `diagnostics`.

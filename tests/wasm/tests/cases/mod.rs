@@ -10,7 +10,10 @@ fn compact(text: &str) -> String {
 
 #[wasm_bindgen_test]
 fn reads_and_writes_a_document_unchanged() {
-    assert_eq!(round_trip(COMPOSITION).as_deref(), Some(compact(COMPOSITION).as_str()));
+    assert_eq!(
+        round_trip(COMPOSITION).as_deref(),
+        Some(compact(COMPOSITION).as_str())
+    );
 }
 
 #[wasm_bindgen_test]

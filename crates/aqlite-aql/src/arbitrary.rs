@@ -1,0 +1,293 @@
+//! Random queries from the grammar, for property tests.
+
+/// A deterministic source of query texts (SplitMix64).
+pub(super) struct Generator {
+    state: u64,
+}
+
+const LITERALS: [&str; 14] = [
+    "NULL",
+    "true",
+    "FALSE",
+    "0",
+    "007",
+    "-1.5e-3",
+    ".5",
+    "- - 2",
+    "'it\\'s'",
+    "\"a'b\"",
+    "'\\u00e9\\n\\101'",
+    "'2019-05'",
+    "''",
+    "'a\nb'",
+];
+const CODES: [&str; 4] = [
+    "at0001",
+    "id5.1",
+    "openEHR-EHR-OBSERVATION.x-y.v1.0.0-rc.1",
+    "org.a::openEHR-EHR-CLUSTER.z.v0",
+];
+const NAMES: [&str; 6] = [
+    "'n'",
+    "$name",
+    "at0003",
+    "snomed_ct(3.1)::3132",
+    "icd10::F60.1|a b|",
+    "\"q\"",
+];
+const ATTRIBUTES: [&str; 6] = ["data", "events", "items", "value", "name", "magnitude"];
+const OPERATORS: [&str; 6] = ["=", "!=", "<", "<=", ">", ">="];
+const CALLS: [&str; 5] = ["length", "CONTAINS", "now", "my_fn", "Concat_WS"];
+const TERMINOLOGY: &str = "terminology('expand', 'hl7.org/fhir/4.0', 'url=x')";
+
+impl Generator {
+    pub fn new(seed: u64) -> Generator {
+        Generator { state: seed }
+    }
+
+    /// A query that parses.
+    pub fn query(&mut self) -> String {
+        let columns: Vec<String> = (0..=self.next(3)).map(|_| self.column()).collect();
+        let prefix = [
+            "",
+            "distinct ",
+            "TOP 3 ",
+            "DISTINCT TOP 5 BACKWARD ",
+            "top 2 forward ",
+        ][self.next(5)];
+        let mut text = format!(
+            "{}SELECT {prefix}{}\nfrom {}",
+            self.comment(),
+            columns.join(" ,"),
+            self.containment(3)
+        );
+        if self.next(3) > 0 {
+            let condition = self.condition(3);
+            text = format!("{text} WHERE {}{condition}", self.comment());
+        }
+        if self.next(3) == 0 {
+            let keys: Vec<String> = (0..=self.next(2))
+                .map(|_| {
+                    format!(
+                        "{} {}",
+                        self.path(1),
+                        ["", "ASC", "descending"][self.next(3)]
+                    )
+                })
+                .collect();
+            text = format!("{text} ORDER BY {}", keys.join(", "));
+        }
+        if self.next(3) == 0 {
+            text.push_str(["\nLIMIT 10", "\nlimit 1 OFFSET 0"][self.next(2)]);
+        }
+        text
+    }
+
+    fn next(&mut self, below: usize) -> usize {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((z ^ (z >> 31)) >> 33).unwrap() % below
+    }
+
+    fn pick(&mut self, from: &[&'static str]) -> &'static str {
+        from[self.next(from.len())]
+    }
+
+    fn comment(&mut self) -> &'static str {
+        ["", "", "-- why\n", "--\n"][self.next(4)]
+    }
+
+    fn column(&mut self) -> String {
+        let value = match self.next(5) {
+            0 => format!(
+                "{}({})",
+                self.pick(&["min", "MAX", "Sum", "avg"]),
+                self.path(2)
+            ),
+            1 => [
+                "COUNT(*)".to_owned(),
+                format!("count(distinct {})", self.path(1)),
+            ][self.next(2)]
+            .clone(),
+            2 => self.value(2),
+            _ => self.path(2),
+        };
+        let value = if value.starts_with('$') {
+            "NULL".to_owned()
+        } else {
+            value
+        };
+        format!(
+            "{}{value}{}",
+            self.comment(),
+            ["", " AS a1", " as value"][self.next(3)]
+        )
+    }
+
+    fn containment(&mut self, depth: usize) -> String {
+        match self.next(if depth == 0 { 1 } else { 5 }) {
+            0 | 1 => {
+                let class = [
+                    "OBSERVATION o",
+                    "ehr e",
+                    "Cluster",
+                    "VERSION v[all_versions]",
+                    "VERSION[LATEST_VERSION]",
+                    "version v",
+                ][self.next(6)];
+                let predicate = if class.starts_with(['V', 'v']) || self.next(2) == 0 {
+                    String::new()
+                } else {
+                    format!("[{}]", self.predicate(2))
+                };
+                let inner = if depth > 0 && self.next(2) == 0 {
+                    format!(
+                        " {}CONTAINS {}",
+                        ["", "not "][self.next(2)],
+                        self.containment(depth - 1)
+                    )
+                } else {
+                    String::new()
+                };
+                format!("{class}{predicate}{inner}")
+            }
+            2 => format!("({})", self.containment(depth - 1)),
+            3 => format!(
+                "{} AND {}{}",
+                self.containment(depth - 1),
+                self.comment(),
+                self.containment(depth - 1)
+            ),
+            _ => format!(
+                "{} or {}",
+                self.containment(depth - 1),
+                self.containment(depth - 1)
+            ),
+        }
+    }
+
+    fn condition(&mut self, depth: usize) -> String {
+        match self.next(if depth == 0 { 5 } else { 9 }) {
+            0 => format!("EXISTS {}", self.path(1)),
+            1 => format!("{} like {}", self.path(1), ["'a*\\?'", "$p"][self.next(2)]),
+            2 => format!(
+                "{} matches {}",
+                self.path(1),
+                [
+                    "{1, -2.5, 'a', $p}",
+                    "{terminology://a/b?c=1}",
+                    "{NULL}",
+                    TERMINOLOGY
+                ][self.next(4)]
+            ),
+            3 => format!(
+                "{} {} {}",
+                self.call(1),
+                self.pick(&OPERATORS),
+                self.value(1)
+            ),
+            4 => format!(
+                "{} {}{}",
+                self.path(2),
+                self.pick(&OPERATORS),
+                self.value(2)
+            ),
+            5 => format!("NOT {}", self.condition(depth - 1)),
+            6 => format!("({})", self.condition(depth - 1)),
+            7 => format!(
+                "{} and {}{}",
+                self.condition(depth - 1),
+                self.comment(),
+                self.condition(depth - 1)
+            ),
+            _ => format!(
+                "{} OR {}",
+                self.condition(depth - 1),
+                self.condition(depth - 1)
+            ),
+        }
+    }
+
+    fn value(&mut self, depth: usize) -> String {
+        match self.next(if depth == 0 { 3 } else { 5 }) {
+            0 | 1 => self.pick(&LITERALS).to_owned(),
+            2 => "$p".to_owned(),
+            3 => self.path(depth - 1),
+            _ => self.call(depth - 1),
+        }
+    }
+
+    fn call(&mut self, depth: usize) -> String {
+        if self.next(5) == 0 {
+            return TERMINOLOGY.to_owned();
+        }
+        let arguments: Vec<String> = (0..self.next(3)).map(|_| self.value(depth)).collect();
+        format!("{}( {})", self.pick(&CALLS), arguments.join(","))
+    }
+
+    fn path(&mut self, depth: usize) -> String {
+        let root = if depth > 0 && self.next(4) == 0 {
+            format!("[{}]", self.predicate(depth - 1))
+        } else {
+            String::new()
+        };
+        let steps = if self.next(5) == 0 {
+            String::new()
+        } else {
+            format!("/{}", self.steps(depth))
+        };
+        format!("{}{root}{steps}", self.pick(&["o", "e", "Value"]))
+    }
+
+    fn steps(&mut self, depth: usize) -> String {
+        let steps: Vec<String> = (0..=self.next(3))
+            .map(|_| {
+                let predicate = if depth > 0 && self.next(3) == 0 {
+                    format!(" [ {} ]", self.predicate(depth - 1))
+                } else {
+                    String::new()
+                };
+                format!("{}{predicate}", self.pick(&ATTRIBUTES))
+            })
+            .collect();
+        steps.join("/")
+    }
+
+    fn predicate(&mut self, depth: usize) -> String {
+        match self.next(if depth == 0 { 4 } else { 6 }) {
+            0 => self.pick(&CODES).to_owned(),
+            1 => format!("{},{}", self.pick(&CODES), self.pick(&NAMES)),
+            2 => [
+                "$arch".to_owned(),
+                format!("{} matches {{/a\\/.*/}}", self.steps(0)),
+            ][self.next(2)]
+            .clone(),
+            3 => {
+                let value = [
+                    self.pick(&LITERALS).to_owned(),
+                    "$v".to_owned(),
+                    "at0007".to_owned(),
+                    self.steps(0),
+                ][self.next(4)]
+                .clone();
+                format!(
+                    "{}{}{value}",
+                    self.steps(depth.saturating_sub(1)),
+                    self.pick(&OPERATORS)
+                )
+            }
+            4 => format!(
+                "{} AND {}",
+                self.predicate(depth - 1),
+                self.predicate(depth - 1)
+            ),
+            _ => format!(
+                "{} or {}",
+                self.predicate(depth - 1),
+                self.predicate(depth - 1)
+            ),
+        }
+    }
+}

@@ -1,0 +1,569 @@
+//! Syntax tree → checked query: names are resolved, classes and attributes known, parameters bound.
+//!
+//! All errors of a query are told together. Codes: AQL02xx names, AQL03xx parameters, AQL04xx what
+//! cannot be asked, AQL05xx what this host cannot answer (0501 nobody asked, 0502 refused, 0503 an
+//! answer of the wrong kind, 0504 not stored as such, 0505 a service that fails, 0506 one that
+//! takes too long).
+
+mod bound;
+mod fold;
+mod from;
+mod number;
+mod path;
+mod uid;
+mod value;
+
+use super::ast;
+use super::query::{
+    Aggregate, Column, ColumnValue, Condition, Expr, IdentifiedPath, Literal, OrderBy, OrderKey,
+    Query, Variable, Window,
+};
+use super::terminology::Terminology;
+use super::token::{DIAGNOSTICS_LIMIT, Keyword};
+use aqlite_rm::diag::{Diagnostic, Severity, Span, nearest};
+use aqlite_rm::order;
+use bound::Bound;
+use std::collections::{BTreeMap, HashSet};
+
+/// The most values that a list behind MATCHES may have, beside those of value sets.
+pub const MAX_MEMBERS: usize = 50_000;
+
+/// The most columns of SELECT.
+pub const MAX_COLUMNS: usize = 1_000;
+
+/// The most conditions of a query: comparisons, LIKE, MATCHES and EXISTS of WHERE, and the
+/// predicates in brackets. The values behind one MATCHES are not counted.
+pub const MAX_CONDITIONS: usize = 1_000;
+
+/// The most characters of a pattern behind LIKE, and the most bytes of a text that is compared in
+/// brackets.
+pub const MAX_PATTERN: usize = 10_000;
+
+/// The most bytes of an archetype id or node code.
+pub const MAX_ID: usize = 1_000;
+
+/// The most characters of a number: it is parsed for each row.
+pub const MAX_NUMBER: usize = 1_000;
+
+/// The most steps of all paths of a query. The text alone bounds them, except where ORDER BY goes on
+/// from the path behind an alias.
+pub const MAX_STEPS: usize = 100_000;
+
+/// What a parameter is bound to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Parameter {
+    /// JSON null.
+    Null,
+    /// JSON true, false.
+    Boolean(bool),
+    /// A JSON number: its text as sent.
+    Number(String),
+    /// A JSON string.
+    Text(String),
+    /// Text of a URL: takes the type of what it is compared with.
+    Untyped(String),
+    /// A JSON array; only for `matches {$list}`.
+    List(Vec<Parameter>),
+}
+
+/// The parameters of a request by name, without `$`.
+pub type Parameters = BTreeMap<String, Parameter>;
+
+/// What the checker may use.
+#[derive(Clone, Copy, Default)]
+pub struct CheckOptions<'a> {
+    /// Who answers TERMINOLOGY() beside openEHR's own groups and code sets; absent: AQL0501.
+    pub terminology: Option<&'a dyn Terminology>,
+    /// Checks a text that is being written: unbound parameters and unanswered terminologies are no
+    /// errors. The query that comes out is not meant to run.
+    pub draft: bool,
+}
+
+/// Checks a query and lowers it; the diagnostics are in the order of the text.
+pub fn check(
+    ast: &ast::Query,
+    parameters: &Parameters,
+    options: &CheckOptions<'_>,
+) -> Result<Query, Vec<Diagnostic>> {
+    let (query, mut diagnostics) = examine(ast, parameters, options);
+    diagnostics.retain(|d| d.severity == Severity::Error);
+    query.ok_or(diagnostics)
+}
+
+/// Like [`check`], and tells warnings too: what works, but hardly as meant (AQL06xx). Without a
+/// query there is an error.
+pub fn examine(
+    ast: &ast::Query,
+    parameters: &Parameters,
+    options: &CheckOptions<'_>,
+) -> (Option<Query>, Vec<Diagnostic>) {
+    let mut checker = Checker {
+        parameters,
+        options,
+        aliases: &ast.select.columns,
+        variables: Vec::new(),
+        doubtful: Vec::new(),
+        paths: Vec::new(),
+        conditions: 0,
+        steps: 0,
+        bound: Bound::default(),
+        unbound: Vec::new(),
+        diagnostics: Vec::new(),
+    };
+    let query = checker.query(ast);
+    checker.tell_unbound();
+    let mut diagnostics = checker.diagnostics;
+    order::sort_by_key(&mut diagnostics, |d| d.span.start);
+    let wrong = diagnostics.iter().any(|d| d.severity == Severity::Error);
+    let mut query = query.filter(|_| !wrong);
+    if let Some(query) = &mut query {
+        uid::widen(query);
+        fold::join_equalities(query);
+    }
+    (query, diagnostics)
+}
+
+/// The state of one check. Its methods answer `None` where they have told an error.
+struct Checker<'a> {
+    parameters: &'a Parameters,
+    options: &'a CheckOptions<'a>,
+    aliases: &'a [ast::Column],
+    variables: Vec<Variable>,
+    /// Variables whose class is unknown: told once, their paths are not looked at.
+    doubtful: Vec<usize>,
+    paths: Vec<IdentifiedPath>,
+    /// Conditions and predicates that were looked at.
+    conditions: usize,
+    /// Steps of paths that were looked at.
+    steps: usize,
+    /// The values of parameters and value sets that were mentioned so far.
+    bound: Bound,
+    unbound: Vec<(String, Span)>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl<'a> Checker<'a> {
+    fn query(&mut self, ast: &'a ast::Query) -> Option<Query> {
+        self.check_columns(ast)?;
+        let from = self.source(&ast.from);
+        let select: Vec<Option<Column>> = ast
+            .select
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(i, c)| self.column(i, c))
+            .collect();
+        let select: Option<Vec<Column>> = select.into_iter().collect();
+        let condition = ast.condition.as_ref().map(|c| self.condition(c));
+        let grouped = ast
+            .select
+            .columns
+            .iter()
+            .any(|c| matches!(c.value, ast::ColumnValue::Aggregate(_)));
+        let order: Vec<Option<OrderKey>> = ast
+            .order
+            .iter()
+            .map(|k| self.order_key(k, select.as_deref(), grouped))
+            .collect();
+        let order = order
+            .into_iter()
+            .collect::<Option<Vec<OrderKey>>>()
+            .map(distinct_keys);
+        let window = self.window(ast);
+        Some(Query {
+            from: from?,
+            select: select?,
+            distinct: ast.select.distinct,
+            condition: match condition {
+                Some(condition) => Some(condition?),
+                None => None,
+            },
+            order: order?,
+            window: window?,
+            variables: std::mem::take(&mut self.variables),
+            paths: std::mem::take(&mut self.paths),
+        })
+    }
+
+    /// Refuses a query of too many columns before any of them is read.
+    fn check_columns(&mut self, ast: &ast::Query) -> Option<()> {
+        let Some(column) = ast.select.columns.get(MAX_COLUMNS) else {
+            return Some(());
+        };
+        let message = format!(
+            "the query has {} columns, more than {MAX_COLUMNS}",
+            ast.select.columns.len()
+        );
+        self.error(
+            "AQL0003",
+            column.at.0,
+            message,
+            "select whole objects, or ask in several queries",
+        )
+    }
+
+    /// Counts a condition or predicate; `None` where the query has too many, reported once.
+    fn count_condition(&mut self, span: Span) -> Option<()> {
+        self.conditions += 1;
+        if self.conditions == MAX_CONDITIONS + 1 {
+            let message = format!("the query has more than {MAX_CONDITIONS} conditions");
+            let _ = self.error::<()>(
+                "AQL0003",
+                span,
+                message,
+                "compare a path with many values by `path matches {…}`, or ask in several queries",
+            );
+        }
+        (self.conditions <= MAX_CONDITIONS).then_some(())
+    }
+
+    fn error<T>(
+        &mut self,
+        code: &'static str,
+        span: Span,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Option<T> {
+        if !self.is_full() {
+            self.diagnostics
+                .push(Diagnostic::error(code, span, message).with_help(help));
+        }
+        None
+    }
+
+    fn warn(
+        &mut self,
+        code: &'static str,
+        span: Span,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        if !self.is_full() {
+            self.diagnostics
+                .push(Diagnostic::warning(code, span, message).with_help(help));
+        }
+    }
+
+    /// True when enough has been told.
+    fn is_full(&self) -> bool {
+        self.diagnostics.len() >= DIAGNOSTICS_LIMIT
+    }
+
+    fn column(&mut self, index: usize, column: &ast::Column) -> Option<Column> {
+        let name = column
+            .alias
+            .as_ref()
+            .map_or_else(|| format!("#{index}"), |alias| alias.text.clone());
+        let path = match &column.value {
+            ast::ColumnValue::Expr(ast::Expr::Path(path)) => Some(super::print::path(path)),
+            _ => None,
+        };
+        let value = match &column.value {
+            ast::ColumnValue::Expr(expr) => ColumnValue::Expr(self.expr(expr)?),
+            ast::ColumnValue::Aggregate(aggregate) => {
+                ColumnValue::Aggregate(self.aggregate(aggregate)?)
+            }
+        };
+        Some(Column { name, path, value })
+    }
+
+    fn aggregate(&mut self, aggregate: &ast::Aggregate) -> Option<Aggregate> {
+        let Some(path) = &aggregate.path else {
+            return Some(Aggregate::CountRows);
+        };
+        let path = self.path(path)?;
+        Some(match aggregate.function {
+            Keyword::Min => Aggregate::Min(path),
+            Keyword::Max => Aggregate::Max(path),
+            Keyword::Sum => Aggregate::Sum(path),
+            Keyword::Avg => Aggregate::Avg(path),
+            _ if aggregate.distinct => Aggregate::CountDistinct(path),
+            _ => Aggregate::Count(path),
+        })
+    }
+
+    fn condition(&mut self, condition: &ast::Condition) -> Option<Condition> {
+        if !matches!(
+            condition,
+            ast::Condition::And(_) | ast::Condition::Or(_) | ast::Condition::Not(_)
+        ) {
+            let start = super::print::condition_start(condition);
+            self.count_condition(Span::new(start, start))?;
+        }
+        Some(match condition {
+            ast::Condition::And(all) => Condition::And(self.conditions(all)?),
+            ast::Condition::Or(any) => Condition::Or(self.conditions(any)?),
+            ast::Condition::Not(inner) => Condition::Not(Box::new(self.condition(inner)?)),
+            ast::Condition::Exists(path) => Condition::Exists(self.identified(path)?),
+            ast::Condition::Compare(compare) => {
+                let (left, right) = (self.expr(&compare.left), self.expr(&compare.right));
+                if right == Some(Expr::Literal(Literal::Null))
+                    && let ast::Expr::Literal(null) = &compare.right
+                {
+                    self.warn(
+                        "AQL0603",
+                        null.at.0,
+                        "a comparison with NULL is never true",
+                        "ask `EXISTS path` or `NOT EXISTS path`",
+                    );
+                }
+                let (left, right) = (left?, right?);
+                self.check_compared([&compare.left, &compare.right], [&left, &right])?;
+                Condition::Compare(left, compare.op, right)
+            }
+            ast::Condition::Like(path, operand) => {
+                let (path, pattern) = (self.path(path), self.like(operand));
+                let path = Expr::Path(path?);
+                match pattern? {
+                    Some(pattern) => Condition::Like(path, pattern),
+                    None => Condition::Constant(None),
+                }
+            }
+            ast::Condition::Matches(path, operand) => {
+                let coded = matches!(
+                    operand,
+                    ast::MatchesOperand::Terminology(_) | ast::MatchesOperand::Uri(_)
+                ) || matches!(operand, ast::MatchesOperand::List(items) if items.iter().any(|i| matches!(i, ast::MatchesItem::Terminology(_))));
+                let (path, values) = (
+                    if coded {
+                        self.coded_path(path)
+                    } else {
+                        self.path(path)
+                    },
+                    self.members(operand),
+                );
+                let (path, values) = (path?, values?);
+                self.check_members(path, operand)?;
+                Condition::Matches(Expr::Path(path), values)
+            }
+        })
+    }
+
+    fn conditions(&mut self, all: &[ast::Condition]) -> Option<Vec<Condition>> {
+        let all: Vec<Option<Condition>> = all.iter().map(|c| self.condition(c)).collect();
+        all.into_iter().collect()
+    }
+
+    /// A bare name is an alias before it is a variable; a name with a path is a variable before it
+    /// is an alias.
+    fn order_key(
+        &mut self,
+        key: &ast::OrderKey,
+        select: Option<&[Column]>,
+        grouped: bool,
+    ) -> Option<OrderKey> {
+        let path = &key.path;
+        let descending = key.descending;
+        let alias = self.alias(&path.variable.text);
+        if let (Some(alias), true, None) = (alias, path.steps.is_empty(), &path.root) {
+            return Some(OrderKey {
+                key: OrderBy::Column(alias),
+                descending,
+            });
+        }
+        let index = match (self.variable(&path.variable.text), alias) {
+            (None, Some(alias)) => self.path_behind_alias(alias, path)?,
+            _ => self.path(path)?,
+        };
+        if !grouped {
+            return Some(OrderKey {
+                key: OrderBy::Path(index),
+                descending,
+            });
+        }
+        let column = select?
+            .iter()
+            .position(|c| c.value == ColumnValue::Expr(Expr::Path(index)));
+        let Some(column) = column else {
+            let message = format!(
+                "`{}` is not a column of this query with aggregate functions",
+                super::print::path(path)
+            );
+            return self.error(
+                "AQL0405",
+                path.span(),
+                message,
+                "add it to SELECT, or order by a column's alias",
+            );
+        };
+        Some(OrderKey {
+            key: OrderBy::Column(column),
+            descending,
+        })
+    }
+
+    fn path_behind_alias(&mut self, alias: usize, path: &ast::Path) -> Option<usize> {
+        let column = self.aliases.get(alias)?;
+        let (ast::ColumnValue::Expr(ast::Expr::Path(start)), None) = (&column.value, &path.root)
+        else {
+            let message = format!(
+                "nothing can be reached from the column `{}`",
+                path.variable.text
+            );
+            return self.error(
+                "AQL0405",
+                path.span(),
+                message,
+                "only a column that is a path has attributes; order by the alias alone",
+            );
+        };
+        // Resolving the path counts its steps: behind the limit not even a copy is made.
+        if self.steps > MAX_STEPS {
+            return None;
+        }
+        let steps = start.steps.iter().chain(&path.steps).cloned().collect();
+        let whole = ast::Path {
+            variable: start.variable.clone(),
+            root: start.root.clone(),
+            steps,
+            at: path.at,
+        };
+        self.path(&whole)
+    }
+
+    /// The column with this alias: in this spelling, or the only one in any spelling of case.
+    fn alias(&self, name: &str) -> Option<usize> {
+        let aliases = || {
+            self.aliases
+                .iter()
+                .enumerate()
+                .filter_map(|(i, c)| c.alias.as_ref().map(|a| (i, a.text.as_str())))
+        };
+        spelled(name, aliases)
+    }
+
+    fn window(&mut self, ast: &ast::Query) -> Option<Option<Window>> {
+        let top = match &ast.select.top {
+            Some(top) => Some((self.count(&top.count, "TOP")?, top)),
+            None => None,
+        };
+        let limit = match &ast.limit {
+            Some(limit) => Some((self.count(&limit.count, "LIMIT")?, limit)),
+            None => None,
+        };
+        Some(match (top, limit) {
+            (Some(_), Some((_, limit))) => {
+                return self.error(
+                    "AQL0402",
+                    limit.at.0,
+                    "TOP and LIMIT exclude each other",
+                    "TOP is deprecated: keep LIMIT",
+                );
+            }
+            (Some((limit, top)), None) if top.backward => Some(Window::Last { limit }),
+            (Some((limit, _)), None) => Some(Window::First { limit, offset: 0 }),
+            (None, Some((count, limit))) => {
+                let offset = match &limit.offset {
+                    Some(offset) => self.whole_number(offset, "OFFSET")?,
+                    None => 0,
+                };
+                Some(Window::First {
+                    limit: count,
+                    offset,
+                })
+            }
+            (None, None) => None,
+        })
+    }
+
+    fn count(&mut self, number: &ast::Name, what: &str) -> Option<u64> {
+        match self.whole_number(number, what)? {
+            0 => self.error(
+                "AQL0401",
+                number.span(),
+                format!("{what} 0 asks for no rows"),
+                "the smallest number is 1",
+            ),
+            n => Some(n),
+        }
+    }
+
+    fn whole_number(&mut self, number: &ast::Name, what: &str) -> Option<u64> {
+        match number.text.parse() {
+            Ok(n) => Some(n),
+            Err(_) => self.error(
+                "AQL0401",
+                number.span(),
+                format!("`{}` is not a number of rows", number.text),
+                format!("{what} takes digits, up to {}", u64::MAX),
+            ),
+        }
+    }
+
+    fn tell_unbound(&mut self) {
+        let Some((_, span)) = self.unbound.first().cloned() else {
+            return;
+        };
+        let mut seen: HashSet<String> = HashSet::new();
+        let mut names: Vec<String> = Vec::new();
+        for (name, _) in std::mem::take(&mut self.unbound) {
+            if seen.insert(name.clone()) {
+                names.push(format!("`${name}`"));
+            }
+        }
+        let message = match names.as_slice() {
+            [one] => format!("the parameter {one} is not bound"),
+            many => format!("the parameters {} are not bound", listed(many)),
+        };
+        let bound: Vec<String> = self.parameters.keys().map(|k| format!("`{k}`")).collect();
+        let help = if bound.is_empty() {
+            "the request binds no parameters".to_owned()
+        } else {
+            format!("the request binds {}", listed(&bound))
+        };
+        let _ = self.error::<()>("AQL0301", span, message, help);
+    }
+}
+
+/// The names that a message lists.
+const LISTED: usize = 20;
+
+/// The first names of a list, and how many more there are.
+fn listed(names: &[String]) -> String {
+    let shown = names.iter().take(LISTED).cloned().collect::<Vec<_>>();
+    match names.len().saturating_sub(LISTED) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+/// The keys without those that stand before: rows that are equal by a key are equal by it again.
+fn distinct_keys(keys: Vec<OrderKey>) -> Vec<OrderKey> {
+    let mut distinct: Vec<OrderKey> = Vec::new();
+    for key in keys {
+        if distinct.iter().all(|before| before.key != key.key) {
+            distinct.push(key);
+        }
+    }
+    distinct
+}
+
+/// The item with this name: in this spelling, or the only one in any spelling of case (aql 3.13).
+fn spelled<'n, I: Iterator<Item = (usize, &'n str)>>(
+    name: &str,
+    items: impl Fn() -> I,
+) -> Option<usize> {
+    if let Some((found, _)) = items().find(|(_, n)| *n == name) {
+        return Some(found);
+    }
+    let mut similar = items().filter(|(_, n)| n.eq_ignore_ascii_case(name));
+    match (similar.next(), similar.next()) {
+        (Some((found, _)), None) => Some(found),
+        _ => None,
+    }
+}
+
+/// `did you mean `x`?`, or the other help.
+fn did_you_mean(
+    word: &str,
+    candidates: &mut dyn Iterator<Item = &str>,
+    otherwise: impl FnOnce() -> String,
+) -> String {
+    match nearest(word, candidates) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => otherwise(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

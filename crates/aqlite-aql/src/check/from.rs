@@ -1,0 +1,158 @@
+//! FROM: class expressions and their variables.
+
+use super::{Checker, did_you_mean};
+use crate::ast;
+use crate::classes::Classes;
+use crate::query::{ClassExpr, Contains, Source, Variable, Versions};
+use aqlite_rm::class::Cls;
+
+/// So many class expressions may stand in FROM.
+const CLASSES_LIMIT: usize = 200;
+
+impl Checker<'_> {
+    pub(super) fn source(&mut self, containment: &ast::Containment) -> Option<Source> {
+        match containment {
+            ast::Containment::Class(class) => {
+                Some(Source::Class(Box::new(self.class_expr(class)?)))
+            }
+            ast::Containment::And(all) => self.sources(all, Source::And),
+            ast::Containment::Or(any) => self.sources(any, Source::Or),
+        }
+    }
+
+    fn sources(
+        &mut self,
+        all: &[ast::Containment],
+        join: fn(Box<Source>, Box<Source>) -> Source,
+    ) -> Option<Source> {
+        let all: Vec<Option<Source>> = all.iter().map(|c| self.source(c)).collect();
+        balanced(all.into_iter().collect::<Option<Vec<Source>>>()?, join)
+    }
+
+    fn class_expr(&mut self, expr: &ast::ClassExpr) -> Option<ClassExpr> {
+        if self.variables.len() >= CLASSES_LIMIT {
+            return self.error(
+                "AQL0003",
+                expr.class.span(),
+                format!("the query names more than {CLASSES_LIMIT} classes"),
+                "ask in several queries",
+            );
+        }
+        let class = self.class(&expr.class);
+        let name = expr.variable.as_ref().map(|v| v.text.clone());
+        if let Some(variable) = &expr.variable
+            && self
+                .variables
+                .iter()
+                .any(|v| v.name.as_deref() == Some(&variable.text))
+        {
+            let message = format!("the variable `{}` is declared twice", variable.text);
+            let _ = self.error::<()>(
+                "AQL0204",
+                variable.span(),
+                message,
+                "give each class expression a variable of its own",
+            );
+        }
+        let variable = self.variables.len();
+        self.variables.push(Variable {
+            name,
+            class: class.unwrap_or(Cls::ANY),
+        });
+        let predicate = match (&expr.predicate, class) {
+            (Some(ast::ClassPredicate::Node(node)), Some(class)) => {
+                Some(self.predicate(node, &Classes::of(class)))
+            }
+            (_, Some(_)) => None,
+            (_, None) => {
+                self.doubtful.push(variable);
+                None
+            }
+        };
+        let contains = match &expr.contains {
+            None => Some(Contains::Nothing),
+            Some(contains) if contains.negated => self.source(&contains.inner).map(Contains::None),
+            Some(contains) => self.source(&contains.inner).map(Contains::Some),
+        };
+        if let (Some(contains), Some(Cls::COMPOSITION)) = (&expr.contains, class) {
+            self.warn_of_roots(&contains.inner);
+        }
+        let versions = match (&expr.predicate, class == Some(Cls::VERSION)) {
+            (Some(ast::ClassPredicate::AllVersions), _)
+            | (Some(ast::ClassPredicate::Node(_)), true) => Versions::All,
+            _ => Versions::Latest,
+        };
+        Some(ClassExpr {
+            variable,
+            class: class?,
+            versions,
+            predicate: match predicate {
+                Some(predicate) => Some(predicate?),
+                None => None,
+            },
+            contains: contains?,
+        })
+    }
+
+    /// A composition never contains what is a root of its own (aql 3.14).
+    fn warn_of_roots(&mut self, inner: &ast::Containment) {
+        match inner {
+            ast::Containment::And(all) | ast::Containment::Or(all) => {
+                all.iter().for_each(|c| self.warn_of_roots(c))
+            }
+            ast::Containment::Class(inner) => {
+                let class = Cls::parse_any_case(&inner.class.text);
+                if let Some(
+                    class @ (Cls::EHR
+                    | Cls::EHR_STATUS
+                    | Cls::FOLDER
+                    | Cls::COMPOSITION
+                    | Cls::VERSION),
+                ) = class
+                {
+                    let message = format!("a COMPOSITION never contains {class}");
+                    self.warn(
+                        "AQL0604",
+                        inner.class.span(),
+                        message,
+                        format!(
+                            "join them in the EHR: `EHR e CONTAINS (COMPOSITION c AND {class} x)`"
+                        ),
+                    );
+                }
+            }
+        }
+    }
+
+    fn class(&mut self, name: &ast::Name) -> Option<Cls> {
+        if let Some(class) = Cls::parse_any_case(&name.text).filter(|c| !c.is_primitive()) {
+            return Some(class);
+        }
+        let help = did_you_mean(
+            &name.text,
+            &mut Cls::all().filter(|c| !c.is_primitive()).map(Cls::name),
+            || {
+                "FROM names classes such as EHR, COMPOSITION, OBSERVATION, CLUSTER, ELEMENT"
+                    .to_owned()
+            },
+        );
+        self.error(
+            "AQL0201",
+            name.span(),
+            format!("`{}` is not a class of the Reference Model", name.text),
+            help,
+        )
+    }
+}
+
+/// Joins a long list without a deep tree; both connectives are associative.
+fn balanced(mut all: Vec<Source>, join: fn(Box<Source>, Box<Source>) -> Source) -> Option<Source> {
+    if all.len() < 2 {
+        return all.pop();
+    }
+    let right = all.split_off(all.len().div_ceil(2));
+    Some(join(
+        Box::new(balanced(all, join)?),
+        Box::new(balanced(right, join)?),
+    ))
+}

@@ -1,0 +1,440 @@
+//! Paths and predicates: variables and attributes.
+
+use super::{Checker, MAX_ID, MAX_PATTERN, MAX_STEPS, did_you_mean, spelled};
+use crate::MAX_PATHS;
+use crate::ast;
+use crate::classes::{Classes, archetype_class};
+use crate::print;
+use crate::query::{CompareOp, IdentifiedPath, Literal, Predicate, PredicateValue, Step};
+use crate::token::{Escapes, is_archetype_id, is_node_code, regex_body, unescape};
+use aqlite_rm::class::{Attr, Cls};
+use aqlite_rm::diag::Span;
+use std::sync::Arc;
+
+impl Checker<'_> {
+    /// Resolves a path and gives its number among the paths of the query.
+    pub(super) fn path(&mut self, path: &ast::Path) -> Option<usize> {
+        let path = self.identified(path)?;
+        Some(self.register(path))
+    }
+
+    /// Like [`Checker::path`], and goes on from a coded object to its code, for value sets hold
+    /// codes.
+    pub(super) fn coded_path(&mut self, path: &ast::Path) -> Option<usize> {
+        let (mut path, end) = self.resolved(path)?;
+        let bare = |attr| Step {
+            attr,
+            predicate: None,
+        };
+        let declared = end.declared();
+        // A path that may end at a text is compared as it stands.
+        if declared.iter().any(|c| c.is_primitive()) {
+            return Some(self.register(path));
+        }
+        if declared.contains(&Cls::CODE_PHRASE) {
+            path.steps.push(bare(Attr::CODE_STRING));
+        } else if declared.iter().any(|c| Cls::DV_CODED_TEXT.is_a(*c)) {
+            path.steps
+                .extend([bare(Attr::DEFINING_CODE), bare(Attr::CODE_STRING)]);
+        }
+        Some(self.register(path))
+    }
+
+    fn register(&mut self, path: IdentifiedPath) -> usize {
+        let same = |p: &IdentifiedPath| {
+            p.variable == path.variable && p.steps == path.steps && p.root == path.root
+        };
+        // Behind the limit the planner refuses the query: looking further would only cost time.
+        if let Some(known) = self.paths.iter().take(MAX_PATHS).position(same) {
+            return known;
+        }
+        self.paths.push(path);
+        self.paths.len() - 1
+    }
+
+    /// Resolves a path that is not one of the query's own.
+    pub(super) fn identified(&mut self, path: &ast::Path) -> Option<IdentifiedPath> {
+        self.resolved(path).map(|(path, _)| path)
+    }
+
+    fn resolved(&mut self, path: &ast::Path) -> Option<(IdentifiedPath, Classes)> {
+        let Some(variable) = self.variable(&path.variable.text) else {
+            if self.is_full() {
+                return None;
+            }
+            return self.unknown_variable(&path.variable);
+        };
+        if self.doubtful.contains(&variable) {
+            return None;
+        }
+        let classes = Classes::of(self.variables.get(variable)?.class);
+        let root = match &path.root {
+            Some(root) => Some(self.predicate(root, &classes)?),
+            None => None,
+        };
+        let (steps, end) = self.steps(&path.steps, &classes)?;
+        Some((
+            IdentifiedPath {
+                variable,
+                root,
+                steps,
+                text: print::path(path),
+            },
+            end,
+        ))
+    }
+
+    /// The variable of this name: in this spelling, or the only one in any spelling of case.
+    pub(super) fn variable(&self, name: &str) -> Option<usize> {
+        spelled(name, || {
+            self.variables
+                .iter()
+                .enumerate()
+                .filter_map(|(i, v)| v.name.as_deref().map(|n| (i, n)))
+        })
+    }
+
+    fn unknown_variable<T>(&mut self, name: &ast::Name) -> Option<T> {
+        if self.alias(&name.text).is_some() {
+            let message = format!("`{}` is a column's alias, not a variable", name.text);
+            return self.error(
+                "AQL0202",
+                name.span(),
+                message,
+                "an alias stands in ORDER BY only; write the column's path",
+            );
+        }
+        let names: Vec<String> = self
+            .variables
+            .iter()
+            .filter_map(|v| v.name.clone())
+            .collect();
+        let help = did_you_mean(
+            &name.text,
+            &mut names.iter().map(String::as_str),
+            || match names.as_slice() {
+                [] => "give a class in FROM a variable: `COMPOSITION c`".to_owned(),
+                names => format!(
+                    "FROM declares {}",
+                    names
+                        .iter()
+                        .map(|n| format!("`{n}`"))
+                        .collect::<Vec<_>>()
+                        .join(", ")
+                ),
+            },
+        );
+        self.error(
+            "AQL0202",
+            name.span(),
+            format!("the variable `{}` is not declared in FROM", name.text),
+            help,
+        )
+    }
+
+    fn steps(&mut self, steps: &[ast::Step], from: &Classes) -> Option<(Vec<Step>, Classes)> {
+        if !self.count_steps(steps) {
+            return None;
+        }
+        let mut classes = from.clone();
+        let mut out = Vec::with_capacity(steps.len());
+        for step in steps {
+            let (attr, behind) = self.attribute(&step.attribute, &classes)?;
+            classes = narrowed(behind, step.predicate.as_ref());
+            let predicate = match &step.predicate {
+                Some(predicate) => Some(self.predicate(predicate, &classes)?),
+                None => None,
+            };
+            out.push(Step { attr, predicate });
+        }
+        Some((out, classes))
+    }
+
+    /// Counts the steps of a path; false where the query has too many, reported once.
+    fn count_steps(&mut self, steps: &[ast::Step]) -> bool {
+        let before = self.steps;
+        self.steps = before.saturating_add(steps.len());
+        if before <= MAX_STEPS && self.steps > MAX_STEPS {
+            let span = steps
+                .first()
+                .map_or(Span::default(), |s| s.attribute.span());
+            let _ = self.error::<()>(
+                "AQL0003",
+                span,
+                format!("the paths of the query have more than {MAX_STEPS} steps in all"),
+                "order by the columns themselves, or ask in several queries",
+            );
+        }
+        self.steps <= MAX_STEPS
+    }
+
+    /// Refuses an id that is longer than any: it is compared with that of every node.
+    fn short_id(&mut self, id: &str, span: Span) -> Option<Arc<str>> {
+        if id.len() <= MAX_ID {
+            return Some(id.into());
+        }
+        self.error(
+            "AQL0003",
+            span,
+            format!("the node id has more than {MAX_ID} bytes"),
+            "name an archetype or a node of one, such as `at0004`",
+        )
+    }
+
+    /// Refuses a text in brackets that is too long: it is compared at every node, and tells paths
+    /// apart.
+    fn short_text(&mut self, text: Arc<str>, span: Span) -> Option<Arc<str>> {
+        if text.len() <= MAX_PATTERN {
+            return Some(text);
+        }
+        self.error(
+            "AQL0003",
+            span,
+            format!("the text in brackets has more than {MAX_PATTERN} bytes"),
+            "compare with a long text in WHERE",
+        )
+    }
+
+    fn attribute(&mut self, name: &ast::Name, classes: &Classes) -> Option<(Attr, Classes)> {
+        if let Some(attr) = Attr::parse(&name.text)
+            && let Some(behind) = classes.step(attr)
+        {
+            return Some((attr, behind));
+        }
+        if self.is_full() {
+            return None;
+        }
+        let known = classes.attributes();
+        let help = did_you_mean(&name.text, &mut known.iter().map(|a| a.name()), || {
+            let names: Vec<&str> = known.iter().take(24).map(|a| a.name()).collect();
+            match names.as_slice() {
+                [] => format!("{} has no attributes", classes.describe()),
+                names => format!(
+                    "its attributes are {}{}",
+                    names.join(", "),
+                    if known.len() > 24 { " …" } else { "" }
+                ),
+            }
+        });
+        self.error(
+            "AQL0203",
+            name.span(),
+            format!(
+                "`{}` is not an attribute of {}",
+                name.text,
+                classes.describe()
+            ),
+            help,
+        )
+    }
+
+    pub(super) fn predicate(
+        &mut self,
+        predicate: &ast::Predicate,
+        classes: &Classes,
+    ) -> Option<Predicate> {
+        let mut all = self.conjuncts(predicate, classes)?;
+        if all.len() == 1 {
+            all.pop()
+        } else {
+            Some(Predicate::And(all))
+        }
+    }
+
+    fn conjuncts(
+        &mut self,
+        predicate: &ast::Predicate,
+        classes: &Classes,
+    ) -> Option<Vec<Predicate>> {
+        match predicate {
+            ast::Predicate::And(all) => {
+                let all: Vec<Option<Vec<Predicate>>> =
+                    all.iter().map(|p| self.conjuncts(p, classes)).collect();
+                Some(
+                    all.into_iter()
+                        .collect::<Option<Vec<_>>>()?
+                        .into_iter()
+                        .flatten()
+                        .collect(),
+                )
+            }
+            ast::Predicate::Or(any) => {
+                let any: Vec<Option<Predicate>> =
+                    any.iter().map(|p| self.predicate(p, classes)).collect();
+                Some(vec![Predicate::Or(
+                    any.into_iter().collect::<Option<Vec<_>>>()?,
+                )])
+            }
+            ast::Predicate::Node(node) => {
+                self.count_condition(node.at.0)?;
+                self.node(node, classes)
+            }
+            ast::Predicate::Compare(compare) => {
+                self.count_condition(compare.at.0)?;
+                let (path, value) = (
+                    self.steps(&compare.path, classes),
+                    self.predicate_value(&compare.value, classes),
+                );
+                let ((path, _), value) = (path?, value?);
+                if let PredicateValue::Literal(literal) = &value {
+                    self.check_predicate(&compare.value, literal, &path, classes)?;
+                }
+                Some(vec![Predicate::Compare(path, compare.op, value)])
+            }
+            ast::Predicate::Regex(regex) => {
+                self.count_condition(regex.regex.span())?;
+                let (path, _) = self.steps(&regex.path, classes)?;
+                Some(vec![Predicate::Regex(
+                    path,
+                    regex_body(&regex.regex.text).replace("\\/", "/"),
+                )])
+            }
+        }
+    }
+
+    fn predicate_value(
+        &mut self,
+        value: &ast::PredicateValue,
+        classes: &Classes,
+    ) -> Option<PredicateValue> {
+        Some(match value {
+            ast::PredicateValue::Literal(value) => {
+                let literal = self.literal(value)?;
+                PredicateValue::Literal(self.short_literal(literal, value.at.0)?)
+            }
+            ast::PredicateValue::Parameter(name) => {
+                let literal = self.bound(name)?;
+                PredicateValue::Literal(self.short_literal(literal, name.span())?)
+            }
+            ast::PredicateValue::Code(code) => {
+                PredicateValue::Literal(Literal::Text(code.as_str().into()))
+            }
+            ast::PredicateValue::Path(path) => PredicateValue::Path(self.steps(path, classes)?.0),
+        })
+    }
+
+    fn short_literal(&mut self, literal: Literal, span: Span) -> Option<Literal> {
+        match literal {
+            Literal::Text(text) => self.short_text(text, span).map(Literal::Text),
+            other => Some(other),
+        }
+    }
+
+    fn node(&mut self, node: &ast::NodePredicate, classes: &Classes) -> Option<Vec<Predicate>> {
+        if let Some(class) = pinned(node)
+            && !classes.possible().any(|c| c.is_a(class))
+        {
+            let message = format!(
+                "an archetype on {class} never stands at {}",
+                classes.describe()
+            );
+            self.warn(
+                "AQL0601",
+                node.at.0,
+                message,
+                "the class in the archetype id and the class of the node must agree",
+            );
+        }
+        let id = match &node.id {
+            ast::NodeId::Code(id) | ast::NodeId::Archetype(id) => self.short_id(id, node.at.0),
+            ast::NodeId::Parameter(name) => self.node_id(name),
+        };
+        let names = match &node.name {
+            None => Some(Vec::new()),
+            Some(ast::NodeName::Text(raw)) => self
+                .short_text(unescape(raw, Escapes::Text).0.into(), node.at.0)
+                .map(|text| vec![named(&[Attr::NAME, Attr::VALUE], text)]),
+            Some(ast::NodeName::Parameter(name)) => self.node_name(name),
+            Some(ast::NodeName::Code(code)) => Some(coded("local", code)),
+            Some(ast::NodeName::Term(term)) => {
+                let (terminology, code) = term.split_once("::").unwrap_or(("local", term));
+                Some(coded(terminology, code.split('|').next().unwrap_or(code)))
+            }
+        };
+        let mut all = vec![Predicate::NodeId(id?)];
+        all.extend(names?);
+        Some(all)
+    }
+
+    fn node_id(&mut self, name: &ast::Name) -> Option<Arc<str>> {
+        let text = self.bound_text(name, "an archetype id or a node code")?;
+        let text = self.short_id(&text, name.span())?;
+        if self.options.draft || is_archetype_id(&text) || is_node_code(&text) {
+            return Some(text);
+        }
+        let message = format!(
+            "`${}` is bound to neither an archetype id nor a node code",
+            name.text
+        );
+        self.error(
+            "AQL0303",
+            name.span(),
+            message,
+            "bind it to a text such as `openEHR-EHR-OBSERVATION.blood_pressure.v2` or `at0004`",
+        )
+    }
+
+    fn node_name(&mut self, name: &ast::Name) -> Option<Vec<Predicate>> {
+        let text = self.bound_text(name, "a node name")?;
+        let text = self.short_text(text, name.span())?;
+        Some(vec![named(&[Attr::NAME, Attr::VALUE], text)])
+    }
+}
+
+fn named(path: &[Attr], text: Arc<str>) -> Predicate {
+    let steps = path
+        .iter()
+        .map(|attr| Step {
+            attr: *attr,
+            predicate: None,
+        })
+        .collect();
+    Predicate::Compare(
+        steps,
+        CompareOp::Eq,
+        PredicateValue::Literal(Literal::Text(text)),
+    )
+}
+
+/// The name is a coded text with this code.
+fn coded(terminology: &str, code: &str) -> Vec<Predicate> {
+    vec![
+        named(
+            &[Attr::NAME, Attr::DEFINING_CODE, Attr::CODE_STRING],
+            code.into(),
+        ),
+        named(
+            &[
+                Attr::NAME,
+                Attr::DEFINING_CODE,
+                Attr::TERMINOLOGY_ID,
+                Attr::VALUE,
+            ],
+            terminology.into(),
+        ),
+    ]
+}
+
+/// The classes behind a step whose predicate says which archetype stands there.
+fn narrowed(classes: Classes, predicate: Option<&ast::Predicate>) -> Classes {
+    let class = match predicate {
+        Some(ast::Predicate::Node(node)) => pinned(node),
+        Some(ast::Predicate::And(all)) => all.iter().find_map(|p| {
+            if let ast::Predicate::Node(node) = p {
+                pinned(node)
+            } else {
+                None
+            }
+        }),
+        _ => None,
+    };
+    class.map_or_else(|| classes.clone(), |class| classes.narrowed(class))
+}
+
+fn pinned(node: &ast::NodePredicate) -> Option<Cls> {
+    if let ast::NodeId::Archetype(id) = &node.id {
+        archetype_class(id)
+    } else {
+        None
+    }
+}

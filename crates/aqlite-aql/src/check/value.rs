@@ -1,0 +1,390 @@
+//! Values: literals, parameters, functions, patterns, value sets.
+
+use super::{Checker, MAX_MEMBERS, MAX_NUMBER, MAX_PATTERN, Parameter, did_you_mean};
+use crate::ast;
+use crate::query::{Expr, LikeItem, LikePattern, List, Literal, Members};
+use crate::signature::{SIGNATURES, Signature, signature};
+use crate::terminology::{TerminologyAnswer, TerminologyCall, TerminologyError};
+use crate::token::{Escapes, unescape};
+use aqlite_rm::diag::Span;
+use std::rc::Rc;
+use std::sync::Arc;
+
+impl Checker<'_> {
+    pub(super) fn expr(&mut self, expr: &ast::Expr) -> Option<Expr> {
+        match expr {
+            ast::Expr::Path(path) => self.path(path).map(Expr::Path),
+            ast::Expr::Literal(value) => self.literal(value).map(Expr::Literal),
+            ast::Expr::Parameter(name) => self.bound(name).map(Expr::Literal),
+            ast::Expr::Call(call) => self.call(call),
+            ast::Expr::Terminology(call) => {
+                match &*self.answer(&TerminologyCall::of(call), call.at.0)? {
+                    TerminologyAnswer::Truth(value) => {
+                        Some(Expr::Literal(Literal::Boolean(*value)))
+                    }
+                    TerminologyAnswer::Text(text) => {
+                        Some(Expr::Literal(Literal::Text(text.as_str().into())))
+                    }
+                    TerminologyAnswer::Codes(_) => self.error(
+                        "AQL0503",
+                        call.at.0,
+                        "a value set cannot stand here",
+                        "a list of codes stands behind MATCHES: `path matches TERMINOLOGY(…)`",
+                    ),
+                }
+            }
+        }
+    }
+
+    fn call(&mut self, call: &ast::Call) -> Option<Expr> {
+        let name = &call.name;
+        let arguments: Vec<Option<Expr>> = call.arguments.iter().map(|a| self.expr(a)).collect();
+        let Some(signature) = signature(&name.text) else {
+            if self.is_full() {
+                return None;
+            }
+            let help = did_you_mean(&name.text, &mut SIGNATURES.iter().map(|s| s.name), || {
+                format!(
+                    "the functions are {}",
+                    SIGNATURES
+                        .iter()
+                        .map(|s| s.name)
+                        .collect::<Vec<_>>()
+                        .join(", ")
+                )
+            });
+            return self.error(
+                "AQL0205",
+                name.span(),
+                format!("`{}` is not a function of AQL", name.text),
+                help,
+            );
+        };
+        let given = call.arguments.len();
+        if given < signature.least || signature.most.is_some_and(|most| given > most) {
+            let message = format!("{} takes {}, not {given}", signature.name, arity(signature));
+            return self.error(
+                "AQL0206",
+                call.at.0,
+                message,
+                format!("write `{}{}`", signature.name, signature.arguments),
+            );
+        }
+        Some(Expr::Call(
+            signature.function,
+            arguments.into_iter().collect::<Option<Vec<Expr>>>()?,
+        ))
+    }
+
+    /// A literal with its escapes resolved.
+    pub(super) fn literal(&mut self, literal: &ast::Literal) -> Option<Literal> {
+        Some(match &literal.value {
+            ast::LiteralValue::Null => Literal::Null,
+            ast::LiteralValue::Boolean(value) => Literal::Boolean(*value),
+            ast::LiteralValue::Number(text) if text.len() > MAX_NUMBER => {
+                return self.number_too_long(literal.at.0);
+            }
+            ast::LiteralValue::Number(text) => Literal::Number(json_number(text).into()),
+            ast::LiteralValue::Text(raw) => Literal::Text(unescape(raw, Escapes::Text).0.into()),
+        })
+    }
+
+    /// Tells that a number is longer than any may be.
+    pub(super) fn number_too_long<T>(&mut self, span: Span) -> Option<T> {
+        let message = format!("the number has more than {MAX_NUMBER} characters");
+        self.error(
+            "AQL0003",
+            span,
+            message,
+            "seventeen digits tell every number from every other",
+        )
+    }
+
+    /// The text that a parameter is bound to; `what` says what it should be.
+    pub(super) fn bound_text(&mut self, name: &ast::Name, what: &str) -> Option<Arc<str>> {
+        match self.bound(name)? {
+            Literal::Text(text) | Literal::Untyped(text) => Some(text),
+            Literal::Null if self.options.draft => Some("".into()),
+            _ => self.error(
+                "AQL0303",
+                name.span(),
+                format!("`${}` is not bound to a text", name.text),
+                format!("bind it to {what}"),
+            ),
+        }
+    }
+
+    /// The pattern of LIKE; the inner `None` is NULL.
+    pub(super) fn like(&mut self, operand: &ast::LikeOperand) -> Option<Option<LikePattern>> {
+        let (text, span): (Arc<str>, Span) = match operand {
+            ast::LikeOperand::Text(raw) => {
+                (unescape(&raw.text, Escapes::Pattern).0.into(), raw.span())
+            }
+            ast::LikeOperand::Parameter(name) => match self.bound(name)? {
+                _ if self.bound.patterns.contains_key(&name.text) => {
+                    return Some(self.bound.patterns.get(&name.text).cloned());
+                }
+                Literal::Null => return Some(None),
+                Literal::Text(text) | Literal::Untyped(text) | Literal::Number(text) => {
+                    (text, name.span())
+                }
+                Literal::Boolean(_) => {
+                    return self.error(
+                        "AQL0303",
+                        name.span(),
+                        format!("`${}` is not bound to a text", name.text),
+                        "LIKE compares texts",
+                    );
+                }
+            },
+        };
+        if text.chars().nth(MAX_PATTERN).is_some() {
+            let message = format!("the LIKE pattern has more than {MAX_PATTERN} characters");
+            return self.error(
+                "AQL0403",
+                span,
+                message,
+                "shorten it, or compare with whole texts by `=` or `matches`",
+            );
+        }
+        if text.contains('%') && !text.contains(['*', '?']) {
+            self.warn(
+                "AQL0602",
+                span,
+                "`%` is no wildcard",
+                "in AQL `*` is any run of characters, `?` one character",
+            );
+        }
+        match pattern(&text) {
+            Ok(pattern) => {
+                if let ast::LikeOperand::Parameter(name) = operand {
+                    self.bound
+                        .patterns
+                        .insert(name.text.clone(), pattern.clone());
+                }
+                Some(Some(pattern))
+            }
+            Err(bad) => self.error(
+                "AQL0403",
+                span,
+                format!("invalid LIKE pattern: `{bad}` escapes nothing"),
+                "a backslash stands before `*`, `?` or another backslash only (and is itself doubled in a string of the query)",
+            ),
+        }
+    }
+
+    /// The members of the list behind MATCHES.
+    pub(super) fn members(&mut self, operand: &ast::MatchesOperand) -> Option<Members> {
+        match operand {
+            ast::MatchesOperand::Uri(uri) => {
+                let call = TerminologyCall::Uri(uri.text.clone());
+                Some(Members::new(vec![self.codes(&call, uri.span())?]))
+            }
+            ast::MatchesOperand::Terminology(call) => {
+                let codes = self.codes(&TerminologyCall::of(call), call.at.0)?;
+                Some(Members::new(vec![codes]))
+            }
+            ast::MatchesOperand::List(items) => {
+                self.short_enough(items)?;
+                let mut lists = Lists::default();
+                let all: Vec<Option<()>> =
+                    items.iter().map(|i| self.member(i, &mut lists)).collect();
+                all.into_iter().collect::<Option<Vec<()>>>()?;
+                Some(Members::new(lists.finished()))
+            }
+        }
+    }
+
+    /// Refuses a list of too many values before any of them is read.
+    fn short_enough(&mut self, items: &[ast::MatchesItem]) -> Option<()> {
+        let mut members = 0;
+        for item in items {
+            members += match item {
+                ast::MatchesItem::Parameter(name) => match self.parameters.get(&name.text) {
+                    Some(Parameter::List(values)) => values.len(),
+                    _ => 1,
+                },
+                _ => 1,
+            };
+            if members > MAX_MEMBERS {
+                let span = match item {
+                    ast::MatchesItem::Parameter(name) => name.span(),
+                    ast::MatchesItem::Literal(literal) => literal.at.0,
+                    ast::MatchesItem::Terminology(call) => call.at.0,
+                };
+                let message = format!("the list has more than {MAX_MEMBERS} values");
+                return self.error(
+                    "AQL0304",
+                    span,
+                    message,
+                    "store them as a value set, or ask in several queries",
+                );
+            }
+        }
+        Some(())
+    }
+
+    fn member(&mut self, item: &ast::MatchesItem, lists: &mut Lists) -> Option<()> {
+        match item {
+            ast::MatchesItem::Literal(value) => lists.single(self.literal(value)?),
+            ast::MatchesItem::Terminology(call) => {
+                lists.shared(self.codes(&TerminologyCall::of(call), call.at.0)?);
+            }
+            ast::MatchesItem::Parameter(name) => match self.bound_list(name) {
+                Some(bound) => lists.shared(bound?.list),
+                None => match self.bound(name)? {
+                    Literal::Text(text) | Literal::Untyped(text) if text.len() > LONG => {
+                        lists.shared(self.single(name)?);
+                    }
+                    literal => lists.single(literal),
+                },
+            },
+        }
+        Some(())
+    }
+
+    fn codes(&mut self, call: &TerminologyCall, span: Span) -> Option<Arc<List>> {
+        match &*self.answer(call, span)? {
+            TerminologyAnswer::Codes(codes) => Some(self.value_set(call, codes)),
+            TerminologyAnswer::Truth(_) if self.options.draft => Some(List::new(Vec::new())),
+            TerminologyAnswer::Truth(_) | TerminologyAnswer::Text(_) => self.error(
+                "AQL0503",
+                span,
+                "the terminology does not answer with codes",
+                "ask it to `expand` a value set, or compare the answer: `TERMINOLOGY(…) = true`",
+            ),
+        }
+    }
+
+    fn answer(&mut self, call: &TerminologyCall, span: Span) -> Option<Rc<TerminologyAnswer>> {
+        if self.options.draft {
+            return Some(Rc::new(TerminologyAnswer::Truth(true)));
+        }
+        match self.ask(call) {
+            Ok(answer) => Some(answer),
+            Err(TerminologyError::Absent(remedy)) => self.error(
+                "AQL0501",
+                span,
+                format!("no terminology service answers for `{}`", call.service()),
+                remedy,
+            ),
+            Err(TerminologyError::Refused(reason)) => {
+                self.error("AQL0502", span, "the terminology does not answer", reason)
+            }
+            Err(TerminologyError::Failed(reason)) => {
+                self.error("AQL0505", span, "the terminology service fails", reason)
+            }
+            Err(TerminologyError::Late(reason)) => self.error(
+                "AQL0506",
+                span,
+                "the terminology service takes too long",
+                reason,
+            ),
+        }
+    }
+}
+
+/// Bytes of a text above which it has a list of its own, shared by all its mentions.
+const LONG: usize = 64;
+
+/// The lists behind one MATCHES: values that are written one by one stand in lists of their own.
+#[derive(Default)]
+struct Lists {
+    lists: Vec<Arc<List>>,
+    singles: Vec<Literal>,
+}
+
+impl Lists {
+    fn single(&mut self, literal: Literal) {
+        self.singles.push(literal);
+    }
+
+    fn shared(&mut self, list: Arc<List>) {
+        if self
+            .lists
+            .last()
+            .is_some_and(|last| Arc::ptr_eq(last, &list))
+        {
+            return;
+        }
+        self.flush();
+        self.lists.push(list);
+    }
+
+    fn flush(&mut self) {
+        if !self.singles.is_empty() {
+            self.lists
+                .push(List::new(std::mem::take(&mut self.singles)));
+        }
+    }
+
+    fn finished(mut self) -> Vec<Arc<List>> {
+        self.flush();
+        self.lists
+    }
+}
+
+/// `.5` → `0.5`, `007` → `7`: a number that JSON can write.
+fn json_number(text: &str) -> String {
+    let (sign, digits) = text
+        .strip_prefix('-')
+        .map_or(("", text), |digits| ("-", digits));
+    let digits = digits.trim_start_matches('0');
+    let zero = if digits.starts_with(|c: char| c.is_ascii_digit()) {
+        ""
+    } else {
+        "0"
+    };
+    format!("{sign}{zero}{digits}")
+}
+
+/// Compiles a LIKE pattern; the error is the escape that escapes nothing.
+fn pattern(text: &str) -> Result<LikePattern, String> {
+    let mut items = Vec::new();
+    let mut run = String::new();
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        let wildcard = match c {
+            '*' => LikeItem::Any,
+            '?' => LikeItem::One,
+            '\\' => {
+                match chars.next() {
+                    Some(escaped @ ('*' | '?' | '\\')) => run.push(escaped),
+                    other => {
+                        return Err(other.map_or_else(|| "\\".to_owned(), |c| format!("\\{c}")));
+                    }
+                }
+                continue;
+            }
+            _ => {
+                run.push(c);
+                continue;
+            }
+        };
+        if !run.is_empty() {
+            items.push(LikeItem::Text(std::mem::take(&mut run)));
+        }
+        if wildcard == LikeItem::One || items.last() != Some(&LikeItem::Any) {
+            items.push(wildcard);
+        }
+    }
+    if !run.is_empty() {
+        items.push(LikeItem::Text(run));
+    }
+    Ok(LikePattern::new(items))
+}
+
+fn arity(signature: &Signature) -> String {
+    let plural = |n: usize| {
+        if n == 1 {
+            "1 argument".to_owned()
+        } else {
+            format!("{n} arguments")
+        }
+    };
+    match signature.most {
+        Some(most) if most == signature.least => plural(most),
+        Some(most) => format!("{} to {}", signature.least, plural(most)),
+        None => format!("at least {}", plural(signature.least)),
+    }
+}

@@ -1,0 +1,441 @@
+//! The editor's questions about a text that may be half written: what could come next, what a word
+//! means, what is wrong.
+
+use super::check::{CheckOptions, Parameters, examine};
+use super::classes::{Classes, archetype_class};
+use super::labels::{Label, Labels};
+use super::parse::{expected_next, parse};
+use super::scene::{Place, Scene};
+use super::signature::SIGNATURES;
+use super::token::{TokenKind, tokens};
+use aqlite_rm::class::Cls;
+use aqlite_rm::diag::{Diagnostic, Span};
+use aqlite_rm::order;
+
+/// Something that could be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// What the reader sees.
+    pub label: String,
+    /// What it is.
+    pub kind: CompletionKind,
+    /// More about it: a class, a path, a meaning; may be empty.
+    pub detail: String,
+    /// What is written.
+    pub insert: String,
+    /// In place of what, in bytes.
+    pub span: Span,
+}
+
+/// What a completion is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompletionKind {
+    /// A word or sign of the language.
+    Keyword,
+    /// A class of the Reference Model.
+    Class,
+    /// A variable of FROM.
+    Variable,
+    /// A column's alias.
+    Alias,
+    /// An attribute of the Reference Model.
+    Attribute,
+    /// A function.
+    Function,
+    /// A parameter.
+    Parameter,
+    /// An archetype id.
+    Archetype,
+    /// A node code.
+    Node,
+    /// A whole path to data.
+    Path,
+    /// A literal.
+    Literal,
+}
+
+impl CompletionKind {
+    /// The name in lower case, as the JavaScript side knows it.
+    pub fn name(self) -> &'static str {
+        match self {
+            CompletionKind::Keyword => "keyword",
+            CompletionKind::Class => "class",
+            CompletionKind::Variable => "variable",
+            CompletionKind::Alias => "alias",
+            CompletionKind::Attribute => "attribute",
+            CompletionKind::Function => "function",
+            CompletionKind::Parameter => "parameter",
+            CompletionKind::Archetype => "archetype",
+            CompletionKind::Node => "node",
+            CompletionKind::Path => "path",
+            CompletionKind::Literal => "literal",
+        }
+    }
+}
+
+/// The classes that queries name most, before all others.
+const USUAL: [Cls; 14] = [
+    Cls::EHR,
+    Cls::COMPOSITION,
+    Cls::OBSERVATION,
+    Cls::EVALUATION,
+    Cls::INSTRUCTION,
+    Cls::ACTION,
+    Cls::ADMIN_ENTRY,
+    Cls::SECTION,
+    Cls::CLUSTER,
+    Cls::ELEMENT,
+    Cls::EVENT,
+    Cls::EHR_STATUS,
+    Cls::FOLDER,
+    Cls::VERSION,
+];
+
+/// What is wrong with a text that is being written; parameters need not be bound.
+pub fn diagnose(text: &str) -> Vec<Diagnostic> {
+    match parse(text) {
+        (Some(query), mut diagnostics) => {
+            let options = CheckOptions {
+                draft: true,
+                ..CheckOptions::default()
+            };
+            diagnostics.extend(examine(&query, &Parameters::new(), &options).1);
+            diagnostics
+        }
+        (None, diagnostics) => diagnostics,
+    }
+}
+
+/// What could be written at an offset (in bytes), the likeliest first.
+pub fn complete(text: &str, offset: usize, labels: &dyn Labels) -> Vec<Completion> {
+    let offset = (0..=offset.min(text.len()))
+        .rev()
+        .find(|o| text.is_char_boundary(*o))
+        .unwrap_or_default();
+    let (before, after) = text.split_at(offset);
+    if tokens(text)
+        .0
+        .iter()
+        .any(|t| is_silent(t.kind) && t.span.start < offset && offset < t.span.end)
+        || ends_in_string(before)
+    {
+        return Vec::new();
+    }
+    let start = word_start(before);
+    let (before, prefix) = before.split_at(start);
+    let end = offset
+        + after
+            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+            .unwrap_or(after.len());
+    let whole = Scene::new(text);
+    let mut scene = Scene::new(before);
+    scene.variables.clone_from(&whole.variables);
+    let mut desk = Desk {
+        whole,
+        before: scene,
+        labels,
+        span: Span::new(start, end),
+        prefix: prefix.to_lowercase(),
+        out: Vec::new(),
+    };
+    for expected in expected_next(before) {
+        desk.offer(expected);
+    }
+    let prefix = desk.prefix;
+    let mut out = desk.out;
+    order::sort_by_key(&mut out, |c| !c.label.to_lowercase().starts_with(&prefix));
+    out
+}
+
+/// Inside strings and comments there is nothing to complete.
+fn is_silent(kind: TokenKind) -> bool {
+    matches!(
+        kind,
+        TokenKind::Text | TokenKind::Comment | TokenKind::Regex
+    )
+}
+
+fn ends_in_string(before: &str) -> bool {
+    let last = tokens(before)
+        .0
+        .into_iter()
+        .rev()
+        .find(|t| t.kind != TokenKind::End);
+    last.is_some_and(|t| {
+        t.kind == TokenKind::Invalid
+            && before
+                .get(t.span.start..)
+                .is_some_and(|rest| rest.starts_with(['\'', '"']))
+    })
+}
+
+/// Where the word under the cursor starts; in brackets it may be an archetype id with its dots and
+/// dashes.
+fn word_start(before: &str) -> usize {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
+    let long = before
+        .trim_end_matches(|c: char| plain(c) || "-.:".contains(c))
+        .len();
+    if before
+        .get(..long)
+        .is_some_and(|head| head.trim_end().ends_with('['))
+    {
+        long
+    } else {
+        before.trim_end_matches(plain).len()
+    }
+}
+
+struct Desk<'a> {
+    whole: Scene<'a>,
+    before: Scene<'a>,
+    labels: &'a dyn Labels,
+    span: Span,
+    prefix: String,
+    out: Vec<Completion>,
+}
+
+impl Desk<'_> {
+    fn push(&mut self, kind: CompletionKind, label: &str, insert: &str, detail: &str) {
+        let fits = |text: &str| text.to_lowercase().contains(&self.prefix);
+        let new = Completion {
+            label: label.to_owned(),
+            kind,
+            detail: detail.to_owned(),
+            insert: insert.to_owned(),
+            span: self.span,
+        };
+        if (fits(label) || fits(insert)) && !self.out.contains(&new) {
+            self.out.push(new);
+        }
+    }
+
+    /// Offers what the parser says could stand here.
+    fn offer(&mut self, expected: &str) {
+        match expected {
+            "a column" => {
+                self.variables();
+                self.labelled_paths();
+                for (name, meaning) in super::hover::AGGREGATES {
+                    self.push(CompletionKind::Function, name, &format!("{name}("), meaning);
+                }
+                self.functions();
+            }
+            "a path" => {
+                self.variables();
+                self.labelled_paths();
+            }
+            "a path or function" | "a function" => {
+                self.variables();
+                self.labelled_paths();
+                self.functions();
+            }
+            "a value" | "an argument" => {
+                self.variables();
+                self.parameters();
+                self.functions();
+                self.literals();
+            }
+            "a literal" => self.literals(),
+            "a parameter" => self.parameters(),
+            "a column's alias" => self.aliases(),
+            "a class name" => self.classes(),
+            "an attribute" => self.attributes(),
+            "a predicate" => self.predicates(),
+            "a node name" => self.node_names(),
+            "a comparison" => ["=", "!=", "<", "<=", ">", ">="]
+                .into_iter()
+                .for_each(|op| self.push(CompletionKind::Keyword, op, op, "")),
+            words => {
+                let word = words.trim_matches('`');
+                if word.len() > 1 && word.starts_with(|c: char| c.is_ascii_uppercase()) {
+                    self.push(
+                        CompletionKind::Keyword,
+                        word,
+                        word,
+                        super::hover::keyword_meaning(word).unwrap_or_default(),
+                    );
+                }
+            }
+        }
+    }
+
+    fn variables(&mut self) {
+        for variable in self.whole.variables.clone() {
+            let detail = variable.archetype.as_deref().map_or_else(
+                || variable.class.name().to_owned(),
+                |a| format!("{} {a}", variable.class),
+            );
+            self.push(
+                CompletionKind::Variable,
+                &variable.name,
+                &variable.name,
+                &detail,
+            );
+        }
+    }
+
+    /// The data below the archetypes that FROM names.
+    fn labelled_paths(&mut self) {
+        for variable in self.whole.variables.clone() {
+            for label in variable
+                .archetype
+                .iter()
+                .flat_map(|a| self.labels.paths(a, &[]))
+                .collect::<Vec<_>>()
+            {
+                let path = format!("{}/{}", variable.name, label.id);
+                self.push(CompletionKind::Path, &label.text, &path, &path);
+            }
+        }
+    }
+
+    fn functions(&mut self) {
+        for s in SIGNATURES {
+            let insert = if s.most == Some(0) {
+                format!("{}()", s.name)
+            } else {
+                format!("{}(", s.name)
+            };
+            self.push(
+                CompletionKind::Function,
+                s.name,
+                &insert,
+                &format!("{}: {}", s.arguments, s.meaning),
+            );
+        }
+    }
+
+    /// The parameters that the text uses elsewhere.
+    fn parameters(&mut self) {
+        let own = self.span;
+        let others = self
+            .whole
+            .tokens
+            .iter()
+            .enumerate()
+            .filter(|(_, t)| t.kind == TokenKind::Parameter && t.span.start != own.start);
+        for index in others.map(|(i, _)| i).collect::<Vec<_>>() {
+            let word = self.whole.word(index);
+            self.push(CompletionKind::Parameter, word, word, "");
+        }
+    }
+
+    fn literals(&mut self) {
+        for word in ["NULL", "true", "false"] {
+            self.push(CompletionKind::Literal, word, word, "");
+        }
+    }
+
+    fn aliases(&mut self) {
+        let (Some(query), _) = parse(self.before.before_order()) else {
+            return;
+        };
+        for alias in query.select.columns.iter().filter_map(|c| c.alias.as_ref()) {
+            self.push(CompletionKind::Alias, &alias.text, &alias.text, "");
+        }
+    }
+
+    fn classes(&mut self) {
+        for class in USUAL
+            .into_iter()
+            .chain(Cls::all().filter(|c| !c.is_primitive()))
+        {
+            let detail = if class.parent() == Cls::ANY {
+                ""
+            } else {
+                class.parent().name()
+            };
+            self.push(CompletionKind::Class, class.name(), class.name(), detail);
+        }
+    }
+
+    fn attributes(&mut self) {
+        let Some(place) = self.before.owner(self.before.tokens.len()) else {
+            return;
+        };
+        if let Some(archetype) = &place.archetype {
+            for label in self.labels.paths(archetype, &place.steps) {
+                self.push(CompletionKind::Path, &label.text, &label.id, &label.id);
+            }
+        }
+        self.attributes_of(&place.classes);
+    }
+
+    fn attributes_of(&mut self, classes: &Classes) {
+        for attr in classes.attributes() {
+            let detail = classes.step(attr).map(|c| c.describe()).unwrap_or_default();
+            self.push(CompletionKind::Attribute, attr.name(), attr.name(), &detail);
+        }
+    }
+
+    fn predicates(&mut self) {
+        let here = self.before.tokens.len();
+        let Some(open) = self.before.open_bracket(here) else {
+            return;
+        };
+        let Some(place) = self.before.place_before(open) else {
+            return;
+        };
+        for label in self.nodes(&place) {
+            let (kind, shown) = match archetype_class(&label.id) {
+                Some(_) => (CompletionKind::Archetype, label.id.clone()),
+                None => (CompletionKind::Node, format!("{} {}", label.id, label.text)),
+            };
+            let detail = if kind == CompletionKind::Archetype {
+                label.text
+            } else {
+                label.detail
+            };
+            self.push(kind, &shown, &label.id, &detail);
+        }
+        self.parameters();
+        self.attributes_of(&place.classes);
+    }
+
+    /// The nodes that templates put at a place, else every archetype on its classes.
+    fn nodes(&self, place: &Place) -> Vec<Label> {
+        let known = match &place.archetype {
+            Some(archetype) if !place.steps.is_empty() => {
+                self.labels.nodes(archetype, &place.steps)
+            }
+            _ => Vec::new(),
+        };
+        if !known.is_empty() {
+            return known;
+        }
+        place
+            .classes
+            .declared()
+            .iter()
+            .flat_map(|class| self.labels.archetypes(*class))
+            .collect()
+    }
+
+    fn node_names(&mut self) {
+        let here = self.before.tokens.len();
+        let Some((open, place)) = self
+            .before
+            .open_bracket(here)
+            .and_then(|open| Some((open, self.before.place_before(open)?)))
+        else {
+            return;
+        };
+        let id = self.before.word(open + 1);
+        for label in self
+            .nodes(&place)
+            .into_iter()
+            .filter(|l| l.id == id && !l.text.is_empty())
+        {
+            let quoted = format!(
+                "'{}'",
+                label.text.replace('\\', "\\\\").replace('\'', "\\'")
+            );
+            self.push(CompletionKind::Literal, &quoted, &quoted, &label.detail);
+        }
+        self.parameters();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,511 @@
+//! Every rung of a query as data: tokens, syntax tree, checked query, plan. What a run touches the
+//! engine tells (`Touched`).
+
+use super::ast;
+use super::check::{CheckOptions, Parameters, examine};
+use super::parse::parse;
+use super::prepare::QueryOptions;
+use super::print;
+use super::query::{Condition, Expr, Literal, Query, Window};
+use super::token::{TokenKind, tokens};
+use super::{Plan, plan};
+use aqlite_engine::answer::{Mode, Trie, evaluation_strategy};
+use aqlite_rm::diag::{Diagnostic, Severity, Span};
+use std::fmt::Write;
+
+/// What each step made of a text. A rung that was not reached is absent; the diagnostics say why.
+#[derive(Debug, Default)]
+pub struct Explanation {
+    /// The words, comments included: kind and place.
+    pub tokens: Vec<(&'static str, Span)>,
+    /// The syntax tree.
+    pub syntax: Option<Part>,
+    /// The checked query: names resolved, parameters and value sets written in.
+    pub query: Option<Part>,
+    /// The plan: what is asked of the repository, and how rows are made.
+    pub plan: Option<Part>,
+    /// Errors and warnings, in the order of the text.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// A node of a rung.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Part {
+    /// What it is, in one line.
+    pub label: String,
+    /// Where it stands in the text.
+    pub span: Option<Span>,
+    /// What it is made of.
+    pub parts: Vec<Part>,
+}
+
+impl Part {
+    fn leaf(label: impl Into<String>) -> Part {
+        Part {
+            label: label.into(),
+            ..Part::default()
+        }
+    }
+
+    fn of(label: impl Into<String>, parts: Vec<Part>) -> Part {
+        Part {
+            label: label.into(),
+            span: None,
+            parts,
+        }
+    }
+
+    fn at(self, span: Span) -> Part {
+        Part {
+            span: Some(span),
+            ..self
+        }
+    }
+
+    /// The tree as indented lines.
+    pub fn outline(&self) -> String {
+        let mut out = String::new();
+        self.write_outline(0, &mut out);
+        out
+    }
+
+    fn write_outline(&self, depth: usize, out: &mut String) {
+        let _ = writeln!(out, "{:1$}{2}", "", depth * 2, self.label);
+        self.parts
+            .iter()
+            .for_each(|part| part.write_outline(depth + 1, out));
+    }
+}
+
+/// Explains a query, and gives its plan where there is one.
+pub fn explain(
+    text: &str,
+    parameters: &Parameters,
+    options: &QueryOptions<'_>,
+) -> (Explanation, Option<Plan>) {
+    let words = tokens(text)
+        .0
+        .into_iter()
+        .filter(|t| t.kind != TokenKind::End);
+    let mut told = Explanation {
+        tokens: words.map(|t| (t.kind.name(), t.span)).collect(),
+        ..Explanation::default()
+    };
+    let (ast, diagnostics) = parse(text);
+    told.diagnostics = diagnostics;
+    let Some(ast) = ast else { return (told, None) };
+    told.syntax = Some(syntax(&ast));
+    let (query, diagnostics) = examine(
+        &ast,
+        parameters,
+        &CheckOptions {
+            terminology: options.terminology,
+            draft: false,
+        },
+    );
+    told.diagnostics.extend(diagnostics);
+    let Some(query) = query.filter(|_| {
+        told.diagnostics
+            .iter()
+            .all(|d| d.severity != Severity::Error)
+    }) else {
+        return (told, None);
+    };
+    told.query = Some(checked(&query));
+    match plan(query, options.ehr, options.exact_archetypes) {
+        Ok(plan) => {
+            told.plan = Some(planned(&plan));
+            (told, Some(plan))
+        }
+        Err(diagnostics) => {
+            told.diagnostics.extend(diagnostics);
+            (told, None)
+        }
+    }
+}
+
+fn written<T>(write: impl Fn(&mut String, &T), what: &T) -> String {
+    let mut out = String::new();
+    write(&mut out, what);
+    out
+}
+
+fn syntax(query: &ast::Query) -> Part {
+    let distinct = if query.select.distinct {
+        "SELECT DISTINCT"
+    } else {
+        "SELECT"
+    };
+    let top = query.select.top.as_ref().map(|top| {
+        Part::leaf(format!(
+            "TOP {}{}",
+            top.count.text,
+            if top.backward { " BACKWARD" } else { "" }
+        ))
+        .at(top.at.0)
+    });
+    let columns = top
+        .into_iter()
+        .chain(query.select.columns.iter().map(column))
+        .collect();
+    let mut clauses = vec![
+        Part::of(distinct, columns).at(query.select.at.0),
+        Part::of("FROM", vec![containment(&query.from)]),
+    ];
+    clauses.extend(
+        query
+            .condition
+            .as_ref()
+            .map(|c| Part::of("WHERE", vec![condition(c)])),
+    );
+    if !query.order.is_empty() {
+        let key = |k: &ast::OrderKey| {
+            Part::leaf(format!(
+                "{}{}",
+                print::path(&k.path),
+                if k.descending { " DESC" } else { "" }
+            ))
+            .at(k.path.span())
+        };
+        clauses.push(Part::of("ORDER BY", query.order.iter().map(key).collect()));
+    }
+    clauses.extend(query.limit.as_ref().map(|limit| {
+        let offset = limit
+            .offset
+            .as_ref()
+            .map(|o| format!(" OFFSET {}", o.text))
+            .unwrap_or_default();
+        Part::leaf(format!("LIMIT {}{offset}", limit.count.text)).at(limit.at.0)
+    }));
+    Part::of("query", clauses)
+}
+
+fn column(column: &ast::Column) -> Part {
+    let mut label = match &column.value {
+        ast::ColumnValue::Expr(value) => written(print::expr, value),
+        ast::ColumnValue::Aggregate(value) => written(print::aggregate, value),
+    };
+    if let Some(alias) = &column.alias {
+        let _ = write!(label, " AS {}", alias.text);
+    }
+    Part::leaf(label).at(column.at.0)
+}
+
+fn containment(from: &ast::Containment) -> Part {
+    match from {
+        ast::Containment::And(all) => Part::of("AND", all.iter().map(containment).collect()),
+        ast::Containment::Or(any) => Part::of("OR", any.iter().map(containment).collect()),
+        ast::Containment::Class(class) => {
+            let contains = class.contains.as_ref().map(|contains| {
+                let word = if contains.negated {
+                    "NOT CONTAINS"
+                } else {
+                    "CONTAINS"
+                };
+                Part::of(word, vec![containment(&contains.inner)]).at(contains.at.0)
+            });
+            Part::of(
+                written(print::class_head, &**class),
+                contains.into_iter().collect(),
+            )
+            .at(class.class.span())
+        }
+    }
+}
+
+fn condition(whole: &ast::Condition) -> Part {
+    let span = Span::new(print::condition_start(whole), print::condition_end(whole));
+    let part = match whole {
+        ast::Condition::And(all) => Part::of("AND", all.iter().map(condition).collect()),
+        ast::Condition::Or(any) => Part::of("OR", any.iter().map(condition).collect()),
+        ast::Condition::Not(inner) => Part::of("NOT", vec![condition(inner)]),
+        single => Part::leaf(written(print::condition, single)),
+    };
+    part.at(span)
+}
+
+fn checked(query: &Query) -> Part {
+    let variable = |(i, v): (usize, &super::query::Variable)| {
+        Part::leaf(format!(
+            "#{i} {}: {}",
+            v.name.as_deref().unwrap_or("(anonymous)"),
+            v.class
+        ))
+    };
+    let path =
+        |(i, p): (usize, &super::query::IdentifiedPath)| Part::leaf(format!("#{i} {}", p.text));
+    let mut parts = vec![
+        Part::of(
+            "variables",
+            query.variables.iter().enumerate().map(variable).collect(),
+        ),
+        Part::of("paths", query.paths.iter().enumerate().map(path).collect()),
+        Part::of(
+            "columns",
+            query
+                .select
+                .iter()
+                .map(|c| Part::leaf(c.name.clone()))
+                .collect(),
+        ),
+    ];
+    parts.extend(
+        query
+            .condition
+            .as_ref()
+            .map(|c| Part::of("condition", vec![truth(c)])),
+    );
+    parts.extend(query.window.map(|window| {
+        Part::leaf(match window {
+            Window::First { limit, offset } => {
+                format!("window: the first {limit} rows behind {offset}")
+            }
+            Window::Last { limit } => format!("window: the last {limit} rows"),
+        })
+    }));
+    Part::of("query", parts)
+}
+
+fn truth(condition: &Condition) -> Part {
+    let value = |e: &Expr| written(value, e);
+    match condition {
+        Condition::And(all) => Part::of("AND", all.iter().map(truth).collect()),
+        Condition::Or(any) => Part::of("OR", any.iter().map(truth).collect()),
+        Condition::Not(inner) => Part::of("NOT", vec![truth(inner)]),
+        Condition::Compare(left, op, right) => Part::leaf(format!(
+            "{} {} {}",
+            value(left),
+            print::operator(*op),
+            value(right)
+        )),
+        Condition::Like(left, _) => Part::leaf(format!("{} LIKE a pattern", value(left))),
+        Condition::Matches(left, members) => {
+            let shown = members
+                .literals()
+                .take(MEMBERS)
+                .map(|m| Part::leaf(written(literal, m)));
+            let more = members.len().saturating_sub(MEMBERS);
+            let more = (more > 0).then(|| Part::leaf(format!("… and {more} more")));
+            Part::of(
+                format!("{} matches one of {}", value(left), members.len()),
+                shown.chain(more).collect(),
+            )
+        }
+        Condition::Exists(path) => Part::leaf(format!("EXISTS {}", path.text)),
+        Condition::Constant(truth) => Part::leaf(match truth {
+            Some(truth) => format!("always {truth}"),
+            None => String::from("always unknown"),
+        }),
+    }
+}
+
+/// The characters of a text that are shown.
+const SHOWN: usize = 200;
+
+/// How many members of a list are shown.
+const MEMBERS: usize = 20;
+
+fn value(out: &mut String, expr: &Expr) {
+    match expr {
+        Expr::Path(path) => drop(write!(out, "#{path}")),
+        Expr::Literal(of) => literal(out, of),
+        Expr::Call(function, arguments) => {
+            let name = super::signature::SIGNATURES
+                .iter()
+                .find(|s| s.function == *function)
+                .map_or("", |s| s.name);
+            out.push_str(name);
+            for (i, argument) in arguments.iter().enumerate() {
+                out.push_str(if i > 0 { ", " } else { "(" });
+                value(out, argument);
+            }
+            out.push_str(if arguments.is_empty() { "()" } else { ")" });
+        }
+    }
+}
+
+fn literal(out: &mut String, literal: &Literal) {
+    match literal {
+        Literal::Null => out.push_str("NULL"),
+        Literal::Boolean(flag) => drop(write!(out, "{flag}")),
+        Literal::Number(text) => out.push_str(text),
+        Literal::Text(text) | Literal::Untyped(text) => match text.char_indices().nth(SHOWN) {
+            Some((end, _)) => drop(write!(out, "'{}…'", text.get(..end).unwrap_or_default())),
+            None => drop(write!(out, "'{text}'")),
+        },
+    }
+}
+
+fn planned(plan: &Plan) -> Part {
+    let scan = plan.scan();
+    let flag = |set: bool, label: &str| set.then(|| Part::leaf(label));
+    let kinds: Vec<&str> = scan.kinds.iter().map(|kind| kind.class().name()).collect();
+    let mut asked = vec![
+        Part::leaf(format!(
+            "EHR: {}",
+            scan.ehrs.as_ref().map_or_else(
+                || String::from("all that are queryable"),
+                |ehrs| ehrs.join(", ")
+            )
+        )),
+        Part::leaf(format!(
+            "documents: {}",
+            if kinds.is_empty() {
+                String::from("none")
+            } else {
+                kinds.join(", ")
+            }
+        )),
+    ];
+    asked.extend(flag(scan.all_versions, "all versions, deletions too"));
+    asked.extend(flag(scan.whole_ehrs, "all documents of an EHR together"));
+    asked.extend(flag(scan.empty_ehrs, "EHRs without documents too"));
+    asked.extend(
+        scan.archetypes
+            .iter()
+            .map(|group| Part::leaf(format!("pruned to archetype {}", group.0.join(" or ")))),
+    );
+    let mut parts = vec![
+        Part::of("scan", asked),
+        Part::leaf(format!("way: {}", evaluation_strategy(plan))),
+    ];
+    parts.extend(plan.tries().iter().map(|trie| tree(plan, trie, 0)));
+    Part::of("plan", parts)
+}
+
+/// A step of the merged paths, with those below.
+fn tree(plan: &Plan, trie: &Trie, at: usize) -> Part {
+    let Some(node) = trie.nodes.get(at) else {
+        return Part::default();
+    };
+    let variable = plan.query().variables.get(trie.variable);
+    let mut label = match at {
+        0 => format!(
+            "rows of {}",
+            variable
+                .and_then(|v| v.name.as_deref())
+                .unwrap_or("(anonymous)")
+        ),
+        _ => node.attr.name().to_owned(),
+    };
+    let filters = node
+        .paths
+        .iter()
+        .filter(|(_, predicate)| predicate.is_some())
+        .count();
+    if filters > 0 {
+        let _ = write!(label, " [{filters} with a predicate]");
+    }
+    if node.mode == Mode::Chain {
+        label.push_str(" (inner join: without rows below it vanishes)");
+    }
+    let ends: Vec<String> = node.ends.iter().map(|p| format!("#{p}")).collect();
+    if !ends.is_empty() {
+        let _ = write!(label, " → {}", ends.join(", "));
+    }
+    Part::of(
+        label,
+        node.kids.iter().map(|kid| tree(plan, trie, *kid)).collect(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const Q: &str = "SELECT o/data/events/time/value AS t, COUNT(*)\nFROM EHR e CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.x.v1]\n\
+        WHERE NOT o/name/value matches {'a', $b} -- why\nORDER BY t DESC LIMIT 5";
+
+    #[test]
+    fn every_rung_is_told() {
+        let parameters =
+            Parameters::from([(String::from("b"), crate::Parameter::Text(String::from("c")))]);
+        let (told, plan) = explain(Q, &parameters, &QueryOptions::default());
+        assert!(plan.is_some() && told.diagnostics.is_empty());
+        assert_eq!(told.tokens.first().map(|(kind, _)| *kind), Some("keyword"));
+        assert!(told.tokens.iter().any(|(kind, span)| {
+            *kind == "comment"
+                && Q.get(span.start..span.end)
+                    .is_some_and(|t| t.starts_with("-- why"))
+        }));
+        let syntax = told.syntax.unwrap().outline();
+        assert!(
+            syntax.contains("SELECT\n    o/data/events/time/value AS t\n    COUNT(*)"),
+            "{syntax}"
+        );
+        assert!(
+            syntax.contains(
+                "EHR e\n      CONTAINS\n        OBSERVATION o[openEHR-EHR-OBSERVATION.x.v1]"
+            ),
+            "{syntax}"
+        );
+        let query = told.query.unwrap().outline();
+        assert!(
+            query.contains("#1 o: OBSERVATION")
+                && query.contains("matches one of 2\n        'a'\n        'c'"),
+            "{query}"
+        );
+        let plan = told.plan.unwrap().outline();
+        assert!(
+            plan.contains("documents: COMPOSITION\n")
+                && plan.contains("pruned to archetype openEHR-EHR-OBSERVATION.x.v1"),
+            "{plan}"
+        );
+        assert!(
+            plan.contains("way: by row templates") && plan.contains("time\n          value → #0"),
+            "{plan}"
+        );
+    }
+
+    #[test]
+    fn documents_that_no_row_needs_are_not_asked_for() {
+        let asked = |q: &str| {
+            let plan = explain(q, &Parameters::new(), &QueryOptions::default())
+                .0
+                .plan
+                .unwrap()
+                .outline();
+            plan.lines()
+                .find_map(|line| Some(line.trim().strip_prefix("documents: ")?.to_owned()))
+                .unwrap()
+        };
+        assert_eq!(asked("SELECT e/ehr_id/value FROM EHR e"), "none");
+        assert_eq!(
+            asked("SELECT e/ehr_status/subject FROM EHR e"),
+            "EHR_STATUS"
+        );
+        assert_eq!(
+            asked("SELECT c, d FROM EHR e CONTAINS (COMPOSITION c AND OBSERVATION d)"),
+            "COMPOSITION"
+        );
+        assert_eq!(
+            asked("SELECT e/ehr_status, c FROM EHR e CONTAINS COMPOSITION c"),
+            "COMPOSITION, EHR_STATUS"
+        );
+        assert_eq!(
+            asked("SELECT e/ehr_id/value FROM EHR e NOT CONTAINS COMPOSITION c"),
+            "COMPOSITION"
+        );
+        assert_eq!(
+            asked("SELECT e/directory FROM EHR e"),
+            "COMPOSITION, EHR_STATUS, FOLDER"
+        );
+        assert_eq!(
+            asked("SELECT f, c FROM EHR e CONTAINS FOLDER f CONTAINS COMPOSITION c"),
+            "COMPOSITION, EHR_STATUS, FOLDER"
+        );
+    }
+
+    #[test]
+    fn a_wrong_query_is_explained_as_far_as_it_goes() {
+        let (told, plan) = explain(
+            "SELECT x FROM EHR e",
+            &Parameters::new(),
+            &QueryOptions::default(),
+        );
+        assert!(plan.is_none() && told.syntax.is_some() && told.query.is_none());
+        assert_eq!(told.diagnostics.first().map(|d| d.code), Some("AQL0202"));
+        let (told, _) = explain("SELECT", &Parameters::new(), &QueryOptions::default());
+        assert!(told.syntax.is_none() && !told.tokens.is_empty() && !told.diagnostics.is_empty());
+    }
+}

@@ -1,0 +1,132 @@
+//! What people mean who write a word where it cannot stand: other languages' habits, older and
+//! newer AQL.
+
+use super::token::{Keyword, TokenKind};
+use aqlite_rm::class::Cls;
+
+/// Where an unexpected word stands.
+pub(crate) struct Place<'a> {
+    /// The word, in lower case.
+    pub word: &'a str,
+    /// Its kind.
+    pub kind: TokenKind,
+    /// The kind of the word before it.
+    pub before: Option<TokenKind>,
+    /// The clause: its keyword.
+    pub clause: Option<Keyword>,
+    /// What could have stood there.
+    pub expected: &'a [&'static str],
+}
+
+/// A line of help, where there is something better to say than what was expected.
+pub(crate) fn hint(place: &Place<'_>) -> Option<&'static str> {
+    by_word(place).or_else(|| by_kind(place))
+}
+
+fn by_word(place: &Place<'_>) -> Option<&'static str> {
+    use Keyword as W;
+    use TokenKind as K;
+    let in_select = place.clause == Some(W::Select);
+    Some(match (place.word, place.before) {
+        ("fetch", _) => "rows are limited by `LIMIT n OFFSET m`, or by `fetch` of the request",
+        ("offset", _) => "OFFSET stands behind LIMIT only: `LIMIT n OFFSET m`",
+        ("timewindow", _) => "TIMEWINDOW was removed from AQL: compare a time in WHERE",
+        ("group" | "having", _) => {
+            "columns without an aggregate function are the groups; there is no GROUP BY"
+        }
+        ("union" | "let" | "join", _) => "AQL has one SELECT, FROM, WHERE, ORDER BY and LIMIT",
+        ("between", _) => "write `path >= low AND path <= high`",
+        ("in", _) => "membership in a list is written `path matches {'a', 'b'}`",
+        ("is", _) => "whether a path has data is asked by `EXISTS path` or `NOT EXISTS path`",
+        ("not", Some(K::Keyword(W::Contains | W::And | W::Or))) => {
+            "NOT stands between a class and CONTAINS: `A NOT CONTAINS B`"
+        }
+        ("not", _) => "NOT stands before the whole condition: `NOT path LIKE 'x*'`",
+        ("*", Some(K::Keyword(W::Select))) => "name the columns; `COUNT(*)` counts rows",
+        ("*", Some(K::Keyword(W::Distinct))) => {
+            "`COUNT(DISTINCT path)` counts different values, `COUNT(*)` rows"
+        }
+        ("distinct", Some(K::Sign('('))) => "DISTINCT stands in COUNT only",
+        ("distinct", _) => "DISTINCT stands directly behind SELECT",
+        ("/", Some(K::Sign('/'))) => {
+            "one `/` stands between two steps; a comment starts with `--` and a space"
+        }
+        ("exists", Some(K::Sign('['))) => "EXISTS stands in WHERE only",
+        ("(", Some(K::Sign('['))) => {
+            "there are no parentheses in brackets; AND binds tighter than OR"
+        }
+        ("-", Some(K::Integer)) => "a date is a string: `'2019-05-01'`",
+        ("-", Some(K::Identifier)) => "a name has letters, digits and `_`; AQL has no arithmetic",
+        (",", _) if place.clause == Some(W::From) => "classes are joined by CONTAINS, AND and OR",
+        (_, Some(K::Sign('{'))) if Cls::parse_any_case(place.word).is_some() => {
+            "constraints of archetypes do not stand in AQL: compare an attribute, such as `path/magnitude >= 5`"
+        }
+        (_, Some(K::Identifier))
+            if place.kind == K::Identifier
+                && place.expected.contains(&"`AND`")
+                && place.clause == Some(W::Where) =>
+        {
+            "a text stands in quotes: `path = 'two words'`"
+        }
+        ("<", Some(K::Identifier)) if place.clause == Some(W::From) => {
+            "a class is named without type parameters: `DV_INTERVAL`"
+        }
+        ("from", Some(K::Sign(','))) => "there is a comma too many",
+        (_, Some(K::Identifier | K::Sign(']' | ')')))
+            if in_select && Cls::parse_any_case(place.word).is_some() =>
+        {
+            "FROM stands before the classes"
+        }
+        (_, _) if in_select && place.kind == K::Identifier && place.expected.contains(&"`AS`") => {
+            "a column's name stands behind AS"
+        }
+        _ => return None,
+    })
+}
+
+fn by_kind(place: &Place<'_>) -> Option<&'static str> {
+    use Keyword as W;
+    use TokenKind as K;
+    let literal = matches!(place.kind, K::Text | K::Integer | K::Real | K::Boolean);
+    Some(match (place.before, place.kind) {
+        (Some(K::Keyword(W::Matches)), K::Parameter) => {
+            "a parameter behind MATCHES stands in braces: `matches {$list}`"
+        }
+        (Some(K::Keyword(W::Limit | W::Offset | W::Top)), _) => {
+            "the number is written out; `fetch` and `offset` of the request take any"
+        }
+        (Some(K::Text), K::Text) => "a quote inside a string is written `\\'`",
+        (Some(K::Sign('[')), K::Integer) => {
+            "there are no positions in brackets; name the node by its code or its name"
+        }
+        (_, K::Parameter) if place.clause != Some(W::Where) => {
+            "parameters stand for values in WHERE and in predicates only"
+        }
+        (_, K::Parameter) => {
+            "the left side of a comparison is a path or a function; turn the comparison round"
+        }
+        (_, K::Regex) => {
+            "regular expressions stand in brackets only; in WHERE use LIKE with `*` and `?`"
+        }
+        (_, K::Code) => "a word such as `at1` or `id1` is a node code and cannot be a name",
+        (_, K::Keyword(W::Matches | W::Like)) if place.expected == ["a comparison"] => {
+            "MATCHES and LIKE have a path on their left"
+        }
+        (_, K::End) if place.expected == ["a comparison"] => {
+            "a function of truth is compared too: `… = true`"
+        }
+        (_, K::Keyword(_)) if place.expected.iter().any(|e| e.starts_with("a string (")) => {
+            "TERMINOLOGY takes three strings"
+        }
+        (_, K::Keyword(_)) if place.expected == ["a path"] => "an aggregate function takes a path",
+        (_, K::Keyword(W::Contains)) => return None,
+        (_, K::Keyword(word)) if word.is_function() && place.clause == Some(W::Order) => {
+            "ORDER BY takes paths and aliases; give the function an alias in SELECT"
+        }
+        (_, K::Keyword(word)) if word.is_function() => "it is a reserved word and cannot be a name",
+        (Some(K::Keyword(W::Where | W::And | W::Or | W::Not)), _) if literal => {
+            "the left side of a comparison is a path or a function; turn the comparison round"
+        }
+        _ => return None,
+    })
+}

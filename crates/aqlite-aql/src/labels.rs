@@ -1,0 +1,297 @@
+//! What templates know about a query: archetypes, nodes and paths with the names that clinicians
+//! use.
+
+use aqlite_rm::class::Cls;
+use aqlite_rm::order;
+use aqlite_template::Template;
+use aqlite_template::describe::selector;
+use aqlite_template::tree::Node;
+
+/// At most so many labels are given for one question.
+const MOST: usize = 500;
+
+/// Something that has a name in clinical language.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// What is written into the query: an archetype id, a node code, a path.
+    pub id: String,
+    /// The name: `Systolic`.
+    pub text: String,
+    /// What kind of thing it is: its class, units perhaps.
+    pub detail: String,
+}
+
+/// A step below an archetype: the attribute, and the node id where it is known.
+pub type LabelStep = (String, Option<String>);
+
+/// Clinical names for the editor.
+pub trait Labels {
+    /// The archetypes in use on a class or its descendants.
+    fn archetypes(&self, class: Cls) -> Vec<Label>;
+
+    /// The nodes that can stand at the end of a path below an archetype.
+    fn nodes(&self, archetype: &str, path: &[LabelStep]) -> Vec<Label>;
+
+    /// The paths to data below a node of an archetype, relative to that node.
+    fn paths(&self, archetype: &str, path: &[LabelStep]) -> Vec<Label>;
+
+    /// The term of a node code in an archetype; its detail is the description.
+    fn term(&self, archetype: &str, code: &str) -> Option<Label>;
+}
+
+/// Labels of no templates.
+pub struct NoLabels;
+
+impl Labels for NoLabels {
+    fn archetypes(&self, _: Cls) -> Vec<Label> {
+        Vec::new()
+    }
+
+    fn nodes(&self, _: &str, _: &[LabelStep]) -> Vec<Label> {
+        Vec::new()
+    }
+
+    fn paths(&self, _: &str, _: &[LabelStep]) -> Vec<Label> {
+        Vec::new()
+    }
+
+    fn term(&self, _: &str, _: &str) -> Option<Label> {
+        None
+    }
+}
+
+/// The labels of templates, in one language where they have it.
+pub struct TemplateLabels<'t> {
+    /// The templates.
+    pub templates: Vec<&'t Template>,
+    /// The language, such as `en`.
+    pub language: &'t str,
+}
+
+/// A node with the template whose terms name it.
+type Found<'t> = (&'t Template, &'t Node);
+
+impl Labels for TemplateLabels<'_> {
+    fn archetypes(&self, class: Cls) -> Vec<Label> {
+        let mut out = Vec::new();
+        for (template, node) in self
+            .all(|_, node| node.archetype_id.is_some() && node.class.is_some_and(|c| c.is_a(class)))
+        {
+            self.push(&mut out, template, node, node.id().to_owned());
+        }
+        out
+    }
+
+    fn nodes(&self, archetype: &str, path: &[LabelStep]) -> Vec<Label> {
+        let mut out = Vec::new();
+        for (template, node) in self.walk(archetype, path) {
+            if !node.id().is_empty() {
+                self.push(&mut out, template, node, node.id().to_owned());
+            }
+        }
+        out
+    }
+
+    fn paths(&self, archetype: &str, path: &[LabelStep]) -> Vec<Label> {
+        let mut out = Vec::new();
+        for (template, node) in self.walk(archetype, path) {
+            let mut open: Vec<(&Node, String)> = vec![(node, String::new())];
+            while let Some((node, path)) = open.pop() {
+                if node.class.is_some_and(|c| c.is_a(Cls::ELEMENT)) {
+                    for value in data_paths(node) {
+                        self.push(&mut out, template, node, joined(&path, value));
+                    }
+                    continue;
+                }
+                let steps = node
+                    .attributes
+                    .iter()
+                    .flat_map(|a| a.children.iter().map(move |child| (a, child)));
+                let mut below: Vec<(&Node, String)> = steps
+                    .filter(|(_, child)| child.class.is_some_and(|c| c.is_a(Cls::LOCATABLE)))
+                    .map(|(attribute, child)| {
+                        (
+                            child,
+                            joined(
+                                &path,
+                                &format!(
+                                    "{}{}",
+                                    attribute.name,
+                                    selector(child, &attribute.children)
+                                ),
+                            ),
+                        )
+                    })
+                    .collect();
+                below.reverse();
+                open.append(&mut below);
+                if out.len() >= MOST {
+                    return out;
+                }
+            }
+        }
+        out
+    }
+
+    fn term(&self, archetype: &str, code: &str) -> Option<Label> {
+        self.templates.iter().find_map(|template| {
+            let root = template
+                .roots
+                .iter()
+                .find(|r| r.archetype_id == archetype)?;
+            let terms = |language: &str| root.terms.get(language).and_then(|t| t.get(code));
+            let term = terms(self.language).or_else(|| terms(&template.language))?;
+            Some(Label {
+                id: code.to_owned(),
+                text: term.text.clone(),
+                detail: term.description.clone(),
+            })
+        })
+    }
+}
+
+impl<'t> TemplateLabels<'t> {
+    /// The nodes of all templates that are wanted, in document order.
+    fn all(&self, wanted: impl Fn(&Template, &Node) -> bool) -> Vec<Found<'t>> {
+        let mut out = Vec::new();
+        for template in &self.templates {
+            let mut open = vec![&template.definition];
+            while let Some(node) = open.pop() {
+                if wanted(template, node) {
+                    out.push((*template, node));
+                }
+                open.extend(
+                    node.attributes
+                        .iter()
+                        .rev()
+                        .flat_map(|a| a.children.iter().rev()),
+                );
+            }
+        }
+        out
+    }
+
+    fn walk(&self, archetype: &str, path: &[LabelStep]) -> Vec<Found<'t>> {
+        let mut found = self.all(|_, node| node.archetype_id.as_deref() == Some(archetype));
+        for (attribute, id) in path {
+            found = found
+                .into_iter()
+                .flat_map(|(template, node)| {
+                    node.attribute(attribute)
+                        .into_iter()
+                        .flat_map(move |a| a.children.iter().map(move |c| (template, c)))
+                })
+                .filter(|(_, child)| {
+                    id.as_deref()
+                        .is_none_or(|id| child.id() == id || child.node_id == id)
+                })
+                .collect();
+        }
+        found
+    }
+
+    /// Adds a node under what names it in a query, unless the same is there already.
+    fn push(&self, out: &mut Vec<Label>, template: &Template, node: &Node, id: String) {
+        let code = if node.node_id.is_empty() {
+            "at0000"
+        } else {
+            &node.node_id
+        };
+        let term = template
+            .term(node, self.language, code)
+            .map(|t| t.text.clone());
+        let text = node
+            .names()
+            .first()
+            .map(|n| (*n).to_owned())
+            .or(term)
+            .unwrap_or_default();
+        let classes = order::distinct(values(node).map(|v| v.class_text.as_str()));
+        let detail = if classes.is_empty() {
+            node.class_text.clone()
+        } else {
+            classes.join(", ")
+        };
+        let label = Label { id, text, detail };
+        if out.len() < MOST && !out.contains(&label) {
+            out.push(label);
+        }
+    }
+}
+
+/// The data values that an element may hold.
+fn values(node: &Node) -> impl Iterator<Item = &Node> {
+    let element = node.class.is_some_and(|c| c.is_a(Cls::ELEMENT));
+    node.attribute("value")
+        .filter(|_| element)
+        .into_iter()
+        .flat_map(|a| &a.children)
+}
+
+/// The paths to what people ask about a data value.
+fn data_paths(element: &Node) -> Vec<&'static str> {
+    let path = |class: Cls| match class {
+        Cls::DV_QUANTITY | Cls::DV_COUNT => "value/magnitude",
+        Cls::DV_PROPORTION => "value/numerator",
+        Cls::DV_CODED_TEXT => "value/defining_code/code_string",
+        Cls::DV_IDENTIFIER => "value/id",
+        Cls::DV_INTERVAL | Cls::DV_MULTIMEDIA => "value",
+        _ => "value/value",
+    };
+    let paths = order::distinct(values(element).filter_map(|v| v.class).map(path));
+    if paths.is_empty() {
+        vec!["value"]
+    } else {
+        paths
+    }
+}
+
+fn joined(path: &str, step: &str) -> String {
+    if path.is_empty() {
+        step.to_owned()
+    } else {
+        format!("{path}/{step}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn templates_name_archetypes_nodes_and_paths() {
+        let template =
+            Template::parse(include_str!("../../../tests/cases/template/small.opt")).unwrap();
+        let labels = TemplateLabels {
+            templates: vec![&template],
+            language: "sv",
+        };
+        let weight = "openEHR-EHR-OBSERVATION.body_weight.v2";
+        let shown = |all: Vec<Label>| {
+            all.into_iter()
+                .map(|l| format!("{} {} {}", l.id, l.text, l.detail))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            shown(labels.archetypes(Cls::ENTRY)),
+            [format!("{weight} Kroppsvikt OBSERVATION")]
+        );
+        let steps: Vec<LabelStep> = ["data", "events", "data", "items"]
+            .map(|a| (a.to_owned(), None))
+            .to_vec();
+        assert_eq!(
+            shown(labels.nodes(weight, &steps)),
+            ["at0004 Weight DV_QUANTITY"]
+        );
+        assert_eq!(
+            shown(labels.paths(weight, &[])),
+            [
+                "data[at0002]/events[at0003]/data[at0001]/items[at0004]/value/magnitude Weight DV_QUANTITY"
+            ]
+        );
+        assert_eq!(
+            labels.term(weight, "at0004").map(|l| l.detail).as_deref(),
+            Some("The measured mass.")
+        );
+    }
+}

@@ -1,0 +1,38 @@
+#![doc = include_str!("../README.md")]
+
+#[cfg(test)]
+mod arbitrary;
+pub mod ast;
+mod check;
+mod classes;
+mod complete;
+mod explain;
+mod hint;
+mod hover;
+mod labels;
+mod parse;
+mod prepare;
+mod print;
+mod scene;
+mod signature;
+mod terminology;
+mod token;
+mod whereabouts;
+
+pub use aqlite_engine::answer::{
+    Budget, Cell, CsvOptions, ExecutionPath, MAX_PATHS, Plan, Progress, QueryError, ResultColumn,
+    ResultFormat, ResultSet, Row, RowValue, Run, Touched, TouchedLayout, plan, query,
+};
+pub use check::{CheckOptions, MAX_MEMBERS, Parameter, Parameters, check, examine};
+pub use complete::{Completion, CompletionKind, complete, diagnose};
+pub use explain::{Explanation, Part, explain};
+pub use hover::{Hover, hover};
+pub use labels::{Label, LabelStep, Labels, NoLabels, TemplateLabels};
+pub use parse::{NESTING_LIMIT, TEXT_LIMIT, parse};
+pub use prepare::{QueryOptions, prepare};
+pub use print::{format, print};
+pub use signature::{SIGNATURES, Signature, signature};
+pub use terminology::{
+    Terminology, TerminologyAnswer, TerminologyCall, TerminologyError, terminology_calls,
+};
+pub use whereabouts::document_query;

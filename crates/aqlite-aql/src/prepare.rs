@@ -1,0 +1,52 @@
+//! The whole ladder in one step: text and parameters → plan.
+
+use super::check::{CheckOptions, Parameters, check};
+use super::parse::parse;
+use super::terminology::Terminology;
+use super::{Plan, plan};
+use aqlite_rm::diag::{Diagnostic, Severity, Span};
+
+/// What a query is prepared with, beside its text.
+#[derive(Clone, Copy, Default)]
+pub struct QueryOptions<'a> {
+    /// Narrows the query to one EHR, as `ehr_id` of a request does.
+    pub ehr: Option<&'a str>,
+    /// Archetype and node ids match by equality only, not by specialisation.
+    pub exact_archetypes: bool,
+    /// Answers `TERMINOLOGY()` and value set URIs beside openEHR's own groups and code sets.
+    pub terminology: Option<&'a dyn Terminology>,
+}
+
+/// Parses, checks and plans a query.
+///
+/// # Errors
+/// Everything that is wrong with the text, the parameters or the size of the query, with position
+/// and remedy.
+pub fn prepare(
+    text: &str,
+    parameters: &Parameters,
+    options: &QueryOptions<'_>,
+) -> Result<Plan, Vec<Diagnostic>> {
+    let (ast, mut diagnostics) = parse(text);
+    diagnostics.retain(|d| d.severity == Severity::Error);
+    let ast = match ast {
+        Some(ast) if diagnostics.is_empty() => ast,
+        _ if diagnostics.is_empty() => {
+            return Err(vec![Diagnostic::error(
+                "AQL0100",
+                Span::default(),
+                "this is not a query",
+            )]);
+        }
+        _ => return Err(diagnostics),
+    };
+    let query = check(
+        &ast,
+        parameters,
+        &CheckOptions {
+            terminology: options.terminology,
+            draft: false,
+        },
+    )?;
+    plan(query, options.ehr, options.exact_archetypes)
+}

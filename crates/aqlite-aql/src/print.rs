@@ -1,0 +1,538 @@
+//! The formatter: syntax tree → text. What it writes reads back as the same tree.
+//!
+//! One clause, column, class and condition a line; a group in parentheses stays on its line while
+//! it fits. Words of the language are upper case, in brackets lower case as in published paths; the
+//! author's words, quotes and digits stay.
+
+use super::ast::*;
+use super::parse::parse;
+use super::query::CompareOp;
+use super::token::{TokenKind, tokens};
+use aqlite_rm::diag::Diagnostic;
+use std::fmt::Write;
+
+/// How wide a line with a group may be before the group is broken up.
+const WIDTH: usize = 100;
+
+/// Writes a query; comments are not part of the tree ([`format`] keeps them).
+pub fn print(query: &Query) -> String {
+    Printer {
+        out: String::new(),
+        comments: Vec::new(),
+    }
+    .query(query)
+}
+
+/// Formats a text. A comment keeps its place before the column, class or condition that follows it.
+pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
+    let (query, diagnostics) = parse(text);
+    let Some(query) = query else {
+        return Err(diagnostics);
+    };
+    let comments = tokens(text)
+        .0
+        .into_iter()
+        .filter(|t| t.kind == TokenKind::Comment);
+    let comments = comments
+        .map(|t| {
+            (
+                t.span.start,
+                text.get(t.span.start..t.span.end)
+                    .unwrap_or_default()
+                    .trim_end(),
+            )
+        })
+        .rev()
+        .collect();
+    Ok(Printer {
+        out: String::new(),
+        comments,
+    }
+    .query(&query))
+}
+
+struct Printer<'a> {
+    out: String,
+    /// Those not yet written, the first one last: where each starts, and its text.
+    comments: Vec<(usize, &'a str)>,
+}
+
+impl Printer<'_> {
+    fn query(mut self, query: &Query) -> String {
+        self.select(&query.select);
+        self.line(0, containment_start(&query.from));
+        self.out.push_str("FROM ");
+        self.containment(&query.from, 2);
+        if let Some(condition) = &query.condition {
+            self.line(0, condition_start(condition));
+            self.out.push_str("WHERE ");
+            self.condition(condition, 2);
+        }
+        for (i, key) in query.order.iter().enumerate() {
+            if i == 0 {
+                self.line(0, key.path.span().start);
+            }
+            let _ = write!(
+                self.out,
+                "{} {}{}",
+                if i == 0 { "ORDER BY" } else { "," },
+                path(&key.path),
+                if key.descending { " DESC" } else { "" }
+            );
+        }
+        if let Some(limit) = &query.limit {
+            self.line(0, limit.at.0.start);
+            let _ = write!(self.out, "LIMIT {}", limit.count.text);
+            if let Some(offset) = &limit.offset {
+                let _ = write!(self.out, " OFFSET {}", offset.text);
+            }
+        }
+        self.line(0, usize::MAX);
+        self.out
+    }
+
+    /// Starts a line, unless one has just been started, behind the comments that stand before a
+    /// place of the source.
+    fn line(&mut self, indent: usize, before: usize) {
+        let fresh = |out: &mut String| {
+            out.truncate(out.trim_end().len());
+            if !out.is_empty() {
+                out.push('\n');
+            }
+            out.extend(std::iter::repeat_n(' ', indent));
+        };
+        fresh(&mut self.out);
+        while let Some((_, comment)) = self.comments.pop_if(|(start, _)| *start < before) {
+            self.out.push_str(comment);
+            fresh(&mut self.out);
+        }
+    }
+
+    fn select(&mut self, select: &Select) {
+        self.line(0, select.at.0.start);
+        self.out.push_str(if select.distinct {
+            "SELECT DISTINCT"
+        } else {
+            "SELECT"
+        });
+        if let Some(top) = &select.top {
+            let _ = write!(
+                self.out,
+                " TOP {}{}",
+                top.count.text,
+                if top.backward { " BACKWARD" } else { "" }
+            );
+        }
+        for (i, column) in select.columns.iter().enumerate() {
+            if i > 0 {
+                self.out.push(',');
+            }
+            if select.columns.len() > 1 {
+                self.line(2, column.at.0.start);
+            } else {
+                self.out.push(' ');
+            }
+            match &column.value {
+                ColumnValue::Expr(value) => expr(&mut self.out, value),
+                ColumnValue::Aggregate(value) => aggregate(&mut self.out, value),
+            }
+            if let Some(alias) = &column.alias {
+                let _ = write!(self.out, " AS {}", alias.text);
+            }
+        }
+    }
+
+    fn containment(&mut self, containment: &Containment, indent: usize) {
+        let (all, word) = match containment {
+            Containment::Class(class) => return self.class(class, indent),
+            Containment::And(all) => (all, "AND "),
+            Containment::Or(any) => (any, "OR "),
+        };
+        for (i, inner) in all.iter().enumerate() {
+            if i > 0 {
+                self.line(indent, containment_start(inner));
+                self.out.push_str(word);
+            }
+            let last = i + 1 == all.len();
+            let grouped = match inner {
+                Containment::Class(class) => class.contains.is_some() && !last,
+                Containment::And(_) => word == "AND " || open_to_the_right(inner) && !last,
+                Containment::Or(_) => true,
+            };
+            if grouped {
+                self.group(indent, |p, indent| p.containment(inner, indent));
+            } else {
+                self.containment(inner, indent + 2);
+            }
+        }
+    }
+
+    fn class(&mut self, class: &ClassExpr, indent: usize) {
+        class_head(&mut self.out, class);
+        let Some(contains) = &class.contains else {
+            return;
+        };
+        self.line(indent, contains.at.0.start);
+        self.out.push_str(if contains.negated {
+            "NOT CONTAINS "
+        } else {
+            "CONTAINS "
+        });
+        match &contains.inner {
+            Containment::Class(inner) => self.class(inner, indent + 2),
+            inner => self.group(indent, |p, indent| p.containment(inner, indent)),
+        }
+    }
+
+    /// Parentheses, broken up over lines.
+    fn group(&mut self, indent: usize, inner: impl FnOnce(&mut Self, usize)) {
+        self.out.push('(');
+        self.line(indent + 2, 0);
+        inner(self, indent + 2);
+        self.line(indent, 0);
+        self.out.push(')');
+    }
+
+    fn condition(&mut self, whole: &Condition, indent: usize) {
+        let (all, word, both) = match whole {
+            Condition::And(all) => (all, "AND ", true),
+            Condition::Or(any) => (any, "OR ", false),
+            single => return condition(&mut self.out, single),
+        };
+        for (i, inner) in all.iter().enumerate() {
+            if i > 0 {
+                self.line(indent, condition_start(inner));
+                self.out.push_str(word);
+            }
+            let mut inline = String::new();
+            operand(&mut inline, inner, both);
+            let grouped =
+                matches!(inner, Condition::And(_) | Condition::Or(_)) && inline.starts_with('(');
+            if grouped
+                && (indent + inline.chars().count() > WIDTH
+                    || self
+                        .comments
+                        .last()
+                        .is_some_and(|(start, _)| *start < condition_end(inner)))
+            {
+                self.group(indent, |p, indent| p.condition(inner, indent));
+            } else {
+                self.out.push_str(&inline);
+            }
+        }
+    }
+}
+
+/// A class expression without what it contains.
+pub(super) fn class_head(out: &mut String, class: &ClassExpr) {
+    out.push_str(&class.class.text);
+    if let Some(variable) = &class.variable {
+        let _ = write!(out, " {}", variable.text);
+    }
+    match &class.predicate {
+        None => {}
+        Some(ClassPredicate::LatestVersion) => out.push_str("[LATEST_VERSION]"),
+        Some(ClassPredicate::AllVersions) => out.push_str("[ALL_VERSIONS]"),
+        Some(ClassPredicate::Node(node)) => {
+            if class.variable.is_none() {
+                out.push(' ');
+            }
+            brackets(out, Some(node));
+        }
+    }
+}
+
+/// True when a CONTAINS at the end would take what is written behind it.
+fn open_to_the_right(containment: &Containment) -> bool {
+    match containment {
+        Containment::Class(class) => class.contains.is_some(),
+        Containment::And(all) => all
+            .last()
+            .is_some_and(|last| matches!(last, Containment::Class(_)) && open_to_the_right(last)),
+        Containment::Or(_) => false,
+    }
+}
+
+fn containment_start(containment: &Containment) -> usize {
+    match containment {
+        Containment::Class(class) => class.class.span().start,
+        Containment::And(all) | Containment::Or(all) => all.first().map_or(0, containment_start),
+    }
+}
+
+pub(super) fn condition_start(condition: &Condition) -> usize {
+    match condition {
+        Condition::And(all) | Condition::Or(all) => all.first().map_or(0, condition_start),
+        Condition::Not(inner) => condition_start(inner),
+        Condition::Exists(path) | Condition::Like(path, _) | Condition::Matches(path, _) => {
+            path.span().start
+        }
+        Condition::Compare(compare) => match &compare.left {
+            Expr::Path(path) => path.span().start,
+            Expr::Call(call) => call.at.0.start,
+            Expr::Terminology(call) => call.at.0.start,
+            Expr::Literal(literal) => literal.at.0.start,
+            Expr::Parameter(name) => name.span().start,
+        },
+    }
+}
+
+/// The start of the last condition within.
+pub(super) fn condition_end(condition: &Condition) -> usize {
+    match condition {
+        Condition::And(all) | Condition::Or(all) => all.last().map_or(0, condition_end),
+        Condition::Not(inner) => condition_end(inner),
+        single => condition_start(single),
+    }
+}
+
+pub(super) fn condition(out: &mut String, whole: &Condition) {
+    match whole {
+        Condition::And(all) => joined(out, all, " AND ", |out, c| operand(out, c, true)),
+        Condition::Or(any) => joined(out, any, " OR ", |out, c| operand(out, c, false)),
+        Condition::Not(inner) => {
+            out.push_str("NOT ");
+            operand(out, inner, true);
+        }
+        Condition::Exists(what) => drop(write!(out, "EXISTS {}", path(what))),
+        Condition::Compare(compare) => {
+            expr(out, &compare.left);
+            let _ = write!(out, " {} ", operator(compare.op));
+            expr(out, &compare.right);
+        }
+        Condition::Like(left, pattern) => {
+            let _ = write!(out, "{} LIKE ", path(left));
+            match pattern {
+                LikeOperand::Text(text) => out.push_str(&text.text),
+                LikeOperand::Parameter(name) => parameter(out, name),
+            }
+        }
+        Condition::Matches(left, members) => {
+            let _ = write!(out, "{} MATCHES ", path(left));
+            match members {
+                MatchesOperand::Terminology(call) => terminology(out, call),
+                MatchesOperand::Uri(uri) => drop(write!(out, "{{{}}}", uri.text)),
+                MatchesOperand::List(items) => {
+                    out.push('{');
+                    joined(out, items, ", ", |out, item| match item {
+                        MatchesItem::Literal(value) => literal(out, value),
+                        MatchesItem::Parameter(name) => parameter(out, name),
+                        MatchesItem::Terminology(call) => terminology(out, call),
+                    });
+                    out.push('}');
+                }
+            }
+        }
+    }
+}
+
+/// A condition below AND or NOT (`tight`), or below OR.
+fn operand(out: &mut String, inner: &Condition, tight: bool) {
+    let grouped = match inner {
+        Condition::And(_) => tight,
+        Condition::Or(_) => true,
+        _ => false,
+    };
+    if grouped {
+        out.push('(');
+    }
+    condition(out, inner);
+    if grouped {
+        out.push(')');
+    }
+}
+
+pub(super) fn expr(out: &mut String, value: &Expr) {
+    match value {
+        Expr::Path(value) => out.push_str(&path(value)),
+        Expr::Literal(value) => literal(out, value),
+        Expr::Parameter(name) => parameter(out, name),
+        Expr::Terminology(call) => terminology(out, call),
+        Expr::Call(call) => {
+            let _ = write!(out, "{}(", call.name.text);
+            joined(out, &call.arguments, ", ", expr);
+            out.push(')');
+        }
+    }
+}
+
+pub(super) fn aggregate(out: &mut String, value: &Aggregate) {
+    let argument = value.path.as_ref().map_or_else(|| "*".to_owned(), path);
+    let _ = write!(
+        out,
+        "{}({}{argument})",
+        value.function.text(),
+        if value.distinct { "DISTINCT " } else { "" }
+    );
+}
+
+fn terminology(out: &mut String, call: &Terminology) {
+    let _ = write!(
+        out,
+        "TERMINOLOGY({}, {}, {})",
+        call.operation, call.service, call.parameters
+    );
+}
+
+/// A path on one line, without blanks except around words: `o/data[at0001]/events[at0002 and
+/// name/value='x']`.
+pub(crate) fn path(path: &Path) -> String {
+    let mut out = path.variable.text.clone();
+    brackets(&mut out, path.root.as_ref());
+    for step in &path.steps {
+        out.push('/');
+        write_step(&mut out, step);
+    }
+    out
+}
+
+fn steps(out: &mut String, steps: &[Step]) {
+    for (i, step) in steps.iter().enumerate() {
+        if i > 0 {
+            out.push('/');
+        }
+        write_step(out, step);
+    }
+}
+
+fn write_step(out: &mut String, step: &Step) {
+    out.push_str(&step.attribute.text);
+    brackets(out, step.predicate.as_ref());
+}
+
+fn brackets(out: &mut String, inner: Option<&Predicate>) {
+    if let Some(inner) = inner {
+        out.push('[');
+        predicate(out, inner);
+        out.push(']');
+    }
+}
+
+/// Brackets know no parentheses: an OR never stands inside an AND.
+fn predicate(out: &mut String, inner: &Predicate) {
+    match inner {
+        Predicate::And(all) => joined(out, all, " and ", predicate),
+        Predicate::Or(any) => joined(out, any, " or ", predicate),
+        Predicate::Node(node) => {
+            match &node.id {
+                NodeId::Code(id) | NodeId::Archetype(id) => out.push_str(id),
+                NodeId::Parameter(name) => parameter(out, name),
+            }
+            if let Some(name) = &node.name {
+                out.push(',');
+                match name {
+                    NodeName::Text(text) | NodeName::Term(text) | NodeName::Code(text) => {
+                        out.push_str(text)
+                    }
+                    NodeName::Parameter(name) => parameter(out, name),
+                }
+            }
+        }
+        Predicate::Compare(compare) => {
+            steps(out, &compare.path);
+            out.push_str(operator(compare.op));
+            match &compare.value {
+                PredicateValue::Literal(value) => literal(out, value),
+                PredicateValue::Parameter(name) => parameter(out, name),
+                PredicateValue::Path(path) => steps(out, path),
+                PredicateValue::Code(code) => out.push_str(code),
+            }
+        }
+        Predicate::Regex(regex) => {
+            steps(out, &regex.path);
+            let _ = write!(out, " matches {}", regex.regex.text);
+        }
+    }
+}
+
+fn joined<T>(out: &mut String, all: &[T], between: &str, one: impl Fn(&mut String, &T)) {
+    for (i, item) in all.iter().enumerate() {
+        if i > 0 {
+            out.push_str(between);
+        }
+        one(out, item);
+    }
+}
+
+fn parameter(out: &mut String, name: &Name) {
+    let _ = write!(out, "${}", name.text);
+}
+
+fn literal(out: &mut String, literal: &Literal) {
+    match &literal.value {
+        LiteralValue::Null => out.push_str("NULL"),
+        LiteralValue::Boolean(value) => drop(write!(out, "{value}")),
+        LiteralValue::Number(text) | LiteralValue::Text(text) => out.push_str(text),
+    }
+}
+
+pub(super) fn operator(op: CompareOp) -> &'static str {
+    match op {
+        CompareOp::Eq => "=",
+        CompareOp::Ne => "!=",
+        CompareOp::Lt => "<",
+        CompareOp::Le => "<=",
+        CompareOp::Gt => ">",
+        CompareOp::Ge => ">=",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arbitrary::Generator;
+
+    #[test]
+    fn what_is_printed_reads_back() {
+        for seed in 0..1000 {
+            let text = Generator::new(seed).query();
+            let (query, diagnostics) = parse(&text);
+            let query = query.unwrap_or_else(|| panic!("{text}\n{diagnostics:?}"));
+            let printed = print(&query);
+            assert_eq!(
+                parse(&printed).0.as_ref(),
+                Some(&query),
+                "{text}\n=>\n{printed}"
+            );
+            let formatted = format(&text).unwrap();
+            assert_eq!(
+                parse(&formatted).0.as_ref(),
+                Some(&query),
+                "{text}\n=>\n{formatted}"
+            );
+            assert_eq!(format(&formatted).unwrap(), formatted, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_query_is_laid_out() {
+        let text = "-- all\nselect e/ehr_id/value, -- the value\n o/data[at0001,'x']/events/data/items[at0004 AND name/value=\"y\"]/value/magnitude as m, count(*) from ehr e \
+                    contains composition c[openEHR-EHR-COMPOSITION.encounter.v1] contains (observation o or evaluation v contains element l and action a) \
+                    where m/a >= 140 and not (o/x = 'a' or o/y like 'b*') and (o/a = 1 or o/b matches {1,2}) order by m desc, e/ehr_id/value limit 10 offset 5 -- end";
+        let expected = "\
+-- all
+SELECT
+  e/ehr_id/value,
+  -- the value
+  o/data[at0001,'x']/events/data/items[at0004 and name/value=\"y\"]/value/magnitude AS m,
+  COUNT(*)
+FROM ehr e
+  CONTAINS composition c[openEHR-EHR-COMPOSITION.encounter.v1]
+    CONTAINS (
+      observation o
+      OR evaluation v
+        CONTAINS (
+          element l
+          AND action a
+        )
+    )
+WHERE m/a >= 140
+  AND NOT (o/x = 'a' OR o/y LIKE 'b*')
+  AND (o/a = 1 OR o/b MATCHES {1, 2})
+ORDER BY m DESC, e/ehr_id/value
+LIMIT 10 OFFSET 5
+-- end
+";
+        assert_eq!(format(text).unwrap(), expected);
+    }
+}

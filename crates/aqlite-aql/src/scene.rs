@@ -1,0 +1,237 @@
+//! What stands where in a text that may be half written: declared variables, and the node that a
+//! path leads to.
+
+use super::classes::{Classes, archetype_class};
+use super::labels::LabelStep;
+use super::parse::NESTING_LIMIT;
+use super::token::{Keyword, Token, TokenKind, tokens};
+use aqlite_rm::class::{Attr, Cls};
+use aqlite_rm::diag::Span;
+
+/// The words of a text and what FROM declares, read without a parser.
+pub(crate) struct Scene<'t> {
+    text: &'t str,
+    /// The words without comments and without the end.
+    pub tokens: Vec<Token>,
+    /// The variables of FROM.
+    pub variables: Vec<Declared>,
+}
+
+/// A variable as FROM declares it.
+#[derive(Clone, Debug)]
+pub(crate) struct Declared {
+    pub name: String,
+    pub class: Cls,
+    pub archetype: Option<String>,
+}
+
+/// Where a path leads.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    /// What can stand there.
+    pub classes: Classes,
+    /// The nearest archetype above.
+    pub archetype: Option<String>,
+    /// The way from that archetype.
+    pub steps: Vec<LabelStep>,
+}
+
+impl<'t> Scene<'t> {
+    pub fn new(text: &'t str) -> Scene<'t> {
+        let (mut all, _) = tokens(text);
+        all.retain(|t| !matches!(t.kind, TokenKind::Comment | TokenKind::End));
+        let mut scene = Scene {
+            text,
+            tokens: all,
+            variables: Vec::new(),
+        };
+        scene.variables = scene.declared();
+        scene
+    }
+
+    pub fn kind(&self, index: usize) -> Option<TokenKind> {
+        self.tokens.get(index).map(|t| t.kind)
+    }
+
+    pub fn word(&self, index: usize) -> &'t str {
+        let span = self.tokens.get(index).map_or(Span::default(), |t| t.span);
+        self.text.get(span.start..span.end).unwrap_or_default()
+    }
+
+    fn is_sign(&self, index: usize, sign: char) -> bool {
+        self.kind(index) == Some(TokenKind::Sign(sign))
+    }
+
+    /// The text up to ORDER BY: a query by itself.
+    pub fn before_order(&self) -> &'t str {
+        let order = self
+            .tokens
+            .iter()
+            .rev()
+            .find(|t| t.kind == TokenKind::Keyword(Keyword::Order));
+        self.text
+            .get(..order.map_or(self.text.len(), |t| t.span.start))
+            .unwrap_or_default()
+    }
+
+    /// The class that a word names.
+    pub fn class(&self, index: usize) -> Option<Cls> {
+        match self.kind(index)? {
+            TokenKind::Identifier | TokenKind::Keyword(Keyword::Version) => {
+                Cls::parse_any_case(self.word(index)).filter(|c| !c.is_primitive())
+            }
+            _ => None,
+        }
+    }
+
+    fn declared(&self) -> Vec<Declared> {
+        let mut out = Vec::new();
+        let mut in_from = false;
+        let mut open = 0usize;
+        for index in 0..self.tokens.len() {
+            match self.kind(index) {
+                Some(TokenKind::Keyword(
+                    word @ (Keyword::Select
+                    | Keyword::From
+                    | Keyword::Where
+                    | Keyword::Order
+                    | Keyword::Limit),
+                )) => {
+                    in_from = word == Keyword::From;
+                    open = 0;
+                }
+                Some(TokenKind::Sign('[')) => open += 1,
+                Some(TokenKind::Sign(']')) => open = open.saturating_sub(1),
+                _ => {}
+            }
+            if let (true, 0, Some(class), Some(TokenKind::Identifier)) =
+                (in_from, open, self.class(index), self.kind(index + 1))
+            {
+                let archetype = if self.is_sign(index + 2, '[') {
+                    self.archetype_in(index + 2)
+                } else {
+                    None
+                };
+                out.push(Declared {
+                    name: self.word(index + 1).to_owned(),
+                    class,
+                    archetype,
+                });
+            }
+        }
+        out
+    }
+
+    /// The archetype id directly behind an opening bracket.
+    fn archetype_in(&self, open: usize) -> Option<String> {
+        (self.kind(open + 1) == Some(TokenKind::Archetype)).then(|| self.word(open + 1).to_owned())
+    }
+
+    /// The variable of this name.
+    pub fn variable(&self, name: &str) -> Option<&Declared> {
+        let exact = self.variables.iter().find(|v| v.name == name);
+        exact.or_else(|| {
+            self.variables
+                .iter()
+                .find(|v| v.name.eq_ignore_ascii_case(name))
+        })
+    }
+
+    /// The bracket that is open before a word.
+    pub fn open_bracket(&self, before: usize) -> Option<usize> {
+        let mut closed = 0usize;
+        for index in (0..before).rev() {
+            match self.kind(index)? {
+                TokenKind::Sign(']') => closed += 1,
+                TokenKind::Sign('[') if closed == 0 => return Some(index),
+                TokenKind::Sign('[') => closed -= 1,
+                TokenKind::Keyword(
+                    Keyword::Select
+                    | Keyword::From
+                    | Keyword::Where
+                    | Keyword::Order
+                    | Keyword::Limit,
+                ) => return None,
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Where the path that ends before a word leads.
+    pub fn place_before(&self, end: usize) -> Option<Place> {
+        self.place(end, 0)
+    }
+
+    /// Where the word stands: what the attribute or predicate there belongs to.
+    pub fn owner(&self, index: usize) -> Option<Place> {
+        match index.checked_sub(1) {
+            Some(slash) if self.is_sign(slash, '/') => self.place_before(slash),
+            _ => self.place_before(self.open_bracket(index)?),
+        }
+    }
+
+    fn place(&self, mut end: usize, depth: usize) -> Option<Place> {
+        if depth > NESTING_LIMIT {
+            return None;
+        }
+        let mut items = Vec::new();
+        let head = loop {
+            let mut bracket = None;
+            if self.is_sign(end.checked_sub(1)?, ']') {
+                end = self.open_bracket(end - 1)?;
+                bracket = Some(end);
+            }
+            let word = end.checked_sub(1)?;
+            items.push((word, bracket));
+            match word.checked_sub(1) {
+                Some(slash) if self.is_sign(slash, '/') => end = slash,
+                _ => break word,
+            }
+        };
+        let mut place = match self.open_bracket(head) {
+            Some(open) => self.place(open, depth + 1)?,
+            None => {
+                let bracket = items.pop().and_then(|(_, bracket)| bracket);
+                let declared = self.variable(self.word(head));
+                let class = declared.map(|d| d.class).or_else(|| self.class(head))?;
+                let archetype = bracket
+                    .and_then(|open| self.archetype_in(open))
+                    .or_else(|| declared.and_then(|d| d.archetype.clone()));
+                Place {
+                    classes: Classes::of(class),
+                    archetype,
+                    steps: Vec::new(),
+                }
+            }
+        };
+        for (word, bracket) in items.into_iter().rev() {
+            place = self.step(place, word, bracket)?;
+        }
+        Some(place)
+    }
+
+    fn step(&self, from: Place, word: usize, bracket: Option<usize>) -> Option<Place> {
+        let name = self.word(word);
+        let classes = from.classes.step(Attr::parse(name)?)?;
+        if let Some(archetype) = bracket.and_then(|open| self.archetype_in(open)) {
+            let classes = archetype_class(&archetype)
+                .map_or_else(|| classes.clone(), |class| classes.narrowed(class));
+            return Some(Place {
+                classes,
+                archetype: Some(archetype),
+                steps: Vec::new(),
+            });
+        }
+        let code = bracket
+            .filter(|open| self.kind(open + 1) == Some(TokenKind::Code))
+            .map(|open| self.word(open + 1).to_owned());
+        let mut steps = from.steps;
+        steps.push((name.to_owned(), code));
+        Some(Place {
+            classes,
+            archetype: from.archetype,
+            steps,
+        })
+    }
+}

@@ -1,0 +1,310 @@
+//! What a query asks of terminologies, as data, and the answers of openEHR's own groups and code
+//! sets.
+//!
+//! A host that knows more reads [`terminology_calls`], fetches what it can, and answers by a
+//! [`Terminology`] of its own: the checker puts the answers into the query, so that a run asks
+//! nobody.
+
+use super::ast;
+use super::token::{Escapes, unescape};
+use aqlite_rm::terminology::{CodeGroup, rubric};
+
+/// What is asked of a terminology.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum TerminologyCall {
+    /// `TERMINOLOGY(operation, service, parameters)` (AQL § 3.9.5).
+    Function {
+        /// `expand`, `validate`, `subsumes`, `lookup`, `map`.
+        operation: String,
+        /// `openehr`, `hl7.org/fhir/4.0` …
+        service: String,
+        /// The parameters of the call, URL-encoded.
+        parameters: String,
+    },
+    /// `matches {terminology://…}`.
+    Uri(String),
+}
+
+/// What a terminology answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TerminologyAnswer {
+    /// The codes of a value set.
+    Codes(Vec<String>),
+    /// Whether something holds.
+    Truth(bool),
+    /// The text of a code.
+    Text(String),
+}
+
+/// Why a terminology does not answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TerminologyError {
+    /// Nobody here knows this service: what could be done about it.
+    Absent(String),
+    /// The service refuses the question, with its reason.
+    Refused(String),
+    /// The service is there but fails.
+    Failed(String),
+    /// The service takes too long.
+    Late(String),
+}
+
+/// A source of value sets beside openEHR's own: uploaded ones, answers that the host has fetched.
+pub trait Terminology {
+    /// Answers one call.
+    fn ask(&self, call: &TerminologyCall) -> Result<TerminologyAnswer, TerminologyError>;
+}
+
+impl TerminologyCall {
+    /// The call of a function, its strings unescaped.
+    pub(super) fn of(call: &ast::Terminology) -> TerminologyCall {
+        let text = |raw: &str| unescape(raw, Escapes::Text).0;
+        TerminologyCall::Function {
+            operation: text(&call.operation),
+            service: text(&call.service),
+            parameters: text(&call.parameters),
+        }
+    }
+
+    /// Whom the call is addressed to, as the author wrote it.
+    pub fn service(&self) -> &str {
+        match self {
+            TerminologyCall::Function { service, .. } => service,
+            TerminologyCall::Uri(uri) => uri,
+        }
+    }
+
+    /// The answer of openEHR's own groups and code sets; `None` when they are not asked.
+    ///
+    /// `TERMINOLOGY('expand', 'openehr', 'group=setting')` with the operations `expand`, `validate`
+    /// (`group`, `code`), `subsumes` (`codeA`, `codeB`) and `lookup` (`code`);
+    /// `terminology://openehr/setting`; `terminology://ISO_3166-1` for a code set.
+    pub fn built_in(&self) -> Option<Result<TerminologyAnswer, TerminologyError>> {
+        match self {
+            TerminologyCall::Function {
+                operation,
+                service,
+                parameters,
+            } => service
+                .eq_ignore_ascii_case("openehr")
+                .then(|| of_openehr(operation, &Parameters::of(parameters))),
+            TerminologyCall::Uri(uri) => {
+                let (authority, rest) = uri
+                    .strip_prefix("terminology://")?
+                    .split_once(['/', '?'])
+                    .unwrap_or((uri.get(14..)?, ""));
+                if authority.eq_ignore_ascii_case("openehr") {
+                    return Some(of_openehr("expand", &Parameters::of(rest)));
+                }
+                CodeGroup::by_terminology_id(authority).map(|group| Ok(codes(group)))
+            }
+        }
+    }
+}
+
+/// Every call of a terminology in a query, for a host that must fetch the answers first.
+pub fn terminology_calls(ast: &ast::Query) -> Vec<TerminologyCall> {
+    let mut calls = Vec::new();
+    for column in &ast.select.columns {
+        if let ast::ColumnValue::Expr(expr) = &column.value {
+            calls_of_expr(expr, &mut calls);
+        }
+    }
+    if let Some(condition) = &ast.condition {
+        calls_of(condition, &mut calls);
+    }
+    calls
+}
+
+fn calls_of(condition: &ast::Condition, calls: &mut Vec<TerminologyCall>) {
+    match condition {
+        ast::Condition::And(all) | ast::Condition::Or(all) => {
+            all.iter().for_each(|c| calls_of(c, calls))
+        }
+        ast::Condition::Not(inner) => calls_of(inner, calls),
+        ast::Condition::Compare(compare) => [&compare.left, &compare.right]
+            .into_iter()
+            .for_each(|e| calls_of_expr(e, calls)),
+        ast::Condition::Matches(_, ast::MatchesOperand::Terminology(call)) => {
+            calls.push(TerminologyCall::of(call))
+        }
+        ast::Condition::Matches(_, ast::MatchesOperand::Uri(uri)) => {
+            calls.push(TerminologyCall::Uri(uri.text.clone()))
+        }
+        ast::Condition::Matches(_, ast::MatchesOperand::List(items)) => {
+            calls.extend(items.iter().filter_map(|i| match i {
+                ast::MatchesItem::Terminology(call) => Some(TerminologyCall::of(call)),
+                _ => None,
+            }))
+        }
+        ast::Condition::Exists(_) | ast::Condition::Like(..) => {}
+    }
+}
+
+fn calls_of_expr(expr: &ast::Expr, calls: &mut Vec<TerminologyCall>) {
+    match expr {
+        ast::Expr::Terminology(call) => calls.push(TerminologyCall::of(call)),
+        ast::Expr::Call(call) => call.arguments.iter().for_each(|e| calls_of_expr(e, calls)),
+        ast::Expr::Path(_) | ast::Expr::Literal(_) | ast::Expr::Parameter(_) => {}
+    }
+}
+
+/// `key=value&…`, or one bare value.
+struct Parameters<'t>(Vec<(&'t str, &'t str)>);
+
+impl<'t> Parameters<'t> {
+    fn of(text: &'t str) -> Parameters<'t> {
+        let pairs = text
+            .trim_start_matches('?')
+            .split('&')
+            .filter(|p| !p.is_empty());
+        Parameters(
+            pairs
+                .map(|pair| pair.split_once('=').unwrap_or(("", pair)))
+                .collect(),
+        )
+    }
+
+    fn get(&self, key: &str) -> Option<&'t str> {
+        self.0
+            .iter()
+            .find(|(k, _)| k.eq_ignore_ascii_case(key))
+            .map(|(_, value)| *value)
+    }
+
+    fn need(&self, key: &str) -> Result<&'t str, TerminologyError> {
+        self.get(key)
+            .ok_or_else(|| TerminologyError::Refused(format!("the parameter `{key}` is missing")))
+    }
+
+    fn group(&self) -> Result<&'static CodeGroup, TerminologyError> {
+        let name = ["group", "url", "code_set", ""]
+            .into_iter()
+            .find_map(|key| self.get(key))
+            .unwrap_or_default();
+        let identifier = name
+            .replace("%20", "_")
+            .replace([' ', '-', '+'], "_")
+            .to_ascii_lowercase();
+        let found = CodeGroup::by_name(&identifier).or_else(|| CodeGroup::by_terminology_id(name));
+        found.ok_or_else(|| {
+            TerminologyError::Refused(format!(
+                "openEHR has no group or code set `{name}`; name one: `group=setting`"
+            ))
+        })
+    }
+}
+
+fn of_openehr(
+    operation: &str,
+    parameters: &Parameters<'_>,
+) -> Result<TerminologyAnswer, TerminologyError> {
+    Ok(match operation.to_ascii_lowercase().as_str() {
+        "expand" => codes(parameters.group()?),
+        "validate" => {
+            TerminologyAnswer::Truth(parameters.group()?.contains(parameters.need("code")?))
+        }
+        "subsumes" => {
+            TerminologyAnswer::Truth(parameters.need("codeA")? == parameters.need("codeB")?)
+        }
+        "lookup" => {
+            let code = parameters
+                .need("code")
+                .or_else(|missing| parameters.get("").ok_or(missing))?;
+            let text = rubric(code).ok_or_else(|| {
+                TerminologyError::Refused(format!("the rubric of `{code}` is not known here"))
+            })?;
+            TerminologyAnswer::Text(text.to_owned())
+        }
+        _ => {
+            return Err(TerminologyError::Refused(format!(
+                "`{operation}` is no operation of `openehr`: expected expand, validate, subsumes or lookup"
+            )));
+        }
+    })
+}
+
+fn codes(group: &CodeGroup) -> TerminologyAnswer {
+    TerminologyAnswer::Codes(group.codes().map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn uri(text: &str) -> Option<Result<TerminologyAnswer, TerminologyError>> {
+        TerminologyCall::Uri(text.to_owned()).built_in()
+    }
+
+    fn function(operation: &str, parameters: &str) -> Result<TerminologyAnswer, TerminologyError> {
+        let call = TerminologyCall::Function {
+            operation: operation.to_owned(),
+            service: "openEHR".to_owned(),
+            parameters: parameters.to_owned(),
+        };
+        call.built_in().unwrap()
+    }
+
+    #[test]
+    fn groups_have_identifiers_and_names() {
+        let codes =
+            |codes: &str| TerminologyAnswer::Codes(codes.split(' ').map(str::to_owned).collect());
+        assert_eq!(
+            function("expand", "group=null_flavours"),
+            Ok(codes("271 253 272 273"))
+        );
+        assert_eq!(
+            function("EXPAND", "Null%20flavours"),
+            Ok(codes("271 253 272 273"))
+        );
+        assert_eq!(
+            uri("terminology://openehr/null_flavours"),
+            Some(Ok(codes("271 253 272 273")))
+        );
+        assert_eq!(
+            uri("terminology://openehr?group=null%20flavours"),
+            Some(Ok(codes("271 253 272 273")))
+        );
+        assert!(
+            matches!(uri("terminology://ISO_3166-1"), Some(Ok(TerminologyAnswer::Codes(all))) if all.len() > 200)
+        );
+        assert_eq!(
+            uri("terminology://snomed-ct/hierarchy?rootConceptId=1"),
+            None
+        );
+    }
+
+    #[test]
+    fn other_operations() {
+        assert_eq!(
+            function("validate", "group=setting&code=225"),
+            Ok(TerminologyAnswer::Truth(true))
+        );
+        assert_eq!(
+            function("validate", "group=setting&code=1"),
+            Ok(TerminologyAnswer::Truth(false))
+        );
+        assert_eq!(
+            function("subsumes", "codeA=225&codeB=225"),
+            Ok(TerminologyAnswer::Truth(true))
+        );
+        assert_eq!(
+            function("lookup", "code=433"),
+            Ok(TerminologyAnswer::Text("event".to_owned()))
+        );
+        for (operation, parameters) in [
+            ("expand", "group=moods"),
+            ("validate", "group=setting"),
+            ("lookup", "code=0815"),
+            ("guess", ""),
+        ] {
+            assert!(
+                matches!(
+                    function(operation, parameters),
+                    Err(TerminologyError::Refused(_))
+                ),
+                "{operation}"
+            );
+        }
+    }
+}

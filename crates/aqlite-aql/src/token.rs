@@ -1,0 +1,708 @@
+//! The words of AQL: text → tokens (AQL Release 1.1.0, `AqlLexer.g4`).
+//!
+//! The lexer never gives up: what is no token becomes [`TokenKind::Invalid`] with its own
+//! diagnostic, and reading goes on behind it, so that every mistake of a text is told at once and a
+//! half-written text still has tokens.
+
+use aqlite_rm::diag::{Diagnostic, Span};
+use nom::branch::alt;
+use nom::bytes::complete::{tag, take_while, take_while1};
+use nom::character::complete::{char, digit1, none_of, one_of, satisfy};
+use nom::combinator::{eof, not, opt, peek, recognize};
+use nom::multi::{many0_count, many1_count};
+use nom::sequence::{delimited, pair, preceded};
+use nom::{IResult, Parser};
+
+/// So many problems of one text are told at most.
+pub(crate) const DIAGNOSTICS_LIMIT: usize = 50;
+
+/// One word of a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Token {
+    /// What it is.
+    pub kind: TokenKind,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// The kinds of token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenKind {
+    /// A reserved word, in any case.
+    Keyword(Keyword),
+    /// A class, variable, attribute, alias or foreign function name.
+    Identifier,
+    /// `$name`.
+    Parameter,
+    /// `at0001.1`, `id5`.
+    Code,
+    /// `openEHR-EHR-OBSERVATION.blood_pressure.v2`, with or without a namespace.
+    Archetype,
+    /// `snomed_ct(3.1)::313267000|rubric|`.
+    Term,
+    /// `terminology://…`, `ehr:…`.
+    Uri,
+    /// `{/…/}`.
+    Regex,
+    /// A quoted string, escapes unresolved.
+    Text,
+    /// Digits, with an exponent perhaps.
+    Integer,
+    /// Digits with a decimal point.
+    Real,
+    /// `true`, `false`.
+    Boolean,
+    /// `= != < <= > >=`.
+    Comparison,
+    /// Any other sign: `, / ( ) [ ] { } * -`.
+    Sign(char),
+    /// `-- …`, to the end of the line.
+    Comment,
+    /// No token at all; told by the lexer.
+    Invalid,
+    /// Behind the last token.
+    End,
+}
+
+impl TokenKind {
+    /// What people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            TokenKind::Keyword(_) => "keyword",
+            TokenKind::Identifier => "name",
+            TokenKind::Parameter => "parameter",
+            TokenKind::Code => "code",
+            TokenKind::Archetype => "archetype",
+            TokenKind::Term => "term",
+            TokenKind::Uri => "address",
+            TokenKind::Regex => "regular expression",
+            TokenKind::Text => "text",
+            TokenKind::Integer | TokenKind::Real => "number",
+            TokenKind::Boolean => "boolean",
+            TokenKind::Comparison => "comparison",
+            TokenKind::Sign(_) => "sign",
+            TokenKind::Comment => "comment",
+            TokenKind::Invalid => "invalid",
+            TokenKind::End => "end",
+        }
+    }
+}
+
+macro_rules! keywords {
+    ($($name:ident $text:literal),* $(,)?) => {
+        /// The reserved words; they cannot name a variable or an alias.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[allow(missing_docs, reason = "the names say it")]
+        pub enum Keyword { $($name),* }
+
+        impl Keyword {
+            /// Every reserved word.
+            pub const ALL: &[Keyword] = &[$(Keyword::$name),*];
+
+            /// The word in its usual spelling, upper case.
+            pub fn text(self) -> &'static str {
+                match self { $(Keyword::$name => $text),* }
+            }
+        }
+    };
+}
+
+keywords! {
+    Select "SELECT", Distinct "DISTINCT", Top "TOP", Forward "FORWARD", Backward "BACKWARD", As "AS", From "FROM", Where "WHERE",
+    Order "ORDER", By "BY", Asc "ASC", Ascending "ASCENDING", Desc "DESC", Descending "DESCENDING", Limit "LIMIT", Offset "OFFSET",
+    Contains "CONTAINS", And "AND", Or "OR", Not "NOT", Exists "EXISTS", Like "LIKE", Matches "MATCHES", Null "NULL",
+    Version "VERSION", LatestVersion "LATEST_VERSION", AllVersions "ALL_VERSIONS",
+    Count "COUNT", Min "MIN", Max "MAX", Sum "SUM", Avg "AVG", Terminology "TERMINOLOGY",
+    Length "LENGTH", Position "POSITION", Substring "SUBSTRING", ConcatWs "CONCAT_WS", Concat "CONCAT",
+    Abs "ABS", Mod "MOD", Ceil "CEIL", Floor "FLOOR", Round "ROUND",
+    Now "NOW", CurrentDateTime "CURRENT_DATE_TIME", CurrentDate "CURRENT_DATE", CurrentTimezone "CURRENT_TIMEZONE", CurrentTime "CURRENT_TIME",
+}
+
+impl Keyword {
+    /// True for the names of aggregate and single-row functions and for TERMINOLOGY.
+    pub fn is_function(self) -> bool {
+        self == Keyword::Contains || self as usize >= Keyword::Count as usize
+    }
+
+    /// True for the names of single-row functions.
+    pub fn is_single_row_function(self) -> bool {
+        self.is_function()
+            && !matches!(
+                self,
+                Keyword::Count
+                    | Keyword::Min
+                    | Keyword::Max
+                    | Keyword::Sum
+                    | Keyword::Avg
+                    | Keyword::Terminology
+            )
+    }
+}
+
+/// Splits a text into tokens, comments included, ended by [`TokenKind::End`]; what is no token is
+/// told.
+///
+/// Codes: AQL0102 a character that AQL does not know, AQL0103 an open string, AQL0104 an escape,
+/// AQL0107 a comment, AQL0108 an archetype id without version.
+pub fn tokens(text: &str) -> (Vec<Token>, Vec<Diagnostic>) {
+    let mut out = Vec::with_capacity(text.len() / 5);
+    let mut diagnostics = Vec::new();
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start_matches([' ', '\t', '\r', '\n', '\u{feff}']);
+        let start = text.len() - rest.len();
+        if rest.is_empty() {
+            out.push(Token {
+                kind: TokenKind::End,
+                span: Span::new(start, start),
+            });
+            return (out, diagnostics);
+        }
+        let (kind, len) = match token(rest) {
+            Ok((after, kind)) => (kind, rest.len() - after.len()),
+            Err(_) => {
+                let (len, diagnostic) = foreign(rest, start);
+                if diagnostics.len() < DIAGNOSTICS_LIMIT {
+                    diagnostics.push(diagnostic);
+                }
+                (TokenKind::Invalid, len)
+            }
+        };
+        let len = len.max(1);
+        if kind == TokenKind::Text && diagnostics.len() < DIAGNOSTICS_LIMIT {
+            let raw = rest.get(..len).unwrap_or_default();
+            diagnostics.extend(
+                unescape(raw, Escapes::Text)
+                    .1
+                    .into_iter()
+                    .map(|e| e.at(start)),
+            );
+        }
+        out.push(Token {
+            kind,
+            span: Span::new(start, start + len),
+        });
+        rest = rest.get(len..).unwrap_or_default();
+    }
+}
+
+/// Finds the reserved word with this spelling, in any case.
+pub fn keyword(word: &str) -> Option<Keyword> {
+    Keyword::ALL
+        .iter()
+        .copied()
+        .find(|k| k.text().eq_ignore_ascii_case(word))
+}
+
+/// True for an archetype id as AQL writes it, in full:
+/// `[namespace::]model-package-CLASS.concept.vN`.
+pub fn is_archetype_id(text: &str) -> bool {
+    archetype(text).is_ok_and(|(rest, _)| rest.is_empty())
+}
+
+/// True for a node code in full: `at0001`, `at0004.1`, `id5`.
+pub fn is_node_code(text: &str) -> bool {
+    code(text).is_ok_and(|(rest, _)| rest.is_empty())
+}
+
+/// What the escapes of a string are resolved for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Escapes {
+    /// A value: every escape becomes its character.
+    Text,
+    /// A LIKE pattern: `\?` stays, for there it means the question mark itself.
+    Pattern,
+}
+
+/// An escape that AQL does not know; offset and length within the raw string.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadEscape {
+    offset: usize,
+    found: String,
+}
+
+impl BadEscape {
+    fn at(self, start: usize) -> Diagnostic {
+        let from = start + self.offset;
+        let help = if matches!(self.found.as_str(), "\\*" | "\\%" | "\\_") {
+            let sign = self.found.trim_start_matches('\\');
+            format!("a backslash before `{sign}` is written `\\\\{sign}`")
+        } else {
+            "known escapes: `\\' \\\" \\? \\\\ \\a \\b \\f \\n \\r \\t \\v`, `\\uXXXX`; a backslash itself is `\\\\`".to_owned()
+        };
+        Diagnostic::error(
+            "AQL0104",
+            Span::new(from, from + self.found.len()),
+            format!("`{}` is not an escape of AQL", self.found),
+        )
+        .with_help(help)
+    }
+}
+
+/// The value of a quoted string, and the escapes that are none (they stand for themselves).
+pub fn unescape(raw: &str, escapes: Escapes) -> (String, Vec<BadEscape>) {
+    let mut out = String::with_capacity(raw.len());
+    let mut bad = Vec::new();
+    let inner = raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default();
+    let mut rest = inner;
+    while let Some((plain, escaped)) = rest.split_once('\\') {
+        out.push_str(plain);
+        let (value, len) = escape(escaped, escapes);
+        if let Some(value) = value {
+            out.push_str(&value);
+        } else {
+            let found = format!("\\{}", escaped.get(..len).unwrap_or_default());
+            out.push_str(&found);
+            bad.push(BadEscape {
+                offset: 1 + inner.len() - escaped.len() - 1,
+                found,
+            });
+        }
+        rest = escaped.get(len..).unwrap_or_default();
+    }
+    out.push_str(rest);
+    (out, bad)
+}
+
+/// The value of the escape behind a backslash, and its length.
+fn escape(text: &str, escapes: Escapes) -> (Option<String>, usize) {
+    let Some(first) = text.chars().next() else {
+        return (None, 0);
+    };
+    let plain = match first {
+        '\'' | '"' | '\\' => Some(first),
+        '?' if escapes == Escapes::Pattern => return (Some("\\?".to_owned()), 1),
+        '?' => Some('?'),
+        'a' => Some('\u{7}'),
+        'b' => Some('\u{8}'),
+        'f' => Some('\u{c}'),
+        'n' => Some('\n'),
+        'r' => Some('\r'),
+        't' => Some('\t'),
+        'v' => Some('\u{b}'),
+        _ => None,
+    };
+    if let Some(plain) = plain {
+        return (Some(plain.to_string()), 1);
+    }
+    let (digits, radix, skip) = match first {
+        'u' => (text.get(1..5), 16, 1),
+        '0'..='7' => {
+            let most = if first <= '3' { 3 } else { 2 };
+            (
+                text.get(
+                    ..text
+                        .bytes()
+                        .take(most)
+                        .take_while(|b| (b'0'..=b'7').contains(b))
+                        .count(),
+                ),
+                8,
+                0,
+            )
+        }
+        _ => (None, 10, 0),
+    };
+    let value = digits
+        .filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()))
+        .and_then(|d| u32::from_str_radix(d, radix).ok())
+        .and_then(char::from_u32);
+    match (digits, value) {
+        (Some(digits), Some(value)) => (Some(value.to_string()), skip + digits.len()),
+        _ => (None, first.len_utf8()),
+    }
+}
+
+fn token(input: &str) -> IResult<&str, TokenKind> {
+    let name = input.len() - input.trim_start_matches(is_word).len();
+    match (input.as_bytes().first(), input.as_bytes().get(name)) {
+        // The most frequent word by far: nothing behind it could make it part of an archetype id, a
+        // term or a URI.
+        (
+            Some(first),
+            Some(b' ' | b'/' | b'[' | b']' | b',' | b')' | b'=' | b'\n' | b'\r') | None,
+        ) if first.is_ascii_alphabetic() => word(input),
+        _ => any_token(input),
+    }
+}
+
+fn any_token(input: &str) -> IResult<&str, TokenKind> {
+    use TokenKind as K;
+    alt((
+        comment.map(|_| K::Comment),
+        alt((quoted('\''), quoted('"'))).map(|_| K::Text),
+        recognize((char('$'), identifier)).map(|_| K::Parameter),
+        regex.map(|_| K::Regex),
+        archetype.map(|_| K::Archetype),
+        term.map(|_| K::Term),
+        uri.map(|_| K::Uri),
+        preceded(not(unversioned), word),
+        number,
+        (
+            alt((
+                tag("!="),
+                tag("<="),
+                tag(">="),
+                tag("="),
+                tag("<"),
+                tag(">"),
+            )),
+            not(one_of("=<>")),
+        )
+            .map(|_| K::Comparison),
+        (not(tag("--")), one_of(",/()[]{}*-")).map(|(_, c)| K::Sign(c)),
+    ))
+    .parse(input)
+}
+
+fn comment(input: &str) -> IResult<&str, &str> {
+    recognize((
+        tag("--"),
+        peek(alt((recognize(one_of(" \r\n")), eof))),
+        take_while(|c| c != '\n' && c != '\r'),
+    ))
+    .parse(input)
+}
+
+fn quoted<'a>(
+    quote: char,
+) -> impl Parser<&'a str, Output = &'a str, Error = nom::error::Error<&'a str>> {
+    let plain = take_while1(move |c| c != quote && c != '\\');
+    recognize(delimited(
+        char(quote),
+        many0_count(alt((plain, recognize(pair(char('\\'), none_of("")))))),
+        char(quote),
+    ))
+}
+
+fn identifier(input: &str) -> IResult<&str, &str> {
+    recognize(pair(
+        satisfy(|c| c.is_ascii_alphabetic()),
+        take_while(is_word),
+    ))
+    .parse(input)
+}
+
+fn word(input: &str) -> IResult<&str, TokenKind> {
+    let (rest, text) = identifier(input)?;
+    if let Ok((after, code)) = code(input)
+        && code.len() >= text.len()
+    {
+        return Ok((after, TokenKind::Code));
+    }
+    let kind = match keyword(text) {
+        Some(keyword) => TokenKind::Keyword(keyword),
+        None if text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false") => {
+            TokenKind::Boolean
+        }
+        None => TokenKind::Identifier,
+    };
+    Ok((rest, kind))
+}
+
+fn code(input: &str) -> IResult<&str, &str> {
+    recognize((
+        alt((tag("at"), tag("id"))),
+        digit1,
+        many0_count(pair(char('.'), digit1)),
+    ))
+    .parse(input)
+}
+
+fn number(input: &str) -> IResult<&str, TokenKind> {
+    let (rest, integer) = opt(digit1).parse(input)?;
+    let (rest, fraction) = opt(pair(char('.'), digit1)).parse(rest)?;
+    let (rest, _) = opt((one_of("eE"), opt(one_of("+-")), digit1)).parse(rest)?;
+    match (integer, fraction) {
+        (None, None) => Err(nom::Err::Error(nom::error::Error::new(
+            input,
+            nom::error::ErrorKind::Digit,
+        ))),
+        (Some(_), None) => Ok((rest, TokenKind::Integer)),
+        (_, Some(_)) => Ok((rest, TokenKind::Real)),
+    }
+}
+
+fn archetype(input: &str) -> IResult<&str, &str> {
+    let label = || {
+        pair(
+            satisfy(|c: char| c.is_ascii_alphabetic()),
+            take_while(|c| is_name(c) || c == '%'),
+        )
+    };
+    let namespace = (label(), many0_count(pair(char('.'), label())), tag("::"));
+    let release = (
+        char('v'),
+        digit1,
+        many0_count(pair(char('.'), digit1)),
+        opt((
+            alt((tag("-rc"), tag("-alpha"))),
+            opt(pair(char('.'), digit1)),
+        )),
+    );
+    let concept = pair(satisfy(|c| c.is_ascii_alphabetic()), take_while(is_name));
+    recognize((
+        opt(namespace),
+        identifier,
+        char('-'),
+        identifier,
+        char('-'),
+        identifier,
+        char('.'),
+        concept,
+        char('.'),
+        release,
+    ))
+    .parse(input)
+}
+
+/// What would be an archetype id if it had a version.
+fn unversioned(input: &str) -> IResult<&str, &str> {
+    let concept = pair(
+        satisfy(|c| c.is_ascii_alphabetic()),
+        take_while(|c| is_name(c) || c == '.'),
+    );
+    recognize((
+        identifier,
+        char('-'),
+        identifier,
+        char('-'),
+        identifier,
+        char('.'),
+        concept,
+    ))
+    .parse(input)
+}
+
+fn term(input: &str) -> IResult<&str, &str> {
+    let part = || take_while1(|c| is_name(c) || c == '.');
+    let rubric = delimited(
+        char('|'),
+        take_while1(|c| !matches!(c, '|' | '[' | ']')),
+        char('|'),
+    );
+    recognize((
+        part(),
+        opt(delimited(char('('), part(), char(')'))),
+        tag("::"),
+        part(),
+        opt(rubric),
+    ))
+    .parse(input)
+}
+
+fn uri(input: &str) -> IResult<&str, &str> {
+    let scheme = pair(
+        satisfy(|c| c.is_ascii_alphabetic()),
+        take_while(|c: char| c.is_ascii_alphanumeric() || "+-.".contains(c)),
+    );
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-._~:/?#[]@!$&'()*+,;=%".contains(c);
+    recognize((scheme, char(':'), take_while1(allowed))).parse(input)
+}
+
+fn regex(input: &str) -> IResult<&str, &str> {
+    let blank = || take_while(|c| matches!(c, ' ' | '\t' | '\r' | '\n'));
+    let piece = alt((
+        recognize(preceded(char('\\'), none_of("\r\n"))),
+        recognize(none_of("/\r\n")),
+    ));
+    let message = (
+        char(';'),
+        blank(),
+        alt((quoted('\''), quoted('"'))),
+        blank(),
+    );
+    recognize((
+        char('{'),
+        blank(),
+        char('/'),
+        many1_count(piece),
+        char('/'),
+        blank(),
+        opt(message),
+        char('}'),
+    ))
+    .parse(input)
+}
+
+/// The pattern between the slashes of a [`TokenKind::Regex`] token.
+pub fn regex_body(raw: &str) -> &str {
+    let from = raw.find('/').map_or(raw.len(), |i| i + 1);
+    let inner = raw.get(from..).unwrap_or_default();
+    let escaped = |i: usize| {
+        inner
+            .get(..i)
+            .unwrap_or_default()
+            .bytes()
+            .rev()
+            .take_while(|b| *b == b'\\')
+            .count()
+            % 2
+            == 1
+    };
+    let to = inner
+        .match_indices('/')
+        .map(|(i, _)| i)
+        .find(|i| !escaped(*i))
+        .unwrap_or(inner.len());
+    inner.get(..to).unwrap_or_default()
+}
+
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+fn is_name(c: char) -> bool {
+    is_word(c) || c == '-'
+}
+
+/// Describes the text that starts no token: its length and what to do about it.
+fn foreign(rest: &str, start: usize) -> (usize, Diagnostic) {
+    let first = rest.chars().next().unwrap_or_default();
+    let line = rest.find(['\r', '\n']).unwrap_or(rest.len());
+    let error = |code, len: usize, message: String| {
+        Diagnostic::error(code, Span::new(start, start + len), message)
+    };
+    if first == '\'' || first == '"' {
+        let help = format!("close it with `{first}`; a quote inside is written `\\{first}`");
+        return (
+            line,
+            error("AQL0103", line, "the string is not closed".to_owned()).with_help(help),
+        );
+    }
+    if rest.starts_with("--") {
+        return (
+            line,
+            error(
+                "AQL0107",
+                line,
+                "a comment starts with `--` and a space".to_owned(),
+            )
+            .with_help("write a space behind `--`"),
+        );
+    }
+    if let Ok((_, id)) = unversioned(rest) {
+        let help = format!("write its version: `{}.v1`", id.trim_end_matches('.'));
+        return (
+            id.len(),
+            error(
+                "AQL0108",
+                id.len(),
+                format!("the archetype id `{id}` has no version"),
+            )
+            .with_help(help),
+        );
+    }
+    let (len, help) = match rest.as_bytes() {
+        [b'<', b'>', ..] => (2, Some("not equal is written `!=`")),
+        [b'=', b'=', ..] => (2, Some("equality is written `=`")),
+        [b'!' | b'=' | b'<' | b'>', b'=' | b'<' | b'>', ..] => (
+            2,
+            Some("the comparisons are `=`, `!=`, `<`, `<=`, `>`, `>=`"),
+        ),
+        [b'.', ..] => (
+            1,
+            Some(
+                "a number needs digits on the right of its point, an archetype id a version such as `.v1`",
+            ),
+        ),
+        [b'+', ..] => (
+            1,
+            Some("numbers carry no plus sign, and AQL has no arithmetic"),
+        ),
+        [b';', ..] => (1, Some("a query ends without a semicolon")),
+        [b':', ..] => (1, Some("parameters are written `$name`")),
+        [b'|', ..] => (
+            1,
+            Some("AQL has no intervals: use two comparisons joined by AND"),
+        ),
+        [b'$', ..] => (
+            1,
+            Some("a parameter is `$` and a name: a letter, then letters, digits or `_`"),
+        ),
+        [b'_', ..] => (1, Some("a name starts with a letter")),
+        _ if first.is_whitespace() => (first.len_utf8(), Some("replace it by an ordinary space")),
+        _ => (first.len_utf8(), None),
+    };
+    let shown = if first.is_whitespace() || first.is_control() {
+        format!("U+{:04X}", u32::from(first))
+    } else {
+        rest.get(..len).unwrap_or_default().to_owned()
+    };
+    let diagnostic = error("AQL0102", len, format!("`{shown}` does not belong to AQL"));
+    (
+        len,
+        Diagnostic {
+            help: help.map(str::to_owned),
+            ..diagnostic
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds(text: &str) -> Vec<TokenKind> {
+        tokens(text)
+            .0
+            .iter()
+            .map(|t| t.kind)
+            .filter(|k| *k != TokenKind::End)
+            .collect()
+    }
+
+    #[test]
+    fn the_longest_word_wins() {
+        use TokenKind as K;
+        assert_eq!(
+            kinds("at0001 at0001x id at1.2"),
+            [K::Code, K::Identifier, K::Identifier, K::Code]
+        );
+        assert_eq!(
+            kinds("openEHR-EHR-EVALUATION.problem-diagnosis.v1.0.0-rc.1"),
+            [K::Archetype]
+        );
+        assert_eq!(
+            kinds("org.acme::openEHR-EHR-EVALUATION.x.v1"),
+            [K::Archetype]
+        );
+        assert_eq!(
+            kinds("icd10AM::F60.1|a b| terminology://x/y?z=1"),
+            [K::Term, K::Uri]
+        );
+        assert_eq!(kinds("a-b"), [K::Identifier, K::Sign('-'), K::Identifier]);
+        assert_eq!(
+            kinds("1.5e-3 .5 7 1c"),
+            [K::Real, K::Real, K::Integer, K::Integer, K::Identifier]
+        );
+        assert_eq!(
+            kinds("c -- note\n--\n --"),
+            [K::Identifier, K::Comment, K::Comment, K::Comment]
+        );
+        assert_eq!(kinds("{/a\\/b.*/}"), [K::Regex]);
+    }
+
+    #[test]
+    fn escapes_have_values() {
+        assert_eq!(
+            unescape(r"'it\'s \u00e9\n\101 \?'", Escapes::Text).0,
+            "it's é\nA ?"
+        );
+        assert_eq!(unescape(r"'a\?b\\*'", Escapes::Pattern).0, r"a\?b\*");
+        assert_eq!(tokens(r"'a\*b'").1.len(), 1);
+        assert_eq!(tokens(r"'\ud800'").1.len(), 1);
+    }
+
+    #[test]
+    fn what_is_no_token_is_told_and_skipped() {
+        let (_, diagnostics) = tokens("SELECT\u{a0}c --x\n= 'open");
+        let codes: Vec<&str> = diagnostics.iter().map(|d| d.code).collect();
+        assert_eq!(codes, ["AQL0102", "AQL0107", "AQL0103"]);
+    }
+
+    #[test]
+    fn a_regex_keeps_its_escaped_slash() {
+        assert_eq!(regex_body(r"{ /a\/b/ ; 'x' }"), r"a\/b");
+    }
+}

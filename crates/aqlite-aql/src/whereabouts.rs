@@ -1,0 +1,228 @@
+//! Where a cell comes from: the query whose only row ends with the document that a cell of another
+//! query stands in.
+
+use super::ast::{
+    At, ClassExpr, Column, ColumnValue, Containment, Contains, Expr, Limit, Name, Path, Query,
+};
+use super::print::print;
+use aqlite_rm::class::Cls;
+use aqlite_rm::diag::{Diagnostic, Span};
+
+/// The query that answers one row, the `row`-th of `text` (without one: every row), with the whole
+/// COMPOSITION behind its columns in which the value of the `column`-th stands (both from 0).
+/// `None` where there is no such document: for literals, functions and aggregates, for what an EHR
+/// says itself, for DISTINCT rows, which stand for many, and behind TOP.
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn document_query(
+    text: &str,
+    column: usize,
+    row: Option<u64>,
+) -> Result<Option<String>, Vec<Diagnostic>> {
+    let (query, diagnostics) = super::parse(text);
+    let query = query.ok_or(diagnostics)?;
+    Ok(within(query, column, row).map(|query| print(&query)))
+}
+
+fn within(mut query: Query, column: usize, row: Option<u64>) -> Option<Query> {
+    let aggregates = query
+        .select
+        .columns
+        .iter()
+        .any(|c| matches!(c.value, ColumnValue::Aggregate(_)));
+    if query.select.distinct || query.select.top.is_some() || aggregates {
+        return None;
+    }
+    let ColumnValue::Expr(Expr::Path(path)) = &query.select.columns.get(column)?.value else {
+        return None;
+    };
+    let wanted = path.variable.text.clone();
+    let free = free_name(&query.from);
+    let document = enclose(&mut query.from, &wanted, &free, None)?;
+    query.select.columns.push(whole(document));
+    let Some(row) = row else { return Some(query) };
+    let skipped = query
+        .limit
+        .as_ref()
+        .and_then(|limit| limit.offset.as_ref())
+        .map_or(Some(0), |offset| offset.text.parse::<u64>().ok())?;
+    query.limit = Some(Limit {
+        count: name("1"),
+        offset: Some(name(&(skipped + row).to_string())),
+        at: At::default(),
+    });
+    Some(query)
+}
+
+fn name(text: &str) -> Name {
+    Name::new(text, Span::default())
+}
+
+/// The variable itself as a column.
+fn whole(variable: String) -> Column {
+    let path = Path {
+        variable: name(&variable),
+        root: None,
+        steps: Vec::new(),
+        at: At::default(),
+    };
+    Column {
+        value: ColumnValue::Expr(Expr::Path(path)),
+        alias: None,
+        at: At::default(),
+    }
+}
+
+/// A variable that the query does not have.
+fn free_name(from: &Containment) -> String {
+    let mut free = String::from("document");
+    while mentions(from, &free) {
+        free.push('_');
+    }
+    free
+}
+
+fn mentions(from: &Containment, variable: &str) -> bool {
+    let is = |expr: &ClassExpr| {
+        expr.variable
+            .as_ref()
+            .is_some_and(|v| v.text.eq_ignore_ascii_case(variable))
+    };
+    match from {
+        Containment::Class(expr) => {
+            is(expr)
+                || expr
+                    .contains
+                    .as_ref()
+                    .is_some_and(|c| mentions(&c.inner, variable))
+        }
+        Containment::And(all) | Containment::Or(all) => {
+            all.iter().any(|one| mentions(one, variable))
+        }
+    }
+}
+
+/// The variable of the COMPOSITION that encloses the wanted one; `outer` is that of the last
+/// COMPOSITION passed. Where none is passed, one with the variable `free` is put around the
+/// outermost class that stands in compositions only.
+fn enclose(
+    from: &mut Containment,
+    wanted: &str,
+    free: &str,
+    outer: Option<&str>,
+) -> Option<String> {
+    let (Containment::And(all) | Containment::Or(all)) = from else {
+        return enclose_class(from, wanted, free, outer);
+    };
+    let holds = all.iter_mut().find(|one| mentions(one, wanted))?;
+    enclose(holds, wanted, free, outer)
+}
+
+fn enclose_class(
+    from: &mut Containment,
+    wanted: &str,
+    free: &str,
+    outer: Option<&str>,
+) -> Option<String> {
+    let Containment::Class(expr) = from else {
+        return None;
+    };
+    let class = Cls::parse_any_case(&expr.class.text);
+    if outer.is_none()
+        && class.is_some_and(|class| Cls::COMPOSITION.may_contain(class) && !stands_alone(class))
+    {
+        put_composition_around(from, free);
+        return Some(free.to_owned());
+    }
+    let own = if class == Some(Cls::COMPOSITION) {
+        Some(expr.variable.get_or_insert_with(|| name(free)).text.clone())
+    } else {
+        outer.map(str::to_owned)
+    };
+    if expr.variable.as_ref().is_some_and(|v| v.text == wanted) {
+        return own;
+    }
+    enclose(
+        &mut expr.contains.as_mut()?.inner,
+        wanted,
+        free,
+        own.as_deref(),
+    )
+}
+
+/// What stands in other documents too: an abstract class above one of them.
+fn stands_alone(class: Cls) -> bool {
+    [Cls::EHR_STATUS, Cls::FOLDER]
+        .iter()
+        .any(|alone| class.is_a(*alone) || alone.is_a(class))
+}
+
+fn put_composition_around(from: &mut Containment, variable: &str) {
+    let composition = ClassExpr {
+        class: name("COMPOSITION"),
+        variable: Some(name(variable)),
+        predicate: None,
+        contains: None,
+    };
+    let inner = std::mem::replace(from, Containment::Class(Box::new(composition)));
+    if let Containment::Class(expr) = from {
+        expr.contains = Some(Contains {
+            negated: false,
+            inner,
+            at: At::default(),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::document_query;
+
+    /// The answer in one line.
+    fn asked(text: &str, column: usize, row: u64) -> Option<String> {
+        document_query(text, column, Some(row))
+            .unwrap()
+            .map(|q| q.split_whitespace().collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn the_composition_of_the_query_is_added() {
+        let q = "SELECT c/name/value, o/data FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o ORDER BY o/name/value LIMIT 10 OFFSET 5";
+        let expected = "SELECT c/name/value, o/data, c FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o ORDER BY o/name/value LIMIT 1 OFFSET 8";
+        assert_eq!(asked(q, 1, 3).unwrap(), expected);
+        assert_eq!(asked(q, 0, 3).unwrap(), expected);
+    }
+
+    #[test]
+    fn where_the_query_names_none_one_is_put_around() {
+        let q = "SELECT d/data, document/name FROM EHR e CONTAINS (SECTION document CONTAINS OBSERVATION d AND COMPOSITION)";
+        let expected = "SELECT d/data, document/name, document_ FROM EHR e CONTAINS COMPOSITION document_ CONTAINS SECTION document CONTAINS ( OBSERVATION d AND COMPOSITION ) LIMIT 1 OFFSET 0";
+        assert_eq!(asked(q, 0, 0).unwrap(), expected);
+        let bare = "SELECT o/data FROM COMPOSITION CONTAINS OBSERVATION o";
+        assert_eq!(
+            asked(bare, 0, 0).unwrap(),
+            "SELECT o/data, document FROM COMPOSITION document CONTAINS OBSERVATION o LIMIT 1 OFFSET 0"
+        );
+    }
+
+    #[test]
+    fn what_stands_in_no_document_has_none() {
+        for (q, column) in [
+            (
+                "SELECT e/ehr_id/value, c/name FROM EHR e CONTAINS COMPOSITION c",
+                0,
+            ),
+            ("SELECT COUNT(*) FROM COMPOSITION c", 0),
+            ("SELECT DISTINCT c/name/value FROM COMPOSITION c", 0),
+            ("SELECT TOP 5 c/name/value FROM COMPOSITION c", 0),
+            ("SELECT 1, LENGTH(c/name/value) FROM COMPOSITION c", 1),
+            ("SELECT s/subject FROM EHR e CONTAINS EHR_STATUS s", 0),
+            ("SELECT f/name FROM EHR e CONTAINS FOLDER f", 0),
+            ("SELECT c/name FROM COMPOSITION c", 7),
+        ] {
+            assert_eq!(asked(q, column, 0), None, "{q}");
+        }
+        assert!(document_query("SELECT", 0, Some(0)).is_err());
+    }
+}

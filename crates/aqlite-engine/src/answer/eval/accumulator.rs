@@ -1,0 +1,272 @@
+//! Accumulators: the states of aggregate functions.
+
+use super::block::Block;
+use super::cells::{cell_of, identity};
+use super::node::{Node, View};
+use super::output::Order;
+use super::sort_key::{SortKey, compare_keys, sort_key};
+use super::strategy::ExecutionPath;
+use super::sum::Sum;
+use super::value::Value;
+use super::work::ROW;
+use crate::answer::query::Aggregate;
+use crate::answer::result::Cell;
+use crate::document::Number;
+use aqlite_rm::number::shortest;
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::collections::HashSet;
+
+/// The state of one aggregate function for one group.
+#[derive(Default)]
+pub(super) struct Accumulator {
+    count: u64,
+    sum: Sum,
+    /// Some number that was added is of a type with fractions.
+    is_real: bool,
+    best: Option<(SortKey, Cell<String>, Order)>,
+    seen: HashSet<String>,
+    /// Bytes of what was seen, about.
+    seen_bytes: usize,
+    unordered: bool,
+}
+
+/// The numbers of a path in the rows of a block.
+pub(super) type PathNumbers<'b> = (usize, Cow<'b, [f64]>);
+
+impl Accumulator {
+    /// Adds all rows of a block: whole columns where the aggregate is of numbers, else row by row.
+    /// `known` is what the last aggregate read of the block.
+    pub fn add_block<'b>(
+        &mut self,
+        aggregate: &Aggregate,
+        view: View<'b>,
+        block: &Block<'b>,
+        start: u64,
+        scratch: &mut [Node],
+        known: &mut Option<PathNumbers<'b>>,
+    ) {
+        let rows = block.rows.len();
+        let path = match aggregate {
+            Aggregate::CountRows => return self.count_block(view, rows),
+            Aggregate::Count(path) if block.fills(*path) => return self.count_block(view, rows),
+            Aggregate::Count(path) | Aggregate::CountDistinct(path) => *path,
+            Aggregate::Sum(path)
+            | Aggregate::Avg(path)
+            | Aggregate::Min(path)
+            | Aggregate::Max(path) => *path,
+        };
+        if block.lacks(path) {
+            return;
+        }
+        if known.as_ref().is_none_or(|(of, _)| *of != path) {
+            *known = block.exact_numbers(path).map(|numbers| {
+                view.note(block.rows.reading(numbers).path());
+                (path, block.rows.of(numbers))
+            });
+        }
+        match (aggregate, known) {
+            (Aggregate::Sum(_) | Aggregate::Avg(_), Some((_, values))) => {
+                view.note(ExecutionPath::SumColumn);
+                self.count += rows as u64;
+                self.is_real |= !block.is_integer(view, path);
+                self.sum.add_all(values);
+            }
+            (Aggregate::Min(_) | Aggregate::Max(_), Some((_, values))) => {
+                let is_min = matches!(aggregate, Aggregate::Min(_));
+                view.note(if is_min {
+                    ExecutionPath::MinColumn
+                } else {
+                    ExecutionPath::MaxColumn
+                });
+                let best = if is_min {
+                    least(values)
+                } else {
+                    -least_of(values, |v| -v)
+                };
+                if !self.is_behind(aggregate, best) {
+                    let as_good = (0..)
+                        .zip(&**values)
+                        .filter(|(_, value)| **value == best)
+                        .map(|(i, _)| i);
+                    let first = as_good.min_by_key(|i| block.place(*i));
+                    first
+                        .into_iter()
+                        .for_each(|i| self.add_at(aggregate, view, block, i, start, scratch));
+                }
+            }
+            _ => {
+                view.count(ROW * rows as u64);
+                view.note(ExecutionPath::AggregateRows);
+                (0..rows).for_each(|i| self.add_at(aggregate, view, block, i, start, scratch));
+            }
+        }
+    }
+
+    /// Counts all rows of a block.
+    fn count_block(&mut self, view: View<'_>, rows: usize) {
+        view.note(ExecutionPath::CountBlock);
+        self.count += rows as u64;
+    }
+
+    /// Returns whether a number cannot be the best.
+    fn is_behind(&self, aggregate: &Aggregate, number: f64) -> bool {
+        match (&self.best, aggregate) {
+            (Some((SortKey::Number(best), ..)), Aggregate::Min(_)) => *best < number,
+            (Some((SortKey::Number(best), ..)), _) => *best > number,
+            _ => false,
+        }
+    }
+
+    fn add_at(
+        &mut self,
+        aggregate: &Aggregate,
+        view: View<'_>,
+        block: &Block<'_>,
+        i: usize,
+        start: u64,
+        scratch: &mut [Node],
+    ) {
+        block.fill(i, scratch);
+        self.add(aggregate, view, scratch, order_at(start, block.place(i)));
+    }
+
+    /// Bytes of what was seen, about.
+    pub fn bytes(&self) -> usize {
+        self.seen_bytes
+    }
+
+    /// Adds a row.
+    pub fn add(&mut self, aggregate: &Aggregate, view: View<'_>, row: &[Node], order: Order) {
+        let at = |path: &usize| row.get(*path).copied().filter(|n| !n.is_none());
+        match aggregate {
+            Aggregate::CountRows => self.count += 1,
+            Aggregate::Count(path) => self.count += u64::from(at(path).is_some()),
+            Aggregate::CountDistinct(path) => {
+                if let Some(node) = at(path) {
+                    let mut key = String::new();
+                    identity(&cell_of(view, node, &mut String::new()), &mut key);
+                    let bytes = key.len() + 48;
+                    self.seen_bytes += if self.seen.insert(key) { bytes } else { 0 };
+                }
+            }
+            Aggregate::Sum(path) | Aggregate::Avg(path) => {
+                if let Some((node, number)) =
+                    at(path).and_then(|node| Some((node, view.value(node).as_number()?)))
+                {
+                    self.count += 1;
+                    self.is_real |= !view.is_integer(node);
+                    // A double holds every whole number below 2⁵³: of greater ones the digits
+                    // decide.
+                    let digits = if number.abs() < EXACT {
+                        None
+                    } else {
+                        view.digits(node).and_then(|digits| digits.parse().ok())
+                    };
+                    match digits {
+                        Some(whole) => self.sum.add_whole(whole),
+                        None => self.sum.add(number),
+                    }
+                }
+            }
+            Aggregate::Min(path) => self.improve(view, at(path), Ordering::Less, order),
+            Aggregate::Max(path) => self.improve(view, at(path), Ordering::Greater, order),
+        }
+    }
+
+    /// Of equal values the first row's is kept.
+    fn improve(&mut self, view: View<'_>, node: Option<Node>, wanted: Ordering, order: Order) {
+        let Some(node) = node else { return };
+        let value = view.value(node);
+        if matches!(value, Value::TextObject(_) | Value::Object) {
+            self.unordered = true;
+        }
+        let key = sort_key(&value);
+        let better = |(best, _, at): &(SortKey, Cell<String>, Order)| match compare_keys(&key, best)
+        {
+            Ordering::Equal => order < *at,
+            found => found == wanted,
+        };
+        if self.best.as_ref().is_none_or(better) {
+            self.best = Some((
+                key,
+                cell_of(view, node, &mut String::new()).to_owned(),
+                order,
+            ));
+        }
+    }
+
+    /// Returns the value of the aggregate.
+    pub fn cell(&mut self, aggregate: &Aggregate) -> Cell<String> {
+        match aggregate {
+            Aggregate::CountRows | Aggregate::Count(_) => {
+                Cell::Number(Number::Token(self.count.to_string()))
+            }
+            Aggregate::CountDistinct(_) => Cell::Number(Number::Token(self.seen.len().to_string())),
+            Aggregate::Sum(_) if self.count > 0 => match self.sum.whole().filter(|_| !self.is_real)
+            {
+                Some(digits) => Cell::Number(Number::Token(digits)),
+                None => Cell::computed(self.sum.value()),
+            },
+            Aggregate::Avg(_) if self.count > 0 => double(self.sum.value() / self.count as f64),
+            Aggregate::Min(_) | Aggregate::Max(_) if !self.unordered => self
+                .best
+                .as_ref()
+                .map_or(Cell::Null, |(_, cell, _)| cell.clone()),
+            _ => Cell::Null,
+        }
+    }
+
+    /// Returns the sort key of the value.
+    pub fn key(&mut self, aggregate: &Aggregate) -> SortKey {
+        match (self.cell(aggregate), &self.best) {
+            (Cell::Null, _) => SortKey::Null,
+            (_, Some((key, ..))) => key.clone(),
+            (Cell::Number(number), None) => SortKey::Number(number.value()),
+            _ => SortKey::Null,
+        }
+    }
+}
+
+/// Below this, 2⁵³, a double holds every whole number.
+pub(super) const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// A cell of a number that is a double whatever its value: a whole one with `.0`.
+fn double(number: f64) -> Cell<String> {
+    let mut digits = shortest(number + 0.0);
+    if !digits.contains('.') {
+        digits.push_str(".0");
+    }
+    if number.is_finite() {
+        Cell::Number(Number::Token(digits))
+    } else {
+        Cell::Null
+    }
+}
+
+/// The order of a row by its place in a batch.
+pub(super) fn order_at(start: u64, (place, order): (u32, u64)) -> Order {
+    (start.saturating_add(u64::from(place)), order, 0)
+}
+
+/// The least of some numbers; infinite where there is none.
+fn least(values: &[f64]) -> f64 {
+    least_of(values, |value| value)
+}
+
+/// The least that numbers come to, four at a time.
+fn least_of(values: &[f64], of: impl Fn(f64) -> f64) -> f64 {
+    let lesser = |a: f64, b: f64| if b < a { b } else { a };
+    let (fours, rest) = values.as_chunks::<4>();
+    let mut lanes = [f64::INFINITY; 4];
+    for four in fours {
+        lanes
+            .iter_mut()
+            .zip(four)
+            .for_each(|(lane, value)| *lane = lesser(*lane, of(*value)));
+    }
+    rest.iter()
+        .map(|value| of(*value))
+        .chain(lanes)
+        .fold(f64::INFINITY, lesser)
+}

@@ -1,0 +1,421 @@
+//! The anchor scan: the rows of the tables to which an anchor can be bound, by layout variant.
+
+use super::QueryError;
+use super::bind::may_hold;
+use super::expand::{Start, StepIn};
+use super::node::Node;
+use super::predicate::PredicateEvaluator;
+use super::scope::Scope;
+use super::selection::Selection;
+use super::templates::ByTemplate;
+use crate::answer::plan_cache::{
+    AnchorTables, Branch, BranchId, DecisionTree, Expansion, GroupExpansion, LayoutVariant,
+};
+use crate::answer::query::{ClassExpr, Predicate};
+use crate::answer::trie::Trie;
+use crate::document::{Fragment, Table};
+use aqlite_rm::order;
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// The rows of a table in the scope, by layout variant.
+pub(super) struct TableVariants<'b> {
+    pub table: &'b Table,
+    pub number: u32,
+    pub variants: Vec<(Rc<LayoutVariant>, Selection<'b>)>,
+    /// Whether no predicate left out rows of the scope.
+    pub are_all: bool,
+}
+
+/// Child rows that are read without their parent rows.
+pub(super) struct RepeatedGroups<'b> {
+    pub children: Vec<TableVariants<'b>>,
+    /// The step that they are instances of.
+    only: Rc<LayoutVariant>,
+}
+
+/// Parent rows without any resulting child row: table, layout variant and rows.
+pub(super) type Without = (u32, Rc<LayoutVariant>, Vec<u32>);
+
+/// A callback that receives the rows of one layout variant.
+pub(super) type Visit<'v, 'b> =
+    &'v mut dyn FnMut(Rc<LayoutVariant>, Selection<'b>) -> Result<(), QueryError>;
+
+impl<'b> TableVariants<'b> {
+    /// Groups rows of the table of a step by layout variant.
+    pub fn of(step: &StepIn<'_, '_, 'b>, rows: Selection<'b>) -> TableVariants<'b> {
+        let mut variants = Vec::with_capacity(1);
+        // The visitor returns no error.
+        let _ = step.each_variant(rows, &mut |variant, rows| {
+            variants.push((variant, rows));
+            Ok(())
+        });
+        TableVariants {
+            table: step.table,
+            number: step.number,
+            variants,
+            are_all: true,
+        }
+    }
+}
+
+impl<'b> StepIn<'_, '_, 'b> {
+    /// Visits rows of the table by layout variant: each branch of the decision tree splits them,
+    /// until all rows of a part have one variant.
+    pub fn each_variant(
+        &self,
+        rows: Selection<'b>,
+        visit: Visit<'_, 'b>,
+    ) -> Result<(), QueryError> {
+        let variants = self.variants();
+        let mut open: Vec<(BranchId, Selection<'b>)> = vec![(DecisionTree::ENTRY, rows)];
+        while let Some((place, rows)) = open.pop() {
+            match variants.at(place) {
+                _ if rows.is_empty() => {}
+                Branch::LayoutVariant(variant) => visit(variant, rows)?,
+                Branch::Test(number, flag) => {
+                    let (has, lacks) = rows.split(self.table.presence(flag));
+                    open.extend([((number, false), lacks), ((number, true), has)]);
+                }
+                Branch::Nothing
+                    if rows.get(0).is_some_and(|row| {
+                        variants.learn(self.presence(row), || self.find(row))
+                    }) =>
+                {
+                    open.push((place, rows))
+                }
+                Branch::Nothing => visit(
+                    Rc::new(LayoutVariant {
+                        tests: Vec::new(),
+                        expansion: Expansion::Walk,
+                    }),
+                    rows,
+                )?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
+    /// The tables that an anchor may bind fragments of, found out once for as long as these stay as
+    /// they are.
+    pub fn anchor_tables(&self, anchor: &'p ClassExpr) -> Rc<AnchorTables> {
+        let schema_id = self.batch.schema_id();
+        self.plan
+            .plan_cache
+            .anchor_tables(anchor.variable, schema_id, || {
+                let may_pass = self.may_pass(anchor);
+                let tables = (0..)
+                    .zip(self.batch.tables())
+                    .filter(|(_, table)| may_pass(table))
+                    .map(|(number, _)| number);
+                AnchorTables {
+                    schema_id,
+                    tables: tables.collect(),
+                }
+            })
+    }
+
+    /// The rows of a population that an anchor binds, table by table.
+    pub fn sorted_tables(
+        &self,
+        anchor: &'p ClassExpr,
+        scope: &Scope<'b>,
+        done: &mut usize,
+    ) -> Result<Vec<TableVariants<'b>>, QueryError> {
+        let anchor_tables = self.anchor_tables(anchor);
+        let mut found = Vec::with_capacity(anchor_tables.tables.len());
+        for number in &anchor_tables.tables {
+            let Some(table) = self.batch.table(*number) else {
+                continue;
+            };
+            let all = scope.rows(*number, table);
+            let count = all.len();
+            let rows = self.bound(anchor, (table, *number), all, done)?;
+            found.extend(rows.map(|rows| TableVariants {
+                are_all: rows.len() == count,
+                ..self.sorted(anchor, (table, *number), rows)
+            }));
+        }
+        Ok(found)
+    }
+
+    /// Those of some rows of a table that an anchor binds; `None` where it binds no row of the
+    /// table.
+    pub fn bound(
+        &self,
+        anchor: &ClassExpr,
+        (table, number): (&Table, u32),
+        rows: Selection<'b>,
+        done: &mut usize,
+    ) -> Result<Option<Selection<'b>>, QueryError> {
+        let predicate = match (self.root_passes(anchor, number, table), &anchor.predicate) {
+            (None, Some(predicate)) => predicate,
+            (passes, _) => return Ok((passes != Some(false)).then_some(rows)),
+        };
+        let predicates = PredicateEvaluator {
+            plan: self.plan,
+            view: self.view(),
+        };
+        let mut passing = Vec::new();
+        for row in rows.rows().iter() {
+            self.go_on(done, 0)?;
+            passing.extend(
+                predicates
+                    .holds(
+                        predicate,
+                        Node::root(Fragment {
+                            table: number,
+                            row: *row,
+                        }),
+                    )
+                    .then_some(*row),
+            );
+        }
+        Ok(Some(Selection::Indices(passing)))
+    }
+
+    /// Rows of a table by what an anchor gives in them.
+    fn sorted(
+        &self,
+        anchor: &ClassExpr,
+        (table, number): (&'b Table, u32),
+        rows: Selection<'b>,
+    ) -> TableVariants<'b> {
+        match self.step(anchor, number) {
+            Some(step) => TableVariants::of(&step, rows),
+            None => TableVariants {
+                table,
+                number,
+                variants: vec![(nothing_asked(), rows)],
+                are_all: true,
+            },
+        }
+    }
+
+    /// Visits rows of a table by what an anchor gives in them.
+    pub fn each_variant(
+        &self,
+        anchor: &ClassExpr,
+        number: u32,
+        rows: Selection<'b>,
+        visit: Visit<'_, 'b>,
+    ) -> Result<(), QueryError> {
+        match self.step(anchor, number) {
+            Some(step) => step.each_variant(rows, visit),
+            None => visit(nothing_asked(), rows),
+        }
+    }
+
+    /// An anchor whose variable has paths, in a table.
+    fn step(&self, anchor: &ClassExpr, number: u32) -> Option<StepIn<'p, 'p, 'b>> {
+        self.expander(self.view())
+            .step(self.trie_of(anchor)?, number, Start::Item(0))
+    }
+
+    /// Tells by class and node id which tables an anchor may bind fragments of.
+    pub fn may_pass(&self, anchor: &'p ClassExpr) -> impl Fn(&Table) -> bool {
+        let known = |predicate: &Predicate| {
+            self.batch
+                .root_ids()
+                .map(|id| may_hold(predicate, Some(id), self.plan.exact))
+                .collect()
+        };
+        let known: Vec<bool> = anchor.predicate.as_ref().map_or(Vec::new(), known);
+        move |table| {
+            table
+                .root_id()
+                .is_none_or(|id| known.get(id as usize) != Some(&false))
+                && table.layout().class().is_a(anchor.class)
+        }
+    }
+
+    /// Whether the fragments of a table pass what an anchor asks of its node; `None` where they
+    /// differ.
+    fn root_passes(&self, anchor: &ClassExpr, number: u32, table: &Table) -> Option<bool> {
+        let Some(predicate) = &anchor.predicate else {
+            return Some(true);
+        };
+        self.plan
+            .plan_cache
+            .of(table.layout())
+            .passes(anchor.variable, || {
+                let differs = Cell::new(false);
+                let root = Node::root(Fragment {
+                    table: number,
+                    row: 0,
+                });
+                let first = PredicateEvaluator {
+                    plan: self.plan,
+                    view: self.view().watched(&differs),
+                }
+                .holds(predicate, root);
+                (!differs.get()).then_some(first)
+            })
+    }
+
+    /// Returns the child rows of the repeated groups on which the rows depend, if they can be read
+    /// without their parent rows: they are all rows of their tables, instances of one step, and
+    /// their parent rows contribute no cell. Only child rows that result in no row need their
+    /// parents.
+    pub fn groups(
+        &self,
+        trie: &Trie,
+        parents: &[TableVariants<'b>],
+        scope: &Scope<'b>,
+    ) -> Option<RepeatedGroups<'b>> {
+        let variants = || {
+            parents.iter().flat_map(|sorted| {
+                sorted
+                    .variants
+                    .iter()
+                    .map(move |(variant, _)| (sorted, variant))
+            })
+        };
+        let only_case = variants()
+            .map(|(_, variant)| variant)
+            .find(|variant| group_expansion(variant).is_some())?;
+        let only = group_expansion(only_case)?;
+        let mut over: Vec<(u32, u32)> = Vec::new();
+        for (sorted, group) in
+            variants().filter_map(|(sorted, variant)| Some((sorted, group_expansion(variant)?)))
+        {
+            if !group.with.is_empty()
+                || !sorted.are_all
+                || (group.step, group.alive) != (only.step, only.alive)
+                || !sorted.others_lack(group.group)
+            {
+                return None;
+            }
+            over.push((sorted.number, group.group));
+        }
+        let mut children = Vec::new();
+        let mut lengths = (0, 0);
+        for (number, table) in (0..)
+            .zip(self.batch.tables())
+            .filter(|(_, table)| table.origins().iter().any(|of| over.contains(of)))
+        {
+            let rows = scope.rows(number, table);
+            let sorted = TableVariants::of(
+                &self
+                    .expander(self.view())
+                    .step(trie, number, Start::in_children(only))?,
+                rows,
+            );
+            for (variant, rows) in &sorted.variants {
+                let count = if variant.rows()?.is_empty() {
+                    &mut lengths.1
+                } else {
+                    &mut lengths.0
+                };
+                *count += rows.len();
+            }
+            if !table.origins().iter().all(|of| over.contains(of)) {
+                return None;
+            }
+            children.push(sorted);
+        }
+        (lengths.1 <= lengths.0 / 8).then(|| RepeatedGroups {
+            children,
+            only: Rc::clone(only_case),
+        })
+    }
+
+    /// The fragments with repeated groups of which no child row gives a row: those of the child
+    /// rows that give none are asked.
+    pub fn without(&self, trie: &Trie, groups: &RepeatedGroups<'b>) -> Vec<Without> {
+        let Some(only) = group_expansion(&groups.only) else {
+            return Vec::new();
+        };
+        let mut parents = Vec::new();
+        for sorted in &groups.children {
+            for (_, rows) in sorted
+                .variants
+                .iter()
+                .filter(|(variant, _)| variant.rows().is_some_and(<[_]>::is_empty))
+            {
+                parents.extend(rows.rows().iter().filter_map(|row| {
+                    self.batch.parent_of(Fragment {
+                        table: sorted.number,
+                        row: *row,
+                    })
+                }));
+            }
+        }
+        let variant_of = |child: &Fragment| {
+            Some(
+                self.expander(self.view())
+                    .step(trie, child.table, Start::in_children(only))?
+                    .variant(child.row),
+            )
+        };
+        let gives = |child: &Fragment| {
+            variant_of(child).is_some_and(|variant| !variant.rows().is_some_and(<[_]>::is_empty))
+        };
+        let mut without: Vec<Without> = Vec::new();
+        for parent in order::distinct(parents) {
+            let Some(variant) = self
+                .expander(self.view())
+                .expansion(trie, Node::root(parent))
+            else {
+                continue;
+            };
+            let Some(group) = group_expansion(&variant)
+                .filter(|over| !self.batch.child_rows(parent, over.group).iter().any(gives))
+            else {
+                continue;
+            };
+            match without.iter_mut().find(|(table, of, _)| {
+                *table == parent.table
+                    && group_expansion(of).is_some_and(|of| of.group == group.group)
+            }) {
+                Some((.., rows)) => rows.push(parent.row),
+                None => without.push((parent.table, Rc::clone(&variant), vec![parent.row])),
+            }
+        }
+        without
+    }
+}
+
+impl TableVariants<'_> {
+    /// Returns whether no row of a layout variant that does not go over a repeated group has that
+    /// repeated group, as far as was asked.
+    fn others_lack(&self, group: u32) -> bool {
+        let layout = self.table.layout();
+        let mut flags = Vec::new();
+        let mut at = layout.groups().get(group as usize).copied().unwrap_or(0);
+        while let Some(item) = layout.item(at) {
+            flags.extend(item.presence);
+            if at == 0 {
+                break;
+            }
+            at = item.parent;
+        }
+        let lacks = |variant: &LayoutVariant| {
+            variant
+                .tests
+                .iter()
+                .any(|(flag, is_present)| !is_present && flags.contains(flag))
+        };
+        self.variants.iter().all(|(variant, _)| {
+            group_expansion(variant).is_some_and(|of| of.group == group) || lacks(variant)
+        })
+    }
+}
+
+/// The layout variant of all fragments, where no path asks for anything.
+fn nothing_asked() -> Rc<LayoutVariant> {
+    Rc::new(LayoutVariant {
+        tests: Vec::new(),
+        expansion: Expansion::Rows(vec![Rc::new([])]),
+    })
+}
+
+/// Returns the repeated group of a variant, if its expansion depends on one.
+pub(super) fn group_expansion(variant: &LayoutVariant) -> Option<&GroupExpansion> {
+    match &variant.expansion {
+        Expansion::Group(of) => Some(of),
+        _ => None,
+    }
+}

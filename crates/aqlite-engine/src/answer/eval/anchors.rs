@@ -1,0 +1,187 @@
+//! Which part of FROM is an anchor, and which part of WHERE speaks of it alone.
+
+use super::bind::pins_local_code;
+use crate::answer::plan::Plan;
+use crate::answer::query::{
+    ClassExpr, CompareOp, Condition, Contains, Expr, Literal, Source, Versions,
+};
+use aqlite_rm::class::Cls;
+use aqlite_rm::number;
+
+/// The parts of FROM that the anchor scan distinguishes.
+#[derive(Debug)]
+pub(super) struct Anchors<'p> {
+    /// EHR, VERSION, COMPOSITION: what a document is bound to as a whole.
+    pub above: Vec<&'p ClassExpr>,
+    /// The entries, in textual order; the last of `above` when there are none below it.
+    pub entries: Vec<&'p ClassExpr>,
+}
+
+impl<'p> Anchors<'p> {
+    /// The anchors of a query, when it can be answered by templates.
+    pub fn of(plan: &'p Plan) -> Option<Anchors<'p>> {
+        let mut anchors = Anchors {
+            above: Vec::new(),
+            entries: Vec::new(),
+        };
+        let mut source = &plan.query.from;
+        loop {
+            match source {
+                Source::Class(expr) if rank(expr).is_some() => {
+                    if anchors
+                        .above
+                        .last()
+                        .is_some_and(|outer| rank(outer) >= rank(expr))
+                    {
+                        return None;
+                    }
+                    anchors.above.push(expr);
+                    match &expr.contains {
+                        Contains::Some(inner) => source = inner,
+                        Contains::Nothing
+                            if matches!(expr.class, Cls::COMPOSITION | Cls::EHR_STATUS) =>
+                        {
+                            anchors.entries.push(expr);
+                            break;
+                        }
+                        _ => return None,
+                    }
+                }
+                _ => {
+                    collect_entries(source, &mut anchors.entries)?;
+                    break;
+                }
+            }
+        }
+        (plan.single && anchors.entries.len() <= 3).then_some(anchors)
+    }
+}
+
+/// The level of a class expression that binds a document as a whole.
+fn rank(expr: &ClassExpr) -> Option<u8> {
+    match expr.class {
+        Cls::EHR => Some(0),
+        class if class.is_a(Cls::VERSION) && expr.versions == Versions::Latest => Some(1),
+        Cls::COMPOSITION | Cls::EHR_STATUS => Some(2),
+        _ => None,
+    }
+}
+
+fn collect_entries<'p>(source: &'p Source, entries: &mut Vec<&'p ClassExpr>) -> Option<()> {
+    match source {
+        Source::And(left, right) => {
+            collect_entries(left, entries)?;
+            collect_entries(right, entries)
+        }
+        Source::Class(expr) if expr.contains == Contains::Nothing && is_anywhere(expr) => {
+            entries.push(expr);
+            Some(())
+        }
+        _ => None,
+    }
+}
+
+/// Returns whether this is an entry or section that is looked for at any depth of a document.
+fn is_anywhere(expr: &ClassExpr) -> bool {
+    expr.class.is_a(Cls::CONTENT_ITEM) && !expr.predicate.as_ref().is_some_and(pins_local_code)
+}
+
+/// A conjunct of WHERE.
+pub(super) struct Conjunct<'p> {
+    pub condition: &'p Condition,
+    /// The number of EXISTS conditions before it.
+    pub exists: usize,
+    /// The paths that it reads; `None` for one that reads more than paths.
+    pub paths: Option<Vec<usize>>,
+    /// For a comparison of a path with a number, what it compares.
+    pub number: Option<(usize, CompareOp, f64)>,
+}
+
+/// The path, operator and number of a comparison of these.
+fn number_test(condition: &Condition) -> Option<(usize, CompareOp, f64)> {
+    let Condition::Compare(Expr::Path(path), op, Expr::Literal(Literal::Number(token))) = condition
+    else {
+        return None;
+    };
+    Some((*path, *op, number::parse(token)?))
+}
+
+impl<'p> Anchors<'p> {
+    /// The conjuncts of each anchor, and whether they are all of WHERE.
+    pub fn split(&self, plan: &'p Plan) -> (Vec<Vec<Conjunct<'p>>>, bool) {
+        let mut per_anchor: Vec<Vec<Conjunct<'p>>> =
+            self.entries.iter().map(|_| Vec::new()).collect();
+        let terms: Vec<&'p Condition> = match &plan.query.condition {
+            Some(Condition::And(terms)) => terms.iter().collect(),
+            other => other.iter().collect(),
+        };
+        let (mut exists, mut taken) = (0, 0);
+        for condition in &terms {
+            let mut read = Read {
+                plan,
+                paths: Vec::new(),
+                variables: Vec::new(),
+                exists,
+            };
+            read.condition(condition);
+            let anchor = self
+                .entries
+                .iter()
+                .position(|e| read.variables.iter().all(|v| *v == e.variable));
+            if let Some(conjuncts) = anchor.and_then(|a| per_anchor.get_mut(a)) {
+                let paths = (read.exists == exists).then_some(read.paths);
+                conjuncts.push(Conjunct {
+                    condition,
+                    exists,
+                    paths,
+                    number: number_test(condition),
+                });
+                taken += 1;
+            }
+            exists = read.exists;
+        }
+        (per_anchor, taken == terms.len())
+    }
+}
+
+/// The variables and paths that a condition reads.
+struct Read<'p> {
+    plan: &'p Plan,
+    paths: Vec<usize>,
+    variables: Vec<usize>,
+    /// EXISTS conditions so far.
+    exists: usize,
+}
+
+impl Read<'_> {
+    fn condition(&mut self, condition: &Condition) {
+        match condition {
+            Condition::And(terms) | Condition::Or(terms) => {
+                terms.iter().for_each(|t| self.condition(t))
+            }
+            Condition::Not(inner) => self.condition(inner),
+            Condition::Compare(left, _, right) => {
+                self.expr(left);
+                self.expr(right);
+            }
+            Condition::Like(expr, _) | Condition::Matches(expr, _) => self.expr(expr),
+            Condition::Exists(path) => {
+                self.exists += 1;
+                self.variables.push(path.variable);
+            }
+            Condition::Constant(_) => {}
+        }
+    }
+
+    fn expr(&mut self, expr: &Expr) {
+        match expr {
+            Expr::Path(path) => {
+                self.paths.push(*path);
+                self.variables
+                    .extend(self.plan.query.paths.get(*path).map(|p| p.variable));
+            }
+            Expr::Literal(_) => {}
+            Expr::Call(_, arguments) => arguments.iter().for_each(|a| self.expr(a)),
+        }
+    }
+}

@@ -1,0 +1,402 @@
+//! Blocks: rows of one row template, tested, folded and shown column by column.
+
+use super::accumulator::EXACT;
+use super::anchors::Conjunct;
+use super::condition::ConditionEvaluator;
+use super::node::{Node, View};
+use super::selection::{Numbers, Selection};
+use super::strategy::ExecutionPath;
+use super::templates::Abort;
+use crate::answer::plan_cache::{Cells, ProjectedCell};
+use crate::answer::query::CompareOp;
+use crate::document::{Column, ColumnView, Fragment, ItemKind, Table};
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
+use std::rc::Rc;
+
+/// Rows of which each has the same cells, in a fragment of its own.
+pub(super) struct Block<'b> {
+    /// The table of the fragments, and its number.
+    pub table: &'b Table,
+    pub number: u32,
+    pub cells: Cells,
+    /// The fragments.
+    pub rows: Selection<'b>,
+    /// The index of the row template in its layout variant.
+    pub order: u32,
+    /// The parent rows, if the rows are child rows of a repeated group.
+    pub over: ParentRows,
+}
+
+/// The parent rows of the child rows of a block.
+#[derive(Clone)]
+pub(super) enum ParentRows {
+    /// The rows of the block are not child rows.
+    Nothing,
+    /// The parent rows supply no cell.
+    Unused,
+    /// The parent rows supply cells.
+    Known {
+        /// The tables of the parent rows, each with the cells that it supplies.
+        parents: Rc<[ParentCells]>,
+        /// For each row of the block: the number of what is common, and the row in its table.
+        of: Vec<(u32, u32)>,
+    },
+}
+
+/// The cells that the parent rows of one table supply.
+pub(super) struct ParentCells {
+    pub number: u32,
+    pub cells: Cells,
+}
+
+/// The columns of a block that a conjunct reads.
+enum Reads<'b> {
+    /// Nothing that differs between rows.
+    Nothing,
+    /// One leaf value of texts.
+    Words(ColumnView<'b>),
+    /// Anything.
+    Anything,
+}
+
+impl<'b> Block<'b> {
+    /// Keeps the rows for which a conjunct is true; `go_on` is asked before each that is judged by
+    /// itself.
+    pub fn retain<'p: 'b>(
+        &mut self,
+        conjunct: &Conjunct<'p>,
+        evaluator: ConditionEvaluator<'p, 'b>,
+        scratch: &mut [Node],
+        go_on: &mut dyn FnMut() -> Result<(), Abort>,
+    ) -> Result<(), Abort> {
+        if let Some((path, op, limit)) = conjunct.number
+            && let Some(numbers) = self.numbers(path)
+        {
+            evaluator.view.note(ExecutionPath::CompareColumn);
+            self.compare(numbers, op, limit);
+            return Ok(());
+        }
+        match self.reads(conjunct) {
+            Reads::Nothing => {
+                evaluator.view.note(ExecutionPath::PredicateOnce);
+                if self.rows.is_empty() || !self.is_true(0, conjunct, evaluator, scratch) {
+                    self.keep(|_, _| false);
+                }
+            }
+            Reads::Words(column_view) => {
+                evaluator.view.note(ExecutionPath::PredicateWords);
+                let word = |row: u32| column_view.id(row).unwrap_or_default();
+                let mut known: HashMap<u32, bool> = HashMap::new();
+                for (i, row) in (0..).zip(self.rows.rows().iter()) {
+                    if let Entry::Vacant(unknown) = known.entry(word(*row)) {
+                        go_on()?;
+                        unknown.insert(self.is_true(i, conjunct, evaluator, scratch));
+                    }
+                }
+                self.keep(|_, row| known.get(&word(row)) == Some(&true));
+            }
+            Reads::Anything => {
+                evaluator.view.note(ExecutionPath::PredicateRows);
+                let mut flags = Vec::with_capacity(self.rows.len());
+                for i in 0..self.rows.len() {
+                    go_on()?;
+                    flags.push(self.is_true(i, conjunct, evaluator, scratch));
+                }
+                self.keep(|i, _| flags.get(i).copied().unwrap_or(false));
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the rows whose number compares so.
+    fn compare(&mut self, numbers: Numbers<'_>, op: CompareOp, limit: f64) {
+        match op {
+            CompareOp::Eq => self.keep_passing(numbers, |v| v == limit),
+            CompareOp::Ne => self.keep_passing(numbers, |v| v != limit && !v.is_nan()),
+            CompareOp::Lt => self.keep_passing(numbers, |v| v < limit),
+            CompareOp::Le => self.keep_passing(numbers, |v| v <= limit),
+            CompareOp::Gt => self.keep_passing(numbers, |v| v > limit),
+            CompareOp::Ge => self.keep_passing(numbers, |v| v >= limit),
+        }
+    }
+
+    /// Keeps the rows whose value passes a test.
+    fn keep_passing(&mut self, numbers: Numbers<'_>, test: impl Fn(f64) -> bool) {
+        match self.over {
+            ParentRows::Known { .. } => self.keep(|_, row| numbers.at(row).is_some_and(&test)),
+            _ => self.rows = self.rows.passing(numbers, test),
+        }
+    }
+
+    /// Keeps rows by their number in the block and their fragment.
+    pub fn keep(&mut self, mut wanted: impl FnMut(usize, u32) -> bool) {
+        let mut rows =
+            std::mem::replace(&mut self.rows, Selection::Indices(Vec::new())).into_rows();
+        let mut of = if let ParentRows::Known { of, .. } = &mut self.over {
+            Some(of)
+        } else {
+            None
+        };
+        let mut kept = 0;
+        for i in 0..rows.len() {
+            if rows.get(i).is_some_and(|row| wanted(i, *row)) {
+                rows.swap(i, kept);
+                of.iter_mut().for_each(|of| of.swap(i, kept));
+                kept += 1;
+            }
+        }
+        rows.truncate(kept);
+        of.into_iter().for_each(|of| of.truncate(kept));
+        self.rows = Selection::Indices(rows);
+    }
+
+    fn is_true<'p: 'b>(
+        &self,
+        i: usize,
+        conjunct: &Conjunct<'p>,
+        evaluator: ConditionEvaluator<'p, 'b>,
+        scratch: &mut [Node],
+    ) -> bool {
+        self.fill(i, scratch);
+        evaluator.truth(conjunct.condition, scratch, &mut conjunct.exists.clone()) == Some(true)
+    }
+
+    /// Returns whether every row of the block is one of its table, has its place, its document and,
+    /// for child rows, its parent row, and every cell has a column in rows so wide: what reads them
+    /// relies on it.
+    pub fn is_sound(&self, width: usize) -> bool {
+        let (table, len) = (self.table, self.table.len());
+        let lists = [table.docs(), table.places(), table.parent_places()]
+            .iter()
+            .all(|list| list.len() == len);
+        let fits = |cells: &[ProjectedCell]| {
+            cells
+                .iter()
+                .all(|projected_cell| projected_cell.column < width)
+        };
+        let over = match &self.over {
+            ParentRows::Nothing | ParentRows::Unused => true,
+            ParentRows::Known { parents, of } => {
+                of.len() == self.rows.len()
+                    && of
+                        .iter()
+                        .all(|(parent, _)| (*parent as usize) < parents.len())
+                    && parents.iter().all(|parent| fits(&parent.cells))
+            }
+        };
+        lists && over && fits(&self.cells) && self.rows.span().end as usize <= len
+    }
+
+    /// Writes the nodes of a row.
+    pub fn fill(&self, i: usize, scratch: &mut [Node]) {
+        scratch.fill(Node::NONE);
+        if let Some((parent, row)) = self.over.parent(i) {
+            project_cells(
+                scratch,
+                &parent.cells,
+                Fragment {
+                    table: parent.number,
+                    row,
+                },
+            );
+        }
+        if let Some(row) = self.rows.get(i) {
+            project_cells(
+                scratch,
+                &self.cells,
+                Fragment {
+                    table: self.number,
+                    row,
+                },
+            );
+        }
+    }
+
+    /// Returns the position of a row: the place of the fragment that was looked for, then the order
+    /// of the row within it.
+    pub fn place(&self, i: usize) -> (u32, u64) {
+        let (own, order) = (self.own_place(i), u64::from(self.order));
+        match &self.over {
+            ParentRows::Nothing => (own, order),
+            ParentRows::Unused | ParentRows::Known { .. } => (
+                self.told(self.table.parent_places(), i).unwrap_or(0),
+                (u64::from(own) << 32) | order,
+            ),
+        }
+    }
+
+    /// The place of the fragment that has the cells of a row.
+    pub fn own_place(&self, i: usize) -> u32 {
+        self.told(self.table.places(), i).unwrap_or(0)
+    }
+
+    /// The document of a row.
+    pub fn doc(&self, i: usize) -> u32 {
+        self.told(self.table.docs(), i).unwrap_or(u32::MAX)
+    }
+
+    /// Returns the entry for a row of a list with one entry for each row of the table.
+    fn told(&self, list: &[u32], i: usize) -> Option<u32> {
+        list.get(self.rows.get(i)? as usize).copied()
+    }
+
+    /// The item of a path in the fragments.
+    fn item_of(&self, path: usize) -> Option<u32> {
+        projected_cell(&self.cells, path).map(|projected_cell| projected_cell.item)
+    }
+
+    /// Returns whether each row has something at a path, of its own fragment.
+    pub fn fills(&self, path: usize) -> bool {
+        projected_cell(&self.cells, path).is_some()
+    }
+
+    /// Returns whether no row has anything at a path.
+    pub fn lacks(&self, path: usize) -> bool {
+        !self.fills(path) && !self.over.has(path)
+    }
+
+    /// The values of a path that ends in a leaf value of the fragments.
+    fn column_view(&self, path: usize) -> Option<ColumnView<'b>> {
+        self.table
+            .column_view(projected_cell(&self.cells, path)?.leaf?)
+    }
+
+    /// The numbers of a path.
+    pub fn numbers(&self, path: usize) -> Option<Numbers<'b>> {
+        let column_view = self.column_view(path)?;
+        match column_view.column() {
+            Column::Number(numbers) => Some(Numbers {
+                values: numbers.values(),
+                column_view,
+            }),
+            _ => None,
+        }
+    }
+
+    /// The numbers of a path, where each is exactly what was stored: no whole number in the column
+    /// is too long for a double.
+    pub fn exact_numbers(&self, path: usize) -> Option<Numbers<'b>> {
+        match self.column_view(path)?.column() {
+            Column::Number(numbers) if numbers.has_long(EXACT) => None,
+            _ => self.numbers(path),
+        }
+    }
+
+    /// Returns whether this is a path to numbers of an integer type.
+    pub fn is_integer(&self, view: View<'_>, path: usize) -> bool {
+        let node = self
+            .item_of(path)
+            .zip(self.rows.get(0))
+            .map(|(item, row)| Node {
+                fragment: Fragment {
+                    table: self.number,
+                    row,
+                },
+                item,
+            });
+        node.is_some_and(|node| view.is_integer(node))
+    }
+
+    /// Appends what the values of a path sort by among values of their kind, or [`NO_RANK`] for one
+    /// of no kind; false, and nothing, where the column has no kind.
+    pub fn add_ranks(&self, path: usize, ranks: &mut Vec<i64>) -> bool {
+        let rows = self.rows.rows();
+        let Some(column_view) = self.column_view(path) else {
+            return false;
+        };
+        let rank = |rank: Option<i64>| rank.unwrap_or(NO_RANK);
+        match (self.numbers(path), column_view.column()) {
+            (Some(numbers), _) => {
+                ranks.extend(rows.iter().map(|row| rank(numbers.at(*row).map(rank_of))))
+            }
+            (_, Column::Moment(_)) => {
+                ranks.extend(rows.iter().map(|row| rank(column_view.begin(*row))))
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Returns whether this is a path whose values are numbers, false for one of date-times.
+    pub fn is_of_numbers(&self, path: usize) -> bool {
+        self.numbers(path).is_some()
+    }
+
+    fn reads(&self, conjunct: &Conjunct<'_>) -> Reads<'b> {
+        let Some(paths) = conjunct.paths.as_ref() else {
+            return Reads::Anything;
+        };
+        let mut found = Reads::Nothing;
+        for path in paths {
+            let Some(item) = self.item_of(*path) else {
+                if self.over.has(*path) {
+                    return Reads::Anything;
+                }
+                continue;
+            };
+            found = match (
+                self.table.layout().item(item).map(|i| i.kind),
+                self.column_view(*path),
+                found,
+            ) {
+                (Some(ItemKind::Constant(..)), _, found) => found,
+                (_, Some(column_view), found) => match (column_view.column().ids(), found) {
+                    (Some(_), Reads::Nothing) => Reads::Words(column_view),
+                    (Some(_), Reads::Words(other))
+                        if std::ptr::eq(column_view.column(), other.column()) =>
+                    {
+                        Reads::Words(other)
+                    }
+                    _ => return Reads::Anything,
+                },
+                _ => return Reads::Anything,
+            };
+        }
+        found
+    }
+}
+
+/// The rank of a value that cannot be ranked.
+pub(super) const NO_RANK: i64 = i64::MIN;
+
+/// Returns the projected cell of a column.
+pub(super) fn projected_cell(cells: &[ProjectedCell], path: usize) -> Option<&ProjectedCell> {
+    cells
+        .iter()
+        .find(|projected_cell| projected_cell.column == path)
+}
+
+/// A whole number in the order of numbers, in which -0 is 0.
+pub(super) fn rank_of(number: f64) -> i64 {
+    let bits = (number + 0.0).to_bits() as i64;
+    if bits < 0 { bits ^ i64::MAX } else { bits }
+}
+
+impl ParentRows {
+    /// Returns the parent cells of a row of the block and the parent row.
+    fn parent(&self, i: usize) -> Option<(&ParentCells, u32)> {
+        let ParentRows::Known { parents, of } = self else {
+            return None;
+        };
+        let (parent, row) = *of.get(i)?;
+        Some((parents.get(parent as usize)?, row))
+    }
+
+    /// Returns whether what has the child rows fills a column.
+    pub fn has(&self, path: usize) -> bool {
+        matches!(self, ParentRows::Known { parents, .. } if parents.iter().any(|parent| projected_cell(&parent.cells, path).is_some()))
+    }
+}
+
+/// Writes the cells of a fragment into a row.
+pub(super) fn project_cells(row: &mut [Node], cells: &[ProjectedCell], fragment: Fragment) {
+    for projected_cell in cells {
+        if let Some(cell) = row.get_mut(projected_cell.column) {
+            *cell = Node {
+                fragment,
+                item: projected_cell.item,
+            };
+        }
+    }
+}

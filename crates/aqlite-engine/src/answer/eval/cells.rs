@@ -1,0 +1,180 @@
+//! Cells of rows, and the identity of cells for DISTINCT and groups.
+
+use super::condition::ConditionEvaluator;
+use super::node::{Node, View};
+use super::sort_key::without_sign_of_zero;
+use super::value::Value;
+use crate::answer::query::{ColumnValue, Expr, Literal};
+use crate::answer::result::{Cell, CellRef, ResultBuffer};
+use crate::document::{Dictionary, Fragment, ItemKind, Leaf, Number};
+use aqlite_rm::Token;
+use aqlite_rm::json::Scanner;
+use aqlite_rm::number;
+
+/// A constant by table and item, or an object by its node, and what its cells are kept as.
+pub(super) type Shown = Option<(Node, CellRef)>;
+
+/// Adds a row to a result buffer.
+pub(super) fn append_row<'p: 'b, 'b>(
+    result_buffer: &mut ResultBuffer,
+    shown: &mut [Shown],
+    evaluator: ConditionEvaluator<'p, 'b>,
+    row: &[Node],
+) -> u32 {
+    let select = &evaluator.plan.query.select;
+    let start = result_buffer.len();
+    let (cells, own) = result_buffer.extend(1);
+    let mut buffer = String::new();
+    for ((cell, column), shown) in cells.iter_mut().zip(select).zip(shown) {
+        *cell = match &column.value {
+            value @ ColumnValue::Expr(Expr::Path(_)) => {
+                node_cell_ref(evaluator.view, node_of(value, row), own, shown)
+            }
+            value => CellRef::of(&plain_cell(evaluator, value, row, &mut buffer), own),
+        };
+    }
+    start as u32
+}
+
+/// Returns the reference to the cell of a node; `shown` caches the last constant.
+pub(super) fn node_cell_ref(
+    view: View<'_>,
+    node: Node,
+    own: &mut Dictionary,
+    shown: &mut Shown,
+) -> CellRef {
+    let Fragment { table: number, row } = node.fragment;
+    let table = view.batch.tables().get(number as usize);
+    match table.and_then(|table| Some((table, table.layout().item(node.item)?.kind))) {
+        Some((table, ItemKind::Leaf(_, leaf))) => match table.column_view(leaf) {
+            Some(column_view) => CellRef::from_leaf(column_view, row, own),
+            None => {
+                view.note_broken("a leaf has no column");
+                CellRef::Null
+            }
+        },
+        Some((_, ItemKind::Constant(..))) => match *shown {
+            Some((known, held)) if (known.fragment.table, known.item) == (number, node.item) => {
+                held
+            }
+            _ => shown_as(view, node, own, shown),
+        },
+        // An object repeats in consecutive rows, once for each match inside it: it is written once.
+        Some(_) => match *shown {
+            Some((known, held)) if known == node => held,
+            _ => shown_as(view, node, own, shown),
+        },
+        // Nothing, or what is derived of an EHR.
+        None => CellRef::of(&cell_of(view, node, &mut String::new()), own),
+    }
+}
+
+fn shown_as(view: View<'_>, node: Node, own: &mut Dictionary, shown: &mut Shown) -> CellRef {
+    let held = CellRef::of(&cell_of(view, node, &mut String::new()), own);
+    *shown = Some((node, held));
+    held
+}
+
+/// The cell of a column; `buffer` is for texts that are made.
+pub(super) fn plain_cell<'c, 'p: 'b, 'b: 'c>(
+    evaluator: ConditionEvaluator<'p, 'b>,
+    value: &'p ColumnValue,
+    row: &[Node],
+    buffer: &'c mut String,
+) -> Cell<&'c str> {
+    match value {
+        ColumnValue::Aggregate(_) => Cell::Null,
+        ColumnValue::Expr(Expr::Path(path)) => row
+            .get(*path)
+            .map_or(Cell::Null, |n| cell_of(evaluator.view, *n, buffer)),
+        ColumnValue::Expr(Expr::Literal(literal)) => cell_of_literal(literal),
+        ColumnValue::Expr(call) => cell_of_value(&evaluator.value(call, row), buffer),
+    }
+}
+
+/// The node of a column that is a path.
+pub(super) fn node_of(value: &ColumnValue, row: &[Node]) -> Node {
+    match value {
+        ColumnValue::Expr(Expr::Path(path)) => row.get(*path).copied().unwrap_or(Node::NONE),
+        _ => Node::NONE,
+    }
+}
+
+pub(super) fn constant_cell(value: &ColumnValue) -> Cell<String> {
+    match value {
+        ColumnValue::Expr(Expr::Literal(literal)) => cell_of_literal(literal).to_owned(),
+        _ => Cell::Null,
+    }
+}
+
+/// The cell of a literal.
+pub(super) fn cell_of_literal(literal: &Literal) -> Cell<&str> {
+    match literal {
+        Literal::Null => Cell::Null,
+        Literal::Boolean(flag) => Cell::Boolean(*flag),
+        Literal::Number(token) => Cell::Number(Number::Token(token)),
+        Literal::Text(text) | Literal::Untyped(text) => Cell::Text(text),
+    }
+}
+
+fn cell_of_value<'c>(value: &Value<'_>, buffer: &'c mut String) -> Cell<&'c str> {
+    match value {
+        Value::Boolean(flag) => Cell::Boolean(*flag),
+        Value::Number(number) => Cell::computed(*number),
+        other => other.as_text().map_or(Cell::Null, |text| {
+            buffer.clear();
+            buffer.push_str(text);
+            Cell::Text(buffer)
+        }),
+    }
+}
+
+/// The cell of a stored node: its content exactly as stored.
+pub(super) fn cell_of<'c>(view: View<'c>, node: Node, buffer: &'c mut String) -> Cell<&'c str> {
+    if node.is_none() {
+        return Cell::Null;
+    }
+    buffer.clear();
+    match view.leaf(node) {
+        Some(Leaf::Text(text)) => Cell::Text(text),
+        Some(Leaf::Boolean(flag)) => Cell::Boolean(flag),
+        Some(Leaf::Number(_)) => {
+            view.write_token(node, buffer);
+            Cell::Number(Number::Token(buffer))
+        }
+        None => {
+            view.write_json(node, buffer);
+            Cell::Json(buffer)
+        }
+    }
+}
+
+/// Appends a text that is equal for equal cells: numbers by value, objects by content.
+pub(super) fn identity(cell: &Cell<&str>, out: &mut String) {
+    match cell {
+        Cell::Number(number) => number_identity(number, out),
+        Cell::Json(text) => {
+            let mut scanner = Scanner::new(text);
+            while let Ok(token) = scanner.next_token() {
+                match token {
+                    Token::End => break,
+                    Token::Number(number) => number_identity(&Number::Token(number), out),
+                    Token::String(text) => aqlite_rm::json::quote_into(out, &text),
+                    Token::ObjectStart => out.push('{'),
+                    Token::ObjectEnd => out.push('}'),
+                    Token::ArrayStart => out.push('['),
+                    Token::ArrayEnd => out.push(']'),
+                    Token::Boolean(flag) => out.push(if flag { 't' } else { 'f' }),
+                    Token::Null => out.push('n'),
+                    Token::Colon | Token::Comma => out.push(','),
+                }
+            }
+        }
+        other => other.write_json(out),
+    }
+    out.push('\u{1f}');
+}
+
+fn number_identity(number: &Number<&str>, out: &mut String) {
+    out.push_str(&number::shortest(without_sign_of_zero(number.value())));
+}

@@ -1,0 +1,173 @@
+//! The end of a run: groups become rows, rows are put in order, duplicates are removed. All of it
+//! in pieces, between which others work.
+
+use super::output::{Group, OutRow, Output, compare_out, units_of_sort};
+use super::work::{CELL, Work};
+use super::{Budget, QueryError};
+use crate::answer::plan::Plan;
+use crate::answer::query::Query;
+use std::collections::VecDeque;
+use std::iter::Peekable;
+use std::vec::IntoIter;
+
+/// Cells of the rows or groups of a piece: some milliseconds.
+const PIECE: usize = 1 << 15;
+
+/// Returns the number of rows of a piece, if each has `cells` cells.
+fn rows_of_piece(cells: usize) -> usize {
+    (PIECE / cells.max(1)).max(8)
+}
+
+/// The progress of ending a run.
+#[derive(Default)]
+pub(super) struct Closing {
+    state: State,
+    /// The numbers of the rows of the result buffer, in their final order, before the window is
+    /// cut.
+    pub rows: Vec<u32>,
+}
+
+#[derive(Default)]
+enum State {
+    #[default]
+    Begun,
+    /// Groups that are no rows yet.
+    Groups(IntoIter<Group>),
+    /// Rows that are in no sorted run yet, and the runs.
+    Runs(IntoIter<OutRow>, VecDeque<Vec<OutRow>>),
+    /// Two runs that are merged into a third, and the other runs.
+    Merge(Box<Merge>, VecDeque<Vec<OutRow>>),
+    /// Rows in order, of which duplicates are still to be removed.
+    Sorted(IntoIter<u32>),
+    Done,
+}
+
+/// Two sorted runs on their way into one.
+struct Merge {
+    left: Peekable<IntoIter<OutRow>>,
+    right: Peekable<IntoIter<OutRow>>,
+    out: Vec<OutRow>,
+}
+
+impl Merge {
+    fn of(left: Vec<OutRow>, right: Vec<OutRow>) -> Merge {
+        let out = Vec::with_capacity(left.len() + right.len());
+        Merge {
+            left: left.into_iter().peekable(),
+            right: right.into_iter().peekable(),
+            out,
+        }
+    }
+
+    /// Moves the next row; false when there is none.
+    fn step(&mut self, output: &Output, query: &Query) -> bool {
+        let from_left = match (self.left.peek(), self.right.peek()) {
+            (Some(left), Some(right)) => compare_out(output.keys(), query, left, right).is_le(),
+            (left, _) => left.is_some(),
+        };
+        let next = if from_left {
+            self.left.next()
+        } else {
+            self.right.next()
+        };
+        let is_there = next.is_some();
+        self.out.extend(next);
+        is_there
+    }
+}
+
+impl Output {
+    /// Does a piece of what is left at the end of a run; false when nothing is left.
+    ///
+    /// # Errors
+    /// When the identities of the rows are too large, or the work exceeds the budget.
+    pub fn close(&mut self, plan: &Plan, budget: &Budget, work: &Work) -> Result<bool, QueryError> {
+        let query = &plan.query;
+        let (shown, sorted) = (query.select.len(), query.order.len());
+        work.check()?;
+        let state = std::mem::replace(&mut self.closing.state, State::Done);
+        self.closing.state = match state {
+            State::Begun => {
+                self.remove_duplicates(plan, work);
+                State::Groups(self.take_groups(query).into_iter())
+            }
+            State::Groups(mut groups) => {
+                let count = rows_of_piece(shown).min(groups.len());
+                work.add(CELL * (count * shown) as u64);
+                groups
+                    .by_ref()
+                    .take(count)
+                    .for_each(|group| self.close_group(query, group));
+                if groups.len() > 0 {
+                    State::Groups(groups)
+                } else {
+                    self.begin_sort(query, work)
+                }
+            }
+            State::Runs(mut rows, mut runs) => {
+                let mut run: Vec<OutRow> = rows.by_ref().take(rows_of_piece(sorted)).collect();
+                work.add(units_of_sort(run.len(), sorted));
+                run.sort_unstable_by(|a, b| compare_out(self.keys(), query, a, b));
+                runs.push_back(run);
+                if rows.len() > 0 {
+                    State::Runs(rows, runs)
+                } else {
+                    self.next_merge(runs)
+                }
+            }
+            State::Merge(mut merge, mut runs) => {
+                let count = rows_of_piece(sorted);
+                work.add(CELL * (count * sorted) as u64);
+                let goes_on = (0..count).all(|_| merge.step(self, query));
+                if goes_on {
+                    State::Merge(merge, runs)
+                } else {
+                    runs.push_back(merge.out);
+                    self.next_merge(runs)
+                }
+            }
+            State::Sorted(mut rows) => {
+                let removes = self.removes_duplicates(query);
+                let count = rows_of_piece(if removes { shown } else { 1 });
+                for row in rows.by_ref().take(count) {
+                    let is_new = !removes || self.is_new(row, work);
+                    self.closing.rows.extend(is_new.then_some(row));
+                }
+                if removes && self.bytes() > budget.bytes {
+                    return Err(QueryError::TooLarge(budget.bytes));
+                }
+                if rows.len() > 0 {
+                    State::Sorted(rows)
+                } else {
+                    State::Done
+                }
+            }
+            State::Done => State::Done,
+        };
+        Ok(!matches!(self.closing.state, State::Done))
+    }
+
+    /// Few rows are sorted at once, more of them in runs that are merged.
+    fn begin_sort(&mut self, query: &Query, work: &Work) -> State {
+        if self.len() <= rows_of_piece(query.order.len()) || self.is_sorted() {
+            self.sort(query, work);
+            return self.sorted_rows();
+        }
+        State::Runs(self.take_rows(query).into_iter(), VecDeque::new())
+    }
+
+    /// Merges the first two runs, the shortest; the last run that is left has all rows.
+    fn next_merge(&mut self, mut runs: VecDeque<Vec<OutRow>>) -> State {
+        match (runs.pop_front(), runs.pop_front()) {
+            (Some(left), Some(right)) => State::Merge(Box::new(Merge::of(left, right)), runs),
+            (rows, _) => {
+                self.put_rows(rows.unwrap_or_default());
+                self.sorted_rows()
+            }
+        }
+    }
+
+    fn sorted_rows(&mut self) -> State {
+        State::Sorted(self.rows_in_order().into_iter())
+    }
+}

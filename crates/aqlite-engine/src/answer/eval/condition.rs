@@ -1,0 +1,248 @@
+//! Evaluation of WHERE: three-valued conditions over one row, and the single-row functions.
+
+use super::function;
+use super::node::{Node, View};
+use super::predicate::PredicateEvaluator;
+use super::value::{Value, compare, compared_bytes, member};
+use super::work::{BYTE, STEP, TEST, Work, of_texts};
+use crate::answer::plan::Plan;
+use crate::answer::query::{CompareOp, Condition, Expr, LikeItem, LikePattern, Literal};
+
+/// An evaluator of expressions and conditions over the rows of one batch.
+#[derive(Clone, Copy)]
+pub(super) struct ConditionEvaluator<'p, 'b> {
+    pub plan: &'p Plan,
+    pub view: View<'b>,
+    /// The one reading of the clock, ISO 8601 with zone.
+    pub now: &'p str,
+}
+
+impl<'p: 'b, 'b> ConditionEvaluator<'p, 'b> {
+    /// Returns whether WHERE keeps the row.
+    pub fn keeps(self, row: &[Node]) -> bool {
+        let mut exists = 0;
+        self.view.count(STEP);
+        self.plan
+            .query
+            .condition
+            .as_ref()
+            .is_none_or(|c| self.truth(c, row, &mut exists) == Some(true))
+    }
+
+    /// The truth of a condition; `None` is unknown. `exists` counts the EXISTS conditions passed so
+    /// far.
+    pub fn truth(self, condition: &'p Condition, row: &[Node], exists: &mut usize) -> Option<bool> {
+        if !matches!(
+            condition,
+            Condition::And(_) | Condition::Or(_) | Condition::Not(_)
+        ) {
+            self.view.count(TEST);
+        }
+        match condition {
+            Condition::And(terms) => self.all(terms, row, exists, false),
+            Condition::Or(terms) => self.all(terms, row, exists, true),
+            Condition::Not(inner) => self.truth(inner, row, exists).map(|t| !t),
+            Condition::Compare(left, op, right) => {
+                let (left, right) = (self.value(left, row), self.value(right, row));
+                self.view
+                    .count(of_texts(compared_bytes(&left, *op, &right)));
+                compare(&left, *op, &right)
+            }
+            Condition::Like(left, pattern) => self.value(left, row).as_text().map(|text| {
+                // A part of the pattern may be searched for in the whole text.
+                self.view.count(2 * of_texts(text.len()));
+                is_like(text, pattern, self.view.work())
+            }),
+            Condition::Matches(left, members) => {
+                let value = self.value(left, row);
+                let bytes = compared_bytes(&value, CompareOp::Eq, &value);
+                self.view
+                    .count((TEST + of_texts(bytes)).saturating_mul(members.lists() as u64));
+                member(&value, members)
+            }
+            Condition::Exists(_) => {
+                *exists += 1;
+                Some(self.exists(*exists - 1, row))
+            }
+            Condition::Constant(truth) => *truth,
+        }
+    }
+
+    /// AND (`dominant` false) and OR (`dominant` true); every term is visited, so that EXISTS
+    /// conditions keep their numbers.
+    fn all(
+        self,
+        terms: &'p [Condition],
+        row: &[Node],
+        exists: &mut usize,
+        dominant: bool,
+    ) -> Option<bool> {
+        let mut result = Some(!dominant);
+        let spent = || self.view.work().map_or(0, Work::spent);
+        let before = spent();
+        for term in terms {
+            let units = spent().saturating_sub(before);
+            if self
+                .view
+                .work()
+                .is_some_and(|work| !work.bounds_terms(units))
+            {
+                return None;
+            }
+            match self.truth(term, row, exists) {
+                Some(truth) if truth == dominant => result = Some(dominant),
+                None if result != Some(dominant) => result = None,
+                _ => {}
+            }
+        }
+        result
+    }
+
+    fn exists(self, number: usize, row: &[Node]) -> bool {
+        let Some((_, plan)) = self.plan.exists.get(number) else {
+            self.view.note_broken("an EXISTS condition has no plan");
+            return false;
+        };
+        let at = |column: usize| row.get(column).copied().filter(|n| !n.is_none());
+        let predicates = PredicateEvaluator {
+            plan: self.plan,
+            view: self.view,
+        };
+        let passes = plan
+            .checks
+            .iter()
+            .all(|(column, predicate)| at(*column).is_some_and(|n| predicates.holds(predicate, n)));
+        passes
+            && at(plan.base).is_some_and(|base| predicates.reaches(base, &plan.rest, &mut |_| true))
+    }
+
+    /// The value of an expression in a row.
+    pub fn value(self, expr: &'p Expr, row: &[Node]) -> Value<'b> {
+        match expr {
+            Expr::Path(path) => row.get(*path).map_or(Value::Null, |n| self.view.value(*n)),
+            Expr::Literal(literal) => Value::of_literal(literal),
+            Expr::Call(function, arguments) => {
+                let argument = |(place, argument)| match function::takes_text(*function, place) {
+                    true => self.text_argument(argument, row),
+                    false => self.value(argument, row),
+                };
+                let arguments: Vec<Value<'b>> =
+                    arguments.iter().enumerate().map(argument).collect();
+                let bytes: usize = arguments
+                    .iter()
+                    .filter_map(Value::as_text)
+                    .map(str::len)
+                    .sum();
+                // What CONCAT makes is as long as all its arguments: it is counted before it is
+                // made.
+                if self
+                    .view
+                    .work()
+                    .is_some_and(|work| !work.compare(STEP + bytes as u64 * BYTE, &mut 0))
+                {
+                    return Value::Null;
+                }
+                function::call(*function, &arguments, self.now)
+            }
+        }
+    }
+}
+
+impl<'p: 'b, 'b> ConditionEvaluator<'p, 'b> {
+    /// The value of an argument that is a text: of a number its digits as stored or written.
+    fn text_argument(self, expr: &'p Expr, row: &[Node]) -> Value<'b> {
+        let digits = match expr {
+            Expr::Path(path) => row
+                .get(*path)
+                .filter(|node| !node.is_none())
+                .and_then(|node| self.view.digits(*node)),
+            Expr::Literal(Literal::Number(token)) => Some(token.to_string()),
+            _ => None,
+        };
+        digits.map_or_else(
+            || self.value(expr, row),
+            |digits| Value::Text(digits.into()),
+        )
+    }
+}
+
+/// Matches a whole text against a LIKE pattern, with one point to return to: never exponential. A
+/// text that follows `*` is searched for, so that a pattern without `?` costs about the length of
+/// the text; the rest is counted, and given up when it takes too much.
+pub(super) fn is_like(text: &str, pattern: &LikePattern, work: Option<&Work>) -> bool {
+    if text.len() < pattern.least() {
+        return false;
+    }
+    let (mut rest, mut at) = (text, 0);
+    let mut back: Option<(&str, usize)> = None;
+    let mut units = 0;
+    loop {
+        let step = match pattern.items().get(at) {
+            Some(LikeItem::Any) => {
+                back = Some((rest, at + 1));
+                Some(rest)
+            }
+            Some(LikeItem::One) => {
+                let mut characters = rest.chars();
+                characters.next().map(|_| characters.as_str())
+            }
+            Some(LikeItem::Text(piece)) => rest.strip_prefix(piece.as_str()),
+            None if rest.is_empty() => return true,
+            None => None,
+        };
+        match (step, back) {
+            (Some(tail), _) => (rest, at) = (tail, at + 1),
+            (None, Some((from, next))) => {
+                let next_start = match pattern.items().get(next) {
+                    Some(LikeItem::Text(piece)) => after_first(from)
+                        .and_then(|from| from.find(piece.as_str()).and_then(|at| from.get(at..))),
+                    // Behind the last `*` everything matches.
+                    None => Some(""),
+                    _ => after_first(from),
+                };
+                let Some(start) = next_start else {
+                    return false;
+                };
+                let passed = (from.len() - start.len()) as u64 / 8;
+                back = Some((start, next));
+                (rest, at) = (start, next);
+                if work.is_some_and(|work| !work.compare(1 + passed, &mut units)) {
+                    return false;
+                }
+            }
+            (None, None) => return false,
+        }
+        units += 1;
+    }
+}
+
+/// A text without its first character; `None` where it has none.
+fn after_first(text: &str) -> Option<&str> {
+    let mut characters = text.chars();
+    characters.next().map(|_| characters.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn like_matches_whole_texts() {
+        let text = |t: &str| LikeItem::Text(t.to_owned());
+        let pattern = LikePattern::new(vec![
+            text("2019-0"),
+            LikeItem::One,
+            text("-"),
+            LikeItem::Any,
+            text("Z"),
+        ]);
+        assert!(is_like("2019-05-01T10:00:00Z", &pattern, None));
+        assert!(!is_like("2019-05-01T10:00:00", &pattern, None));
+        assert!(is_like("", &LikePattern::new(vec![LikeItem::Any]), None));
+        assert!(is_like(
+            "aXbXc",
+            &LikePattern::new(vec![text("a"), LikeItem::Any, text("X"), LikeItem::One]),
+            None
+        ));
+    }
+}

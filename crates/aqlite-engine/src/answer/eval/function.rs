@@ -1,0 +1,203 @@
+//! Single-row functions (AQL § 3.9.2–3.9.4): NULL in, NULL out; positions count characters from 1.
+
+use super::value::Value;
+use crate::answer::query::Function;
+use aqlite_rm::number;
+use aqlite_rm::time::TemporalKind;
+
+/// Calls a function; a wrong type or an impossible argument gives NULL.
+pub(super) fn call<'a>(function: Function, arguments: &[Value<'a>], now: &str) -> Value<'a> {
+    evaluate(function, arguments, now).unwrap_or(Value::Null)
+}
+
+fn evaluate<'a>(function: Function, arguments: &[Value<'a>], now: &str) -> Option<Value<'a>> {
+    let text = |i: usize| arguments.get(i).and_then(printed);
+    let number = |i: usize| arguments.get(i).and_then(Value::as_number);
+    let value = match function {
+        Function::Length => Value::Number(text(0)?.chars().count() as f64),
+        Function::Contains => Value::Boolean(text(0)?.contains(&text(1)?)),
+        Function::Position => Value::Number(position(&text(0)?, &text(1)?)),
+        Function::Substring => Value::Text(
+            substring(
+                &text(0)?,
+                number(1)?,
+                if arguments.len() > 2 {
+                    Some(number(2)?)
+                } else {
+                    None
+                },
+            )?
+            .into(),
+        ),
+        Function::Concat => Value::Text(
+            (0..arguments.len())
+                .map(text)
+                .collect::<Option<String>>()?
+                .into(),
+        ),
+        Function::ConcatWs => Value::Text(
+            (1..arguments.len())
+                .filter_map(text)
+                .collect::<Vec<_>>()
+                .join(&text(0)?)
+                .into(),
+        ),
+        Function::Abs => finite(number(0)?.abs())?,
+        Function::Mod => finite(number(0)? % number(1)?)?,
+        Function::Ceil => finite(number(0)?.ceil())?,
+        Function::Floor => finite(number(0)?.floor())?,
+        Function::Round => finite(round(
+            number(0)?,
+            if arguments.len() > 1 { number(1)? } else { 0.0 },
+        ))?,
+        Function::CurrentDate => Value::Text(now.get(..10)?.to_owned().into()),
+        Function::CurrentTime => Value::Text(now.get(11..19)?.to_owned().into()),
+        Function::CurrentDateTime => {
+            Value::Text(format!("{}{}", now.strip_suffix(zone(now))?, difference(now)).into())
+        }
+        Function::CurrentTimezone => Value::Text(difference(now).to_owned().into()),
+    };
+    Some(value)
+}
+
+/// A number that was calculated, if there is one; its zero has no sign.
+fn finite<'a>(number: f64) -> Option<Value<'a>> {
+    number.is_finite().then_some(Value::Number(number + 0.0))
+}
+
+/// Returns whether this is an argument that is read as a text.
+pub(super) fn takes_text(function: Function, argument: usize) -> bool {
+    match function {
+        Function::Length
+        | Function::Contains
+        | Function::Position
+        | Function::Concat
+        | Function::ConcatWs => true,
+        Function::Substring => argument == 0,
+        _ => false,
+    }
+}
+
+/// A value as text, as CONCAT and its kin take it: a whole duration is its length in seconds.
+fn printed(value: &Value<'_>) -> Option<String> {
+    match value {
+        Value::Number(number) => Some(number::shortest(*number)),
+        Value::Boolean(flag) => Some(flag.to_string()),
+        Value::TemporalObject(TemporalKind::Duration, _) => value.as_number().map(number::shortest),
+        other => other.as_text().map(str::to_owned),
+    }
+}
+
+/// Returns the position of a text in another, from 1; 0 if it does not occur.
+fn position(part: &str, text: &str) -> f64 {
+    text.find(part).map_or(0.0, |at| {
+        (text.chars().count() - text.get(at..).map_or(0, |rest| rest.chars().count()) + 1) as f64
+    })
+}
+
+/// Characters from a position on; what lies behind the text is empty. `None` for a position below 1
+/// and for a negative length.
+fn substring(text: &str, from: f64, length: Option<f64>) -> Option<String> {
+    let first = from.floor();
+    if first < 1.0 || length.is_some_and(|length| length < 0.0) {
+        return None;
+    }
+    let end = length.map_or(f64::INFINITY, |l| first + l.floor());
+    Some(
+        (1u32..)
+            .map(f64::from)
+            .zip(text.chars())
+            .filter(|(i, _)| *i >= first && *i < end)
+            .map(|(_, c)| c)
+            .collect(),
+    )
+}
+
+/// Half away from zero, to a number of decimals (negative: tens, hundreds), on the decimal digits
+/// as people write them.
+fn round(number: f64, decimals: f64) -> f64 {
+    let decimals = decimals.clamp(-400.0, 400.0) as i32;
+    let shifted =
+        |number: f64, by: i32| number::parse(&format!("{}e{by}", number::shortest(number)));
+    match shifted(number, decimals) {
+        Some(shifted) if shifted.abs() >= 9e15 => number,
+        moved => moved
+            .and_then(|n| shifted(n.round(), -decimals))
+            .unwrap_or(number),
+    }
+}
+
+/// The zone as `±hh:mm`.
+fn difference(now: &str) -> &str {
+    match zone(now) {
+        "Z" => "+00:00",
+        zone => zone,
+    }
+}
+
+fn zone(now: &str) -> &str {
+    let tail = now.get(19..).unwrap_or_default();
+    tail.find(['Z', '+', '-'])
+        .and_then(|at| tail.get(at..))
+        .unwrap_or("Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(function: Function, arguments: &[Value<'_>]) -> Option<f64> {
+        call(function, arguments, "2026-01-02T03:04:05.678+01:00").as_number()
+    }
+
+    #[test]
+    fn positions_count_characters() {
+        assert_eq!(position("ß", "aßc"), 2.0);
+        assert_eq!(position("x", "abc"), 0.0);
+        assert_eq!(substring("äöüß", 2.0, Some(2.0)).as_deref(), Some("öü"));
+        assert_eq!(
+            (
+                substring("abc", -1.0, Some(3.0)),
+                substring("abc", 0.0, None),
+                substring("abc", 1.0, Some(-1.0))
+            ),
+            (None, None, None)
+        );
+        assert_eq!(
+            (
+                substring("abc", 4.0, Some(3.0)).as_deref(),
+                substring("abc", 1.0, Some(0.0)).as_deref()
+            ),
+            (Some(""), Some(""))
+        );
+    }
+
+    #[test]
+    fn null_in_null_out() {
+        assert_eq!(number(Function::Length, &[Value::Null]), None);
+        assert_eq!(
+            number(Function::Mod, &[Value::Number(1.0), Value::Number(0.0)]),
+            None
+        );
+    }
+
+    #[test]
+    fn decimals_round_as_they_are_written() {
+        let round = |n: f64, digits: f64| {
+            number(Function::Round, &[Value::Number(n), Value::Number(digits)])
+        };
+        assert_eq!(
+            (round(2.345, 1.0), round(2.345, 2.0), round(-2.5, 0.0)),
+            (Some(2.3), Some(2.35), Some(-3.0))
+        );
+        assert_eq!(
+            (
+                round(1250.0, -2.0),
+                round(49.0, -2.0),
+                round(1e300, 5.0),
+                round(1.5, 900.0)
+            ),
+            (Some(1300.0), Some(0.0), Some(1e300), Some(1.5))
+        );
+    }
+}

@@ -1,0 +1,103 @@
+//! Natural numbers of any size, for exact sums.
+
+/// The double nearest to these words, the lowest first, times 2 to the power of `exponent`; of two
+/// as near the even one.
+pub(super) fn rounded(words: &[u32], exponent: i32) -> f64 {
+    let Some(high) = words.iter().rposition(|word| *word != 0) else {
+        return 0.0;
+    };
+    let word = |i: Option<usize>| i.and_then(|i| words.get(i)).copied().map_or(0, u128::from);
+    let three =
+        word(Some(high)) << 64 | word(high.checked_sub(1)) << 32 | word(high.checked_sub(2));
+    let below = words
+        .iter()
+        .take(high.saturating_sub(2))
+        .any(|word| *word != 0);
+    let exact = three << 1 | u128::from(below);
+    let exponent = exponent + (high as i32 - 2) * 32 - 1;
+    // A double has 53 binary digits, and none below 2 to the power of -1074.
+    let spare = (75 - exact.leading_zeros() as i32)
+        .max(-1074 - exponent)
+        .clamp(1, 127);
+    let (kept, half, rest) = (
+        (exact >> spare) as u64,
+        1 << (spare - 1),
+        exact & ((1 << spare) - 1),
+    );
+    let up = rest > half || (rest == half && kept & 1 == 1);
+    let exponent = exponent + spare;
+    (kept + u64::from(up)) as f64
+        * power_of_two(exponent / 2)
+        * power_of_two(exponent - exponent / 2)
+}
+
+/// 2 to a power between -1022 and 1023.
+pub(super) fn power_of_two(exponent: i32) -> f64 {
+    f64::from_bits(u64::from((exponent.clamp(-1022, 1023) + 1023).unsigned_abs()) << 52)
+}
+
+/// The exact decimal digits of a natural number times a power of 2, where that is a whole number;
+/// `words` are its digits of 32 bits, the lowest first.
+pub(super) fn whole(words: Vec<u32>, exponent: i32) -> Option<String> {
+    let mut scaled = Natural(words);
+    powers(2, u64::from(exponent.max(0).unsigned_abs()))
+        .for_each(|power| scaled.times_plus(power, 0));
+    let is_whole =
+        powers(2, u64::from(exponent.min(0).unsigned_abs())).all(|power| scaled.over(power) == 0);
+    let digits = scaled.digits();
+    is_whole.then(|| {
+        if digits.is_empty() {
+            "0".to_owned()
+        } else {
+            digits
+        }
+    })
+}
+
+/// Numbers below 2^32 whose product is a power.
+fn powers(base: u32, exponent: u64) -> impl Iterator<Item = u32> {
+    std::iter::repeat_n(base.pow(9), (exponent / 9) as usize)
+        .chain([base.pow((exponent % 9) as u32)])
+}
+
+/// A whole number, in digits of 32 bits, the lowest first.
+#[derive(Default)]
+struct Natural(Vec<u32>);
+
+impl Natural {
+    fn times_plus(&mut self, factor: u32, more: u32) {
+        let mut carry = u64::from(more);
+        for word in &mut self.0 {
+            carry += u64::from(*word) * u64::from(factor);
+            *word = carry as u32;
+            carry >>= 32;
+        }
+        if carry > 0 {
+            self.0.push(carry as u32);
+        }
+    }
+
+    /// Divides; gives what is left over.
+    fn over(&mut self, divisor: u32) -> u32 {
+        let mut rest = 0;
+        for word in self.0.iter_mut().rev() {
+            let all = rest << 32 | u64::from(*word);
+            (*word, rest) = ((all / u64::from(divisor)) as u32, all % u64::from(divisor));
+        }
+        rest as u32
+    }
+
+    /// Its decimal digits, none for nothing.
+    fn digits(mut self) -> String {
+        let mut groups = Vec::new();
+        while self.0.iter().any(|word| *word != 0) {
+            groups.push(self.over(1_000_000_000));
+        }
+        let digits: String = groups
+            .iter()
+            .rev()
+            .map(|group| format!("{group:09}"))
+            .collect();
+        digits.trim_start_matches('0').to_owned()
+    }
+}

@@ -1,0 +1,404 @@
+//! Walking stored documents without unpacking them: nodes of fragments, in one EHR.
+
+use super::strategy::ExecutionPath;
+use super::work::{BYTE, Work};
+use crate::answer::plan::EHR_REFERENCES;
+use crate::document::{Batch, Doc, Fragment, ItemKind, Layout, Leaf, ObjectKind, Table};
+use aqlite_rm::class::{Attr, Cls};
+use aqlite_rm::imported::standard_json;
+use aqlite_rm::json::quote_into;
+use std::cell::{Cell, RefCell};
+
+/// A node of a stored document: an object or a leaf.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Node {
+    pub fragment: Fragment,
+    pub item: u32,
+}
+
+impl Node {
+    /// No node: an unbound variable, an absent value.
+    pub const NONE: Node = Node {
+        fragment: Fragment::NONE,
+        item: 0,
+    };
+
+    /// The root of a fragment.
+    pub fn root(fragment: Fragment) -> Node {
+        Node { fragment, item: 0 }
+    }
+
+    pub fn is_none(self) -> bool {
+        self.fragment.table == u32::MAX
+    }
+}
+
+/// Returns whether this is an item that some fragments do not have.
+fn is_optional(layout: &Layout, item: u32) -> bool {
+    layout
+        .item(item)
+        .is_some_and(|item| item.presence.is_some())
+}
+
+/// Returns the attribute with the number that represents a whole data value.
+fn main_number(class: Cls) -> Option<Attr> {
+    match class {
+        Cls::DV_QUANTITY | Cls::DV_COUNT => Some(Attr::MAGNITUDE),
+        Cls::DV_ORDINAL | Cls::DV_SCALE => Some(Attr::VALUE),
+        _ => None,
+    }
+}
+
+/// The reading view of a batch.
+#[derive(Clone, Copy)]
+pub(super) struct View<'b> {
+    pub batch: &'b Batch,
+    /// Set when something is read that differs between the rows of one table: a leaf value or a
+    /// repeated group.
+    differs: Option<&'b Cell<bool>>,
+    /// Records the tests of presence bitmaps, which then do not count as differences.
+    asked: Option<&'b PresenceTests>,
+    /// Counts the work of the run.
+    work: Option<&'b Work>,
+}
+
+/// The presence tests of a fragment that an evaluation used, with their outcomes.
+pub(super) struct PresenceTests {
+    fragment: Fragment,
+    tests: RefCell<Vec<(u32, bool)>>,
+}
+
+impl PresenceTests {
+    /// Creates the empty list of tests of a fragment.
+    pub fn of(fragment: Fragment) -> PresenceTests {
+        PresenceTests {
+            fragment,
+            tests: RefCell::default(),
+        }
+    }
+
+    /// Returns the tests, each with its outcome.
+    pub fn tests(self) -> Vec<(u32, bool)> {
+        self.tests.into_inner()
+    }
+}
+
+impl<'b> View<'b> {
+    pub fn new(batch: &'b Batch) -> View<'b> {
+        View {
+            batch,
+            differs: None,
+            asked: None,
+            work: None,
+        }
+    }
+
+    /// A view that counts what is done through it.
+    pub fn counting(self, work: &'b Work) -> View<'b> {
+        View {
+            work: Some(work),
+            ..self
+        }
+    }
+
+    /// Returns the work counter of the run.
+    pub fn work(self) -> Option<&'b Work> {
+        self.work
+    }
+
+    /// Records a broken invariant. The run then ends with an error.
+    pub fn note_broken(self, what: &'static str) {
+        if let Some(work) = self.work {
+            work.broken.set(Some(what));
+        }
+    }
+
+    /// Notes that an execution path is taken.
+    pub fn note(self, path: ExecutionPath) {
+        if let Some(work) = self.work {
+            work.taken.note(path);
+        }
+    }
+
+    /// Counts units of work.
+    pub fn count(self, units: u64) {
+        if let Some(work) = self.work {
+            work.add(units);
+        }
+    }
+
+    /// Returns a view that sets `differs` when a value is read that can differ between the
+    /// fragments of the table.
+    pub fn watched(self, differs: &'b Cell<bool>) -> View<'b> {
+        View {
+            differs: Some(differs),
+            ..self
+        }
+    }
+
+    /// Returns a view like [`View::watched`] that also records presence tests in `asked`. Reads
+    /// agree for all fragments with the same outcomes of these tests.
+    pub fn asking(self, differs: &'b Cell<bool>, asked: &'b PresenceTests) -> View<'b> {
+        View {
+            differs: Some(differs),
+            asked: Some(asked),
+            ..self
+        }
+    }
+
+    /// Returns whether a fragment has an item.
+    pub fn has(self, fragment: Fragment, item: u32) -> bool {
+        let Some(table) = self.batch.table(fragment.table) else {
+            return false;
+        };
+        let Some(bitmap) = table.layout().item(item).and_then(|item| item.presence) else {
+            return true;
+        };
+        let has = table.is_present(bitmap, fragment.row);
+        match self
+            .asked
+            .filter(|asked| asked.fragment == fragment)
+            .map(|asked| asked.tests.borrow_mut())
+        {
+            Some(mut tests) if !tests.contains(&(bitmap, has)) => tests.push((bitmap, has)),
+            Some(_) => {}
+            None => self.note_difference(),
+        }
+        has
+    }
+
+    fn note_difference(self) {
+        if let Some(differs) = self.differs {
+            differs.set(true);
+        }
+    }
+
+    pub fn table(self, node: Node) -> Option<&'b Table> {
+        self.batch.table(node.fragment.table)
+    }
+
+    /// The class of an object, the primitive type of a leaf.
+    pub fn class(self, node: Node) -> Cls {
+        self.table(node)
+            .and_then(|t| t.layout().item(node.item))
+            .map_or(Cls::ANY, |i| i.class)
+    }
+
+    /// The value of a leaf.
+    pub fn leaf(self, node: Node) -> Option<Leaf<'b>> {
+        let table = self.table(node)?;
+        if let Some(ItemKind::Leaf(..)) = table.layout().item(node.item).map(|i| i.kind) {
+            self.note_difference();
+        }
+        self.batch.leaf(node.fragment, node.item)
+    }
+
+    /// The object that a leaf belongs to, within its fragment: its class and the attribute of the
+    /// leaf.
+    pub fn holder(self, node: Node) -> Option<(Cls, Attr)> {
+        let layout = self.table(node)?.layout();
+        let item = layout.item(node.item)?;
+        Some((layout.item(item.parent)?.class, item.attr?))
+    }
+
+    /// The text of the leaf at an attribute of an object.
+    pub fn text_at(self, node: Node, attr: Attr) -> Option<&'b str> {
+        match self.leaf(self.single(node, attr)?)? {
+            Leaf::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The number at an attribute of an object.
+    pub fn number_at(self, node: Node, attr: Attr) -> Option<f64> {
+        match self.leaf(self.single(node, attr)?)? {
+            Leaf::Number(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// Returns the number of a node with its digits as stored: of a leaf, a quantity, a count, an
+    /// ordinal or a scale. Returns `None` for anything else, and for a computed number (a
+    /// proportion).
+    pub fn digits(self, node: Node) -> Option<String> {
+        let number = match self.leaf(node) {
+            Some(_) => node,
+            None => self.single(node, main_number(self.class(node))?)?,
+        };
+        let is_number = matches!(self.leaf(number), Some(Leaf::Number(_)));
+        let mut out = String::new();
+        if is_number {
+            self.write_token(number, &mut out);
+        }
+        is_number.then_some(out)
+    }
+
+    /// Returns whether this is a number of an integer type, and for a data value whose number is of
+    /// one (DV_COUNT, DV_ORDINAL).
+    pub fn is_integer(self, node: Node) -> bool {
+        let class = self.class(node);
+        let number = main_number(class)
+            .and_then(|attr| class.attr(attr))
+            .map_or(class, |def| def.ty);
+        matches!(number, Cls::INTEGER | Cls::INTEGER64)
+    }
+
+    /// The first value at an attribute.
+    pub fn single(self, node: Node, attr: Attr) -> Option<Node> {
+        let mut found = None;
+        self.each(node, attr, &mut |n| {
+            found = Some(n);
+            false
+        });
+        found
+    }
+
+    /// Visits the values at an attribute in list order until `visit` says false; false when it did.
+    pub fn each(self, node: Node, attr: Attr, visit: &mut dyn FnMut(Node) -> bool) -> bool {
+        self.each_such(node, attr, &|_, _| true, visit)
+    }
+
+    /// Visits like [`View::each`], but need not visit elements that are not `such`, and does not
+    /// ask whether these are there.
+    pub fn each_such(
+        self,
+        node: Node,
+        attr: Attr,
+        such: &dyn Fn(&Layout, u32) -> bool,
+        visit: &mut dyn FnMut(Node) -> bool,
+    ) -> bool {
+        let Some(table) = self.table(node) else {
+            return true;
+        };
+        let layout = table.layout();
+        let Some(child) = layout
+            .child(node.item, attr)
+            .filter(|child| self.has(node.fragment, *child))
+        else {
+            return layout.class() != Cls::EHR || self.each_of_ehr(table, node, attr, visit);
+        };
+        match layout.item(child).map(|i| i.kind) {
+            Some(ItemKind::List) => {
+                let is_there = |element: u32| {
+                    !is_optional(layout, element)
+                        || (such(layout, element) && self.has(node.fragment, element))
+                };
+                layout.children(child).all(|element| {
+                    !is_there(element) || self.element(table, node.fragment, element, visit)
+                })
+            }
+            Some(_) => self.element(table, node.fragment, child, visit),
+            None => true,
+        }
+    }
+
+    fn element(
+        self,
+        table: &Table,
+        fragment: Fragment,
+        item: u32,
+        visit: &mut dyn FnMut(Node) -> bool,
+    ) -> bool {
+        match table.layout().item(item).map(|i| i.kind) {
+            Some(ItemKind::Group(group)) => {
+                self.note_difference();
+                self.batch
+                    .child_rows(fragment, group)
+                    .iter()
+                    .all(|child| visit(Node::root(*child)))
+            }
+            Some(_) => visit(Node { fragment, item }),
+            None => true,
+        }
+    }
+
+    /// Visits the derived attributes of an EHR: its EHR_STATUS itself, and its lists of
+    /// references.
+    fn each_of_ehr(
+        self,
+        table: &Table,
+        node: Node,
+        attr: Attr,
+        visit: &mut dyn FnMut(Node) -> bool,
+    ) -> bool {
+        self.note_difference();
+        if attr == Attr::EHR_STATUS {
+            return self.status_of(table, node).is_none_or(visit);
+        }
+        let references = || {
+            self.batch
+                .references(*table.docs().get(node.fragment.row as usize)?)
+                .map(Node::root)
+        };
+        match EHR_REFERENCES.contains(&attr).then(references).flatten() {
+            Some(references) if references != node => self.each(references, attr, visit),
+            _ => true,
+        }
+    }
+
+    /// The latest EHR_STATUS of the EHR whose object this is.
+    fn status_of(self, table: &Table, node: Node) -> Option<Node> {
+        let ehr = *table.docs().get(node.fragment.row as usize)?;
+        let mut statuses = self
+            .docs_of(ehr)
+            .filter(|d| d.row.kind == ObjectKind::EhrStatus && d.row.latest && !d.row.deleted);
+        statuses.next().and_then(|d| d.data).map(Node::root)
+    }
+
+    /// The documents of an EHR in commit order.
+    pub fn docs_of(self, ehr: u32) -> impl Iterator<Item = Doc> {
+        self.batch
+            .docs_of(ehr)
+            .iter()
+            .filter_map(move |d| self.batch.doc(*d))
+    }
+
+    /// Appends a node as JSON: an object as stored, an IMPORTED_VERSION in the form of the
+    /// Reference Model, a leaf as its token.
+    pub fn write_json(self, node: Node, out: &mut String) {
+        let Some(table) = self.table(node) else {
+            out.push_str("null");
+            return;
+        };
+        let before = out.len();
+        match table.layout().class() {
+            Cls::EHR if node.item == 0 => self.write_ehr(table, node, out),
+            Cls::IMPORTED_VERSION if node.item == 0 => self.write_imported(node, out),
+            _ => self.batch.write_json(node.fragment, node.item, out),
+        }
+        self.count((out.len() - before) as u64 * BYTE);
+    }
+
+    /// An IMPORTED_VERSION, as it is read at its address.
+    fn write_imported(self, node: Node, out: &mut String) {
+        let before = out.len();
+        self.batch.write_json(node.fragment, node.item, out);
+        match out.get(before..).and_then(standard_json) {
+            Some(standard) => {
+                out.truncate(before);
+                out.push_str(&standard);
+            }
+            None => self.note_broken("a stored IMPORTED_VERSION cannot be read"),
+        }
+    }
+
+    /// An EHR with a reference to its status.
+    fn write_ehr(self, table: &Table, node: Node, out: &mut String) {
+        self.batch.write_json(node.fragment, node.item, out);
+        let uid = self
+            .status_of(table, node)
+            .and_then(|status| self.single(status, Attr::UID))
+            .and_then(|uid| self.text_at(uid, Attr::VALUE));
+        if let Some(uid) = uid {
+            out.pop();
+            out.push_str(",\"ehr_status\":{\"_type\":\"OBJECT_REF\",\"id\":{\"_type\":\"OBJECT_VERSION_ID\",\"value\":");
+            quote_into(out, uid);
+            out.push_str("},\"namespace\":\"local\",\"type\":\"EHR_STATUS\"}}");
+        }
+    }
+
+    /// Appends the text of a number leaf with its digits as sent.
+    pub fn write_token(self, node: Node, out: &mut String) {
+        self.batch.write_leaf(node.fragment, node.item, out);
+    }
+}

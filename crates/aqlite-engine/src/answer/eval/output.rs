@@ -1,0 +1,790 @@
+//! The steps after WHERE: groups and aggregates, ORDER BY, DISTINCT and the window.
+
+use super::accumulator::{Accumulator, order_at};
+use super::block::Block;
+use super::cells::{Shown, append_row, constant_cell, identity, node_of, plain_cell};
+use super::close::Closing;
+use super::condition::ConditionEvaluator;
+use super::distinct::Distinct;
+use super::node::{Node, View};
+use super::row_value::RowValue;
+use super::sort_key::{SortKey, compare_rows, order_key};
+use super::strategy::ExecutionPath;
+use super::work::{CELL, ROW, Work};
+use super::{Budget, QueryError};
+use crate::answer::plan::Plan;
+use crate::answer::query::{ColumnValue, Expr, OrderBy, Query, Window};
+use crate::answer::result::{Cell, CellRef, ResultBuffer, ResultColumn, ResultSet};
+use aqlite_rm::order;
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+/// A row on its way out.
+pub(super) struct OutRow {
+    /// Which row of the result buffer it is; [`UNMADE`] while its cells still point into the batch.
+    cells: u32,
+    /// Which of the kept nodes the cells are made of: counted in rows.
+    nodes: u32,
+    /// Which of the kept keys it sorts by: counted in rows.
+    keys: u32,
+    /// Rank and prefix of the first key, in its direction: it decides most comparisons.
+    lead: u128,
+    order: Order,
+}
+
+const UNMADE: u32 = u32::MAX;
+
+/// The numbers of rows, and of cells, after which duplicates are removed.
+const DUPLICATES: usize = 4096;
+const DUPLICATE_CELLS: usize = 1 << 16;
+
+/// The default order of a row: two keys, where rows do not come in order, then its number in order
+/// of arrival.
+pub(super) type Order = (u64, u64, u64);
+
+/// A group of a query with aggregates.
+pub(super) struct Group {
+    cells: Vec<Cell<String>>,
+    keys: Vec<SortKey>,
+    order: Order,
+    sums: Vec<Accumulator>,
+}
+
+/// Collects rows and gives the result set.
+pub(super) struct Output {
+    result_buffer: ResultBuffer,
+    /// The constant that each column showed last.
+    shown: Vec<Shown>,
+    /// The rows of the result buffer in their order, where they come in order and are sorted by
+    /// nothing else.
+    ready: Vec<u32>,
+    /// The identities of the rows, for DISTINCT.
+    distinct: Distinct,
+    /// The number of rows at the start of `ready` that are known to be different.
+    different: usize,
+    /// Whether rows may be taken back. The set of identities cannot forget a row.
+    keeps_duplicates: bool,
+    /// Bytes of the texts of keys.
+    key_bytes: usize,
+    rows: Vec<OutRow>,
+    /// Whether the rows are sorted.
+    sorted: bool,
+    /// The sort keys of rows, one behind the other.
+    keys: Vec<SortKey>,
+    /// The nodes of rows without cells, row by row.
+    nodes: Vec<Node>,
+    groups: Vec<Group>,
+    by_key: HashMap<String, usize>,
+    grouped: bool,
+    /// Rows keep their nodes for who wants no cells.
+    held: bool,
+    /// Bytes of groups and of what their aggregates have seen, about.
+    grouped_bytes: usize,
+    taken: u64,
+    /// The progress of ending the run.
+    pub closing: Closing,
+}
+
+impl Output {
+    pub fn new(query: &Query) -> Output {
+        Output {
+            result_buffer: ResultBuffer::new(query.select.len()),
+            shown: vec![None; query.select.len()],
+            ready: Vec::new(),
+            distinct: Distinct::default(),
+            different: 0,
+            keeps_duplicates: false,
+            key_bytes: 0,
+            rows: Vec::new(),
+            sorted: true,
+            keys: Vec::new(),
+            nodes: Vec::new(),
+            groups: Vec::new(),
+            by_key: HashMap::new(),
+            grouped: query
+                .select
+                .iter()
+                .any(|c| matches!(c.value, ColumnValue::Aggregate(_))),
+            held: false,
+            grouped_bytes: 0,
+            taken: 0,
+            closing: Closing::default(),
+        }
+    }
+
+    /// Returns the number of rows or groups.
+    pub fn len(&self) -> usize {
+        self.ready.len() + self.rows.len() + self.groups.len()
+    }
+
+    /// Reserves memory for `rows` more rows, as far as the output holds them.
+    pub fn reserve(&mut self, plan: &Plan, rows: usize) {
+        let wanted = self.wanted(&plan.query);
+        // The first rows of an order come a few at a time: there is room for them from the first
+        // on.
+        let at_once = wanted
+            .filter(|_| self.rows.is_empty())
+            .map_or(0, |wanted| wanted.min(64) + 4);
+        let rows = wanted.map_or(rows, |wanted| {
+            rows.min(most_held(wanted, plan.query.order.len()))
+                .max(at_once)
+        });
+        if !self.grouped && !self.is_plain(plan) {
+            self.rows.reserve(rows);
+            self.keys.reserve(rows * plan.query.order.len());
+            self.nodes.reserve(wanted.map_or(0, |_| rows * plan.width));
+        }
+    }
+
+    /// Returns whether more rows cannot change the answer: they come in final order and the window
+    /// is full.
+    pub fn is_full(&mut self, plan: &Plan, work: &Work) -> bool {
+        let is_full = self.missing(plan) == Some(0);
+        if is_full && plan.query.distinct && self.different < self.ready.len() {
+            self.remove_duplicates(plan, work);
+            return self.missing(plan) == Some(0);
+        }
+        is_full
+    }
+
+    /// While rows may be taken back, no duplicates are removed.
+    pub fn may_go_back(&mut self, may: bool) {
+        self.keeps_duplicates = may;
+    }
+
+    /// Whether what is held may be.
+    ///
+    /// # Errors
+    /// When there are too many rows, or they are too large.
+    pub fn within(&mut self, plan: &Plan, budget: &Budget, work: &Work) -> Result<(), QueryError> {
+        let new = self.ready.len() - self.different;
+        let is_due = new >= DUPLICATES || new * plan.query.select.len() >= DUPLICATE_CELLS;
+        if plan.query.distinct && !self.keeps_duplicates && is_due {
+            self.remove_duplicates(plan, work);
+        }
+        budget.check(self.len(), self.bytes())
+    }
+
+    /// Removes the rows of a plain query with DISTINCT that came before, and the room that they
+    /// take.
+    pub fn remove_duplicates(&mut self, plan: &Plan, work: &Work) {
+        if !plan.query.distinct || !self.is_plain(plan) || self.different == self.ready.len() {
+            return;
+        }
+        let new = self.ready.split_off(self.different);
+        let kept: Vec<u32> = new
+            .into_iter()
+            .filter(|row| self.distinct.is_new(&self.result_buffer, *row, work))
+            .collect();
+        let start = self.different as u32;
+        self.result_buffer.keep_behind(self.different, &kept);
+        self.ready.extend(start..start + kept.len() as u32);
+        self.different = self.ready.len();
+    }
+
+    /// Returns the number of missing rows of a query for the first rows in default order.
+    pub fn missing(&self, plan: &Plan) -> Option<u64> {
+        match plan.query.window {
+            Some(Window::First { limit, offset }) if self.is_plain(plan) => Some(
+                limit
+                    .saturating_add(offset)
+                    .saturating_sub(self.len() as u64),
+            ),
+            _ => None,
+        }
+    }
+
+    /// Returns the end of the rows of a plain query, for [`Output::back_to`].
+    pub fn end(&self) -> (usize, usize) {
+        (self.result_buffer.len(), self.ready.len())
+    }
+
+    /// Forgets the rows of a plain query that came after an end.
+    pub fn back_to(&mut self, (cells, ready): (usize, usize)) {
+        self.ready.truncate(ready);
+        self.shown.fill(None);
+        self.distinct.forget_texts();
+        self.result_buffer.keep(0..cells as u32);
+    }
+
+    /// Bytes held, about.
+    pub fn bytes(&self) -> usize {
+        let rows = self.ready.len() * size_of::<u32>() + self.rows.len() * size_of::<OutRow>();
+        let made_of = self.keys.len() * size_of::<SortKey>() + self.nodes.len() * size_of::<Node>();
+        self.result_buffer.bytes()
+            + rows
+            + made_of
+            + self.key_bytes
+            + self.grouped_bytes
+            + self.distinct.bytes()
+    }
+
+    /// Bytes that lists have room for, about: what the run takes of the memory of its host. A
+    /// growing list has room for up to twice as much as it holds.
+    pub fn footprint(&self) -> usize {
+        let rows =
+            self.ready.capacity() * size_of::<u32>() + self.rows.capacity() * size_of::<OutRow>();
+        let made_of =
+            self.keys.capacity() * size_of::<SortKey>() + self.nodes.capacity() * size_of::<Node>();
+        self.result_buffer.footprint()
+            + rows
+            + made_of
+            + self.key_bytes
+            + self.grouped_bytes
+            + self.distinct.bytes()
+    }
+
+    /// Makes ready for the rows of a batch.
+    pub fn turn_to(&mut self, view: View<'_>) {
+        self.result_buffer.turn_to(view.batch.words());
+        self.distinct.forget_words();
+        self.shown.fill(None);
+    }
+
+    /// Returns whether this is a query whose rows come out as they come in: what it needs of each
+    /// are its cells.
+    pub fn is_plain(&self, plan: &Plan) -> bool {
+        !self.grouped && !self.held && plan.single && plan.query.order.is_empty()
+    }
+
+    /// The result buffer, for rows of a plain query, and the numbers of its rows in their order.
+    pub fn result_buffer(&mut self) -> (&mut ResultBuffer, &mut Vec<u32>) {
+        (&mut self.result_buffer, &mut self.ready)
+    }
+
+    /// Takes a row that WHERE kept; `order` is its default order, where rows do not come in it by
+    /// themselves.
+    pub fn take<'p: 'b, 'b>(
+        &mut self,
+        evaluator: ConditionEvaluator<'p, 'b>,
+        row: &[Node],
+        order: Option<(u64, u64)>,
+    ) {
+        if self.is_plain(evaluator.plan) {
+            evaluator
+                .view
+                .count(CELL / 2 * evaluator.plan.query.select.len() as u64);
+            let number = append_row(&mut self.result_buffer, &mut self.shown, evaluator, row);
+            return self.ready.push(number);
+        }
+        self.taken += 1;
+        let order = order.map_or((self.taken, 0, 0), |(first, then)| {
+            (first, then, self.taken)
+        });
+        self.take_in(evaluator, row, order);
+    }
+
+    /// Adds a row that passed WHERE, with its position in the batch.
+    pub fn take_at<'p: 'b, 'b>(
+        &mut self,
+        evaluator: ConditionEvaluator<'p, 'b>,
+        row: &[Node],
+        place: (u32, u64),
+    ) {
+        self.take_in(evaluator, row, order_at(self.taken, place));
+    }
+
+    fn take_in<'p: 'b, 'b>(
+        &mut self,
+        evaluator: ConditionEvaluator<'p, 'b>,
+        row: &[Node],
+        order: Order,
+    ) {
+        let query = &evaluator.plan.query;
+        let made = if self.wanted(query).is_some() {
+            0
+        } else {
+            query.select.len()
+        };
+        evaluator
+            .view
+            .count(CELL / 2 * (made + 2 * query.order.len()) as u64);
+        let keys = query
+            .order
+            .iter()
+            .map(|k| order_key(evaluator, &k.key, row));
+        if self.grouped {
+            return self.add_to_group(evaluator, row, keys.collect(), order);
+        }
+        match self.wanted(query) {
+            Some(wanted) => {
+                let nodes = (self.nodes.len() / row.len().max(1)) as u32;
+                self.nodes.extend_from_slice(row);
+                self.push(query, (UNMADE, nodes), keys, order);
+                if self.rows.len() >= most_held(wanted, query.order.len()) {
+                    evaluator
+                        .view
+                        .count(units_of_sort(self.rows.len(), query.order.len()));
+                    self.shed(evaluator.plan, wanted);
+                }
+            }
+            None => {
+                let number = append_row(&mut self.result_buffer, &mut self.shown, evaluator, row);
+                self.push(query, (number, 0), keys, order);
+            }
+        }
+    }
+
+    fn push(
+        &mut self,
+        query: &Query,
+        (cells, nodes): (u32, u32),
+        keys: impl Iterator<Item = SortKey>,
+        order: Order,
+    ) {
+        let start = self.keys.len();
+        let number = start.checked_div(query.order.len()).unwrap_or(0) as u32;
+        self.keys.extend(keys);
+        self.key_bytes += self
+            .keys
+            .get(start..)
+            .unwrap_or_default()
+            .iter()
+            .map(SortKey::text_bytes)
+            .sum::<usize>();
+        let lead = query
+            .order
+            .first()
+            .zip(self.keys.get(start))
+            .map_or(0, |(by, key)| {
+                if by.descending {
+                    !key.lead()
+                } else {
+                    key.lead()
+                }
+            });
+        self.sorted = false;
+        self.rows.push(OutRow {
+            cells,
+            nodes,
+            keys: number,
+            lead,
+            order,
+        });
+    }
+
+    /// Returns the number of rows to keep as nodes; `None` if rows become cells at once.
+    fn wanted(&self, query: &Query) -> Option<usize> {
+        if self.held {
+            Some(usize::MAX)
+        } else {
+            best_of(query)
+        }
+    }
+
+    /// From now on rows keep their nodes, until they are released.
+    pub fn hold(&mut self) {
+        self.held = true;
+    }
+
+    /// Hands over the rows that are held, in default order, and forgets them.
+    pub fn release<'b>(
+        &mut self,
+        plan: &Plan,
+        view: View<'b>,
+        visit: &mut dyn FnMut(&[RowValue<'b>]),
+    ) {
+        let mut found = Vec::with_capacity(plan.query.select.len());
+        order::sort_by_key(&mut self.rows, |row| row.order);
+        for row in self.rows.drain(..) {
+            let row = nth(&self.nodes, row.nodes, plan.width);
+            found.clear();
+            found.extend(plan.query.select.iter().map(|column| RowValue {
+                view,
+                node: node_of(&column.value, row),
+            }));
+            visit(&found);
+        }
+        self.keys.clear();
+        self.key_bytes = 0;
+        self.nodes.clear();
+    }
+
+    /// Makes the cells that still point into the batch; of a top-k query only those of the best
+    /// rows.
+    pub fn settle<'p: 'b, 'b>(&mut self, evaluator: ConditionEvaluator<'p, 'b>) {
+        let Some(wanted) = best_of(&evaluator.plan.query).filter(|_| !self.held) else {
+            return;
+        };
+        if self.rows.len() > wanted {
+            let columns = evaluator.plan.query.order.len();
+            evaluator
+                .view
+                .count(units_of_sort(self.rows.len(), columns));
+            self.shed(evaluator.plan, wanted);
+        }
+        self.result_buffer
+            .reserve(self.rows.iter().filter(|row| row.cells == UNMADE).count());
+        for row in self.rows.iter_mut().filter(|r| r.cells == UNMADE) {
+            row.cells = append_row(
+                &mut self.result_buffer,
+                &mut self.shown,
+                evaluator,
+                nth(&self.nodes, row.nodes, evaluator.plan.width),
+            );
+        }
+        self.nodes.clear();
+        if self.result_buffer.len() > self.rows.len().saturating_mul(4).max(1024) {
+            self.shown.fill(None);
+            self.result_buffer
+                .keep(self.rows.iter().map(|row| row.cells));
+            self.rows
+                .iter_mut()
+                .zip(0..)
+                .for_each(|(row, number)| row.cells = number);
+        }
+    }
+
+    /// Keeps the best rows so far, with their keys and nodes.
+    fn shed(&mut self, plan: &Plan, wanted: usize) {
+        let width = plan.query.order.len();
+        self.sort_rows(&plan.query);
+        self.rows.truncate(wanted);
+        let mut keys = Vec::with_capacity(self.rows.len() * width);
+        let mut nodes = Vec::with_capacity(self.rows.len() * plan.width);
+        for (number, row) in (0..).zip(&mut self.rows) {
+            let start = row.keys as usize * width;
+            let own = self.keys.get_mut(start..start + width);
+            keys.extend(
+                own.into_iter()
+                    .flatten()
+                    .map(|key| std::mem::replace(key, SortKey::Null)),
+            );
+            row.keys = number;
+            if row.cells == UNMADE {
+                let own = nth(&self.nodes, row.nodes, plan.width);
+                row.nodes = (nodes.len() / plan.width) as u32;
+                nodes.extend_from_slice(own);
+            }
+        }
+        self.key_bytes = keys.iter().map(SortKey::text_bytes).sum();
+        (self.keys, self.nodes) = (keys, nodes);
+    }
+
+    /// Sorts the rows: by ORDER BY (NULL last for ASC, first for DESC), then in default order.
+    pub fn sort(&mut self, query: &Query, work: &Work) {
+        if !self.sorted {
+            work.add(units_of_sort(self.rows.len(), query.order.len()));
+        }
+        self.sort_rows(query);
+    }
+
+    fn sort_rows(&mut self, query: &Query) {
+        if std::mem::replace(&mut self.sorted, true) {
+            return;
+        }
+        // They come in commit order, mostly that of their times: then there is nothing left to do.
+        if query.order.first().is_some_and(|key| key.descending) {
+            self.rows.reverse();
+        }
+        let keys = &self.keys;
+        self.rows
+            .sort_unstable_by(|a, b| compare_out(keys, query, a, b));
+    }
+
+    /// Returns whether this is a query whose one group takes rows in any order: aggregates only.
+    pub fn folds(&self, query: &Query) -> bool {
+        self.grouped && !has_keys(query)
+    }
+
+    /// Takes all rows of a block into the one group.
+    pub fn fold<'p: 'b, 'b>(
+        &mut self,
+        evaluator: ConditionEvaluator<'p, 'b>,
+        block: &Block<'b>,
+        scratch: &mut [Node],
+    ) {
+        let start = self.taken;
+        let query = &evaluator.plan.query;
+        let (mut bytes, mut known) = (0, None);
+        for (column, accumulator) in query.select.iter().zip(self.single_group(query)) {
+            if let ColumnValue::Aggregate(aggregate) = &column.value {
+                accumulator.add_block(aggregate, evaluator.view, block, start, scratch, &mut known);
+                bytes += accumulator.bytes();
+            }
+        }
+        self.grouped_bytes = bytes;
+    }
+
+    /// Adds one row, with its position in the batch, to the only group.
+    pub fn fold_row<'p: 'b, 'b>(
+        &mut self,
+        evaluator: ConditionEvaluator<'p, 'b>,
+        row: &[Node],
+        place: (u32, u64),
+    ) {
+        let order = order_at(self.taken, place);
+        let query = &evaluator.plan.query;
+        evaluator.view.count(ROW * query.select.len() as u64);
+        for (column, accumulator) in query.select.iter().zip(self.single_group(query)) {
+            if let ColumnValue::Aggregate(aggregate) = &column.value {
+                accumulator.add(aggregate, evaluator.view, row, order);
+            }
+        }
+    }
+
+    /// Records that what has places in a batch was taken.
+    pub fn took(&mut self, places: u64) {
+        self.taken = self.taken.saturating_add(places);
+    }
+
+    fn single_group(&mut self, query: &Query) -> &mut [Accumulator] {
+        if self.groups.is_empty() {
+            self.groups.push(empty_group(query));
+        }
+        self.groups
+            .first_mut()
+            .map_or(&mut [], |group| &mut group.sums)
+    }
+
+    fn add_to_group<'p: 'b, 'b>(
+        &mut self,
+        evaluator: ConditionEvaluator<'p, 'b>,
+        row: &[Node],
+        keys: Vec<SortKey>,
+        order: Order,
+    ) {
+        let query = &evaluator.plan.query;
+        if has_keys(query) {
+            evaluator.view.note(ExecutionPath::Groups);
+        }
+        let (mut key, mut buffer) = (String::new(), String::new());
+        for column in query.select.iter().filter(|c| is_key(&c.value)) {
+            identity(
+                &plain_cell(evaluator, &column.value, row, &mut buffer),
+                &mut key,
+            );
+        }
+        let next = self.groups.len();
+        let key_bytes = 2 * key.len() + 48;
+        let number = *self.by_key.entry(key).or_insert(next);
+        let is_first = self
+            .groups
+            .get(number)
+            .is_none_or(|group| order < group.order);
+        let cells = if is_first {
+            query
+                .select
+                .iter()
+                .map(|c| plain_cell(evaluator, &c.value, row, &mut buffer).to_owned())
+                .collect()
+        } else {
+            Vec::new()
+        };
+        if number == next {
+            self.grouped_bytes += size_of::<Group>()
+                + key_bytes
+                + query.select.len() * (size_of::<Accumulator>() + size_of::<Cell<String>>());
+            self.groups.push(Group {
+                cells,
+                keys,
+                order,
+                sums: query
+                    .select
+                    .iter()
+                    .map(|_| Accumulator::default())
+                    .collect(),
+            });
+        } else if let Some(group) = self.groups.get_mut(number).filter(|_| is_first) {
+            (group.cells, group.keys, group.order) = (cells, keys, order);
+        }
+        evaluator.view.count(ROW * query.select.len() as u64);
+        let Some(group) = self.groups.get_mut(number) else {
+            return;
+        };
+        for (column, accumulator) in query.select.iter().zip(&mut group.sums) {
+            if let ColumnValue::Aggregate(aggregate) = &column.value {
+                let before = accumulator.bytes();
+                accumulator.add(aggregate, evaluator.view, row, order);
+                self.grouped_bytes += accumulator.bytes() - before;
+            }
+        }
+    }
+
+    /// Orders, removes duplicates, cuts the window: what [`Output::close`] has not done yet, at
+    /// once.
+    ///
+    /// # Errors
+    /// When the identities of the rows take more memory than the budget allows.
+    pub fn finish(
+        mut self,
+        plan: &Plan,
+        budget: &Budget,
+        work: &Work,
+    ) -> Result<ResultSet, QueryError> {
+        while self.close(plan, budget, work)? {}
+        let (query, mut rows) = (&plan.query, self.closing.rows);
+        cut(&mut rows, query.window);
+        let columns = query
+            .select
+            .iter()
+            .map(|c| ResultColumn {
+                name: c.name.clone(),
+                path: c.path.clone(),
+            })
+            .collect();
+        Ok(ResultSet::new(columns, self.result_buffer, rows))
+    }
+
+    /// The sort keys of rows, one behind the other.
+    pub fn keys(&self) -> &[SortKey] {
+        &self.keys
+    }
+
+    /// Returns whether the rows are sorted.
+    pub fn is_sorted(&self) -> bool {
+        self.sorted
+    }
+
+    /// Takes the rows out, to be sorted. They come in commit order, mostly that of their times: a
+    /// descending order begins at their end.
+    pub fn take_rows(&mut self, query: &Query) -> Vec<OutRow> {
+        if query.order.first().is_some_and(|key| key.descending) {
+            self.rows.reverse();
+        }
+        std::mem::take(&mut self.rows)
+    }
+
+    /// Puts the rows back in their order.
+    pub fn put_rows(&mut self, rows: Vec<OutRow>) {
+        (self.rows, self.sorted) = (rows, true);
+    }
+
+    /// The numbers of the rows of the result buffer in their order; of sorted rows nothing else is
+    /// needed.
+    pub fn rows_in_order(&mut self) -> Vec<u32> {
+        let mut rows = std::mem::take(&mut self.ready);
+        rows.extend(std::mem::take(&mut self.rows).iter().map(|row| row.cells));
+        rows
+    }
+
+    /// Returns whether duplicates are removed at the end: those of a plain query were removed
+    /// before.
+    pub fn removes_duplicates(&self, query: &Query) -> bool {
+        query.distinct && self.different == 0
+    }
+
+    /// Returns whether this is a row of the result buffer that differs from all before.
+    pub fn is_new(&mut self, row: u32, work: &Work) -> bool {
+        self.distinct.is_new(&self.result_buffer, row, work)
+    }
+
+    /// Takes the groups out; a query without keys has one, also without any row.
+    pub fn take_groups(&mut self, query: &Query) -> Vec<Group> {
+        if self.grouped && self.groups.is_empty() && !has_keys(query) {
+            self.groups.push(empty_group(query));
+        }
+        std::mem::take(&mut self.groups)
+    }
+
+    /// Makes a row of a group.
+    pub fn close_group(&mut self, query: &Query, mut group: Group) {
+        for ((column, accumulator), cell) in query
+            .select
+            .iter()
+            .zip(&mut group.sums)
+            .zip(&mut group.cells)
+        {
+            if let ColumnValue::Aggregate(aggregate) = &column.value {
+                *cell = accumulator.cell(aggregate);
+            }
+        }
+        for (order, key) in query.order.iter().zip(&mut group.keys) {
+            if let OrderBy::Column(column) = order.key
+                && let (Some(ColumnValue::Aggregate(aggregate)), Some(accumulator)) = (
+                    query.select.get(column).map(|c| &c.value),
+                    group.sums.get_mut(column),
+                )
+            {
+                *key = accumulator.key(aggregate);
+            }
+        }
+        let held: Vec<CellRef> = group
+            .cells
+            .iter()
+            .map(|cell| self.result_buffer.hold(cell))
+            .collect();
+        let number = self.result_buffer.push(held.into_iter());
+        self.push(query, (number, 0), group.keys.into_iter(), group.order);
+    }
+}
+
+/// The order of two rows: by ORDER BY, then in default order.
+pub(super) fn compare_out(keys: &[SortKey], query: &Query, a: &OutRow, b: &OutRow) -> Ordering {
+    let of = |row: &OutRow| nth(keys, row.keys, query.order.len());
+    let all = || compare_rows(of(a), of(b), &query.order).then(a.order.cmp(&b.order));
+    a.lead.cmp(&b.lead).then_with(all)
+}
+
+/// Returns whether this is a column by which rows are grouped, beside aggregates: no literal.
+fn is_key(value: &ColumnValue) -> bool {
+    matches!(value, ColumnValue::Expr(Expr::Path(_) | Expr::Call(..)))
+}
+
+/// Returns whether the groups of a query have keys.
+fn has_keys(query: &Query) -> bool {
+    query.select.iter().any(|c| is_key(&c.value))
+}
+
+/// The one group of a query without keys, before any row.
+fn empty_group(query: &Query) -> Group {
+    let cells = query
+        .select
+        .iter()
+        .map(|c| constant_cell(&c.value))
+        .collect();
+    let sums = query
+        .select
+        .iter()
+        .map(|_| Accumulator::default())
+        .collect();
+    Group {
+        cells,
+        keys: query.order.iter().map(|_| SortKey::Null).collect(),
+        order: (0, 0, 0),
+        sums,
+    }
+}
+
+/// Returns the number of rows that a top-k query holds before it discards the ones behind the first
+/// `wanted`. It is smaller where a row has many sort keys.
+fn most_held(wanted: usize, keys: usize) -> usize {
+    wanted
+        .saturating_mul(2)
+        .max((8192 / keys.max(1)).clamp(16, 1024))
+}
+
+/// Returns the units of work of sorting rows by `keys` keys. Most comparisons end at the first key,
+/// but all may be equal.
+pub(super) fn units_of_sort(rows: usize, keys: usize) -> u64 {
+    let comparisons = rows.saturating_mul(rows.max(2).ilog2() as usize);
+    comparisons.saturating_mul(keys.max(1)) as u64 * (CELL / 8)
+}
+
+/// Returns k of a top-k query (ORDER BY and LIMIT).
+pub(super) fn best_of(query: &Query) -> Option<usize> {
+    match query.window {
+        Some(Window::First { limit, offset }) if !query.order.is_empty() && !query.distinct => {
+            Some(usize::try_from(limit.saturating_add(offset)).unwrap_or(usize::MAX))
+        }
+        _ => None,
+    }
+}
+
+/// The values of a row, of which each has `width`.
+fn nth<T>(values: &[T], row: u32, width: usize) -> &[T] {
+    let start = row as usize * width;
+    values.get(start..start + width).unwrap_or_default()
+}
+
+fn cut(rows: &mut Vec<u32>, window: Option<Window>) {
+    let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    match window {
+        Some(Window::First { limit, offset }) => {
+            rows.drain(..size(offset).min(rows.len()));
+            rows.truncate(size(limit));
+        }
+        Some(Window::Last { limit }) => drop(rows.drain(..rows.len().saturating_sub(size(limit)))),
+        None => {}
+    }
+}

@@ -1,0 +1,121 @@
+//! Predicates in brackets: two-valued tests of one node.
+
+use super::bind::may_hold;
+use super::node::{Node, View};
+use super::value::{Value, compare, compared_bytes};
+use super::work::{STEP, of_texts};
+use crate::answer::plan::Plan;
+use crate::answer::query::{Predicate, PredicateValue, Step};
+use crate::document::{ItemKind, Layout};
+use aqlite_rm::class::Attr;
+use aqlite_rm::id::{ArchetypeId, node_code_subsumes};
+use aqlite_rm::pattern::Pattern;
+
+/// An evaluator of the predicates of one plan over nodes of one batch.
+#[derive(Clone, Copy)]
+pub(super) struct PredicateEvaluator<'p, 'b> {
+    pub plan: &'p Plan,
+    pub view: View<'b>,
+}
+
+impl<'b> PredicateEvaluator<'_, 'b> {
+    /// Returns whether the node passes; unknown counts as false.
+    pub fn holds(self, predicate: &Predicate, node: Node) -> bool {
+        match predicate {
+            Predicate::And(terms) => terms.iter().all(|t| self.holds(t, node)),
+            Predicate::Or(terms) => terms.iter().any(|t| self.holds(t, node)),
+            Predicate::NodeId(id) => self
+                .view
+                .text_at(node, Attr::ARCHETYPE_NODE_ID)
+                .is_some_and(|text| matches_node_id(id, text, self.plan.exact)),
+            Predicate::Compare(path, op, PredicateValue::Literal(literal)) => {
+                let right = Value::of_literal(literal);
+                self.any(node, path, &mut |left| {
+                    self.view.count(of_texts(compared_bytes(left, *op, &right)));
+                    compare(left, *op, &right) == Some(true)
+                })
+            }
+            Predicate::Compare(path, op, PredicateValue::Path(other)) => {
+                self.any(node, path, &mut |left| {
+                    self.any(node, other, &mut |right| {
+                        self.view.count(of_texts(compared_bytes(left, *op, right)));
+                        compare(left, *op, right) == Some(true)
+                    })
+                })
+            }
+            Predicate::Regex(path, pattern) => {
+                let Some((_, regex)) = self
+                    .plan
+                    .regexes
+                    .iter()
+                    .find(|(source, _)| source == pattern)
+                else {
+                    self.view
+                        .note_broken("a regular expression was not compiled");
+                    return false;
+                };
+                self.any(node, path, &mut |left| {
+                    left.as_text().is_some_and(|text| self.matches(regex, text))
+                })
+            }
+        }
+    }
+
+    /// Matches a text with a regular expression, which costs at most the product of their lengths.
+    fn matches(self, regex: &Pattern, text: &str) -> bool {
+        let units = (text.len() as u64).saturating_mul(regex.steps() as u64);
+        self.view
+            .work()
+            .is_none_or(|work| work.compare(units, &mut 0))
+            && regex.matches(text)
+    }
+
+    /// Returns whether some value at the path passes.
+    fn any(self, node: Node, path: &[Step], test: &mut dyn FnMut(&Value<'b>) -> bool) -> bool {
+        self.reaches(node, path, &mut |n| test(&self.view.value(n)))
+    }
+
+    /// Returns whether some node at the end of the path passes.
+    pub fn reaches(self, node: Node, path: &[Step], test: &mut dyn FnMut(Node) -> bool) -> bool {
+        let Some((step, rest)) = path.split_first() else {
+            return test(node);
+        };
+        self.view.count(STEP);
+        let such = |layout: &Layout, item: u32| {
+            let id = layout.constant(item, Attr::ARCHETYPE_NODE_ID);
+            let is_object = layout
+                .item(item)
+                .is_some_and(|item| item.kind == ItemKind::Object);
+            !is_object
+                || step
+                    .predicate
+                    .as_ref()
+                    .is_none_or(|p| may_hold(p, id, self.plan.exact))
+        };
+        !self.view.each_such(node, step.attr, &such, &mut |n| {
+            !(step.predicate.as_ref().is_none_or(|p| self.holds(p, n))
+                && self.reaches(n, rest, test))
+        })
+    }
+}
+
+/// Archetype and node codes match by equality and, unless `exact`, by specialisation.
+pub(super) fn matches_node_id(wanted: &str, text: &str, exact: bool) -> bool {
+    if wanted == text {
+        return true;
+    }
+    if exact {
+        return false;
+    }
+    match wanted.split_once('.') {
+        Some((entity, _))
+            if wanted.starts_with(|c: char| c.is_ascii_alphabetic()) && entity.contains('-') =>
+        {
+            text.starts_with(entity)
+                && ArchetypeId::parse(wanted)
+                    .zip(ArchetypeId::parse(text))
+                    .is_some_and(|(w, t)| w.subsumes(t))
+        }
+        _ => node_code_subsumes(wanted, text),
+    }
+}

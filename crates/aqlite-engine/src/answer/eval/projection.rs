@@ -1,0 +1,398 @@
+//! Projection: cells copied from columns to the result buffer, for blocks of rows that need no
+//! further work.
+
+use super::block::{Block, ParentRows, projected_cell};
+use super::cells::{cell_of, cell_of_literal, node_cell_ref};
+use super::expand::Expander;
+use super::node::{Node, View};
+use super::output::Output;
+use super::scope::Scope;
+use super::templates::ByTemplate;
+use crate::answer::plan_cache::{Cells, LayoutVariant};
+use crate::answer::query::{ClassExpr, ColumnValue, Expr};
+use crate::answer::result::{CellRef, ResultBuffer};
+use crate::answer::trie::Trie;
+use crate::document::{ColumnView, Dictionary, Fragment, ItemKind, Table};
+use aqlite_rm::class::Cls;
+use std::rc::Rc;
+
+/// A projection of one anchor and the variables above it to the columns of SELECT.
+pub(super) struct Projection<'o, 'b> {
+    expander: Expander<'b, 'b>,
+    result_buffer: &'o mut ResultBuffer,
+    ready: &'o mut Vec<u32>,
+    /// Place and number of each row, to be sorted.
+    marks: Vec<u64>,
+    /// The constant cells of every row.
+    constants: Vec<(usize, CellRef)>,
+    /// The columns of the anchor: which of SELECT, and the path.
+    own: Vec<(usize, usize)>,
+    above: Vec<ContextColumns<'b>>,
+}
+
+/// A variable above the anchor.
+struct ContextColumns<'b> {
+    class: Cls,
+    paths: Vec<(usize, usize)>,
+    trie: &'b Trie,
+    /// The sources of its cells, by table and layout variant.
+    known: Vec<VariantSources<'b>>,
+    /// The index of the sources that were used last.
+    last: usize,
+    /// Room for the fragments of some rows.
+    fragments: Vec<Option<Fragment>>,
+}
+
+/// The number of rows that are projected together, so that their cells stay in the cache.
+const TOGETHER: usize = 256;
+
+/// The sources of the cells for the rows of one layout variant of a table.
+struct VariantSources<'b> {
+    number: u32,
+    table: &'b Table,
+    variant: Rc<LayoutVariant>,
+    sources: Vec<(usize, Source<'b>)>,
+}
+
+/// The source of the cells of one result column.
+#[derive(Clone, Copy)]
+enum Source<'b> {
+    Leaf(ColumnView<'b>),
+    Same(CellRef),
+    /// An object or list at this item.
+    Tree(u32),
+}
+
+impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
+    /// The filling for a query that shows paths of one anchor, and of variables above it that give
+    /// one row each.
+    pub fn projection<'o>(
+        &self,
+        anchor: &'p ClassExpr,
+        scope: &Scope<'b>,
+        output: &'o mut Output,
+    ) -> Option<Projection<'o, 'b>> {
+        let is_simple = output.is_plain(self.plan)
+            && matches!(scope, Scope::Flagged(..))
+            && !anchor.class.may_contain(anchor.class);
+        if !is_simple {
+            return None;
+        }
+        let (result_buffer, ready) = output.result_buffer();
+        let mut projection = Projection {
+            expander: self.expander(self.view()),
+            result_buffer,
+            ready,
+            marks: Vec::new(),
+            constants: Vec::new(),
+            own: Vec::new(),
+            above: Vec::new(),
+        };
+        for trie in self
+            .plan
+            .tries
+            .iter()
+            .filter(|trie| trie.variable != anchor.variable)
+        {
+            let expr = self
+                .anchors
+                .above
+                .iter()
+                .find(|expr| expr.variable == trie.variable)?;
+            let sorted = self.sorted_tables(expr, scope, &mut 0).ok()?;
+            if !sorted
+                .iter()
+                .flat_map(|sorted| &sorted.variants)
+                .all(|(variant, _)| variant.rows().is_some_and(|rows| rows.len() == 1))
+            {
+                return None;
+            }
+            let paths = self.shown(trie.variable);
+            projection.above.push(ContextColumns {
+                class: expr.class,
+                paths,
+                trie,
+                known: Vec::new(),
+                last: 0,
+                fragments: Vec::new(),
+            });
+        }
+        projection.own = self.shown(anchor.variable);
+        for (at, column) in self.plan.query.select.iter().enumerate() {
+            match &column.value {
+                ColumnValue::Expr(Expr::Path(_)) => {}
+                ColumnValue::Expr(Expr::Literal(literal)) => projection
+                    .constants
+                    .push((at, projection.result_buffer.hold(&cell_of_literal(literal)))),
+                _ => return None,
+            }
+        }
+        Some(projection)
+    }
+
+    /// The columns of SELECT that show a path of a variable.
+    fn shown(&self, variable: usize) -> Vec<(usize, usize)> {
+        let is_own = |path: usize| {
+            self.plan
+                .query
+                .paths
+                .get(path)
+                .is_some_and(|p| p.variable == variable)
+        };
+        let path_of = |value: &ColumnValue| {
+            if let ColumnValue::Expr(Expr::Path(path)) = value {
+                Some(*path)
+            } else {
+                None
+            }
+        };
+        let columns = self.plan.query.select.iter().enumerate();
+        columns
+            .filter_map(|(at, column)| {
+                Some((at, path_of(&column.value).filter(|path| is_own(*path))?))
+            })
+            .collect()
+    }
+}
+
+impl<'b> Projection<'_, 'b> {
+    /// Returns the number of rows.
+    pub fn len(&self) -> usize {
+        self.result_buffer.len()
+    }
+
+    /// Bytes held, about.
+    pub fn bytes(&self) -> usize {
+        self.result_buffer.bytes() + self.marks.len() * size_of::<u64>()
+    }
+
+    /// Takes the rows of a block.
+    pub fn take(&mut self, block: &Block<'b>, scratch: &mut [Node]) {
+        if let ParentRows::Known { .. } = block.over {
+            for i in 0..block.rows.len() {
+                block.fill(i, scratch);
+                self.take_row(scratch, block.own_place(i), block.doc(i));
+            }
+            return;
+        }
+        let Projection {
+            expander,
+            result_buffer,
+            marks,
+            constants,
+            own,
+            above,
+            ..
+        } = self;
+        let (first, width) = (result_buffer.len() as u64, expander.plan.query.select.len());
+        let (cells, texts) = result_buffer.extend(block.rows.len());
+        let sources: Vec<(usize, Source<'b>)> = own
+            .iter()
+            .map(|(at, path)| {
+                (
+                    *at,
+                    Source::of(expander.view, block.number, &block.cells, *path, texts),
+                )
+            })
+            .collect();
+        let at = |values: &[u32], row: u32| values.get(row as usize).copied().unwrap_or(u32::MAX);
+        let rows = block.rows.rows();
+        for (rows, cells) in rows
+            .chunks(TOGETHER)
+            .zip(cells.chunks_mut(TOGETHER * width))
+        {
+            for (row, cells) in rows.iter().zip(cells.chunks_exact_mut(width)) {
+                let fragment = Fragment {
+                    table: block.number,
+                    row: *row,
+                };
+                constants
+                    .iter()
+                    .for_each(|(at, held)| set(cells, *at, *held));
+                sources.iter().for_each(|(at, source)| {
+                    set(cells, *at, source.held(expander.view, fragment, texts))
+                });
+            }
+            above.iter_mut().for_each(|of| {
+                of.fill(
+                    *expander,
+                    rows.iter().map(|row| at(block.table.docs(), *row)),
+                    cells,
+                    texts,
+                )
+            });
+        }
+        marks.extend(
+            (first..)
+                .zip(rows.iter())
+                .map(|(number, row)| u64::from(at(block.table.places(), *row)) << 32 | number),
+        );
+    }
+
+    /// Takes the row of a fragment that was walked.
+    pub fn take_row(&mut self, row: &[Node], place: u32, doc: u32) {
+        let Projection {
+            expander,
+            result_buffer,
+            marks,
+            constants,
+            own,
+            above,
+            ..
+        } = self;
+        marks.push(u64::from(place) << 32 | result_buffer.len() as u64);
+        let (cells, texts) = result_buffer.extend(1);
+        constants
+            .iter()
+            .for_each(|(at, held)| set(cells, *at, *held));
+        for (at, path) in own {
+            let node = row.get(*path).copied().unwrap_or(Node::NONE);
+            set(
+                cells,
+                *at,
+                node_cell_ref(expander.view, node, texts, &mut None),
+            );
+        }
+        above
+            .iter_mut()
+            .for_each(|of| of.fill(*expander, std::iter::once(doc), cells, texts));
+    }
+
+    /// Puts the rows into document order.
+    pub fn finish(mut self) {
+        self.marks.sort_unstable();
+        self.ready
+            .extend(self.marks.iter().map(|mark| *mark as u32));
+    }
+}
+
+impl<'b> ContextColumns<'b> {
+    /// Fills the cells of rows of these documents. All fragments are looked up before the first is
+    /// read: memory answers many at once.
+    fn fill(
+        &mut self,
+        expander: Expander<'_, 'b>,
+        docs: impl Iterator<Item = u32>,
+        cells: &mut [CellRef],
+        texts: &mut Dictionary,
+    ) {
+        let (batch, width) = (expander.view.batch, expander.plan.query.select.len());
+        let mut fragments = std::mem::take(&mut self.fragments);
+        fragments.clear();
+        fragments.extend(docs.map(|doc| batch.bound(self.class, doc)));
+        for (fragment, cells) in fragments.iter().zip(cells.chunks_exact_mut(width)) {
+            let Some(fragment) = *fragment else { continue };
+            if !self
+                .known
+                .get(self.last)
+                .is_some_and(|known| known.is_of(fragment))
+            {
+                let known = self.known.iter().position(|known| known.is_of(fragment));
+                self.last = known.unwrap_or_else(|| self.learn(expander, fragment, texts));
+            }
+            let sources = self
+                .known
+                .get(self.last)
+                .into_iter()
+                .flat_map(|known| &known.sources);
+            sources.for_each(|(at, source)| {
+                set(cells, *at, source.held(expander.view, fragment, texts))
+            });
+        }
+        self.fragments = fragments;
+    }
+
+    fn learn(
+        &mut self,
+        expander: Expander<'_, 'b>,
+        fragment: Fragment,
+        texts: &mut Dictionary,
+    ) -> usize {
+        let (batch, number) = (expander.view.batch, fragment.table);
+        let found = batch
+            .table(number)
+            .zip(expander.expansion(self.trie, Node::root(fragment)));
+        self.known.extend(found.map(|(table, variant)| {
+            let template = variant.rows().and_then(<[_]>::first);
+            let sources = self.paths.iter().flat_map(|(at, path)| {
+                Some((
+                    *at,
+                    Source::of(expander.view, number, template?, *path, texts),
+                ))
+            });
+            VariantSources {
+                number,
+                table,
+                sources: sources.collect(),
+                variant,
+            }
+        }));
+        self.known.len().saturating_sub(1)
+    }
+}
+
+impl VariantSources<'_> {
+    fn is_of(&self, fragment: Fragment) -> bool {
+        self.number == fragment.table && self.variant.is_of(self.table, fragment.row)
+    }
+}
+
+impl<'b> Source<'b> {
+    fn of(
+        view: View<'b>,
+        number: u32,
+        template: &Cells,
+        path: usize,
+        texts: &mut Dictionary,
+    ) -> Source<'b> {
+        let batch = view.batch;
+        let found = projected_cell(template, path).and_then(|projected_cell| {
+            Some((
+                batch.table(number)?,
+                projected_cell.item,
+                projected_cell.leaf,
+            ))
+        });
+        let Some((table, item, leaf)) = found else {
+            return Source::Same(CellRef::Null);
+        };
+        match leaf.map(|leaf| table.column_view(leaf)) {
+            Some(Some(column_view)) => return Source::Leaf(column_view),
+            Some(None) => view.note_broken("a leaf has no column"),
+            None => {}
+        }
+        match table.layout().item(item).map(|i| i.kind) {
+            Some(ItemKind::Constant(..)) => {
+                let node = Node {
+                    fragment: Fragment {
+                        table: number,
+                        row: 0,
+                    },
+                    item,
+                };
+                Source::Same(CellRef::of(
+                    &cell_of(View::new(batch), node, &mut String::new()),
+                    texts,
+                ))
+            }
+            _ => Source::Tree(item),
+        }
+    }
+
+    fn held(self, view: View<'b>, fragment: Fragment, texts: &mut Dictionary) -> CellRef {
+        match self {
+            Source::Leaf(column_view) => CellRef::from_leaf(column_view, fragment.row, texts),
+            Source::Same(held) => held,
+            Source::Tree(item) => CellRef::of(
+                &cell_of(view, Node { fragment, item }, &mut String::new()),
+                texts,
+            ),
+        }
+    }
+}
+
+fn set(cells: &mut [CellRef], at: usize, held: CellRef) {
+    if let Some(cell) = cells.get_mut(at) {
+        *cell = held;
+    }
+}

@@ -1,0 +1,44 @@
+//! Values of a row read from the batch, for callers that compute with them.
+
+use super::node::{Node, View};
+use crate::document::Leaf;
+use aqlite_rm::class::{Attr, Cls};
+
+/// A value of a row: an object, a leaf, or NULL.
+#[derive(Clone, Copy)]
+pub struct RowValue<'b> {
+    pub(super) view: View<'b>,
+    pub(super) node: Node,
+}
+
+impl<'b> RowValue<'b> {
+    /// Returns whether this is NULL.
+    pub fn is_null(self) -> bool {
+        self.node.is_none()
+    }
+
+    /// The class of an object, the primitive type of a leaf.
+    pub fn class(self) -> Cls {
+        self.view.class(self.node)
+    }
+
+    /// The value of a leaf.
+    pub fn leaf(self) -> Option<Leaf<'b>> {
+        self.view.leaf(self.node)
+    }
+
+    /// The text of a leaf.
+    pub fn text(self) -> Option<&'b str> {
+        match self.leaf()? {
+            Leaf::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The first value at an attribute of an object.
+    pub fn get(self, attr: Attr) -> Option<RowValue<'b>> {
+        self.view
+            .single(self.node, attr)
+            .map(|node| RowValue { node, ..self })
+    }
+}

@@ -1,0 +1,179 @@
+//! The scope of a run by row templates: the fragments of all current documents, or those of some
+//! EHRs.
+
+use super::anchors::Anchors;
+use super::bind::is_current;
+use super::selection::{Selection, part_of};
+use crate::answer::plan::Plan;
+use crate::document::{Batch, Doc, Fragment, Table};
+use aqlite_rm::class::Cls;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// The fragments that a run reads.
+pub(super) enum Scope<'b> {
+    /// The fragments of the marked documents of a range of document numbers.
+    Flagged(Cow<'b, [bool]>, Range<u32>),
+    /// These: the numbers of table and row of each, table by table.
+    Chosen(Vec<u64>),
+}
+
+impl<'b> Scope<'b> {
+    /// The scope of a plan, of the documents with some numbers; `passes` is a further test
+    /// of a document.
+    pub fn of(
+        plan: &Plan,
+        anchors: &Anchors<'_>,
+        batch: &'b Batch,
+        slice: Range<u32>,
+        passes: Option<&mut dyn FnMut(Doc) -> bool>,
+    ) -> Scope<'b> {
+        let Some(documents) = Scope::documents(plan, batch) else {
+            let (docs, live) = (
+                batch.docs_among(slice.clone()),
+                part_of(batch.live(), &slice),
+            );
+            if let Some(ehrs) = plan.scan().ehrs_in(batch) {
+                let mut passes = passes;
+                let named = |doc: Doc| {
+                    is_current(&doc)
+                        && ehrs.binary_search(&doc.ehr).is_ok()
+                        && passes.as_mut().is_none_or(|passes| passes(doc))
+                };
+                return Scope::Flagged(docs.map(named).collect(), slice);
+            }
+            let filtered = |passes: &mut dyn FnMut(Doc) -> bool| {
+                docs.zip(live)
+                    .map(|(doc, live)| *live && passes(doc))
+                    .collect()
+            };
+            let flags = passes.map_or(Cow::Borrowed(live), |passes| Cow::Owned(filtered(passes)));
+            return Scope::Flagged(flags, slice);
+        };
+        let mut passes = passes;
+        let mut chosen = Chosen {
+            anchors,
+            batch,
+            fragments: Vec::with_capacity(documents.len()),
+            classes: Vec::new(),
+        };
+        for doc in documents.iter().filter_map(|d| batch.doc(*d)) {
+            if is_current(&doc) && passes.as_mut().is_none_or(|passes| passes(doc)) {
+                doc.data
+                    .into_iter()
+                    .for_each(|data| chosen.take(data, doc.row.kind.class()));
+            }
+        }
+        chosen.fragments.sort_unstable();
+        Scope::Chosen(chosen.fragments)
+    }
+
+    /// The documents of the EHR that a plan is about, when it is about one.
+    pub fn documents(plan: &Plan, batch: &'b Batch) -> Option<&'b [u32]> {
+        let ehr = plan.scan().ehr()?;
+        Some(
+            batch
+                .ehr_number(ehr)
+                .map_or(&[], |number| batch.docs_of(number)),
+        )
+    }
+
+    /// Returns the rows of a table in the scope, in the order of their documents.
+    pub fn rows<'t>(&self, number: u32, table: &'t Table) -> Selection<'t> {
+        match self {
+            Scope::Flagged(Cow::Borrowed(_), slice) => {
+                Selection::excluding(rows_of(slice, table.docs()), table.hidden())
+            }
+            Scope::Flagged(flags, slice) => {
+                let rows = rows_of(slice, table.docs());
+                let flagged = |doc: u32| flags.get((doc - slice.start) as usize) == Some(&true);
+                let docs = part_of(table.docs(), &rows);
+                Selection::Indices(
+                    rows.zip(docs)
+                        .filter_map(|(row, doc)| flagged(*doc).then_some(row))
+                        .collect(),
+                )
+            }
+            Scope::Chosen(fragments) => {
+                let from = fragments.partition_point(|f| table_of(*f) < number);
+                let rest = fragments.get(from..).unwrap_or_default();
+                Selection::Indices(
+                    rest.iter()
+                        .take_while(|f| table_of(**f) == number)
+                        .map(|f| *f as u32)
+                        .collect(),
+                )
+            }
+        }
+    }
+
+    /// Leaves the documents that are named only.
+    pub fn narrow(&mut self, documents: impl Iterator<Item = u32>) {
+        if let Scope::Flagged(flags, slice) = self {
+            let mut left = vec![false; flags.len()];
+            for document in documents {
+                left.get_mut((document - slice.start) as usize)
+                    .into_iter()
+                    .for_each(|flag| *flag = true);
+            }
+            *flags = Cow::Owned(left);
+        }
+    }
+}
+
+/// The rows whose documents are in a slice.
+fn rows_of(slice: &Range<u32>, docs: &[u32]) -> Range<u32> {
+    let at = |document: u32| docs.partition_point(|other| *other < document) as u32;
+    at(slice.start)..at(slice.end)
+}
+
+/// The number of the table of a chosen fragment.
+pub(super) fn table_of(fragment: u64) -> u32 {
+    (fragment >> 32) as u32
+}
+
+/// Finds the fragments of documents that an anchor may bind.
+struct Chosen<'a, 'b> {
+    anchors: &'a Anchors<'a>,
+    batch: &'b Batch,
+    fragments: Vec<u64>,
+    /// Of the classes met so far: whether an anchor may be one, and whether one may be below.
+    classes: Vec<(Cls, bool, bool)>,
+}
+
+impl Chosen<'_, '_> {
+    fn take(&mut self, fragment: Fragment, class: Cls) {
+        let (is_anchor, may_hold) = self.may_be(class);
+        if is_anchor {
+            self.fragments
+                .push((u64::from(fragment.table) << 32) | u64::from(fragment.row));
+        }
+        let Some(table) = self.batch.table(fragment.table).filter(|_| may_hold) else {
+            return;
+        };
+        for child in (0..table.layout().groups().len() as u32)
+            .flat_map(|group| self.batch.child_rows(fragment, group))
+        {
+            let class = self
+                .batch
+                .table(child.table)
+                .map_or(Cls::ANY, |table| table.layout().class());
+            self.take(*child, class);
+        }
+    }
+
+    fn may_be(&mut self, class: Cls) -> (bool, bool) {
+        if let Some((_, is_anchor, may_hold)) =
+            self.classes.iter().find(|(known, ..)| *known == class)
+        {
+            return (*is_anchor, *may_hold);
+        }
+        let entries = &self.anchors.entries;
+        let found = (
+            entries.iter().any(|anchor| class.is_a(anchor.class)),
+            entries.iter().any(|anchor| class.may_contain(anchor.class)),
+        );
+        self.classes.push((class, found.0, found.1));
+        found
+    }
+}

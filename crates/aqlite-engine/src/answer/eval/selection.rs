@@ -1,0 +1,368 @@
+//! Selections: rows of a table as a range with exceptions, as indices, or as a bitmap.
+
+use super::strategy::ExecutionPath;
+use crate::document::{Bitmap, ColumnView, PresenceBitmap};
+use std::borrow::Cow;
+use std::cell::{Cell, OnceCell};
+use std::ops::Range;
+
+/// The way in which the numbers of a selection are read from their column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// As they are stored, one stretch.
+    Borrowed,
+    /// Stretch by stretch.
+    Stretches,
+    /// By the bits of the selection and those of the rows that have a number.
+    Bitmap,
+    /// Row by row.
+    Gathered,
+}
+
+impl Reading {
+    /// The name of this execution path.
+    pub fn path(self) -> ExecutionPath {
+        match self {
+            Reading::Borrowed => ExecutionPath::NumbersBorrowed,
+            Reading::Stretches => ExecutionPath::NumbersStretches,
+            Reading::Bitmap => ExecutionPath::NumbersBitmap,
+            Reading::Gathered => ExecutionPath::NumbersGathered,
+        }
+    }
+}
+
+/// A selection of rows of a table.
+#[derive(Clone)]
+pub(super) enum Selection<'b> {
+    /// A range, without some rows of it.
+    Range(Range<u32>, &'b [u32]),
+    Indices(Vec<u32>),
+    /// Those with a bit.
+    Bitmap(BitmapRows),
+}
+
+/// A bitmap of rows with its number of rows.
+#[derive(Clone)]
+pub(super) struct BitmapRows {
+    bitmap: Bitmap,
+    count: usize,
+    /// The rows, once many were asked for.
+    rows: OnceCell<Vec<u32>>,
+    /// The number of lookups by index so far.
+    asked: Cell<u8>,
+}
+
+impl BitmapRows {
+    fn rows(&self) -> &[u32] {
+        self.rows.get_or_init(|| self.bitmap.rows(self.count))
+    }
+
+    /// The row with a number: a few are looked for among the bits.
+    fn get(&self, i: usize) -> Option<u32> {
+        const FEW: u8 = 16;
+        if self.asked.get() == FEW || self.rows.get().is_some() {
+            return self.rows().get(i).copied();
+        }
+        self.asked.set(self.asked.get() + 1);
+        let mut before = i;
+        for (start, word) in self.bitmap.words() {
+            let count = word.count_ones() as usize;
+            if before < count {
+                let left = (0..before).fold(word, |left, _| left & (left - 1));
+                return Some(start + left.trailing_zeros());
+            }
+            before -= count;
+        }
+        None
+    }
+}
+
+/// A column of numbers with its presence bitmap.
+#[derive(Clone, Copy)]
+pub(super) struct Numbers<'b> {
+    pub values: &'b [f64],
+    pub column_view: ColumnView<'b>,
+}
+
+impl Numbers<'_> {
+    /// That of a fragment.
+    pub fn at(&self, row: u32) -> Option<f64> {
+        self.values.get(self.column_view.at(row) as usize).copied()
+    }
+}
+
+impl<'b> Selection<'b> {
+    /// The rows of a range that are not among `hidden`, which is in order.
+    pub fn excluding(range: Range<u32>, hidden: &'b [u32]) -> Selection<'b> {
+        let at = |row: u32| hidden.partition_point(|hidden| *hidden < row);
+        let hidden = hidden
+            .get(at(range.start)..at(range.end))
+            .unwrap_or_default();
+        Selection::Range(range, hidden)
+    }
+
+    /// Splits the selection into pieces of about `rows` rows.
+    pub fn pieces(&self, rows: usize) -> Vec<Selection<'b>> {
+        match self {
+            Selection::Range(range, hidden) => range
+                .clone()
+                .step_by(rows)
+                .map(|start| {
+                    Selection::excluding(start..range.end.min(start + rows as u32), hidden)
+                })
+                .collect(),
+            Selection::Indices(all) => all
+                .chunks(rows)
+                .map(|rows| Selection::Indices(rows.to_vec()))
+                .collect(),
+            Selection::Bitmap(marked) => {
+                let pieces = marked.bitmap.pieces(marked.count.div_ceil(rows));
+                pieces
+                    .map(|bitmap| Selection::from_bitmap(bitmap.count(), bitmap))
+                    .collect()
+            }
+        }
+    }
+
+    /// Splits the selection into the rows in a presence bitmap and the others.
+    pub fn split(self, presence: Option<&PresenceBitmap>) -> (Selection<'b>, Selection<'b>) {
+        let none = Selection::Indices(Vec::new());
+        let Some(presence) = presence else {
+            return (none, self);
+        };
+        let count = self.len();
+        let mut others = match self {
+            Selection::Indices(rows) => {
+                let (own, others) = rows.into_iter().partition(|row| presence.contains(*row));
+                return (Selection::Indices(own), Selection::Indices(others));
+            }
+            Selection::Range(ref range, _) => {
+                match presence.rank(range.end) - presence.rank(range.start) {
+                    0 => return (none, self),
+                    all if all as usize == range.len() => return (self, none),
+                    _ => self.bitmap().into_owned(),
+                }
+            }
+            Selection::Bitmap(marked) => marked.bitmap,
+        };
+        let (own, stand) = others.split(presence);
+        (
+            Selection::dense(own, stand),
+            Selection::dense(others, count - stand),
+        )
+    }
+
+    /// The rows, a bit each.
+    pub fn bitmap(&self) -> Cow<'_, Bitmap> {
+        match self {
+            Selection::Bitmap(marked) => Cow::Borrowed(&marked.bitmap),
+            Selection::Range(range, hidden) => {
+                let mut bitmap = Bitmap::from_range(range);
+                hidden.iter().for_each(|row| bitmap.clear(*row));
+                Cow::Owned(bitmap)
+            }
+            Selection::Indices(rows) => Cow::Owned(Bitmap::from_rows(rows)),
+        }
+    }
+
+    /// Selects the `count` rows of a bitmap. A sparse bitmap becomes a list, which is faster to
+    /// iterate.
+    fn dense(bitmap: Bitmap, count: usize) -> Selection<'b> {
+        if count < bitmap.words_held() / 4 {
+            return Selection::Indices(bitmap.rows(count));
+        }
+        Selection::from_bitmap(count, bitmap)
+    }
+
+    fn from_bitmap(count: usize, bitmap: Bitmap) -> Selection<'b> {
+        Selection::Bitmap(BitmapRows {
+            bitmap,
+            count,
+            rows: OnceCell::new(),
+            asked: Cell::new(0),
+        })
+    }
+
+    /// Returns the number of rows.
+    pub fn len(&self) -> usize {
+        match self {
+            Selection::Range(range, hidden) => range.len() - hidden.len(),
+            Selection::Indices(rows) => rows.len(),
+            Selection::Bitmap(marked) => marked.count,
+        }
+    }
+
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// From the first row to the last, of rows in order.
+    pub fn span(&self) -> Range<u32> {
+        let ends = self
+            .get(0)
+            .zip(self.len().checked_sub(1).and_then(|last| self.get(last)));
+        ends.map_or(0..0, |(first, last)| first..last + 1)
+    }
+
+    /// The row with a number.
+    pub fn get(&self, i: usize) -> Option<u32> {
+        match self {
+            Selection::Range(range, hidden) => nth_excluding(range.clone(), hidden, i),
+            Selection::Indices(rows) => rows.get(i).copied(),
+            Selection::Bitmap(marked) => marked.get(i),
+        }
+    }
+
+    /// Visits the rows, in stretches of one behind the other.
+    fn stretches(&self, mut visit: impl FnMut(Range<u32>)) {
+        match self {
+            Selection::Range(range, hidden) => {
+                let mut start = range.start;
+                for row in hidden.iter() {
+                    visit(start..*row);
+                    start = row + 1;
+                }
+                visit(start..range.end);
+            }
+            _ => self.rows().iter().for_each(|row| visit(*row..row + 1)),
+        }
+    }
+
+    /// The rows.
+    pub fn rows(&self) -> Cow<'_, [u32]> {
+        match self {
+            Selection::Indices(rows) => Cow::Borrowed(rows),
+            Selection::Bitmap(marked) => Cow::Borrowed(marked.rows()),
+            Selection::Range(..) => {
+                let mut rows = Vec::with_capacity(self.len());
+                self.stretches(|stretch| rows.extend(stretch));
+                Cow::Owned(rows)
+            }
+        }
+    }
+
+    /// The rows, for oneself.
+    pub fn into_rows(self) -> Vec<u32> {
+        match self {
+            Selection::Indices(rows) => rows,
+            some => some.rows().into_owned(),
+        }
+    }
+
+    /// Returns the numbers of these rows, all of which must have one.
+    pub fn of<'c>(&self, numbers: Numbers<'c>) -> Cow<'c, [f64]> {
+        let Numbers {
+            values,
+            column_view,
+        } = numbers;
+        match (self.reading(numbers), column_view.presence()) {
+            // As many numbers as rows from the first to the last: the rows are in order.
+            (Reading::Borrowed, _) => Cow::Borrowed(self.stretch_of(numbers, true)),
+            (Reading::Stretches, _) => {
+                let mut own = Vec::with_capacity(self.len());
+                self.stretches(|stretch| own.extend_from_slice(part_of(values, &stretch)));
+                Cow::Owned(own)
+            }
+            (Reading::Bitmap, Some(presence)) => {
+                Cow::Owned(presence.values_of(&self.bitmap(), values))
+            }
+            _ => Cow::Owned(
+                self.rows()
+                    .iter()
+                    .filter_map(|row| values.get(column_view.at(*row) as usize))
+                    .copied()
+                    .collect(),
+            ),
+        }
+    }
+
+    /// The way in which [`Selection::of`] reads numbers.
+    pub fn reading(&self, numbers: Numbers<'_>) -> Reading {
+        let in_order = self.is_in_order();
+        let among = self.stretch_of(numbers, in_order).len();
+        if self.len() == among {
+            return Reading::Borrowed;
+        }
+        match (self, numbers.column_view.presence()) {
+            (Selection::Range(..), None) => Reading::Stretches,
+            (_, Some(_)) if self.len() >= among / 16 && in_order => Reading::Bitmap,
+            _ => Reading::Gathered,
+        }
+    }
+
+    /// The numbers from the first row to the last; none where the rows are in no order.
+    fn stretch_of<'c>(
+        &self,
+        Numbers {
+            values,
+            column_view,
+        }: Numbers<'c>,
+        in_order: bool,
+    ) -> &'c [f64] {
+        let span = if in_order { self.span() } else { 0..0 };
+        part_of(
+            values,
+            &(column_view.at(span.start)..column_view.at(span.end)),
+        )
+    }
+
+    /// False for child rows that were collected in the order of their parent rows, where that is
+    /// not the order of their own table.
+    fn is_in_order(&self) -> bool {
+        !matches!(self, Selection::Indices(rows) if !rows.is_sorted_by(|a, b| a < b))
+    }
+
+    /// The rows whose value passes a test.
+    pub fn passing(&self, numbers: Numbers<'_>, test: impl Fn(f64) -> bool) -> Selection<'b> {
+        let mut kept = vec![0; self.len()];
+        let mut count = 0;
+        // A row is written down before it is judged: a place for each, and no branch to be guessed.
+        let mut evaluator = |(row, value): (u32, &f64)| {
+            kept.get_mut(count)
+                .into_iter()
+                .for_each(|place| *place = row);
+            count += usize::from(test(*value));
+        };
+        match (self, numbers.column_view.presence()) {
+            (Selection::Range(..), None) => self.stretches(|stretch| {
+                stretch
+                    .clone()
+                    .zip(part_of(numbers.values, &stretch))
+                    .for_each(&mut evaluator)
+            }),
+            _ => self
+                .rows()
+                .iter()
+                .copied()
+                .zip(&*self.of(numbers))
+                .for_each(&mut evaluator),
+        }
+        kept.truncate(count);
+        Selection::Indices(kept)
+    }
+}
+
+/// The row with a number in a range without some.
+fn nth_excluding(mut range: Range<u32>, hidden: &[u32], i: usize) -> Option<u32> {
+    let (mut low, mut high) = (0, hidden.len());
+    while low < high {
+        let middle = (low + high) / 2;
+        let before = hidden
+            .get(middle)
+            .map_or(0, |row| (row - range.start) as usize - middle);
+        (low, high) = if before <= i {
+            (middle + 1, high)
+        } else {
+            (low, middle)
+        };
+    }
+    range.nth(i + low)
+}
+
+/// The values of some rows, of those of all.
+pub(super) fn part_of<'t, T>(values: &'t [T], rows: &Range<u32>) -> &'t [T] {
+    values
+        .get(rows.start as usize..rows.end as usize)
+        .unwrap_or_default()
+}

@@ -1,0 +1,182 @@
+//! Sort keys: what rows are ordered by, and the total order of values.
+
+use super::block::rank_of;
+use super::condition::ConditionEvaluator;
+use super::node::Node;
+use super::value::Value;
+use crate::answer::query::{ColumnValue, Expr, OrderBy, OrderKey};
+use aqlite_rm::time::{Axis, Temporal, TemporalKind};
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+/// The sort key of a value: numbers, durations by their length, texts with dates and times among
+/// them, booleans, objects, and NULL last.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum SortKey {
+    Number(f64),
+    Temporal(Temporal),
+    Text(String),
+    Boolean(bool),
+    /// An object that has no value to sort by: the default order decides among them.
+    Object,
+    Null,
+}
+
+pub(super) fn order_key<'p: 'b, 'b>(
+    evaluator: ConditionEvaluator<'p, 'b>,
+    key: &'p OrderBy,
+    row: &[Node],
+) -> SortKey {
+    let of_path = |path: usize| match row.get(path) {
+        Some(node) => match evaluator.view.batch.point(node.fragment, node.item) {
+            Some(micros) => SortKey::Temporal(Temporal::from_micros(micros)),
+            None => sort_key(&evaluator.view.value(*node)),
+        },
+        None => SortKey::Null,
+    };
+    match key {
+        OrderBy::Path(path) => of_path(*path),
+        OrderBy::Column(column) => match evaluator.plan.query.select.get(*column).map(|c| &c.value)
+        {
+            Some(ColumnValue::Expr(Expr::Path(path))) => of_path(*path),
+            Some(ColumnValue::Expr(expr)) => sort_key(&evaluator.value(expr, row)),
+            _ => SortKey::Null,
+        },
+    }
+}
+
+pub(super) fn sort_key(value: &Value<'_>) -> SortKey {
+    match value {
+        Value::Null => SortKey::Null,
+        Value::Boolean(flag) => SortKey::Boolean(*flag),
+        Value::Number(number) => SortKey::Number(without_sign_of_zero(*number)),
+        // The text of a duration sorts as text (P30M before P40D), a whole DV_DURATION by its
+        // length.
+        Value::Temporal(TemporalKind::Duration, text) => SortKey::Text(text.to_string()),
+        Value::Temporal(kind, text) => temporal_key(*kind, text),
+        Value::TemporalObject(kind, text) => temporal_key(*kind, text),
+        Value::Text(text) => SortKey::Text(text.to_string()),
+        Value::TextObject(text) | Value::Untyped(text) => SortKey::Text((*text).to_owned()),
+        Value::Object => SortKey::Object,
+    }
+}
+
+fn temporal_key(kind: TemporalKind, text: &str) -> SortKey {
+    match Temporal::parse(kind, text) {
+        Some(temporal) => SortKey::Temporal(temporal),
+        None => SortKey::Text(text.to_owned()),
+    }
+}
+
+impl SortKey {
+    /// Bytes of the text that it holds.
+    pub(super) fn text_bytes(&self) -> usize {
+        if let SortKey::Text(text) = self {
+            text.len()
+        } else {
+            0
+        }
+    }
+
+    fn rank(&self) -> u8 {
+        match self {
+            SortKey::Number(_) => 0,
+            SortKey::Temporal(temporal) if temporal.axis() == Axis::Length => 1,
+            SortKey::Text(_) | SortKey::Temporal(_) => 2,
+            SortKey::Boolean(_) => 3,
+            SortKey::Object => 4,
+            SortKey::Null => 5,
+        }
+    }
+
+    /// Never more for less: the rank in the first byte, then the beginning of the value.
+    pub(super) fn lead(&self) -> u128 {
+        let value = match self {
+            SortKey::Number(number) => u128::from(in_order(rank_of(*number))),
+            SortKey::Temporal(temporal) if temporal.axis() == Axis::Length => {
+                u128::from(in_order(temporal.earliest))
+            }
+            // The 15 bytes end before the seconds of a date-time; those of a time of day reach into
+            // the fraction.
+            SortKey::Temporal(temporal) if temporal.axis() == Axis::Clock => {
+                beginning(temporal.sort_text().as_bytes())
+            }
+            SortKey::Temporal(temporal) => beginning(&temporal.sort_prefix()),
+            SortKey::Text(text) => beginning(text.as_bytes()),
+            SortKey::Boolean(flag) => u128::from(*flag),
+            SortKey::Object | SortKey::Null => 0,
+        };
+        u128::from(self.rank()) << 120 | value
+    }
+
+    /// Its place among texts, and what comes first of those with the same place: texts, dates,
+    /// times of day.
+    fn place(&self) -> (Cow<'_, str>, u8) {
+        match self {
+            SortKey::Text(text) => (Cow::Borrowed(text), 0),
+            SortKey::Temporal(temporal) => (
+                Cow::Owned(temporal.sort_text()),
+                if temporal.axis() == Axis::Calendar {
+                    1
+                } else {
+                    2
+                },
+            ),
+            _ => (Cow::Borrowed(""), 0),
+        }
+    }
+}
+
+/// The first 15 bytes of a text, as a number in the order of texts.
+fn beginning(text: &[u8]) -> u128 {
+    let mut bytes = [0; 16];
+    bytes
+        .iter_mut()
+        .skip(1)
+        .zip(text)
+        .for_each(|(to, byte)| *to = *byte);
+    u128::from_be_bytes(bytes)
+}
+
+/// A number without sign in the place of one with.
+fn in_order(number: i64) -> u64 {
+    (number as u64) ^ (1 << 63)
+}
+
+/// The total order of values; NULL behind everything.
+///
+/// Dates and times of one axis are in the order of time. Among other texts each sorts by
+/// [`Temporal::sort_text`], which is in the order of time too, so the order is transitive over
+/// texts, dates and times together.
+pub(super) fn compare_keys(a: &SortKey, b: &SortKey) -> Ordering {
+    match (a, b) {
+        (SortKey::Number(a), SortKey::Number(b)) => a.total_cmp(b),
+        (SortKey::Temporal(a), SortKey::Temporal(b)) if a.axis() == b.axis() => {
+            a.total_order(*b).unwrap_or(Ordering::Equal)
+        }
+        (SortKey::Text(a), SortKey::Text(b)) => a.cmp(b),
+        (SortKey::Boolean(a), SortKey::Boolean(b)) => a.cmp(b),
+        _ => a
+            .rank()
+            .cmp(&b.rank())
+            .then_with(|| a.place().cmp(&b.place())),
+    }
+}
+
+/// The order of two rows by ORDER BY.
+pub(super) fn compare_rows(a: &[SortKey], b: &[SortKey], order: &[OrderKey]) -> Ordering {
+    let mut keys = order.iter().zip(a.iter().zip(b)).map(|(key, (a, b))| {
+        let ascending = compare_keys(a, b);
+        if key.descending {
+            ascending.reverse()
+        } else {
+            ascending
+        }
+    });
+    keys.find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
+}
+
+/// -0 is 0.
+pub(super) fn without_sign_of_zero(number: f64) -> f64 {
+    number + 0.0
+}

@@ -1,0 +1,136 @@
+//! Execution paths: the alternative pieces of code that can compute the same rows, and a record of
+//! those that a run took.
+//!
+//! A fast path that no test reaches can be wrong for years. The property test compares every path
+//! with the reference evaluator, and fails when a run of it never took one of
+//! [`ExecutionPath::ALL`].
+
+use std::cell::Cell;
+use std::fmt;
+
+macro_rules! execution_paths {
+    ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
+        /// One of the alternative ways to compute a part of an answer.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum ExecutionPath {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl ExecutionPath {
+            /// Every execution path.
+            pub const ALL: &'static [ExecutionPath] = &[$(ExecutionPath::$name,)*];
+
+            /// A short description, for reports.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(ExecutionPath::$name => $text,)*
+                }
+            }
+        }
+    };
+}
+
+execution_paths! {
+    /// Documents one by one, without row templates.
+    Documents = "documents one by one",
+    /// EHRs one by one, for joins across documents.
+    Ehrs = "EHRs one by one",
+    /// Row templates over the tables of a batch.
+    Templates = "row templates",
+    /// Fragments that row templates cannot describe, walked among those that they can.
+    WalkedFragments = "walked fragments",
+    /// Child rows in a table of their own, with cells of their parent rows.
+    ChildRows = "child rows with cells of their parents",
+    /// Child rows whose parent rows contribute no cell.
+    ChildRowsAlone = "child rows alone",
+    /// Parent rows without child rows.
+    ParentRowsAlone = "parent rows without child rows",
+    /// Rows folded into aggregates without being made.
+    Fold = "fold into aggregates",
+    /// Rows handed to ORDER BY.
+    Sort = "rows for ORDER BY",
+    /// Result cells straight from columns.
+    Fill = "cells from columns",
+    /// DISTINCT over result cells that came straight from columns.
+    FillDistinct = "distinct cells from columns",
+    /// Rows of several anchors joined by document, or of one that need more than columns.
+    Join = "join by document",
+    /// Groups with keys.
+    Groups = "groups with keys",
+    /// COUNT of a block of rows, by its length.
+    CountBlock = "count of a block",
+    /// SUM or AVG of a column of numbers.
+    SumColumn = "sum of a column",
+    /// MIN of a column of numbers.
+    MinColumn = "minimum of a column",
+    /// MAX of a column of numbers.
+    MaxColumn = "maximum of a column",
+    /// An aggregate over a block, row by row.
+    AggregateRows = "aggregate of a block row by row",
+    /// The numbers of all rows of a column or of one stretch of it, as they are stored.
+    NumbersBorrowed = "numbers as stored",
+    /// The numbers of a range without hidden rows.
+    NumbersStretches = "numbers of stretches",
+    /// The numbers of a selection out of an optional column, by bitmaps.
+    NumbersBitmap = "numbers by bitmap",
+    /// The numbers of a selection, row by row.
+    NumbersGathered = "numbers row by row",
+    /// A comparison of a column of numbers with a number.
+    CompareColumn = "predicate over a column of numbers",
+    /// A predicate that holds for all rows of a block or for none.
+    PredicateOnce = "predicate once a block",
+    /// A predicate over a column of texts, once for each different text.
+    PredicateWords = "predicate once a text",
+    /// A predicate, row by row.
+    PredicateRows = "predicate row by row",
+    /// Top-k by a column of numbers.
+    TopNumbers = "top-k by numbers",
+    /// Top-k by a column of points in time.
+    TopTimes = "top-k by times",
+}
+
+impl fmt::Display for ExecutionPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The execution paths that a run took, one bit each.
+#[derive(Debug, Default)]
+pub(super) struct Taken(Cell<u64>);
+
+impl Taken {
+    /// Notes that a path was taken.
+    pub fn note(&self, path: ExecutionPath) {
+        self.0.set(self.0.get() | 1 << path as u32);
+    }
+
+    /// The paths that were taken, in the order of [`ExecutionPath::ALL`].
+    pub fn paths(&self) -> impl Iterator<Item = ExecutionPath> + use<> {
+        let bits = self.0.get();
+        ExecutionPath::ALL
+            .iter()
+            .copied()
+            .filter(move |path| bits & 1 << *path as u32 != 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_path_has_a_bit_and_a_name_of_its_own() {
+        assert!(ExecutionPath::ALL.len() <= 64);
+        let names: std::collections::HashSet<_> =
+            ExecutionPath::ALL.iter().map(|path| path.name()).collect();
+        assert_eq!(names.len(), ExecutionPath::ALL.len());
+        let taken = Taken::default();
+        taken.note(ExecutionPath::Ehrs);
+        taken.note(ExecutionPath::TopTimes);
+        assert_eq!(
+            taken.paths().collect::<Vec<_>>(),
+            [ExecutionPath::Ehrs, ExecutionPath::TopTimes]
+        );
+    }
+}

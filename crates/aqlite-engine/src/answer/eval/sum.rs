@@ -1,0 +1,329 @@
+//! Exact sums: the same whatever the order of the numbers, rounded once.
+
+use super::natural::{power_of_two, rounded, whole};
+
+/// A sum of numbers: for each 32 binary exponents, what the numbers with these come to, in units of
+/// the lowest.
+///
+/// A number has 53 binary digits, so a window holds 85 at once and has room for 2⁴² of them.
+#[derive(Default)]
+pub(super) struct Sum {
+    windows: Vec<i128>,
+    /// The number of the first window.
+    first: usize,
+    /// The sum of what is no finite number.
+    infinite: f64,
+    /// Numbers that are still to be added, many at once.
+    waiting: Vec<f64>,
+}
+
+/// Binary exponents of a window.
+const WINDOW: usize = 32;
+/// The binary exponent of the lowest digit of the first window.
+const LOWEST: i32 = -1075;
+/// The number of numbers that are added together.
+const PIECE: usize = 1024;
+
+impl Sum {
+    /// Adds numbers.
+    pub fn add_all(&mut self, numbers: &[f64]) {
+        let (pieces, rest) = numbers.as_chunks::<PIECE>();
+        pieces.iter().for_each(|piece| self.add_piece(piece));
+        if self.waiting.len() + rest.len() > PIECE {
+            self.flush();
+        }
+        self.waiting.extend_from_slice(rest);
+    }
+
+    fn flush(&mut self) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        self.add_piece(&waiting);
+        waiting.clear();
+        self.waiting = waiting;
+    }
+
+    /// Adds at most [`PIECE`] numbers.
+    fn add_piece(&mut self, numbers: &[f64]) {
+        match two_sums(numbers) {
+            Some(sums) => sums.into_iter().for_each(|sum| self.add(sum)),
+            None => numbers.iter().for_each(|number| self.add(*number)),
+        }
+    }
+
+    /// Adds a number.
+    pub fn add(&mut self, number: f64) {
+        let bits = number.to_bits();
+        let exponent = (bits >> 52 & 0x7ff) as usize;
+        if exponent == 0x7ff {
+            self.infinite += number;
+            return;
+        }
+        let digits = (bits & ((1 << 52) - 1)) | u64::from(exponent > 0) << 52;
+        let place = exponent.max(1);
+        let amount = i128::from(digits) << (place % WINDOW);
+        let amount = if number.is_sign_negative() {
+            -amount
+        } else {
+            amount
+        };
+        match self
+            .windows
+            .get_mut((place / WINDOW).wrapping_sub(self.first))
+        {
+            Some(window) => *window += amount,
+            None => self.widen(place / WINDOW, amount),
+        }
+    }
+
+    /// Adds to a window that is not there yet.
+    fn widen(&mut self, window: usize, amount: i128) {
+        if self.windows.is_empty() {
+            self.first = window;
+        }
+        if window < self.first {
+            self.windows
+                .splice(0..0, std::iter::repeat_n(0, self.first - window));
+            self.first = window;
+        }
+        self.windows
+            .resize(self.windows.len().max(window - self.first + 1), 0);
+        self.windows
+            .get_mut(window - self.first)
+            .into_iter()
+            .for_each(|w| *w += amount);
+    }
+
+    /// Adds a whole number exactly, whatever its size.
+    pub fn add_whole(&mut self, number: i128) {
+        let mut rest = number;
+        // A double takes the highest 53 binary digits, so three of them take all.
+        while rest != 0 {
+            let part = (rest >> rest.unsigned_abs().ilog2().saturating_sub(52))
+                << rest.unsigned_abs().ilog2().saturating_sub(52);
+            self.add(part as f64);
+            rest -= part;
+        }
+    }
+
+    /// All digits of the sum, where it is a whole number.
+    pub fn whole(&mut self) -> Option<String> {
+        self.flush();
+        if self.infinite != 0.0 || self.infinite.is_nan() {
+            return None;
+        }
+        let (digits, negative) = self.digits();
+        let digits = whole(digits, (self.first * WINDOW) as i32 + LOWEST)?;
+        Some(if negative {
+            format!("-{digits}")
+        } else {
+            digits
+        })
+    }
+
+    /// The sum, rounded to the nearest number.
+    pub fn value(&mut self) -> f64 {
+        self.flush();
+        if self.infinite != 0.0 || self.infinite.is_nan() {
+            return self.infinite;
+        }
+        let (digits, negative) = self.digits();
+        let size = rounded(&digits, (self.first * WINDOW) as i32 + LOWEST);
+        if negative { -size } else { size }
+    }
+
+    /// The size of the sum in digits of 32 bits, the lowest first, and whether it is negative.
+    fn digits(&self) -> (Vec<u32>, bool) {
+        let carried = |sign: i128| {
+            let (mut digits, mut carry) = (Vec::new(), 0);
+            for window in self.windows.iter().map(|w| w * sign).chain([0; 4]) {
+                carry += window;
+                digits.push(carry as u32);
+                carry >>= WINDOW;
+            }
+            (digits, carry < 0)
+        };
+        match carried(1) {
+            (_, true) => (carried(-1).0, true),
+            positive => positive,
+        }
+    }
+}
+
+/// Two numbers whose sum is exactly that of at most [`PIECE`] numbers; `None` where these differ
+/// too much in size.
+///
+/// Adding and taking away a large number cuts the low binary digits off: what is left of each
+/// number, and what was cut off, are multiples of a unit so coarse that their sums need no
+/// rounding.
+fn two_sums(numbers: &[f64]) -> Option<[f64; 2]> {
+    let (fours, rest) = numbers.as_chunks::<4>();
+    let mut last = [0.0; 4];
+    last.iter_mut()
+        .zip(rest)
+        .for_each(|(place, number)| *place = *number);
+    let fours = || fours.iter().chain(std::iter::once(&last));
+    let mut most = [0.0_f64; 4];
+    for four in fours() {
+        most.iter_mut().zip(four).for_each(|(most, number)| {
+            *most = if number.abs() > *most {
+                number.abs()
+            } else {
+                *most
+            }
+        });
+    }
+    let most = most.into_iter().fold(0.0, f64::max);
+    let exponent = (most.to_bits() >> 52) as i32 - 1023;
+    if most == 0.0 || !(-800..=800).contains(&exponent) {
+        return (most == 0.0 && numbers.iter().all(|n| *n == 0.0)).then_some([0.0; 2]);
+    }
+    // Of numbers below 2 to the power of `exponent + 1`, 1024 multiples of 2 to the power of
+    // `exponent - 41` need 52 binary digits.
+    let (coarse, fine) = (
+        1.5 * power_of_two(exponent + 11),
+        1.5 * power_of_two(exponent - 32),
+    );
+    let (mut high, mut low, mut lost) = ([0.0; 4], [0.0; 4], [0.0_f64; 4]);
+    for four in fours() {
+        for (((number, high), low), lost) in four.iter().zip(&mut high).zip(&mut low).zip(&mut lost)
+        {
+            let kept = (number + coarse) - coarse;
+            let cut = number - kept;
+            *high += kept;
+            *low += cut;
+            *lost += (((cut + fine) - fine) - cut).abs();
+        }
+    }
+    (lost == [0.0; 4]).then(|| [high.iter().sum(), low.iter().sum()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sum(numbers: &[f64]) -> f64 {
+        let mut sum = Sum::default();
+        numbers.iter().for_each(|n| sum.add(*n));
+        sum.value()
+    }
+
+    #[test]
+    fn the_order_does_not_matter() {
+        assert_eq!(
+            (sum(&[1e16, 1.0, -1e16]), sum(&[1.0, 1e16, -1e16]), sum(&[])),
+            (1.0, 1.0, 0.0)
+        );
+        assert_eq!(sum(&[0.1; 10]), 1.0);
+        let (half, bit) = (f64::EPSILON / 2.0, f64::EPSILON * f64::EPSILON);
+        assert_eq!(
+            (
+                sum(&[1.0, half]),
+                sum(&[1.0, half, bit]),
+                sum(&[bit, half, 1.0])
+            ),
+            (1.0, 1.0 + f64::EPSILON, 1.0 + f64::EPSILON)
+        );
+        assert_eq!(
+            (
+                sum(&[-0.1; 10]),
+                sum(&[-1.0, -half, -bit]),
+                sum(&[1e308, 1e308, -1e308])
+            ),
+            (-1.0, -1.0 - f64::EPSILON, 1e308)
+        );
+    }
+
+    #[test]
+    fn many_at_once_are_as_one_by_one() {
+        let mut state = 7_u64;
+        let mut next = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            state >> 33
+        };
+        for (spread, scale) in [
+            (1, 1.0),
+            (40, 0.1),
+            (1000, 37.7),
+            (200, 1e-300),
+            (2000, 1e300),
+        ] {
+            let numbers: Vec<f64> = (0..5000)
+                .map(|_| (next() as f64 - 1e9) * scale * 10_f64.powi((next() % spread) as i32 / 50))
+                .collect();
+            let mut at_once = Sum::default();
+            numbers.chunks(777).for_each(|piece| at_once.add_all(piece));
+            assert_eq!(
+                at_once.value().to_bits(),
+                sum(&numbers).to_bits(),
+                "{spread} {scale}"
+            );
+        }
+        let mut odd = Sum::default();
+        odd.add_all(&[f64::NAN, 1.0]);
+        assert!(odd.value().is_nan());
+    }
+
+    #[test]
+    fn whole_sums_keep_all_digits() {
+        let of = |numbers: &[i128]| {
+            let mut sum = Sum::default();
+            numbers.iter().for_each(|n| sum.add_whole(*n));
+            sum.whole()
+        };
+        assert_eq!(of(&[]).as_deref(), Some("0"));
+        assert_eq!(
+            of(&[i128::from(i64::MAX), i128::from(i64::MAX)]).as_deref(),
+            Some("18446744073709551614")
+        );
+        assert_eq!(
+            of(&[i128::from(i64::MIN), -1]).as_deref(),
+            Some("-9223372036854775809")
+        );
+        assert_eq!(
+            of(&[9_007_199_254_740_993, 2, -5]).as_deref(),
+            Some("9007199254740990")
+        );
+        assert_eq!(
+            of(&[i128::MAX, -1]).as_deref(),
+            Some("170141183460469231731687303715884105726")
+        );
+        let mut half = Sum::default();
+        half.add_all(&[1.0, 0.5]);
+        assert_eq!(half.whole(), None);
+        half.add_all(&[0.5]);
+        assert_eq!(half.whole().as_deref(), Some("2"));
+        half.add(f64::INFINITY);
+        assert_eq!(half.whole(), None);
+    }
+
+    #[test]
+    fn one_number_is_its_own_sum() {
+        for number in [
+            0.0,
+            1.0,
+            -120.5,
+            5e-324,
+            -2.2e-308,
+            1.5e-310,
+            f64::MAX,
+            f64::MIN,
+            0.1,
+            1e22,
+            123_456_789.012_345_67,
+        ] {
+            assert_eq!(sum(&[number]), number, "{number:e}");
+            assert_eq!(
+                sum(&[number, 1e200, number, -1e200]),
+                2.0 * number,
+                "{number:e}"
+            );
+        }
+        assert!(
+            sum(&[f64::INFINITY, 1.0]).is_infinite()
+                && sum(&[f64::INFINITY, f64::NEG_INFINITY]).is_nan()
+                && sum(&[f64::MAX, f64::MAX]).is_infinite()
+        );
+    }
+}

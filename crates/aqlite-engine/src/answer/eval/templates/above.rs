@@ -1,0 +1,210 @@
+//! The class expressions above the anchors.
+//!
+//! They restrict the documents, and their variables contribute cells to every row of a document.
+
+use super::super::node::{Node, View};
+use super::super::predicate::PredicateEvaluator;
+use super::super::scope::Scope;
+use super::super::{QueryError, expand::Rows};
+use super::ByTemplate;
+use crate::answer::plan_cache::{Cells, LayoutVariant};
+use crate::answer::query::{ClassExpr, Predicate};
+use crate::answer::trie::Trie;
+use crate::document::{Doc, Fragment};
+use aqlite_rm::class::Cls;
+use hashbrown::HashMap;
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// A variable above the anchors with its rows in one document.
+pub(super) struct ContextVariable<'p> {
+    class: Cls,
+    pub(super) trie: &'p Trie,
+    fragment: Option<Fragment>,
+    rows: ContextRows,
+}
+
+pub(super) enum ContextRows {
+    Nothing,
+    /// The rows of every fragment of a layout variant.
+    Same(Rc<LayoutVariant>),
+    /// Rows computed for this fragment.
+    Own(Rows),
+}
+
+impl ContextVariable<'_> {
+    /// The templates of its rows and the fragment that fills them, where every fragment of the
+    /// layout variant has the same.
+    pub(super) fn templates(&self) -> Option<(&[Cells], Fragment)> {
+        match &self.rows {
+            ContextRows::Same(variant) => Some((variant.rows()?, self.fragment?)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn rows(&self, width: usize) -> Rows {
+        match (self.templates(), &self.rows) {
+            (Some((rows, fragment)), _) => Rows::of_template(rows, fragment, width),
+            (None, ContextRows::Own(rows)) => Rows::of(rows.iter(), width),
+            (None, _) => Rows::none(width),
+        }
+    }
+}
+
+impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
+    /// The class expressions above the anchors whose variables have paths.
+    pub(super) fn above(&self) -> Vec<ContextVariable<'p>> {
+        let above = self.anchors.above.iter().filter(|e| {
+            !self
+                .anchors
+                .entries
+                .iter()
+                .any(|a| a.variable == e.variable)
+        });
+        above
+            .filter_map(|expr| {
+                Some(ContextVariable {
+                    class: expr.class,
+                    trie: self.trie_of(expr)?,
+                    fragment: None,
+                    rows: ContextRows::Nothing,
+                })
+            })
+            .collect()
+    }
+
+    /// Finds the rows that EHR, VERSION and COMPOSITION give for a document; what holds for a whole
+    /// layout is not looked up again.
+    pub(super) fn whole_rows(
+        &self,
+        doc: u32,
+        above: &mut [ContextVariable<'p>],
+    ) -> Result<(), QueryError> {
+        for of in above {
+            let fragment = self.batch.bound(of.class, doc);
+            let before = std::mem::replace(&mut of.fragment, fragment);
+            let Some(fragment) = fragment else {
+                of.rows = ContextRows::Nothing;
+                continue;
+            };
+            let is_same = |variant: &LayoutVariant| {
+                self.batch
+                    .table(fragment.table)
+                    .is_some_and(|table| variant.is_of(table, fragment.row))
+            };
+            let in_same = before.is_some_and(|before| before.table == fragment.table);
+            if matches!(&of.rows, ContextRows::Same(variant) if in_same && is_same(variant)) {
+                continue;
+            }
+            of.rows = match self
+                .expander(self.view())
+                .expansion(of.trie, Node::root(fragment))
+            {
+                Some(known) if known.rows().is_some() => ContextRows::Same(known),
+                _ => ContextRows::Own(self.walked(of.trie, Node::root(fragment))?),
+            };
+        }
+        Ok(())
+    }
+
+    /// Returns the scope: the fragments that the query reads.
+    pub(super) fn scope(&self) -> Scope<'b> {
+        let is_anchor = |expr: &ClassExpr| {
+            self.anchors
+                .entries
+                .iter()
+                .any(|a| a.variable == expr.variable)
+        };
+        let decides = |e: &&&ClassExpr| {
+            !is_anchor(e)
+                && (e.predicate.is_some()
+                    || !matches!(e.class, Cls::EHR | Cls::VERSION | Cls::COMPOSITION))
+        };
+        let deciding = self.anchors.above.iter().filter(decides).copied();
+        let (of_ehr, of_doc): (Vec<&ClassExpr>, Vec<&ClassExpr>) =
+            deciding.partition(|e| e.class == Cls::EHR);
+        let (mut known, mut last) = (HashMap::new(), None);
+        let mut passes = |doc: Doc| {
+            let mut all = |exprs: &[&ClassExpr]| {
+                exprs
+                    .iter()
+                    .all(|expr| self.passes(expr, doc.document, &mut known))
+            };
+            let ehr_passes = match last {
+                Some((ehr, passes)) if ehr == doc.ehr => passes,
+                _ => all(&of_ehr),
+            };
+            last = Some((doc.ehr, ehr_passes));
+            ehr_passes && all(&of_doc)
+        };
+        let decides = !of_ehr.is_empty() || !of_doc.is_empty();
+        if of_doc.is_empty()
+            && decides
+            && let Some(documents) = Scope::documents(self.plan, self.batch)
+        {
+            // All are of one EHR, which is asked once.
+            let passes = documents
+                .first()
+                .and_then(|document| self.batch.doc(*document))
+                .is_some_and(passes);
+            return if passes {
+                Scope::of(
+                    self.plan,
+                    self.anchors,
+                    self.batch,
+                    self.slice.clone(),
+                    None,
+                )
+            } else {
+                Scope::Chosen(Vec::new())
+            };
+        }
+        Scope::of(
+            self.plan,
+            self.anchors,
+            self.batch,
+            self.slice.clone(),
+            if decides { Some(&mut passes) } else { None },
+        )
+    }
+
+    /// Whether a document passes what a class expression above the anchors asks; asked once an EHR,
+    /// once a layout where it decides.
+    fn passes(
+        &self,
+        expr: &ClassExpr,
+        doc: u32,
+        known: &mut HashMap<(usize, Fragment), bool>,
+    ) -> bool {
+        let fragment = self.batch.bound(expr.class, doc);
+        let Some((fragment, table)) = fragment.and_then(|f| Some((f, self.batch.table(f.table)?)))
+        else {
+            return false;
+        };
+        let holds = |view: View<'_>| {
+            let predicates = PredicateEvaluator {
+                plan: self.plan,
+                view,
+            };
+            view.class(Node::root(fragment)).is_a(expr.class)
+                && expr
+                    .predicate
+                    .as_ref()
+                    .is_none_or(|p: &Predicate| predicates.holds(p, Node::root(fragment)))
+        };
+        let by_layout = self
+            .plan
+            .plan_cache
+            .of(table.layout())
+            .passes(expr.variable, || {
+                let differs = Cell::new(false);
+                let first = holds(self.view().watched(&differs));
+                (!differs.get()).then_some(first)
+            });
+        by_layout.unwrap_or_else(|| {
+            *known
+                .entry((expr.variable, fragment))
+                .or_insert_with(|| holds(self.view()))
+        })
+    }
+}

@@ -1,0 +1,189 @@
+//! Child rows of repeated groups, collected from their parent rows by layout variant.
+
+use super::super::anchor_scan::group_expansion;
+use super::super::block::{ParentCells, ParentRows};
+use super::super::expand::Start;
+use super::super::selection::Selection;
+use super::{Abort, ByTemplate, Search, Sink, broken};
+use crate::answer::plan::PathSet;
+use crate::answer::plan_cache::{GroupExpansion, LayoutVariant};
+use crate::answer::trie::Trie;
+use crate::document::Fragment;
+use hashbrown::HashMap;
+use std::rc::Rc;
+
+/// The child rows that are instances of one step.
+pub(super) struct ChildrenOfStep {
+    pub(super) step: usize,
+    pub(super) alive: PathSet,
+    /// The numbers of those in each table.
+    pub(super) by_table: HashMap<u32, Vec<usize>>,
+    pub(super) children: Vec<ChildRows>,
+}
+
+/// The child rows in one table that are of one layout variant, each with the number of its whole
+/// and the row in that one's table.
+pub(super) struct ChildRows {
+    pub(super) table: u32,
+    pub(super) variant: Rc<LayoutVariant>,
+    pub(super) rows: Vec<u32>,
+    pub(super) of: Vec<(u32, u32)>,
+}
+
+impl ChildrenOfStep {
+    /// The number of the child rows that are of the same layout variant as one.
+    fn variant_of(
+        &mut self,
+        by: &ByTemplate<'_, '_>,
+        trie: &Trie,
+        over: &GroupExpansion,
+        child: Fragment,
+    ) -> Option<usize> {
+        let table = by.batch.table(child.table)?;
+        let of_table = self.by_table.entry(child.table).or_default();
+        let is_same = |at: &&usize| {
+            self.children
+                .get(**at)
+                .is_some_and(|children| children.variant.is_of(table, child.row))
+        };
+        if let Some(at) = of_table.iter().find(is_same) {
+            return Some(*at);
+        }
+        let variant = by
+            .expander(by.view())
+            .step(trie, child.table, Start::in_children(over))?
+            .variant(child.row);
+        of_table.push(self.children.len());
+        self.children.push(ChildRows {
+            table: child.table,
+            variant,
+            rows: Vec::new(),
+            of: Vec::new(),
+        });
+        Some(self.children.len() - 1)
+    }
+
+    /// Lays a child row to those of its layout variant.
+    fn collect(&mut self, at: usize, child: Fragment, of: (u32, u32)) -> Result<(), Abort> {
+        let children = self.children.get_mut(at);
+        let children =
+            children.ok_or_else(|| broken("a child row is of no known layout variant"))?;
+        children.rows.push(child.row);
+        children.of.push(of);
+        Ok(())
+    }
+}
+
+impl Search<'_, '_, '_> {
+    /// The child rows of the step that a repeated group leads to.
+    fn parts_of(&mut self, over: &GroupExpansion) -> Option<&mut ChildrenOfStep> {
+        let at = self
+            .steps
+            .iter()
+            .position(|s| (s.step, s.alive) == (over.step, over.alive))
+            .unwrap_or_else(|| {
+                self.steps.push(ChildrenOfStep {
+                    step: over.step,
+                    alive: over.alive,
+                    by_table: HashMap::new(),
+                    children: Vec::new(),
+                });
+                self.steps.len() - 1
+            });
+        self.steps.get_mut(at)
+    }
+}
+
+impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
+    /// Lays the child rows of fragments to those of their layout variants; gives the fragments none
+    /// of whose child rows gives rows, and those that must be walked.
+    pub(super) fn collect_parts(
+        &self,
+        search: &mut Search<'_, 'p, 'b>,
+        trie: &Trie,
+        over: &GroupExpansion,
+        number: u32,
+        rows: &Selection<'_>,
+    ) -> Result<(Vec<u32>, Vec<u32>), Abort> {
+        let parent = search.parents.len() as u32;
+        let (mut without, mut walked, mut found) = (Vec::new(), Vec::new(), Vec::new());
+        let step = search
+            .parts_of(over)
+            .ok_or_else(|| broken("a step of child rows is missing"))?;
+        for row in rows.rows().iter().copied() {
+            let children = self
+                .batch
+                .child_rows(Fragment { table: number, row }, over.group);
+            found.clear();
+            found.extend(
+                children
+                    .iter()
+                    .filter_map(|child| step.variant_of(self, trie, over, *child)),
+            );
+            let gives = |at: &usize| {
+                step.children
+                    .get(*at)
+                    .and_then(|children| children.variant.rows())
+                    .map(|rows| !rows.is_empty())
+            };
+            if found.len() < children.len() || found.iter().any(|at| gives(at).is_none()) {
+                walked.push(row);
+            } else if !found.iter().any(|at| gives(at) == Some(true)) {
+                without.push(row);
+            } else {
+                for (at, child) in found.iter().zip(children) {
+                    step.collect(*at, *child, (parent, row))?;
+                }
+            }
+        }
+        Ok((without, walked))
+    }
+
+    pub(super) fn give_parts(
+        &self,
+        search: &mut Search<'_, 'p, 'b>,
+        sink: &mut Sink<'_, 'b>,
+    ) -> Result<(), Abort> {
+        if search.steps.is_empty() {
+            return Ok(());
+        }
+        let parents = std::mem::take(&mut search.parents);
+        let parents: Rc<[ParentCells]> = parents
+            .iter()
+            .map(|(number, variant)| {
+                Some(ParentCells {
+                    number: *number,
+                    cells: Rc::clone(&group_expansion(variant)?.with),
+                })
+            })
+            .collect::<Option<_>>()
+            .ok_or_else(|| broken("a table of parent rows has no repeated group"))?;
+        for ChildRows {
+            table: number,
+            variant,
+            rows,
+            of,
+        } in std::mem::take(&mut search.steps)
+            .into_iter()
+            .flat_map(|step| step.children)
+        {
+            if rows.is_empty() {
+                // Fragments with such child rows are walked.
+                continue;
+            }
+            let over = ParentRows::Known {
+                parents: Rc::clone(&parents),
+                of,
+            };
+            self.give_each(
+                search,
+                variant
+                    .rows()
+                    .ok_or_else(|| broken("a layout variant of child rows has no rows"))?,
+                (number, Selection::Indices(rows), over),
+                sink,
+            )?;
+        }
+        Ok(())
+    }
+}

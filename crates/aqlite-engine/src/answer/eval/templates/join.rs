@@ -1,0 +1,205 @@
+//! The join of the rows of several anchors within each document.
+
+use super::super::block::project_cells;
+use super::super::expand::{Product, Rows};
+use super::super::node::Node;
+use super::super::output::Output;
+use super::super::work::ROW;
+use super::super::{CHECKED, QueryError};
+use super::above::ContextVariable;
+use super::anchor_rows::AnchorRows;
+use super::{Abort, ByTemplate};
+use std::ops::Range;
+
+/// A join at work.
+struct Join<'h, 'p> {
+    anchor_rows: &'h [AnchorRows],
+    rest_is_true: bool,
+    above: Vec<ContextVariable<'p>>,
+    /// The document of `above`.
+    doc: Option<u32>,
+    row: Vec<Node>,
+    /// The rows since the last test for cancellation.
+    done: usize,
+}
+
+impl Join<'_, '_> {
+    /// The usual layout variant: one row of each variable makes one row.
+    fn one_row(&mut self, chosen: &[Range<usize>]) -> bool {
+        self.row.fill(Node::NONE);
+        for (anchor_rows, range) in self.anchor_rows.iter().zip(chosen) {
+            match anchor_rows.nodes_of(range.start) {
+                Some(nodes) if range.len() == 1 => merge(&mut self.row, nodes),
+                _ => return false,
+            }
+        }
+        self.above.iter().all(|of| match of.templates() {
+            Some(([cells], fragment)) => {
+                project_cells(&mut self.row, cells, fragment);
+                true
+            }
+            _ => false,
+        })
+    }
+}
+
+impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
+    /// Joins within each document: every choice of one fragment an anchor, in document order, gives
+    /// the product of the rows of all variables.
+    pub(super) fn join(
+        &self,
+        anchor_rows: &[AnchorRows],
+        rest_is_true: bool,
+        output: &mut Output,
+    ) -> Result<(), Abort> {
+        let mut join = Join {
+            anchor_rows,
+            rest_is_true,
+            above: self.above(),
+            doc: None,
+            row: vec![Node::NONE; self.plan.width],
+            done: 0,
+        };
+        if let [only] = anchor_rows {
+            let mut at = 0;
+            output.reserve(self.plan, only.rows.len());
+            while let Some((.., doc, _)) = only.rows.get(at) {
+                let range = only.fragment_at(at);
+                at = range.end;
+                self.choose(&mut join, *doc, &[range], output)?;
+            }
+            return Ok(());
+        }
+        let Some(fewest) = anchor_rows
+            .iter()
+            .min_by_key(|anchor_rows| anchor_rows.rows.len())
+        else {
+            return Ok(());
+        };
+        self.bear(joined(anchor_rows, fewest))?;
+        let mut starts = vec![0; anchor_rows.len()];
+        let mut fragments = vec![Vec::new(); anchor_rows.len()];
+        let mut choice = Vec::with_capacity(anchor_rows.len());
+        for doc in fewest.documents() {
+            for ((anchor_rows, start), fragments) in
+                anchor_rows.iter().zip(&mut starts).zip(&mut fragments)
+            {
+                anchor_rows.fragments_of(doc, start, fragments);
+            }
+            for number in 0..fragments.iter().map(Vec::len).product() {
+                choose_from(&fragments, number, &mut choice);
+                self.choose(&mut join, doc, &choice, output)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the rows of a choice of one fragment an anchor.
+    fn choose(
+        &self,
+        join: &mut Join<'_, 'p>,
+        doc: u32,
+        chosen: &[Range<usize>],
+        output: &mut Output,
+    ) -> Result<(), Abort> {
+        self.go_on(&mut join.done, 0)?;
+        self.work.add(ROW);
+        if join.doc != Some(doc) {
+            self.whole_rows(doc, &mut join.above)?;
+            join.doc = Some(doc);
+        }
+        let evaluator = self.evaluator();
+        if join.one_row(chosen) {
+            if join.rest_is_true || evaluator.keeps(&join.row) {
+                output.take(evaluator, &join.row, None);
+            }
+            return Ok(output.within(self.plan, &self.budget, self.work)?);
+        }
+        let product = self.product(join.anchor_rows, chosen, &join.above)?;
+        for number in 0..product.len() {
+            self.go_on(&mut join.done, 0)?;
+            self.work.add(ROW);
+            product.fill(number, &mut join.row);
+            if join.rest_is_true || evaluator.keeps(&join.row) {
+                output.take(evaluator, &join.row, None);
+            }
+            if number % CHECKED == CHECKED - 1 {
+                output.within(self.plan, &self.budget, self.work)?;
+            }
+        }
+        Ok(output.within(self.plan, &self.budget, self.work)?)
+    }
+
+    /// The product of the rows of all variables, in order of their first use.
+    fn product(
+        &self,
+        anchor_rows: &[AnchorRows],
+        chosen: &[Range<usize>],
+        above: &[ContextVariable<'p>],
+    ) -> Result<Product, QueryError> {
+        let mut product = Product::new(self.plan.width);
+        let most = self.budget.rows_of_variable(self.plan);
+        for trie in &self.plan.tries {
+            let anchor = self
+                .anchors
+                .entries
+                .iter()
+                .position(|e| e.variable == trie.variable);
+            match anchor.and_then(|a| anchor_rows.get(a).zip(chosen.get(a))) {
+                Some((anchor_rows, range)) => {
+                    let rows: Option<Vec<&[Node]>> =
+                        range.clone().map(|i| anchor_rows.nodes_of(i)).collect();
+                    let rows = rows.ok_or(QueryError::Broken("a row that is joined has no nodes"));
+                    product.add(Rows::of(rows?.into_iter(), self.plan.width));
+                }
+                None => {
+                    let of_variable = above.iter().find(|of| of.trie.variable == trie.variable);
+                    product.add(of_variable.map_or_else(
+                        || Rows::none(self.plan.width),
+                        |of| of.rows(self.plan.width),
+                    ));
+                }
+            }
+        }
+        if product.widest() > most {
+            Err(QueryError::TooManyCombinations(most))
+        } else {
+            Ok(product)
+        }
+    }
+}
+
+/// Returns the number of rows of the join of some anchors, document by document.
+fn joined(anchor_rows: &[AnchorRows], fewest: &AnchorRows) -> u64 {
+    let mut starts = vec![0; anchor_rows.len()];
+    let of_document = |doc: u32, starts: &mut Vec<usize>| {
+        let each = anchor_rows
+            .iter()
+            .zip(starts)
+            .map(|(anchor_rows, start)| anchor_rows.rows_of(doc, start) as u64);
+        each.fold(1, u64::saturating_mul)
+    };
+    fewest
+        .documents()
+        .map(|doc| of_document(doc, &mut starts))
+        .fold(0, u64::saturating_add)
+}
+
+/// One fragment an anchor: the choice with this number, the last anchor varying fastest.
+fn choose_from(fragments: &[Vec<Range<usize>>], number: usize, choice: &mut Vec<Range<usize>>) {
+    let mut rest = number;
+    choice.clear();
+    for of_anchor in fragments.iter().rev() {
+        choice.extend(of_anchor.get(rest % of_anchor.len().max(1)).cloned());
+        rest /= of_anchor.len().max(1);
+    }
+    choice.reverse();
+}
+
+fn merge(row: &mut [Node], extra: &[Node]) {
+    for (cell, other) in row.iter_mut().zip(extra) {
+        if !other.is_none() {
+            *cell = *other;
+        }
+    }
+}

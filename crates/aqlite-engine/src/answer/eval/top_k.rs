@@ -1,0 +1,122 @@
+//! Top-k: rows that ORDER BY and LIMIT certainly exclude are removed before their cells are made.
+
+use super::block::{Block, NO_RANK};
+use super::output::best_of;
+use super::strategy::{ExecutionPath, Taken};
+use crate::answer::query::{ColumnValue, Expr, OrderBy, Query};
+
+/// A filter that collects all blocks, then removes the rows beyond the first k in ORDER BY.
+pub(super) struct TopK<'b> {
+    path: usize,
+    descending: bool,
+    wanted: usize,
+    /// The blocks, and whether they are of numbers.
+    blocks: Vec<(Block<'b>, bool)>,
+    /// The ranks of the rows, block by block; the best has the lowest rank. A row without a rank
+    /// is never removed.
+    ranks: Vec<i64>,
+}
+
+impl<'b> TopK<'b> {
+    /// For a query that orders by a path of a variable before all else and wants its first rows
+    /// only.
+    pub fn of(query: &Query, variable: usize) -> Option<TopK<'b>> {
+        let key = query.order.first()?;
+        let path = match key.key {
+            OrderBy::Path(path) => path,
+            OrderBy::Column(column) => match query.select.get(column)?.value {
+                ColumnValue::Expr(Expr::Path(path)) => path,
+                _ => return None,
+            },
+        };
+        let is_plain = query
+            .select
+            .iter()
+            .all(|column| matches!(column.value, ColumnValue::Expr(_)));
+        let wanted = best_of(query).filter(|wanted| is_plain && *wanted > 0)?;
+        let own = query.paths.get(path)?.variable == variable;
+        own.then(|| TopK {
+            path,
+            descending: key.descending,
+            wanted,
+            blocks: Vec::with_capacity(16),
+            ranks: Vec::new(),
+        })
+    }
+
+    /// Holds a block back; gives it back where its rows have no ranks.
+    pub fn hold(&mut self, block: Block<'b>, taken: &Taken) -> Option<Block<'b>> {
+        let start = self.ranks.len();
+        self.ranks.reserve(block.rows.len());
+        if !block.add_ranks(self.path, &mut self.ranks) {
+            return Some(block);
+        }
+        if self.descending {
+            self.ranks
+                .iter_mut()
+                .skip(start)
+                .filter(|rank| **rank != NO_RANK)
+                .for_each(|rank| *rank = !*rank);
+        }
+        let of_numbers = block.is_of_numbers(self.path);
+        if !block.rows.is_empty() {
+            taken.note(if of_numbers {
+                ExecutionPath::TopNumbers
+            } else {
+                ExecutionPath::TopTimes
+            });
+        }
+        self.blocks.push((block, of_numbers));
+        None
+    }
+
+    /// The blocks with the rows that are left.
+    pub fn release(self) -> impl Iterator<Item = Block<'b>> {
+        let (numbers, points) = (self.worst(true), self.worst(false));
+        let mut ranks = self.ranks.into_iter();
+        self.blocks.into_iter().map(move |(mut block, of_numbers)| {
+            let worst = if of_numbers { numbers } else { points };
+            block.keep(|_, _| ranks.next().is_some_and(|rank| rank <= worst));
+            block
+        })
+    }
+
+    /// The rank of the last row that the window may reach, of numbers or of points in time.
+    fn worst(&self, of_numbers: bool) -> i64 {
+        let of_kind = self
+            .blocks
+            .iter()
+            .filter(|(_, kind)| *kind == of_numbers)
+            .map(|(block, _)| block.rows.len())
+            .sum();
+        if of_kind <= self.wanted {
+            return i64::MAX;
+        }
+        let mut start = 0;
+        let mut own = Vec::with_capacity(of_kind);
+        for (block, kind) in &self.blocks {
+            let end = start + block.rows.len();
+            if *kind == of_numbers {
+                own.extend(
+                    self.ranks
+                        .get(start..end)
+                        .unwrap_or_default()
+                        .iter()
+                        .filter(|rank| **rank != NO_RANK),
+                );
+            }
+            start = end;
+        }
+        let worst = if own.len() > self.wanted {
+            nth_smallest(own, self.wanted - 1)
+        } else {
+            None
+        };
+        worst.unwrap_or(i64::MAX)
+    }
+}
+
+/// Returns the number at `place` of the numbers in ascending order.
+fn nth_smallest(mut numbers: Vec<i64>, place: usize) -> Option<i64> {
+    (place < numbers.len()).then(|| *numbers.select_nth_unstable(place).1)
+}

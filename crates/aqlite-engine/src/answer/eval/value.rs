@@ -1,0 +1,352 @@
+//! Values of rows and how they compare: magnitudes, temporal keys, texts, three-valued.
+
+use super::node::{Node, View};
+use crate::answer::query::{CompareOp, Literal, Members};
+use crate::document::Leaf;
+use aqlite_rm::class::{Attr, Cls};
+use aqlite_rm::number;
+use aqlite_rm::time::{Temporal, TemporalKind};
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+/// The value of an expression for one row.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Value<'a> {
+    /// NULL: missing, unbound, not alive.
+    Null,
+    /// A boolean.
+    Boolean(bool),
+    /// A number.
+    Number(f64),
+    /// A text.
+    Text(Cow<'a, str>),
+    /// The text of a stored date, time, date-time or duration.
+    Temporal(TemporalKind, Cow<'a, str>),
+    /// A whole DV_DATE, DV_TIME, DV_DATE_TIME or DV_DURATION: comparable with temporal values.
+    TemporalObject(TemporalKind, &'a str),
+    /// A whole DV_TEXT: in ORDER BY and functions it counts as its text, and no comparison with it
+    /// is true.
+    TextObject(&'a str),
+    /// Text of a URL parameter.
+    Untyped(&'a str),
+    /// Any other object.
+    Object,
+}
+
+impl<'b> View<'b> {
+    /// The value of a node.
+    pub fn value(self, node: Node) -> Value<'b> {
+        if node.is_none() {
+            return Value::Null;
+        }
+        match self.leaf(node) {
+            Some(Leaf::Number(number)) => Value::Number(number),
+            Some(Leaf::Boolean(flag)) => Value::Boolean(flag),
+            Some(Leaf::Text(text)) => match self.holder(node) {
+                Some((class, Attr::VALUE)) => TemporalKind::for_class(class)
+                    .map_or(Value::Text(text.into()), |kind| {
+                        Value::Temporal(kind, text.into())
+                    }),
+                _ => Value::Text(text.into()),
+            },
+            None => self.object_value(node),
+        }
+    }
+
+    fn object_value(self, node: Node) -> Value<'b> {
+        let class = self.class(node);
+        let number = |attr| {
+            self.number_at(node, attr)
+                .map_or(Value::Object, Value::Number)
+        };
+        match class {
+            Cls::DV_QUANTITY | Cls::DV_COUNT => number(Attr::MAGNITUDE),
+            Cls::DV_ORDINAL | Cls::DV_SCALE => number(Attr::VALUE),
+            Cls::DV_PROPORTION => match (
+                self.number_at(node, Attr::NUMERATOR),
+                self.number_at(node, Attr::DENOMINATOR),
+            ) {
+                (Some(n), Some(d)) if d != 0.0 => Value::Number(n / d),
+                _ => Value::Object,
+            },
+            _ if class.is_a(Cls::DV_TEXT) => self
+                .text_at(node, Attr::VALUE)
+                .map_or(Value::Object, Value::TextObject),
+            _ => match (
+                TemporalKind::for_class(class),
+                self.text_at(node, Attr::VALUE),
+            ) {
+                (Some(kind), Some(text)) => Value::TemporalObject(kind, text),
+                _ => Value::Object,
+            },
+        }
+    }
+}
+
+impl<'a> Value<'a> {
+    /// The value of a literal.
+    pub fn of_literal(literal: &'a Literal) -> Value<'a> {
+        match literal {
+            Literal::Null => Value::Null,
+            Literal::Boolean(flag) => Value::Boolean(*flag),
+            Literal::Number(text) => number::parse(text).map_or(Value::Null, Value::Number),
+            Literal::Text(text) => Value::Text((&**text).into()),
+            Literal::Untyped(text) => Value::Untyped(text),
+        }
+    }
+
+    /// The text, for LIKE and string functions: a date as it is written, never a number.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Value::Text(text) | Value::Temporal(_, text) => Some(text),
+            Value::TextObject(text) | Value::TemporalObject(_, text) | Value::Untyped(text) => {
+                Some(text)
+            }
+            _ => None,
+        }
+    }
+
+    /// The temporal key: of a stored value by its kind, of a text by what it meets, else by its
+    /// content.
+    fn key(&self, other: &Value<'_>) -> Option<Temporal> {
+        match (self, other) {
+            (Value::Temporal(kind, text), _) => Temporal::parse(*kind, text),
+            (Value::TemporalObject(kind, text), _) => Temporal::parse(*kind, text),
+            (_, Value::Temporal(kind, _) | Value::TemporalObject(kind, _)) => {
+                let text = self.as_text()?;
+                Temporal::parse_literal(*kind, text).or_else(|| Temporal::classify(text))
+            }
+            _ => None,
+        }
+    }
+
+    /// The number, for arithmetic: a whole duration is its seconds.
+    pub fn as_number(&self) -> Option<f64> {
+        match self {
+            Value::Number(number) => Some(*number),
+            Value::Untyped(text) => number::parse(text),
+            Value::TemporalObject(TemporalKind::Duration, text) => {
+                Temporal::parse(TemporalKind::Duration, text).map(Temporal::magnitude)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether a value equals one of a list: as comparing it with each would say, by lookups.
+pub(super) fn member(value: &Value<'_>, members: &Members) -> Option<bool> {
+    match value {
+        Value::Number(number) => members.has_number(*number),
+        Value::Boolean(flag) => members.has_boolean(*flag),
+        Value::Text(text) => members.has_text(text),
+        Value::Temporal(kind, text) => members.has_temporal(*kind, text),
+        Value::TemporalObject(kind, text) => members.has_temporal_object(*kind, text),
+        Value::Untyped(_) => one_by_one(value, members),
+        Value::Null | Value::Object | Value::TextObject(_) => members.is_empty().then_some(false),
+    }
+}
+
+/// The same by comparing the value with each: what the lookups must agree with.
+fn one_by_one(value: &Value<'_>, members: &Members) -> Option<bool> {
+    let mut found = Some(false);
+    for literal in members.literals() {
+        match compare(value, CompareOp::Eq, &Value::of_literal(literal)) {
+            Some(true) => return Some(true),
+            Some(false) => {}
+            None => found = None,
+        }
+    }
+    found
+}
+
+/// Bytes of a temporal value whose reading the base cost of a comparison covers.
+const USUAL: usize = 64;
+
+/// The cost of reading a byte of a temporal value, relative to comparing a byte.
+const READING: usize = 32;
+
+/// Returns an upper bound of the bytes that a comparison of two values reads: the length of the
+/// shorter text, or none where different lengths decide. Long temporal texts count more.
+pub(super) fn compared_bytes(left: &Value<'_>, op: CompareOp, right: &Value<'_>) -> usize {
+    let (Some(a), Some(b)) = (left.as_text(), right.as_text()) else {
+        return 0;
+    };
+    let is_temporal =
+        |value: &Value<'_>| matches!(value, Value::Temporal(..) | Value::TemporalObject(..));
+    if is_temporal(left) || is_temporal(right) {
+        let read = |text: &str| text.len().saturating_sub(USUAL).saturating_mul(READING);
+        read(a).saturating_add(read(b))
+    } else if matches!(op, CompareOp::Eq | CompareOp::Ne) && a.len() != b.len() {
+        0
+    } else {
+        a.len().min(b.len())
+    }
+}
+
+/// Compares two values; `None` is unknown.
+pub(super) fn compare(left: &Value<'_>, op: CompareOp, right: &Value<'_>) -> Option<bool> {
+    let equality = matches!(op, CompareOp::Eq | CompareOp::Ne);
+    match (left, right) {
+        (Value::Null | Value::Object | Value::TextObject(_), _)
+        | (_, Value::Null | Value::Object | Value::TextObject(_)) => None,
+        (Value::Untyped(text), other) => compare(&typed(text, other), op, other),
+        (other, Value::Untyped(text)) => compare(other, op, &typed(text, other)),
+        (Value::Number(a), Value::Number(b)) => a.partial_cmp(b).map(|o| holds(op, o)),
+        (Value::Boolean(a), Value::Boolean(b)) if equality => Some(holds(op, a.cmp(b))),
+        (Value::Text(a), Value::Text(b)) if equality && a.len() != b.len() => {
+            Some(op == CompareOp::Ne)
+        }
+        (Value::Text(a), Value::Text(b)) => Some(holds(op, a.as_ref().cmp(b.as_ref()))),
+        _ => compare_temporal(left, op, right),
+    }
+}
+
+/// Temporal values by their keys. Where a text is none of the same axis: as strings, if the other
+/// side is a text too; unknown, if it is a whole object.
+fn compare_temporal(left: &Value<'_>, op: CompareOp, right: &Value<'_>) -> Option<bool> {
+    let (a, b) = (left.as_text()?, right.as_text()?);
+    let (x, y) = (left.key(right), right.key(left));
+    match (x, y) {
+        (Some(x), Some(y)) if x.axis() == y.axis() => match op {
+            CompareOp::Eq => x.same(y),
+            CompareOp::Ne => x.same(y).map(|same| !same),
+            _ => x.floor_order(y).map(|order| holds(op, order)),
+        },
+        (Some(_), Some(_)) => None,
+        _ if matches!(left, Value::TemporalObject(..))
+            || matches!(right, Value::TemporalObject(..)) =>
+        {
+            None
+        }
+        _ => Some(holds(op, a.cmp(b))),
+    }
+}
+
+/// A URL parameter's text as the type of what it meets.
+fn typed<'a>(text: &'a str, other: &Value<'_>) -> Value<'a> {
+    match other {
+        Value::Number(_) => number::parse(text.trim()).map_or(Value::Null, Value::Number),
+        Value::Boolean(_) => text.trim().parse().map_or(Value::Null, Value::Boolean),
+        _ => Value::Text(text.into()),
+    }
+}
+
+/// Returns whether an order satisfies an operator.
+pub(super) fn holds(op: CompareOp, order: Ordering) -> bool {
+    match op {
+        CompareOp::Eq => order.is_eq(),
+        CompareOp::Ne => order.is_ne(),
+        CompareOp::Lt => order.is_lt(),
+        CompareOp::Le => order.is_le(),
+        CompareOp::Gt => order.is_gt(),
+        CompareOp::Ge => order.is_ge(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::query::List;
+    use aqlite_rm::arbitrary::Generator;
+
+    /// Literals that meet each other in every way: equal by value and not by text, on other axes,
+    /// of other types.
+    fn literals() -> Vec<Literal> {
+        let text = |t: &str| Literal::Text(t.into());
+        let untyped = |t: &str| Literal::Untyped(t.into());
+        let texts = [
+            "a",
+            "7",
+            "7.0",
+            "true",
+            "2019-05",
+            "2019-05-01",
+            "20190501",
+            "2019-05-01T10:00:00Z",
+            "2019-05-01T12:00:00+02:00",
+            "10:00:00",
+        ];
+        let more = ["10:00:00.000", "P1D", "PT24H", "P1M", "", "-0", "2019"];
+        let typed = texts
+            .iter()
+            .chain(&more)
+            .flat_map(|t| [text(t), untyped(t)]);
+        let others = ["7", "7.00", "0", "-0", "86400"].map(|n| Literal::Number(n.into()));
+        typed
+            .chain(others)
+            .chain([
+                Literal::Null,
+                Literal::Boolean(true),
+                Literal::Boolean(false),
+            ])
+            .collect()
+    }
+
+    fn values() -> Vec<Value<'static>> {
+        use TemporalKind::{Date, DateTime, Duration, Time};
+        let texts = [
+            "a",
+            "7",
+            "true",
+            "2019-05",
+            "2019-05-01",
+            "2019-05-01T10:00:00Z",
+            "10:00:00",
+            "P1D",
+            "PT24H",
+            "",
+            "x",
+        ];
+        let of = |text: &'static str| {
+            let kinds = [Date, Time, DateTime, Duration];
+            let temporal = kinds.into_iter().flat_map(move |k| {
+                [
+                    Value::Temporal(k, text.into()),
+                    Value::TemporalObject(k, text),
+                ]
+            });
+            temporal.chain([
+                Value::Text(text.into()),
+                Value::TextObject(text),
+                Value::Untyped(text),
+            ])
+        };
+        let numbers = [0.0, -0.0, 7.0, 86400.0, f64::NAN].map(Value::Number);
+        texts
+            .into_iter()
+            .flat_map(of)
+            .chain(numbers)
+            .chain([
+                Value::Null,
+                Value::Object,
+                Value::Boolean(true),
+                Value::Boolean(false),
+            ])
+            .collect()
+    }
+
+    #[test]
+    fn lookups_say_what_comparing_with_each_member_says() {
+        let (literals, values) = (literals(), values());
+        for seed in 0..2_000 {
+            let mut random = Generator::new(seed);
+            let count = random.next(5);
+            let list = (0..count)
+                .filter_map(|_| literals.get(random.next(literals.len())))
+                .cloned()
+                .collect::<Vec<Literal>>();
+            let cut = random.next(5);
+            let (first, second): (Vec<_>, Vec<_>) = (0..).zip(list).partition(|(i, _)| *i < cut);
+            let list =
+                |list: Vec<(usize, Literal)>| List::new(list.into_iter().map(|(_, l)| l).collect());
+            let members = Members::new(vec![list(first), list(second)]);
+            for value in &values {
+                assert_eq!(
+                    member(value, &members),
+                    one_by_one(value, &members),
+                    "{value:?} {members:?}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Work: the spent part of a budget, in units that are the same on every machine.
+//!
+//! A clock cannot bound a query, because the clock of a Cloudflare worker does not advance while
+//! code runs. Every loop over data therefore counts its work. A unit is about the cost of one value
+//! of a column; other steps cost multiples of it. Counting is one addition to a cell: once for each
+//! batch of columnar rows, once for each step elsewhere.
+
+use super::QueryError;
+use super::strategy::Taken;
+use std::cell::Cell;
+use std::ops::ControlFlow;
+
+/// Units of one candidate of a class expression, or one node that a path reaches.
+pub(super) const STEP: u64 = 32;
+
+/// Units of one condition of WHERE for one row.
+pub(super) const TEST: u64 = 16;
+
+/// Units of one row that is made of nodes, tested or shown.
+pub(super) const ROW: u64 = 64;
+
+/// Units of one cell that is made, or compared or hashed: a row has as many as SELECT or ORDER BY
+/// has columns.
+pub(super) const CELL: u64 = 32;
+
+/// Units of a byte of JSON that is written for an object.
+pub(super) const BYTE: u64 = 4;
+
+/// Units that one comparison with a pattern may take; one that takes more ends the run.
+const COMPARISON: u64 = 1 << 25;
+
+/// Units that the terms of one AND or OR may take for one row; a row that takes more ends the run,
+/// because nothing can pause in the middle of a row.
+pub(super) const TERMS: u64 = 268_435_456;
+
+/// Bytes of compared texts for one unit: equal texts are compared eight bytes and more at a time.
+const COMPARED: u64 = 8;
+
+/// Returns the units of comparing `bytes` bytes of texts.
+pub(super) fn of_texts(bytes: usize) -> u64 {
+    bytes as u64 / COMPARED
+}
+
+/// The work of one run.
+#[derive(Debug)]
+pub(super) struct Work {
+    limit: u64,
+    spent: Cell<u64>,
+    /// Units between two pauses.
+    piece: u64,
+    /// The units at which the next pause is due.
+    pause_at: Cell<u64>,
+    /// Whether no step was made: set until the first step of a piece: each piece makes at least
+    /// one, or it would never end.
+    is_fresh: Cell<bool>,
+    /// The same for the steps of searches of which only the outcome is asked.
+    is_fresh_search: Cell<bool>,
+    /// The execution paths that were taken.
+    pub taken: Taken,
+    /// The invariant that did not hold, if any: the run ends without an answer.
+    pub broken: Cell<Option<&'static str>>,
+}
+
+impl Work {
+    /// Nothing is spent; `limit` units may be, with a pause after each `piece` of them.
+    pub fn new(limit: u64, piece: u64) -> Work {
+        let piece = piece.max(1);
+        Work {
+            limit,
+            spent: Cell::new(0),
+            piece,
+            pause_at: Cell::new(piece),
+            is_fresh: Cell::new(true),
+            is_fresh_search: Cell::new(true),
+            taken: Taken::default(),
+            broken: Cell::new(None),
+        }
+    }
+
+    /// Units spent so far.
+    pub fn spent(&self) -> u64 {
+        self.spent.get()
+    }
+
+    /// Units between two pauses.
+    pub fn piece(&self) -> u64 {
+        self.piece
+    }
+
+    /// Counts units.
+    pub fn add(&self, units: u64) {
+        self.spent.set(self.spent.get().saturating_add(units));
+    }
+
+    /// Counts units of one comparison; false when that alone takes too many, which ends the run.
+    pub fn compare(&self, units: u64, so_far: &mut u64) -> bool {
+        self.add(units);
+        *so_far = so_far.saturating_add(units);
+        if *so_far > COMPARISON {
+            self.exhaust();
+        }
+        !self.is_over()
+    }
+
+    /// Ends the run when one row took more than its terms may; false when the run is over.
+    pub fn bounds_terms(&self, units: u64) -> bool {
+        if units > TERMS {
+            self.exhaust();
+        }
+        !self.is_over()
+    }
+
+    /// Ends the run: nothing is left of the budget.
+    pub fn exhaust(&self) {
+        self.spent.set(u64::MAX);
+    }
+
+    /// Returns whether more was spent than the budget allows.
+    pub fn is_over(&self) -> bool {
+        self.spent.get() > self.limit
+    }
+
+    /// Returns whether it is time to let others work.
+    pub fn is_due(&self) -> bool {
+        self.spent.get() >= self.pause_at.get()
+    }
+
+    /// Starts the next piece.
+    pub fn resume(&self) {
+        self.pause_at
+            .set(self.spent.get().saturating_add(self.piece));
+        self.is_fresh.set(true);
+        self.is_fresh_search.set(true);
+    }
+
+    /// Counts a step of a search; breaks as [`Work::step`] does. Each piece makes at least one of
+    /// these steps too, so that a search goes on however small the pieces are.
+    pub fn search_step(&self, units: u64) -> ControlFlow<()> {
+        let waits = self.is_due() && !self.is_fresh_search.replace(false);
+        self.add(units);
+        if waits || self.is_over() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+
+    /// Counts a step of an enumeration; breaks when the budget is spent or a pause is due.
+    pub fn step(&self, units: u64) -> ControlFlow<()> {
+        let waits = self.is_due() && !self.is_fresh.replace(false);
+        self.add(units);
+        if waits || self.is_over() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+
+    /// # Errors
+    /// When the budget is spent.
+    pub fn check(&self) -> Result<(), QueryError> {
+        if self.is_over() {
+            Err(QueryError::TooMuchWork(self.limit))
+        } else {
+            Ok(())
+        }
+    }
+}

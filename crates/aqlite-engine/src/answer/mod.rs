@@ -1,0 +1,21 @@
+//! Answers: checked query → plan → rows.
+
+mod csv_guard;
+mod eval;
+mod members;
+mod plan;
+mod plan_cache;
+pub mod query;
+mod result;
+pub mod scan;
+mod table;
+mod trie;
+
+pub use eval::{
+    Budget, ExecutionPath, QueryError, RowValue, Run, Touched, TouchedLayout, evaluation_strategy,
+};
+pub use plan::{MAX_PATHS, Plan, plan};
+pub use result::{Cell, ResultColumn, ResultFormat, ResultSet, Row};
+pub use scan::Progress;
+pub use table::CsvOptions;
+pub use trie::{Mode, Trie, TrieNode};

@@ -1,0 +1,566 @@
+//! The plan of a query: what it needs from a repository, and everything that is decided once for
+//! all documents.
+
+use super::plan_cache::PlanCache;
+use super::query::{
+    ClassExpr, ColumnValue, CompareOp, Condition, Contains, Expr, IdentifiedPath, Literal,
+    Predicate, PredicateValue, Query, Source, Step, Versions,
+};
+use super::trie::{ExistsPlan, Trie};
+use crate::answer::scan::{ArchetypeGroup, Scan};
+use crate::document::ObjectKind;
+use aqlite_rm::class::{Attr, Cls};
+use aqlite_rm::diag::{Diagnostic, Span};
+use aqlite_rm::id::is_archetype_id;
+use aqlite_rm::pattern::Pattern;
+
+/// The most different paths that a query may have.
+pub const MAX_PATHS: usize = 256;
+
+/// A query, planned.
+#[derive(Debug)]
+pub struct Plan {
+    pub(super) query: Query,
+    pub(super) tries: Vec<Trie>,
+    /// The plans of the EXISTS conditions, in the order of the conditions in WHERE.
+    pub(super) exists: Vec<(IdentifiedPath, ExistsPlan)>,
+    /// Columns of a row: all paths, then captured steps; at least one, so that a row without paths
+    /// is one.
+    pub(super) width: usize,
+    /// Whether each row belongs to one document only.
+    pub(super) single: bool,
+    /// Archetypes match by equality only.
+    pub(super) exact: bool,
+    pub(super) regexes: Vec<(String, Pattern)>,
+    /// Whether one row may cost so much that rows are tested before any of them is given to the
+    /// output: see [`is_costly`].
+    pub(super) costly: bool,
+    pub(super) plan_cache: PlanCache,
+    scan: Scan,
+}
+
+/// A set of paths of one query.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct PathSet([u64; MAX_PATHS / 64]);
+
+impl PathSet {
+    pub fn insert(&mut self, path: usize) {
+        if let Some(word) = self.0.get_mut(path / 64) {
+            *word |= 1 << (path % 64);
+        }
+    }
+
+    pub fn contains(&self, path: usize) -> bool {
+        self.0
+            .get(path / 64)
+            .is_some_and(|word| word & (1 << (path % 64)) != 0)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0 == [0; MAX_PATHS / 64]
+    }
+}
+
+/// Plans a checked query.
+///
+/// `ehr` narrows it to one EHR; `exact` compares archetype ids by equality only.
+///
+/// # Errors
+/// When the query is larger than the engine allows, or uses a container class that cannot be bound.
+pub fn plan(query: Query, ehr: Option<&str>, exact: bool) -> Result<Plan, Vec<Diagnostic>> {
+    let whole = Span::default();
+    if query.paths.len() > MAX_PATHS {
+        let message = format!(
+            "a query may use at most {MAX_PATHS} different paths, this one uses {}",
+            query.paths.len()
+        );
+        return Err(vec![
+            Diagnostic::error("AQL0003", whole, message)
+                .with_help("select whole objects, or split the query"),
+        ]);
+    }
+    if let Some(variable) = query
+        .variables
+        .iter()
+        .find(|v| v.class.is_a(Cls::CONTRIBUTION))
+    {
+        let message = format!("`{}` cannot be queried", variable.class);
+        let help = "use VERSION: `v/contribution/id/value` names the contribution, `v/commit_audit` tells who, when and why";
+        return Err(vec![
+            Diagnostic::error("AQL0504", whole, message).with_help(help),
+        ]);
+    }
+    if let Some(variable) = query.variables.iter().find(|v| is_demographic(v.class)) {
+        let message = format!(
+            "`{}` cannot be queried: queries read EHRs, and demographic parties are in none",
+            variable.class
+        );
+        let help = "read parties by `demographic/person/{uid}` and its siblings; in an EHR, `PARTY_IDENTIFIED` names a person";
+        return Err(vec![
+            Diagnostic::error("AQL0504", whole, message).with_help(help),
+        ]);
+    }
+    let mut tries: Vec<Trie> = Vec::new();
+    for path in &query.paths {
+        if !tries.iter().any(|t| t.variable == path.variable) {
+            let of_variable: Vec<usize> = (0..)
+                .zip(&query.paths)
+                .filter(|(_, p)| p.variable == path.variable)
+                .map(|(i, _)| i)
+                .collect();
+            tries.push(Trie::build(
+                path.variable,
+                class_of(&query, path.variable),
+                &query.paths,
+                &of_variable,
+            ));
+        }
+    }
+    let mut width = query.paths.len().max(1);
+    let mut exists = Vec::new();
+    for path in query.condition.iter().flat_map(exists_paths) {
+        if !tries.iter().any(|t| t.variable == path.variable) {
+            tries.push(Trie::build(
+                path.variable,
+                class_of(&query, path.variable),
+                &[],
+                &[],
+            ));
+        }
+        if let Some(trie) = tries.iter_mut().find(|t| t.variable == path.variable) {
+            exists.push((path.clone(), trie.share(path, &mut width)));
+        }
+    }
+    let regexes = regexes(&query)?;
+    let derived = uses_derived(&query);
+    let single = is_single(&query.from) && !uses_status(&query) && !derived;
+    let mut scan = scan(&query, ehr, single);
+    scan.all_versions |= derived;
+    // A row without columns could not be counted.
+    let width = width.max(1);
+    let costly = is_costly(&query);
+    Ok(Plan {
+        query,
+        tries,
+        exists,
+        width,
+        single,
+        exact,
+        regexes,
+        costly,
+        plan_cache: PlanCache::default(),
+        scan,
+    })
+}
+
+/// Conditions above which a query is costly, and columns that are more than paths.
+const MANY: usize = 16;
+
+/// Returns whether this is a query whose rows cost much more than what is read of them: with LIKE,
+/// functions, many conditions or aggregates, or many columns that are compared.
+fn is_costly(query: &Query) -> bool {
+    fn tests(condition: &Condition) -> usize {
+        match condition {
+            Condition::And(terms) | Condition::Or(terms) => terms.iter().map(tests).sum(),
+            Condition::Not(inner) => tests(inner),
+            Condition::Like(..)
+            | Condition::Compare(Expr::Call(..), ..)
+            | Condition::Compare(_, _, Expr::Call(..)) => MANY + 1,
+            _ => 1,
+        }
+    }
+    fn parts(expr: &Expr) -> usize {
+        if let Expr::Call(_, arguments) = expr {
+            1 + arguments.iter().map(parts).sum::<usize>()
+        } else {
+            0
+        }
+    }
+    let columns = query.select.iter().map(|column| match &column.value {
+        ColumnValue::Aggregate(_) => 1,
+        ColumnValue::Expr(expr) => parts(expr),
+    });
+    let is_grouped = query
+        .select
+        .iter()
+        .any(|column| matches!(column.value, ColumnValue::Aggregate(_)));
+    let compares = query.distinct || is_grouped || !query.order.is_empty();
+    let is_wide = compares && query.select.len().max(query.order.len()) > MANY;
+    is_wide || columns.sum::<usize>() > MANY || query.condition.as_ref().map_or(0, tests) > MANY
+}
+
+/// Returns whether this is classes of the demographic model, which no document of an EHR contains
+/// (RM, Demographic Information Model).
+fn is_demographic(class: Cls) -> bool {
+    const PARTS: [Cls; 7] = [
+        Cls::PARTY,
+        Cls::PARTY_IDENTITY,
+        Cls::CONTACT,
+        Cls::ADDRESS,
+        Cls::CAPABILITY,
+        Cls::PARTY_RELATIONSHIP,
+        Cls::VERSIONED_PARTY,
+    ];
+    PARTS.into_iter().any(|part| class.is_a(part))
+}
+
+impl Plan {
+    /// Returns the scan: the data that the query needs from a repository.
+    pub fn scan(&self) -> &Scan {
+        &self.scan
+    }
+
+    /// The checked query.
+    pub fn query(&self) -> &Query {
+        &self.query
+    }
+
+    /// The paths of its variables, merged.
+    pub fn tries(&self) -> &[Trie] {
+        &self.tries
+    }
+
+    /// The same, asked of these EHRs only, queryable or not; for queries that name none.
+    #[must_use]
+    pub fn among(mut self, ehrs: &[String]) -> Plan {
+        self.scan = Scan {
+            ehrs: Some(ehrs.to_vec()),
+            unqueryable: true,
+            ..self.scan
+        };
+        self
+    }
+}
+
+/// The references of an EHR, which are not stored with it but follow from what it holds. An
+/// EHR_ACCESS is never held.
+pub(super) const EHR_REFERENCES: [Attr; 4] = [
+    Attr::COMPOSITIONS,
+    Attr::CONTRIBUTIONS,
+    Attr::DIRECTORY,
+    Attr::FOLDERS,
+];
+
+/// Returns whether a query asks for what follows from all versions of an EHR: its references, or
+/// VERSIONED_OBJECTs.
+fn uses_derived(query: &Query) -> bool {
+    query
+        .variables
+        .iter()
+        .any(|v| v.class.is_a(Cls::VERSIONED_OBJECT))
+        || leaves_ehr_by(query, &EHR_REFERENCES)
+}
+
+/// Returns whether a path from an EHR, in a clause or in brackets, starts with one of these
+/// attributes.
+fn leaves_ehr_by(query: &Query, attrs: &[Attr]) -> bool {
+    let mut found = false;
+    each_class(&query.from, &mut |e| {
+        found |= e.class == Cls::EHR
+            && e.predicate
+                .as_ref()
+                .is_some_and(|p| predicate_starts(p, attrs))
+    });
+    let exists = query.condition.iter().flat_map(exists_paths);
+    let mut of_ehr = query
+        .paths
+        .iter()
+        .chain(exists)
+        .filter(|p| class_of(query, p.variable) == Cls::EHR);
+    found
+        || of_ehr.any(|p| {
+            starts(&p.steps, attrs)
+                || p.root
+                    .as_ref()
+                    .is_some_and(|root| predicate_starts(root, attrs))
+        })
+}
+
+fn predicate_starts(predicate: &Predicate, attrs: &[Attr]) -> bool {
+    match predicate {
+        Predicate::And(terms) | Predicate::Or(terms) => {
+            terms.iter().any(|t| predicate_starts(t, attrs))
+        }
+        Predicate::NodeId(_) => false,
+        Predicate::Compare(path, _, PredicateValue::Path(other)) => {
+            starts(path, attrs) || starts(other, attrs)
+        }
+        Predicate::Compare(path, ..) | Predicate::Regex(path, _) => starts(path, attrs),
+    }
+}
+
+fn starts(path: &[Step], attrs: &[Attr]) -> bool {
+    path.first().is_some_and(|step| attrs.contains(&step.attr))
+}
+
+fn class_of(query: &Query, variable: usize) -> Cls {
+    query.variables.get(variable).map_or(Cls::ANY, |v| v.class)
+}
+
+/// The EXISTS paths of a condition, left to right.
+fn exists_paths(condition: &Condition) -> Vec<&IdentifiedPath> {
+    match condition {
+        Condition::And(terms) | Condition::Or(terms) => {
+            terms.iter().flat_map(exists_paths).collect()
+        }
+        Condition::Not(inner) => exists_paths(inner),
+        Condition::Exists(path) => vec![path],
+        _ => Vec::new(),
+    }
+}
+
+fn regexes(query: &Query) -> Result<Vec<(String, Pattern)>, Vec<Diagnostic>> {
+    let mut patterns = Vec::new();
+    each_class(&query.from, &mut |expr| {
+        patterns.extend(expr.predicate.iter().flat_map(patterns_of))
+    });
+    let paths = query
+        .paths
+        .iter()
+        .chain(query.condition.iter().flat_map(exists_paths));
+    for path in paths {
+        let predicates = path
+            .root
+            .iter()
+            .chain(path.steps.iter().filter_map(|s| s.predicate.as_ref()));
+        patterns.extend(predicates.flat_map(patterns_of));
+    }
+    let compile = |pattern: String| match Pattern::compile(&pattern) {
+        Some(compiled) => Ok((pattern, compiled)),
+        None => {
+            let problem = Diagnostic::error(
+                "AQL0210",
+                Span::default(),
+                format!("`/{pattern}/` is not a regular expression that is known here"),
+            );
+            Err(vec![problem.with_help("known are `.`, classes, groups, `|`, `* + ? {m,n}`, `\\d \\w \\s` and escaped signs")])
+        }
+    };
+    patterns.into_iter().map(compile).collect()
+}
+
+fn patterns_of(predicate: &Predicate) -> Vec<String> {
+    match predicate {
+        Predicate::And(terms) | Predicate::Or(terms) => {
+            terms.iter().flat_map(patterns_of).collect()
+        }
+        Predicate::Regex(_, pattern) => vec![pattern.clone()],
+        _ => Vec::new(),
+    }
+}
+
+/// Visits the class expressions, outermost first.
+fn each_class<'q>(source: &'q Source, visit: &mut dyn FnMut(&'q ClassExpr)) {
+    match source {
+        Source::And(left, right) | Source::Or(left, right) => {
+            each_class(left, visit);
+            each_class(right, visit);
+        }
+        Source::Class(expr) => {
+            visit(expr);
+            if let Contains::Some(inner) | Contains::None(inner) = &expr.contains {
+                each_class(inner, visit);
+            }
+        }
+    }
+}
+
+/// Returns whether FROM is a chain down to one document: no join, no folder, no EHR without
+/// documents.
+fn is_single(from: &Source) -> bool {
+    let Source::Class(expr) = from else {
+        return false;
+    };
+    match (&expr.contains, expr.class) {
+        (Contains::Some(inner), Cls::EHR) => is_single(inner),
+        (_, Cls::EHR) => false,
+        _ => {
+            let mut folders = false;
+            // A LOCATABLE that contains something may be a folder, which contains what it lists.
+            let lists = |e: &ClassExpr| {
+                e.class == Cls::FOLDER
+                    || (e.contains != Contains::Nothing && Cls::FOLDER.is_a(e.class))
+            };
+            each_class(from, &mut |e| folders |= lists(e));
+            !folders
+        }
+    }
+}
+
+fn uses_status(query: &Query) -> bool {
+    let whole = |p: &IdentifiedPath| p.steps.is_empty() && class_of(query, p.variable) == Cls::EHR;
+    query.paths.iter().any(whole) || leaves_ehr_by(query, &[Attr::EHR_STATUS])
+}
+
+fn scan(query: &Query, ehr: Option<&str>, single: bool) -> Scan {
+    let mut all_versions = false;
+    each_class(&query.from, &mut |e| {
+        all_versions |= e.class.is_a(Cls::VERSION) && e.versions == Versions::All
+    });
+    let ehr = ehr.map(str::to_owned).or_else(|| named_ehr(query));
+    Scan {
+        unqueryable: ehr.is_some(),
+        ehrs: ehr.map(|ehr| vec![ehr]),
+        kinds: kinds(query, single),
+        all_versions,
+        whole_ehrs: !single,
+        empty_ehrs: !single,
+        archetypes: if single {
+            archetypes(&query.from)
+        } else {
+            Vec::new()
+        },
+        snapshot: None,
+    }
+}
+
+/// The kinds of documents that a query can touch; none where it asks for EHRs alone.
+fn kinds(query: &Query, single: bool) -> Vec<ObjectKind> {
+    let mut all = vec![
+        ObjectKind::Composition,
+        ObjectKind::EhrStatus,
+        ObjectKind::Folder,
+    ];
+    all.retain(|kind| {
+        if single {
+            may_hold(&query.from, *kind)
+        } else {
+            may_touch(query, *kind)
+        }
+    });
+    all
+}
+
+/// False when neither a class of FROM nor a path from an EHR can lead to a document of this kind.
+fn may_touch(query: &Query, kind: ObjectKind) -> bool {
+    let mut touched = uses_derived(query) || kind == ObjectKind::EhrStatus && uses_status(query);
+    each_class(&query.from, &mut |e| {
+        touched |= e.class != Cls::EHR && stands_in(e.class, kind)
+    });
+    touched
+}
+
+/// False when no document of this kind has an object of this class.
+fn stands_in(class: Cls, kind: ObjectKind) -> bool {
+    match class {
+        Cls::EHR_STATUS => kind == ObjectKind::EhrStatus,
+        class if class == Cls::COMPOSITION || class.is_a(Cls::CONTENT_ITEM) => {
+            kind == ObjectKind::Composition
+        }
+        _ => true,
+    }
+}
+
+/// False when no document of this kind can satisfy the source.
+fn may_hold(source: &Source, kind: ObjectKind) -> bool {
+    match source {
+        Source::And(left, right) => may_hold(left, kind) && may_hold(right, kind),
+        Source::Or(left, right) => may_hold(left, kind) || may_hold(right, kind),
+        Source::Class(expr) => {
+            stands_in(expr.class, kind)
+                && if let Contains::Some(inner) = &expr.contains {
+                    may_hold(inner, kind)
+                } else {
+                    true
+                }
+        }
+    }
+}
+
+/// The archetypes that a document must hold: those of the class expressions on every way to a row.
+fn archetypes(source: &Source) -> Vec<ArchetypeGroup> {
+    match source {
+        Source::And(left, right) => [archetypes(left), archetypes(right)].concat(),
+        Source::Or(..) => Vec::new(),
+        Source::Class(expr) => {
+            let mut found: Vec<ArchetypeGroup> = expr
+                .predicate
+                .iter()
+                .filter_map(pinned_archetypes)
+                .map(ArchetypeGroup)
+                .collect();
+            if let Contains::Some(inner) = &expr.contains {
+                found.extend(archetypes(inner));
+            }
+            found
+        }
+    }
+}
+
+/// The archetype ids of which a node must have one to pass.
+fn pinned_archetypes(predicate: &Predicate) -> Option<Vec<String>> {
+    match predicate {
+        Predicate::NodeId(id) if is_archetype_id(id) => Some(vec![id.to_string()]),
+        Predicate::And(terms) => terms.iter().find_map(pinned_archetypes),
+        Predicate::Or(terms) => terms
+            .iter()
+            .map(pinned_archetypes)
+            .collect::<Option<Vec<_>>>()
+            .map(|ids| ids.concat()),
+        _ => None,
+    }
+}
+
+/// The EHR that the query itself names: in the predicate of EHR, or in a conjunct of WHERE.
+fn named_ehr(query: &Query) -> Option<String> {
+    let found = match &query.from {
+        Source::Class(expr) if expr.class == Cls::EHR => {
+            expr.predicate.as_ref().and_then(ehr_of_predicate)
+        }
+        _ => None,
+    };
+    found.or_else(|| {
+        query
+            .condition
+            .as_ref()
+            .and_then(|c| ehr_of_condition(query, c))
+    })
+}
+
+fn ehr_of_predicate(predicate: &Predicate) -> Option<String> {
+    match predicate {
+        Predicate::And(terms) => terms.iter().find_map(ehr_of_predicate),
+        Predicate::Compare(path, CompareOp::Eq, PredicateValue::Literal(literal))
+            if is_ehr_id(&path.iter().map(|s| s.attr).collect::<Vec<_>>()) =>
+        {
+            text_of(literal)
+        }
+        _ => None,
+    }
+}
+
+fn ehr_of_condition(query: &Query, condition: &Condition) -> Option<String> {
+    let names_ehr = |expr: &Expr| match expr {
+        Expr::Path(p) => query.paths.get(*p).is_some_and(|path| {
+            class_of(query, path.variable) == Cls::EHR
+                && path.root.is_none()
+                && is_ehr_id(&path.steps.iter().map(|s| s.attr).collect::<Vec<_>>())
+        }),
+        _ => false,
+    };
+    match condition {
+        Condition::And(terms) => terms.iter().find_map(|t| ehr_of_condition(query, t)),
+        Condition::Compare(left, CompareOp::Eq, Expr::Literal(literal)) if names_ehr(left) => {
+            text_of(literal)
+        }
+        Condition::Matches(left, members) if names_ehr(left) => {
+            let mut literals = members.literals();
+            match (literals.next(), literals.next()) {
+                (Some(only), None) => text_of(only),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+fn is_ehr_id(path: &[Attr]) -> bool {
+    matches!(path, [Attr::EHR_ID, Attr::VALUE])
+}
+
+fn text_of(literal: &Literal) -> Option<String> {
+    match literal {
+        Literal::Text(text) | Literal::Untyped(text) => Some(text.to_string()),
+        _ => None,
+    }
+}

@@ -1,0 +1,404 @@
+//! The plan cache: results about layouts that later documents, batches and runs of a plan reuse.
+
+use super::plan::PathSet;
+use crate::document::{ItemKind, Layout, Table};
+use hashbrown::HashMap;
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::rc::Rc;
+use std::sync::{Arc, Weak};
+
+/// The largest number of cached layouts. A full cache is emptied.
+const MAX_LAYOUTS: usize = 1 << 16;
+
+/// The cache of a plan, by layout, and by batch schema.
+#[derive(Default)]
+pub(super) struct PlanCache {
+    by_address: RefCell<HashMap<usize, Rc<CachedLayout>>>,
+    /// By variable.
+    anchor_tables: RefCell<Vec<(usize, Rc<AnchorTables>)>>,
+}
+
+/// The tables of one batch schema to whose fragments a variable can be bound.
+pub(super) struct AnchorTables {
+    /// See `Batch::schema_id`.
+    pub schema_id: u64,
+    pub tables: Vec<u32>,
+}
+
+/// The cached results about one layout.
+#[derive(Default)]
+pub(super) struct CachedLayout {
+    /// Keeps the address from being used again, not the layout.
+    _layout: Weak<Layout>,
+    candidates: RefCell<Vec<(usize, Rc<[Candidate]>)>>,
+    passing: RefCell<Vec<(usize, Option<bool>)>>,
+    variants: RefCell<Vec<(Bound, Rc<DecisionTree>)>>,
+}
+
+/// The largest number of cached variants of a step. Rows of other variants are walked.
+const MAX_VARIANTS: usize = 64;
+
+/// A layout variant: the expansion of a step for the rows with the same outcome of its tests.
+pub(super) struct LayoutVariant {
+    /// The presence bitmaps that were tested, each with the outcome.
+    pub tests: Vec<(u32, bool)>,
+    pub expansion: Expansion,
+}
+
+impl LayoutVariant {
+    /// Returns whether a fragment has this variant.
+    pub fn is_of(&self, table: &Table, row: u32) -> bool {
+        self.tests
+            .iter()
+            .all(|(bitmap, is_present)| table.is_present(*bitmap, row) == *is_present)
+    }
+
+    /// Returns the row templates, unless the expansion depends on further data.
+    pub fn rows(&self) -> Option<&[Cells]> {
+        match &self.expansion {
+            Expansion::Rows(rows) => Some(rows),
+            _ => None,
+        }
+    }
+}
+
+/// A step of a variable's paths, bound to an item with the paths that are alive there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Bound {
+    pub variable: usize,
+    pub step: usize,
+    pub item: u32,
+    pub alive: PathSet,
+}
+
+/// A node to which a variable may be bound, or a repeated group to be searched.
+#[derive(Clone, Copy)]
+pub(super) struct Candidate {
+    pub item: u32,
+    pub group: Option<u32>,
+    /// The archetype root nearest above, within the fragment.
+    pub above: Option<u32>,
+}
+
+/// The filled columns of a row.
+pub(super) type Cells = Rc<[ProjectedCell]>;
+
+/// A projected cell of a row template: the item, and its leaf number if it is a leaf.
+#[derive(Clone, Copy)]
+pub(super) struct ProjectedCell {
+    pub column: usize,
+    pub item: u32,
+    pub leaf: Option<u32>,
+}
+
+impl ProjectedCell {
+    /// An item of a layout in a column.
+    pub fn of(layout: &Layout, column: usize, item: u32) -> ProjectedCell {
+        let leaf = match layout.item(item).map(|i| i.kind) {
+            Some(ItemKind::Leaf(_, leaf)) => Some(leaf),
+            _ => None,
+        };
+        ProjectedCell { column, item, leaf }
+    }
+}
+
+/// The expansion of a step for one layout variant.
+pub(super) enum Expansion {
+    /// The row templates.
+    Rows(Vec<Cells>),
+    /// One row for each row of the child rows of a repeated group.
+    Group(GroupExpansion),
+    /// The expansion depends on leaf values or on several repeated groups: each row is walked.
+    Walk,
+}
+
+/// The repeated group on which the expansion of a layout variant depends.
+pub(super) struct GroupExpansion {
+    pub group: u32,
+    /// The step that its child rows are instances of, and the paths that are alive before it.
+    pub step: usize,
+    pub alive: PathSet,
+    /// The cells of every row.
+    pub with: Cells,
+    /// The cells of the only row if no child row results in a row.
+    pub without: Cells,
+}
+
+impl PlanCache {
+    /// Returns the cached results about a layout.
+    pub fn of(&self, layout: &Arc<Layout>) -> Rc<CachedLayout> {
+        let address = Arc::as_ptr(layout) as usize;
+        let mut known = self.by_address.borrow_mut();
+        if known.len() >= MAX_LAYOUTS {
+            known.clear();
+        }
+        let plan_cache = known.entry(address).or_insert_with(|| {
+            Rc::new(CachedLayout {
+                _layout: Arc::downgrade(layout),
+                ..CachedLayout::default()
+            })
+        });
+        Rc::clone(plan_cache)
+    }
+}
+
+impl PlanCache {
+    /// Returns the tables to whose fragments a variable can be bound; computed once for each batch
+    /// schema.
+    pub fn anchor_tables(
+        &self,
+        variable: usize,
+        schema_id: u64,
+        find: impl FnOnce() -> AnchorTables,
+    ) -> Rc<AnchorTables> {
+        let is_known = |(of, anchor_tables): &&(usize, Rc<AnchorTables>)| {
+            *of == variable && anchor_tables.schema_id == schema_id
+        };
+        let known = self
+            .anchor_tables
+            .borrow()
+            .iter()
+            .find(is_known)
+            .map(|(_, anchor_tables)| Rc::clone(anchor_tables));
+        known.unwrap_or_else(|| {
+            let found = Rc::new(find());
+            let mut anchor_tables = self.anchor_tables.borrow_mut();
+            anchor_tables.retain(|(of, _)| *of != variable);
+            anchor_tables.push((variable, Rc::clone(&found)));
+            found
+        })
+    }
+}
+
+impl CachedLayout {
+    /// The candidates for a variable, found once.
+    pub fn candidates(
+        &self,
+        variable: usize,
+        find: impl FnOnce() -> Vec<Candidate>,
+    ) -> Rc<[Candidate]> {
+        let known = self
+            .candidates
+            .borrow()
+            .iter()
+            .find(|(v, _)| *v == variable)
+            .map(|(_, found)| Rc::clone(found));
+        known.unwrap_or_else(|| {
+            let found: Rc<[Candidate]> = find().into();
+            self.candidates
+                .borrow_mut()
+                .push((variable, Rc::clone(&found)));
+            found
+        })
+    }
+
+    /// Whether the root passes the predicate of a variable, found once; `None` where leaf values
+    /// decide.
+    pub fn passes(&self, variable: usize, find: impl FnOnce() -> Option<bool>) -> Option<bool> {
+        let known = self
+            .passing
+            .borrow()
+            .iter()
+            .find(|(v, _)| *v == variable)
+            .map(|(_, found)| *found);
+        known.unwrap_or_else(|| {
+            let found = find();
+            self.passing.borrow_mut().push((variable, found));
+            found
+        })
+    }
+
+    /// Returns the decision tree of a step.
+    pub fn variants(&self, bound: Bound) -> Rc<DecisionTree> {
+        let known = self
+            .variants
+            .borrow()
+            .iter()
+            .find(|(b, _)| *b == bound)
+            .map(|(_, variants)| Rc::clone(variants));
+        known.unwrap_or_else(|| {
+            let variants = Rc::new(DecisionTree::default());
+            self.variants
+                .borrow_mut()
+                .push((bound, Rc::clone(&variants)));
+            variants
+        })
+    }
+}
+
+/// The decision tree of a step: inner branches test presence bitmaps, outer ones hold variants.
+pub(super) struct DecisionTree {
+    /// The branches of each test: absent, then present. Before the first one is nothing
+    /// to ask: all come in by its "no".
+    tree: RefCell<Vec<[Branch; 2]>>,
+    known: Cell<usize>,
+}
+
+/// A place in the tree: behind the "no" (false) or the "yes" (true) to the question of a number.
+pub(super) type BranchId = (usize, bool);
+
+/// A branch of the decision tree.
+#[derive(Clone, Default)]
+pub(super) enum Branch {
+    /// The layout variant of the rows that reach this branch.
+    LayoutVariant(Rc<LayoutVariant>),
+    /// The number of a question, and its bitmap.
+    Test(usize, u32),
+    /// A branch that no row has reached.
+    #[default]
+    Nothing,
+}
+
+impl Default for DecisionTree {
+    fn default() -> DecisionTree {
+        DecisionTree {
+            tree: RefCell::new(vec![Default::default()]),
+            known: Cell::new(0),
+        }
+    }
+}
+
+impl DecisionTree {
+    /// The root.
+    pub const ENTRY: BranchId = (0, false);
+
+    /// Returns a branch.
+    pub fn at(&self, (number, is_present): BranchId) -> Branch {
+        match self.tree.borrow().get(number) {
+            Some([no, yes]) => (if is_present { yes } else { no }).clone(),
+            None => Branch::Nothing,
+        }
+    }
+
+    fn put(&self, (number, is_present): BranchId, standing: Branch) {
+        if let Some([no, yes]) = self.tree.borrow_mut().get_mut(number) {
+            *(if is_present { yes } else { no }) = standing;
+        }
+    }
+
+    /// Returns the layout variant of a fragment with these presence bits, and computes an unknown
+    /// one.
+    pub fn variant(
+        &self,
+        is_present: impl Fn(u32) -> bool,
+        find: impl FnOnce() -> LayoutVariant,
+    ) -> Rc<LayoutVariant> {
+        let mut place = DecisionTree::ENTRY;
+        loop {
+            match self.at(place) {
+                Branch::LayoutVariant(variant) => return variant,
+                Branch::Test(number, bitmap) => place = (number, is_present(bitmap)),
+                Branch::Nothing => break,
+            }
+        }
+        let variant = Rc::new(find());
+        self.remember(is_present, &variant);
+        variant
+    }
+
+    /// Computes the layout variant of a fragment that reached an unknown branch, and adds it to the
+    /// tree. Returns false if the tree is full.
+    pub fn learn(
+        &self,
+        is_present: impl Fn(u32) -> bool,
+        find: impl FnOnce() -> LayoutVariant,
+    ) -> bool {
+        let has_room = self.known.get() < MAX_VARIANTS;
+        if has_room {
+            self.remember(is_present, &Rc::new(find()));
+        }
+        has_room
+    }
+
+    fn remember(&self, is_present: impl Fn(u32) -> bool, variant: &Rc<LayoutVariant>) {
+        if self.known.get() >= MAX_VARIANTS {
+            return;
+        }
+        let (mut place, mut tests) = (DecisionTree::ENTRY, Vec::new());
+        while let Branch::Test(number, bitmap) = self.at(place) {
+            place = (number, is_present(bitmap));
+            tests.push(bitmap);
+        }
+        for (bitmap, is_present) in variant
+            .tests
+            .iter()
+            .filter(|(bitmap, _)| !tests.contains(bitmap))
+        {
+            let number = self.tree.borrow().len();
+            self.tree.borrow_mut().push(Default::default());
+            self.put(place, Branch::Test(number, *bitmap));
+            place = (number, *is_present);
+        }
+        self.put(place, Branch::LayoutVariant(Rc::clone(variant)));
+        self.known.set(self.known.get() + 1);
+    }
+}
+
+impl fmt::Debug for PlanCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Facts of {} layouts", self.by_address.borrow().len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aqlite_rm::arbitrary::Generator;
+
+    /// Creates a variant with random tests: each outcome decides the next test, and
+    /// sometimes what is_present in it, too.
+    fn variant_of(flags: u32, random: &mut Generator) -> LayoutVariant {
+        let (mut tests, mut at) = (Vec::new(), 0);
+        while at < 12 {
+            let is_present = flags >> at & 1 == 1;
+            tests.push((at, is_present));
+            at += 1 + u32::from(is_present) + random.next(2) as u32 * u32::from(at == 4);
+        }
+        LayoutVariant {
+            tests,
+            expansion: Expansion::Walk,
+        }
+    }
+
+    #[test]
+    fn a_fragment_comes_to_a_case_that_can_be_said_of_it() {
+        for seed in 0..100 {
+            let (variants, mut random) = (DecisionTree::default(), Generator::new(seed));
+            let mut found = Vec::new();
+            for _ in 0..300 {
+                let flags = random.next(1 << 12) as u32;
+                let is_present = |bitmap: u32| flags >> bitmap & 1 == 1;
+                let variant = variants.variant(is_present, || variant_of(flags, &mut random));
+                assert!(
+                    variant
+                        .tests
+                        .iter()
+                        .all(|(bitmap, was_present)| is_present(*bitmap) == *was_present)
+                );
+                found.push((flags, variant));
+            }
+            let tree = variants.tree.borrow().clone();
+            let known: Vec<&Rc<LayoutVariant>> = tree
+                .iter()
+                .flatten()
+                .filter_map(|standing| {
+                    if let Branch::LayoutVariant(variant) = standing {
+                        Some(variant)
+                    } else {
+                        None
+                    }
+                })
+                .collect();
+            assert_eq!(known.len(), MAX_VARIANTS);
+            let known =
+                |variant: &Rc<LayoutVariant>| known.iter().any(|known| Rc::ptr_eq(known, variant));
+            for (flags, variant) in found.iter().filter(|(_, variant)| known(variant)) {
+                let again =
+                    variants.variant(|bitmap| flags >> bitmap & 1 == 1, || panic!("it is known"));
+                assert!(Rc::ptr_eq(variant, &again));
+            }
+            assert!(!variants.learn(|bitmap| bitmap == 0, || panic!("there is no room")));
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! The checked form of a query: names resolved, classes known, parameters bound, no errors left, no
+//! spans.
+//!
+//! `check` lowers the syntax tree to it; the engine compiles it. Vocabulary of AQL Release 1.1.0,
+//! chapter 3.
+
+pub use super::members::{List, Members, ShortUid};
+use aqlite_rm::class::{Attr, Cls};
+use std::sync::Arc;
+
+/// A whole query, ready to be planned.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Query {
+    /// The source of the rows (§ FROM).
+    pub from: Source,
+    /// The variables of FROM, in textual order; [`Variable`] indexes point here.
+    pub variables: Vec<Variable>,
+    /// Every identified path of SELECT, WHERE and ORDER BY in order of first use, equal paths once.
+    pub paths: Vec<IdentifiedPath>,
+    /// The output columns.
+    pub select: Vec<Column>,
+    /// `SELECT DISTINCT`.
+    pub distinct: bool,
+    /// `WHERE`.
+    pub condition: Option<Condition>,
+    /// `ORDER BY`, most significant key first.
+    pub order: Vec<OrderKey>,
+    /// `LIMIT n OFFSET m`, or the deprecated `TOP`.
+    pub window: Option<Window>,
+}
+
+/// A variable of FROM, or an anonymous class expression.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variable {
+    /// Its name as written; `None` for an anonymous class expression.
+    pub name: Option<String>,
+    /// Its declared class.
+    pub class: Cls,
+}
+
+/// FROM: what contains what.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Source {
+    /// One class expression with what it must (not) contain.
+    Class(Box<ClassExpr>),
+    /// Both.
+    And(Box<Source>, Box<Source>),
+    /// One or both; the variables of an absent branch stay unbound.
+    Or(Box<Source>, Box<Source>),
+}
+
+/// `CLASS variable[predicate] CONTAINS …`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClassExpr {
+    /// Index into [`Query::variables`] (anonymous expressions have one too).
+    pub variable: usize,
+    /// The class; `EHR`, `VERSION` and the VERSIONED_x containers bind more than document nodes.
+    pub class: Cls,
+    /// For VERSION: which versions.
+    pub versions: Versions,
+    /// The predicate in brackets.
+    pub predicate: Option<Predicate>,
+    /// The containment below the class expression.
+    pub contains: Contains,
+}
+
+/// Which versions a VERSION expression binds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Versions {
+    /// The latest, not deleted ones: the default, and `[LATEST_VERSION]`.
+    Latest,
+    /// `[ALL_VERSIONS]`, or a predicate in brackets.
+    All,
+}
+
+/// The right side of CONTAINS.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Contains {
+    /// Nothing is asked.
+    Nothing,
+    /// `CONTAINS …`.
+    Some(Source),
+    /// `NOT CONTAINS …`.
+    None(Source),
+}
+
+/// A predicate in brackets; two-valued (unknown counts as false).
+#[derive(Clone, Debug, PartialEq)]
+pub enum Predicate {
+    /// All of them.
+    And(Vec<Predicate>),
+    /// One of them.
+    Or(Vec<Predicate>),
+    /// `[at0004]`, `[id5.1]`, `[openEHR-EHR-OBSERVATION.x.v1]`: `archetype_node_id`, by
+    /// specialisation too.
+    NodeId(Arc<str>),
+    /// `[path op value]`; `name/value = 'x'` is the long form of `[…, 'x']`.
+    Compare(Vec<Step>, CompareOp, PredicateValue),
+    /// `[path matches {/regex/}]`.
+    Regex(Vec<Step>, String),
+}
+
+/// The right side of a comparison in brackets.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PredicateValue {
+    /// A literal or a bound parameter.
+    Literal(Literal),
+    /// Another path from the same node.
+    Path(Vec<Step>),
+}
+
+/// `variable[root predicate]/step/step`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IdentifiedPath {
+    /// Index into [`Query::variables`].
+    pub variable: usize,
+    /// The predicate directly behind the variable.
+    pub root: Option<Predicate>,
+    /// The steps; none for a bare variable.
+    pub steps: Vec<Step>,
+    /// The path as the author wrote it, normalised in white space, with the variable:
+    /// `o/data[at0001]/origin/value`.
+    pub text: String,
+}
+
+/// One step of a path.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// The attribute.
+    pub attr: Attr,
+    /// The predicate in brackets.
+    pub predicate: Option<Predicate>,
+}
+
+/// One output column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// The alias, or `#<index from 0>`.
+    pub name: String,
+    /// The path as written (with the variable) where the column is a path; else absent.
+    pub path: Option<String>,
+    /// The value of the column.
+    pub value: ColumnValue,
+}
+
+/// The value of a column.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ColumnValue {
+    /// A path, literal or single-row function.
+    Expr(Expr),
+    /// An aggregate over the group.
+    Aggregate(Aggregate),
+}
+
+/// An aggregate function and its argument.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Aggregate {
+    /// `COUNT(*)`.
+    CountRows,
+    /// `COUNT(path)`.
+    Count(usize),
+    /// `COUNT(DISTINCT path)`.
+    CountDistinct(usize),
+    /// `MIN(path)`.
+    Min(usize),
+    /// `MAX(path)`.
+    Max(usize),
+    /// `SUM(path)`.
+    Sum(usize),
+    /// `AVG(path)`.
+    Avg(usize),
+}
+
+/// An expression of one row.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expr {
+    /// Index into [`Query::paths`].
+    Path(usize),
+    /// A literal or a bound parameter.
+    Literal(Literal),
+    /// A single-row function.
+    Call(Function, Vec<Expr>),
+}
+
+/// A value written in the query or bound to a parameter.
+///
+/// Its text is shared: a query may name a parameter of megabytes a thousand times.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Literal {
+    /// `NULL`.
+    Null,
+    /// `true`, `false`.
+    Boolean(bool),
+    /// A number: its text as written. The checker bounds its length, for it is parsed for each row.
+    Number(Arc<str>),
+    /// A string, unescaped; dates and times are strings that are classified by content and by the
+    /// compared path.
+    Text(Arc<str>),
+    /// Text of a URL parameter: takes the type of what it is compared with.
+    Untyped(Arc<str>),
+}
+
+/// A condition of WHERE, in three-valued logic.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Condition {
+    /// Left to right.
+    And(Vec<Condition>),
+    /// Left to right.
+    Or(Vec<Condition>),
+    /// Swaps true and false, keeps unknown.
+    Not(Box<Condition>),
+    /// `a op b`.
+    Compare(Expr, CompareOp, Expr),
+    /// `a LIKE pattern`; the pattern is checked.
+    Like(Expr, LikePattern),
+    /// `a matches {…}`: parameters expanded, value sets resolved.
+    Matches(Expr, Members),
+    /// `EXISTS path`: not in [`Query::paths`], it never multiplies rows.
+    Exists(IdentifiedPath),
+    /// A condition known before any row is seen.
+    Constant(Option<bool>),
+}
+
+/// A LIKE pattern: `*` any run, `?` one character. Cheap to clone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LikePattern {
+    items: Arc<[LikeItem]>,
+    least: usize,
+}
+
+impl LikePattern {
+    /// A pattern of these items.
+    pub fn new(items: Vec<LikeItem>) -> LikePattern {
+        let bytes = |item: &LikeItem| match item {
+            LikeItem::Text(text) => text.len(),
+            LikeItem::One => 1,
+            LikeItem::Any => 0,
+        };
+        let least = items.iter().map(bytes).sum();
+        LikePattern {
+            items: items.into(),
+            least,
+        }
+    }
+
+    /// The items, from left to right.
+    pub fn items(&self) -> &[LikeItem] {
+        &self.items
+    }
+
+    /// The bytes that a matching text has at least. A shorter text is not compared: searching it
+    /// for a long part of the pattern would cost the length of that part.
+    pub fn least(&self) -> usize {
+        self.least
+    }
+}
+
+/// A piece of a LIKE pattern.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LikeItem {
+    /// Exactly this text.
+    Text(String),
+    /// One character.
+    One,
+    /// Any run of characters.
+    Any,
+}
+
+/// Comparison operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum CompareOp {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+}
+
+/// Single-row functions (AQL § 3.9.2–3.9.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are the specification's")]
+pub enum Function {
+    Length,
+    Contains,
+    Position,
+    Substring,
+    Concat,
+    ConcatWs,
+    Abs,
+    Mod,
+    Ceil,
+    Floor,
+    Round,
+    CurrentDate,
+    CurrentTime,
+    CurrentDateTime,
+    CurrentTimezone,
+}
+
+/// One key of ORDER BY.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OrderKey {
+    /// The sort criterion.
+    pub key: OrderBy,
+    /// DESC.
+    pub descending: bool,
+}
+
+/// A sort criterion of ORDER BY.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OrderBy {
+    /// Index into [`Query::paths`].
+    Path(usize),
+    /// Index into [`Query::select`]: an alias, or a path that is a column of a grouped query.
+    Column(usize),
+}
+
+/// Which rows of the result are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Window {
+    /// `LIMIT limit OFFSET offset`, `TOP limit FORWARD`.
+    First {
+        /// The largest number of rows.
+        limit: u64,
+        /// The number of rows to skip.
+        offset: u64,
+    },
+    /// `TOP limit BACKWARD`: the last rows, in result order.
+    Last {
+        /// The largest number of rows.
+        limit: u64,
+    },
+}

@@ -1,0 +1,410 @@
+//! Result sets: columns and rows of cells, with stored content exactly as stored.
+//!
+//! Cells become text when they are written. Until then a cell is a number or a reference to a text
+//! in the dictionary of the batch or of the result set.
+
+use super::table::{CsvColumns, CsvOptions};
+use crate::document::{Column, ColumnView, Dictionary, Number, Words};
+use aqlite_rm::json::quote_into;
+
+/// The answer of a query.
+#[derive(Clone, Debug, Default)]
+pub struct ResultSet {
+    /// The columns, in SELECT order.
+    pub columns: Vec<ResultColumn>,
+    result_buffer: ResultBuffer,
+    /// The rows of the result buffer, in the order of the answer.
+    rows: Vec<u32>,
+}
+
+/// The format in which rows of a result are written.
+#[derive(Clone, Debug)]
+pub enum ResultFormat {
+    /// A JSON array of arrays.
+    Json,
+    /// A JSON object a line, with these names of members.
+    Ndjson(Vec<String>),
+    /// Lines of CSV.
+    Csv(CsvOptions, CsvColumns),
+}
+
+impl ResultFormat {
+    /// Appends the text before the rows.
+    pub fn begin(&self, out: &mut String) {
+        match self {
+            ResultFormat::Json => out.push('['),
+            ResultFormat::Ndjson(_) => {}
+            ResultFormat::Csv(options, columns) => columns.write_head(*options, out),
+        }
+    }
+
+    /// Appends the text behind the rows.
+    pub fn end(&self, out: &mut String) {
+        if let ResultFormat::Json = self {
+            out.push(']');
+        }
+    }
+}
+
+/// A column of a result set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResultColumn {
+    /// The alias, or `#<index from 0>`.
+    pub name: String,
+    /// The path as written, with its variable; absent for literals, functions and aggregates.
+    pub path: Option<String>,
+}
+
+/// A cell of a result set, with its text as an `S`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cell<S> {
+    /// NULL.
+    Null,
+    /// A boolean.
+    Boolean(bool),
+    /// A number, as stored or computed.
+    Number(Number<S>),
+    /// A text.
+    Text(S),
+    /// An object or list as canonical JSON.
+    Json(S),
+}
+
+/// A row of a result set.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'r> {
+    held: &'r [CellRef],
+    result_buffer: &'r ResultBuffer,
+}
+
+/// A cell in a result buffer: a value, or a reference to a text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum CellRef {
+    Null,
+    Boolean(bool),
+    Decimal(f64, u8),
+    Computed(f64),
+    /// The number of a word of the batch.
+    Word(u32),
+    /// The number of a text of the result buffer's own.
+    Token(u32),
+    Text(u32),
+    Json(u32),
+}
+
+/// The rows under construction: cells row by row, and their texts.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ResultBuffer {
+    width: usize,
+    cells: Vec<CellRef>,
+    /// The texts of the batch that the last rows came from.
+    words: Words,
+    /// The number of cells that no longer refer to these texts.
+    detached: usize,
+    own: Dictionary,
+}
+
+impl ResultSet {
+    pub(super) fn new(
+        columns: Vec<ResultColumn>,
+        result_buffer: ResultBuffer,
+        rows: Vec<u32>,
+    ) -> ResultSet {
+        ResultSet {
+            columns,
+            result_buffer,
+            rows,
+        }
+    }
+
+    /// Returns the number of rows.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Returns whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The rows, each with one cell a column.
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = Row<'_>> {
+        self.rows.iter().map(|row| Row {
+            held: self.result_buffer.row(*row),
+            result_buffer: &self.result_buffer,
+        })
+    }
+
+    /// Bytes that it takes of the memory of the host, about.
+    pub fn footprint(&self) -> usize {
+        self.result_buffer.footprint() + self.rows.capacity() * size_of::<u32>()
+    }
+
+    /// Keeps the first rows only.
+    pub fn truncate(&mut self, rows: usize) {
+        self.rows.truncate(rows);
+    }
+
+    /// Appends rows from row `from` on, until `out` has at least `bytes` bytes.
+    ///
+    /// Returns the index of the first row that was not written, or the number of rows.
+    pub fn write_piece(
+        &self,
+        format: &ResultFormat,
+        from: usize,
+        bytes: usize,
+        out: &mut String,
+    ) -> usize {
+        let rows = self.rows.get(from..).unwrap_or_default();
+        for (number, row) in (from..).zip(rows) {
+            if out.len() >= bytes {
+                return number;
+            }
+            self.write_row(
+                format,
+                number,
+                Row {
+                    held: self.result_buffer.row(*row),
+                    result_buffer: &self.result_buffer,
+                },
+                out,
+            );
+        }
+        self.rows.len()
+    }
+
+    fn write_row(&self, format: &ResultFormat, number: usize, row: Row<'_>, out: &mut String) {
+        match format {
+            ResultFormat::Json => {
+                out.push_str(if number > 0 { ",[" } else { "[" });
+                for (j, cell) in row.iter().enumerate() {
+                    out.push_str(if j > 0 { "," } else { "" });
+                    cell.write_json(out);
+                }
+                out.push(']');
+            }
+            ResultFormat::Ndjson(names) => super::table::write_ndjson(names, row, out),
+            ResultFormat::Csv(options, columns) => columns.write(row, *options, out),
+        }
+    }
+
+    /// Appends the rows as a JSON array of arrays.
+    pub fn write_rows(&self, out: &mut String) {
+        out.reserve(self.rows.len() * self.columns.len() * 12);
+        ResultFormat::Json.begin(out);
+        self.write_piece(&ResultFormat::Json, 0, usize::MAX, out);
+        ResultFormat::Json.end(out);
+    }
+}
+
+impl<'r> Row<'r> {
+    /// The cells.
+    pub fn iter(self) -> impl ExactSizeIterator<Item = Cell<&'r str>> + DoubleEndedIterator {
+        self.held
+            .iter()
+            .map(move |held| self.result_buffer.cell(*held))
+    }
+
+    /// The cell of a column.
+    pub fn get(self, column: usize) -> Option<Cell<&'r str>> {
+        self.held
+            .get(column)
+            .map(|held| self.result_buffer.cell(*held))
+    }
+}
+
+impl<S: AsRef<str>> Cell<S> {
+    /// A computed number: NULL where there is none.
+    pub fn computed(number: f64) -> Cell<S> {
+        if number.is_finite() {
+            Cell::Number(Number::Computed(number))
+        } else {
+            Cell::Null
+        }
+    }
+
+    /// The same with a text of its own.
+    pub fn to_owned(&self) -> Cell<String> {
+        let text = |text: &S| text.as_ref().to_owned();
+        match self {
+            Cell::Null => Cell::Null,
+            Cell::Boolean(flag) => Cell::Boolean(*flag),
+            Cell::Number(Number::Decimal(value, decimals)) => {
+                Cell::Number(Number::Decimal(*value, *decimals))
+            }
+            Cell::Number(Number::Computed(value)) => Cell::Number(Number::Computed(*value)),
+            Cell::Number(Number::Token(token)) => Cell::Number(Number::Token(text(token))),
+            Cell::Text(s) => Cell::Text(text(s)),
+            Cell::Json(s) => Cell::Json(text(s)),
+        }
+    }
+
+    /// Appends the cell as JSON.
+    pub fn write_json(&self, out: &mut String) {
+        match self {
+            Cell::Null => out.push_str("null"),
+            Cell::Boolean(flag) => out.push_str(if *flag { "true" } else { "false" }),
+            Cell::Number(number) => number.write(out),
+            Cell::Json(token) => out.push_str(token.as_ref()),
+            Cell::Text(text) => quote_into(out, text.as_ref()),
+        }
+    }
+}
+
+impl ResultBuffer {
+    /// Creates an empty buffer of rows with `width` cells.
+    pub fn new(width: usize) -> ResultBuffer {
+        ResultBuffer {
+            width: width.max(1),
+            ..ResultBuffer::default()
+        }
+    }
+
+    /// Returns the number of rows.
+    pub fn len(&self) -> usize {
+        self.cells.len().checked_div(self.width).unwrap_or(0)
+    }
+
+    /// Bytes that it has room for, about.
+    pub fn footprint(&self) -> usize {
+        self.cells.capacity() * size_of::<CellRef>() + self.own.size()
+    }
+
+    /// Bytes held, about; the words of the batch are its own.
+    pub fn bytes(&self) -> usize {
+        self.cells.len() * size_of::<CellRef>() + self.own.size()
+    }
+
+    /// The cells of a row.
+    pub fn row(&self, number: u32) -> &[CellRef] {
+        let start = number as usize * self.width;
+        self.cells
+            .get(start..start + self.width)
+            .unwrap_or_default()
+    }
+
+    /// Adds a row; what is missing is NULL.
+    pub fn push(&mut self, row: impl Iterator<Item = CellRef>) -> u32 {
+        let number = self.len();
+        self.cells.extend(row.take(self.width));
+        self.cells.resize((number + 1) * self.width, CellRef::Null);
+        number as u32
+    }
+
+    /// Reserves memory for `rows` more rows.
+    pub fn reserve(&mut self, rows: usize) {
+        self.cells.reserve(rows * self.width);
+    }
+
+    /// Adds rows of NULL, to be filled; gives their cells, row by row, and where other texts may be
+    /// kept.
+    pub fn extend(&mut self, rows: usize) -> (&mut [CellRef], &mut Dictionary) {
+        let start = self.cells.len();
+        self.cells.resize(start + rows * self.width, CellRef::Null);
+        (
+            self.cells.get_mut(start..).unwrap_or_default(),
+            &mut self.own,
+        )
+    }
+
+    /// Switches to the dictionary of another batch. References to the last one become own texts.
+    pub fn turn_to(&mut self, words: &Words) {
+        for held in self.cells.get_mut(self.detached..).unwrap_or_default() {
+            if let CellRef::Word(id) = held {
+                *held = CellRef::Text(self.own.number_of(self.words.word(*id)));
+            }
+        }
+        self.detached = self.cells.len();
+        self.words = words.clone();
+    }
+
+    /// Keeps these rows only, in this order, and no text that none of them names.
+    pub fn keep(&mut self, rows: impl Iterator<Item = u32>) {
+        let mut kept = ResultBuffer {
+            words: self.words.clone(),
+            ..ResultBuffer::new(self.width)
+        };
+        for row in rows {
+            let moved: Vec<CellRef> = self
+                .row(row)
+                .iter()
+                .map(|held| {
+                    if let CellRef::Word(_) = held {
+                        *held
+                    } else {
+                        kept.hold(&self.cell(*held))
+                    }
+                })
+                .collect();
+            kept.push(moved.into_iter());
+        }
+        *self = kept;
+    }
+
+    /// Of the rows from this one on keeps some only, in this order.
+    pub fn keep_behind(&mut self, start: usize, rows: &[u32]) {
+        let kept: Vec<CellRef> = rows
+            .iter()
+            .flat_map(|row| self.row(*row))
+            .copied()
+            .collect();
+        self.cells.truncate(start * self.width);
+        self.cells.extend(kept);
+        self.detached = self.detached.min(self.cells.len());
+    }
+
+    /// Returns the reference to a cell, and stores its text.
+    pub fn hold<S: AsRef<str>>(&mut self, cell: &Cell<S>) -> CellRef {
+        CellRef::of(cell, &mut self.own)
+    }
+
+    /// Returns the cell of a reference.
+    pub fn cell(&self, held: CellRef) -> Cell<&str> {
+        let own = |id| self.own.words().word(id);
+        match held {
+            CellRef::Null => Cell::Null,
+            CellRef::Boolean(flag) => Cell::Boolean(flag),
+            CellRef::Decimal(value, decimals) => Cell::Number(Number::Decimal(value, decimals)),
+            CellRef::Computed(value) => Cell::Number(Number::Computed(value)),
+            CellRef::Word(id) => Cell::Text(self.words.word(id)),
+            CellRef::Token(id) => Cell::Number(Number::Token(own(id))),
+            CellRef::Text(id) => Cell::Text(own(id)),
+            CellRef::Json(id) => Cell::Json(own(id)),
+        }
+    }
+}
+
+impl CellRef {
+    /// Creates the reference to a cell, with its text in the dictionary of the result buffer.
+    pub fn of<S: AsRef<str>>(cell: &Cell<S>, own: &mut Dictionary) -> CellRef {
+        let mut number_of = |text: &S| own.number_of(text.as_ref());
+        match cell {
+            Cell::Null => CellRef::Null,
+            Cell::Boolean(flag) => CellRef::Boolean(*flag),
+            Cell::Number(Number::Decimal(value, decimals)) => CellRef::Decimal(*value, *decimals),
+            Cell::Number(Number::Computed(value)) => CellRef::Computed(*value),
+            Cell::Number(Number::Token(token)) => CellRef::Token(number_of(token)),
+            Cell::Text(text) => CellRef::Text(number_of(text)),
+            Cell::Json(text) => CellRef::Json(number_of(text)),
+        }
+    }
+
+    /// Creates the reference to the value of a leaf in a row of its column.
+    pub fn from_leaf(column_view: ColumnView<'_>, row: u32, own: &mut Dictionary) -> CellRef {
+        let at = column_view.at(row);
+        match column_view.column() {
+            Column::Number(numbers) => match numbers.at(at) {
+                Some(Number::Decimal(value, decimals)) => CellRef::Decimal(value, decimals),
+                Some(Number::Token(token)) => CellRef::Token(own.number_of(token)),
+                _ => CellRef::Null,
+            },
+            Column::Boolean(flags) => flags
+                .get(at as usize)
+                .map_or(CellRef::Null, |flag| CellRef::Boolean(*flag)),
+            column => column
+                .ids()
+                .and_then(|ids| ids.get(at as usize))
+                .map_or(CellRef::Null, |id| CellRef::Word(*id)),
+        }
+    }
+}

@@ -1,0 +1,445 @@
+//! Result sets as tables of text: CSV (RFC 4180) and newline-delimited JSON.
+//!
+//! A column of data values becomes several columns of CSV, named by what they show:
+//! `weight.magnitude`, `weight.units`. Which ones follows from the classes in the column, in the
+//! order of [`PARTS`]; an object of any other class is written as JSON. Columns are named by their
+//! alias, else by their path, else by `#` and their number; a name that comes twice gets a number.
+
+use super::csv_guard::{guarded, is_plain};
+use super::result::{Cell, ResultFormat, ResultSet, Row};
+use aqlite_rm::Token;
+use aqlite_rm::json::{Scanner, members, quote_into};
+use aqlite_rm::order;
+use std::borrow::Cow;
+
+/// The members of each class that are columns of CSV; none for the only value of a class.
+const PARTS: &[(&str, &[&str])] = &[
+    ("DV_QUANTITY", &["magnitude", "units"]),
+    ("DV_COUNT", &["magnitude"]),
+    ("DV_PROPORTION", &["numerator", "denominator"]),
+    (
+        "DV_ORDINAL",
+        &["value", "symbol.value", "symbol.defining_code.code_string"],
+    ),
+    (
+        "DV_SCALE",
+        &["value", "symbol.value", "symbol.defining_code.code_string"],
+    ),
+    (
+        "DV_CODED_TEXT",
+        &[
+            "value",
+            "defining_code.code_string",
+            "defining_code.terminology_id.value",
+        ],
+    ),
+    ("DV_TEXT", &["value"]),
+    ("DV_BOOLEAN", &["value"]),
+    ("DV_DATE", &["value"]),
+    ("DV_TIME", &["value"]),
+    ("DV_DATE_TIME", &["value"]),
+    ("DV_DURATION", &["value"]),
+    ("DV_URI", &["value"]),
+    ("DV_EHR_URI", &["value"]),
+    ("DV_IDENTIFIER", &["id", "type", "issuer", "assigner"]),
+    ("CODE_PHRASE", &["code_string", "terminology_id.value"]),
+    ("HIER_OBJECT_ID", &["value"]),
+    ("OBJECT_VERSION_ID", &["value"]),
+    ("GENERIC_ID", &["value", "scheme"]),
+    ("TERMINOLOGY_ID", &["value"]),
+    ("TEMPLATE_ID", &["value"]),
+    ("ARCHETYPE_ID", &["value"]),
+    ("OBJECT_REF", &["id.value", "namespace", "type"]),
+    ("PARTY_REF", &["id.value", "namespace", "type"]),
+    ("LOCATABLE_REF", &["id.value", "namespace", "type", "path"]),
+];
+
+/// Both ends of an interval, each with the parts of its class.
+const INTERVAL: &str = "DV_INTERVAL";
+
+/// The options of CSV.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CsvOptions {
+    /// Writes texts so that no spreadsheet takes one for a formula, whatever separator it splits
+    /// at: an apostrophe before what would begin one, and quotes around every text that is not
+    /// plain. Numbers are never touched.
+    pub guard: bool,
+}
+
+impl Default for CsvOptions {
+    fn default() -> CsvOptions {
+        CsvOptions { guard: true }
+    }
+}
+
+/// A field of CSV.
+#[derive(Clone, Debug, PartialEq)]
+enum Field<'a> {
+    /// NULL: nothing at all; an empty text is `""`.
+    Null,
+    /// Digits, or a truth value.
+    Plain(Cow<'a, str>),
+    Text(Cow<'a, str>),
+}
+
+/// A cell, spread over the parts of its class; the part without a name is the cell itself.
+type Spread<'a> = Vec<(String, Field<'a>)>;
+
+impl ResultSet {
+    /// The names of the columns, each of its own: alias, path, or `#` and the number.
+    pub fn column_names(&self) -> Vec<String> {
+        let named = |(i, column): (usize, &super::result::ResultColumn)| match &column.path {
+            Some(path) if column.name == format!("#{i}") => path.clone(),
+            _ => column.name.clone(),
+        };
+        distinct(self.columns.iter().enumerate().map(named))
+    }
+
+    /// The columns of CSV: which parts the values of each column have.
+    pub fn csv_columns(&self) -> CsvColumns {
+        let mut found: Vec<Vec<String>> = vec![Vec::new(); self.columns.len()];
+        for row in self.rows() {
+            for (cell, found) in row.iter().zip(&mut found) {
+                for (part, _) in spread(cell) {
+                    if !found.contains(&part) {
+                        found.push(part);
+                    }
+                }
+            }
+        }
+        let parts: Vec<Vec<String>> = found.into_iter().map(in_order).collect();
+        let names = self.column_names();
+        let headings = names
+            .iter()
+            .zip(&parts)
+            .flat_map(|(name, parts)| parts.iter().map(move |part| format!("{name}{part}")));
+        CsvColumns {
+            headings: distinct(headings),
+            parts,
+        }
+    }
+
+    /// The table as CSV: a line of names, lines that end in CR LF.
+    pub fn to_csv(&self, options: CsvOptions) -> String {
+        self.written(&ResultFormat::Csv(options, self.csv_columns()))
+    }
+
+    /// A JSON object a row and line, its members named as the columns of
+    /// [`ResultSet::column_names`]; cells as in JSON results.
+    pub fn to_ndjson(&self) -> String {
+        self.written(&ResultFormat::Ndjson(self.column_names()))
+    }
+
+    fn written(&self, format: &ResultFormat) -> String {
+        let mut out = String::new();
+        format.begin(&mut out);
+        self.write_piece(format, 0, usize::MAX, &mut out);
+        format.end(&mut out);
+        out
+    }
+}
+
+/// The columns of CSV.
+#[derive(Clone, Debug)]
+pub struct CsvColumns {
+    headings: Vec<String>,
+    /// The parts of each column of the result.
+    parts: Vec<Vec<String>>,
+}
+
+impl CsvColumns {
+    /// Appends the line of names.
+    pub(super) fn write_head(&self, options: CsvOptions, out: &mut String) {
+        line(
+            self.headings.iter().map(|name| Field::Text(name.into())),
+            options,
+            out,
+        );
+    }
+
+    /// Appends the line of a row.
+    pub(super) fn write(&self, row: Row<'_>, options: CsvOptions, out: &mut String) {
+        let cells: Vec<Spread<'_>> = row.iter().map(spread).collect();
+        let fields = cells
+            .iter()
+            .zip(&self.parts)
+            .flat_map(|(cell, parts)| parts.iter().map(|part| field(cell, part)));
+        line(fields, options, out);
+    }
+}
+
+/// Appends a row as a JSON object and the end of its line.
+pub(super) fn write_ndjson(names: &[String], row: Row<'_>, out: &mut String) {
+    for (i, (name, cell)) in names.iter().zip(row.iter()).enumerate() {
+        out.push(if i > 0 { ',' } else { '{' });
+        quote_into(out, name);
+        out.push(':');
+        cell.write_json(out);
+    }
+    out.push_str("}\n");
+}
+
+/// The names, a number behind each that came before.
+fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for name in names {
+        let taken = |candidate: &String| out.contains(candidate);
+        let numbered = (2..).map(|n| format!("{name}_{n}"));
+        let free = std::iter::once(name.clone())
+            .chain(numbered)
+            .find(|candidate| !taken(candidate));
+        out.extend(free);
+    }
+    out
+}
+
+/// The parts of a column in the order of the classes; the cell itself where there are none.
+fn in_order(mut found: Vec<String>) -> Vec<String> {
+    let place = |part: &str| {
+        let end = part
+            .trim_start_matches(".lower")
+            .trim_start_matches(".upper")
+            .trim_start_matches('.');
+        let of_class = PARTS
+            .iter()
+            .flat_map(|(_, parts)| *parts)
+            .position(|p| *p == end);
+        (part.starts_with(".upper"), of_class.map_or(0, |p| p + 1))
+    };
+    order::sort_by_key(&mut found, |part| place(part));
+    if found.is_empty() {
+        vec![String::new()]
+    } else {
+        found
+    }
+}
+
+fn field<'a>(cell: &Spread<'a>, part: &str) -> Field<'a> {
+    cell.iter()
+        .find(|(p, _)| p == part)
+        .map_or(Field::Null, |(_, field)| field.clone())
+}
+
+fn spread(cell: Cell<&str>) -> Spread<'_> {
+    match cell {
+        Cell::Null => Vec::new(),
+        Cell::Boolean(_) | Cell::Number(_) => {
+            let mut text = String::new();
+            cell.write_json(&mut text);
+            vec![(String::new(), Field::Plain(text.into()))]
+        }
+        Cell::Text(text) => vec![(String::new(), Field::Text(text.into()))],
+        Cell::Json(json) => {
+            of_object(json, "").unwrap_or_else(|| vec![(String::new(), Field::Text(json.into()))])
+        }
+    }
+}
+
+/// The parts of a data value; `None` for an object that has none.
+fn of_object<'a>(json: &'a str, prefix: &str) -> Option<Spread<'a>> {
+    let of = members(json).ok()?;
+    let class = of
+        .iter()
+        .find(|(key, _)| key == "_type")
+        .map(|(_, value)| value.trim_matches('"'))?;
+    if class == INTERVAL {
+        let ends = ["lower", "upper"].into_iter().filter_map(|end| {
+            let value = of.iter().find(|(key, _)| key == end)?.1;
+            of_object(value, &format!("{prefix}.{end}"))
+        });
+        return Some(ends.flatten().collect());
+    }
+    let (_, parts) = PARTS.iter().find(|(known, _)| *known == class)?;
+    Some(
+        parts
+            .iter()
+            .filter_map(|part| Some((format!("{prefix}.{part}"), member(json, part)?)))
+            .collect(),
+    )
+}
+
+/// The value at a way of members.
+fn member<'a>(json: &'a str, way: &str) -> Option<Field<'a>> {
+    let mut at = json;
+    for step in way.split('.') {
+        at = members(at)
+            .ok()?
+            .into_iter()
+            .find(|(key, _)| key == step)?
+            .1;
+    }
+    Some(match Scanner::new(at).next_token().ok()? {
+        Token::String(text) => Field::Text(text),
+        Token::Number(_) | Token::Boolean(_) => Field::Plain(at.into()),
+        Token::Null => Field::Null,
+        _ => Field::Text(at.into()),
+    })
+}
+
+fn line<'a>(fields: impl Iterator<Item = Field<'a>>, options: CsvOptions, out: &mut String) {
+    for (i, field) in fields.enumerate() {
+        out.push_str(if i > 0 { "," } else { "" });
+        match field {
+            Field::Null => {}
+            Field::Plain(token) => out.push_str(&token),
+            Field::Text(text) => write_text(&text, options, out),
+        }
+    }
+    out.push_str("\r\n");
+}
+
+fn write_text(text: &str, options: CsvOptions, out: &mut String) {
+    if options.guard {
+        return write_guarded(text, out);
+    }
+    write_quoted(text, text.contains([',', '"', '\r', '\n']), out);
+}
+
+/// Writes a text that no spreadsheet runs.
+pub(super) fn write_guarded(text: &str, out: &mut String) {
+    let text = guarded(text);
+    write_quoted(&text, !is_plain(&text), out);
+}
+
+/// Writes a text, in quotes if it `must` be or if a reader may drop blanks at its ends.
+fn write_quoted(text: &str, must: bool, out: &mut String) {
+    let quoted =
+        must || text.is_empty() || text.starts_with([' ', '\t']) || text.ends_with([' ', '\t']);
+    let mark = if quoted { "\"" } else { "" };
+    let text = if text.contains('"') {
+        Cow::Owned(text.replace('"', "\"\""))
+    } else {
+        Cow::Borrowed(text)
+    };
+    out.extend([mark, &*text, mark]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::result::{ResultBuffer, ResultColumn};
+    use crate::document::Number;
+
+    type Text = Cell<&'static str>;
+
+    fn table(columns: &[(&str, Option<&str>)], rows: Vec<Vec<Text>>) -> ResultSet {
+        let columns = columns.iter().map(|(name, path)| ResultColumn {
+            name: (*name).to_owned(),
+            path: path.map(str::to_owned),
+        });
+        let mut result_buffer = ResultBuffer::new(columns.len());
+        let mut push = |row: &Vec<Text>| {
+            let held: Vec<_> = row.iter().map(|cell| result_buffer.hold(cell)).collect();
+            result_buffer.push(held.into_iter())
+        };
+        let rows = rows.iter().map(&mut push).collect();
+        ResultSet::new(columns.collect(), result_buffer, rows)
+    }
+
+    fn one(cells: Vec<Text>, guard: bool) -> String {
+        table(&[("x", None)], cells.into_iter().map(|c| vec![c]).collect())
+            .to_csv(CsvOptions { guard })
+    }
+
+    fn text(text: &'static str) -> Text {
+        Cell::Text(text)
+    }
+
+    fn json(text: &'static str) -> Text {
+        Cell::Json(text)
+    }
+
+    fn number(token: &'static str) -> Text {
+        Cell::Number(Number::Token(token))
+    }
+
+    #[test]
+    fn texts_are_quoted_where_they_must_be() {
+        let cells = vec![
+            text("a"),
+            text("a,b"),
+            text("a \"b\""),
+            text("a\r\nb"),
+            text(" a"),
+            text(""),
+            Cell::Null,
+            number("1.50"),
+        ];
+        assert_eq!(
+            one(cells, true),
+            "x\r\na\r\n\"a,b\"\r\n\"a \"\"b\"\"\"\r\n\"a\r\nb\"\r\n\" a\"\r\n\"\"\r\n\r\n1.50\r\n"
+        );
+    }
+
+    #[test]
+    fn formulas_are_disarmed_unless_told_otherwise() {
+        let cells = || {
+            vec![
+                text("=1+1"),
+                text("@a"),
+                text("-x,y"),
+                text("＝1"),
+                number("-1"),
+            ]
+        };
+        assert_eq!(
+            one(cells(), true),
+            "x\r\n\"'=1+1\"\r\n\"'@a\"\r\n\"'-x,y\"\r\n\"'＝1\"\r\n-1\r\n"
+        );
+        assert_eq!(
+            one(cells(), false),
+            "x\r\n=1+1\r\n@a\r\n\"-x,y\"\r\n＝1\r\n-1\r\n"
+        );
+    }
+
+    #[test]
+    fn data_values_are_spread_in_the_order_of_their_classes() {
+        let coded = r#"{"_type":"DV_CODED_TEXT","value":"Rot, hell","defining_code":{"_type":"CODE_PHRASE","terminology_id":{"value":"local"},"code_string":"at1"}}"#;
+        let quantity = r#"{"_type":"DV_QUANTITY","magnitude":72.50,"units":"kg"}"#;
+        assert_eq!(
+            one(
+                vec![
+                    json(coded),
+                    Cell::Null,
+                    json(quantity),
+                    json(r#"{"_type":"CLUSTER"}"#)
+                ],
+                true
+            ),
+            "x,x.magnitude,x.units,x.value,x.defining_code.code_string,x.defining_code.terminology_id.value\r\n\
+             ,,,\"Rot, hell\",at1,local\r\n,,,,,\r\n,72.50,kg,,,\r\n\"{\"\"_type\"\":\"\"CLUSTER\"\"}\",,,,,\r\n"
+        );
+        let interval = r#"{"_type":"DV_INTERVAL","lower":{"_type":"DV_COUNT","magnitude":1},"upper":{"_type":"DV_COUNT","magnitude":3}}"#;
+        assert_eq!(
+            one(vec![json(interval)], true),
+            "x.lower.magnitude,x.upper.magnitude\r\n1,3\r\n"
+        );
+    }
+
+    #[test]
+    fn names_are_alias_path_or_number_and_come_once() {
+        let columns = [
+            ("n", Some("c/name/value")),
+            ("#1", Some("c/uid/value")),
+            ("#2", None),
+            ("n", None),
+        ];
+        let table = table(
+            &columns,
+            vec![vec![
+                text("a\"b"),
+                Cell::Null,
+                Cell::Boolean(true),
+                number("1"),
+            ]],
+        );
+        assert_eq!(
+            table.to_csv(CsvOptions::default()),
+            "n,c/uid/value,#2,n_2\r\n\"a\"\"b\",,true,1\r\n"
+        );
+        assert_eq!(
+            table.to_ndjson(),
+            "{\"n\":\"a\\\"b\",\"c/uid/value\":null,\"#2\":true,\"n_2\":1}\n"
+        );
+    }
+}

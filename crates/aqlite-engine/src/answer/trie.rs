@@ -1,0 +1,340 @@
+//! The paths of one variable merged into one tree: which steps of different paths are the same
+//! node, and how rows join.
+//!
+//! Two columns below the same cluster speak of the same cluster; that is decided here, once per
+//! query, from the predicates of all paths together.
+
+use super::query::{CompareOp, IdentifiedPath, Literal, Predicate, PredicateValue, Step};
+use aqlite_rm::class::{Attr, Cls};
+use aqlite_rm::order;
+use std::sync::Arc;
+
+/// The paths of one variable.
+#[derive(Debug)]
+pub struct Trie {
+    /// Index of the variable in the query.
+    pub variable: usize,
+    /// The nodes; the first is the variable itself.
+    pub nodes: Vec<TrieNode>,
+}
+
+/// One step that some paths share.
+#[derive(Debug)]
+pub struct TrieNode {
+    /// The attribute; that of the root means nothing.
+    pub attr: Attr,
+    /// The paths that go through it or end in it, each with its own predicate at this step.
+    pub paths: Vec<(usize, Option<Predicate>)>,
+    /// The paths that end here.
+    pub ends: Vec<usize>,
+    /// The nodes below.
+    pub kids: Vec<usize>,
+    /// The mode in which its instances and those below make rows.
+    pub mode: Mode,
+    /// Whether the step leads to a structural node rather than to a value.
+    pub structural: bool,
+    /// The key by which steps of several paths share the node; `None` if every step matches.
+    pub(super) key: Option<StepKey>,
+    /// Column of the row that holds the instance, where a condition asks for it.
+    pub capture: Option<usize>,
+}
+
+/// The mode in which rows of an instance join with those of its children.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Left: an instance stays, children without rows give NULL.
+    Left,
+    /// Inner: a purely structural step; an instance without rows below vanishes.
+    Chain,
+}
+
+/// The identifying parts of a predicate: (node id, name) per alternative.
+pub(super) type StepKey = Vec<(Option<Arc<str>>, Option<Arc<str>>)>;
+
+/// An EXISTS path: what the row binds of it, and what is asked below.
+#[derive(Debug)]
+pub(super) struct ExistsPlan {
+    /// Predicates of its own that must hold at captured nodes.
+    pub checks: Vec<(usize, Predicate)>,
+    /// The column of the node from which the rest is asked.
+    pub base: usize,
+    /// The rest.
+    pub rest: Vec<Step>,
+}
+
+impl Trie {
+    /// Merges the paths of a variable; `paths` are indexes into all paths of the query.
+    pub(super) fn build(
+        variable: usize,
+        class: Cls,
+        all: &[IdentifiedPath],
+        paths: &[usize],
+    ) -> Trie {
+        let mut trie = Trie {
+            variable,
+            nodes: Vec::new(),
+        };
+        let members = paths
+            .iter()
+            .filter_map(|p| all.get(*p).map(|path| (*p, path.root.clone())))
+            .collect();
+        trie.grow(
+            Growth {
+                attr: Attr::DATA,
+                classes: vec![class],
+                members,
+                level: 0,
+                structural: true,
+                key: None,
+            },
+            all,
+        );
+        trie
+    }
+
+    fn grow(&mut self, g: Growth, all: &[IdentifiedPath]) -> usize {
+        let index = self.nodes.len();
+        let length = |p: usize| all.get(p).map_or(0, |path| path.steps.len());
+        let ends: Vec<usize> = g
+            .members
+            .iter()
+            .map(|(p, _)| *p)
+            .filter(|p| length(*p) == g.level)
+            .collect();
+        let longer: Vec<usize> = g
+            .members
+            .iter()
+            .map(|(p, _)| *p)
+            .filter(|p| length(*p) > g.level)
+            .collect();
+        self.nodes.push(TrieNode {
+            attr: g.attr,
+            paths: g.members,
+            ends,
+            kids: Vec::new(),
+            mode: Mode::Left,
+            structural: g.structural,
+            key: g.key,
+            capture: None,
+        });
+        let kids: Vec<usize> = split(all, &longer, g.level)
+            .into_iter()
+            .map(|(step, key, members)| {
+                let (classes, structural) = targets(&g.classes, step);
+                self.grow(
+                    Growth {
+                        attr: step,
+                        classes,
+                        members,
+                        level: g.level + 1,
+                        structural,
+                        key,
+                    },
+                    all,
+                )
+            })
+            .collect();
+        let only_chain =
+            matches!(kids.as_slice(), [kid] if self.nodes.get(*kid).is_some_and(|k| k.structural));
+        if let Some(node) = self.nodes.get_mut(index) {
+            node.mode = if g.level > 0 && only_chain && node.ends.is_empty() {
+                Mode::Chain
+            } else {
+                Mode::Left
+            };
+            node.kids = kids;
+        }
+        index
+    }
+
+    /// The longest prefix of an EXISTS path that is a node of this trie; captures its nodes from
+    /// column `next` on.
+    pub(super) fn share(&mut self, path: &IdentifiedPath, next: &mut usize) -> ExistsPlan {
+        let mut plan = ExistsPlan {
+            checks: Vec::new(),
+            base: self.capture(0, next),
+            rest: Vec::new(),
+        };
+        plan.checks
+            .extend(path.root.iter().map(|p| (plan.base, p.clone())));
+        let mut at = 0;
+        for (level, step) in path.steps.iter().enumerate() {
+            let Some(kid) = self.kid_for(at, step) else {
+                plan.rest = path.steps.get(level..).unwrap_or_default().to_vec();
+                return plan;
+            };
+            at = kid;
+            plan.base = self.capture(kid, next);
+            plan.checks
+                .extend(step.predicate.iter().map(|p| (plan.base, p.clone())));
+        }
+        plan
+    }
+
+    fn kid_for(&self, at: usize, step: &Step) -> Option<usize> {
+        let wanted = alternatives(step.predicate.as_ref());
+        self.nodes.get(at)?.kids.iter().copied().find(|kid| {
+            self.nodes.get(*kid).is_some_and(|k| {
+                k.attr == step.attr && k.key.as_ref().is_none_or(|key| covers(key, &wanted))
+            })
+        })
+    }
+
+    fn capture(&mut self, node: usize, next: &mut usize) -> usize {
+        let Some(node) = self.nodes.get_mut(node) else {
+            return 0;
+        };
+        *node.capture.get_or_insert_with(|| {
+            *next += 1;
+            *next - 1
+        })
+    }
+}
+
+struct Growth {
+    attr: Attr,
+    classes: Vec<Cls>,
+    members: Vec<(usize, Option<Predicate>)>,
+    level: usize,
+    structural: bool,
+    key: Option<StepKey>,
+}
+
+type Group = (Attr, Option<StepKey>, Vec<(usize, Option<Predicate>)>);
+
+/// The paths grouped by attribute and identity of their next step, in order of first use.
+fn split(all: &[IdentifiedPath], paths: &[usize], level: usize) -> Vec<Group> {
+    let steps: Vec<(usize, &Step)> = paths
+        .iter()
+        .filter_map(|p| all.get(*p)?.steps.get(level).map(|s| (*p, s)))
+        .collect();
+    let mut groups: Vec<Group> = Vec::new();
+    for (path, step) in &steps {
+        let same_attr: Vec<Option<&Predicate>> = steps
+            .iter()
+            .filter(|(_, s)| s.attr == step.attr)
+            .map(|(_, s)| s.predicate.as_ref())
+            .collect();
+        let key = identity(step.predicate.as_ref(), &same_attr);
+        let member = (*path, step.predicate.clone());
+        match groups
+            .iter_mut()
+            .find(|(attr, k, _)| *attr == step.attr && *k == key)
+        {
+            Some((_, _, members)) => members.push(member),
+            None => groups.push((step.attr, key, vec![member])),
+        }
+    }
+    groups
+}
+
+/// The key of one predicate among all predicates on the same attribute; `None`: one node for all of
+/// them.
+fn identity(own: Option<&Predicate>, all: &[Option<&Predicate>]) -> Option<StepKey> {
+    let everyone: Vec<StepKey> = all.iter().map(|p| alternatives(*p)).collect();
+    let every = || everyone.iter().flatten();
+    let names_only = every().all(|(id, name)| id.is_none() && name.is_some());
+    if !names_only && every().any(|(id, _)| id.is_none()) {
+        return None;
+    }
+    let is_named = |id: &Option<Arc<str>>| {
+        every()
+            .filter(|(other, _)| other == id)
+            .all(|(_, name)| name.is_some())
+    };
+    Some(order::distinct(alternatives(own).into_iter().map(
+        |(id, name)| {
+            if is_named(&id) {
+                (id, name)
+            } else {
+                (id, None)
+            }
+        },
+    )))
+}
+
+/// Returns whether a step with these identifying parts is the node with this key.
+fn covers(key: &StepKey, wanted: &StepKey) -> bool {
+    let as_key = |(id, name): &(Option<Arc<str>>, Option<Arc<str>>)| {
+        let unnamed = (id.clone(), None);
+        if id.is_some() && key.contains(&unnamed) {
+            unnamed
+        } else {
+            (id.clone(), name.clone())
+        }
+    };
+    order::distinct(wanted.iter().map(as_key)) == *key
+}
+
+/// The identifying parts (node id, name) of each disjunct; a disjunct without any gives `(None,
+/// None)`.
+fn alternatives(predicate: Option<&Predicate>) -> StepKey {
+    match predicate {
+        None => vec![(None, None)],
+        Some(Predicate::Or(terms)) => terms.iter().flat_map(|t| alternatives(Some(t))).collect(),
+        Some(Predicate::And(terms)) => terms.iter().fold(vec![(None, None)], |found, term| {
+            let more = alternatives(Some(term));
+            found
+                .iter()
+                .flat_map(|(id, name)| {
+                    more.iter()
+                        .map(move |(i, n)| (id.clone().or(i.clone()), name.clone().or(n.clone())))
+                })
+                .collect()
+        }),
+        Some(Predicate::NodeId(id)) => vec![(Some(id.clone()), None)],
+        Some(Predicate::Compare(
+            path,
+            CompareOp::Eq,
+            PredicateValue::Literal(Literal::Text(text)),
+        )) => match path_attrs(path).as_slice() {
+            [Attr::ARCHETYPE_NODE_ID] => vec![(Some(text.clone()), None)],
+            [Attr::NAME, Attr::VALUE] => vec![(None, Some(text.clone()))],
+            _ => vec![(None, None)],
+        },
+        Some(_) => vec![(None, None)],
+    }
+}
+
+fn path_attrs(path: &[Step]) -> Vec<Attr> {
+    path.iter().map(|s| s.attr).collect()
+}
+
+/// The classes that a step may lead to from any of these, and whether one of them is structural.
+fn targets(classes: &[Cls], attr: Attr) -> (Vec<Cls>, bool) {
+    let mut found: Vec<Cls> = Vec::new();
+    let mut structural = false;
+    for class in Cls::all().filter(|c| classes.iter().any(|d| c.is_a(*d))) {
+        if let Some(target) = target(class, attr) {
+            if !found.contains(&target) {
+                found.push(target);
+            }
+            structural |= is_structural(target);
+        }
+    }
+    (found, structural)
+}
+
+/// The declared class of an attribute; EHR/ehr_status leads to the status itself, not to the
+/// reference.
+pub(super) fn target(class: Cls, attr: Attr) -> Option<Cls> {
+    match (class, attr) {
+        (Cls::EHR, Attr::EHR_STATUS) => Some(Cls::EHR_STATUS),
+        _ => class.attr(attr).map(|def| def.ty),
+    }
+}
+
+/// A LOCATABLE, EVENT_CONTEXT, INSTRUCTION_DETAILS or FEEDER_AUDIT, or a class that may be one.
+fn is_structural(class: Cls) -> bool {
+    const ROOTS: [Cls; 5] = [
+        Cls::LOCATABLE,
+        Cls::EVENT_CONTEXT,
+        Cls::INSTRUCTION_DETAILS,
+        Cls::FEEDER_AUDIT,
+        Cls::FEEDER_AUDIT_DETAILS,
+    ];
+    class != Cls::ANY
+        && ROOTS
+            .iter()
+            .any(|root| class.is_a(*root) || root.is_a(class))
+}

@@ -1,0 +1,835 @@
+//! Batches: many packed documents as columns, one table for all layouts that merge.
+
+mod derived;
+mod docs;
+mod presence;
+mod table;
+
+pub use derived::Container;
+pub use docs::{Doc, DocState};
+pub use presence::{Bitmap, PresenceBitmap};
+pub use table::{ColumnView, Table};
+
+use super::column::{Dictionary, Leaf, Words, push};
+use super::layout::{ItemKind, Key, Layout, LayoutStore};
+use super::pack::{FragmentView, Packed, PackedFragment, pack, write_json};
+use super::rule::NothingKnown;
+use aqlite_rm::class::{Attr, Cls};
+use aqlite_rm::id::is_archetype_id;
+use aqlite_rm::json::quote_into;
+use aqlite_rm::number;
+use aqlite_rm::tree::{Kind, Tree};
+use derived::{DERIVED, Derived};
+use docs::Docs;
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use table::LayoutMapping;
+
+/// The kinds of versioned objects.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub enum ObjectKind {
+    /// COMPOSITION.
+    Composition,
+    /// EHR_STATUS.
+    EhrStatus,
+    /// The directory: a tree of FOLDERs.
+    Folder,
+    /// A demographic PARTY.
+    Party,
+}
+
+impl ObjectKind {
+    /// Returns the number that represents the kind in storage.
+    pub fn number(self) -> u64 {
+        match self {
+            ObjectKind::Composition => 1,
+            ObjectKind::EhrStatus => 2,
+            ObjectKind::Folder => 3,
+            ObjectKind::Party => 4,
+        }
+    }
+
+    /// Returns the kind that a number represents.
+    pub fn of_number(number: u64) -> Option<ObjectKind> {
+        [
+            ObjectKind::Composition,
+            ObjectKind::EhrStatus,
+            ObjectKind::Folder,
+            ObjectKind::Party,
+        ]
+        .into_iter()
+        .find(|kind| kind.number() == number)
+    }
+
+    /// The class of its documents.
+    pub fn class(self) -> Cls {
+        match self {
+            ObjectKind::Composition => Cls::COMPOSITION,
+            ObjectKind::EhrStatus => Cls::EHR_STATUS,
+            ObjectKind::Folder => Cls::FOLDER,
+            ObjectKind::Party => Cls::PARTY,
+        }
+    }
+}
+
+/// The metadata of an EHR in a batch.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EhrRow {
+    /// EHR.ehr_id.value.
+    pub ehr_id: String,
+    /// EHR.system_id.value.
+    pub system_id: String,
+    /// EHR.time_created.value.
+    pub time_created: String,
+    /// False keeps the EHR out of population queries.
+    pub is_queryable: bool,
+}
+
+/// The metadata of a document version.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DocRow {
+    /// The kind of the versioned object.
+    pub kind: ObjectKind,
+    /// VERSIONED_OBJECT.uid.value.
+    pub object_id: String,
+    /// The number of the version, from 1.
+    pub number: u32,
+    /// Its place in the commit order of the whole repository.
+    pub ordinal: u64,
+    /// Whether this is the newest version of its object.
+    pub latest: bool,
+    /// Whether this is a version that says that the object is deleted.
+    pub deleted: bool,
+}
+
+/// A fragment: a row of a table.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub struct Fragment {
+    /// The number of the table.
+    pub table: u32,
+    /// The row in it.
+    pub row: u32,
+}
+
+impl Fragment {
+    /// No fragment.
+    pub const NONE: Fragment = Fragment {
+        table: u32::MAX,
+        row: 0,
+    };
+}
+
+/// The position of a fragment in its document.
+#[derive(Clone, Copy)]
+struct Placement {
+    /// The number of the archetype.
+    archetype: Option<u32>,
+    /// The place of what it is a child of; its own where it is a child of nothing.
+    parent: u32,
+}
+
+/// A mapping, valid while its layout exists.
+type CachedMapping = (Weak<Layout>, Rc<LayoutMapping>);
+
+/// Many packed documents, their EHRs and the tables of their fragments.
+#[derive(Debug, Default)]
+pub struct Batch {
+    ehrs: Vec<Option<EhrRow>>,
+    docs: Docs,
+    /// The texts of all columns.
+    words: Dictionary,
+    /// Object ids that are not part of the uid of the version, by document.
+    odd_ids: HashMap<u32, String>,
+    ehr_numbers: HashMap<String, u32>,
+    ehr_fragments: Vec<Fragment>,
+    by_ehr: Vec<Vec<u32>>,
+    fragments: u32,
+    layouts: LayoutStore,
+    tables: Vec<Table>,
+    /// Recent mappings by the address of the layout. The weak reference keeps the address in use.
+    mappings: HashMap<(usize, Option<u32>), CachedMapping>,
+    /// The node ids of roots.
+    root_ids: Vec<String>,
+    /// The number of the first table.
+    base: u32,
+    schema_id: u64,
+    /// The invariant that did not hold when something was added, if any.
+    broken: Option<&'static str>,
+    derived: OnceCell<Box<Derived>>,
+}
+
+impl Batch {
+    /// An empty batch.
+    pub fn new() -> Batch {
+        Batch::default()
+    }
+
+    /// Returns the number of documents, including removed ones.
+    pub fn len(&self) -> usize {
+        self.docs.len()
+    }
+
+    /// The invariant that did not hold when something was added: what the batch holds is not all
+    /// that it was given, and no answer may be made of it.
+    pub fn broken(&self) -> Option<&'static str> {
+        self.broken
+    }
+
+    /// Returns whether it holds no document.
+    pub fn is_empty(&self) -> bool {
+        self.docs.len() == 0
+    }
+
+    /// Adds an EHR and gives its number.
+    pub fn add_ehr(&mut self, ehr: EhrRow) -> u32 {
+        self.derived.take();
+        let number = self.ehrs.len() as u32;
+        let tree = ehr_tree(&ehr);
+        if let Some(root) = tree.root() {
+            let packed = pack(root, &NothingKnown, &self.layouts);
+            let fragment = self.add_root(number, &packed);
+            self.ehr_fragments.push(fragment);
+        }
+        self.ehr_numbers.insert(ehr.ehr_id.clone(), number);
+        self.ehrs.push(Some(ehr));
+        self.by_ehr.push(Vec::new());
+        number
+    }
+
+    /// The number of the EHR with this id.
+    pub fn ehr_number(&self, ehr_id: &str) -> Option<u32> {
+        self.ehr_numbers
+            .get(ehr_id)
+            .copied()
+            .filter(|number| self.ehr(*number).is_some())
+    }
+
+    /// The fragment of the EHR object itself; the table of it names the EHR where others name the
+    /// document.
+    pub fn ehr_fragment(&self, ehr: u32) -> Option<Fragment> {
+        self.ehr_fragments.get(ehr as usize).copied()
+    }
+
+    /// Returns the fragment of a document for a class that binds whole documents: its EHR, its
+    /// version, or its data.
+    pub fn bound(&self, class: Cls, document: u32) -> Option<Fragment> {
+        match class {
+            Cls::EHR => self.ehr_fragment(self.docs.ehr(document)?),
+            class if class.is_a(Cls::VERSION) => self.docs.version(document),
+            _ => self.docs.data(document),
+        }
+    }
+
+    /// Changes whether an EHR takes child in population queries.
+    pub fn set_queryable(&mut self, ehr: u32, is_queryable: bool) {
+        if let Some(Some(row)) = self.ehrs.get_mut(ehr as usize) {
+            row.is_queryable = is_queryable;
+        }
+        self.set_live(ehr);
+    }
+
+    fn set_live(&mut self, ehr: u32) {
+        for number in self.docs_of(ehr).to_vec() {
+            self.update_live(number);
+        }
+    }
+
+    /// Updates the state of a document: whether population queries read it.
+    fn update_live(&mut self, document: u32) {
+        let lives = self.doc(document).is_some_and(|doc| self.lives(&doc));
+        if self.docs.set_live(document, lives) {
+            self.hide(self.docs.version(document), !lives);
+        }
+    }
+
+    /// Counts the fragments of a document as hidden, or no longer so.
+    fn hide(&mut self, version: Option<Fragment>, hidden: bool) {
+        let mut fragments = Vec::from_iter(version);
+        while let Some(fragment) = fragments.pop() {
+            let Some(table) = self.tables.get_mut((fragment.table - self.base) as usize) else {
+                continue;
+            };
+            match table.hidden.binary_search(&fragment.row) {
+                Err(at) if hidden => table.hidden.insert(at, fragment.row),
+                Ok(at) if !hidden => drop(table.hidden.remove(at)),
+                _ => {}
+            }
+            (0..table.groups()).for_each(|group| {
+                fragments.extend_from_slice(table.child_rows(fragment.row, group))
+            });
+        }
+    }
+
+    fn lives(&self, doc: &Doc) -> bool {
+        doc.row.latest && !doc.row.deleted && self.ehr(doc.ehr).is_some_and(|ehr| ehr.is_queryable)
+    }
+
+    /// For each document: true for the latest version of an object, not deleted, of an EHR that
+    /// takes child in population queries.
+    pub fn live(&self) -> &[bool] {
+        self.docs.live()
+    }
+
+    /// Adds a packed ORIGINAL_VERSION and gives its number.
+    pub fn add(&mut self, ehr: u32, row: DocRow, packed: &Packed) -> u32 {
+        self.derived.take();
+        let number = self.docs.len() as u32;
+        let version = self.add_root(number, packed);
+        let data = self.child_at(version, Attr::DATA);
+        let DocRow {
+            kind,
+            object_id,
+            number: nth,
+            ordinal,
+            latest,
+            deleted,
+        } = row;
+        let row = DocState {
+            kind,
+            number: nth,
+            ordinal,
+            latest,
+            deleted,
+        };
+        if self.object_in_uid(version) != Some(&object_id) {
+            self.odd_ids.insert(number, object_id);
+        }
+        self.docs.push(&Doc {
+            document: number,
+            ehr,
+            row,
+            version,
+            data,
+        });
+        self.update_live(number);
+        if let Some(documents) = self.by_ehr.get_mut(ehr as usize) {
+            push(documents, number);
+        }
+        number
+    }
+
+    /// Adds an owner of documents that is no EHR: no query sees them.
+    pub fn add_owner(&mut self) -> u32 {
+        let number = self.ehrs.len() as u32;
+        self.ehrs.push(None);
+        self.by_ehr.push(Vec::new());
+        self.ehr_fragments.push(Fragment::NONE);
+        number
+    }
+
+    /// VERSIONED_OBJECT.uid.value of a document.
+    pub fn object_id(&self, document: u32) -> &str {
+        let in_uid = || {
+            self.doc(document)
+                .and_then(|doc| self.object_in_uid(doc.version))
+        };
+        self.odd_ids
+            .get(&document)
+            .map(String::as_str)
+            .or_else(in_uid)
+            .unwrap_or_default()
+    }
+
+    fn object_in_uid(&self, version: Fragment) -> Option<&str> {
+        self.text_along(version, &[Attr::UID, Attr::VALUE])?
+            .split("::")
+            .next()
+    }
+
+    /// The text at the end of single attributes from the root of a fragment.
+    pub fn text_along(&self, fragment: Fragment, path: &[Attr]) -> Option<&str> {
+        let (mut at, mut item) = (fragment, 0);
+        for attr in path {
+            let table = self.table(at.table)?;
+            let layout = table.layout();
+            item = layout
+                .child(item, *attr)
+                .filter(|item| table.has(at.row, *item))?;
+            if let ItemKind::Group(group) = layout.item(item)?.kind {
+                (at, item) = (*self.child_rows(at, group).first()?, 0);
+            }
+        }
+        match self.leaf(at, item)? {
+            Leaf::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Adds what is no child of another fragment.
+    fn add_root(&mut self, doc: u32, packed: &Packed) -> Fragment {
+        self.add_fragment(
+            doc,
+            packed,
+            packed.root(),
+            Placement {
+                archetype: None,
+                parent: self.fragments,
+            },
+        )
+    }
+
+    /// Adds a fragment with its children.
+    fn add_fragment(
+        &mut self,
+        doc: u32,
+        packed: &Packed,
+        fragment: &PackedFragment,
+        Placement { archetype, parent }: Placement,
+    ) -> Fragment {
+        let place = self.fragments;
+        self.fragments += 1;
+        let inner = if fragment.groups.is_empty() {
+            None
+        } else {
+            self.mapping(&fragment.layout, archetype).archetype
+        };
+        let within = Placement {
+            archetype: inner,
+            parent: place,
+        };
+        let groups: Vec<Vec<Fragment>> = fragment
+            .groups
+            .iter()
+            .map(|group| {
+                group
+                    .iter()
+                    .map(|child| self.add_fragment(doc, packed, child, within))
+                    .collect()
+            })
+            .collect();
+        let mapping = self.mapping(&fragment.layout, archetype);
+        let number = mapping.table;
+        let table = self.tables.get_mut((number - self.base) as usize);
+        let texts = (0..fragment.leaves.len() as u32).map(|leaf| packed.leaf_text(fragment, leaf));
+        let Some(row) = table.and_then(|table| {
+            table.add(
+                (doc, place, parent),
+                &mapping,
+                texts,
+                &groups,
+                &mut self.words,
+            )
+        }) else {
+            self.broken = Some("a fragment does not fit the columns of its table");
+            return Fragment::NONE;
+        };
+        let children = groups
+            .iter()
+            .zip(&mapping.groups)
+            .flat_map(|(children, group)| children.iter().map(move |child| (*group, child)));
+        for (group, child) in children {
+            let origins = self
+                .tables
+                .get_mut((child.table - self.base) as usize)
+                .map(|table| &mut table.origins);
+            if let Some(origins) = origins.filter(|origins| !origins.contains(&(number, group))) {
+                origins.push((number, group));
+                self.schema_id = new_schema_id();
+            }
+        }
+        Fragment { table: number, row }
+    }
+
+    /// Returns the mapping of a layout into a table; computed anew when the table has grown.
+    fn mapping(&mut self, layout: &Arc<Layout>, within: Option<u32>) -> Rc<LayoutMapping> {
+        let address = (Arc::as_ptr(layout) as usize, within);
+        let is_new = |mapping: &LayoutMapping| {
+            self.tables
+                .get((mapping.table - self.base) as usize)
+                .is_some_and(|table| table.grown() == mapping.grown)
+        };
+        if let Some((_, mapping)) = self
+            .mappings
+            .get(&address)
+            .filter(|(_, mapping)| is_new(mapping))
+        {
+            return Rc::clone(mapping);
+        }
+        if self.mappings.len() >= MAX_MAPPINGS {
+            self.mappings.clear();
+        }
+        let mapping = Rc::new(self.find_mapping(layout, within));
+        self.mappings
+            .insert(address, (Arc::downgrade(layout), Rc::clone(&mapping)));
+        mapping
+    }
+
+    fn find_mapping(&mut self, layout: &Arc<Layout>, within: Option<u32>) -> LayoutMapping {
+        let id = layout.constant(0, Attr::ARCHETYPE_NODE_ID);
+        let root_id = id.map(|id| self.number_of_root(id));
+        // A code means something within its archetype only.
+        let archetype = if id.is_some_and(is_archetype_id) {
+            root_id
+        } else {
+            within
+        };
+        let is_alike = |table: &Table| {
+            table.root() == (root_id, archetype) && table.layout().class() == layout.class()
+        };
+        let alike = self
+            .tables
+            .iter_mut()
+            .zip(self.base..)
+            .filter(|(table, _)| is_alike(table));
+        let found = alike
+            .take(MAX_CANDIDATE_TABLES)
+            .find_map(|(table, number)| Some((table.grown(), table.admit(layout, number)?)));
+        if found
+            .as_ref()
+            .is_none_or(|(grown, mapping)| *grown < mapping.grown)
+        {
+            self.schema_id = new_schema_id();
+        }
+        found.map(|(_, mapping)| mapping).unwrap_or_else(|| {
+            self.tables
+                .push(Table::new(Arc::clone(layout), (root_id, archetype)));
+            LayoutMapping::identity(layout, self.base + self.tables.len() as u32 - 1, archetype)
+        })
+    }
+
+    fn number_of_root(&mut self, id: &str) -> u32 {
+        let known = self.root_ids.iter().position(|known| known == id);
+        let number = known.unwrap_or_else(|| {
+            self.root_ids.push(id.to_owned());
+            self.root_ids.len() - 1
+        });
+        number as u32
+    }
+
+    /// Returns the node ids (archetype ids or codes) of the roots of layouts. [`Table::root_id`] is
+    /// an index into them.
+    pub fn root_ids(&self) -> impl Iterator<Item = &str> {
+        self.root_ids.iter().map(String::as_str)
+    }
+
+    /// Records that a document is no longer the latest version of its object.
+    pub fn supersede(&mut self, document: u32) {
+        self.derived.take();
+        self.docs.supersede(document);
+        self.update_live(document);
+    }
+
+    /// Takes an EHR and its documents out of every answer.
+    pub fn remove_ehr(&mut self, ehr: u32) {
+        self.derived.take();
+        if let Some(row) = self.ehrs.get_mut(ehr as usize) {
+            *row = None;
+        }
+        self.set_live(ehr);
+    }
+
+    /// The EHRs with their numbers, in creation order, without removed ones.
+    pub fn ehrs(&self) -> impl Iterator<Item = (u32, &EhrRow)> {
+        self.ehrs
+            .iter()
+            .enumerate()
+            .filter_map(|(i, row)| row.as_ref().map(|row| (i as u32, row)))
+    }
+
+    /// One EHR; `None` for a removed one.
+    pub fn ehr(&self, ehr: u32) -> Option<&EhrRow> {
+        self.ehrs.get(ehr as usize).and_then(Option::as_ref)
+    }
+
+    /// Returns the number of fragments: places are numbered from 0.
+    pub fn places(&self) -> u32 {
+        self.fragments
+    }
+
+    /// The documents of an EHR in commit order.
+    pub fn docs_of(&self, ehr: u32) -> &[u32] {
+        self.by_ehr.get(ehr as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// All documents in commit order.
+    pub fn docs(&self) -> impl Iterator<Item = Doc> {
+        self.docs_among(0..self.len() as u32)
+    }
+
+    /// The documents with some numbers.
+    pub fn docs_among(&self, numbers: Range<u32>) -> impl Iterator<Item = Doc> {
+        numbers.map_while(|document| self.doc(document))
+    }
+
+    /// One document.
+    pub fn doc(&self, document: u32) -> Option<Doc> {
+        self.docs.get(document)
+    }
+
+    /// The tables of documents and EHRs; fragments name them by number.
+    pub fn tables(&self) -> &[Table] {
+        &self.tables
+    }
+
+    /// One table.
+    pub fn table(&self, number: u32) -> Option<&Table> {
+        match number.checked_sub(self.base) {
+            Some(number) if number < DERIVED => self.tables.get(number as usize),
+            _ => self.derived.get()?.batch.table(number),
+        }
+    }
+
+    /// The words of the columns of a table.
+    fn words_of(&self, table: u32) -> &Words {
+        match self.derived.get() {
+            Some(derived) if table >= DERIVED => derived.batch.words.words(),
+            _ => self.words.words(),
+        }
+    }
+
+    /// The texts of the text columns of [`Batch::tables`].
+    pub fn words(&self) -> &Words {
+        self.words.words()
+    }
+
+    /// Returns the identifier of the batch schema, which is unique among all batches.
+    ///
+    /// The schema consists of the tables, their merged layouts, and the repeated groups from which
+    /// each table receives its rows. Each change of it results in a new identifier.
+    pub fn schema_id(&self) -> u64 {
+        self.schema_id
+    }
+
+    /// The fragment that another is a child of.
+    pub fn parent_of(&self, child: Fragment) -> Option<Fragment> {
+        let table = self.table(child.table)?;
+        let doc = *table.docs().get(child.row as usize)?;
+        table.origins.iter().find_map(|(number, group)| {
+            let docs = self.table(*number)?.docs();
+            let first = docs.partition_point(|other| *other < doc) as u32;
+            let own = docs
+                .get(first as usize..)?
+                .iter()
+                .take_while(|other| **other == doc)
+                .count() as u32;
+            let mut parents = (first..first + own).map(|row| Fragment {
+                table: *number,
+                row,
+            });
+            parents.find(|parent| self.child_rows(*parent, *group).contains(&child))
+        })
+    }
+
+    /// The value of a leaf item of a fragment: a constant of the layout, or the leaf value.
+    pub fn leaf(&self, fragment: Fragment, item: u32) -> Option<Leaf<'_>> {
+        let table = self.table(fragment.table)?;
+        let item = table.layout().item(item)?;
+        match item.kind {
+            ItemKind::Leaf(_, leaf) => table
+                .column_view(leaf)?
+                .leaf(fragment.row, self.words_of(fragment.table)),
+            ItemKind::Constant(Kind::Number, ..) => {
+                number::parse(table.layout().text(item)).map(Leaf::Number)
+            }
+            ItemKind::Constant(Kind::Boolean, ..) => {
+                Some(Leaf::Boolean(table.layout().text(item) == "true"))
+            }
+            ItemKind::Constant(..) => Some(Leaf::Text(table.layout().text(item))),
+            _ => None,
+        }
+    }
+
+    /// The point in time that a leaf value of a fragment holds, where it is one: microseconds since
+    /// 0001-01-01T00:00Z.
+    pub fn point(&self, fragment: Fragment, item: u32) -> Option<i64> {
+        let table = self.table(fragment.table)?;
+        match table.layout().item(item)?.kind {
+            ItemKind::Leaf(_, leaf) => table.column_view(leaf)?.point(fragment.row),
+            _ => None,
+        }
+    }
+
+    /// Appends the text of a leaf item of a fragment as it was sent.
+    pub fn write_leaf(&self, fragment: Fragment, item: u32, out: &mut String) {
+        let Some(table) = self.table(fragment.table) else {
+            return;
+        };
+        match table.layout().item(item).map(|i| (i.kind, i)) {
+            Some((ItemKind::Leaf(_, leaf), _)) => drop(
+                table
+                    .column_view(leaf)
+                    .map(|c| c.write(fragment.row, self.words_of(fragment.table), out)),
+            ),
+            Some((ItemKind::Constant(..), item)) => out.push_str(table.layout().text(item)),
+            _ => {}
+        }
+    }
+
+    /// A document as it was packed.
+    pub fn packed(&self, fragment: Fragment) -> Option<Packed> {
+        let mut text = String::new();
+        let root = self.pack_fragment(fragment, &mut text)?;
+        Some(Packed::new(text, root))
+    }
+
+    fn pack_fragment(&self, fragment: Fragment, text: &mut String) -> Option<PackedFragment> {
+        let table = self.table(fragment.table)?;
+        let (mut key, mut open, mut leaves, mut groups) =
+            (Key::default(), Vec::new(), Vec::new(), Vec::new());
+        for (index, item) in (0..).zip(table.layout().items()) {
+            while open.last().is_some_and(|end| *end <= index) {
+                open.pop();
+                key.close();
+            }
+            match item.kind {
+                _ if !table.has(fragment.row, index) => {}
+                ItemKind::Object | ItemKind::List => {
+                    key.open(
+                        item.attr,
+                        item.class,
+                        if item.kind == ItemKind::List {
+                            Kind::List
+                        } else {
+                            Kind::Object
+                        },
+                    );
+                    open.push(item.end);
+                }
+                ItemKind::Constant(kind, ..) => {
+                    key.constant(item.attr, item.class, kind, table.layout().text(item))
+                }
+                ItemKind::Leaf(kind, _) => {
+                    key.leaf(item.attr, item.class, kind);
+                    let start = text.len() as u32;
+                    self.write_leaf(fragment, index, text);
+                    leaves.push((start, text.len() as u32));
+                }
+                ItemKind::Group(group) => {
+                    key.group(item.attr, item.class);
+                    groups.push(
+                        self.child_rows(fragment, group)
+                            .iter()
+                            .map(|child| self.pack_fragment(*child, text))
+                            .collect::<Option<_>>()?,
+                    );
+                }
+            }
+        }
+        open.iter().for_each(|_| key.close());
+        Some(PackedFragment {
+            layout: self.layouts.intern(key.bytes()),
+            leaves,
+            groups,
+        })
+    }
+
+    /// The fragments of a repeated group, in list order.
+    pub fn child_rows(&self, fragment: Fragment, group: u32) -> &[Fragment] {
+        self.table(fragment.table)
+            .map_or(&[], |table| table.child_rows(fragment.row, group))
+    }
+
+    /// The fragment at a single attribute of a fragment's root, such as the data of a version.
+    pub fn child_at(&self, fragment: Fragment, attr: Attr) -> Option<Fragment> {
+        let table = self.table(fragment.table)?;
+        match table.layout().item(table.layout().child(0, attr)?)?.kind {
+            ItemKind::Group(group) => self.child_rows(fragment, group).first().copied(),
+            _ => None,
+        }
+    }
+
+    /// Appends the subtree of an item of a fragment as canonical JSON, as stored.
+    pub fn write_json(&self, fragment: Fragment, item: u32, out: &mut String) {
+        if let Some(table) = self.table(fragment.table) {
+            write_json(
+                &BatchView {
+                    batch: self,
+                    table,
+                    fragment,
+                },
+                item,
+                out,
+            );
+        }
+    }
+
+    /// Bytes held, about.
+    pub fn bytes(&self) -> usize {
+        let tables: usize = self.tables.iter().map(Table::bytes).sum();
+        let mappings: usize = self
+            .mappings
+            .values()
+            .map(|(_, mapping)| mapping.bytes())
+            .sum();
+        tables + mappings + self.words.bytes() + self.docs.bytes() + self.ehrs.len() * 200
+    }
+}
+
+/// The largest number of cached mappings. A full cache is emptied.
+const MAX_MAPPINGS: usize = 1 << 13;
+/// The largest number of tables with which a layout is tried to merge before it gets its own.
+const MAX_CANDIDATE_TABLES: usize = 64;
+
+/// Returns an identifier that no other batch schema of this process has.
+fn new_schema_id() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
+}
+
+/// The EHR object with the attributes that are known of it.
+fn ehr_tree(ehr: &EhrRow) -> Tree {
+    let mut tree = Tree::new();
+    let root = tree.push_object(None, None, Cls::EHR);
+    let members = [
+        (Attr::SYSTEM_ID, Cls::HIER_OBJECT_ID, &ehr.system_id),
+        (Attr::EHR_ID, Cls::HIER_OBJECT_ID, &ehr.ehr_id),
+        (Attr::TIME_CREATED, Cls::DV_DATE_TIME, &ehr.time_created),
+    ];
+    for (attr, class, text) in members {
+        let object = tree.push_object(Some(root), Some(attr), class);
+        tree.push_leaf(
+            Some(object),
+            Some(Attr::VALUE),
+            Cls::STRING,
+            Kind::Text,
+            text,
+        );
+    }
+    tree.close(root);
+    tree
+}
+
+struct BatchView<'a> {
+    batch: &'a Batch,
+    table: &'a Table,
+    fragment: Fragment,
+}
+
+impl FragmentView for BatchView<'_> {
+    fn layout(&self) -> &Layout {
+        self.table.layout()
+    }
+
+    fn has(&self, item: u32) -> bool {
+        self.table.has(self.fragment.row, item)
+    }
+
+    fn write_leaf(&self, leaf: u32, kind: Kind, out: &mut String) {
+        let (Some(column_view), words) = (
+            self.table.column_view(leaf),
+            self.batch.words_of(self.fragment.table),
+        ) else {
+            return;
+        };
+        match (kind, column_view.leaf(self.fragment.row, words)) {
+            (Kind::Text, Some(Leaf::Text(text))) => quote_into(out, text),
+            _ => column_view.write(self.fragment.row, words, out),
+        }
+    }
+
+    fn each_child(&self, group: u32, visit: &mut dyn FnMut(&Self)) {
+        for child in self.batch.child_rows(self.fragment, group) {
+            if let Some(table) = self.batch.table(child.table) {
+                visit(&BatchView {
+                    batch: self.batch,
+                    table,
+                    fragment: *child,
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Objects derived from all documents of an EHR: its lists of references, and the containers of its
+//! versions.
+//!
+//! Both are fragments like any other, in tables of their own, numbered from [`DERIVED`] on. They
+//! are made when a query first needs one, and made anew after a change. A batch without the old
+//! versions lacks the objects that only these name.
+
+use super::{Batch, Doc, Fragment, ObjectKind};
+use crate::document::pack::pack;
+use crate::document::rule::NothingKnown;
+use aqlite_rm::class::{Attr, Cls};
+use aqlite_rm::tree::{Kind, NodeId, Tree};
+use std::collections::HashMap;
+
+/// The number of the first table of derived fragments.
+pub(super) const DERIVED: u32 = 1 << 31;
+
+/// A VERSIONED_OBJECT and its versions.
+#[derive(Debug)]
+pub struct Container {
+    /// The object itself; its table names the first version as its document.
+    pub fragment: Fragment,
+    /// The numbers of its versions, oldest first.
+    pub docs: Vec<u32>,
+}
+
+/// The derived fragments of a batch.
+#[derive(Debug)]
+pub(super) struct Derived {
+    pub batch: Batch,
+    /// The references of each EHR.
+    references: Vec<Option<Fragment>>,
+    /// The containers of each EHR, in order of creation.
+    containers: Vec<Vec<Container>>,
+}
+
+impl Batch {
+    /// An EHR as far as it refers to others: `contributions`, `directory`, `folders`,
+    /// `compositions`.
+    pub fn references(&self, ehr: u32) -> Option<Fragment> {
+        self.derived()
+            .references
+            .get(ehr as usize)
+            .copied()
+            .flatten()
+    }
+
+    /// The versioned objects of an EHR, in order of creation.
+    pub fn containers(&self, ehr: u32) -> &[Container] {
+        self.derived()
+            .containers
+            .get(ehr as usize)
+            .map_or(&[], Vec::as_slice)
+    }
+
+    fn derived(&self) -> &Derived {
+        self.derived.get_or_init(|| Box::new(self.derive()))
+    }
+
+    fn derive(&self) -> Derived {
+        let mut derived = Derived {
+            batch: Batch {
+                base: DERIVED,
+                ..Batch::default()
+            },
+            references: Vec::new(),
+            containers: Vec::new(),
+        };
+        for (ehr, row) in (0..).zip(&self.ehrs) {
+            let objects = if row.is_some() {
+                self.objects_of(ehr)
+            } else {
+                Vec::new()
+            };
+            let references = row.as_ref().and_then(|_| {
+                derived
+                    .batch
+                    .add_tree(ehr, &self.references_tree(ehr, &objects))
+            });
+            derived.references.push(references);
+            let owner = row.as_ref().map_or("", |row| row.ehr_id.as_str());
+            let containers = objects.into_iter().filter_map(|docs| {
+                let number = docs.first().copied()?;
+                let fragment = derived.batch.add_tree(
+                    number,
+                    &self.container_tree(number, self.doc(number)?, owner),
+                )?;
+                Some(Container { fragment, docs })
+            });
+            let containers = containers.collect();
+            derived.containers.push(containers);
+        }
+        derived
+    }
+
+    fn add_tree(&mut self, doc: u32, tree: &Tree) -> Option<Fragment> {
+        let packed = pack(tree.root()?, &NothingKnown, &self.layouts);
+        Some(self.add_root(doc, &packed))
+    }
+
+    /// The versions of each object of an EHR.
+    fn objects_of(&self, ehr: u32) -> Vec<Vec<u32>> {
+        let mut objects: Vec<Vec<u32>> = Vec::new();
+        let mut known: HashMap<&str, usize> = HashMap::new();
+        for number in self.docs_of(ehr) {
+            let at = *known.entry(self.object_id(*number)).or_insert_with(|| {
+                objects.push(Vec::new());
+                objects.len() - 1
+            });
+            objects
+                .get_mut(at)
+                .into_iter()
+                .for_each(|docs| docs.push(*number));
+        }
+        objects
+    }
+
+    fn references_tree(&self, ehr: u32, objects: &[Vec<u32>]) -> Tree {
+        let mut tree = Tree::new();
+        let root = tree.push_object(None, None, Cls::EHR);
+        let mut contributions: Vec<&str> = Vec::new();
+        for version in self.docs_of(ehr).iter().filter_map(|d| self.doc(*d)) {
+            let uid = self.text_along(
+                version.version,
+                &[Attr::CONTRIBUTION, Attr::ID, Attr::VALUE],
+            );
+            contributions.extend(uid.filter(|uid| contributions.last() != Some(uid)));
+        }
+        push_references(
+            &mut tree,
+            root,
+            Attr::CONTRIBUTIONS,
+            &contributions,
+            "CONTRIBUTION",
+        );
+        let last = |docs: &Vec<u32>| docs.last().and_then(|d| Some((*d, self.doc(*d)?)));
+        let of_kind = |kind: ObjectKind| {
+            objects
+                .iter()
+                .filter_map(last)
+                .filter(move |(_, doc)| doc.row.kind == kind)
+        };
+        if let Some((directory, _)) = of_kind(ObjectKind::Folder).find(|(_, doc)| !doc.row.deleted)
+        {
+            push_reference(
+                &mut tree,
+                root,
+                Some(Attr::DIRECTORY),
+                self.object_id(directory),
+                Cls::VERSIONED_FOLDER.name(),
+            );
+        }
+        for (attr, kind) in [
+            (Attr::FOLDERS, ObjectKind::Folder),
+            (Attr::COMPOSITIONS, ObjectKind::Composition),
+        ] {
+            let ids: Vec<&str> = of_kind(kind)
+                .map(|(number, _)| self.object_id(number))
+                .collect();
+            push_references(&mut tree, root, attr, &ids, container_class(kind).name());
+        }
+        tree.close(root);
+        tree
+    }
+
+    fn container_tree(&self, number: u32, first: Doc, owner: &str) -> Tree {
+        let mut tree = Tree::new();
+        let root = tree.push_object(None, None, container_class(first.row.kind));
+        push_value(
+            &mut tree,
+            root,
+            Attr::UID,
+            Cls::HIER_OBJECT_ID,
+            self.object_id(number),
+        );
+        push_reference(
+            &mut tree,
+            root,
+            Some(Attr::OWNER_ID),
+            owner,
+            Cls::EHR.name(),
+        );
+        let created = self.text_along(
+            first.version,
+            &[Attr::COMMIT_AUDIT, Attr::TIME_COMMITTED, Attr::VALUE],
+        );
+        push_value(
+            &mut tree,
+            root,
+            Attr::TIME_CREATED,
+            Cls::DV_DATE_TIME,
+            created.unwrap_or_default(),
+        );
+        tree.close(root);
+        tree
+    }
+}
+
+fn container_class(kind: ObjectKind) -> Cls {
+    match kind {
+        ObjectKind::Composition => Cls::VERSIONED_COMPOSITION,
+        ObjectKind::EhrStatus => Cls::VERSIONED_EHR_STATUS,
+        ObjectKind::Folder => Cls::VERSIONED_FOLDER,
+        ObjectKind::Party => Cls::VERSIONED_PARTY,
+    }
+}
+
+fn push_references(tree: &mut Tree, parent: NodeId, attr: Attr, ids: &[&str], referred: &str) {
+    if !ids.is_empty() {
+        let list = tree.push_list(parent, attr, Cls::OBJECT_REF);
+        ids.iter()
+            .for_each(|id| push_reference(tree, list, None, id, referred));
+    }
+}
+
+fn push_reference(tree: &mut Tree, parent: NodeId, attr: Option<Attr>, id: &str, referred: &str) {
+    let reference = tree.push_object(Some(parent), attr, Cls::OBJECT_REF);
+    push_value(tree, reference, Attr::ID, Cls::HIER_OBJECT_ID, id);
+    for (attr, text) in [(Attr::NAMESPACE, "local"), (Attr::TYPE, referred)] {
+        tree.push_leaf(Some(reference), Some(attr), Cls::STRING, Kind::Text, text);
+    }
+    tree.close(reference);
+}
+
+fn push_value(tree: &mut Tree, parent: NodeId, attr: Attr, class: Cls, text: &str) {
+    let object = tree.push_object(Some(parent), Some(attr), class);
+    tree.push_leaf(
+        Some(object),
+        Some(Attr::VALUE),
+        Cls::STRING,
+        Kind::Text,
+        text,
+    );
+}

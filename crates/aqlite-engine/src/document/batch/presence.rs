@@ -1,0 +1,216 @@
+//! Sets of rows of a table as bitmaps.
+//!
+//! [`Bitmap`] is a selection of rows. [`PresenceBitmap`] marks the rows that have an optional item,
+//! and maps such a row to its index in the dense column of the item (its rank).
+
+use crate::document::column::push;
+use std::ops::Range;
+
+/// A set of rows with one bit for each row.
+///
+/// Only the 64-bit words between the first and the last row of the set are stored.
+#[derive(Clone, Debug, Default)]
+pub struct Bitmap {
+    /// The number of empty words before the first stored word.
+    first: usize,
+    words: Vec<u64>,
+}
+
+impl Bitmap {
+    /// Creates the set of the rows of a range.
+    pub fn from_range(range: &Range<u32>) -> Bitmap {
+        let first = range.start as usize / 64;
+        let mut words = vec![u64::MAX; (range.end as usize).div_ceil(64).saturating_sub(first)];
+        words
+            .first_mut()
+            .into_iter()
+            .for_each(|word| *word &= u64::MAX << (range.start % 64));
+        words
+            .last_mut()
+            .into_iter()
+            .for_each(|word| *word &= u64::MAX >> (range.end.wrapping_neg() % 64));
+        Bitmap { first, words }
+    }
+
+    /// Creates the set of the listed rows, which may be in any order.
+    pub fn from_rows(rows: &[u32]) -> Bitmap {
+        let (least, most) = rows.iter().fold((u32::MAX, 0), |(least, most), row| {
+            (least.min(*row), most.max(*row))
+        });
+        if least > most {
+            return Bitmap::default();
+        }
+        let first = least as usize / 64;
+        let mut bits = Bitmap {
+            first,
+            words: vec![0; most as usize / 64 + 1 - first],
+        };
+        rows.iter().for_each(|row| {
+            bits.word_of(*row)
+                .into_iter()
+                .for_each(|word| *word |= 1 << (row % 64))
+        });
+        bits
+    }
+
+    /// Removes a row.
+    pub fn clear(&mut self, row: u32) {
+        self.word_of(row)
+            .into_iter()
+            .for_each(|word| *word &= !(1 << (row % 64)));
+    }
+
+    /// Moves the rows that `presence` contains to a new set.
+    ///
+    /// Returns this set and its number of rows.
+    pub fn split(&mut self, presence: &PresenceBitmap) -> (Bitmap, usize) {
+        let (mut words, mut count) = (Vec::with_capacity(self.words.len()), 0);
+        let other = presence.words.get(self.first..).unwrap_or_default();
+        words.extend(self.words.iter_mut().zip(other).map(|(left, presence)| {
+            let own = *left & presence;
+            *left ^= own;
+            count += own.count_ones() as usize;
+            own
+        }));
+        words.resize(self.words.len(), 0);
+        (
+            Bitmap {
+                first: self.first,
+                words,
+            },
+            count,
+        )
+    }
+
+    /// Splits the set into `pieces` sets that span equally many rows.
+    pub fn pieces(&self, pieces: usize) -> impl Iterator<Item = Bitmap> {
+        let most = self.words.len().div_ceil(pieces).max(1);
+        let starts = (self.first..).step_by(most);
+        self.words
+            .chunks(most)
+            .zip(starts)
+            .map(|(words, first)| Bitmap {
+                first,
+                words: words.to_vec(),
+            })
+    }
+
+    /// Returns the number of rows.
+    pub fn count(&self) -> usize {
+        self.words
+            .iter()
+            .map(|word| word.count_ones() as usize)
+            .sum()
+    }
+
+    /// Returns the number of stored 64-bit words.
+    pub fn words_held(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Returns the words with at least one row, each with the row of its lowest bit.
+    pub fn words(&self) -> impl Iterator<Item = (u32, u64)> {
+        (self.first as u32..)
+            .zip(&self.words)
+            .filter(|(_, word)| **word != 0)
+            .map(|(at, word)| (at * 64, *word))
+    }
+
+    /// Returns all rows in ascending order; `count` is their number.
+    pub fn rows(&self, count: usize) -> Vec<u32> {
+        let mut rows = Vec::with_capacity(count);
+        for (start, mut left) in self.words() {
+            while left != 0 {
+                rows.push(start + left.trailing_zeros());
+                // Clears the lowest bit that is set.
+                left &= left - 1;
+            }
+        }
+        rows
+    }
+
+    fn word_of(&mut self, row: u32) -> Option<&mut u64> {
+        self.words
+            .get_mut((row as usize / 64).checked_sub(self.first)?)
+    }
+}
+
+/// A bitmap of the rows of a table that have an optional item.
+///
+/// The number of rows before each word of 64 bits is stored, so a rank costs one `popcount`.
+#[derive(Clone, Debug, Default)]
+pub struct PresenceBitmap {
+    words: Vec<u64>,
+    ranks: Vec<u32>,
+    count: u32,
+}
+
+impl PresenceBitmap {
+    /// Creates the bitmap of a table with `fragments` rows, all of which have the item.
+    pub(super) fn all_rows(fragments: u32) -> PresenceBitmap {
+        let mut presence = PresenceBitmap::default();
+        (0..fragments).for_each(|row| presence.set(row));
+        presence
+    }
+
+    /// Adds a row, which must be greater than all rows of the bitmap.
+    pub(super) fn set(&mut self, row: u32) {
+        while self.words.len() <= row as usize / 64 {
+            push(&mut self.words, 0);
+            push(&mut self.ranks, self.count);
+        }
+        self.words
+            .last_mut()
+            .into_iter()
+            .for_each(|word| *word |= 1 << (row % 64));
+        self.count += 1;
+    }
+
+    /// Returns whether a row has the item.
+    pub fn contains(&self, row: u32) -> bool {
+        self.word(row as usize / 64) >> (row % 64) & 1 == 1
+    }
+
+    /// Returns the number of rows before `row` that have the item.
+    ///
+    /// For a row with the item, this is the index of its value in the column.
+    pub fn rank(&self, row: u32) -> u32 {
+        let word = self.word(row as usize / 64) & ((1 << (row % 64)) - 1);
+        self.ranks
+            .get(row as usize / 64)
+            .map_or(self.count, |rank| rank + word.count_ones())
+    }
+
+    fn word(&self, at: usize) -> u64 {
+        self.words.get(at).copied().unwrap_or(0)
+    }
+
+    /// Returns the values of the rows of `bits`, all of which must have the item.
+    ///
+    /// `values` is the dense column: one value for each row with the item.
+    pub fn values_of(&self, bits: &Bitmap, values: &[f64]) -> Vec<f64> {
+        let rank = |word: usize| self.ranks.get(word).copied().unwrap_or(self.count);
+        let (mut start, end) = (rank(bits.first), rank(bits.first + bits.words.len()));
+        let mut picked = Vec::with_capacity((end - start) as usize);
+        let mut take = |start: u32, end: u32| {
+            picked.extend_from_slice(values.get(start as usize..end as usize).unwrap_or_default())
+        };
+        let own = self.words.iter().zip(&self.ranks).skip(bits.first);
+        for ((word, rank), wanted) in own.zip(&bits.words) {
+            let mut left_out = word & !wanted;
+            while left_out != 0 {
+                let lower = (1 << left_out.trailing_zeros()) - 1;
+                let at = rank + (word & lower).count_ones();
+                take(start, at);
+                start = at + 1;
+                left_out &= left_out - 1;
+            }
+        }
+        take(start, end);
+        picked
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.words.capacity() * 8 + self.ranks.capacity() * 4 + size_of::<PresenceBitmap>()
+    }
+}

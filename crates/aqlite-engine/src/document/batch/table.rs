@@ -1,0 +1,629 @@
+//! Tables: the fragments whose layouts merge, as columns.
+//!
+//! A table has one merged layout. An optional item has a presence bitmap; its column, or its
+//! repeated group, holds values for the rows in the bitmap only. Columns, groups and bitmaps keep
+//! their numbers when the merged layout grows.
+
+use super::Fragment;
+use super::presence::PresenceBitmap;
+use crate::document::column::{Column, Dictionary, Leaf, Words, push};
+use crate::document::layout::{Item, ItemKind, Layout};
+use crate::document::merge::{InitialPresence, merge};
+use aqlite_rm::class::{Attr, Cls};
+use aqlite_rm::tree::Kind;
+use std::sync::Arc;
+
+/// A table of a batch: the fragments whose layouts merge, as columns.
+#[derive(Clone, Debug)]
+pub struct Table {
+    layout: Arc<Layout>,
+    /// The number of times that the merged layout has grown.
+    grown: u32,
+    /// The number of the node id of the root, if it is a constant.
+    root_id: Option<u32>,
+    /// The number of the archetype to which the root belongs.
+    archetype: Option<u32>,
+    docs: Vec<u32>,
+    places: Vec<u32>,
+    /// The place of the parent row of each row.
+    parent_places: Vec<u32>,
+    columns: Vec<Column>,
+    /// The presence bitmap of each column; `None` if all rows have a value.
+    column_presence: Vec<Option<u32>>,
+    groups: Vec<RepeatedGroup>,
+    /// The presence bitmaps of the optional items.
+    bitmaps: Vec<PresenceBitmap>,
+    /// The rows of documents that no population query reads, ascending.
+    pub(super) hidden: Vec<u32>,
+    /// The repeated groups, by table and number, whose child rows are rows of this table.
+    pub(super) origins: Vec<(u32, u32)>,
+}
+
+/// A column with its presence bitmap.
+///
+/// The column holds one value for each row that has the leaf, so an index of a row is mapped to
+/// an index of the column by rank.
+#[derive(Clone, Copy)]
+pub struct ColumnView<'t> {
+    column: &'t Column,
+    presence: Option<&'t PresenceBitmap>,
+}
+
+/// The child rows of one repeated group, for all parent rows that have the group.
+///
+/// `ends[i]` is the end of the children of the `i`-th of these parent rows in `rows`.
+#[derive(Clone, Debug, Default)]
+struct RepeatedGroup {
+    ends: Vec<u32>,
+    rows: Vec<Fragment>,
+}
+
+/// The mapping of the items of a layout to the columns, groups and bitmaps of a table.
+#[derive(Debug)]
+pub(super) struct LayoutMapping {
+    pub table: u32,
+    /// The number of the archetype that the root is of.
+    pub archetype: Option<u32>,
+    /// The growth count of the table at which the mapping was made.
+    pub grown: u32,
+    /// The column of each leaf.
+    leaves: Vec<u32>,
+    /// The number in the table of each repeated group.
+    pub groups: Vec<u32>,
+    /// The presence bitmaps that contain the rows of the layout.
+    set: Vec<u32>,
+}
+
+impl LayoutMapping {
+    /// Estimates the bytes in use.
+    pub fn bytes(&self) -> usize {
+        (self.leaves.capacity() + self.groups.capacity() + self.set.capacity()) * 4 + 160
+    }
+
+    /// Creates the mapping of the first layout of a table.
+    pub fn identity(layout: &Arc<Layout>, table: u32, archetype: Option<u32>) -> LayoutMapping {
+        let (leaves, groups) = (
+            (0..layout.leaves().len() as u32).collect(),
+            (0..layout.groups().len() as u32).collect(),
+        );
+        LayoutMapping {
+            table,
+            archetype,
+            grown: 0,
+            leaves,
+            groups,
+            set: Vec::new(),
+        }
+    }
+}
+
+impl Table {
+    pub(super) fn new(
+        layout: Arc<Layout>,
+        (root_id, archetype): (Option<u32>, Option<u32>),
+    ) -> Table {
+        let (docs, places, parent_places, columns, column_presence) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (groups, bitmaps, hidden, origins) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut table = Table {
+            layout,
+            grown: 0,
+            root_id,
+            archetype,
+            docs,
+            places,
+            parent_places,
+            columns,
+            column_presence,
+            groups,
+            bitmaps,
+            hidden,
+            origins,
+        };
+        table.widen();
+        table
+    }
+
+    /// Adds the columns and groups that the merged layout has and the table lacks.
+    fn widen(&mut self) {
+        let layout = &self.layout;
+        let column = |index: &u32| match layout.item(*index) {
+            Some(item)
+                if item.attr == Some(Attr::VALUE)
+                    && layout
+                        .item(item.parent)
+                        .is_some_and(|p| p.class == Cls::DV_DATE_TIME) =>
+            {
+                Column::of_moments()
+            }
+            Some(Item {
+                kind: ItemKind::Leaf(kind, _),
+                ..
+            }) => Column::new(*kind),
+            _ => Column::new(Kind::Text),
+        };
+        self.columns
+            .extend(layout.leaves().iter().skip(self.columns.len()).map(column));
+        self.column_presence = layout
+            .leaves()
+            .iter()
+            .map(|item| layout.item(*item)?.presence)
+            .collect();
+        self.groups
+            .resize(layout.groups().len(), RepeatedGroup::default());
+    }
+
+    /// Merges a layout into that of the table.
+    ///
+    /// Returns `None` if the layouts do not merge.
+    pub(super) fn admit(&mut self, layout: &Layout, table: u32) -> Option<LayoutMapping> {
+        let merged = merge(&self.layout, layout, self.bitmaps.len() as u32)?;
+        if let Some(layout) = merged.layout {
+            for rank in merged.bitmaps {
+                self.bitmaps.push(match rank {
+                    InitialPresence::None => PresenceBitmap::default(),
+                    InitialPresence::With(Some(presence)) => {
+                        self.presence(presence).cloned().unwrap_or_default()
+                    }
+                    InitialPresence::With(None) => PresenceBitmap::all_rows(self.docs.len() as u32),
+                });
+            }
+            self.layout = Arc::new(layout);
+            self.grown += 1;
+            self.widen();
+        }
+        Some(LayoutMapping {
+            table,
+            archetype: self.archetype,
+            grown: self.grown,
+            leaves: merged.leaves,
+            groups: merged.groups,
+            set: merged.set,
+        })
+    }
+
+    /// Returns whether a mapping refers to existing columns, groups and bitmaps only, one for each
+    /// of `leaves` and `groups`.
+    fn admits(&self, mapping: &LayoutMapping, leaves: usize, groups: usize) -> bool {
+        let is_there =
+            |numbers: &[u32], len: usize| numbers.iter().all(|number| (*number as usize) < len);
+        (mapping.leaves.len(), mapping.groups.len()) == (leaves, groups)
+            && is_there(&mapping.leaves, self.columns.len())
+            && is_there(&mapping.groups, self.groups.len())
+            && is_there(&mapping.set, self.bitmaps.len())
+    }
+
+    /// Adds a fragment and returns its row.
+    ///
+    /// The tuple holds the document, the place of the fragment and the place of its parent row.
+    /// Returns `None` and adds nothing if the mapping is not one of this table: a value without a
+    /// column would be lost.
+    pub(super) fn add<'t>(
+        &mut self,
+        (doc, place, parent_place): (u32, u32, u32),
+        mapping: &LayoutMapping,
+        texts: impl ExactSizeIterator<Item = &'t str>,
+        groups: &[Vec<Fragment>],
+        words: &mut Dictionary,
+    ) -> Option<u32> {
+        if !self.admits(mapping, texts.len(), groups.len()) {
+            return None;
+        }
+        let row = self.docs.len() as u32;
+        push(&mut self.docs, doc);
+        push(&mut self.places, place);
+        push(&mut self.parent_places, parent_place);
+        for (text, leaf) in texts.zip(&mapping.leaves) {
+            self.columns
+                .get_mut(*leaf as usize)
+                .into_iter()
+                .for_each(|column| column.push(text, words));
+        }
+        for (children, group) in groups.iter().zip(&mapping.groups) {
+            let Some(group) = self.groups.get_mut(*group as usize) else {
+                continue;
+            };
+            children
+                .iter()
+                .for_each(|child| push(&mut group.rows, *child));
+            push(&mut group.ends, group.rows.len() as u32);
+        }
+        for presence in &mapping.set {
+            self.bitmaps
+                .get_mut(*presence as usize)
+                .into_iter()
+                .for_each(|presence| presence.set(row));
+        }
+        self.hidden.extend((doc == u32::MAX).then_some(row));
+        Some(row)
+    }
+
+    /// Returns whether a row has an item.
+    pub fn has(&self, row: u32, item: u32) -> bool {
+        self.layout.item(item).is_some_and(|item| {
+            item.presence
+                .is_none_or(|presence| self.is_present(presence, row))
+        })
+    }
+
+    /// Returns whether a presence bitmap contains a row.
+    pub fn is_present(&self, presence: u32, row: u32) -> bool {
+        self.presence(presence)
+            .is_some_and(|presence| presence.contains(row))
+    }
+
+    /// Returns a presence bitmap by number.
+    pub fn presence(&self, presence: u32) -> Option<&PresenceBitmap> {
+        self.bitmaps.get(presence as usize)
+    }
+
+    fn presence_of(&self, item: u32) -> Option<&PresenceBitmap> {
+        self.presence(self.layout.item(item)?.presence?)
+    }
+
+    /// Returns the child rows of a row in a repeated group, in list order.
+    pub(super) fn child_rows(&self, row: u32, group: u32) -> &[Fragment] {
+        let (Some(item), Some(group)) = (
+            self.layout.groups().get(group as usize),
+            self.groups.get(group as usize),
+        ) else {
+            return &[];
+        };
+        let at = match self.presence_of(*item) {
+            Some(presence) if !presence.contains(row) => return &[],
+            Some(presence) => presence.rank(row),
+            None => row,
+        };
+        let start = at
+            .checked_sub(1)
+            .and_then(|rank| group.ends.get(rank as usize))
+            .copied()
+            .unwrap_or(0);
+        let end = group.ends.get(at as usize).copied().unwrap_or(start);
+        group
+            .rows
+            .get(start as usize..end as usize)
+            .unwrap_or_default()
+    }
+
+    /// Returns the number of repeated groups.
+    pub(super) fn groups(&self) -> u32 {
+        self.groups.len() as u32
+    }
+
+    /// Returns the rows of documents that no population query reads, ascending.
+    ///
+    /// See [`super::Batch::live`].
+    pub fn hidden(&self) -> &[u32] {
+        &self.hidden
+    }
+
+    /// Returns the repeated groups, by table and number, whose child rows are rows of this table.
+    pub fn origins(&self) -> &[(u32, u32)] {
+        &self.origins
+    }
+
+    /// Returns the merged layout. [`Table::has`] returns whether a row has one of its items.
+    pub fn layout(&self) -> &Arc<Layout> {
+        &self.layout
+    }
+
+    /// Returns the number of the constant node id of the roots; `None` if the rows differ or have
+    /// none.
+    pub fn root_id(&self) -> Option<u32> {
+        self.root_id
+    }
+
+    /// Returns the number of times that the merged layout has grown.
+    pub(super) fn grown(&self) -> u32 {
+        self.grown
+    }
+
+    /// Returns the numbers of the node id and of the archetype of the root.
+    pub(super) fn root(&self) -> (Option<u32>, Option<u32>) {
+        (self.root_id, self.archetype)
+    }
+
+    /// Returns the number of rows.
+    pub fn len(&self) -> usize {
+        self.docs.len()
+    }
+
+    /// Returns whether the table has no rows.
+    pub fn is_empty(&self) -> bool {
+        self.docs.is_empty()
+    }
+
+    /// Returns the document of each row.
+    pub fn docs(&self) -> &[u32] {
+        &self.docs
+    }
+
+    /// Returns the place of each row: its position among all fragments of the batch in document
+    /// order.
+    pub fn places(&self) -> &[u32] {
+        &self.places
+    }
+
+    /// Returns the place of the parent row of each row; its own place if it has no parent row.
+    pub fn parent_places(&self) -> &[u32] {
+        &self.parent_places
+    }
+
+    /// Returns the column of a leaf.
+    pub fn column_view(&self, leaf: u32) -> Option<ColumnView<'_>> {
+        let presence = self
+            .column_presence
+            .get(leaf as usize)?
+            .and_then(|presence| self.presence(presence));
+        Some(ColumnView {
+            column: self.columns.get(leaf as usize)?,
+            presence,
+        })
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let columns: usize = self
+            .columns
+            .iter()
+            .map(|c| c.bytes() + std::mem::size_of::<Column>())
+            .sum();
+        let groups: usize = self
+            .groups
+            .iter()
+            .map(|r| r.ends.capacity() * 4 + r.rows.capacity() * 8)
+            .sum();
+        let bitmaps: usize = self.bitmaps.iter().map(PresenceBitmap::bytes).sum();
+        columns
+            + groups
+            + bitmaps
+            + self.docs.capacity() * 12
+            + self.column_presence.capacity() * 8
+            + self.hidden.capacity() * 4
+            + self.layout.bytes()
+    }
+}
+
+impl<'t> ColumnView<'t> {
+    /// Returns the values, one for each row that has the leaf.
+    pub fn column(self) -> &'t Column {
+        self.column
+    }
+
+    /// Returns the rows that have a value; `None` if all rows have.
+    pub fn presence(self) -> Option<&'t PresenceBitmap> {
+        self.presence
+    }
+
+    /// Returns the index in the column of the value of a row that has the leaf.
+    pub fn at(self, row: u32) -> u32 {
+        self.presence.map_or(row, |presence| presence.rank(row))
+    }
+
+    /// Returns the dictionary number of the text of a row.
+    pub fn id(self, row: u32) -> Option<u32> {
+        self.column.ids()?.get(self.at(row) as usize).copied()
+    }
+
+    /// Returns the point in time of a row; see [`Column::point`].
+    pub fn point(self, row: u32) -> Option<i64> {
+        self.column.point(self.at(row))
+    }
+
+    /// Returns the beginning of the date-time of a row; see [`Column::begin`].
+    pub fn begin(self, row: u32) -> Option<i64> {
+        self.column.begin(self.at(row))
+    }
+
+    pub(super) fn leaf(self, row: u32, words: &Words) -> Option<Leaf<'_>> {
+        self.column.leaf(self.at(row), words)
+    }
+
+    pub(super) fn write(self, row: u32, words: &Words, out: &mut String) {
+        self.column.write(self.at(row), words, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::answer::query::{
+        ClassExpr, Column, ColumnValue, Contains, Expr, Literal, Query, Source, Variable, Versions,
+    };
+    use crate::answer::{Budget, QueryError, Run, plan};
+    use crate::document::{Batch, Fragment, LayoutStore, NothingKnown, pack};
+    use aqlite_rm::class::Cls;
+    use aqlite_rm::json;
+
+    fn list(elements: &[(u32, &str)]) -> String {
+        let element = |(id, value): &(u32, &str)| {
+            format!(
+                r#"{{"_type":"ELEMENT","archetype_node_id":"at{id:04}","name":{{"_type":"DV_TEXT","value":"E"}},"value":{value}}}"#
+            )
+        };
+        let elements: Vec<String> = elements.iter().map(element).collect();
+        let head = r#""_type":"ITEM_LIST","archetype_node_id":"at0000","name":{"_type":"DV_TEXT","value":"L"}"#;
+        format!(r#"{{{head},"items":[{}]}}"#, elements.join(","))
+    }
+
+    #[test]
+    fn fragment_without_a_column_is_refused() {
+        let (mut batch, layouts) = (Batch::new(), LayoutStore::new());
+        let tree = json::read(
+            &list(&[(1, r#"{"_type":"DV_COUNT","magnitude":7}"#)]),
+            Cls::ITEM_LIST,
+        )
+        .unwrap();
+        batch.add_root(
+            u32::MAX,
+            &pack(tree.root().unwrap(), &NothingKnown, &layouts),
+        );
+        assert_eq!(batch.broken(), None);
+        let mut words = super::Dictionary::default();
+        let table = &mut batch.tables[0];
+        let leaves = table.columns.len();
+        let mapping = |columns: Vec<u32>, set: Vec<u32>| super::LayoutMapping {
+            table: 0,
+            archetype: None,
+            grown: 0,
+            leaves: columns,
+            groups: Vec::new(),
+            set,
+        };
+        let all = || (0..leaves as u32).collect::<Vec<_>>();
+        let mut add = |mapping: super::LayoutMapping, texts: usize| {
+            table.add(
+                (0, 0, 0),
+                &mapping,
+                vec!["1"; texts].into_iter(),
+                &[],
+                &mut words,
+            )
+        };
+        let beyond = all().into_iter().map(|leaf| leaf + 1).collect();
+        assert_eq!(
+            add(mapping(beyond, Vec::new()), leaves),
+            None,
+            "a column that is not there"
+        );
+        assert_eq!(
+            add(mapping(all(), Vec::new()), leaves + 1),
+            None,
+            "a value more than columns"
+        );
+        assert_eq!(
+            add(mapping(all(), Vec::new()), leaves - 1),
+            None,
+            "a column without a value"
+        );
+        assert_eq!(
+            add(mapping(all(), vec![99]), leaves),
+            None,
+            "a flag that is not there"
+        );
+        assert_eq!(add(mapping(all(), Vec::new()), leaves), Some(1));
+        assert_eq!(table.len(), 2);
+    }
+
+    /// `SELECT 1 FROM COMPOSITION`
+    fn one_of_each_composition() -> Query {
+        let composition = ClassExpr {
+            variable: 0,
+            class: Cls::COMPOSITION,
+            versions: Versions::Latest,
+            predicate: None,
+            contains: Contains::Nothing,
+        };
+        let one = ColumnValue::Expr(Expr::Literal(Literal::Number("1".into())));
+        Query {
+            from: Source::Class(Box::new(composition)),
+            variables: vec![Variable {
+                name: None,
+                class: Cls::COMPOSITION,
+            }],
+            paths: Vec::new(),
+            select: vec![Column {
+                name: String::from("#0"),
+                path: None,
+                value: one,
+            }],
+            distinct: false,
+            condition: None,
+            order: Vec::new(),
+            window: None,
+        }
+    }
+
+    #[test]
+    fn incomplete_batch_is_an_error() {
+        let plan = plan(one_of_each_composition(), None, false).unwrap();
+        let lacks = "a fragment does not fit the columns of its table";
+        for broken in [None, Some(lacks)] {
+            let mut batch = Batch::new();
+            batch.broken = broken;
+            let mut run = Run::new(&plan, "2026-01-01T00:00:00Z", Budget::default(), &|| false);
+            assert_eq!(
+                run.push(&batch),
+                broken.is_none(),
+                "no more batches are read"
+            );
+            let outcome = run.finish();
+            assert_eq!(outcome.err(), broken.map(QueryError::Broken));
+        }
+    }
+
+    #[test]
+    fn fragments_with_different_elements_share_a_table() {
+        let (number, text, presence) = (
+            r#"{"_type":"DV_COUNT","magnitude":7}"#,
+            r#"{"_type":"DV_TEXT","value":"t"}"#,
+            r#"{"_type":"DV_BOOLEAN","value":true}"#,
+        );
+        let lists = [
+            list(&[(1, number), (3, text)]),
+            list(&[]),
+            list(&[(2, presence), (3, text)]),
+            list(&[(3, number), (1, number)]),
+            list(&[
+                (1, number),
+                (2, presence),
+                (2, presence),
+                (2, presence),
+                (3, text),
+            ]),
+            list(&[(3, text)]),
+        ];
+        let (mut batch, layouts) = (Batch::new(), LayoutStore::new());
+        let trees: Vec<_> = lists
+            .iter()
+            .map(|text| json::read(text, Cls::ITEM_LIST).unwrap())
+            .collect();
+        let packed: Vec<_> = trees
+            .iter()
+            .map(|tree| pack(tree.root().unwrap(), &NothingKnown, &layouts))
+            .collect();
+        let fragments: Vec<_> = packed
+            .iter()
+            .map(|packed| batch.add_root(u32::MAX, packed))
+            .collect();
+        assert_eq!(
+            batch
+                .tables()
+                .iter()
+                .map(super::Table::len)
+                .collect::<Vec<_>>(),
+            [6, 3],
+            "the lists, and the repeated elements"
+        );
+        let elements = batch.table(1).unwrap();
+        for (row, parent_place) in (0..).zip(elements.parent_places()) {
+            let list = batch.parent_of(Fragment { table: 1, row }).unwrap();
+            assert_eq!(
+                batch.table(list.table).unwrap().places()[list.row as usize],
+                *parent_place,
+                "an element knows the place of its list"
+            );
+        }
+        assert_eq!(
+            batch.table(0).unwrap().parent_places(),
+            batch.table(0).unwrap().places(),
+            "a list is a part of nothing"
+        );
+        for ((tree, fragment), sent) in trees.iter().zip(fragments).zip(&lists) {
+            let packed = batch.packed(fragment).unwrap();
+            assert_eq!(
+                (
+                    packed.to_json(),
+                    json::write(packed.unpack().root().unwrap())
+                ),
+                (sent.clone(), sent.clone())
+            );
+            assert_eq!(
+                packed.layouts(),
+                pack(tree.root().unwrap(), &NothingKnown, &layouts).layouts()
+            );
+            let mut written = String::new();
+            batch.write_json(fragment, 0, &mut written);
+            assert_eq!(written, *sent);
+        }
+    }
+}

@@ -1,0 +1,547 @@
+//! Columns: the values of one leaf for the rows of a table, and the dictionary of the texts of all
+//! columns.
+
+use aqlite_rm::number;
+use aqlite_rm::time::{Temporal, TemporalKind};
+use aqlite_rm::tree::Kind;
+use hashbrown::{DefaultHashBuilder, HashTable};
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+/// A column: the values of one leaf, one for each row that has it.
+#[derive(Clone, Debug)]
+pub enum Column {
+    /// Numbers with the digits as sent.
+    Number(NumberColumn),
+    /// Texts, codes, identifiers, dates: as numbers of words of the batch.
+    Text(Vec<u32>),
+    /// Date-times: texts that have a place in time too.
+    Moment(MomentColumn),
+    /// Booleans.
+    Boolean(Vec<bool>),
+}
+
+/// One value of a column or a constant of a layout.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Leaf<'a> {
+    /// A number: the value to compare.
+    Number(f64),
+    /// A text.
+    Text(&'a str),
+    /// A boolean.
+    Boolean(bool),
+}
+
+/// Numbers: the value to compare, and how its digits were written.
+#[derive(Clone, Debug, Default)]
+pub struct NumberColumn {
+    values: Vec<f64>,
+    /// Digits behind the point; [`ODD`] where the token is kept as text.
+    decimals: Vec<u8>,
+    /// The tokens that are kept, by row.
+    odd: Vec<(u32, Box<str>)>,
+}
+
+/// Each text once, numbered in order of first use.
+#[derive(Clone, Debug, Default)]
+pub struct Dictionary {
+    words: Words,
+    /// Bytes of all texts, and of what finds them, about.
+    size: usize,
+    index: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+}
+
+/// Texts by number. A clone shares their pages: it costs nothing, and what is added later copies
+/// one page at most.
+#[derive(Clone, Debug, Default)]
+pub struct Words {
+    pages: Arc<Vec<Arc<Page>>>,
+}
+
+/// Texts one behind the other.
+#[derive(Clone, Debug, Default)]
+struct Page {
+    text: String,
+    ends: Vec<u32>,
+}
+
+/// A page holds 2 to the power of this many texts.
+const PAGE_BITS: u32 = 12;
+const PAGE: usize = 1 << PAGE_BITS;
+
+/// A number as it was written; `S` holds the text of those that are kept as such.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Number<S> {
+    /// The value, and the number of its digits behind the point.
+    Decimal(f64, u8),
+    /// Computed: whole numbers without a point, zero without a sign.
+    Computed(f64),
+    /// The token as sent.
+    Token(S),
+}
+
+/// Date-times as sent, and where each lies.
+#[derive(Clone, Debug, Default)]
+pub struct MomentColumn {
+    ids: Vec<u32>,
+    /// The beginning of each, in microseconds since 0001-01-01T00:00Z, twice; one more for what is
+    /// partial or finer and so no point; [`NO_MOMENT`] for what is no date-time.
+    begins: Vec<i64>,
+}
+
+/// The beginning of a text that is not a date-time.
+const NO_MOMENT: i64 = i64::MIN;
+
+const ODD: u8 = u8::MAX;
+const POWERS: [f64; 16] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+];
+
+impl Column {
+    pub(super) fn new(kind: Kind) -> Column {
+        match kind {
+            Kind::Number => Column::Number(NumberColumn::default()),
+            Kind::Boolean => Column::Boolean(Vec::new()),
+            _ => Column::Text(Vec::new()),
+        }
+    }
+
+    /// A column of date-times.
+    pub(super) fn of_moments() -> Column {
+        Column::Moment(MomentColumn::default())
+    }
+
+    /// The number of the word in each row, of a column of texts.
+    pub fn ids(&self) -> Option<&[u32]> {
+        match self {
+            Column::Text(ids) | Column::Moment(MomentColumn { ids, .. }) => Some(ids),
+            _ => None,
+        }
+    }
+
+    /// The point in time in a row, where the column is of date-times and the row's is one:
+    /// microseconds since 0001-01-01T00:00Z.
+    pub(super) fn point(&self, row: u32) -> Option<i64> {
+        match self {
+            Column::Moment(moments) => moments
+                .begins
+                .get(row as usize)
+                .filter(|begin| **begin & 1 == 0 && **begin != NO_MOMENT)
+                .map(|begin| begin >> 1),
+            _ => None,
+        }
+    }
+
+    /// Returns the beginning of the date-time in a row, which may be partial: microseconds since
+    /// 0001-01-01T00:00Z.
+    pub fn begin(&self, row: u32) -> Option<i64> {
+        match self {
+            Column::Moment(moments) => moments
+                .begins
+                .get(row as usize)
+                .filter(|begin| **begin != NO_MOMENT)
+                .map(|begin| begin >> 1),
+            _ => None,
+        }
+    }
+
+    pub(super) fn push(&mut self, text: &str, words: &mut Dictionary) {
+        match self {
+            Column::Number(numbers) => numbers.push(text),
+            Column::Text(ids) => push(ids, words.number_of(text)),
+            Column::Moment(moments) => {
+                let begin = |t: Temporal| {
+                    t.earliest << 1 | i64::from(t != Temporal::from_micros(t.earliest))
+                };
+                push(&mut moments.ids, words.number_of(text));
+                push(
+                    &mut moments.begins,
+                    Temporal::parse(TemporalKind::DateTime, text).map_or(NO_MOMENT, begin),
+                );
+            }
+            Column::Boolean(flags) => push(flags, text == "true"),
+        }
+    }
+
+    /// The value in a row.
+    pub(super) fn leaf<'b>(&self, row: u32, words: &'b Words) -> Option<Leaf<'b>> {
+        match self {
+            Column::Number(numbers) => numbers.values.get(row as usize).copied().map(Leaf::Number),
+            Column::Boolean(flags) => flags.get(row as usize).copied().map(Leaf::Boolean),
+            _ => self
+                .ids()?
+                .get(row as usize)
+                .map(|id| Leaf::Text(words.word(*id))),
+        }
+    }
+
+    /// Appends the value of a row as it was sent: the number token, the text, `true` or `false`.
+    pub(super) fn write(&self, row: u32, words: &Words, out: &mut String) {
+        match (self, self.leaf(row, words)) {
+            (Column::Number(numbers), _) => drop(numbers.at(row).map(|number| number.write(out))),
+            (_, Some(Leaf::Text(text))) => out.push_str(text),
+            (_, Some(Leaf::Boolean(flag))) => out.push_str(if flag { "true" } else { "false" }),
+            _ => {}
+        }
+    }
+
+    /// Bytes held, about.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Column::Number(numbers) => {
+                numbers.values.capacity() * 8 + numbers.decimals.capacity() + numbers.odd.len() * 32
+            }
+            Column::Text(ids) => ids.capacity() * 4,
+            Column::Moment(moments) => moments.ids.capacity() * 4 + moments.begins.capacity() * 8,
+            Column::Boolean(flags) => flags.capacity(),
+        }
+    }
+}
+
+/// Adds a value; room grows by a quarter, for there are very many lists and most of them stay
+/// short.
+pub(super) fn push<T>(list: &mut Vec<T>, value: T) {
+    if list.len() == list.capacity() {
+        list.reserve_exact(2 + list.len() / 4);
+    }
+    list.push(value);
+}
+
+impl NumberColumn {
+    /// The values, to be scanned.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// Returns whether a number of at least this size was written with more digits than a double
+    /// holds, or otherwise oddly.
+    pub fn has_long(&self, size: f64) -> bool {
+        self.odd.iter().any(|(row, _)| {
+            self.values
+                .get(*row as usize)
+                .is_some_and(|value| value.abs() >= size)
+        })
+    }
+
+    fn push(&mut self, token: &str) {
+        let row = self.values.len() as u32;
+        match plain(token) {
+            Some((value, decimals)) => {
+                push(&mut self.values, value);
+                push(&mut self.decimals, decimals);
+            }
+            None => {
+                push(&mut self.values, number::parse(token).unwrap_or(f64::NAN));
+                push(&mut self.decimals, ODD);
+                self.odd.push((row, Box::from(token)));
+            }
+        }
+    }
+
+    /// The number in a row.
+    pub fn at(&self, row: u32) -> Option<Number<&str>> {
+        let (value, decimals) = (
+            *self.values.get(row as usize)?,
+            *self.decimals.get(row as usize)?,
+        );
+        if decimals != ODD {
+            return Some(Number::Decimal(value, decimals));
+        }
+        let at = self.odd.binary_search_by_key(&row, |(row, _)| *row).ok()?;
+        self.odd.get(at).map(|(_, token)| Number::Token(&**token))
+    }
+}
+
+impl<S: AsRef<str>> Number<S> {
+    /// The value.
+    pub fn value(&self) -> f64 {
+        match self {
+            Number::Decimal(value, _) | Number::Computed(value) => *value,
+            Number::Token(token) => number::parse(token.as_ref()).unwrap_or(f64::NAN),
+        }
+    }
+
+    /// Appends the digits.
+    pub fn write(&self, out: &mut String) {
+        match self {
+            Number::Decimal(value, 0) => write_digits(*value, 0, out),
+            Number::Decimal(value, decimals) => {
+                let power = POWERS.get(usize::from(*decimals)).copied().unwrap_or(1.0);
+                write_digits((value * power).round(), usize::from(*decimals), out);
+            }
+            Number::Computed(value) => out.push_str(&number::shortest(value + 0.0)),
+            Number::Token(token) => out.push_str(token.as_ref()),
+        }
+    }
+}
+
+/// Appends a whole number of at most 15 digits with a point before its last `decimals` digits.
+fn write_digits(scaled: f64, decimals: usize, out: &mut String) {
+    if scaled < 0.0 {
+        out.push('-');
+    }
+    let mut rest = scaled.abs() as u64;
+    let mut digits = [b'0'; 17];
+    let mut count = 0;
+    while rest > 0 || count <= decimals + usize::from(decimals > 0) {
+        let is_point = decimals > 0 && count == decimals;
+        if let Some(byte) = digits.iter_mut().nth_back(count) {
+            *byte = if is_point {
+                b'.'
+            } else {
+                b'0' + (rest % 10) as u8
+            };
+        }
+        rest /= if is_point { 1 } else { 10 };
+        count += 1;
+    }
+    out.push_str(
+        digits
+            .get(digits.len().saturating_sub(count)..)
+            .and_then(|d| std::str::from_utf8(d).ok())
+            .unwrap_or_default(),
+    );
+}
+
+/// Value and digits behind the point of a token of at most 15 digits without exponent, whose value
+/// prints back as the token.
+fn plain(token: &str) -> Option<(f64, u8)> {
+    let (negative, digits) = token
+        .strip_prefix('-')
+        .map_or((false, token), |rest| (true, rest));
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    if whole.len() + fraction.len() > 15
+        || whole.is_empty()
+        || (digits.contains('.') && fraction.is_empty())
+    {
+        return None;
+    }
+    let mut value = 0u64;
+    for byte in whole.bytes().chain(fraction.bytes()) {
+        if !byte.is_ascii_digit() {
+            return None;
+        }
+        value = value * 10 + u64::from(byte - b'0');
+    }
+    if (negative && value == 0) || (whole.len() > 1 && whole.starts_with('0')) {
+        return None;
+    }
+    let scaled = value as f64 / POWERS.get(fraction.len())?;
+    Some((
+        if negative { -scaled } else { scaled },
+        fraction.len() as u8,
+    ))
+}
+
+impl Dictionary {
+    /// Returns the number of different texts.
+    pub fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of the texts and of what finds them, about; kept as they are added.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The texts by their numbers.
+    pub fn words(&self) -> &Words {
+        &self.words
+    }
+
+    /// The number of a text that is there.
+    pub fn find(&self, text: &str) -> Option<u32> {
+        self.index
+            .find(self.hasher.hash_one(text), |id| {
+                self.words.word(*id) == text
+            })
+            .copied()
+    }
+
+    /// The number of a text, which is added if it is not there.
+    pub fn number_of(&mut self, text: &str) -> u32 {
+        if let Some(id) = self.find(text) {
+            return id;
+        }
+        let id = self.words.push(text);
+        self.size += text.len() + 12;
+        let (words, hasher) = (&self.words, &self.hasher);
+        self.index
+            .insert_unique(hasher.hash_one(text), id, |other| {
+                hasher.hash_one(words.word(*other))
+            });
+        id
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let pages = self
+            .words
+            .pages
+            .iter()
+            .map(|page| page.text.capacity() + page.ends.capacity() * 4 + 80);
+        pages.sum::<usize>() + self.index.capacity() * 5
+    }
+}
+
+impl Words {
+    /// The text with a number.
+    pub fn word(&self, id: u32) -> &str {
+        self.pages
+            .get((id >> PAGE_BITS) as usize)
+            .map_or("", |page| page.word(id as usize % PAGE))
+    }
+
+    fn len(&self) -> usize {
+        self.pages
+            .last()
+            .map_or(0, |last| (self.pages.len() - 1) * PAGE + last.ends.len())
+    }
+
+    fn push(&mut self, text: &str) -> u32 {
+        let id = self.len() as u32;
+        let pages = Arc::make_mut(&mut self.pages);
+        if (id as usize).is_multiple_of(PAGE) {
+            // The first page of a small dictionary stays small.
+            let ends = Vec::with_capacity(if id == 0 { 0 } else { PAGE });
+            pages.push(Arc::new(Page {
+                text: String::new(),
+                ends,
+            }));
+        }
+        pages
+            .last_mut()
+            .into_iter()
+            .for_each(|page| Arc::make_mut(page).push(text));
+        id
+    }
+}
+
+impl Page {
+    fn word(&self, at: usize) -> &str {
+        let start = at
+            .checked_sub(1)
+            .and_then(|before| self.ends.get(before))
+            .copied()
+            .unwrap_or(0);
+        let end = self.ends.get(at).copied().unwrap_or(start);
+        self.text
+            .get(start as usize..end as usize)
+            .unwrap_or_default()
+    }
+
+    fn push(&mut self, text: &str) {
+        if self.text.capacity() - self.text.len() < text.len() {
+            self.text.reserve_exact(text.len() + self.text.len() / 4);
+        }
+        self.text.push_str(text);
+        push(&mut self.ends, self.text.len() as u32);
+        if self.ends.len() == PAGE {
+            self.text.shrink_to_fit();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_back_digit_for_digit() {
+        let tokens = [
+            "120",
+            "120.0",
+            "37.50",
+            "0.10",
+            "-0.0",
+            "-12.5",
+            "1e5",
+            "1E+5",
+            "1.8e400",
+            "12345678901234567890123",
+            "0",
+            "999999999999999",
+            "0.000000000000001",
+            "4.35",
+            "1.005",
+        ];
+        let mut column = Column::new(Kind::Number);
+        let mut words = Dictionary::default();
+        tokens.iter().for_each(|t| column.push(t, &mut words));
+        for (row, token) in tokens.iter().enumerate() {
+            let mut out = String::new();
+            column.write(row as u32, words.words(), &mut out);
+            assert_eq!(out, *token);
+        }
+    }
+
+    #[test]
+    fn moments_tell_where_they_begin() {
+        let texts = [
+            "2020-02-01T10:30:00Z",
+            "2020-02-01T10:30Z",
+            "2020-02",
+            "2020-02-01T11:30:00.0000001+01:00",
+            "soon",
+            "0001-01-01T00:00:00+14:00",
+        ];
+        let (mut column, mut words) = (Column::of_moments(), Dictionary::default());
+        texts.iter().for_each(|t| column.push(t, &mut words));
+        for (row, text) in (0..).zip(texts) {
+            let parsed = Temporal::parse(TemporalKind::DateTime, text);
+            assert_eq!(column.begin(row), parsed.map(|t| t.earliest), "{text}");
+            assert_eq!(
+                column.point(row),
+                parsed
+                    .filter(|t| *t == Temporal::from_micros(t.earliest))
+                    .map(|t| t.earliest),
+                "{text}"
+            );
+        }
+        assert!(
+            column.point(0).is_some()
+                && column.point(1).is_none()
+                && column.begin(1) == column.point(0)
+                && column.begin(4).is_none()
+        );
+    }
+
+    #[test]
+    fn a_dictionary_holds_each_text_once() {
+        let mut words = Dictionary::default();
+        let ids: Vec<u32> = ["a", "b", "a", ""]
+            .iter()
+            .map(|t| words.number_of(t))
+            .collect();
+        assert_eq!(
+            (ids, words.len(), words.words().word(1)),
+            (vec![0, 1, 0, 2], 3, "b")
+        );
+    }
+
+    #[test]
+    fn who_holds_words_keeps_them_while_others_are_added() {
+        let mut words = Dictionary::default();
+        let texts: Vec<String> = (0..3 * PAGE).map(|i| format!("text {i}")).collect();
+        let mut held = Vec::new();
+        for text in &texts {
+            words.number_of(text);
+            held.push(words.words().clone());
+            held.truncate(3);
+        }
+        assert!(
+            (0..)
+                .zip(&texts)
+                .all(|(id, text)| words.words().word(id) == text && words.find(text) == Some(id))
+        );
+        assert_eq!(
+            (held[1].len(), held[1].word(1), held[1].word(2), words.len()),
+            (2, "text 1", "", 3 * PAGE)
+        );
+    }
+}

@@ -1,0 +1,175 @@
+//! Fast reading of documents that differ in leaf values alone: the text of the first one is the
+//! pattern for the others.
+
+use super::layout::Layout;
+use super::pack::{FragmentView, Packed, PackedFragment, write_json};
+use aqlite_rm::json::quote_into;
+use aqlite_rm::tree::Kind;
+use std::cell::RefCell;
+use std::sync::Arc;
+
+/// A document of one fragment, its canonical JSON, and the position of each leaf value in it.
+pub struct Form {
+    packed: Packed,
+    json: String,
+    places: Vec<(usize, usize)>,
+}
+
+impl Form {
+    /// The form of a document; one of several fragments has none.
+    pub fn of(packed: Packed) -> Option<Form> {
+        if !packed.root().groups.is_empty() {
+            return None;
+        }
+        let (mut json, noting) = (
+            String::new(),
+            Noting {
+                packed: &packed,
+                places: RefCell::default(),
+            },
+        );
+        write_json(&noting, 0, &mut json);
+        let places = noting.places.into_inner();
+        Some(Form {
+            packed,
+            json,
+            places,
+        })
+    }
+
+    /// The document of a text that has this form; nothing for another text, and for one with
+    /// escapes in its leaf values.
+    pub fn read(&self, json: &str) -> Option<Packed> {
+        let (mut at, mut rest) = (0, json);
+        let (mut text, mut leaves) = (
+            String::with_capacity(json.len() / 2),
+            Vec::with_capacity(self.places.len()),
+        );
+        for (start, end) in &self.places {
+            rest = rest.strip_prefix(self.json.get(at..*start)?)?;
+            let value = read_leaf(self.json.get(*start..*end)?, &mut rest)?;
+            leaves.push((text.len() as u32, (text.len() + value.len()) as u32));
+            text.push_str(value);
+            at = *end;
+        }
+        let layout = Arc::clone(&self.packed.root().layout);
+        (self.json.get(at..)? == rest).then(|| {
+            Packed::new(
+                text,
+                PackedFragment {
+                    layout,
+                    leaves,
+                    groups: Vec::new(),
+                },
+            )
+        })
+    }
+}
+
+/// Reads the value at the position where the pattern has `own`: a string for a string, else the
+/// same text.
+fn read_leaf<'a>(own: &str, rest: &mut &'a str) -> Option<&'a str> {
+    let (value, behind) = match rest.strip_prefix('"').filter(|_| own.starts_with('"')) {
+        Some(inner) => {
+            let (value, behind) = inner.split_at_checked(inner.find(['"', '\\'])?)?;
+            (value, behind.strip_prefix('"')?)
+        }
+        None => rest
+            .split_at_checked(own.len())
+            .filter(|(value, _)| *value == own)?,
+    };
+    *rest = behind;
+    Some(value)
+}
+
+/// A document that notes where its leaf values are written.
+struct Noting<'a> {
+    packed: &'a Packed,
+    places: RefCell<Vec<(usize, usize)>>,
+}
+
+impl FragmentView for Noting<'_> {
+    fn layout(&self) -> &Layout {
+        &self.packed.root().layout
+    }
+
+    fn has(&self, _: u32) -> bool {
+        true
+    }
+
+    fn write_leaf(&self, leaf: u32, kind: Kind, out: &mut String) {
+        let (start, text) = (out.len(), self.packed.leaf_text(self.packed.root(), leaf));
+        if kind == Kind::Text {
+            quote_into(out, text)
+        } else {
+            out.push_str(text)
+        }
+        self.places.borrow_mut().push((start, out.len()));
+    }
+
+    fn each_child(&self, _: u32, _: &mut dyn FnMut(&Self)) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::{LayoutStore, NothingKnown, pack};
+    use aqlite_rm::arbitrary::Generator;
+    use aqlite_rm::class::Cls;
+    use aqlite_rm::json;
+
+    fn packed(text: &str) -> Packed {
+        pack(
+            json::read(text, Cls::ANY).unwrap().root().unwrap(),
+            &NothingKnown,
+            &LayoutStore::new(),
+        )
+    }
+
+    #[test]
+    fn what_is_read_by_a_form_is_what_would_be_packed() {
+        let mut texts: Vec<String> = (0..150)
+            .map(|seed| json::write(Generator::new(seed).tree().root().unwrap()))
+            .collect();
+        let identified = |id: &str, kind: &str| {
+            format!(
+                r#"{{"_type":"PARTY_REF","id":{{"_type":"GENERIC_ID","value":{id},"scheme":"s"}},"namespace":"n","type":"{kind}"}}"#
+            )
+        };
+        texts.extend(
+            [
+                "\"1\"",
+                "\"\"",
+                "\"a\\\"b\"",
+                "\"\\\\\"",
+                "\"\u{e9}\u{1f600}\"",
+            ]
+            .map(|id| identified(id, "PERSON")),
+        );
+        texts.extend([
+            identified("\"1\"", "PARTY"),
+            identified("\"1\"", "ORGANISATION"),
+        ]);
+        texts.extend(
+            ["1.50", "-2", "1e5"]
+                .map(|n| format!(r#"{{"_type":"DV_QUANTITY","magnitude":{n},"units":"kg"}}"#)),
+        );
+        let mut read = 0;
+        for form in texts.iter().filter_map(|text| Form::of(packed(text))) {
+            for (text, found) in texts
+                .iter()
+                .filter_map(|text| Some((text, form.read(text)?)))
+            {
+                assert_eq!(found.to_json(), *text);
+                assert_eq!(found.digest(), packed(text).digest());
+                read += usize::from(form.json != *text);
+            }
+            assert!(form.json.contains('\\') || form.read(&form.json).is_some());
+            assert!(
+                form.read(&form.json[..form.json.len() - 1]).is_none()
+                    && form.read(&format!("{} ", form.json)).is_none()
+            );
+        }
+        assert!(read > 2, "{read}");
+    }
+}

@@ -1,0 +1,526 @@
+//! Layouts: the structures that fragments share, with their constant texts.
+
+use super::digest::short_digest;
+use aqlite_rm::Token;
+use aqlite_rm::class::{Attr, Cls};
+use aqlite_rm::id::is_archetype_id;
+use aqlite_rm::json::{Scanner, quote_into};
+use aqlite_rm::tree::Kind;
+use hashbrown::HashMap;
+use std::cell::RefCell;
+use std::fmt::Write;
+use std::rc::Rc;
+use std::sync::{Arc, OnceLock};
+
+/// The layout of a fragment, in document order: classes, attributes, constants, and the positions
+/// of leaf values and child rows.
+///
+/// The merged layout of a table has the items of all its fragments. A fragment may lack optional
+/// items.
+#[derive(Debug, Default)]
+pub struct Layout {
+    pub(super) items: Vec<Item>,
+    pub(super) texts: String,
+    pub(super) leaves: Vec<u32>,
+    pub(super) groups: Vec<u32>,
+    digest: OnceLock<String>,
+}
+
+impl PartialEq for Layout {
+    fn eq(&self, other: &Layout) -> bool {
+        (&self.items, &self.texts) == (&other.items, &other.texts)
+    }
+}
+
+impl Eq for Layout {}
+
+/// One node of a layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// The attribute that holds it. Elements of a list have that of the list, the root has none.
+    pub attr: Option<Attr>,
+    /// Its class; for a list the declared class of the elements.
+    pub class: Cls,
+    /// The kind of the item.
+    pub kind: ItemKind,
+    /// The item that contains it; the root contains itself.
+    pub parent: u32,
+    /// Behind the last item of its subtree.
+    pub end: u32,
+    /// The number of the presence bitmap of the fragments that have it; `None` if all have it.
+    pub presence: Option<u32>,
+}
+
+/// The kind of an item of a layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ItemKind {
+    /// An RM object.
+    Object,
+    /// A list attribute.
+    List,
+    /// A leaf with the same text in every fragment: start and end of its text.
+    Constant(Kind, u32, u32),
+    /// A leaf with a value of its own: the number of the leaf value.
+    Leaf(Kind, u32),
+    /// A repeated group of fragments: elements of a list, or the one value of an attribute.
+    Group(u32),
+}
+
+/// An interner of layouts: each skeleton is held once.
+#[derive(Debug, Default)]
+pub struct LayoutStore {
+    by_key: RefCell<HashMap<Rc<[u8]>, Arc<Layout>>>,
+}
+
+/// The largest number of interned layouts. A full store is emptied: if layouts hardly repeat, there
+/// is nothing to share.
+const MOST: usize = 1 << 13;
+
+impl Layout {
+    /// The items in document order; the first is the root.
+    pub fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    /// One item.
+    pub fn item(&self, index: u32) -> Option<&Item> {
+        self.items.get(index as usize)
+    }
+
+    /// The class of the root.
+    pub fn class(&self) -> Cls {
+        self.items.first().map_or(Cls::ANY, |i| i.class)
+    }
+
+    /// The items that are leaf values, by leaf value number.
+    pub fn leaves(&self) -> &[u32] {
+        &self.leaves
+    }
+
+    /// The items that are repeated groups of child rows, by number.
+    pub fn groups(&self) -> &[u32] {
+        &self.groups
+    }
+
+    /// The text of a constant; empty for other items.
+    pub fn text(&self, item: &Item) -> &str {
+        match item.kind {
+            ItemKind::Constant(_, start, len) => self
+                .texts
+                .get(start as usize..(start + len) as usize)
+                .unwrap_or_default(),
+            _ => "",
+        }
+    }
+
+    /// 32 hexadecimal digits of the SHA-256 of the skeleton: equal for equal layouts only.
+    pub fn digest(&self) -> &str {
+        self.digest.get_or_init(|| short_digest(&self.to_text()))
+    }
+
+    /// Bytes held, about.
+    pub(super) fn bytes(&self) -> usize {
+        std::mem::size_of_val(self.items())
+            + self.texts.capacity()
+            + (self.leaves.capacity() + self.groups.capacity()) * 4
+    }
+
+    /// The children of an item, in document order.
+    pub fn children(&self, index: u32) -> impl Iterator<Item = u32> {
+        let end = self.item(index).map_or(0, |i| i.end);
+        let mut at = index + 1;
+        std::iter::from_fn(move || {
+            let item = (at < end).then(|| self.item(at)).flatten()?;
+            let child = at;
+            at = item.end;
+            Some(child)
+        })
+    }
+
+    /// The child of an object at an attribute.
+    pub fn child(&self, index: u32, attr: Attr) -> Option<u32> {
+        self.children(index)
+            .find(|c| self.item(*c).is_some_and(|i| i.attr == Some(attr)))
+    }
+
+    /// The constant text of an attribute of an object.
+    pub fn constant(&self, index: u32, attr: Attr) -> Option<&str> {
+        let item = self.item(self.child(index, attr)?)?;
+        matches!(item.kind, ItemKind::Constant(..)).then(|| self.text(item))
+    }
+
+    /// Returns the archetype ids among the node ids of the layout.
+    pub fn archetypes(&self) -> impl Iterator<Item = &str> {
+        self.items
+            .iter()
+            .filter(|i| i.attr == Some(Attr::ARCHETYPE_NODE_ID))
+            .map(|i| self.text(i))
+            .filter(|t| is_archetype_id(t))
+    }
+
+    /// The skeleton as JSON: objects with `_type`, leaf values as `{"_slot":"number"}`, repeated
+    /// groups of child rows as `{"_parts":0}`.
+    pub fn to_text(&self) -> String {
+        let mut out = String::with_capacity(self.items.len() * 24);
+        self.write(0, &mut out);
+        out
+    }
+
+    fn write(&self, index: u32, out: &mut String) {
+        let Some(item) = self.item(index) else { return };
+        match item.kind {
+            ItemKind::Object => {
+                let _ = write!(out, "{{\"_type\":\"{}\"", item.class);
+                for child in self.children(index) {
+                    let _ = write!(
+                        out,
+                        ",\"{}\":",
+                        self.item(child)
+                            .and_then(|c| c.attr)
+                            .map_or("?", Attr::name)
+                    );
+                    self.write(child, out);
+                }
+                out.push('}');
+            }
+            ItemKind::List => {
+                out.push('[');
+                for (i, child) in self.children(index).enumerate() {
+                    out.push_str(if i > 0 { "," } else { "" });
+                    self.write(child, out);
+                }
+                out.push(']');
+            }
+            ItemKind::Constant(Kind::Text, ..) => quote_into(out, self.text(item)),
+            ItemKind::Constant(..) => out.push_str(self.text(item)),
+            ItemKind::Leaf(kind, _) => {
+                let _ = write!(out, "{{\"_slot\":\"{}\"}}", leaf_kind_name(kind));
+            }
+            ItemKind::Group(_) => out.push_str("{\"_parts\":1}"),
+        }
+    }
+}
+
+fn leaf_kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Number => "number",
+        Kind::Boolean => "boolean",
+        _ => "text",
+    }
+}
+
+impl LayoutStore {
+    /// An empty interner.
+    pub fn new() -> LayoutStore {
+        LayoutStore::default()
+    }
+
+    /// Returns the number of layouts.
+    pub fn len(&self) -> usize {
+        self.by_key.borrow().len()
+    }
+
+    /// Returns whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The layout of a skeleton as [`Key`] writes it.
+    pub(super) fn intern(&self, key: &[u8]) -> Arc<Layout> {
+        if let Some(layout) = self.by_key.borrow().get(key) {
+            return Arc::clone(layout);
+        }
+        let layout = Arc::new(build(key));
+        let mut known = self.by_key.borrow_mut();
+        if known.len() >= MOST {
+            known.clear();
+        }
+        known.insert(Rc::from(key), Arc::clone(&layout));
+        layout
+    }
+
+    /// Reads what [`Layout::to_text`] wrote.
+    ///
+    /// # Errors
+    /// When the text is not a skeleton, or names classes or attributes that this release does not
+    /// know.
+    pub fn read(&self, text: &str) -> Result<Arc<Layout>, String> {
+        let mut skeleton = Skeleton {
+            scan: Scanner::new(text),
+            key: Key::default(),
+        };
+        skeleton.value(None, Cls::ANY, DEEPEST)?;
+        if skeleton.token()? != Token::End {
+            return Err(broken());
+        }
+        Ok(self.intern(skeleton.key.bytes()))
+    }
+}
+
+/// Objects and lists that may lie inside one another: more than a document may have.
+const DEEPEST: usize = 1_000;
+
+/// Reads the text of a skeleton.
+struct Skeleton<'a> {
+    scan: Scanner<'a>,
+    key: Key,
+}
+
+impl<'a> Skeleton<'a> {
+    fn value(&mut self, attr: Option<Attr>, declared: Cls, depth: usize) -> Result<(), String> {
+        let depth = depth.checked_sub(1).ok_or_else(broken)?;
+        match self.token()? {
+            Token::ObjectStart => return self.object(attr, declared, depth),
+            Token::ArrayStart => return self.list(attr, declared, depth),
+            Token::String(text) => self.key.constant(attr, declared, Kind::Text, &text),
+            Token::Number(text) => self.key.constant(attr, declared, Kind::Number, text),
+            Token::Boolean(value) => self.key.constant(
+                attr,
+                declared,
+                Kind::Boolean,
+                if value { "true" } else { "false" },
+            ),
+            _ => return Err(broken()),
+        }
+        Ok(())
+    }
+
+    /// Reads an object, or the placeholder of a leaf value or of a repeated group of child rows.
+    fn object(&mut self, attr: Option<Attr>, declared: Cls, depth: usize) -> Result<(), String> {
+        let (first, value) = (self.scan.key().map_err(|_| broken())?, self.token()?);
+        match (&*first, value) {
+            ("_parts", Token::Number(_)) => self.key.group(attr, declared),
+            ("_slot", Token::String(kind)) => self.key.leaf(attr, declared, leaf_kind(&kind)),
+            ("_type", Token::String(name)) => {
+                let class = Cls::parse(&name).ok_or_else(|| format!("there is no class {name}"))?;
+                return self.members(attr, class, depth);
+            }
+            _ => return Err(broken()),
+        }
+        if self.goes_on(&Token::ObjectEnd)? {
+            Err(broken())
+        } else {
+            Ok(())
+        }
+    }
+
+    fn members(&mut self, attr: Option<Attr>, class: Cls, depth: usize) -> Result<(), String> {
+        self.key.open(attr, class, Kind::Object);
+        while self.goes_on(&Token::ObjectEnd)? {
+            let name = self.scan.key().map_err(|_| broken())?;
+            let def = class
+                .attr_named(&name)
+                .ok_or_else(|| format!("{class} has no attribute {name}"))?;
+            self.value(Some(def.attr), def.ty, depth)?;
+        }
+        self.key.close();
+        Ok(())
+    }
+
+    fn list(&mut self, attr: Option<Attr>, declared: Cls, depth: usize) -> Result<(), String> {
+        self.key.open(attr, declared, Kind::List);
+        if self.scan.peek() == Some(b']') {
+            self.token()?;
+        } else {
+            self.value(attr, declared, depth)?;
+            while self.goes_on(&Token::ArrayEnd)? {
+                self.value(attr, declared, depth)?;
+            }
+        }
+        self.key.close();
+        Ok(())
+    }
+
+    fn token(&mut self) -> Result<Token<'a>, String> {
+        self.scan.next_token().map_err(|_| broken())
+    }
+
+    /// True before another member or element, false behind the last one.
+    fn goes_on(&mut self, end: &Token<'_>) -> Result<bool, String> {
+        match self.token()? {
+            Token::Comma => Ok(true),
+            token if token == *end => Ok(false),
+            _ => Err(broken()),
+        }
+    }
+}
+
+fn broken() -> String {
+    String::from("the text of a layout is malformed")
+}
+
+fn leaf_kind(name: &str) -> Kind {
+    match name {
+        "number" => Kind::Number,
+        "boolean" => Kind::Boolean,
+        _ => Kind::Text,
+    }
+}
+
+/// A skeleton as bytes: cheap to build, to hash and to compare.
+#[derive(Default)]
+pub(super) struct Key(Vec<u8>);
+
+const CLOSE: u8 = 0;
+const OBJECT: u8 = 1;
+const LIST: u8 = 2;
+const GROUP: u8 = 3;
+const CONSTANT: u8 = 4;
+const LEAF: u8 = 7;
+
+impl Key {
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    fn head(&mut self, tag: u8, attr: Option<Attr>, class: Cls) {
+        self.0
+            .extend_from_slice(&[tag, attr.map_or(u8::MAX, Attr::number), class.number()]);
+    }
+
+    pub fn open(&mut self, attr: Option<Attr>, class: Cls, kind: Kind) {
+        self.head(if kind == Kind::List { LIST } else { OBJECT }, attr, class);
+    }
+
+    pub fn close(&mut self) {
+        self.0.push(CLOSE);
+    }
+
+    pub fn constant(&mut self, attr: Option<Attr>, class: Cls, kind: Kind, text: &str) {
+        self.head(CONSTANT + kind_number(kind), attr, class);
+        self.0
+            .extend_from_slice(&u32::try_from(text.len()).unwrap_or(u32::MAX).to_le_bytes());
+        self.0.extend_from_slice(text.as_bytes());
+    }
+
+    pub fn leaf(&mut self, attr: Option<Attr>, class: Cls, kind: Kind) {
+        self.head(LEAF + kind_number(kind), attr, class);
+    }
+
+    pub fn group(&mut self, attr: Option<Attr>, class: Cls) {
+        self.head(GROUP, attr, class);
+    }
+}
+
+fn kind_number(kind: Kind) -> u8 {
+    match kind {
+        Kind::Number => 1,
+        Kind::Boolean => 2,
+        _ => 0,
+    }
+}
+
+fn kind_of(number: u8) -> Kind {
+    match number {
+        1 => Kind::Number,
+        2 => Kind::Boolean,
+        _ => Kind::Text,
+    }
+}
+
+/// Decodes a key into a layout.
+fn build(key: &[u8]) -> Layout {
+    let mut layout = Layout::default();
+    let mut open: Vec<u32> = Vec::new();
+    let mut rest = key;
+    while let Some((tag, tail)) = rest.split_first() {
+        rest = tail;
+        if *tag == CLOSE {
+            let end = layout.items.len() as u32;
+            if let Some(item) = open.pop().and_then(|i| layout.items.get_mut(i as usize)) {
+                item.end = end;
+            }
+            continue;
+        }
+        let Some(([attr, class], tail)) = rest.split_first_chunk::<2>() else {
+            break;
+        };
+        rest = tail;
+        let index = layout.items.len() as u32;
+        let kind = match *tag {
+            OBJECT => ItemKind::Object,
+            LIST => ItemKind::List,
+            GROUP => {
+                layout.groups.push(index);
+                ItemKind::Group(layout.groups.len() as u32 - 1)
+            }
+            LEAF.. => {
+                layout.leaves.push(index);
+                ItemKind::Leaf(kind_of(tag - LEAF), layout.leaves.len() as u32 - 1)
+            }
+            _ => {
+                let Some((len, tail)) = rest.split_first_chunk::<4>() else {
+                    break;
+                };
+                let len = u32::from_le_bytes(*len);
+                let (text, tail) = tail.split_at_checked(len as usize).unwrap_or((&[], &[]));
+                rest = tail;
+                let start = layout.texts.len() as u32;
+                layout
+                    .texts
+                    .push_str(std::str::from_utf8(text).unwrap_or_default());
+                ItemKind::Constant(kind_of(tag - CONSTANT), start, len)
+            }
+        };
+        let parent = open.last().copied().unwrap_or(0);
+        if matches!(kind, ItemKind::Object | ItemKind::List) {
+            open.push(index);
+        }
+        let class = Cls::from_number(*class).unwrap_or(Cls::ANY);
+        layout.items.push(Item {
+            attr: Attr::from_number(*attr),
+            class,
+            kind,
+            parent,
+            end: index + 1,
+            presence: None,
+        });
+    }
+    layout
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::{NothingKnown, pack};
+    use aqlite_rm::json;
+
+    #[test]
+    fn layout_text_round_trips() {
+        let text = r#"{"_type":"ELEMENT","name":{"_type":"DV_TEXT","value":"a \"b\""},"archetype_node_id":"at0001","value":{"_type":"DV_QUANTITY","magnitude":1.50,"units":"kg"}}"#;
+        let tree = json::read(text, Cls::ELEMENT).unwrap();
+        let packed = pack(tree.root().unwrap(), &NothingKnown, &LayoutStore::new());
+        for layout in packed.layouts() {
+            assert_eq!(
+                *LayoutStore::new().read(&layout.to_text()).unwrap(),
+                *layout
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_skeleton_is_refused() {
+        let deep = format!(
+            "{}{}",
+            r#"{"_type":"CLUSTER","items":["#.repeat(2_000),
+            "]}".repeat(2_000)
+        );
+        let broken = [
+            "",
+            "{",
+            "[]{",
+            r#"{"_type":"NOTHING"}"#,
+            r#"{"_type":"ELEMENT","colour":1}"#,
+            r#"{"_slot":"text","_slot":"text"}"#,
+            "null",
+            &deep,
+        ];
+        for text in broken {
+            assert!(LayoutStore::new().read(text).is_err(), "{text}");
+        }
+    }
+}

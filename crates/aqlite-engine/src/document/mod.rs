@@ -1,0 +1,28 @@
+//! Packed documents and batches.
+//!
+//! A document is cut into *fragments*: each entry and each repeated node is a fragment, and so is
+//! the remainder. A fragment consists of an exact [`Layout`] (its structure with the constant
+//! texts, shared by all fragments that have it) and its own *leaf values*. Layouts hold only texts
+//! that a template, an archetype or the Reference Model defines, so no text of a patient is ever
+//! shared. A [`Batch`] holds the fragments of many documents as columns: one table for all layouts
+//! that merge.
+
+mod batch;
+mod column;
+mod digest;
+mod form;
+mod layout;
+mod merge;
+mod pack;
+mod rule;
+
+pub use batch::{
+    Batch, Bitmap, ColumnView, Container, Doc, DocRow, DocState, EhrRow, Fragment, ObjectKind,
+    PresenceBitmap, Table,
+};
+pub use column::{Column, Dictionary, Leaf, Number, Words};
+pub use digest::{checksum, digest_of_text, fnv, sha256, short_digest};
+pub use form::Form;
+pub use layout::{Item, ItemKind, Layout, LayoutStore};
+pub use pack::{Packed, pack};
+pub use rule::{Known, NothingKnown, Texts};

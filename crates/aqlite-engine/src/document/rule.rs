@@ -1,0 +1,327 @@
+//! The rules that decide which leaves are constants and where a document is cut: fixed rules by
+//! class and attribute, so that packing is deterministic.
+//!
+//! A layout is shared between patients and outlives them. A text therefore becomes part of a layout
+//! only if a definition contains it: the Reference Model and the openEHR terminology (closed lists,
+//! below), a definition that the caller knows ([`Known`]), or an archetype (node ids and archetype
+//! ids, recognized by their form). The length of a text never decides. The store removes layouts
+//! that no document uses, and with them ids of archetypes that are not defined anywhere.
+
+use aqlite_rm::class::{Attr, Cls};
+use aqlite_rm::id::{is_archetype_id, is_node_code};
+use aqlite_rm::terminology::{CHARACTER_SETS, COUNTRIES, LANGUAGES};
+use aqlite_rm::tree::{Kind, NodeRef};
+use hashbrown::HashSet;
+
+/// The texts that may be constants of a layout, which patients share.
+pub trait Known {
+    /// Returns whether the text comes from a template or an archetype.
+    fn knows(&self, text: &str) -> bool;
+}
+
+/// Knows nothing beyond the RM's own codes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NothingKnown;
+
+impl Known for NothingKnown {
+    fn knows(&self, _: &str) -> bool {
+        false
+    }
+}
+
+/// The texts of a template.
+#[derive(Clone, Debug, Default)]
+pub struct Texts(HashSet<String>);
+
+impl FromIterator<String> for Texts {
+    fn from_iter<I: IntoIterator<Item = String>>(texts: I) -> Texts {
+        Texts(texts.into_iter().collect())
+    }
+}
+
+impl Known for Texts {
+    fn knows(&self, text: &str) -> bool {
+        self.0.contains(text)
+    }
+}
+
+/// The position of a leaf, which decides whether it is a constant.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    /// The class of the object that has the leaf.
+    pub class: Cls,
+    /// The attribute of the leaf.
+    pub attr: Attr,
+    /// The attribute that the leaf describes: for a code or text within a DV_TEXT or CODE_PHRASE,
+    /// the attribute that holds the outermost of them.
+    pub role: Option<Attr>,
+}
+
+/// Attributes whose texts and codes describe structure rather than the patient.
+const STRUCTURAL: [Attr; 9] = [
+    Attr::NAME,
+    Attr::LANGUAGE,
+    Attr::ENCODING,
+    Attr::TERRITORY,
+    Attr::CATEGORY,
+    Attr::NULL_FLAVOUR,
+    Attr::MATH_FUNCTION,
+    Attr::LIFECYCLE_STATE,
+    Attr::CHANGE_TYPE,
+];
+
+/// The RM's own words: identifiers of terminologies and code sets, and rubrics of the openEHR
+/// terminology (structural groups).
+const WORDS: [&str; 56] = [
+    "openehr",
+    "local",
+    "ISO_639-1",
+    "ISO_3166-1",
+    "IANA_character-sets",
+    "IANA_media-types",
+    "SNOMED-CT",
+    "LOINC",
+    "ICD10",
+    "UTF-8",
+    "event",
+    "persistent",
+    "episodic",
+    "report",
+    "433",
+    "431",
+    "451",
+    "815",
+    "complete",
+    "incomplete",
+    "deleted",
+    "532",
+    "553",
+    "523",
+    "unknown",
+    "253",
+    "no information",
+    "271",
+    "masked",
+    "272",
+    "not applicable",
+    "273",
+    "minimum",
+    "maximum",
+    "mode",
+    "median",
+    "mean",
+    "change",
+    "total",
+    "variation",
+    "actual",
+    "146",
+    "145",
+    "147",
+    "144",
+    "267",
+    "creation",
+    "249",
+    "amendment",
+    "250",
+    "modification",
+    "251",
+    "synthesis",
+    "252",
+    "attestation",
+    "666",
+];
+
+/// Releases of the Reference Model, as documents name theirs.
+const RM_RELEASES: [&str; 12] = [
+    "1.0", "1.0.0", "1.0.1", "1.0.2", "1.0.3", "1.0.4", "1.1", "1.1.0", "1.2", "1.2.0", "1.3.0",
+    "2.0.0",
+];
+
+/// Values of DV_QUANTITY.precision, DV_PROPORTION.precision and DV_PROPORTION.type that are worth
+/// sharing: whatever lies within.
+const SMALL_NUMBERS: [&str; 11] = ["-1", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
+
+/// Digits of a node code that no template defines, as in documents that have none. ADL 1.4 writes
+/// four; a longer number, or several, might be those of a person.
+const MOST_DIGITS: usize = 4;
+
+/// Returns whether the leaf belongs to the layout: a structural text that is known, never a
+/// patient's own.
+pub(super) fn is_constant(place: Place, kind: Kind, text: &str, known: &dyn Known) -> bool {
+    match (kind, place.attr) {
+        (Kind::Number, Attr::PRECISION | Attr::TYPE) => SMALL_NUMBERS.contains(&text),
+        (Kind::Number, _) => false,
+        (Kind::Boolean, _) => place.class == Cls::DV_INTERVAL,
+        (_, Attr::ARCHETYPE_NODE_ID) => {
+            is_short_code(text)
+                || is_archetype_id(text)
+                || (is_node_code(text) && known.knows(text))
+        }
+        (_, Attr::RM_VERSION) => RM_RELEASES.contains(&text),
+        (_, Attr::VALUE) if place.class == Cls::ARCHETYPE_ID => is_archetype_id(text),
+        (_, Attr::VALUE) if place.class.is_a(Cls::OBJECT_ID) => {
+            matches!(place.class, Cls::TERMINOLOGY_ID | Cls::TEMPLATE_ID)
+                && (known.knows(text) || is_word(text))
+        }
+        (_, Attr::UNITS) => known.knows(text),
+        (_, Attr::TYPE) => Cls::parse(text).is_some() || matches!(text, "PARTY" | "ACTOR" | "ANY"),
+        (_, Attr::NAMESPACE) => text == "local",
+        (_, Attr::VALUE | Attr::CODE_STRING | Attr::PREFERRED_TERM) => {
+            place.role.is_some_and(|role| {
+                STRUCTURAL.contains(&role)
+                    && (known.knows(text) || is_word(text) || is_code_of(role, place.attr, text))
+            })
+        }
+        _ => false,
+    }
+}
+
+fn is_word(text: &str) -> bool {
+    WORDS.contains(&text)
+}
+
+/// Returns whether a text is a code of the set of languages, territories or character sets, at an
+/// attribute that takes codes of this set.
+fn is_code_of(role: Attr, attr: Attr, text: &str) -> bool {
+    let set = match role {
+        Attr::LANGUAGE => &LANGUAGES,
+        Attr::TERRITORY => &COUNTRIES,
+        Attr::ENCODING => &CHARACTER_SETS,
+        _ => return false,
+    };
+    attr == Attr::CODE_STRING && set.contains(text)
+}
+
+/// Returns whether this is a node code of one short number.
+fn is_short_code(text: &str) -> bool {
+    is_node_code(text) && text.len() <= 2 + MOST_DIGITS && !text.contains('.')
+}
+
+/// Returns whether this is an attribute whose one value is always a fragment of its own.
+pub(super) fn is_cut(class: Cls, attr: Attr) -> bool {
+    attr == Attr::DATA && class.is_a(Cls::VERSION)
+}
+
+/// For the elements of a list: true for those that are fragments of their own, because they are
+/// entries or repeat.
+pub(super) fn cut_elements(list: NodeRef<'_>) -> Vec<bool> {
+    let keys: Vec<(Kind, Cls, Option<&str>)> = list
+        .children()
+        .map(|e| (e.kind(), e.class(), e.text_at(Attr::ARCHETYPE_NODE_ID)))
+        .collect();
+    let repeats =
+        |key| keys.len() > 1 && keys.iter().filter(|other| *other == key).nth(1).is_some();
+    keys.iter()
+        .map(|key| key.0 == Kind::Object && (key.1.is_a(Cls::CONTENT_ITEM) || repeats(key)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::{LayoutStore, pack};
+    use aqlite_rm::json;
+
+    /// Returns the texts of the layouts of a document; `known` are the texts of a template.
+    fn shared(json: &str, class: Cls, known: &[&str]) -> String {
+        let (tree, known) = (
+            json::read(json, class).unwrap(),
+            known
+                .iter()
+                .map(|text| (*text).to_owned())
+                .collect::<Texts>(),
+        );
+        pack(tree.root().unwrap(), &known, &LayoutStore::new())
+            .layouts()
+            .iter()
+            .map(|layout| layout.to_text())
+            .collect()
+    }
+
+    fn composition(name: &str) -> String {
+        let code = |set: &str| {
+            format!(
+                r#"{{"_type":"CODE_PHRASE","terminology_id":{{"_type":"TERMINOLOGY_ID","value":"{name}"}},"code_string":"{set}"}}"#
+            )
+        };
+        let coded = format!(
+            r#"{{"_type":"DV_CODED_TEXT","value":"{name}","defining_code":{}}}"#,
+            code(name)
+        );
+        format!(
+            r#"{{"_type":"COMPOSITION","name":{{"_type":"DV_TEXT","value":"{name}","language":{0}}},"archetype_node_id":"openEHR-EHR-COMPOSITION.report.v1",
+              "archetype_details":{{"_type":"ARCHETYPED","archetype_id":{{"_type":"ARCHETYPE_ID","value":"openEHR-EHR-COMPOSITION.report.v1"}},
+              "template_id":{{"_type":"TEMPLATE_ID","value":"{name}"}},"rm_version":"{name}"}},"language":{0},"territory":{0},"category":{1},
+              "composer":{{"_type":"PARTY_IDENTIFIED","name":"{name}","external_ref":{{"_type":"PARTY_REF","id":{{"_type":"GENERIC_ID","value":"{name}","scheme":"{name}"}},
+              "namespace":"{name}","type":"{name}"}}}},"content":[{{"_type":"EVALUATION","name":{{"_type":"DV_TEXT","value":"{name}"}},"archetype_node_id":"{name}",
+              "language":{0},"encoding":{0},"subject":{{"_type":"PARTY_SELF"}},"data":{{"_type":"ITEM_TREE","name":{{"_type":"DV_TEXT","value":"{name}"}},"archetype_node_id":"at0001",
+              "items":[{{"_type":"ELEMENT","name":{{"_type":"DV_TEXT","value":"{name}"}},"archetype_node_id":"at{name}","null_flavour":{1},
+              "value":{{"_type":"DV_QUANTITY","magnitude":1,"units":"{name}"}}}}]}}}}]}}"#,
+            code(name),
+            coded
+        )
+    }
+
+    #[test]
+    fn text_of_any_length_that_nobody_has_defined_is_never_shared() {
+        for name in [
+            "J",
+            "JD",
+            "QX",
+            "Qx-Zy",
+            "Xy-Zz",
+            "Bob",
+            "Qwyz Q",
+            "1.9",
+            "19850412",
+            "1985.04.12",
+            "Zebulon Quarrington",
+        ] {
+            let json = composition(name);
+            assert!(json::read(&json, Cls::COMPOSITION).is_ok(), "{json}");
+            assert!(
+                !shared(&json, Cls::COMPOSITION, &[]).contains(name),
+                "{name} is shared"
+            );
+        }
+    }
+
+    #[test]
+    fn what_definitions_know_is_shared() {
+        let json = composition("Blood pressure");
+        assert!(
+            shared(&json, Cls::COMPOSITION, &["Blood pressure"])
+                .matches("Blood pressure")
+                .count()
+                > 8
+        );
+        let language = r#"{"_type":"DV_TEXT","value":"x","language":{"_type":"CODE_PHRASE","terminology_id":{"_type":"TERMINOLOGY_ID","value":"ISO_639-1"},"code_string":"pt-br"}}"#;
+        let entry = format!(
+            r#"{{"_type":"EVALUATION","language":{}}}"#,
+            language
+                .split_once("\"language\":")
+                .unwrap()
+                .1
+                .strip_suffix('}')
+                .unwrap()
+        );
+        assert!(shared(&entry, Cls::EVALUATION, &[]).contains("pt-br"));
+    }
+
+    #[test]
+    fn a_number_that_may_be_a_persons_is_never_shared() {
+        let element = |id: &str, precision: &str| {
+            format!(
+                r#"{{"_type":"ELEMENT","archetype_node_id":"{id}","value":{{"_type":"DV_QUANTITY","magnitude":1,"units":"x","precision":{precision}}}}}"#
+            )
+        };
+        let known = shared(&element("at0004", "2"), Cls::ELEMENT, &[]);
+        assert!(known.contains("at0004") && known.contains("\"precision\":2"));
+        let own = shared(&element("at19850412", "198"), Cls::ELEMENT, &[]);
+        assert!(!own.contains("1985") && !own.contains("198"), "{own}");
+        assert!(
+            shared(&element("at19850412", "2"), Cls::ELEMENT, &["at19850412"])
+                .contains("at19850412")
+        );
+    }
+}

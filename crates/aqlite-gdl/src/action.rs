@@ -1,0 +1,484 @@
+//! What actions do: set variables and attributes, create instances, fill templates.
+
+use super::budget::{FRAME, OUTPUT_FRAME, json_size, size};
+use super::calc::Trouble;
+use super::compile::{Assign, Attribute, Do};
+use super::eval::Machine;
+use super::run::{Made, Output, OutputValue};
+use super::value::{Coded, Ordinal, Proportion, Quantity, Value, integer, real};
+use super::{calc, fill};
+use std::sync::Arc;
+
+/// Which instance of a binding a value goes into.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Instance {
+    /// The one that the guide fills all along.
+    Standing,
+    /// One that `create` begins: the variable has no attributes yet.
+    New,
+    /// One that `create` has begun.
+    Created,
+}
+
+impl Machine<'_> {
+    /// Carries out one action; what it makes beyond variables goes into `made`.
+    pub fn act(&mut self, action: &Do, made: &mut Made) {
+        match action {
+            Do::Assign(assign) => {
+                self.assign(assign, Instance::Standing);
+            }
+            Do::Create { binding, values } => self.create(*binding, values, made),
+            Do::UseTemplate { template, values } => {
+                let values: Vec<(String, Vec<Value>)> = values
+                    .iter()
+                    .map(|(name, id)| (name.clone(), vec![self.eval(*id, None).into_owned()]))
+                    .collect();
+                self.use_template(*template, &values, made);
+            }
+            Do::UseTemplateEach {
+                template,
+                conditions,
+                values,
+            } => {
+                let count = values
+                    .iter()
+                    .map(|(_, slots)| slots.len())
+                    .max()
+                    .unwrap_or_default();
+                for index in 0..count {
+                    if !self.budget.work(1 + values.len()) {
+                        return;
+                    }
+                    let value_at = |slots: &[usize]| {
+                        slots
+                            .get(index)
+                            .and_then(|s| self.slots.get(*s))
+                            .map_or(Value::Null, |s| s.last.clone())
+                    };
+                    let wanted = conditions.get(index).and_then(|s| self.slots.get(*s));
+                    if !conditions.is_empty()
+                        && wanted.is_none_or(|s| s.last != Value::Boolean(true))
+                    {
+                        continue;
+                    }
+                    let local: Vec<(String, Vec<Value>)> = values
+                        .iter()
+                        .map(|(name, slots)| (name.clone(), vec![value_at(slots)]))
+                        .collect();
+                    self.use_template(*template, &local, made);
+                }
+            }
+            Do::Nothing => {}
+        }
+    }
+
+    fn use_template(&mut self, template: usize, local: &[(String, Vec<Value>)], made: &mut Made) {
+        let Some(template) = self.guide.guide.templates.get(template) else {
+            self.budget.broken("an action has no template");
+            return;
+        };
+        if !self.budget.bytes(FRAME + json_size(&template.object)) {
+            return;
+        }
+        let object = fill::filled(&template.object, &|code, attribute| {
+            self.place_value(code, attribute, local, &made.created)
+        });
+        if let Some(object) = object {
+            made.objects.push((template.id.clone(), Arc::new(object)));
+        }
+    }
+
+    /// The values of a place such as `{$gt0009.magnitude}`: all with `all`, otherwise the last;
+    /// with `all` behind the code of a binding its instances, those of `created` behind the others.
+    /// They count as written; once the budget is exceeded there are none.
+    pub fn place_value(
+        &self,
+        code: &str,
+        attribute: Option<&str>,
+        local: &[(String, Vec<Value>)],
+        created: &[Output],
+    ) -> Vec<Value> {
+        if !self.budget.work(1 + local.len()) {
+            return Vec::new();
+        }
+        let own = local.iter().any(|(name, _)| name == code) || self.guide.slot_of(code).is_some();
+        let of_binding = if own || attribute != Some("all") {
+            None
+        } else {
+            self.instances_as_values(code, created)
+        };
+        let found = of_binding.unwrap_or_else(|| self.values_of_place(code, attribute, local));
+        if found.iter().all(|value| self.budget.value(value)) {
+            found
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// The instances of a binding that its predicates keep, then those that the guide created: each
+    /// an object of its values by variable. `None` where no binding has this code.
+    fn instances_as_values(&self, code: &str, created: &[Output]) -> Option<Vec<Value>> {
+        let binding = self
+            .guide
+            .guide
+            .bindings
+            .iter()
+            .position(|b| b.id == code)?;
+        let columns = &self.guide.bindings.get(binding)?.columns;
+        let place = self.place.get();
+        let selected = self.selected(binding);
+        self.place.set(place);
+        if !self.budget.work(
+            selected
+                .len()
+                .saturating_mul(1 + columns.len())
+                .saturating_add(created.len()),
+        ) {
+            return Some(Vec::new());
+        }
+        let instances = self
+            .input
+            .instances
+            .get(binding)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let mut all = Vec::with_capacity(selected.len());
+        for instance in selected.iter().filter_map(|i| instances.get(*i)) {
+            let named = columns
+                .iter()
+                .zip(&instance.values)
+                .filter_map(|(column, value)| Some((&column.named.as_ref()?.0, value)));
+            all.push(object_of(named.map(|(code, value)| (&**code, value))));
+        }
+        let own = created.iter().filter(|output| *output.id == *code);
+        all.extend(own.map(|output| object_of(output.values.iter().map(|v| (&*v.code, &v.value)))));
+        Some(all)
+    }
+
+    fn values_of_place(
+        &self,
+        code: &str,
+        attribute: Option<&str>,
+        local: &[(String, Vec<Value>)],
+    ) -> Vec<Value> {
+        if matches!(attribute, Some("term")) {
+            return self
+                .guide
+                .term_index
+                .get(code)
+                .map(|t| vec![self.term(*t)])
+                .unwrap_or_default();
+        }
+        let own = local
+            .iter()
+            .find(|(name, _)| name == code)
+            .map(|(_, values)| values.clone());
+        let slot = || self.guide.slot_of(code).and_then(|s| self.slots.get(s));
+        if attribute == Some("all") {
+            self.budget.work(slot().map_or(0, super::eval::Slot::count));
+            return own
+                .or_else(|| slot().map(|s| s.all().cloned().collect()))
+                .unwrap_or_default();
+        }
+        let now = || (code == "currentDateTime").then_some(Value::Moment(self.input.clock.now));
+        let last = own
+            .and_then(|v| v.last().cloned())
+            .or_else(now)
+            .or_else(|| slot().map(|s| s.last.clone()));
+        let Some(last) = last.filter(|v| !v.is_null()) else {
+            return Vec::new();
+        };
+        match attribute {
+            None => vec![last],
+            Some(name) => {
+                let attribute = Attribute::parse(name).unwrap_or(Attribute::Whole);
+                calc::attribute(&last, attribute).into_iter().collect()
+            }
+        }
+    }
+
+    fn create(&mut self, binding: Option<usize>, values: &[Assign], made: &mut Made) {
+        for assign in values {
+            if let Some(slot) = self.slots.get_mut(assign.slot) {
+                slot.set_in = 0;
+                slot.pending = None;
+            }
+        }
+        let mut begun: Vec<usize> = Vec::new();
+        for assign in values {
+            if !self.budget.work(1 + begun.len()) {
+                return;
+            }
+            let instance = if begun.contains(&assign.slot) {
+                Instance::Created
+            } else {
+                Instance::New
+            };
+            if self.assign(assign, instance) {
+                begun.push(assign.slot);
+            }
+        }
+        let Some(plan) = binding.and_then(|i| self.guide.bindings.get(i)) else {
+            return;
+        };
+        let value_of = |(column, slot): &(usize, usize)| {
+            let (code, path) = plan.columns.get(*column)?.named.clone()?;
+            let value = self
+                .slots
+                .get(*slot)
+                .map(|s| s.last.clone())
+                .filter(Value::is_finite)?;
+            let is_kept = begun.contains(slot)
+                && self
+                    .budget
+                    .bytes(begun.len() + OUTPUT_FRAME + path.len() + size(&value));
+            is_kept.then_some(OutputValue { code, path, value })
+        };
+        let values: Vec<OutputValue> = plan.outputs.iter().filter_map(value_of).collect();
+        if !values.is_empty() {
+            made.created.push(Output::of(plan, values));
+        }
+    }
+
+    /// Sets a variable; true when a value was stored.
+    fn assign(&mut self, assign: &Assign, instance: Instance) -> bool {
+        let value = self.eval(assign.value, None).into_owned();
+        if value.is_null() || !self.budget.value(&value) {
+            return false;
+        }
+        let info = self.guide.slots.get(assign.slot);
+        let is_quantity = assign.quantity || info.and_then(|s| s.quantity).unwrap_or_default();
+        let Some(slot) = self.slots.get(assign.slot) else {
+            self.budget.broken("an assignment has no variable");
+            return false;
+        };
+        if assign.attribute == Attribute::NullFlavor {
+            if let Some(slot) = self.slots.get_mut(assign.slot) {
+                slot.null_flavor = Some(Box::new(value));
+            }
+            return false;
+        }
+        let pending = slot.pending.clone().map(Value::Quantity);
+        let base = pending.as_ref().unwrap_or(if instance == Instance::New {
+            &Value::Null
+        } else {
+            &slot.last
+        });
+        let describes = matches!(assign.attribute, Attribute::Unit | Attribute::Precision);
+        let has_number = pending.is_none() && base.number().is_some();
+        let new = match self.changed(base, assign.attribute, value, is_quantity) {
+            Ok(new) => new,
+            Err(trouble) => {
+                self.note(trouble);
+                return false;
+            }
+        };
+        if describes && !has_number && !self.input.options.as_published {
+            if let (Some(slot), Value::Quantity(quantity)) = (self.slots.get_mut(assign.slot), new)
+            {
+                slot.pending = Some(quantity);
+            }
+            return false;
+        }
+        if !new.is_finite() {
+            self.note(Trouble::Infinite);
+        }
+        let new = match new {
+            Value::Quantity(q) if self.input.options.round_on_store => Value::Quantity(q.rounded()),
+            other => other,
+        };
+        self.store(assign, new, instance);
+        true
+    }
+
+    fn store(&mut self, assign: &Assign, new: Value, instance: Instance) {
+        let turn = self.turn;
+        let Some(slot) = self.slots.get_mut(assign.slot) else {
+            return;
+        };
+        if slot.set_in == turn && assign.attribute != Attribute::Whole {
+            slot.last = new;
+        } else {
+            slot.push(new);
+        }
+        slot.only_created = instance != Instance::Standing && (slot.only_created || !slot.assigned);
+        slot.pending = None;
+        slot.set_in = turn;
+        slot.assigned = true;
+    }
+
+    /// What a value becomes when one of its attributes, or the whole of it, is set.
+    fn changed(
+        &self,
+        base: &Value,
+        attribute: Attribute,
+        value: Value,
+        is_quantity: bool,
+    ) -> Result<Value, Trouble> {
+        match attribute {
+            Attribute::Whole => Ok(self.whole(base, value, is_quantity)),
+            Attribute::Value => Ok(match (base, value) {
+                (_, Value::Millis(ms)) => {
+                    integer(ms).map_or(Value::Null, |ms| Value::Moment(self.input.clock.at(ms)))
+                }
+                (Value::Ordinal(o), Value::Number(n)) => Value::Ordinal(Arc::new(Ordinal {
+                    value: integer(n).ok_or(Trouble::Range)?,
+                    symbol: o.symbol.clone(),
+                })),
+                (Value::Coded(c), Value::Text(text)) => Value::Coded(Arc::new(Coded {
+                    text,
+                    ..c.as_ref().clone()
+                })),
+                (base, value) => self.whole(base, value, is_quantity),
+            }),
+            Attribute::Magnitude | Attribute::Count | Attribute::Sum => {
+                magnitude(base, value.number().ok_or(Trouble::Types)?, is_quantity)
+            }
+            Attribute::Unit | Attribute::Precision => {
+                let mut quantity = quantity_of(base);
+                if attribute == Attribute::Unit {
+                    let Value::Text(unit) = value else {
+                        return Err(Trouble::Types);
+                    };
+                    quantity.unit = unit;
+                } else {
+                    let n = value.number().and_then(integer).ok_or(Trouble::Types)?;
+                    quantity.precision = Some(
+                        u8::try_from(n)
+                            .ok()
+                            .filter(|p| *p <= 15)
+                            .ok_or(Trouble::Range)?,
+                    );
+                }
+                Ok(Value::Quantity(quantity))
+            }
+            Attribute::Code => {
+                let Value::Text(code) = value else {
+                    return Err(Trouble::Types);
+                };
+                Ok(with_code(base, code))
+            }
+            Attribute::Numerator | Attribute::Denominator
+                if self.input.options.as_published && !matches!(base, Value::Proportion(_)) =>
+            {
+                magnitude(base, value.number().ok_or(Trouble::Types)?, is_quantity)
+            }
+            Attribute::Numerator | Attribute::Denominator | Attribute::Type => {
+                proportion(base, attribute, value.number().ok_or(Trouble::Types)?)
+            }
+            _ => Err(Trouble::Types),
+        }
+    }
+
+    /// A whole value: terms of the guide take their text, numbers the class of the variable.
+    fn whole(&self, base: &Value, value: Value, is_quantity: bool) -> Value {
+        match value {
+            Value::Coded(code) if &*code.terminology == "local" && code.code.starts_with("gt") => {
+                let text = self
+                    .guide
+                    .term_index
+                    .get(&*code.code)
+                    .map(|t| self.term(*t));
+                match text {
+                    Some(Value::Text(text)) => Value::Coded(Arc::new(Coded {
+                        text,
+                        ..code.as_ref().clone()
+                    })),
+                    _ => Value::Coded(code),
+                }
+            }
+            Value::Number(n) | Value::Span(n) => match base {
+                Value::Quantity(q) if !q.unit.is_empty() || q.precision.is_some() => {
+                    Value::Quantity(Quantity {
+                        magnitude: n,
+                        ..q.clone()
+                    })
+                }
+                _ if is_quantity => Value::quantity(n, ""),
+                _ => Value::Number(n),
+            },
+            Value::Millis(ms) => {
+                integer(ms).map_or(Value::Null, |ms| Value::Moment(self.input.clock.at(ms)))
+            }
+            other => other,
+        }
+    }
+}
+
+fn magnitude(base: &Value, n: f64, is_quantity: bool) -> Result<Value, Trouble> {
+    match base {
+        Value::Quantity(q) => Ok(Value::Quantity(Quantity {
+            magnitude: n,
+            ..q.clone()
+        })),
+        _ if is_quantity => Ok(Value::quantity(n, "")),
+        _ => integer(n).map(Value::Count).ok_or(Trouble::Range),
+    }
+}
+
+fn quantity_of(base: &Value) -> Quantity {
+    match base {
+        Value::Quantity(q) => q.clone(),
+        other => Quantity {
+            magnitude: other.number().unwrap_or_default(),
+            unit: Arc::from(""),
+            precision: None,
+        },
+    }
+}
+
+fn with_code(base: &Value, code: Arc<str>) -> Value {
+    match base {
+        Value::Ordinal(o) => Value::Ordinal(Arc::new(Ordinal {
+            value: o.value,
+            symbol: Coded {
+                code,
+                ..o.symbol.clone()
+            },
+        })),
+        Value::Coded(c) => Value::Coded(Arc::new(Coded {
+            code,
+            ..c.as_ref().clone()
+        })),
+        Value::Text(text) => Value::Coded(Arc::new(Coded {
+            terminology: Arc::from("local"),
+            code,
+            text: text.clone(),
+        })),
+        _ => Value::Coded(Arc::new(Coded {
+            terminology: Arc::from("local"),
+            code,
+            text: Arc::from(""),
+        })),
+    }
+}
+
+fn proportion(base: &Value, attribute: Attribute, n: f64) -> Result<Value, Trouble> {
+    let mut p = match base {
+        Value::Proportion(p) => *p,
+        _ => Proportion {
+            numerator: 0.0,
+            denominator: 1.0,
+            kind: 0,
+            precision: None,
+        },
+    };
+    match attribute {
+        Attribute::Numerator => p.numerator = n,
+        Attribute::Denominator => p.denominator = n,
+        _ => {
+            p.kind = integer(n)
+                .filter(|k| (0..=4).contains(k) && real(*k) == n)
+                .ok_or(Trouble::Range)?
+        }
+    }
+    Ok(Value::Proportion(p))
+}
+
+/// Values by their names as one object, without those that are null.
+fn object_of<'v>(values: impl Iterator<Item = (&'v str, &'v Value)>) -> Value {
+    let members = values
+        .filter(|(_, value)| !value.is_null())
+        .map(|(name, value)| (name.to_owned(), fill::to_json(value)));
+    Value::Object(Arc::new(serde_json::Value::Object(members.collect())))
+}

@@ -1,0 +1,427 @@
+//! From bindings to AQL, and from result rows back to the instances that a guide reads.
+//!
+//! Nothing here runs a query: a [`BindingQuery`] says what to ask and what its columns mean, and
+//! takes the cells of the answer as values of the Reference Model.
+
+use super::compile::CompiledGuide;
+use super::guide::Direction;
+use super::run::Options;
+use super::stored::Reader;
+use super::time::{Clock, Moment};
+use super::value::Value;
+use aqlite_aql::RowValue;
+use aqlite_rm::class::{Attr, Cls};
+use aqlite_rm::order;
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// One occurrence of a model in the data: the values of the columns of its binding.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Instance {
+    /// One value for each column of the binding, null where the data has none.
+    pub values: Vec<Value>,
+    /// When it happened, where the data says so.
+    pub time: Option<Moment>,
+    /// The composition that it comes from.
+    pub source: Option<Arc<str>>,
+}
+
+/// The data of a model by its paths, as guides pass them on to each other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DataInstance {
+    /// The archetype or resource class.
+    pub model_id: String,
+    /// Values by path.
+    pub values: Vec<(String, Value)>,
+}
+
+/// The query of one binding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BindingQuery {
+    /// The gt-code of the binding.
+    pub id: String,
+    /// The place of the binding in the guide, and so of its instances in [`super::RunInput`].
+    pub binding: usize,
+    /// The archetype that is read.
+    pub model_id: String,
+    /// For one EHR, the parameter `$ehr_id`; its columns are [`BindingQuery::columns`].
+    pub aql: String,
+    /// For all EHRs at once: the id of the EHR stands in one more column at the end.
+    pub population_aql: String,
+    /// What the columns mean.
+    pub columns: Vec<QueryColumn>,
+}
+
+/// The meaning of a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum QueryColumn {
+    /// A value at a path of the model, and the variable that it feeds (none where only a predicate
+    /// needs it).
+    Value {
+        /// The path in the archetype.
+        path: String,
+        /// The gt-code.
+        variable: Option<String>,
+        /// It dates the instance.
+        is_time: bool,
+    },
+    /// The time that dates the instance, where no value column does.
+    Time,
+    /// The uid of the composition.
+    Source,
+}
+
+/// The conditions of a binding, for the places of its columns in the query.
+type Pushed<'a> = &'a dyn Fn(usize, &dyn Fn(&str) -> String) -> Vec<String>;
+
+impl CompiledGuide {
+    /// The queries of the bindings that are read (INPUT, EHR, or without type). Models that are no
+    /// archetypes have none.
+    pub fn queries(&self) -> Vec<BindingQuery> {
+        self.queries_with(&|_, _| Vec::new())
+    }
+
+    /// The same for a run at a moment, as they should be asked: predicates leave out in the query
+    /// what they would leave out afterwards anyway.
+    pub fn queries_at<'c>(&self, clock: impl Into<Clock<'c>>) -> Vec<BindingQuery> {
+        self.queries_for(clock, &Options::default())
+    }
+
+    /// The same for a run with these options: where units are converted, no query leaves out
+    /// quantities of other units.
+    pub fn queries_for<'c>(
+        &self,
+        clock: impl Into<Clock<'c>>,
+        options: &Options,
+    ) -> Vec<BindingQuery> {
+        let clock = clock.into();
+        self.queries_with(&|index, place| self.pushed(index, clock, options.convert_units, place))
+    }
+
+    fn queries_with(&self, pushed: Pushed<'_>) -> Vec<BindingQuery> {
+        let bindings = self.guide.bindings.iter().enumerate();
+        bindings
+            .filter(|(_, b)| b.direction != Direction::Output)
+            .filter_map(|(i, _)| self.query(i, pushed))
+            .collect()
+    }
+
+    fn query(&self, index: usize, pushed: Pushed<'_>) -> Option<BindingQuery> {
+        let (binding, plan) = (self.guide.bindings.get(index)?, self.bindings.get(index)?);
+        let class = class_of(&binding.model_id)?;
+        let is_composition = class == "COMPOSITION";
+        let dated_by = super::gdl1::time_path(&binding.model_id);
+        let mut columns = Vec::new();
+        let mut select = String::new();
+        let event_time = event_of(&plan.columns).map(|event| format!("{event}/time"));
+        let in_event = |path: &str| match (&event_time, path) {
+            (Some(time), "/data/events/time") => time.clone(),
+            _ => column_path(path),
+        };
+        let place = |path: &str| {
+            format!(
+                "{}{}",
+                if path.starts_with("/context/") && !is_composition {
+                    'c'
+                } else {
+                    'o'
+                },
+                in_event(path)
+            )
+        };
+        for column in &plan.columns {
+            let separator = if select.is_empty() { "" } else { ", " };
+            let _ = write!(select, "{separator}{}", place(&column.path));
+            let variable = column
+                .slot
+                .and_then(|s| self.slots.get(s))
+                .map(|s| s.code.to_string());
+            columns.push(QueryColumn::Value {
+                path: column.path.clone(),
+                variable,
+                is_time: column.path == dated_by,
+            });
+        }
+        let is_dated = plan.columns.iter().any(|c| c.path == dated_by);
+        let time = match dated_by {
+            path if is_composition => format!("o{path}"),
+            path @ "/context/start_time" => format!("c{path}"),
+            path => format!("o{}", in_event(path)),
+        };
+        let composition = if is_composition { 'o' } else { 'c' };
+        let separator = if select.is_empty() { "" } else { ", " };
+        if !is_dated {
+            columns.push(QueryColumn::Time);
+            let _ = write!(select, "{separator}{time}");
+        }
+        columns.push(QueryColumn::Source);
+        let _ = write!(select, ", {composition}/uid/value");
+        let from = match is_composition {
+            true => format!("COMPOSITION o[{}]", binding.model_id),
+            false => format!("COMPOSITION c CONTAINS {class} o[{}]", binding.model_id),
+        };
+        let template = binding
+            .template_id
+            .as_deref()
+            .filter(|t| class_of(t).is_none());
+        let template = template.map(|t| {
+            format!(
+                "{composition}/archetype_details/template_id/value='{}'",
+                quoted(t)
+            )
+        });
+        let conditions: Vec<String> = template.into_iter().chain(pushed(index, &place)).collect();
+        let filter = if conditions.is_empty() {
+            String::new()
+        } else {
+            format!(" WHERE {}", conditions.join(" AND "))
+        };
+        Some(BindingQuery {
+            id: binding.id.clone(),
+            binding: index,
+            model_id: binding.model_id.clone(),
+            aql: format!(
+                "SELECT {select} FROM EHR e[ehr_id/value=$ehr_id] CONTAINS {from}{filter}"
+            ),
+            population_aql: format!(
+                "SELECT {select}, e/ehr_id/value FROM EHR e CONTAINS {from}{filter}"
+            ),
+            columns,
+        })
+    }
+
+    /// Instances for every binding from data by path: an archetype that is bound twice shares its
+    /// data.
+    pub fn instances_of(&self, data: &[DataInstance]) -> Vec<Vec<Instance>> {
+        let mut all = Vec::with_capacity(self.bindings.len());
+        for (binding, plan) in self.guide.bindings.iter().zip(&self.bindings) {
+            let own = data.iter().filter(|d| d.model_id == binding.model_id);
+            let read = |d: &DataInstance, path: &str| {
+                d.values
+                    .iter()
+                    .rev()
+                    .find(|(p, _)| normal_path(p) == path)
+                    .map(|(_, v)| v.clone())
+            };
+            let instance = |d: &DataInstance| Instance {
+                values: plan
+                    .columns
+                    .iter()
+                    .map(|c| read(d, &c.path).unwrap_or_default())
+                    .collect(),
+                ..Instance::default()
+            };
+            all.push(own.map(instance).collect());
+        }
+        all
+    }
+}
+
+impl BindingQuery {
+    /// The instances of one EHR from rows in commit order. Each row has one value for each of
+    /// [`BindingQuery::columns`]. Instances dated after `now` and those without any value are left
+    /// out; the others come in the order of their time, undated ones first.
+    pub fn instances(
+        &self,
+        rows: impl IntoIterator<Item = Vec<Value>>,
+        now: Moment,
+    ) -> Vec<Instance> {
+        let mut instances: Vec<Instance> = rows
+            .into_iter()
+            .map(|row| self.instance(row.into_iter()))
+            .collect();
+        in_order(&mut instances, now);
+        instances
+    }
+
+    /// The instance that a row is, from its values where they are stored; its composition only
+    /// where that is wanted.
+    pub(crate) fn found(
+        &self,
+        row: &[RowValue<'_>],
+        reader: &mut Reader,
+        traced: bool,
+    ) -> Instance {
+        let wanted = |column: &QueryColumn| traced || *column != QueryColumn::Source;
+        let values = self.columns.iter().zip(row).map(|(column, found)| {
+            if wanted(column) {
+                reader.value(*found)
+            } else {
+                Value::Null
+            }
+        });
+        self.instance(values)
+    }
+
+    fn instance(&self, row: impl Iterator<Item = Value>) -> Instance {
+        let mut instance = Instance {
+            values: Vec::with_capacity(self.columns.len()),
+            ..Instance::default()
+        };
+        for (column, value) in self.columns.iter().zip(row) {
+            match (column, value) {
+                (QueryColumn::Value { is_time, .. }, value) => {
+                    if let (Value::Moment(moment), true) = (&value, is_time) {
+                        instance.time = Some(*moment);
+                    }
+                    instance.values.push(value);
+                }
+                (QueryColumn::Time, Value::Moment(moment)) => instance.time = Some(moment),
+                (QueryColumn::Source, Value::Text(uid)) => instance.source = Some(uid),
+                _ => {}
+            }
+        }
+        instance
+    }
+}
+
+impl QueryColumn {
+    /// The variable that the column feeds, else its path; none for columns that no statement reads.
+    pub(crate) fn name(&self) -> Option<&str> {
+        match self {
+            QueryColumn::Value { path, variable, .. } => Some(variable.as_deref().unwrap_or(path)),
+            QueryColumn::Time | QueryColumn::Source => None,
+        }
+    }
+}
+
+/// Leaves out what is dated after `now` or holds nothing, and brings the rest into the order of
+/// time.
+pub(crate) fn in_order(instances: &mut Vec<Instance>, now: Moment) {
+    instances.retain(|i| {
+        i.time.is_none_or(|t| t.millis <= now.millis) && i.values.iter().any(|v| !v.is_null())
+    });
+    order::sort_by_key(instances, |i| i.time.map(|t| t.millis));
+}
+
+/// The class in an archetype id such as `openEHR-EHR-OBSERVATION.body_weight.v2`; `None` for
+/// anything else.
+pub fn class_of(model_id: &str) -> Option<&str> {
+    let (model, concept) = model_id.split_once('.')?;
+    let mut parts = model.split('-');
+    let class = parts.nth(2)?;
+    let is_archetype = parts.next().is_none() && !concept.is_empty() && Cls::parse(class).is_some();
+    is_archetype.then_some(class)
+}
+
+/// A path in the spelling of today: `/event/time` of old guides is `/data/events/time`. An
+/// attribute of the RM that holds a data value is read whole, so a `/value` behind it adds nothing:
+/// `/data/events/time/value` is `/data/events/time`, and compares as a time.
+pub(crate) fn normal_path(path: &str) -> String {
+    let path = path.trim().trim_end_matches('/');
+    match path
+        .strip_suffix("/value")
+        .filter(|base| is_data_value(base))
+        .unwrap_or(path)
+    {
+        "/event/time" => "/data/events/time".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+/// True where a path ends in an attribute of the RM that holds a data value, such as
+/// `/data/events/time`. The `value` of an ELEMENT is none of these: what is behind it is an
+/// attribute of the data value.
+pub(crate) fn is_data_value(path: &str) -> bool {
+    let attr = path
+        .rsplit('/')
+        .next()
+        .filter(|name| *name != "value")
+        .and_then(Attr::parse);
+    attr.is_some_and(|attr| {
+        Cls::all().any(|class| {
+            class
+                .attr(attr)
+                .is_some_and(|def| def.ty.is_a(Cls::DATA_VALUE))
+        })
+    })
+}
+
+/// A path as a column: an ELEMENT has its data value at `/value`, an attribute of the RM stands for
+/// itself.
+pub(crate) fn column_path(path: &str) -> String {
+    let last = path.rsplit('/').next().unwrap_or_default();
+    let name = last.split('[').next().unwrap_or_default();
+    match name {
+        "items" | "item" => format!("{path}/value"),
+        _ => path.to_owned(),
+    }
+}
+
+/// The event that all columns with an event name, such as `/data[at0001]/events[at0006]`: its time
+/// is the one meant by a path without code, so that value and time come from one event.
+fn event_of(columns: &[super::compile::Column]) -> Option<&str> {
+    let event = |path| -> Option<&str> {
+        let path: &str = path;
+        let at = path.find("/events[")?;
+        let end = path.get(at..)?.find(']')?;
+        path.get(..=at + end)
+    };
+    let mut events = columns.iter().filter_map(|c| event(&c.path));
+    let first = events.next()?;
+    events.all(|e| e == first).then_some(first)
+}
+
+pub(crate) fn quoted(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('\'', "\\'")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_of_archetypes() {
+        assert_eq!(
+            class_of("openEHR-EHR-OBSERVATION.body_weight.v2"),
+            Some("OBSERVATION")
+        );
+        assert_eq!(class_of("org.hl7.fhir.dstu3.model.Observation"), None);
+        assert_eq!(class_of("Vital signs"), None);
+    }
+
+    #[test]
+    fn value_behind_an_attribute_with_a_data_value_is_left_out() {
+        for (path, expected) in [
+            ("/data/events/time/value", "/data/events/time"),
+            (" /event/time/value/ ", "/data/events/time"),
+            (
+                "/data[at0001]/events[at0002]/time/value",
+                "/data[at0001]/events[at0002]/time",
+            ),
+            ("/context/start_time/value", "/context/start_time"),
+            (
+                "/ism_transition/current_state/value",
+                "/ism_transition/current_state",
+            ),
+            ("/data[at0001]/origin/value", "/data[at0001]/origin"),
+            ("/data[at1]/items[at2]/value", "/data[at1]/items[at2]/value"),
+            (
+                "/data[at1]/items[at2]/value/value",
+                "/data[at1]/items[at2]/value/value",
+            ),
+            ("/uid/value", "/uid/value"),
+            (
+                "/archetype_details/template_id/value",
+                "/archetype_details/template_id/value",
+            ),
+        ] {
+            assert_eq!(normal_path(path), expected);
+        }
+    }
+
+    #[test]
+    fn elements_are_read_at_their_value() {
+        assert_eq!(
+            column_path("/data[at1]/items[at2]"),
+            "/data[at1]/items[at2]/value"
+        );
+        assert_eq!(column_path("/data/events/time"), "/data/events/time");
+        assert_eq!(
+            column_path(
+                "/activities[at1]/description[openEHR-EHR-ITEM_TREE.medication.v1]/items[at2]"
+            ),
+            "/activities[at1]/description[openEHR-EHR-ITEM_TREE.medication.v1]/items[at2]/value"
+        );
+    }
+}

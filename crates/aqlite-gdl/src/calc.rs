@@ -1,0 +1,399 @@
+//! What operators and functions do with values: arithmetic, comparison, three-valued logic.
+
+use super::compile::Attribute;
+use super::expr::ast::{Function, Operator};
+use super::time::{Clock, Moment, TimeUnit};
+use super::value::{Coded, Quantity, Value, grouped, integer, real};
+use aqlite_rm::{number, units};
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// Why an operation has no result.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Trouble {
+    /// Division by zero, or the remainder of it.
+    DivisionByZero,
+    /// The result is beyond the range of numbers or of the calendar, or not a number at all.
+    Range,
+    /// The operation does not exist for these types.
+    Types,
+    /// Two quantities with these units, which differ; empty where there is none.
+    Units(Arc<str>, Arc<str>),
+    /// The logarithm of zero was stored: rules can compare it, but it is no result.
+    Infinite,
+}
+
+type Result<T> = std::result::Result<T, Trouble>;
+
+impl Trouble {
+    /// In words.
+    pub fn text(&self) -> Cow<'static, str> {
+        let named = |unit: &Arc<str>| {
+            if unit.is_empty() {
+                String::from("none")
+            } else {
+                format!("`{unit}`")
+            }
+        };
+        Cow::Borrowed(match self {
+            Trouble::DivisionByZero => "division by zero",
+            Trouble::Range => "the result is out of range",
+            Trouble::Types => "the types do not fit",
+            Trouble::Units(left, right) => {
+                return Cow::Owned(format!(
+                    "the units differ: {} and {}",
+                    named(left),
+                    named(right)
+                ));
+            }
+            Trouble::Infinite => "the value is infinite: rules compare it, but it is no result",
+        })
+    }
+}
+
+/// `a op b` for arithmetic; null with null.
+pub(crate) fn arithmetic(
+    operator: Operator,
+    a: &Value,
+    b: &Value,
+    clock: Clock<'_>,
+) -> Result<Value> {
+    if a.is_null() || b.is_null() {
+        return Ok(Value::Null);
+    }
+    if let Some(result) = with_time(operator, a, b, clock) {
+        return result;
+    }
+    if operator == Operator::Plus && is_joined(a, b) {
+        return Ok(Value::text(&format!("{}{}", shown(a), shown(b))));
+    }
+    let (x, y) = (
+        a.number().ok_or(Trouble::Types)?,
+        b.number().ok_or(Trouble::Types)?,
+    );
+    let n = match operator {
+        Operator::Plus => x + y,
+        Operator::Minus => x - y,
+        Operator::Times => x * y,
+        Operator::Divided | Operator::Modulo if y == 0.0 => return Err(Trouble::DivisionByZero),
+        Operator::Divided => x / y,
+        Operator::Modulo => x % y,
+        Operator::Power => x.powf(y),
+        _ => return Err(Trouble::Types),
+    };
+    carried(n, x.is_infinite() || y.is_infinite())
+}
+
+/// A result that may be infinite only where an operand was: the logarithm of zero has a place in
+/// the order of numbers, overflow has none.
+fn carried(n: f64, from_infinite: bool) -> Result<Value> {
+    if n.is_finite() || (from_infinite && n.is_infinite()) {
+        Ok(Value::Number(n))
+    } else {
+        Err(Trouble::Range)
+    }
+}
+
+fn finite(n: f64) -> Result<Value> {
+    if n.is_finite() {
+        Ok(Value::Number(n))
+    } else {
+        Err(Trouble::Range)
+    }
+}
+
+/// Calendar arithmetic; `None` when neither side is a point in time or a stretch of it.
+fn with_time(operator: Operator, a: &Value, b: &Value, clock: Clock<'_>) -> Option<Result<Value>> {
+    let sign = match operator {
+        Operator::Plus => 1.0,
+        Operator::Minus => -1.0,
+        Operator::Divided => {
+            let Value::Span(span) = a else { return None };
+            let length = period_millis(b, clock)?;
+            return Some(if length == 0.0 {
+                Err(Trouble::DivisionByZero)
+            } else {
+                finite(span / length)
+            });
+        }
+        _ => return None,
+    };
+    match (instant(a, clock), instant(b, clock)) {
+        (Some(x), Some(y)) if sign < 0.0 => Some(Ok(Value::Span(real(x.millis) - real(y.millis)))),
+        (Some(_), Some(_)) => Some(Err(Trouble::Types)),
+        (Some(x), None) => moved(x, b, sign, clock),
+        (None, Some(y)) if sign > 0.0 => moved(y, a, sign, clock),
+        (None, Some(_)) => Some(Err(Trouble::Types)),
+        (None, None) => None,
+    }
+}
+
+fn moved(moment: Moment, by: &Value, sign: f64, clock: Clock<'_>) -> Option<Result<Value>> {
+    match by {
+        Value::Quantity(q) => {
+            let unit = TimeUnit::parse(&q.unit)?;
+            Some(
+                clock
+                    .plus(moment, sign * q.magnitude, unit)
+                    .map(Value::Moment)
+                    .ok_or(Trouble::Range),
+            )
+        }
+        Value::Number(n) | Value::Span(n) => Some(
+            finite(real(moment.millis) + sign * n)
+                .map(|_| Value::Millis(real(moment.millis) + sign * n)),
+        ),
+        Value::Count(n) => Some(Ok(Value::Millis(real(moment.millis) + sign * real(*n)))),
+        _ => None,
+    }
+}
+
+fn instant(value: &Value, clock: Clock<'_>) -> Option<Moment> {
+    match value {
+        Value::Moment(m) => Some(*m),
+        Value::Millis(ms) => integer(*ms).map(|ms| clock.at(ms)),
+        _ => None,
+    }
+}
+
+/// The length of a time quantity in milliseconds, counted from now on.
+fn period_millis(value: &Value, clock: Clock<'_>) -> Option<f64> {
+    let Value::Quantity(q) = value else {
+        return None;
+    };
+    let end = clock.plus(clock.now, q.magnitude, TimeUnit::parse(&q.unit)?)?;
+    Some(real(end.millis) - real(clock.now.millis))
+}
+
+/// True when `+` joins texts: one side is a text, and not both sides are numbers.
+fn is_joined(a: &Value, b: &Value) -> bool {
+    let is_text = |v: &Value| matches!(v, Value::Text(_));
+    (is_text(a) || is_text(b)) && (a.number().is_none() || b.number().is_none())
+}
+
+/// A value as part of a text.
+pub(crate) fn shown(value: &Value) -> String {
+    match value {
+        Value::Null | Value::Object(_) => String::new(),
+        Value::Number(n) | Value::Millis(n) | Value::Span(n) => grouped(*n),
+        Value::Boolean(b) => b.to_string(),
+        Value::Text(t) | Value::Duration(t) => t.to_string(),
+        Value::Count(n) => grouped(real(*n)),
+        Value::Quantity(q) => {
+            let n = super::fill::decimal(q.magnitude, Some(q.precision.unwrap_or_default()));
+            if q.unit.is_empty() {
+                n
+            } else {
+                format!("{n},{}", q.unit)
+            }
+        }
+        Value::Ordinal(o) => o.symbol.text.to_string(),
+        Value::Coded(c) => c.text.to_string(),
+        Value::Moment(m) => m.text(),
+        Value::Proportion(p) => format!("{}/{}", grouped(p.numerator), grouped(p.denominator)),
+    }
+}
+
+/// `a op b` for comparisons: `None` is unknown. Nothing equals an unknown value, so it differs from
+/// every known one; only order is unknown.
+pub(crate) fn compare(
+    operator: Operator,
+    a: &Value,
+    b: &Value,
+    clock: Clock<'_>,
+) -> Result<Option<bool>> {
+    if a.is_null() || b.is_null() {
+        let same = a.is_null() && b.is_null();
+        return Ok(match operator {
+            Operator::Equal => Some(same),
+            Operator::Unequal => Some(!same),
+            _ => None,
+        });
+    }
+    match operator {
+        Operator::Equal => equal(a, b, clock).map(Some),
+        Operator::Unequal => equal(a, b, clock).map(|e| Some(!e)),
+        _ => {
+            let order = order(a, b, clock)?;
+            Ok(Some(match operator {
+                Operator::Less => order == Ordering::Less,
+                Operator::LessOrEqual => order != Ordering::Greater,
+                Operator::Greater => order == Ordering::Greater,
+                Operator::GreaterOrEqual => order != Ordering::Less,
+                _ => return Err(Trouble::Types),
+            }))
+        }
+    }
+}
+
+/// The order of two values; quantities of different units have none, unless both are of time.
+fn order(a: &Value, b: &Value, clock: Clock<'_>) -> Result<Ordering> {
+    if let (Some(x), Some(y)) = (instant(a, clock), instant(b, clock)) {
+        return Ok(x.millis.cmp(&y.millis));
+    }
+    let milliseconds = || Arc::from("ms");
+    let (x, y) = match (a, b) {
+        (Value::Quantity(x), Value::Quantity(y)) if x.unit != y.unit => {
+            let periods = period_millis(a, clock).zip(period_millis(b, clock));
+            periods.ok_or_else(|| Trouble::Units(x.unit.clone(), y.unit.clone()))?
+        }
+        (Value::Span(x), Value::Quantity(q)) => (
+            *x,
+            period_millis(b, clock)
+                .ok_or_else(|| Trouble::Units(milliseconds(), q.unit.clone()))?,
+        ),
+        (Value::Quantity(q), Value::Span(y)) => (
+            period_millis(a, clock)
+                .ok_or_else(|| Trouble::Units(q.unit.clone(), milliseconds()))?,
+            *y,
+        ),
+        _ => (
+            a.number().ok_or(Trouble::Types)?,
+            b.number().ok_or(Trouble::Types)?,
+        ),
+    };
+    x.partial_cmp(&y).ok_or(Trouble::Range)
+}
+
+/// A quantity in the unit of another, where both measure one property and UCUM has a factor between
+/// them; `None` for all else, and where nothing needs to be converted. Units of time are left to
+/// the calendar.
+pub(crate) fn in_unit_of(other: &Value, value: &Value) -> Option<Value> {
+    let (Value::Quantity(wanted), Value::Quantity(given)) = (other, value) else {
+        return None;
+    };
+    let is_time = |unit: &str| TimeUnit::parse(unit).is_some();
+    if wanted.unit == given.unit || (is_time(&wanted.unit) && is_time(&given.unit)) {
+        return None;
+    }
+    let magnitude = units::convert(given.magnitude, &given.unit, &wanted.unit)
+        .filter(|magnitude| magnitude.is_finite())?;
+    // Factors and offsets are decimal, doubles are not: without rounding, 98.6 [degF] would be a
+    // little more than 37 Cel.
+    let decimals = if magnitude == 0.0 {
+        0.0
+    } else {
+        (11.0 - magnitude.abs().log10().floor()).clamp(0.0, 300.0)
+    };
+    let magnitude = number::parse(&number::fixed(magnitude, decimals as usize))?;
+    Some(Value::Quantity(Quantity {
+        magnitude,
+        unit: wanted.unit.clone(),
+        precision: None,
+    }))
+}
+
+fn equal(a: &Value, b: &Value, clock: Clock<'_>) -> Result<bool> {
+    let code = |x: &Coded, y: &Coded| x.code == y.code && x.terminology == y.terminology;
+    Ok(match (a, b) {
+        (Value::Coded(_), Value::Coded(_)) | (Value::Ordinal(_), Value::Ordinal(_)) => {
+            a.same_code(b)
+        }
+        (Value::Ordinal(o), Value::Coded(c)) | (Value::Coded(c), Value::Ordinal(o)) => {
+            code(&o.symbol, c)
+        }
+        (Value::Coded(c), Value::Text(t)) | (Value::Text(t), Value::Coded(c)) => c.text == *t,
+        (Value::Text(x), Value::Text(y)) | (Value::Duration(x), Value::Duration(y)) => x == y,
+        (Value::Boolean(x), Value::Boolean(y)) => x == y,
+        (Value::Boolean(x), Value::Text(t)) | (Value::Text(t), Value::Boolean(x)) => {
+            t.eq_ignore_ascii_case(if *x { "true" } else { "false" })
+        }
+        (Value::Proportion(x), Value::Proportion(y)) => {
+            x.numerator == y.numerator && x.denominator == y.denominator && x.kind == y.kind
+        }
+        (Value::Object(x), Value::Object(y)) => x == y,
+        (Value::Text(t), _) | (_, Value::Text(t)) if Value::Text(t.clone()).number().is_none() => {
+            return Err(Trouble::Types);
+        }
+        _ => order(a, b, clock)? == Ordering::Equal,
+    })
+}
+
+/// A function of one number.
+pub(crate) fn function(function: Function, a: &Value) -> Result<Value> {
+    if a.is_null() {
+        return Ok(Value::Null);
+    }
+    let x = a.number().ok_or(Trouble::Types)?;
+    let has_pole = match function {
+        Function::Log | Function::Log10 => x == 0.0,
+        Function::Log1p => x == -1.0,
+        _ => x.is_infinite(),
+    };
+    let n = match function {
+        Function::Abs => x.abs(),
+        Function::Ceil => x.ceil(),
+        Function::Exp => x.exp(),
+        Function::Floor => x.floor(),
+        Function::Log => x.ln(),
+        Function::Log10 => x.log10(),
+        Function::Log1p => x.ln_1p(),
+        Function::Round => (x + 0.5).floor(),
+        Function::Sqrt => x.sqrt(),
+        Function::Sin => x.sin(),
+        Function::Cos => x.cos(),
+        Function::Tan => x.tan(),
+        Function::Max | Function::Min => x,
+    };
+    carried(n, has_pole)
+}
+
+/// The greater (or lesser) of two values; null when either is unknown.
+pub(crate) fn extreme(max: bool, a: &Value, b: &Value, clock: Clock<'_>) -> Result<Value> {
+    if a.is_null() || b.is_null() {
+        return Ok(Value::Null);
+    }
+    let order = order(a, b, clock)?;
+    Ok(if (order == Ordering::Less) == max {
+        b.clone()
+    } else {
+        a.clone()
+    })
+}
+
+/// An attribute of a value; `count`, `sum` and `null_flavor` belong to variables, not to values.
+pub(crate) fn attribute(value: &Value, attribute: Attribute) -> Result<Value> {
+    use Attribute as A;
+    let moment = |f: fn((i32, u32, u32)) -> f64| match value {
+        Value::Moment(m) => m.ymd().map(|d| Value::Number(f(d))).ok_or(Trouble::Range),
+        _ => Err(Trouble::Types),
+    };
+    Ok(match (attribute, value) {
+        (_, Value::Null) | (A::Whole, _) => value.clone(),
+        (A::Magnitude, Value::Count(n)) => Value::Number(real(*n)),
+        (A::Magnitude, Value::Boolean(_) | Value::Coded(_) | Value::Moment(_)) => {
+            return Err(Trouble::Types);
+        }
+        (A::Magnitude, v) => Value::Number(v.number().ok_or(Trouble::Types)?),
+        (A::Unit, Value::Quantity(q)) => Value::Text(q.unit.clone()),
+        (
+            A::Precision,
+            Value::Quantity(Quantity {
+                precision: Some(p), ..
+            }),
+        ) => Value::Number(f64::from(*p)),
+        (A::Precision, Value::Quantity(_)) => Value::Null,
+        (A::Value, Value::Moment(m)) => Value::Millis(real(m.millis)),
+        (A::Value, Value::Coded(c)) => Value::Text(c.text.clone()),
+        (A::Value, Value::Ordinal(o)) => Value::Number(real(o.value)),
+        (A::Value, Value::Quantity(q)) => Value::Number(q.magnitude),
+        (A::Value, v) => v.clone(),
+        (A::Code, Value::Coded(c)) => Value::Text(c.code.clone()),
+        (A::Code, Value::Ordinal(o)) => Value::Text(o.symbol.code.clone()),
+        (A::Terminology, Value::Coded(c)) => Value::Text(c.terminology.clone()),
+        (A::Terminology, Value::Ordinal(o)) => Value::Text(o.symbol.terminology.clone()),
+        (A::Label, Value::Coded(c)) => Value::Text(c.text.clone()),
+        (A::Label, Value::Ordinal(o)) => Value::Text(o.symbol.text.clone()),
+        (A::Label, Value::Text(t)) => Value::Text(t.clone()),
+        (A::Symbol, Value::Ordinal(o)) => Value::Coded(std::sync::Arc::new(o.symbol.clone())),
+        (A::Numerator, Value::Proportion(p)) => Value::Number(p.numerator),
+        (A::Denominator, Value::Proportion(p)) => Value::Number(p.denominator),
+        (A::Type, Value::Proportion(p)) => Value::Number(real(p.kind)),
+        (A::Year, _) => moment(|(y, _, _)| f64::from(y))?,
+        (A::Month, _) => moment(|(_, m, _)| f64::from(m))?,
+        (A::Day, _) => moment(|(_, _, d)| f64::from(d))?,
+        (A::String, v) => Value::text(&shown(v)),
+        _ => return Err(Trouble::Types),
+    })
+}

@@ -1,0 +1,167 @@
+//! What a guide advises, as cards of CDS Hooks 2.0: the cards of its rules, and one for results and
+//! resources that no card shows.
+
+use super::compile::CompiledGuide;
+use super::fill::readable;
+use super::run::{CardOut, OutputValue, Run};
+use super::value::Value;
+use serde_json::{Map, Value as Json, json};
+use std::fmt::Write;
+
+/// The most characters of a summary (CDS Hooks 2.0, card attributes).
+const SUMMARY: usize = 140;
+
+/// The cards of a run. `new_uuid` names cards and suggestions.
+pub fn cards(
+    compiled: &CompiledGuide,
+    run: &Run,
+    language: &str,
+    new_uuid: &mut dyn FnMut() -> String,
+) -> Vec<Json> {
+    let mut cards: Vec<Json> = run
+        .cards
+        .iter()
+        .map(|card| of_rule(card, new_uuid))
+        .collect();
+    cards.extend(of_results(compiled, run, language, new_uuid));
+    cards
+}
+
+fn of_rule(card: &CardOut, new_uuid: &mut dyn FnMut() -> String) -> Json {
+    let (summary, rest) = cut(&card.summary);
+    let detail = match (rest, &card.detail) {
+        (Some(whole), Some(detail)) => Some(format!("{whole}\n\n{detail}")),
+        (whole, detail) => whole.or_else(|| detail.clone()),
+    };
+    let indicator = if matches!(card.indicator.as_str(), "warning" | "critical") {
+        card.indicator.as_str()
+    } else {
+        "info"
+    };
+    let suggestions: Vec<Json> = card
+        .suggestions
+        .iter()
+        .map(|s| json!({ "label": s.label, "uuid": s.uuid.clone().unwrap_or_else(&mut *new_uuid), "actions": s.actions }))
+        .collect();
+    let links = card.links.iter().filter_map(|link| {
+        let kind = if matches!(link.kind.as_deref(), Some("smart" | "app")) {
+            "smart"
+        } else {
+            "absolute"
+        };
+        link.url
+            .as_ref()
+            .map(|url| json!({ "label": link.label, "url": url, "type": kind }))
+    });
+    let source =
+        json!({ "label": card.source.label, "url": card.source.url, "icon": card.source.icon });
+    made(
+        &summary,
+        detail,
+        indicator,
+        &source,
+        suggestions,
+        links.collect(),
+        new_uuid,
+    )
+}
+
+/// What the guide found, where its rules show no card of their own, and the resources that it made.
+fn of_results(
+    compiled: &CompiledGuide,
+    run: &Run,
+    language: &str,
+    new_uuid: &mut dyn FnMut() -> String,
+) -> Option<Json> {
+    let guide = compiled.guide();
+    let values = || {
+        run.outputs
+            .iter()
+            .flat_map(|o| o.values.iter().map(move |v| (o, v)))
+    };
+    let found: Vec<&OutputValue> = values()
+        .map(|(_, v)| v)
+        .filter(|v| !matches!(v.value, Value::Object(_)) && run.cards.is_empty())
+        .collect();
+    let suggestions: Vec<Json> = values()
+        .filter_map(|(output, v)| if let Value::Object(object) = &v.value { Some((output, object)) } else { None })
+        .map(|(output, object)| {
+            let template = guide.templates.iter().find(|t| *t.id == *output.id);
+            let label = template.and_then(|t| t.name.as_deref()).or_else(|| guide.term(&output.id, language)).unwrap_or(&output.model_id);
+            json!({ "label": label, "uuid": new_uuid(), "actions": [{ "type": "create", "description": label, "resource": &**object }] })
+        })
+        .collect();
+    if found.is_empty() && suggestions.is_empty() {
+        return None;
+    }
+    let name = |code: &str| guide.term(code, language).unwrap_or(code).to_owned();
+    let concept = guide.term(&guide.concept, language).unwrap_or(&guide.id);
+    let lines = found.iter().fold(String::new(), |mut out, v| {
+        let _ = writeln!(out, "- {}: {}", name(&v.code), readable(&v.value));
+        out
+    });
+    let (summary, _) = cut(&found.first().map_or_else(
+        || concept.to_owned(),
+        |v| format!("{concept}: {} {}", name(&v.code), readable(&v.value)),
+    ));
+    let source = json!({ "label": concept });
+    Some(made(
+        &summary,
+        (!lines.is_empty()).then_some(lines),
+        "info",
+        &source,
+        suggestions,
+        Vec::new(),
+        new_uuid,
+    ))
+}
+
+/// A card; what is empty is left out.
+fn made(
+    summary: &str,
+    detail: Option<String>,
+    indicator: &str,
+    source: &Json,
+    suggestions: Vec<Json>,
+    links: Vec<Json>,
+    new_uuid: &mut dyn FnMut() -> String,
+) -> Json {
+    let source: Map<String, Json> = source
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(_, v)| !v.is_null())
+        .map(|(k, v)| (k.clone(), v.clone()))
+        .collect();
+    let mut card =
+        json!({ "uuid": new_uuid(), "summary": summary, "indicator": indicator, "source": source });
+    let optional = [
+        ("detail", detail.map(Json::from)),
+        (
+            "selectionBehavior",
+            (!suggestions.is_empty()).then(|| Json::from("any")),
+        ),
+        (
+            "suggestions",
+            (!suggestions.is_empty()).then_some(Json::from(suggestions)),
+        ),
+        ("links", (!links.is_empty()).then_some(Json::from(links))),
+    ];
+    if let Some(members) = card.as_object_mut() {
+        members.extend(
+            optional
+                .into_iter()
+                .filter_map(|(name, value)| Some((name.to_owned(), value?))),
+        );
+    }
+    card
+}
+
+/// A text as a summary; when it is too long for one, also the whole of it.
+fn cut(text: &str) -> (String, Option<String>) {
+    if text.chars().count() <= SUMMARY {
+        return (text.to_owned(), None);
+    }
+    let short: String = text.chars().take(SUMMARY - 1).collect();
+    (format!("{short}…"), Some(text.to_owned()))
+}

@@ -1,0 +1,939 @@
+//! From a guide to something that runs: variables become indexes, expressions one arena of
+//! operations.
+
+use super::expr::ast::{Action, Expr, Function, Operator, Variable};
+use super::guide::{Binding, Condition, Direction, Guide, MAX_PROBLEMS, Rule, Step, shown};
+use super::value::Value;
+use aqlite_rm::diag::{Diagnostic, Span};
+use aqlite_rm::order;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+/// The index of an operation in [`CompiledGuide::ops`].
+pub(crate) type Id = u32;
+
+/// A guide ready to run; immutable and shareable.
+#[derive(Clone, Debug)]
+pub struct CompiledGuide {
+    pub(crate) guide: Guide,
+    pub(crate) slots: Vec<SlotInfo>,
+    /// The slot of each variable, by its code.
+    pub(crate) slot_index: BTreeMap<String, usize>,
+    pub(crate) ops: Vec<Op>,
+    pub(crate) constants: Vec<Value>,
+    pub(crate) terms: Vec<Vec<Option<Arc<str>>>>,
+    pub(crate) term_index: HashMap<String, usize>,
+    pub(crate) bindings: Vec<BindingPlan>,
+    pub(crate) pre_conditions: Vec<Test>,
+    pub(crate) default_actions: Vec<Do>,
+    pub(crate) rules: Vec<RulePlan>,
+    /// What is wrong with the guide although it runs.
+    pub problems: Vec<Diagnostic>,
+}
+
+/// A variable.
+#[derive(Clone, Debug)]
+pub(crate) struct SlotInfo {
+    pub code: Arc<str>,
+    /// Some rule or default action can set it.
+    pub assignable: bool,
+    /// Its class, where the guide says it: whether plain numbers make a quantity (`Some(true)`) or
+    /// a count.
+    pub quantity: Option<bool>,
+}
+
+/// What one binding reads from each instance.
+#[derive(Clone, Debug)]
+pub(crate) struct BindingPlan {
+    /// Its code, model and template, as results carry them.
+    pub head: Head,
+    pub columns: Vec<Column>,
+    /// Filters first, then the ones that keep a single instance.
+    pub predicates: Vec<Predicate>,
+    /// Assignable variables of the binding: column and slot.
+    pub outputs: Vec<(usize, usize)>,
+}
+
+/// What results say of the binding that they belong to.
+#[derive(Clone, Debug)]
+pub(crate) struct Head {
+    pub id: Arc<str>,
+    pub model_id: Arc<str>,
+    /// Where it is one: some guides name the archetype again.
+    pub template_id: Option<Arc<str>>,
+}
+
+/// A value that is read from each instance.
+#[derive(Clone, Debug)]
+pub(crate) struct Column {
+    pub path: String,
+    /// Code and path of the variable, as written.
+    pub named: Option<(Arc<str>, Arc<str>)>,
+    /// The variable that it feeds; none for columns that only predicates need.
+    pub slot: Option<usize>,
+}
+
+/// A predicate of a binding.
+#[derive(Clone, Debug)]
+pub(crate) enum Predicate {
+    /// Keeps the instances for which the condition is true; without a readable condition none.
+    Filter(Option<Id>),
+    /// Keeps the instance with the greatest (or least) point in time.
+    Best {
+        max: bool,
+        column: usize,
+        attribute: Attribute,
+    },
+}
+
+/// A condition.
+#[derive(Clone, Debug)]
+pub(crate) struct Test {
+    /// `None` when it cannot be read: never true.
+    pub op: Option<Id>,
+    pub text: Arc<str>,
+    /// The variables that it reads.
+    pub reads: Vec<usize>,
+}
+
+/// A rule; [`CompiledGuide::rules`] is sorted by priority.
+#[derive(Clone, Debug)]
+pub(crate) struct RulePlan {
+    pub id: Arc<str>,
+    pub when: Vec<Test>,
+    pub then: Vec<Do>,
+    /// Where the rule stands in the guide, for its cards.
+    pub source: usize,
+    /// For each suggested action of its cards, in order: the values of its template.
+    pub card_values: Vec<Vec<(String, Id)>>,
+}
+
+/// An action.
+#[derive(Clone, Debug)]
+pub(crate) enum Do {
+    /// Sets a variable or one of its attributes.
+    Assign(Assign),
+    /// Makes a new instance of a binding.
+    Create {
+        binding: Option<usize>,
+        values: Vec<Assign>,
+    },
+    /// Makes one resource.
+    UseTemplate {
+        template: usize,
+        values: Vec<(String, Id)>,
+    },
+    /// Makes one resource for each index of the variables.
+    UseTemplateEach {
+        template: usize,
+        conditions: Vec<usize>,
+        values: Vec<(String, Vec<usize>)>,
+    },
+    /// A statement that cannot be read, or a template that does not exist.
+    Nothing,
+}
+
+/// `$slot.attribute = value`
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Assign {
+    pub slot: usize,
+    pub attribute: Attribute,
+    pub value: Id,
+    /// The same group of actions gives the variable a unit or a precision: it is a quantity.
+    pub quantity: bool,
+}
+
+/// An operation; operands are earlier in the arena.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Op {
+    Constant(u32),
+    Read(usize, Attribute),
+    Now(Attribute),
+    Today(Attribute),
+    Column(usize, Attribute),
+    /// The text of a guide term in the language of the run.
+    Term(usize),
+    Not(Id),
+    Negate(Id),
+    Binary(Operator, Id, Id),
+    /// `x == null`, or `x != null` when the flag is false.
+    IsNull(Id, bool),
+    Call(Function, Id),
+    /// `max` or `min` of two values; longer lists are nested.
+    Extreme(bool, Id, Id),
+    Fired(usize),
+    /// The variables are `Read`s right before the condition: first, count.
+    Any(Id, u32, Id),
+    ForAll(Id, u32, Id),
+}
+
+/// What is read of a value, or written to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Attribute {
+    Whole,
+    Magnitude,
+    Unit,
+    Precision,
+    Value,
+    Code,
+    Terminology,
+    Symbol,
+    /// The text of a code.
+    Label,
+    Numerator,
+    Denominator,
+    Type,
+    Year,
+    Month,
+    Day,
+    String,
+    Count,
+    Sum,
+    NullFlavor,
+}
+
+impl Attribute {
+    /// The attribute of this name; the names of GDL1, of GDL2 and of RM paths.
+    pub fn parse(name: &str) -> Option<Attribute> {
+        use Attribute::*;
+        const NAMES: [(&str, Attribute); 24] = [
+            ("magnitude", Magnitude),
+            ("unit", Unit),
+            ("units", Unit),
+            ("precision", Precision),
+            ("value", Value),
+            ("code", Code),
+            ("code_string", Code),
+            ("defining_code/code_string", Code),
+            ("terminologyId", Terminology),
+            ("terminology", Terminology),
+            ("symbol", Symbol),
+            ("numerator", Numerator),
+            ("denominator", Denominator),
+            ("type", Type),
+            ("year", Year),
+            ("month", Month),
+            ("day", Day),
+            ("string", String),
+            ("text", Label),
+            ("label", Label),
+            ("count", Count),
+            ("sum", Sum),
+            ("null_flavor", NullFlavor),
+            ("null_flavour", NullFlavor),
+        ];
+        NAMES.iter().find(|(n, _)| *n == name).map(|(_, a)| *a)
+    }
+}
+
+impl Guide {
+    /// Compiles the guide. What cannot be resolved becomes a problem of the compiled guide, not a
+    /// failure: an unknown variable is always null, an unknown attribute too.
+    pub fn compile(&self) -> CompiledGuide {
+        let mut compiler = Compiler::new(self);
+        compiler.bindings();
+        let mut compiled = compiler.guide_body();
+        compiled
+            .problems
+            .splice(0..0, self.problems.iter().cloned());
+        super::lint::check(&mut compiled);
+        order::sort_by_key(&mut compiled.problems, |p| p.span.start);
+        compiled.problems.truncate(MAX_PROBLEMS);
+        compiled
+    }
+}
+
+struct Compiler<'g> {
+    out: CompiledGuide,
+    guide: &'g Guide,
+    slot_index: HashMap<&'g str, usize>,
+    rule_index: HashMap<&'g str, usize>,
+    /// The constants by their digests.
+    constants: HashMap<u64, Vec<usize>>,
+    /// The operations of references, by number and whether it is the address.
+    references: HashMap<(usize, bool), Id>,
+    /// The bindings and templates by code, of equal ones the first.
+    binding_index: HashMap<&'g str, usize>,
+    template_index: HashMap<&'g str, usize>,
+    /// The binding whose predicates are compiled.
+    binding: usize,
+    /// Its columns by path, once one was looked for.
+    columns: HashMap<String, usize>,
+    /// Where the current statement stands.
+    span: Span,
+}
+
+impl<'g> Compiler<'g> {
+    fn new(guide: &'g Guide) -> Compiler<'g> {
+        let mut order: Vec<(usize, &Rule)> = guide.rules.iter().enumerate().collect();
+        order::sort_by_key(&mut order, |(_, r)| std::cmp::Reverse(r.priority));
+        let plan = |(source, rule): &(usize, &Rule)| RulePlan {
+            id: Arc::from(rule.id.as_str()),
+            when: Vec::new(),
+            then: Vec::new(),
+            source: *source,
+            card_values: Vec::new(),
+        };
+        let rules: Vec<RulePlan> = order.iter().map(plan).collect();
+        let rule_index = order
+            .iter()
+            .enumerate()
+            .map(|(i, (_, r))| (r.id.as_str(), i))
+            .collect();
+        let out = CompiledGuide {
+            guide: guide.clone(),
+            slots: Vec::new(),
+            slot_index: BTreeMap::new(),
+            ops: Vec::new(),
+            constants: Vec::new(),
+            terms: Vec::new(),
+            term_index: HashMap::new(),
+            bindings: Vec::new(),
+            pre_conditions: Vec::new(),
+            default_actions: Vec::new(),
+            rules,
+            problems: Vec::new(),
+        };
+        let mut compiler = Compiler {
+            out,
+            guide,
+            slot_index: HashMap::new(),
+            rule_index,
+            constants: HashMap::new(),
+            references: HashMap::new(),
+            binding_index: first_places(guide.bindings.iter().map(|b| b.id.as_str())),
+            template_index: first_places(guide.templates.iter().map(|t| t.id.as_str())),
+            binding: 0,
+            columns: HashMap::new(),
+            span: Span::default(),
+        };
+        compiler.terms();
+        compiler
+    }
+
+    fn terms(&mut self) {
+        let languages = self.guide.terms.len();
+        for (i, definition) in self.guide.terms.iter().enumerate() {
+            for term in &definition.terms {
+                let next = self.out.terms.len();
+                let index = *self.out.term_index.entry(term.id.clone()).or_insert(next);
+                if index == next {
+                    self.out.terms.push(vec![None; languages]);
+                }
+                if let Some(text) = self.out.terms.get_mut(index).and_then(|t| t.get_mut(i)) {
+                    *text = Some(Arc::from(term.text.as_str()));
+                }
+            }
+        }
+    }
+
+    fn slot(&mut self, code: &'g str) -> usize {
+        let next = self.out.slots.len();
+        let index = *self.slot_index.entry(code).or_insert(next);
+        if index == next {
+            self.out.slots.push(SlotInfo {
+                code: Arc::from(code),
+                assignable: false,
+                quantity: None,
+            });
+        }
+        index
+    }
+
+    fn bindings(&mut self) {
+        let guide = self.guide;
+        for binding in &guide.bindings {
+            let columns = binding.elements.iter().map(|e| {
+                let slot = self.slot(&e.id);
+                let quantity = e.data_type.as_deref().and_then(is_quantity);
+                if let Some(info) = self.out.slots.get_mut(slot) {
+                    info.quantity = info.quantity.or(quantity);
+                }
+                let named = Some((Arc::from(e.id.as_str()), Arc::from(e.path.as_str())));
+                Column {
+                    path: super::bind::normal_path(&e.path),
+                    named,
+                    slot: Some(slot),
+                }
+            });
+            let columns = columns.collect();
+            let template_id = binding
+                .template_id
+                .as_deref()
+                .filter(|t| super::bind::class_of(t).is_none());
+            let head = Head {
+                id: Arc::from(binding.id.as_str()),
+                model_id: Arc::from(binding.model_id.as_str()),
+                template_id: template_id.map(Arc::from),
+            };
+            self.out.bindings.push(BindingPlan {
+                head,
+                columns,
+                predicates: Vec::new(),
+                outputs: Vec::new(),
+            });
+        }
+        for variable in &guide.internal_variables {
+            let slot = self.slot(&variable.id);
+            if let Some(info) = self.out.slots.get_mut(slot) {
+                info.quantity =
+                    is_quantity(&format!("DV_{}", variable.data_type.to_ascii_uppercase()));
+            }
+        }
+    }
+
+    fn guide_body(mut self) -> CompiledGuide {
+        let guide = self.guide;
+        for (i, binding) in guide.bindings.iter().enumerate() {
+            self.binding = i;
+            self.columns.clear();
+            self.predicates(binding);
+        }
+        self.binding = usize::MAX;
+        self.out.pre_conditions = guide.pre_conditions.iter().map(|c| self.test(c)).collect();
+        self.out.default_actions = self.steps(&guide.default_actions);
+        for i in 0..self.out.rules.len() {
+            let Some(rule) = self
+                .out
+                .rules
+                .get(i)
+                .and_then(|r| guide.rules.get(r.source))
+            else {
+                continue;
+            };
+            let when = rule.when.iter().map(|c| self.test(c)).collect();
+            let then = self.steps(&rule.then);
+            let card_values = self.card_values(rule);
+            if let Some(plan) = self.out.rules.get_mut(i) {
+                plan.when = when;
+                plan.then = then;
+                plan.card_values = card_values;
+            }
+        }
+        self.outputs();
+        self.out.slot_index = self
+            .slot_index
+            .iter()
+            .map(|(code, slot)| ((*code).to_owned(), *slot))
+            .collect();
+        self.out
+    }
+
+    fn outputs(&mut self) {
+        for (plan, binding) in self.out.bindings.iter_mut().zip(&self.guide.bindings) {
+            if binding.direction == Direction::Input {
+                continue;
+            }
+            let assignable = |slot: usize| self.out.slots.get(slot).is_some_and(|s| s.assignable);
+            let slots = plan
+                .columns
+                .iter()
+                .enumerate()
+                .filter_map(|(i, c)| c.slot.map(|s| (i, s)));
+            plan.outputs = slots.filter(|(_, s)| assignable(*s)).collect();
+        }
+    }
+
+    fn predicates(&mut self, binding: &'g Binding) {
+        let (mut filters, mut best) = (Vec::new(), Vec::new());
+        for condition in &binding.predicates {
+            self.span = condition.span;
+            match &condition.expr {
+                Some(Expr::Best(max, path, _)) => {
+                    let (column, attribute) = self.column(path);
+                    best.push(Predicate::Best {
+                        max: *max,
+                        column,
+                        attribute,
+                    });
+                }
+                other => {
+                    let op = other.as_ref().map(|e| self.expr(e));
+                    filters.push(Predicate::Filter(op));
+                }
+            }
+        }
+        filters.append(&mut best);
+        if let Some(plan) = self.out.bindings.get_mut(self.binding) {
+            plan.predicates = filters;
+        }
+    }
+
+    /// The column of a path in a predicate, and what of its value is meant.
+    fn column(&mut self, path: &str) -> (usize, Attribute) {
+        let Some(plan) = self.out.bindings.get_mut(self.binding) else {
+            let help = "paths stand in predicates of bindings; rules use variables";
+            if self.out.problems.len() < MAX_PROBLEMS {
+                let message = format!("path `{}` outside of a predicate", shown(path));
+                self.out
+                    .problems
+                    .push(Diagnostic::error("GDL0310", self.span, message).with_help(help));
+            }
+            return (usize::MAX, Attribute::Whole);
+        };
+        let path = super::bind::normal_path(path);
+        // By path the first column that has it: a binding has up to 10,000 variables, and as many
+        // predicates.
+        if self.columns.is_empty() {
+            for (i, column) in plan.columns.iter().enumerate() {
+                self.columns.entry(column.path.clone()).or_insert(i);
+            }
+        }
+        if let Some(found) = self.columns.get(&path) {
+            return (*found, Attribute::Whole);
+        }
+        let (base, attribute) = split_path(&path);
+        if let Some(found) = self.columns.get(base) {
+            return (*found, attribute);
+        }
+        plan.columns.push(Column {
+            path: base.to_owned(),
+            named: None,
+            slot: None,
+        });
+        let column = plan.columns.len() - 1;
+        self.columns.insert(base.to_owned(), column);
+        (column, attribute)
+    }
+
+    fn test(&mut self, condition: &'g Condition) -> Test {
+        self.span = condition.span;
+        let (mut reads, mut seen) = (Vec::new(), HashSet::new());
+        let op = condition.expr.as_ref().map(|e| self.expr(e));
+        if let Some(expr) = &condition.expr {
+            expr.variables(&mut |v| {
+                if let Some(slot) = self
+                    .slot_index
+                    .get(v.code.as_str())
+                    .filter(|slot| seen.insert(**slot))
+                {
+                    reads.push(*slot);
+                }
+            });
+        }
+        Test {
+            op,
+            text: Arc::from(condition.text.as_str()),
+            reads,
+        }
+    }
+
+    /// The actions of one rule, or the default actions.
+    fn steps(&mut self, steps: &'g [Step]) -> Vec<Do> {
+        let targets = |step: &'g Step| match &step.action {
+            Some(Action::Assign(v, _)) => vec![v],
+            Some(Action::Create(_, list)) => list.iter().map(|(v, _)| v).collect(),
+            _ => Vec::new(),
+        };
+        let says_quantity =
+            |v: &&Variable| matches!(v.attribute.as_deref(), Some("unit" | "units" | "precision"));
+        let quantities: HashSet<&str> = steps
+            .iter()
+            .flat_map(targets)
+            .filter(says_quantity)
+            .map(|v| v.code.as_str())
+            .collect();
+        steps.iter().map(|s| self.step(s, &quantities)).collect()
+    }
+
+    fn step(&mut self, step: &'g Step, quantities: &HashSet<&str>) -> Do {
+        self.span = step.span;
+        match &step.action {
+            None => Do::Nothing,
+            Some(Action::Assign(v, e)) => self
+                .assign(v, e, quantities)
+                .map_or(Do::Nothing, Do::Assign),
+            Some(Action::Create(v, list)) => {
+                let binding = self.binding_index.get(v.code.as_str()).copied();
+                if binding.is_none() {
+                    self.problem(
+                        "GDL0311",
+                        format!("`{}` is no data binding", v.code),
+                        "create takes the code of an OUTPUT binding",
+                    );
+                }
+                Do::Create {
+                    binding,
+                    values: list
+                        .iter()
+                        .filter_map(|(v, e)| self.assign(v, e, quantities))
+                        .collect(),
+                }
+            }
+            Some(Action::UseTemplate(v, list)) => match self.template(v) {
+                Some(template) => Do::UseTemplate {
+                    template,
+                    values: self.named_values(list),
+                },
+                None => Do::Nothing,
+            },
+            Some(Action::UseTemplateEach(v, conditions, list)) => match self.template(v) {
+                Some(template) => Do::UseTemplateEach {
+                    template,
+                    conditions: conditions.iter().map(|c| self.slot(&c.code)).collect(),
+                    values: list
+                        .iter()
+                        .map(|(v, s)| {
+                            (
+                                v.code.clone(),
+                                s.iter().map(|v| self.slot(&v.code)).collect(),
+                            )
+                        })
+                        .collect(),
+                },
+                None => Do::Nothing,
+            },
+        }
+    }
+
+    fn named_values(&mut self, list: &'g [(Variable, Expr)]) -> Vec<(String, Id)> {
+        list.iter()
+            .map(|(v, e)| (v.code.clone(), self.expr(e)))
+            .collect()
+    }
+
+    fn card_values(&mut self, rule: &'g Rule) -> Vec<Vec<(String, Id)>> {
+        let actions = rule
+            .cards
+            .iter()
+            .flat_map(|c| &c.suggestions)
+            .flat_map(|s| &s.actions);
+        let steps = actions.map(|a| {
+            a.template
+                .as_ref()
+                .map(|(_, steps)| steps.as_slice())
+                .unwrap_or_default()
+        });
+        let assignments = steps.map(|steps| {
+            steps
+                .iter()
+                .filter_map(|s| s.action.as_ref())
+                .filter_map(|a| {
+                    if let Action::Assign(v, e) = a {
+                        Some((v, e))
+                    } else {
+                        None
+                    }
+                })
+        });
+        let lists: Vec<Vec<(&Variable, &Expr)>> = assignments.map(Iterator::collect).collect();
+        lists
+            .into_iter()
+            .map(|list| {
+                list.into_iter()
+                    .map(|(v, e)| (v.code.clone(), self.expr(e)))
+                    .collect()
+            })
+            .collect()
+    }
+
+    fn template(&mut self, variable: &Variable) -> Option<usize> {
+        let found = self.template_index.get(variable.code.as_str()).copied();
+        if found.is_none() {
+            self.problem(
+                "GDL0312",
+                format!("template `{}` is not defined", variable.code),
+                "add it under `definition.templates`",
+            );
+        }
+        found
+    }
+
+    fn assign(
+        &mut self,
+        variable: &'g Variable,
+        value: &'g Expr,
+        quantities: &HashSet<&str>,
+    ) -> Option<Assign> {
+        let attribute = self.attribute(variable)?;
+        let value = self.expr(value);
+        let slot = self.slot(&variable.code);
+        if let Some(info) = self.out.slots.get_mut(slot) {
+            info.assignable = true;
+        }
+        Some(Assign {
+            slot,
+            attribute,
+            value,
+            quantity: quantities.contains(variable.code.as_str()),
+        })
+    }
+
+    fn attribute(&mut self, variable: &Variable) -> Option<Attribute> {
+        let Some(name) = variable.attribute.as_deref() else {
+            return Some(Attribute::Whole);
+        };
+        let found = Attribute::parse(name);
+        if found.is_none() {
+            let message = format!("`.{name}` of `{}` is unknown", variable.code);
+            self.problem("GDL0313", message, "known are magnitude, unit, precision, value, code, year, count, sum, term and others");
+        }
+        found
+    }
+
+    fn problem(&mut self, code: &'static str, message: String, help: &str) {
+        if self.out.problems.len() < MAX_PROBLEMS {
+            self.out
+                .problems
+                .push(Diagnostic::warning(code, self.span, message).with_help(help));
+        }
+    }
+
+    fn push(&mut self, op: Op) -> Id {
+        self.out.ops.push(op);
+        Id::try_from(self.out.ops.len() - 1).unwrap_or(Id::MAX)
+    }
+
+    fn constant(&mut self, value: Value) -> Id {
+        let alike = self.constants.entry(value.digest()).or_default();
+        let found = alike
+            .iter()
+            .copied()
+            .find(|i| self.out.constants.get(*i) == Some(&value));
+        let index = found.unwrap_or_else(|| {
+            self.out.constants.push(value);
+            let index = self.out.constants.len() - 1;
+            alike.push(index);
+            index
+        });
+        self.push(Op::Constant(u32::try_from(index).unwrap_or(u32::MAX)))
+    }
+
+    fn expr(&mut self, expr: &'g Expr) -> Id {
+        match expr {
+            Expr::Literal(value) => self.constant(value.clone()),
+            Expr::Variable(v) => self.variable(v),
+            Expr::Path(path, _) => {
+                let (column, attribute) = self.column(path);
+                self.push(Op::Column(column, attribute))
+            }
+            Expr::Reference(index, url) => {
+                if let Some(Op::Constant(known)) = self
+                    .references
+                    .get(&(*index, *url))
+                    .and_then(|id| self.out.ops.get(*id as usize))
+                {
+                    return self.push(Op::Constant(*known));
+                }
+                let reference = index
+                    .checked_sub(1)
+                    .and_then(|i| self.guide.references.get(i));
+                let text = reference
+                    .map(|r| if *url { &r.url } else { &r.label })
+                    .filter(|t| !t.is_empty());
+                let value = text.map_or(Value::text("Reference not found"), |t| Value::text(t));
+                let id = self.constant(value);
+                self.references.insert((*index, *url), id);
+                id
+            }
+            Expr::Not(a) => {
+                let a = self.expr(a);
+                self.push(Op::Not(a))
+            }
+            Expr::Negate(a) => {
+                let a = self.expr(a);
+                self.push(Op::Negate(a))
+            }
+            Expr::Binary(operator, a, b) => self.binary(*operator, a, b),
+            Expr::Call(function, arguments) => self.call(*function, arguments),
+            Expr::Fired(rule) => self.fired(rule),
+            Expr::Any(variables, condition) => self.quantified(variables, condition, Op::Any),
+            Expr::ForAll(condition) => self.quantified(&[], condition, Op::ForAll),
+            Expr::Best(_, path, _) => {
+                self.problem(
+                    "GDL0314",
+                    format!("`max` or `min` of `{path}` inside a condition"),
+                    "give it a predicate of its own",
+                );
+                self.constant(Value::Null)
+            }
+        }
+    }
+
+    fn binary(&mut self, operator: Operator, a: &'g Expr, b: &'g Expr) -> Id {
+        let is_null = |e: &Expr| matches!(e, Expr::Literal(Value::Null));
+        match operator {
+            Operator::Equal | Operator::Unequal if is_null(b) => {
+                let a = self.expr(a);
+                self.push(Op::IsNull(a, operator == Operator::Equal))
+            }
+            Operator::Equal | Operator::Unequal if is_null(a) => {
+                let b = self.expr(b);
+                self.push(Op::IsNull(b, operator == Operator::Equal))
+            }
+            _ => {
+                let (a, b) = (self.expr(a), self.expr(b));
+                self.push(Op::Binary(operator, a, b))
+            }
+        }
+    }
+
+    fn call(&mut self, function: Function, arguments: &'g [Expr]) -> Id {
+        let ids: Vec<Id> = arguments.iter().map(|a| self.expr(a)).collect();
+        let is_max = function == Function::Max;
+        match (function, ids.as_slice()) {
+            (Function::Max | Function::Min, [first, rest @ ..]) => rest
+                .iter()
+                .fold(*first, |a, b| self.push(Op::Extreme(is_max, a, *b))),
+            (_, [only]) => self.push(Op::Call(function, *only)),
+            _ => self.constant(Value::Null),
+        }
+    }
+
+    fn fired(&mut self, rule: &Variable) -> Id {
+        if let Some(index) = self.rule_index.get(rule.code.as_str()) {
+            return self.push(Op::Fired(*index));
+        }
+        self.problem(
+            "GDL0315",
+            format!("rule `{}` is not defined", rule.code),
+            "it never counts as fired",
+        );
+        self.constant(Value::Boolean(false))
+    }
+
+    fn quantified(
+        &mut self,
+        variables: &'g [Variable],
+        condition: &'g Expr,
+        op: fn(Id, u32, Id) -> Op,
+    ) -> Id {
+        let mut list: Vec<&'g Variable> = variables.iter().collect();
+        if list.is_empty() {
+            condition.variables(&mut |v| list.push(v));
+        }
+        let slots: Vec<usize> = order::distinct(list.iter().map(|v| self.slot(&v.code)));
+        let first = Id::try_from(self.out.ops.len()).unwrap_or(Id::MAX);
+        for slot in &slots {
+            self.push(Op::Read(*slot, Attribute::Whole));
+        }
+        let condition = self.expr(condition);
+        self.push(op(
+            first,
+            u32::try_from(slots.len()).unwrap_or(u32::MAX),
+            condition,
+        ))
+    }
+
+    fn variable(&mut self, variable: &'g Variable) -> Id {
+        let attribute = variable.attribute.as_deref();
+        if attribute == Some("term") {
+            if let Some(term) = self.out.term_index.get(&variable.code) {
+                return self.push(Op::Term(*term));
+            }
+            self.problem(
+                "GDL0316",
+                format!("`{}` has no term", variable.code),
+                "add it to the term definitions",
+            );
+            return self.constant(Value::Null);
+        }
+        let Some(attribute) = self.attribute(variable) else {
+            return self.constant(Value::Null);
+        };
+        match variable.code.as_str() {
+            "currentDateTime" => self.push(Op::Now(attribute)),
+            "currentDate" => self.push(Op::Today(attribute)),
+            code => {
+                let slot = self.slot(code);
+                self.push(Op::Read(slot, attribute))
+            }
+        }
+    }
+}
+
+/// Where each code stands first.
+fn first_places<'g>(codes: impl Iterator<Item = &'g str>) -> HashMap<&'g str, usize> {
+    let mut places = HashMap::new();
+    for (place, code) in codes.enumerate() {
+        places.entry(code).or_insert(place);
+    }
+    places
+}
+
+/// Whether a class of the RM holds a magnitude with a unit (true) or a count (false).
+fn is_quantity(class: &str) -> Option<bool> {
+    match class {
+        "DV_QUANTITY" => Some(true),
+        "DV_COUNT" => Some(false),
+        _ => None,
+    }
+}
+
+/// Splits `/…/items[at0004]/value/magnitude`, `/…/items[at0004]/value` or `/symbol/value.value`
+/// into path and attribute.
+pub(crate) fn split_path(path: &str) -> (&str, Attribute) {
+    let tail_at = path.rfind(']').map_or(0, |i| i + 1);
+    let (head, tail) = path.split_at(tail_at);
+    if let Some((base, attribute)) = tail
+        .rsplit_once('.')
+        .and_then(|(b, a)| Some((b, Attribute::parse(a)?)))
+    {
+        return (
+            path.get(..head.len() + base.len()).unwrap_or(path),
+            attribute,
+        );
+    }
+    // `/value` stands behind an element, or behind an attribute of the RM that holds a data value.
+    let behind_value = tail
+        .find("/value")
+        .map(|at| (at, tail.get(at + "/value".len()..).unwrap_or_default()));
+    let base = |at: usize| {
+        path.get(..head.len() + at)
+            .filter(|base| at == 0 || super::bind::is_data_value(base))
+    };
+    let split = behind_value.and_then(|(at, rest)| {
+        let attribute = if rest.is_empty() {
+            Some(Attribute::Whole)
+        } else {
+            rest.strip_prefix('/').and_then(Attribute::parse)
+        };
+        base(at).zip(attribute)
+    });
+    split.unwrap_or((path, Attribute::Whole))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_of_predicates_are_split() {
+        assert_eq!(
+            split_path("/data[at1]/items[at2]/value/magnitude"),
+            ("/data[at1]/items[at2]", Attribute::Magnitude)
+        );
+        assert_eq!(
+            split_path("/data[at1]/items[at2]/value"),
+            ("/data[at1]/items[at2]", Attribute::Whole)
+        );
+        assert_eq!(
+            split_path("/symbol/value.value"),
+            ("/symbol/value", Attribute::Value)
+        );
+        assert_eq!(
+            split_path("/data/events/time"),
+            ("/data/events/time", Attribute::Whole)
+        );
+        assert_eq!(
+            split_path("/data/events/time/value"),
+            ("/data/events/time", Attribute::Whole)
+        );
+        assert_eq!(
+            split_path("/data/events/time/value/year"),
+            ("/data/events/time", Attribute::Year)
+        );
+        assert_eq!(
+            split_path("/data[at1]/events[at2]/width/value/string"),
+            ("/data[at1]/events[at2]/width", Attribute::String)
+        );
+        assert_eq!(
+            split_path("/ism_transition/current_state/value/code"),
+            ("/ism_transition/current_state", Attribute::Code)
+        );
+        assert_eq!(
+            split_path("/feeder_audit/value/code"),
+            ("/feeder_audit/value/code", Attribute::Whole)
+        );
+    }
+}

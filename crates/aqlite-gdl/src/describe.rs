@@ -1,0 +1,263 @@
+//! A guide as a page shows it, and its runs on a form and on fixtures: everything as JSON,
+//! positions in UTF-16 units.
+
+use super::budget::Exceeded;
+use super::compile::CompiledGuide;
+use super::fixture::{instances, literal, text_form};
+use super::form;
+use super::guide::Direction;
+use super::output::rm_json;
+use super::run::{Options, Output, Run, RunInput};
+use super::stored::value_of_json;
+use super::suite::Suite;
+use super::time::Moment;
+use super::value::Value;
+use aqlite_rm::diag::{Diagnostic, LineIndex, Severity, Span};
+use aqlite_rm::json::{elements, members};
+use serde_json::{Value as Json, json};
+
+/// A guide: `{id, gdl_version, language, languages, concept, purpose, use, misuse, bindings,
+/// inputs, outputs, rules, terms, problems}` in a language. Each binding has its variables and the
+/// AQL that it makes at a moment under some options, each input what a form needs
+/// ([`form::Input`]).
+///
+/// # Errors
+/// What leaves no guide.
+pub fn describe(
+    text: &str,
+    language: &str,
+    now: Moment,
+    options: Options,
+) -> Result<Json, Vec<Diagnostic>> {
+    let compiled = super::parse(text)?.compile();
+    let guide = compiled.guide();
+    let name = |code: &str| guide.term(code, language).map(str::to_owned);
+    let aql: Vec<(usize, String)> = compiled
+        .queries_for(now, &options)
+        .into_iter()
+        .map(|q| (q.binding, q.aql))
+        .collect();
+    let binding = |(i, b): (usize, &super::guide::Binding)| {
+        let elements: Vec<Json> = b
+            .elements
+            .iter()
+            .map(|e| json!({ "id": e.id, "name": name(&e.id), "path": e.path }))
+            .collect();
+        let predicates: Vec<&str> = b.predicates.iter().map(|p| p.text.as_str()).collect();
+        let aql = aql.iter().find(|(at, _)| *at == i).map(|(_, aql)| aql);
+        json!({ "id": b.id, "name": name(&b.id), "type": b.direction.name(), "model_id": b.model_id, "template_id": b.template_id,
+            "elements": elements, "predicates": predicates, "aql": aql })
+    };
+    let rules = compiled.rules.iter().filter_map(|plan| guide.rules.get(plan.source)).map(|rule| {
+        let (when, then) = (rule.when.iter().map(|c| c.text.as_str()), rule.then.iter().map(|s| s.text.as_str()));
+        json!({ "id": rule.id, "name": name(&rule.id), "priority": rule.priority,
+            "when": when.collect::<Vec<_>>(), "then": then.collect::<Vec<_>>(), "cards": rule.cards.len() })
+    });
+    let terms: Vec<Json> = guide
+        .terms_in(language)
+        .iter()
+        .map(|t| json!({ "id": t.id, "text": t.text, "description": t.description }))
+        .collect();
+    let details = guide.details_in(language);
+    Ok(json!({
+        "id": guide.id,
+        "gdl_version": guide.gdl_version,
+        "language": guide.original_language,
+        "languages": guide.terms.iter().map(|t| t.language.as_str()).collect::<Vec<_>>(),
+        "concept": name(&guide.concept),
+        "purpose": details.map(|d| &d.purpose),
+        "use": details.map(|d| &d.use_of),
+        "misuse": details.map(|d| &d.misuse),
+        "bindings": guide.bindings.iter().enumerate().map(binding).collect::<Vec<_>>(),
+        "inputs": form::inputs(&compiled, language),
+        "outputs": outputs(&compiled, language),
+        "pre_conditions": guide.pre_conditions.iter().map(|c| c.text.as_str()).collect::<Vec<_>>(),
+        "default_actions": guide.default_actions.iter().map(|s| s.text.as_str()).collect::<Vec<_>>(),
+        "rules": rules.collect::<Vec<_>>(),
+        "terms": terms,
+        "problems": problems(&compiled.problems, text),
+    }))
+}
+
+/// The variables that the guide can set, with the models that they belong to.
+fn outputs(compiled: &CompiledGuide, language: &str) -> Vec<Json> {
+    let guide = compiled.guide();
+    let bindings = guide.bindings.iter().zip(&compiled.bindings);
+    let elements = bindings.flat_map(|(b, plan)| {
+        plan.outputs
+            .iter()
+            .filter_map(move |(column, _)| Some((b, b.elements.get(*column)?)))
+    });
+    elements.map(|(b, e)| json!({ "variable": e.id, "name": guide.term(&e.id, language), "binding": b.id, "path": e.path })).collect()
+}
+
+/// Runs a guide on the values of a form: literals by variable, as fixtures write them. The answer
+/// is `{fired, results, cards, trace, notes}`.
+///
+/// # Errors
+/// What leaves no guide, and a run that exceeds a limit.
+pub fn try_out(
+    text: &str,
+    given: &[(String, String)],
+    language: &str,
+    now: Moment,
+    options: Options,
+) -> Result<Json, Vec<Diagnostic>> {
+    let compiled = super::parse(text)?.compile();
+    let input: Vec<(String, Value)> = given
+        .iter()
+        .map(|(code, value)| (code.clone(), literal(value)))
+        .collect();
+    let instances = instances(&compiled, &input);
+    let options = Options {
+        trace: true,
+        ..options
+    };
+    let run = compiled
+        .run(&RunInput {
+            instances: &instances,
+            clock: now.into(),
+            language,
+            options,
+            terminology: None,
+        })
+        .map_err(|e| vec![exceeded(&e)])?;
+    Ok(run_json(&compiled, &run, language))
+}
+
+/// Runs a guide on the answers to the queries of its bindings at this moment: result sets as JSON
+/// text, by the id of the binding. The answer is that of [`try_out`].
+///
+/// # Errors
+/// What leaves no guide, and a run that exceeds a limit.
+pub fn run_on_answers(
+    text: &str,
+    answers: &[(String, String)],
+    language: &str,
+    now: Moment,
+    options: Options,
+) -> Result<Json, Vec<Diagnostic>> {
+    let compiled = super::parse(text)?.compile();
+    let mut instances = vec![Vec::new(); compiled.bindings.len()];
+    for query in compiled.queries_for(now, &options) {
+        let answer = answers
+            .iter()
+            .find(|(id, _)| *id == query.id)
+            .map_or("", |(_, answer)| answer);
+        if let Some(place) = instances.get_mut(query.binding) {
+            *place = query.instances(rows(answer).unwrap_or_default(), now);
+        }
+    }
+    let options = Options {
+        trace: true,
+        ..options
+    };
+    let run = compiled
+        .run(&RunInput {
+            instances: &instances,
+            clock: now.into(),
+            language,
+            options,
+            terminology: None,
+        })
+        .map_err(|e| vec![exceeded(&e)])?;
+    Ok(run_json(&compiled, &run, language))
+}
+
+/// A run that exceeded a limit, as a problem of the text.
+fn exceeded(exceeded: &Exceeded) -> Diagnostic {
+    Diagnostic::error(exceeded.code(), Span::default(), exceeded.to_string())
+        .with_help(exceeded.help())
+}
+
+/// The rows of a result set.
+fn rows(answer: &str) -> Option<Vec<Vec<Value>>> {
+    let (_, rows) = members(answer)
+        .ok()?
+        .into_iter()
+        .find(|(name, _)| name == "rows")?;
+    let row = |row: &str| Some(elements(row).ok()?.into_iter().map(value_of_json).collect());
+    elements(rows).ok()?.into_iter().map(row).collect()
+}
+
+fn run_json(compiled: &CompiledGuide, run: &Run, language: &str) -> Json {
+    let guide = compiled.guide();
+    let result = |output: &Output| {
+        let value = |v: &super::run::OutputValue| {
+            json!({ "variable": &*v.code, "name": guide.term(&v.code, language), "path": &*v.path,
+                "text": super::fill::readable(&v.value), "literal": text_form(&v.value), "value": rm_json(&v.value) })
+        };
+        let values: Vec<Json> = output.values.iter().map(value).collect();
+        json!({ "id": &*output.id, "model_id": &*output.model_id, "template_id": output.template_id.as_deref(), "values": values })
+    };
+    json!({
+        "fired": run.fired.iter().map(|r| &**r).collect::<Vec<&str>>(),
+        "results": run.outputs.iter().map(result).collect::<Vec<_>>(),
+        "cards": super::cards::cards(compiled, run, language, &mut String::new),
+        "trace": run.trace,
+        "notes": run.notes,
+    })
+}
+
+/// Runs every case of a fixture file: `{guide_id, problems, cases: [{id, line, passed, differences,
+/// fired, input, expected}]}`.
+///
+/// # Errors
+/// What leaves no guide, what leaves no fixture, and a run that exceeds a limit.
+pub fn test(text: &str, fixture: &str, now: Moment) -> Result<Json, Vec<Diagnostic>> {
+    let compiled = super::parse(text)?.compile();
+    let suite = Suite::read(fixture).map_err(|problem| vec![problem])?;
+    let index = LineIndex::new(fixture);
+    let pairs = |givens: &[super::suite::Given]| -> Json {
+        givens.iter().map(|g| json!([g.code, g.literal])).collect()
+    };
+    let case = |case: &super::suite::Case| {
+        let outcome = suite
+            .run(case, &compiled, now, Options::default())
+            .map_err(|e| vec![exceeded(&e)])?;
+        Ok(json!({
+            "id": case.id,
+            "line": index.line_column(case.span.start).0,
+            "passed": outcome.differences.is_empty(),
+            "differences": outcome.differences,
+            "fired": outcome.run.fired.iter().map(|r| &**r).collect::<Vec<&str>>(),
+            "input": pairs(&case.input),
+            "expected": pairs(&case.expected),
+        }))
+    };
+    let cases: Vec<Json> = suite
+        .cases
+        .iter()
+        .map(case)
+        .collect::<Result<_, Vec<Diagnostic>>>()?;
+    Ok(
+        json!({ "guide_id": suite.guide_id, "problems": problems(&suite.lint(&compiled), fixture), "cases": cases }),
+    )
+}
+
+/// Problems of a text as `{from, to, line, column, severity, code, message, help}`.
+pub fn problems(found: &[Diagnostic], text: &str) -> Json {
+    let index = LineIndex::new(text);
+    let problem = |d: &Diagnostic| {
+        let (line, column) = index.line_column(d.span.start);
+        let severity = if d.severity == Severity::Error {
+            "error"
+        } else {
+            "warning"
+        };
+        json!({ "from": index.utf16(d.span.start), "to": index.utf16(d.span.end), "line": line, "column": column, "severity": severity,
+            "code": d.code, "message": d.message, "help": d.help })
+    };
+    found.iter().map(problem).collect()
+}
+
+impl Direction {
+    /// As GDL2 writes it; nothing for both.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Direction::Input => Some("INPUT"),
+            Direction::Output => Some("OUTPUT"),
+            Direction::Any => None,
+        }
+    }
+}

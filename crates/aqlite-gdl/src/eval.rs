@@ -1,0 +1,494 @@
+//! The value of an expression in the midst of a run: three-valued logic over variables that hold
+//! lists of values.
+
+use super::bind::Instance;
+use super::budget::{Budget, size};
+use super::calc::{self, Trouble};
+use super::compile::{Attribute, CompiledGuide, Id, Op};
+use super::expr::ast::Operator;
+use super::run::RunInput;
+use super::value::{Quantity, Value, real};
+use std::borrow::Cow;
+use std::cell::{Cell, RefCell};
+
+const NOT_PINNED: usize = usize::MAX;
+const MAX_NOTES: usize = 100;
+
+/// The statement that is being worked on, for notes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Place {
+    Predicate(usize),
+    PreCondition(usize),
+    DefaultAction(usize),
+    When(usize, usize),
+    Then(usize, usize),
+    Cards(usize),
+    /// The data of a binding, before any predicate.
+    Data(usize),
+    Outputs,
+    Trace,
+}
+
+/// The values of one variable, oldest first.
+#[derive(Clone, Debug)]
+pub(crate) struct Slot {
+    pub last: Value,
+    pub earlier: Vec<Value>,
+    pub null_flavor: Option<Box<Value>>,
+    /// Unit and precision that were set before any number: no value yet.
+    pub pending: Option<Quantity>,
+    /// The turn in which it was set last, 0 for never: within that turn attributes go on changing
+    /// the value.
+    pub set_in: u32,
+    /// Set in this run.
+    pub assigned: bool,
+    /// Set by `create` only: belongs to the created instance.
+    pub only_created: bool,
+    pin: Cell<usize>,
+}
+
+/// A run in progress.
+pub(crate) struct Machine<'a> {
+    pub guide: &'a CompiledGuide,
+    pub input: &'a RunInput<'a>,
+    pub slots: Vec<Slot>,
+    pub fired: Vec<bool>,
+    pub fired_order: Vec<usize>,
+    pub language: Option<usize>,
+    /// Counts the rules that have fired, from 1.
+    pub turn: u32,
+    pub place: Cell<Place>,
+    pub notes: RefCell<Vec<(Place, Trouble)>>,
+    /// What the run consumes. Once it is exceeded every operation returns null at once, and the run
+    /// ends without a result.
+    pub budget: Budget,
+    pinned: Cell<bool>,
+}
+
+impl Slot {
+    fn empty() -> Slot {
+        Slot {
+            last: Value::Null,
+            earlier: Vec::new(),
+            null_flavor: None,
+            pending: None,
+            set_in: 0,
+            assigned: false,
+            only_created: false,
+            pin: Cell::new(NOT_PINNED),
+        }
+    }
+
+    /// Adds a value behind the others.
+    pub fn push(&mut self, value: Value) {
+        let before = std::mem::replace(&mut self.last, value);
+        if !before.is_null() {
+            self.earlier.push(before);
+        }
+    }
+
+    /// How many values there are.
+    pub fn count(&self) -> usize {
+        if self.last.is_null() {
+            0
+        } else {
+            self.earlier.len() + 1
+        }
+    }
+
+    /// The value at an index; beyond the end the last.
+    pub fn at(&self, index: usize) -> &Value {
+        self.earlier.get(index).unwrap_or(&self.last)
+    }
+
+    /// All values.
+    pub fn all(&self) -> impl Iterator<Item = &Value> {
+        self.earlier
+            .iter()
+            .chain(Some(&self.last))
+            .filter(|v| !v.is_null())
+    }
+
+    /// The value that reading it gives: the last, or the one at the index that `any` has found.
+    pub fn current(&self) -> &Value {
+        match self.pin.get() {
+            NOT_PINNED => &self.last,
+            index => self.at(index),
+        }
+    }
+}
+
+impl<'a> Machine<'a> {
+    pub fn new(guide: &'a CompiledGuide, input: &'a RunInput<'a>) -> Machine<'a> {
+        let find = |language: &str| {
+            guide
+                .guide
+                .terms
+                .iter()
+                .position(|t| t.language.eq_ignore_ascii_case(language))
+        };
+        let language = find(input.language).or_else(|| find(&guide.guide.original_language));
+        let budget = Budget::new(input.options.limits);
+        budget.work(guide.slots.len());
+        Machine {
+            guide,
+            input,
+            slots: vec![Slot::empty(); guide.slots.len()],
+            fired: vec![false; guide.rules.len()],
+            fired_order: Vec::new(),
+            language,
+            turn: 1,
+            place: Cell::new(Place::PreCondition(0)),
+            notes: RefCell::default(),
+            budget,
+            pinned: Cell::new(false),
+        }
+    }
+
+    /// Whether a condition is true, false or unknown.
+    pub fn test(&self, id: Option<Id>, instance: Option<&Instance>) -> Option<bool> {
+        id.and_then(|id| truth(&self.eval(id, instance)))
+    }
+
+    /// Lets go of the indexes that `any` has found.
+    pub fn unpin(&self) {
+        if self.pinned.replace(false) {
+            self.budget.work(self.slots.len());
+            self.slots.iter().for_each(|s| s.pin.set(NOT_PINNED));
+        }
+    }
+
+    fn noted(&self, result: Result<Value, Trouble>) -> Value {
+        result.unwrap_or_else(|trouble| {
+            self.note(trouble);
+            Value::Null
+        })
+    }
+
+    /// Remembers why something has no value.
+    pub fn note(&self, trouble: Trouble) {
+        let mut notes = self.notes.borrow_mut();
+        if notes.len() < MAX_NOTES {
+            notes.push((self.place.get(), trouble));
+        }
+    }
+
+    /// The value of an operation. `instance` is what paths of predicates look into.
+    pub fn eval<'s>(&'s self, id: Id, instance: Option<&'s Instance>) -> Cow<'s, Value> {
+        let op = usize::try_from(id).ok().and_then(|i| self.guide.ops.get(i));
+        let Some(op) = op else {
+            return Cow::Owned(self.broken("an expression has no operation"));
+        };
+        if !self.budget.work(1) {
+            return Cow::Owned(Value::Null);
+        }
+        match *op {
+            Op::Constant(index) => self.constant(index),
+            Op::Read(slot, attribute) => self.read(slot, attribute),
+            Op::Now(attribute) => Cow::Owned(self.noted(calc::attribute(
+                &Value::Moment(self.input.clock.now),
+                attribute,
+            ))),
+            Op::Today(attribute) => {
+                let today = self.input.clock.today().map_or(Value::Null, Value::Moment);
+                Cow::Owned(self.noted(calc::attribute(&today, attribute)))
+            }
+            Op::Column(column, attribute) => match instance.and_then(|i| i.values.get(column)) {
+                Some(value) => self.attribute_of(value, attribute),
+                None => Cow::Owned(Value::Null),
+            },
+            Op::Term(term) => Cow::Owned(self.term(term)),
+            Op::Not(a) => Cow::Owned(
+                truth(&self.eval(a, instance)).map_or(Value::Null, |t| Value::Boolean(!t)),
+            ),
+            Op::Negate(a) => Cow::Owned(self.negated(&self.eval(a, instance))),
+            Op::IsNull(a, expected) => {
+                Cow::Owned(Value::Boolean(self.eval(a, instance).is_null() == expected))
+            }
+            Op::Fired(rule) => Cow::Owned(match self.fired.get(rule) {
+                Some(fired) => Value::Boolean(*fired),
+                None => self.broken("`fired` names a rule that there is not"),
+            }),
+            Op::Call(function, a) => {
+                Cow::Owned(self.noted(calc::function(function, &self.eval(a, instance))))
+            }
+            Op::Extreme(max, a, b) => {
+                let (a, b) = (self.eval(a, instance), self.eval(b, instance));
+                let b = self.comparable(&a, b);
+                Cow::Owned(self.noted(calc::extreme(max, &a, &b, self.input.clock)))
+            }
+            Op::Binary(operator, a, b) => Cow::Owned(self.binary(operator, a, b, instance)),
+            Op::Any(first, count, condition) => {
+                Cow::Owned(self.quantified(first, count, condition, instance, true))
+            }
+            Op::ForAll(first, count, condition) => {
+                Cow::Owned(self.quantified(first, count, condition, instance, false))
+            }
+        }
+    }
+
+    fn constant(&self, index: u32) -> Cow<'_, Value> {
+        let value = usize::try_from(index)
+            .ok()
+            .and_then(|i| self.guide.constants.get(i));
+        value.map_or_else(
+            || Cow::Owned(self.broken("an expression has no constant")),
+            Cow::Borrowed,
+        )
+    }
+
+    /// Ends the run because the compiled guide does not fit itself.
+    fn broken(&self, what: &'static str) -> Value {
+        self.budget.broken(what);
+        Value::Null
+    }
+
+    fn read(&self, slot: usize, attribute: Attribute) -> Cow<'_, Value> {
+        let Some(slot) = self.slots.get(slot) else {
+            return Cow::Owned(self.broken("an expression has no variable"));
+        };
+        match attribute {
+            Attribute::Whole => Cow::Borrowed(slot.current()),
+            Attribute::Count => Cow::Owned(Value::Number(real(
+                i64::try_from(slot.count()).unwrap_or(i64::MAX),
+            ))),
+            Attribute::Sum => Cow::Owned(self.sum(slot)),
+            Attribute::NullFlavor => slot
+                .null_flavor
+                .as_deref()
+                .map_or(Cow::Owned(Value::Null), Cow::Borrowed),
+            _ => self.attribute_of(slot.current(), attribute),
+        }
+    }
+
+    /// The sum of all values of a variable, 0 if there are none; unknown when the units differ.
+    fn sum(&self, slot: &Slot) -> Value {
+        if !self.budget.work(slot.count()) {
+            return Value::Null;
+        }
+        let unit = |v: &Value| {
+            if let Value::Quantity(q) = v {
+                Some(q.unit.clone())
+            } else {
+                None
+            }
+        };
+        if let Some(other) = slot.all().find(|v| unit(v) != unit(&slot.last)) {
+            self.note(Trouble::Units(
+                unit(other).unwrap_or_default(),
+                unit(&slot.last).unwrap_or_default(),
+            ));
+            return Value::Null;
+        }
+        let total: Option<f64> = slot.all().map(Value::number).sum();
+        match total {
+            Some(n) if n.is_finite() => Value::Number(n),
+            _ => {
+                self.note(Trouble::Types);
+                Value::Null
+            }
+        }
+    }
+
+    fn attribute_of<'s>(&'s self, value: &'s Value, attribute: Attribute) -> Cow<'s, Value> {
+        match attribute {
+            Attribute::Whole => Cow::Borrowed(value),
+            _ => Cow::Owned(self.noted(calc::attribute(value, attribute))),
+        }
+    }
+
+    /// The text of a guide term in the language of the run, or else in any language.
+    pub fn term(&self, term: usize) -> Value {
+        let Some(texts) = self.guide.terms.get(term) else {
+            return self.broken("an expression has no term");
+        };
+        let own = self.language.and_then(|l| texts.get(l)?.as_ref());
+        own.or_else(|| texts.iter().flatten().next())
+            .map_or(Value::Null, |t| Value::Text(t.clone()))
+    }
+
+    fn negated(&self, value: &Value) -> Value {
+        match value {
+            Value::Null => Value::Null,
+            Value::Quantity(q) => Value::quantity(-q.magnitude, &q.unit),
+            other => self.noted(
+                other
+                    .number()
+                    .map(|n| Value::Number(-n))
+                    .ok_or(Trouble::Types),
+            ),
+        }
+    }
+
+    fn binary(&self, operator: Operator, a: Id, b: Id, instance: Option<&Instance>) -> Value {
+        let left = self.eval(a, instance);
+        match operator {
+            Operator::And | Operator::Or => {
+                let dominant = operator == Operator::Or;
+                let left = truth(&left);
+                if left == Some(dominant) {
+                    return Value::Boolean(dominant);
+                }
+                match (left, truth(&self.eval(b, instance))) {
+                    (_, Some(right)) if right == dominant => Value::Boolean(dominant),
+                    (Some(_), Some(right)) => Value::Boolean(right),
+                    _ => Value::Null,
+                }
+            }
+            Operator::IsA | Operator::IsNotA => {
+                let is_a = self.is_a(&left, &self.eval(b, instance));
+                is_a.map_or(Value::Null, |t| {
+                    Value::Boolean(t == (operator == Operator::IsA))
+                })
+            }
+            Operator::Plus
+            | Operator::Minus
+            | Operator::Times
+            | Operator::Divided
+            | Operator::Modulo
+            | Operator::Power => {
+                let right = self.eval(b, instance);
+                // The sum may be a text: its length is checked before the text is made.
+                let fits = operator != Operator::Plus
+                    || self.budget.text(size(&left).saturating_add(size(&right)));
+                if fits {
+                    self.noted(calc::arithmetic(operator, &left, &right, self.input.clock))
+                } else {
+                    Value::Null
+                }
+            }
+            _ => {
+                let right = self.comparable(&left, self.eval(b, instance));
+                let result = calc::compare(operator, &left, &right, self.input.clock);
+                self.noted(result.map(|t| t.map_or(Value::Null, Value::Boolean)))
+            }
+        }
+    }
+
+    /// The right side of a comparison: in the unit of the left one, where the run converts units
+    /// and can convert these.
+    fn comparable<'v>(&self, left: &Value, right: Cow<'v, Value>) -> Cow<'v, Value> {
+        let converted = if self.input.options.convert_units {
+            calc::in_unit_of(left, &right)
+        } else {
+            None
+        };
+        converted.map_or(right, Cow::Owned)
+    }
+
+    /// Whether a code falls under a guide term by its term bindings; unknown without a code.
+    fn is_a(&self, left: &Value, right: &Value) -> Option<bool> {
+        if left.is_null() {
+            return None;
+        }
+        let (Some(code), Value::Coded(term)) = (left.code(), right) else {
+            return Some(false);
+        };
+        let bindings = self
+            .guide
+            .guide
+            .term_bindings
+            .iter()
+            .filter(|b| b.terminology.eq_ignore_ascii_case(&code.terminology));
+        if !bindings
+            .clone()
+            .all(|b| self.budget.work(1 + b.codes.len() + b.sets.len()))
+        {
+            return None;
+        }
+        let mut bound = bindings.flat_map(|b| b.bound_to(&term.code));
+        Some(bound.any(|ancestor| self.input.subsumes(&code.terminology, ancestor, &code.code)))
+    }
+
+    /// `any` and `for_all`: the condition at each index of the variables, shorter lists standing at
+    /// their last value.
+    fn quantified(
+        &self,
+        first: Id,
+        count: u32,
+        condition: Id,
+        instance: Option<&Instance>,
+        any: bool,
+    ) -> Value {
+        let slot_of = |id: Id| match usize::try_from(id).ok().and_then(|i| self.guide.ops.get(i)) {
+            Some(Op::Read(slot, _)) => self.slots.get(*slot),
+            _ => None,
+        };
+        let slots = || (first..first.saturating_add(count)).filter_map(slot_of);
+        let len = slots().map(Slot::count).max().unwrap_or_default();
+        let mut unknown = len == 0;
+        self.pinned.set(true);
+        for index in 0..len {
+            if !self
+                .budget
+                .work(usize::try_from(count).unwrap_or(usize::MAX))
+            {
+                break;
+            }
+            slots().for_each(|s| s.pin.set(index));
+            match truth(&self.eval(condition, instance)) {
+                Some(hit) if hit == any => {
+                    if !any {
+                        slots().for_each(|s| s.pin.set(NOT_PINNED));
+                    }
+                    return Value::Boolean(any);
+                }
+                None => unknown = true,
+                Some(_) => {}
+            }
+        }
+        slots().for_each(|s| s.pin.set(NOT_PINNED));
+        if unknown || self.budget.is_exceeded() {
+            Value::Null
+        } else {
+            Value::Boolean(!any)
+        }
+    }
+}
+
+/// The truth of a value: `None` is unknown.
+pub(crate) fn truth(value: &Value) -> Option<bool> {
+    match value {
+        Value::Boolean(b) => Some(*b),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::Limit;
+    use crate::{Options, time::Moment};
+
+    #[test]
+    fn a_guide_that_does_not_fit_itself_has_no_answer() {
+        let text = r#"{"id":"x.v1","definition":{"data_bindings":{"gt0001":{"model_id":"openEHR-EHR-EVALUATION.a.v1","type":"OUTPUT",
+            "elements":{"gt0002":{"path":"/data[at0001]/items[at0002]"}}}},
+            "rules":{"gt0003":{"priority":1,"when":["1==1"],"then":["$gt0002.magnitude=5"]}}}}"#;
+        let whole = crate::parse(text).unwrap().compile();
+        let run = |guide: &CompiledGuide| {
+            let input = RunInput {
+                instances: &[],
+                clock: Moment::from_millis(0, 0).into(),
+                language: "en",
+                options: Options::default(),
+                terminology: None,
+            };
+            guide.run(&input).map(|run| run.fired.len())
+        };
+        assert_eq!(run(&whole), Ok(1));
+        let damages: [fn(&mut CompiledGuide); 4] = [
+            |guide| guide.ops.clear(),
+            |guide| guide.constants.clear(),
+            |guide| guide.slots.clear(),
+            |guide| guide.guide.rules.clear(),
+        ];
+        for damage in damages {
+            let mut damaged = whole.clone();
+            damage(&mut damaged);
+            let ended = run(&damaged).unwrap_err();
+            assert!(matches!(ended.limit, Limit::Broken(_)), "{ended}");
+            assert_eq!(ended.code(), "GDL0699");
+        }
+    }
+}

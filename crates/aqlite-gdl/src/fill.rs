@@ -1,0 +1,161 @@
+//! Templates and texts with places for values: `{$gt0009}`, `{$gt0009.magnitude}`, `{$gt0009.all}`.
+//! Behind the code of a binding, `.all` gives its instances.
+
+use super::value::{Value, integer, round_half_even};
+use aqlite_rm::number;
+use serde_json::Value as Json;
+
+/// The values that stand for a code and the name behind its dot.
+type Lookup<'a> = &'a dyn Fn(&str, Option<&str>) -> Vec<Value>;
+
+/// A copy of a resource with its places filled. A text that is one place takes the type of the
+/// value; `all` makes a list; an unknown value is null in an object and left out of a list.
+pub(crate) fn filled(template: &Json, lookup: Lookup) -> Option<Json> {
+    match template {
+        Json::String(text) => match whole_place(text) {
+            Some((code, Some("all"))) => Some(Json::Array(
+                lookup(code, Some("all")).iter().map(to_json).collect(),
+            )),
+            Some((code, attribute)) => lookup(code, attribute).last().map(to_json),
+            None => Some(Json::String(filled_text(text, lookup))),
+        },
+        Json::Array(items) => Some(Json::Array(
+            items.iter().flat_map(|i| spread(i, lookup)).collect(),
+        )),
+        Json::Object(members) => Some(Json::Object(
+            members
+                .iter()
+                .map(|(name, v)| (name.clone(), filled(v, lookup).unwrap_or(Json::Null)))
+                .collect(),
+        )),
+        other => Some(other.clone()),
+    }
+}
+
+/// An element of a list: `all` gives several.
+fn spread(item: &Json, lookup: Lookup) -> Vec<Json> {
+    match item.as_str().and_then(whole_place) {
+        Some((code, Some("all"))) => lookup(code, Some("all")).iter().map(to_json).collect(),
+        _ => filled(item, lookup).into_iter().collect(),
+    }
+}
+
+/// A text with its places filled; unknown values leave the place as it is.
+pub(crate) fn filled_text(text: &str, lookup: Lookup) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, from)) = rest.split_once("{$") {
+        out.push_str(before);
+        let place = from
+            .split_once('}')
+            .and_then(|(inner, after)| Some((split(inner)?, after)));
+        match place {
+            Some(((code, attribute), after)) => {
+                match lookup(code, attribute).last() {
+                    Some(value) => out.push_str(&readable(value)),
+                    None => out.push_str(
+                        from.len()
+                            .checked_sub(after.len())
+                            .and_then(|n| rest.get(before.len()..before.len() + 2 + n))
+                            .unwrap_or(""),
+                    ),
+                }
+                rest = after;
+            }
+            None => {
+                out.push_str("{$");
+                rest = from;
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// The code and attribute of a text that is nothing but one place.
+fn whole_place(text: &str) -> Option<(&str, Option<&str>)> {
+    split(text.strip_prefix("{$")?.strip_suffix('}')?)
+}
+
+/// `gt0009.magnitude`, `gt0009|label|.magnitude`, `gt0002.1`: code, and attribute behind the last
+/// dot if it is a word.
+fn split(inner: &str) -> Option<(&str, Option<&str>)> {
+    let (rest, code) = super::expr::token::code(inner).ok()?;
+    let rest = super::expr::token::label(rest).map_or(rest, |(rest, _)| rest);
+    match rest {
+        "" => Some((code, None)),
+        _ => super::expr::token::attribute(rest)
+            .ok()
+            .filter(|(rest, _)| rest.is_empty())
+            .map(|(_, a)| (code, Some(a))),
+    }
+}
+
+/// A value as plain JSON: numbers and truth values as such, everything else as text.
+pub(crate) fn to_json(value: &Value) -> Json {
+    match value {
+        Value::Null => Json::Null,
+        Value::Boolean(b) => Json::Bool(*b),
+        Value::Object(o) => o.as_ref().clone(),
+        Value::Number(_)
+        | Value::Millis(_)
+        | Value::Span(_)
+        | Value::Count(_)
+        | Value::Quantity(_) => value.number().map_or(Json::Null, json_number),
+        other => Json::String(readable(other)),
+    }
+}
+
+/// A number as JSON: whole numbers without fraction.
+pub(crate) fn json_number(n: f64) -> Json {
+    match integer(n) {
+        Some(i) if n.fract() == 0.0 => Json::from(i),
+        _ => Json::from(n),
+    }
+}
+
+/// A value for people: decimals by its precision, units behind a space.
+pub(crate) fn readable(value: &Value) -> String {
+    match value {
+        Value::Number(n) | Value::Millis(n) | Value::Span(n) => decimal(*n, None),
+        Value::Count(n) => n.to_string(),
+        Value::Quantity(q) if q.unit.is_empty() => decimal(q.magnitude, q.precision),
+        Value::Quantity(q) => format!("{} {}", decimal(q.magnitude, q.precision), q.unit),
+        other => super::calc::shown(other),
+    }
+}
+
+/// A number with so many decimals; without a precision as few as needed.
+pub(crate) fn decimal(n: f64, precision: Option<u8>) -> String {
+    match precision {
+        _ if n.is_infinite() => String::from(if n < 0.0 { "-∞" } else { "∞" }),
+        Some(p) => number::fixed(round_half_even(n, p), usize::from(p)),
+        None => number::shortest(n),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn lookup(code: &str, attribute: Option<&str>) -> Vec<Value> {
+        match (code, attribute) {
+            ("gt0001", None) => vec![Value::Number(80.0)],
+            ("gt0001", Some("all")) => vec![Value::Number(1.0), Value::Number(2.5)],
+            ("gt0002", _) => vec![Value::text("x")],
+            _ => Vec::new(),
+        }
+    }
+
+    #[test]
+    fn places_take_values() {
+        let template = json!({"a": "{$gt0001}", "b": "{$gt0001}mg daily", "c": ["{$gt0001.all}", "{$gt9}"], "d": "{$gt9}", "e": ["{$gt0002.value}"]});
+        let expected = json!({"a": 80, "b": "80mg daily", "c": [1, 2.5], "d": null, "e": ["x"]});
+        assert_eq!(filled(&template, &lookup), Some(expected));
+        assert_eq!(
+            filled_text("a {$gt9} {$ b {$gt0002", &lookup),
+            "a {$gt9} {$ b {$gt0002"
+        );
+    }
+}

@@ -1,0 +1,331 @@
+//! What a form for the inputs of a guide needs: a control for each variable, with its units and
+//! codes.
+//!
+//! Most guides do not say of which class a variable is; it follows from how the rules use it.
+
+use super::compile::CompiledGuide;
+use super::expr::ast::{Expr, Operator, Variable};
+use super::fixture::{literal, text_form};
+use super::guide::{Binding, Direction, Element, Guide};
+use super::time::TimeUnit;
+use super::value::Value;
+use aqlite_rm::order;
+use serde::Serialize;
+
+/// An input variable as a form shows it.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+pub struct Input {
+    /// Its gt-code.
+    pub variable: String,
+    /// What it is called in the language asked for.
+    pub name: String,
+    /// What it means, where the guide says it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// The binding that it belongs to.
+    pub binding: String,
+    /// The path in the archetype.
+    pub path: String,
+    /// How it is entered.
+    pub control: Control,
+    /// The units that the guide knows, for a quantity.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub units: Vec<String>,
+    /// The codes that the guide knows, for an ordinal or a coded text.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<Choice>,
+}
+
+/// How a value is entered.
+#[derive(Clone, Copy, Debug, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Control {
+    /// A number and a unit: `30,kg`.
+    Quantity,
+    /// A number: `3`.
+    Count,
+    /// A choice with a rank: `1|local::at0005|Low|`.
+    Ordinal,
+    /// A choice: `local::at0004|Yes|`.
+    CodedText,
+    /// Free text.
+    Text,
+    /// `true` or `false`.
+    Boolean,
+    /// `2024-02-29T12:00:00+01:00`, or a date alone.
+    DateTime,
+    /// `96,100,2`: numerator, denominator, type.
+    Proportion,
+}
+
+/// A code that may be chosen.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+pub struct Choice {
+    /// What to give to the guide.
+    pub literal: String,
+    /// What to show.
+    pub text: String,
+}
+
+/// The inputs of a guide in file order; a variable that is bound twice comes once.
+pub fn inputs(compiled: &CompiledGuide, language: &str) -> Vec<Input> {
+    let guide = compiled.guide();
+    let uses = Uses::of(guide);
+    let mut inputs: Vec<Input> = Vec::new();
+    for binding in guide
+        .bindings
+        .iter()
+        .filter(|b| b.direction != Direction::Output)
+    {
+        for element in &binding.elements {
+            if !inputs.iter().any(|i| i.variable == element.id) {
+                inputs.push(input(guide, &uses, binding, element, language));
+            }
+        }
+    }
+    inputs
+}
+
+fn input(
+    guide: &Guide,
+    uses: &Uses<'_>,
+    binding: &Binding,
+    element: &Element,
+    language: &str,
+) -> Input {
+    let term = guide.terms_in(language).iter().find(|t| t.id == element.id);
+    let values = uses.values_of(&element.id);
+    let control = declared(element)
+        .or_else(|| uses.control(element, &values))
+        .unwrap_or(Control::Text);
+    Input {
+        variable: element.id.clone(),
+        name: term.map_or_else(|| element.id.clone(), |t| t.text.clone()),
+        description: term.map(|t| t.description.clone()).unwrap_or_default(),
+        binding: binding.id.clone(),
+        path: element.path.clone(),
+        units: if control == Control::Quantity {
+            uses.units(element, &values)
+        } else {
+            Vec::new()
+        },
+        options: if matches!(control, Control::Ordinal | Control::CodedText) {
+            options(guide, element, uses, &values, language)
+        } else {
+            Vec::new()
+        },
+        control,
+    }
+}
+
+fn declared(element: &Element) -> Option<Control> {
+    Some(match element.data_type.as_deref()? {
+        "DV_QUANTITY" => Control::Quantity,
+        "DV_COUNT" => Control::Count,
+        "DV_ORDINAL" => Control::Ordinal,
+        "DV_CODED_TEXT" => Control::CodedText,
+        "DV_TEXT" => Control::Text,
+        "DV_BOOLEAN" => Control::Boolean,
+        "DV_DATE_TIME" | "DV_DATE" | "DV_TIME" => Control::DateTime,
+        "DV_PROPORTION" => Control::Proportion,
+        _ => return None,
+    })
+}
+
+/// How the statements of a guide use its variables.
+struct Uses<'g> {
+    variables: Vec<&'g Variable>,
+    pairs: Vec<(&'g Variable, Operator, &'g Value)>,
+    /// Variables that are added to or taken from the current time.
+    dated: Vec<&'g str>,
+}
+
+impl<'g> Uses<'g> {
+    fn of(guide: &'g Guide) -> Uses<'g> {
+        let mut uses = Uses {
+            variables: Vec::new(),
+            pairs: Vec::new(),
+            dated: Vec::new(),
+        };
+        guide.each_expr(&mut |expr| {
+            expr.variables(&mut |v| uses.variables.push(v));
+            expr.pairs(&mut |v, operator, value| uses.pairs.push((v, operator, value)));
+            expr.walk(&mut |inner| uses.dates(inner));
+        });
+        uses
+    }
+
+    fn dates(&mut self, expr: &'g Expr) {
+        let Expr::Binary(_, a, b) = expr else { return };
+        let is_now = |e: &Expr| matches!(e, Expr::Variable(v) if v.code.starts_with("currentDate"));
+        for (one, other) in [(a, b), (b, a)] {
+            if let (Expr::Variable(v), true) = (one.as_ref(), is_now(other)) {
+                self.dated.push(&v.code);
+            }
+        }
+    }
+
+    fn values_of(&self, code: &str) -> Vec<&'g Value> {
+        self.pairs
+            .iter()
+            .filter(|(v, ..)| v.code == code)
+            .map(|(_, _, value)| *value)
+            .collect()
+    }
+
+    fn reads(&self, code: &str, attributes: &[&str]) -> bool {
+        self.variables.iter().any(|v| {
+            v.code == code
+                && v.attribute
+                    .as_deref()
+                    .is_some_and(|a| attributes.contains(&a))
+        })
+    }
+
+    /// The control that fits how the rules use a variable; what tells most comes first.
+    fn control(&self, element: &Element, values: &[&Value]) -> Option<Control> {
+        let code = element.id.as_str();
+        let beside = |is: fn(&Value) -> bool| values.iter().any(|v| is(v));
+        let is_time =
+            |v: &Value| matches!(v, Value::Quantity(q) if TimeUnit::parse(&q.unit).is_some());
+        let adds_time = self.pairs.iter().any(|(v, o, value)| {
+            v.code == code && matches!(o, Operator::Plus | Operator::Minus) && is_time(value)
+        });
+        let evidence = [
+            (
+                Control::Ordinal,
+                beside(|v| matches!(v, Value::Ordinal(_))) || self.reads(code, &["symbol"]),
+            ),
+            (
+                Control::CodedText,
+                beside(|v| matches!(v, Value::Coded(_)))
+                    || self.reads(code, &["code", "terminologyId"]),
+            ),
+            (Control::Boolean, beside(|v| matches!(v, Value::Boolean(_)))),
+            (
+                Control::Proportion,
+                self.reads(code, &["numerator", "denominator"]),
+            ),
+            (
+                Control::DateTime,
+                element.path.ends_with("time") || self.dated.contains(&code) || adds_time,
+            ),
+            (
+                Control::DateTime,
+                self.reads(code, &["year", "month", "day"])
+                    || beside(|v| matches!(v, Value::Moment(_))),
+            ),
+            (
+                Control::Quantity,
+                beside(|v| matches!(v, Value::Quantity(_)))
+                    || self.reads(code, &["unit", "units", "precision"]),
+            ),
+            (
+                Control::Count,
+                self.reads(code, &["magnitude"]) || beside(|v| matches!(v, Value::Number(_))),
+            ),
+        ];
+        evidence
+            .iter()
+            .find(|(_, holds)| *holds)
+            .map(|(control, _)| *control)
+    }
+
+    fn units(&self, element: &Element, values: &[&Value]) -> Vec<String> {
+        let of_pairs =
+            self.pairs
+                .iter()
+                .filter_map(|(v, _, value)| match (v.attribute.as_deref(), value) {
+                    (Some("unit" | "units"), Value::Text(unit)) if v.code == element.id => {
+                        Some(unit.to_string())
+                    }
+                    _ => None,
+                });
+        let of_values = values.iter().filter_map(|v| {
+            if let Value::Quantity(q) = v {
+                Some(q.unit.to_string())
+            } else {
+                None
+            }
+        });
+        let mut units: Vec<String> = Vec::new();
+        element
+            .units
+            .iter()
+            .cloned()
+            .chain(of_pairs)
+            .chain(of_values)
+            .for_each(|unit| {
+                if !units.contains(&unit) {
+                    units.push(unit);
+                }
+            });
+        units
+    }
+}
+
+/// The choices: those that the binding allows, else those that the rules compare with.
+fn options(
+    guide: &Guide,
+    element: &Element,
+    uses: &Uses<'_>,
+    values: &[&Value],
+    language: &str,
+) -> Vec<Choice> {
+    let mut found: Vec<Value> = element.allowed_values.iter().map(|v| literal(v)).collect();
+    if found.is_empty() {
+        let bound = uses.pairs.iter().filter(|(v, o, _)| {
+            v.code == element.id && matches!(o, Operator::IsA | Operator::IsNotA)
+        });
+        found.extend(bound.flat_map(|(_, _, term)| bound_codes(guide, term, language)));
+        found.extend(
+            values
+                .iter()
+                .filter(|v| matches!(v, Value::Ordinal(_)) || is_code(v))
+                .map(|v| (*v).clone()),
+        );
+    }
+    order::sort_by_key(&mut found, |v| {
+        if let Value::Ordinal(o) = v {
+            o.value
+        } else {
+            0
+        }
+    });
+    let mut choices: Vec<Choice> = Vec::new();
+    for value in &found {
+        let choice = Choice {
+            literal: text_form(value),
+            text: super::calc::shown(value),
+        };
+        let known = choices.iter().any(|c| literal(&c.literal).same_code(value));
+        if !known {
+            choices.push(choice);
+        }
+    }
+    choices
+}
+
+/// A code of a terminology, not a term of the guide.
+fn is_code(value: &Value) -> bool {
+    matches!(value, Value::Coded(c) if !(&*c.terminology == "local" && c.code.starts_with("gt")))
+}
+
+/// The codes that a term of the guide stands for, with its text.
+fn bound_codes(guide: &Guide, term: &Value, language: &str) -> Vec<Value> {
+    let Value::Coded(term) = term else {
+        return Vec::new();
+    };
+    let text = guide.term(&term.code, language).unwrap_or(&term.text);
+    let lists = guide
+        .term_bindings
+        .iter()
+        .flat_map(|b| b.codes.iter().map(move |(gt, codes)| (b, gt, codes)));
+    let own = lists.filter(|(_, gt, _)| **gt == *term.code);
+    own.flat_map(|(b, _, codes)| {
+        codes
+            .iter()
+            .map(|code| Value::coded(&b.terminology, code, text))
+    })
+    .collect()
+}

@@ -1,0 +1,185 @@
+//! What only GDL1 has, mapped onto the model of GDL2.
+
+use super::expr::ast::{Expr, Variable};
+use super::expr::parse;
+use super::guide::Condition;
+use super::item::{Item, Kind};
+use aqlite_rm::diag::Span;
+use aqlite_rm::order;
+
+/// The function of a binding: `LAST` keeps the latest instance. Any other function is left out.
+pub(crate) fn predicate_of_function(
+    function: &str,
+    model_id: &str,
+    span: Span,
+) -> Option<Condition> {
+    if !function.eq_ignore_ascii_case("LAST") {
+        return None;
+    }
+    let path = time_path(model_id);
+    Some(Condition {
+        text: format!("max({path})"),
+        span,
+        expr: Some(Expr::Best(true, path.to_owned(), span)),
+    })
+}
+
+/// The path of the time that dates an entry of this archetype.
+pub(crate) fn time_path(model_id: &str) -> &'static str {
+    match super::bind::class_of(model_id) {
+        Some("OBSERVATION") => "/data/events/time",
+        Some("ACTION") => "/time",
+        _ => "/context/start_time",
+    }
+}
+
+/// Lists that ODIN may show as a single value.
+const LISTS: [&str; 7] = [
+    "when",
+    "then",
+    "predicates",
+    "pre_conditions",
+    "default_actions",
+    "codes",
+    "keywords",
+];
+
+/// The tree of a GDL1 guide with the names and words of GDL2; any other tree stays as it is.
+pub(crate) fn translated(root: &mut Item) {
+    if root
+        .get("definition")
+        .is_none_or(|d| d.get("archetype_bindings").is_none() || d.get("data_bindings").is_some())
+    {
+        return;
+    }
+    each_member(root, &mut |name, item| match name.as_str() {
+        "gdl_version" => *item = Item::of_text("2.0"),
+        "archetype_bindings" => {
+            "data_bindings".clone_into(name);
+            item.values_mut().into_iter().for_each(translated_binding);
+            named(item);
+        }
+        "elements" | "rules" | "terms" | "bindings" => named(item),
+        list if LISTS.contains(&list) => {
+            if !matches!(item.kind, Kind::List(_) | Kind::Null) {
+                *item = Item {
+                    span: item.span,
+                    kind: Kind::List(vec![item.clone()]),
+                };
+            }
+            with_unit(item);
+        }
+        _ => {}
+    });
+}
+
+/// Calls `visit` with every member, the inner before the outer; resources of templates have words
+/// of their own.
+fn each_member(item: &mut Item, visit: &mut dyn FnMut(&mut String, &mut Item)) {
+    if matches!(item.kind, Kind::List(_)) {
+        item.values_mut()
+            .into_iter()
+            .for_each(|inner| each_member(inner, visit));
+    }
+    for (name, inner) in item
+        .members_mut()
+        .iter_mut()
+        .filter(|(name, _)| name != "object")
+    {
+        each_member(inner, visit);
+        visit(name, inner);
+    }
+}
+
+fn translated_binding(binding: &mut Item) {
+    let model_id = binding
+        .text_of("archetype_id")
+        .unwrap_or_default()
+        .to_owned();
+    let latest = binding
+        .text_of("function")
+        .and_then(|f| predicate_of_function(f, &model_id, Span::default()));
+    let Kind::Map(members) = &mut binding.kind else {
+        return;
+    };
+    let has = |wanted: &str| members.iter().any(|(name, _)| name == wanted);
+    let (has_model, has_type) = (has("model_id"), has("type"));
+    members.retain(|(name, item)| {
+        name != "function"
+            && !(name == "domain" && item.text().is_some_and(|d| d.eq_ignore_ascii_case("ANY")))
+    });
+    for (name, item) in members.iter_mut() {
+        match name.as_str() {
+            "archetype_id" if !has_model => "model_id".clone_into(name),
+            "domain" if !has_type => {
+                "type".clone_into(name);
+                let domain = item.text().unwrap_or_default().to_ascii_uppercase();
+                let direction = [("EHR", "INPUT"), ("CDS", "OUTPUT")]
+                    .into_iter()
+                    .find(|(old, _)| *old == domain);
+                *item = Item::of_text(direction.map_or(domain.as_str(), |(_, new)| new));
+            }
+            _ => {}
+        }
+    }
+    let Some(latest) = latest.map(|predicate| Item::of_text(&predicate.text)) else {
+        return;
+    };
+    match members.iter_mut().find(|(name, _)| name == "predicates") {
+        Some((
+            _,
+            Item {
+                kind: Kind::List(list),
+                ..
+            },
+        )) => list.push(latest),
+        _ => members.push((
+            "predicates".to_owned(),
+            Item {
+                span: Span::default(),
+                kind: Kind::List(vec![latest]),
+            },
+        )),
+    }
+}
+
+/// GDL2 repeats the code of an entry in it.
+fn named(entries: &mut Item) {
+    for (key, entry) in entries.members_mut() {
+        if let Kind::Map(members) = &mut entry.kind
+            && members.iter().all(|(name, _)| name != "id")
+        {
+            members.insert(0, ("id".to_owned(), Item::of_text(key)));
+        }
+    }
+}
+
+/// `.units` of GDL1 is `.unit`.
+fn with_unit(statements: &mut Item) {
+    let Kind::List(items) = &mut statements.kind else {
+        return;
+    };
+    for text in items.iter_mut().filter_map(|item| {
+        if let Kind::Text(text) = &mut item.kind {
+            Some(text)
+        } else {
+            None
+        }
+    }) {
+        let mut ends: Vec<usize> = Vec::new();
+        let mut visit = |v: &Variable| {
+            ends.extend((v.attribute.as_deref() == Some("units")).then_some(v.span.end))
+        };
+        match parse::action(text) {
+            Ok(action) => action.variables(&mut visit),
+            Err(_) => parse::condition(text)
+                .iter()
+                .for_each(|expr| expr.variables(&mut visit)),
+        }
+        order::sort(&mut ends);
+        ends.iter()
+            .rev()
+            .filter_map(|end| end.checked_sub(1))
+            .for_each(|last| text.replace_range(last..=last, ""));
+    }
+}

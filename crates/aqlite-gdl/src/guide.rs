@@ -1,0 +1,422 @@
+//! A guide: one model for GDL1 and GDL2, whatever syntax it was written in.
+//!
+//! Expressions are read with the guide, each as a whole. One that cannot be read is refused:
+//! [`Guide::problems`] names its place, a condition is then never true and an action does nothing.
+//! The rest of the guide works, because published guides have such statements.
+
+use super::budget::FRAME;
+use super::expr::ast::{Action, Expr};
+use super::value::Value;
+use aqlite_rm::diag::{Diagnostic, Span};
+use std::collections::HashMap;
+
+/// A guideline as read from its file.
+#[derive(Clone, Debug)]
+pub struct Guide {
+    /// The id, such as `BMI_Calculation.v1`.
+    pub id: String,
+    /// The language version it was written for: `0.1` for GDL1, `2.0` for GDL2.
+    pub gdl_version: String,
+    /// The code of the term that names the guide.
+    pub concept: String,
+    /// The language of the author, such as `en`.
+    pub original_language: String,
+    /// What it is for, by language.
+    pub details: Vec<Details>,
+    /// References of the description, addressed as `$ref[1]`.
+    pub references: Vec<Reference>,
+    /// Data bindings in file order.
+    pub bindings: Vec<Binding>,
+    /// Variables that are neither read from nor written to records.
+    pub internal_variables: Vec<InternalVariable>,
+    /// Templates of resources.
+    pub templates: Vec<Template>,
+    pub(crate) pre_conditions: Vec<Condition>,
+    pub(crate) default_actions: Vec<Step>,
+    pub(crate) rules: Vec<Rule>,
+    /// Terms by language.
+    pub terms: Vec<TermDefinition>,
+    /// Bindings of guide terms to codes of terminologies.
+    pub term_bindings: Vec<TermBinding>,
+    /// What is wrong with the guide although it can be loaded; positions count bytes of the file.
+    pub problems: Vec<Diagnostic>,
+}
+
+/// Whether a binding is read, written or both.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// Read from the record: `INPUT`, GDL1 `EHR`.
+    Input,
+    /// Computed: `OUTPUT`, GDL1 `CDS`.
+    Output,
+    /// Both: no type given.
+    Any,
+}
+
+/// A model whose data the guide reads or makes.
+#[derive(Clone, Debug)]
+pub struct Binding {
+    /// Its gt-code, or its number in old guides.
+    pub id: String,
+    /// The archetype id, or the class of a FHIR resource.
+    pub model_id: String,
+    /// The template of the data, where it is one.
+    pub template_id: Option<String>,
+    /// Read, written or both.
+    pub direction: Direction,
+    /// The variables, in file order.
+    pub elements: Vec<Element>,
+    pub(crate) predicates: Vec<Condition>,
+    /// Where it stands in the file.
+    pub span: Span,
+}
+
+/// A variable bound to a path of a model.
+#[derive(Clone, Debug)]
+pub struct Element {
+    /// Its gt-code.
+    pub id: String,
+    /// The path in the model.
+    pub path: String,
+    /// The RM class, where the guide says it.
+    pub data_type: Option<String>,
+    /// The units that the guide allows for it; none where it does not say.
+    pub units: Vec<String>,
+    /// The codes that the guide allows for it, as literals such as `1|local::at0005|Low|`; none
+    /// where it does not say.
+    pub allowed_values: Vec<String>,
+    /// Where it stands in the file.
+    pub span: Span,
+}
+
+/// A variable of the guide itself.
+#[derive(Clone, Debug)]
+pub struct InternalVariable {
+    /// Its gt-code.
+    pub id: String,
+    /// `quantity`, `count`, `text`, `coded_text` or `ordinal`.
+    pub data_type: String,
+}
+
+/// A resource with places for values.
+#[derive(Clone, Debug)]
+pub struct Template {
+    /// Its gt-code.
+    pub id: String,
+    /// A name, where it has one.
+    pub name: Option<String>,
+    /// The class of the resource.
+    pub model_id: String,
+    /// The template of the resource, where it is one.
+    pub template_id: Option<String>,
+    /// The resource; texts such as `{$gt0001}` are replaced.
+    pub object: serde_json::Value,
+}
+
+/// What a guide is for, in one language.
+#[derive(Clone, Debug, Default)]
+pub struct Details {
+    /// Such as `en`.
+    pub language: String,
+    /// Its purpose.
+    pub purpose: String,
+    /// When to use it.
+    pub use_of: String,
+    /// When not to use it.
+    pub misuse: String,
+}
+
+/// A reference of the description.
+#[derive(Clone, Debug, Default)]
+pub struct Reference {
+    /// What it is called.
+    pub label: String,
+    /// Where it is found.
+    pub url: String,
+}
+
+/// The terms of one language.
+#[derive(Clone, Debug)]
+pub struct TermDefinition {
+    /// Such as `en`.
+    pub language: String,
+    /// The terms in file order.
+    pub terms: Vec<Term>,
+}
+
+/// A term of the guide.
+#[derive(Clone, Debug)]
+pub struct Term {
+    /// Its gt-code.
+    pub id: String,
+    /// What it is called.
+    pub text: String,
+    /// What it means.
+    pub description: String,
+}
+
+/// The codes of one terminology that guide terms stand for.
+#[derive(Clone, Debug)]
+pub struct TermBinding {
+    /// Such as `ATC`.
+    pub terminology: String,
+    /// Guide term and its codes.
+    pub codes: Vec<(String, Vec<String>)>,
+    /// Guide term and the address of the value set that holds its codes: the `uri` of the binding.
+    pub sets: Vec<(String, String)>,
+}
+
+/// A condition or predicate.
+#[derive(Clone, Debug)]
+pub(crate) struct Condition {
+    pub text: String,
+    pub span: Span,
+    /// `None` when the text cannot be read.
+    pub expr: Option<Expr>,
+}
+
+/// An action.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    pub text: String,
+    pub span: Span,
+    /// `None` when the text cannot be read.
+    pub action: Option<Action>,
+}
+
+/// A rule.
+#[derive(Clone, Debug)]
+pub(crate) struct Rule {
+    pub id: String,
+    pub priority: i64,
+    pub when: Vec<Condition>,
+    pub then: Vec<Step>,
+    pub cards: Vec<Card>,
+    pub span: Span,
+}
+
+/// A card of CDS Hooks as the guide writes it: texts with places for values.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Card {
+    pub summary: String,
+    pub detail: Option<String>,
+    pub indicator: String,
+    pub source: Option<Link>,
+    pub links: Vec<Link>,
+    pub suggestions: Vec<Suggestion>,
+}
+
+/// A link or the source of a card; references such as `$ref[1].url` are resolved already.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Link {
+    pub label: String,
+    pub url: Option<String>,
+    pub icon: Option<String>,
+    pub kind: Option<String>,
+}
+
+/// A suggestion of a card.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Suggestion {
+    pub uuid: Option<String>,
+    pub label: String,
+    pub actions: Vec<SuggestedAction>,
+}
+
+/// What a suggestion would do.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SuggestedAction {
+    pub kind: String,
+    pub description: String,
+    pub template: Option<(String, Vec<Step>)>,
+}
+
+impl Card {
+    /// The bytes of its texts, as an answer writes them.
+    pub fn size(&self) -> usize {
+        let link = |l: &Link| {
+            FRAME
+                + l.label.len()
+                + [&l.url, &l.icon, &l.kind]
+                    .into_iter()
+                    .flatten()
+                    .map(String::len)
+                    .sum::<usize>()
+        };
+        let action = |a: &SuggestedAction| FRAME + a.kind.len() + a.description.len();
+        let suggestion =
+            |s: &Suggestion| FRAME + s.label.len() + s.actions.iter().map(action).sum::<usize>();
+        let links = self
+            .links
+            .iter()
+            .chain(&self.source)
+            .map(link)
+            .sum::<usize>();
+        let detail = self.detail.as_ref().map_or(0, String::len);
+        FRAME
+            + self.summary.len()
+            + detail
+            + links
+            + self.suggestions.iter().map(suggestion).sum::<usize>()
+    }
+}
+
+impl TermBinding {
+    /// What a term stands for: codes, and addresses of value sets.
+    pub fn bound_to<'a>(&'a self, term: &'a str) -> impl Iterator<Item = &'a String> {
+        let codes = self
+            .codes
+            .iter()
+            .filter(move |(own, _)| own == term)
+            .flat_map(|(_, codes)| codes);
+        codes.chain(
+            self.sets
+                .iter()
+                .filter(move |(own, _)| own == term)
+                .map(|(_, set)| set),
+        )
+    }
+}
+
+/// The most problems of a guide that are told.
+pub const MAX_PROBLEMS: usize = 1_000;
+
+/// The most characters of a statement, term or name that a problem repeats.
+const SHOWN: usize = 1_000;
+
+/// A text of a guide as a problem repeats it.
+pub(crate) fn shown(text: &str) -> std::borrow::Cow<'_, str> {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()).into(),
+        None => text.into(),
+    }
+}
+
+/// The most bytes of the text of a guide that is uploaded.
+pub const MAX_BYTES: usize = 2_000_000;
+
+impl Guide {
+    /// What exceeds the limits of an upload (`GDL0604`): 2,000 rules, 1,000 bindings, 10,000
+    /// variables, 20,000 statements, 20,000 terms of a language and 100 languages. Published guides
+    /// have less than a tenth of that.
+    pub fn excesses(&self) -> Vec<Diagnostic> {
+        let statements = self.rules.iter().map(|r| r.when.len()).sum::<usize>()
+            + self.steps().count()
+            + self.pre_conditions.len();
+        let counts = [
+            ("rules", self.rules.len(), 2_000),
+            ("bindings", self.bindings.len(), 1_000),
+            (
+                "variables",
+                self.bindings.iter().map(|b| b.elements.len()).sum(),
+                10_000,
+            ),
+            ("statements", statements, 20_000),
+            (
+                "terms of one language",
+                self.terms
+                    .iter()
+                    .map(|t| t.terms.len())
+                    .max()
+                    .unwrap_or_default(),
+                20_000,
+            ),
+            ("languages", self.terms.len(), 100),
+        ];
+        let excess = |(what, found, most): (&str, usize, usize)| {
+            let message = format!("the guide has {found} {what}");
+            Diagnostic::error("GDL0604", Span::default(), message)
+                .with_help(format!("at most {most} are allowed: split the guide"))
+        };
+        counts
+            .into_iter()
+            .filter(|(_, found, most)| found > most)
+            .map(excess)
+            .collect()
+    }
+
+    /// The terms in a language, or else in the language of the author, or else in any.
+    pub fn terms_in(&self, language: &str) -> &[Term] {
+        let find = |language: &str| {
+            self.terms
+                .iter()
+                .find(|t| t.language.eq_ignore_ascii_case(language))
+        };
+        find(language)
+            .or_else(|| find(&self.original_language))
+            .or(self.terms.first())
+            .map_or(&[], |t| &t.terms)
+    }
+
+    /// What the guide is for in a language, or else in the language of the author, or else in any.
+    pub fn details_in(&self, language: &str) -> Option<&Details> {
+        let find = |language: &str| {
+            self.details
+                .iter()
+                .find(|d| d.language.eq_ignore_ascii_case(language))
+        };
+        find(language)
+            .or_else(|| find(&self.original_language))
+            .or(self.details.first())
+    }
+
+    /// The text of a term in a language.
+    pub fn term(&self, code: &str, language: &str) -> Option<&str> {
+        self.terms_in(language)
+            .iter()
+            .find(|t| t.id == code)
+            .map(|t| t.text.as_str())
+    }
+
+    /// How many different literals the expressions of the guide have.
+    pub fn number_of_constants(&self) -> usize {
+        let mut seen: HashMap<u64, Vec<Value>> = HashMap::new();
+        let mut count = 0;
+        let mut visit = |v: &Value| {
+            let alike = seen.entry(v.digest()).or_default();
+            if !alike.contains(v) {
+                alike.push(v.clone());
+                count += 1;
+            }
+        };
+        self.each_expr(&mut |e| e.literals(&mut visit));
+        count
+    }
+
+    /// Calls `visit` with every expression that could be read.
+    pub(crate) fn each_expr<'a>(&'a self, visit: &mut dyn FnMut(&'a Expr)) {
+        let predicates = self.bindings.iter().flat_map(|b| &b.predicates);
+        let conditions = predicates
+            .chain(&self.pre_conditions)
+            .chain(self.rules.iter().flat_map(|r| &r.when));
+        conditions
+            .filter_map(|c| c.expr.as_ref())
+            .for_each(&mut *visit);
+        for action in self.steps().filter_map(|s| s.action.as_ref()) {
+            match action {
+                Action::Assign(_, e) => visit(e),
+                Action::Create(_, list) | Action::UseTemplate(_, list) => {
+                    list.iter().for_each(|(_, e)| visit(e))
+                }
+                Action::UseTemplateEach(..) => {}
+            }
+        }
+    }
+
+    /// Every action of the guide, those of suggestions included.
+    pub(crate) fn steps(&self) -> impl Iterator<Item = &Step> {
+        let suggested = self
+            .rules
+            .iter()
+            .flat_map(|r| &r.cards)
+            .flat_map(|c| &c.suggestions)
+            .flat_map(|s| &s.actions);
+        let suggested = suggested
+            .filter_map(|a| a.template.as_ref())
+            .flat_map(|(_, steps)| steps);
+        self.default_actions
+            .iter()
+            .chain(self.rules.iter().flat_map(|r| &r.then))
+            .chain(suggested)
+    }
+}

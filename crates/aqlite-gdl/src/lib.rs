@@ -1,0 +1,70 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Codes of problems
+//!
+//! | code | problem |
+//! |---|---|
+//! | GDL0101–0104 | no guide: broken JSON or ODIN, nested too deep, `definition` missing |
+//! | GDL0201–0204 | a statement that cannot be read, is nested too deep, compares instead of assigning, or has something behind it |
+//! | GDL0301–0304 | a binding without model, an unknown type of binding, a variable without path, a guide without id |
+//! | GDL0310–0316 | a name that leads nowhere: path, binding, template, attribute, `max` in a condition, rule, term |
+//! | GDL0601–0604 | a run that exceeded a limit ([`Limits`]): a text, the bytes of values and results, work; a guide that is too large for an upload ([`Guide::excesses`]) |
+//! | GDL0501–0516 | a fixture that cannot be read, or that does not fit its guide: id, variable, unit, code, output, time |
+//! | GDL0401–0405 | suspicions: unbound variable, result in an INPUT binding, rule defined twice, rule that can never fire, attribute of another class |
+//! | GDL0406–0410 | more of them: equal priorities, label that is not the term, `is_a` without codes, variable taken for two kinds, attribute beside a value of another kind |
+
+mod action;
+pub mod bind;
+mod budget;
+mod calc;
+pub mod cards;
+mod compile;
+pub mod describe;
+mod eval;
+mod expr;
+mod fill;
+pub mod fixture;
+pub mod form;
+mod gdl1;
+mod gdl2;
+pub mod guide;
+mod item;
+mod lint;
+mod odin;
+pub mod output;
+pub mod population;
+pub mod print;
+mod push;
+mod reach;
+mod read;
+mod run;
+pub mod stored;
+mod subsume;
+pub mod suite;
+pub mod time;
+pub mod trace;
+pub mod value;
+mod yaml;
+
+pub use bind::{BindingQuery, DataInstance, Instance, QueryColumn};
+pub use budget::{Exceeded, Limit, Limits, Spent};
+pub use compile::CompiledGuide;
+pub use guide::Guide;
+pub use population::Population;
+pub use run::{
+    ActionOut, CardOut, LinkOut, Options, Output, OutputValue, Run, RunInput, SuggestionOut,
+    Terminology,
+};
+pub use subsume::{Subsumption, Subsumptions};
+
+use aqlite_rm::diag::Diagnostic;
+
+/// Reads a guide: JSON or ODIN, GDL1 or GDL2, told by the text.
+///
+/// # Errors
+/// All problems that leave no guide: broken syntax (`GDL0101` JSON, `GDL0102` ODIN, `GDL0103`
+/// nesting), or no guide at all (`GDL0104`). Lesser problems stand in [`Guide::problems`] and
+/// [`CompiledGuide::problems`].
+pub fn parse(text: &str) -> Result<Guide, Vec<Diagnostic>> {
+    read::parse(text)
+}

@@ -1,0 +1,446 @@
+//! What is probably wrong with a guide that can run: names that lead nowhere, values that nobody
+//! sees, values that do not fit each other, rules that never fire.
+
+use super::compile::CompiledGuide;
+use super::expr::ast::{Action, Expr, Operator, Variable};
+use super::guide::{Direction, Guide, MAX_PROBLEMS, shown};
+use super::reach::Reach;
+use super::value::Value;
+use aqlite_rm::diag::{Diagnostic, Span};
+use std::collections::{HashMap, HashSet};
+
+/// Adds the findings to the problems of the guide.
+pub(crate) fn check(compiled: &mut CompiledGuide) {
+    let guide = &compiled.guide;
+    let known = known(guide);
+    let mut lint = Lint {
+        guide,
+        known: &known,
+        terms: terms(guide),
+        bound: bound(guide),
+        inputs: inputs(guide),
+        types: types(guide),
+        kinds: HashMap::new(),
+        problems: Vec::new(),
+        told: HashSet::new(),
+    };
+    let predicates = guide.bindings.iter().flat_map(|b| &b.predicates);
+    let conditions = predicates
+        .chain(&guide.pre_conditions)
+        .chain(guide.rules.iter().flat_map(|r| &r.when));
+    conditions
+        .filter_map(|c| Some((c.expr.as_ref()?, c.span)))
+        .for_each(|(expr, span)| lint.expr(expr, span));
+    guide
+        .steps()
+        .filter_map(|s| Some((s.action.as_ref()?, s.span)))
+        .for_each(|(action, span)| lint.action(action, span));
+    lint.rules();
+    let found = lint.problems;
+    compiled.problems.extend(found);
+}
+
+/// The codes that name a variable: bound, internal, or set by the guide.
+fn known(guide: &Guide) -> HashSet<&str> {
+    let mut known: HashSet<&str> = guide
+        .bindings
+        .iter()
+        .flat_map(|b| &b.elements)
+        .map(|e| e.id.as_str())
+        .collect();
+    known.extend(guide.internal_variables.iter().map(|v| v.id.as_str()));
+    known.extend(["currentDateTime", "currentDate"]);
+    for action in guide.steps().filter_map(|s| s.action.as_ref()) {
+        match action {
+            Action::Assign(v, _) => drop(known.insert(&v.code)),
+            Action::Create(_, list) => known.extend(list.iter().map(|(v, _)| v.code.as_str())),
+            _ => {}
+        }
+    }
+    known
+}
+
+fn inputs(guide: &Guide) -> HashSet<&str> {
+    let of = |wanted: fn(Direction) -> bool| {
+        guide
+            .bindings
+            .iter()
+            .filter(move |b| wanted(b.direction))
+            .flat_map(|b| &b.elements)
+            .map(|e| e.id.as_str())
+    };
+    let written: HashSet<&str> = of(|d| d != Direction::Input).collect();
+    of(|d| d == Direction::Input)
+        .filter(|id| !written.contains(id))
+        .collect()
+}
+
+/// The class of each variable for which the guide says it.
+fn types(guide: &Guide) -> HashMap<&str, &str> {
+    guide
+        .bindings
+        .iter()
+        .flat_map(|b| &b.elements)
+        .filter_map(|e| Some((e.id.as_str(), e.data_type.as_deref()?)))
+        .collect()
+}
+
+/// Whether values of a class have an attribute; classes that are not known here have all.
+fn has_attribute(class: &str, attribute: &str) -> bool {
+    let is_one_of = |classes: &[&str]| classes.contains(&class);
+    match attribute {
+        _ if !is_one_of(&[
+            "DV_QUANTITY",
+            "DV_COUNT",
+            "DV_ORDINAL",
+            "DV_CODED_TEXT",
+            "DV_TEXT",
+            "DV_BOOLEAN",
+        ]) =>
+        {
+            true
+        }
+        "magnitude" => is_one_of(&["DV_QUANTITY", "DV_COUNT", "DV_ORDINAL"]),
+        "unit" | "units" | "precision" => class == "DV_QUANTITY",
+        "code" | "terminologyId" => is_one_of(&["DV_ORDINAL", "DV_CODED_TEXT"]),
+        "symbol" => class == "DV_ORDINAL",
+        "numerator" | "denominator" | "type" | "year" | "month" | "day" => false,
+        _ => true,
+    }
+}
+
+/// What a use of a variable takes it for, where that leaves no doubt.
+fn kind_by_attribute(attribute: &str) -> Option<&'static str> {
+    Some(match attribute {
+        "unit" | "units" | "precision" => "a quantity",
+        "numerator" | "denominator" => "a proportion",
+        "symbol" | "code" | "terminologyId" => "a code",
+        "year" | "month" | "day" => "a point in time",
+        _ => return None,
+    })
+}
+
+fn kind_by_value(value: &Value) -> Option<&'static str> {
+    Some(match value {
+        Value::Quantity(_) => "a quantity",
+        Value::Proportion(_) => "a proportion",
+        Value::Ordinal(_) | Value::Coded(_) => "a code",
+        Value::Boolean(_) => "a truth value",
+        Value::Moment(_) => "a point in time",
+        _ => return None,
+    })
+}
+
+/// Whether an attribute is a text (else a number), where it is one of them.
+fn is_text(attribute: &str) -> Option<bool> {
+    match attribute {
+        "unit" | "units" | "code" | "terminologyId" | "string" => Some(true),
+        "magnitude" | "precision" | "numerator" | "denominator" | "year" | "month" | "day"
+        | "count" | "sum" => Some(false),
+        _ => None,
+    }
+}
+
+/// A label without what people write in more than one way.
+fn bare(label: &str) -> String {
+    label
+        .chars()
+        .filter(|c| c.is_alphanumeric())
+        .flat_map(char::to_lowercase)
+        .collect()
+}
+
+/// What the languages call one code.
+#[derive(Default)]
+struct Terms<'g> {
+    /// The term in the language of the author, or in what stands for it.
+    own: Option<&'g str>,
+    /// The terms of all languages, bare.
+    bare: HashSet<String>,
+}
+
+/// The terms of the guide by code.
+fn terms(guide: &Guide) -> HashMap<&str, Terms<'_>> {
+    let mut terms: HashMap<&str, Terms<'_>> = HashMap::new();
+    for term in guide.terms.iter().flat_map(|t| &t.terms) {
+        let entry = terms.entry(&term.id).or_default();
+        entry.bare.insert(bare(&term.text));
+    }
+    for term in guide.terms_in(&guide.original_language) {
+        let entry = terms.entry(&term.id).or_default();
+        entry.own = entry.own.or(Some(&term.text));
+    }
+    terms
+}
+
+/// The terms that stand for codes of terminologies, or for value sets.
+fn bound(guide: &Guide) -> HashSet<&str> {
+    let mut bound = HashSet::new();
+    for binding in &guide.term_bindings {
+        let codes = binding.codes.iter().filter(|(_, codes)| !codes.is_empty());
+        bound.extend(codes.map(|(term, _)| term.as_str()));
+        bound.extend(binding.sets.iter().map(|(term, _)| term.as_str()));
+    }
+    bound
+}
+
+struct Lint<'g> {
+    guide: &'g Guide,
+    known: &'g HashSet<&'g str>,
+    terms: HashMap<&'g str, Terms<'g>>,
+    /// The terms that are bound to codes or value sets.
+    bound: HashSet<&'g str>,
+    inputs: HashSet<&'g str>,
+    types: HashMap<&'g str, &'g str>,
+    /// What the first use that tells took each variable for.
+    kinds: HashMap<&'g str, &'static str>,
+    problems: Vec<Diagnostic>,
+    told: HashSet<String>,
+}
+
+impl<'g> Lint<'g> {
+    fn action(&mut self, action: &'g Action, span: Span) {
+        let list: Vec<(&Variable, &Expr)> = match action {
+            Action::Assign(v, e) => vec![(v, e)],
+            Action::Create(_, list) => list.iter().map(|(v, e)| (v, e)).collect(),
+            Action::UseTemplate(_, list) => {
+                return list.iter().for_each(|(_, e)| self.expr(e, span));
+            }
+            Action::UseTemplateEach(..) => return,
+        };
+        for (target, value) in list {
+            if self.inputs.contains(target.code.as_str()) {
+                let message = format!("`{}` is set but belongs to an INPUT binding", target.code);
+                self.tell(
+                    "GDL0402",
+                    span,
+                    message,
+                    "results are returned for OUTPUT bindings only",
+                );
+            }
+            self.use_of(target, span);
+            if let Expr::Literal(literal) = value {
+                self.beside(target, Operator::Equal, literal, span);
+            }
+            self.expr(value, span);
+        }
+    }
+
+    fn expr(&mut self, expr: &'g Expr, span: Span) {
+        let mut read = Vec::new();
+        expr.variables(&mut |v| read.push(v));
+        for variable in read {
+            let is_term = variable.attribute.as_deref() == Some("term");
+            if !is_term && !self.known.contains(variable.code.as_str()) {
+                let message = format!("`{}` is bound to nothing and never set", variable.code);
+                self.tell(
+                    "GDL0401",
+                    span,
+                    message,
+                    "it is always null; bind it or mend the code",
+                );
+            }
+            self.use_of(variable, span);
+        }
+        let mut pairs = Vec::new();
+        expr.pairs(&mut |variable, operator, value| pairs.push((variable, operator, value)));
+        pairs
+            .into_iter()
+            .for_each(|(variable, operator, value)| self.beside(variable, operator, value, span));
+        expr.walk(&mut |inner| match inner {
+            Expr::Fired(rule) => {
+                self.label(&rule.code, rule.label.as_deref().unwrap_or_default(), span)
+            }
+            Expr::Literal(Value::Coded(term))
+                if &*term.terminology == "local" && term.code.starts_with("gt") =>
+            {
+                self.term(&term.code, &term.text, span)
+            }
+            Expr::Binary(Operator::IsA | Operator::IsNotA, _, term) => self.bound(term, span),
+            _ => {}
+        });
+    }
+
+    /// A variable where it is read or set.
+    fn use_of(&mut self, variable: &'g Variable, span: Span) {
+        self.label(
+            &variable.code,
+            variable.label.as_deref().unwrap_or_default(),
+            span,
+        );
+        let Some(attribute) = variable.attribute.as_deref() else {
+            return;
+        };
+        match self.types.get(variable.code.as_str()) {
+            Some(class) if !has_attribute(class, attribute) => {
+                let message = format!("`{}` is a {class} and has no `.{attribute}`", variable.code);
+                self.tell(
+                    "GDL0405",
+                    span,
+                    message,
+                    "use an attribute of its class, or mend `data_type`",
+                );
+            }
+            _ => self.taken_for(variable, kind_by_attribute(attribute), span),
+        }
+    }
+
+    /// A variable beside a literal.
+    fn beside(&mut self, variable: &'g Variable, operator: Operator, value: &Value, span: Span) {
+        if operator.strength() >= Operator::Plus.strength() || value.is_null() {
+            return;
+        }
+        let attribute = variable.attribute.as_deref();
+        let Some(expected) = attribute.and_then(is_text) else {
+            if attribute.is_none_or(|a| a == "value") {
+                self.taken_for(variable, kind_by_value(value), span);
+            }
+            return;
+        };
+        let fits = if expected {
+            matches!(value, Value::Text(_))
+        } else {
+            value.number().is_some()
+        };
+        if !fits {
+            let (name, kind) = (
+                attribute.unwrap_or_default(),
+                if expected { "a text" } else { "a number" },
+            );
+            let message = format!(
+                "`.{name}` of `{}` is {kind}, and is put beside {}",
+                variable.code,
+                value.rm_type()
+            );
+            self.tell(
+                "GDL0410",
+                span,
+                message,
+                "compare and set an attribute with a literal of its own kind",
+            );
+        }
+    }
+
+    fn taken_for(&mut self, variable: &'g Variable, kind: Option<&'static str>, span: Span) {
+        let Some(kind) = kind else { return };
+        let first = *self.kinds.entry(&variable.code).or_insert(kind);
+        if first != kind {
+            let message = format!(
+                "`{}` is taken for {kind} here, and for {first} elsewhere",
+                variable.code
+            );
+            self.tell(
+                "GDL0409",
+                span,
+                message,
+                "one of the statements is never true or does nothing: use one class throughout",
+            );
+        }
+    }
+
+    /// The label of a variable or rule is its term in one of the languages.
+    fn label(&mut self, code: &str, label: &str, span: Span) {
+        let Some(terms) = self.terms.get(code) else {
+            return;
+        };
+        let Some(own) = terms.own else { return };
+        let label_of = bare(label);
+        if !label_of.is_empty() && !terms.bare.contains(&label_of) {
+            let message = format!(
+                "`{code}` is labelled `{}`, its term is `{}`",
+                shown(label),
+                shown(own)
+            );
+            self.tell(
+                "GDL0407",
+                span,
+                message,
+                "mend the label, or the code before it",
+            );
+        }
+    }
+
+    /// A term of the guide as a value.
+    fn term(&mut self, code: &str, label: &str, span: Span) {
+        if !self.terms.contains_key(code) {
+            return self.tell(
+                "GDL0316",
+                span,
+                format!("`{}` has no term", shown(code)),
+                "add it to the term definitions",
+            );
+        }
+        self.label(code, label, span);
+    }
+
+    /// The right side of `is_a`.
+    fn bound(&mut self, term: &Expr, span: Span) {
+        let Expr::Literal(Value::Coded(term)) = term else {
+            return;
+        };
+        if !self.bound.contains(&*term.code) {
+            let message = format!(
+                "`{}` is bound to no code of a terminology",
+                shown(&term.code)
+            );
+            self.tell(
+                "GDL0408",
+                span,
+                message,
+                "nothing falls under it: add its codes to the term bindings",
+            );
+        }
+    }
+
+    fn rules(&mut self) {
+        let guide = self.guide;
+        let (mut codes, mut priorities) = (HashSet::new(), HashMap::new());
+        for rule in &guide.rules {
+            if !codes.insert(rule.id.as_str()) {
+                self.tell(
+                    "GDL0403",
+                    rule.span,
+                    format!("rule `{}` is defined twice", rule.id),
+                    "give each rule a code of its own",
+                );
+            }
+            let first = *priorities.entry(rule.priority).or_insert(rule.id.as_str());
+            if first != rule.id {
+                let message = format!(
+                    "rules `{}` and `{}` both have the priority {}",
+                    shown(first),
+                    shown(&rule.id),
+                    rule.priority
+                );
+                self.tell("GDL0406", rule.span, message, "the one that stands first in the file runs first: give each a priority of its own");
+            }
+        }
+        let reach = Reach::new(self.known);
+        if let Some((condition, why)) = reach.never(&guide.pre_conditions) {
+            self.tell(
+                "GDL0404",
+                condition.span,
+                String::from("the guide never does anything"),
+                &format!("of its pre-conditions, {why}"),
+            );
+        }
+        for (rule, (_, why)) in reach.unreachable(guide) {
+            let Some(rule) = guide.rules.get(rule) else {
+                continue;
+            };
+            self.tell(
+                "GDL0404",
+                rule.span,
+                format!("rule `{}` can never fire", rule.id),
+                &why,
+            );
+        }
+    }
+
+    fn tell(&mut self, code: &'static str, span: Span, message: String, help: &str) {
+        if self.problems.len() < MAX_PROBLEMS && self.told.insert(message.clone()) {
+            self.problems
+                .push(Diagnostic::warning(code, span, message).with_help(help));
+        }
+    }
+}

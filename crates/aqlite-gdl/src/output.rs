@@ -1,0 +1,363 @@
+//! The answer of a guide execution as the service specification has it.
+
+use super::compile::CompiledGuide;
+use super::fill::json_number;
+use super::guide::{Direction, Guide};
+use super::run::{CardOut, Output, Run};
+use super::time::Precision;
+use super::trace::{Note, Trace};
+use super::value::{Coded, Value};
+use serde::Serialize;
+use serde_json::{Map, Value as Json, json};
+
+/// The execution of a guide on one or more EHRs.
+#[derive(Clone, Debug, Serialize)]
+pub struct Response {
+    /// How it went.
+    pub execution_details: ExecutionDetails,
+    /// What it found, EHR by EHR.
+    pub results: Vec<ResultInstance>,
+    /// The cards of CDS Hooks, where rules have them.
+    #[serde(rename = "_cards", skip_serializing_if = "Vec::is_empty")]
+    pub cards: Vec<EhrCard>,
+    /// What could not be computed, and so counted as unknown.
+    #[serde(rename = "_notes", skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<EhrNote>,
+    /// Why rules fired or not, on request.
+    #[serde(rename = "_trace", skip_serializing_if = "Vec::is_empty")]
+    pub trace: Vec<EhrTrace>,
+}
+
+/// Figures of an execution.
+#[derive(Clone, Debug, Serialize)]
+pub struct ExecutionDetails {
+    /// The id of the guide.
+    pub guide_id: String,
+    /// Milliseconds in all.
+    pub execution_time: f64,
+    /// Variables that are read from the record.
+    pub number_of_in_arguments: usize,
+    /// Variables of OUTPUT bindings that the guide can set.
+    pub number_of_out_arguments: usize,
+    /// Different literals in the expressions of the guide.
+    pub number_of_constants: usize,
+    /// The rules that fired, in order; of several EHRs one after the other.
+    pub rules_executed: Vec<String>,
+    /// The queries behind it.
+    pub query_execution_details: QueryExecutionDetails,
+}
+
+/// Figures of the queries.
+#[derive(Clone, Debug, Serialize)]
+pub struct QueryExecutionDetails {
+    /// How many there are: one for each EHR and binding that is read.
+    pub number_of_queries: usize,
+    /// Milliseconds in all of them.
+    pub query_time: f64,
+    /// Each of them.
+    pub queries: Vec<QueryDetails>,
+}
+
+/// One query that was executed.
+#[derive(Clone, Debug, Serialize)]
+pub struct QueryDetails {
+    /// The gt-code of the binding.
+    pub id: String,
+    /// The query as executed.
+    pub aql: String,
+    /// Milliseconds; of a query that served several EHRs, this one's share.
+    pub query_time: f64,
+    /// The values of the instance that the guide used (the last one), by variable or path.
+    pub value: Map<String, Json>,
+    /// The EHR.
+    #[serde(rename = "_ehr_id")]
+    pub ehr_id: String,
+}
+
+/// What the guide found about one EHR.
+#[derive(Clone, Debug, Serialize)]
+pub struct ResultInstance {
+    /// The archetype to which the paths belong.
+    pub archetype_id: String,
+    /// The template for the data, where the guide names one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub template_id: Option<String>,
+    /// The values.
+    pub rm_values: Vec<RmValue>,
+    /// The EHR.
+    #[serde(rename = "_ehr_id")]
+    pub ehr_id: String,
+}
+
+/// A value at a path.
+#[derive(Clone, Debug, Serialize)]
+pub struct RmValue {
+    /// The path in the archetype.
+    pub path: String,
+    /// The value with its `_type`.
+    pub value: Json,
+}
+
+/// A card and the EHR that it speaks of.
+#[derive(Clone, Debug, Serialize)]
+pub struct EhrCard {
+    /// The card.
+    #[serde(flatten)]
+    pub card: CardOut,
+    /// The EHR.
+    #[serde(rename = "_ehr_id")]
+    pub ehr_id: String,
+}
+
+/// A note and the EHR that it speaks of.
+#[derive(Clone, Debug, Serialize)]
+pub struct EhrNote {
+    /// The note.
+    #[serde(flatten)]
+    pub note: Note,
+    /// The EHR.
+    #[serde(rename = "_ehr_id")]
+    pub ehr_id: String,
+}
+
+/// A trace and the EHR that it speaks of.
+#[derive(Clone, Debug, Serialize)]
+pub struct EhrTrace {
+    /// The trace.
+    #[serde(flatten)]
+    pub trace: Trace,
+    /// The EHR.
+    #[serde(rename = "_ehr_id")]
+    pub ehr_id: String,
+}
+
+/// One EHR's part of an execution.
+#[derive(Clone, Debug)]
+pub struct EhrRun {
+    /// The EHR.
+    pub ehr_id: String,
+    /// What the guide made of it.
+    pub run: Run,
+    /// The queries that fed it.
+    pub queries: Vec<QueryRun>,
+}
+
+/// A query that was executed for one EHR.
+#[derive(Clone, Debug)]
+pub struct QueryRun {
+    /// The gt-code of the binding.
+    pub id: String,
+    /// The query as executed.
+    pub aql: String,
+    /// Milliseconds.
+    pub time: f64,
+    /// Variable (or path) and value of the instance that was used.
+    pub value: Vec<(String, Value)>,
+}
+
+/// Puts the answer together; `execution_time` in milliseconds.
+pub fn response(guide: &CompiledGuide, runs: Vec<EhrRun>, execution_time: f64) -> Response {
+    let (mut results, mut queries, mut rules) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut cards, mut notes, mut trace) = (Vec::new(), Vec::new(), Vec::new());
+    for EhrRun {
+        ehr_id,
+        run,
+        queries: executed,
+    } in runs
+    {
+        rules.extend(run.fired.iter().map(ToString::to_string));
+        results.extend(run.outputs.iter().map(|o| result(o, &ehr_id)));
+        cards.extend(run.cards.into_iter().map(|card| EhrCard {
+            card,
+            ehr_id: ehr_id.clone(),
+        }));
+        notes.extend(run.notes.into_iter().map(|note| EhrNote {
+            note,
+            ehr_id: ehr_id.clone(),
+        }));
+        trace.extend(run.trace.map(|trace| EhrTrace {
+            trace,
+            ehr_id: ehr_id.clone(),
+        }));
+        queries.extend(executed.into_iter().map(|q| {
+            QueryDetails {
+                id: q.id,
+                aql: q.aql,
+                query_time: q.time,
+                value: q
+                    .value
+                    .iter()
+                    .filter(|(_, v)| !v.is_null())
+                    .map(|(name, v)| (name.clone(), rm_json(v)))
+                    .collect(),
+                ehr_id: ehr_id.clone(),
+            }
+        }));
+    }
+    let (number_of_in_arguments, number_of_out_arguments) = arguments(guide);
+    let query_time = queries.iter().map(|q| q.query_time).sum();
+    let details = QueryExecutionDetails {
+        number_of_queries: queries.len(),
+        query_time,
+        queries,
+    };
+    let execution_details = ExecutionDetails {
+        guide_id: guide.guide().id.clone(),
+        execution_time,
+        number_of_in_arguments,
+        number_of_out_arguments,
+        number_of_constants: Guide::number_of_constants(guide.guide()),
+        rules_executed: rules,
+        query_execution_details: details,
+    };
+    Response {
+        execution_details,
+        results,
+        cards,
+        notes,
+        trace,
+    }
+}
+
+/// One EHR's part of an execution by itself, as answers of many lines have it.
+pub fn line(EhrRun { ehr_id, run, .. }: EhrRun) -> Json {
+    let results: Vec<ResultInstance> = run.outputs.iter().map(|o| result(o, &ehr_id)).collect();
+    let mut line = json!({ "rules_executed": run.fired.iter().map(|r| &**r).collect::<Vec<&str>>(), "results": results, "_ehr_id": ehr_id });
+    let optional = [
+        ("_cards", (!run.cards.is_empty()).then(|| json!(run.cards))),
+        ("_notes", (!run.notes.is_empty()).then(|| json!(run.notes))),
+        ("_trace", run.trace.map(|trace| json!(trace))),
+    ];
+    if let Some(members) = line.as_object_mut() {
+        members.extend(
+            optional
+                .into_iter()
+                .filter_map(|(name, value)| Some((name.to_owned(), value?))),
+        );
+    }
+    line
+}
+
+/// How many variables are read and how many can be set.
+fn arguments(guide: &CompiledGuide) -> (usize, usize) {
+    let bindings = guide.guide().bindings.iter().zip(&guide.bindings);
+    let read = |d: Direction| d != Direction::Output;
+    let inputs = bindings
+        .clone()
+        .filter(|(b, _)| read(b.direction))
+        .map(|(b, _)| b.elements.len())
+        .sum();
+    (inputs, bindings.map(|(_, plan)| plan.outputs.len()).sum())
+}
+
+fn result(output: &Output, ehr_id: &str) -> ResultInstance {
+    let rm_values = output
+        .values
+        .iter()
+        .map(|v| RmValue {
+            path: v.path.to_string(),
+            value: rm_json(&v.value),
+        })
+        .collect();
+    let (archetype_id, template_id) = (
+        output.model_id.to_string(),
+        output.template_id.as_deref().map(str::to_owned),
+    );
+    ResultInstance {
+        archetype_id,
+        template_id,
+        rm_values,
+        ehr_id: ehr_id.to_owned(),
+    }
+}
+
+/// A value as canonical JSON. A plain number is a DV_COUNT when it is whole, otherwise a
+/// DV_QUANTITY of unit `1`.
+pub fn rm_json(value: &Value) -> Json {
+    let typed = |mut fields: Json| {
+        if let Some(members) = fields.as_object_mut() {
+            members.insert("_type".to_owned(), Json::from(value.rm_type()));
+            members.retain(|_, v| !v.is_null());
+        }
+        fields
+    };
+    match value {
+        Value::Null => Json::Null,
+        Value::Object(object) => object.as_ref().clone(),
+        Value::Number(n) if n.fract() != 0.0 => {
+            typed(json!({"_type": "", "magnitude": n, "units": "1"}))
+        }
+        Value::Span(n) => typed(json!({"_type": "", "magnitude": n, "units": "ms"})),
+        Value::Number(n) => typed(json!({"_type": "", "magnitude": json_number(*n)})),
+        Value::Millis(n) => {
+            let moment =
+                super::value::integer(*n).map(|ms| super::time::Moment::from_millis(ms, 0));
+            typed(json!({"_type": "", "value": moment.map(super::time::Moment::text)}))
+        }
+        Value::Boolean(b) => typed(json!({"_type": "", "value": b})),
+        Value::Text(text) | Value::Duration(text) => typed(json!({"_type": "", "value": &**text})),
+        Value::Count(n) => typed(json!({"_type": "", "magnitude": n})),
+        Value::Quantity(q) => {
+            let units = if q.unit.is_empty() { "1" } else { &*q.unit };
+            typed(
+                json!({"_type": "", "magnitude": q.magnitude, "units": units, "precision": q.precision}),
+            )
+        }
+        Value::Ordinal(o) => {
+            typed(json!({"_type": "", "value": o.value, "symbol": coded(&o.symbol)}))
+        }
+        Value::Coded(code) => coded(code),
+        Value::Moment(m) => {
+            let text = m.text();
+            let date_only = m.precision == Precision::Date;
+            typed(
+                json!({"_type": "", "value": if date_only { text.get(..10).unwrap_or(&text) } else { &text }}),
+            )
+        }
+        Value::Proportion(p) => typed(json!({
+            "_type": "",
+            "numerator": json_number(p.numerator),
+            "denominator": json_number(p.denominator),
+            "type": p.kind,
+            "precision": p.precision,
+        })),
+    }
+}
+
+fn coded(code: &Coded) -> Json {
+    json!({
+        "_type": "DV_CODED_TEXT",
+        "value": &*code.text,
+        "defining_code": {
+            "_type": "CODE_PHRASE",
+            "terminology_id": {"_type": "TERMINOLOGY_ID", "value": &*code.terminology},
+            "code_string": &*code.code,
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_carry_their_class() {
+        assert_eq!(
+            rm_json(&Value::Number(3.0)),
+            json!({"_type": "DV_COUNT", "magnitude": 3})
+        );
+        assert_eq!(
+            rm_json(&Value::quantity(1.5, "kg")),
+            json!({"_type": "DV_QUANTITY", "magnitude": 1.5, "units": "kg"})
+        );
+        let ordinal = rm_json(&Value::ordinal(1, "local", "at0005", "Low"));
+        assert_eq!(
+            ordinal.pointer("/symbol/defining_code/code_string"),
+            Some(&json!("at0005"))
+        );
+        assert_eq!(
+            serde_json::to_string(&rm_json(&Value::text("x"))).unwrap(),
+            r#"{"_type":"DV_TEXT","value":"x"}"#
+        );
+    }
+}

@@ -1,0 +1,182 @@
+//! One guide over many EHRs: each binding is asked once for all of them, then the guide runs EHR by
+//! EHR.
+//!
+//! ```text
+//! Population::new ─► queries() … host runs each population_aql … add(query, row) ─► run(ehr_id, …) for each EHR
+//! ```
+
+use super::bind::{BindingQuery, Instance, in_order};
+use super::budget::{Exceeded, size};
+use super::compile::CompiledGuide;
+use super::run::{Options, Run, RunInput};
+use super::stored::Reader;
+use super::time::Clock;
+use super::value::Value;
+use aqlite_aql::RowValue;
+use aqlite_rm::order;
+use hashbrown::HashMap;
+
+/// Bytes that are counted for a value besides itself and its texts: what its list and its texts take
+/// more than they hold. Lists of instances, which grow by doubling, count twice.
+const ALLOCATED: usize = 48;
+
+/// The data that a guide reads, of many EHRs.
+#[derive(Debug)]
+pub struct Population<'g> {
+    guide: &'g CompiledGuide,
+    queries: Vec<BindingQuery>,
+    clock: Clock<'g>,
+    reader: Reader,
+    /// The trace will want to know where each value comes from.
+    traced: bool,
+    /// The numbers of the EHRs that have data, by id.
+    numbers: HashMap<String, usize>,
+    /// The instances of each query by number of the EHR, in commit order.
+    found: Vec<Vec<Vec<Instance>>>,
+    /// The EHR of the last row: those of an EHR mostly stand together.
+    last: (String, usize),
+    /// The bytes of what is held, approximately.
+    bytes: usize,
+}
+
+impl<'g> Population<'g> {
+    /// Nothing read yet. Data dated after the time of evaluation will be left out; the compositions
+    /// that data comes from are kept where a trace is wanted.
+    pub fn new(
+        guide: &'g CompiledGuide,
+        clock: impl Into<Clock<'g>>,
+        options: Options,
+    ) -> Population<'g> {
+        let clock = clock.into();
+        let queries = guide.queries_for(clock, &options);
+        let found = vec![Vec::new(); queries.len()];
+        Population {
+            guide,
+            queries,
+            clock,
+            reader: Reader::default(),
+            traced: options.trace,
+            numbers: HashMap::new(),
+            found,
+            last: (String::new(), 0),
+            bytes: 0,
+        }
+    }
+
+    /// What to ask: run each [`BindingQuery::population_aql`] and hand its rows to
+    /// [`Population::add`].
+    pub fn queries(&self) -> &[BindingQuery] {
+        &self.queries
+    }
+
+    /// Adds a row of one of [`Population::queries`]; rows come in commit order, and the last value
+    /// of each is the id of the EHR.
+    pub fn add(&mut self, query: usize, row: &[RowValue<'_>]) {
+        let Some((ehr, values)) = row.split_last() else {
+            return;
+        };
+        let Some(ehr) = ehr.text().map(|id| self.number_of(id)) else {
+            return;
+        };
+        let (Some(query), Some(found)) = (self.queries.get(query), self.found.get_mut(query))
+        else {
+            return;
+        };
+        if found.len() <= ehr {
+            found.resize_with(ehr + 1, Vec::new);
+        }
+        if let Some(own) = found.get_mut(ehr) {
+            let instance = query.found(values, &mut self.reader, self.traced);
+            self.bytes += 2 * size_of::<Instance>()
+                + instance
+                    .values
+                    .iter()
+                    .map(|v| size_of::<Value>() + ALLOCATED + size(v))
+                    .sum::<usize>();
+            own.push(instance);
+        }
+    }
+
+    /// The bytes of the instances that were added so far, approximately. Texts that instances share
+    /// count each time.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn number_of(&mut self, ehr_id: &str) -> usize {
+        if self.last.0 != ehr_id || self.numbers.is_empty() {
+            let next = self.numbers.len();
+            let number = *self.numbers.entry_ref(ehr_id).or_insert(next);
+            self.last = (ehr_id.to_owned(), number);
+        }
+        self.last.1
+    }
+
+    /// The instances of one EHR, for each binding of the guide; each EHR can be asked for once.
+    pub fn instances(&mut self, ehr_id: &str) -> Vec<Vec<Instance>> {
+        let mut all = vec![Vec::new(); self.guide.bindings.len()];
+        let Some(number) = self.numbers.get(ehr_id) else {
+            return all;
+        };
+        for (query, found) in self.queries.iter().zip(&mut self.found) {
+            if let (Some(place), Some(own)) = (all.get_mut(query.binding), found.get_mut(*number)) {
+                *place = std::mem::take(own);
+                in_order(place, self.clock.now);
+            }
+        }
+        all
+    }
+
+    /// Every value that was found.
+    pub fn values(&self) -> impl Iterator<Item = &Value> {
+        self.found
+            .iter()
+            .flatten()
+            .flatten()
+            .flat_map(|instance| &instance.values)
+    }
+
+    /// The EHRs that have any data that the guide reads, in the order of their ids.
+    pub fn ehr_ids(&self) -> Vec<String> {
+        order::distinct(self.numbers.keys().cloned())
+    }
+
+    /// Runs the guide on every EHR that has data and hands each result to `visit`. `like` gives
+    /// language, switches and terminology.
+    ///
+    /// # Errors
+    /// The first run that exceeded a limit; the EHRs behind it are not visited.
+    pub fn run(
+        mut self,
+        like: &RunInput<'_>,
+        mut visit: impl FnMut(&str, Run),
+    ) -> Result<(), Exceeded> {
+        for ehr_id in self.ehr_ids() {
+            let instances = self.instances(&ehr_id);
+            visit(
+                &ehr_id,
+                self.guide.run(&RunInput {
+                    instances: &instances,
+                    clock: self.clock,
+                    ..*like
+                })?,
+            );
+        }
+        Ok(())
+    }
+}
+
+impl BindingQuery {
+    /// Variable (or path, where only a predicate needs it) and value of an instance, as the answer
+    /// shows what was read.
+    pub fn values_of(&self, instance: Option<&Instance>) -> Vec<(String, Value)> {
+        let names = self
+            .columns
+            .iter()
+            .filter_map(super::bind::QueryColumn::name);
+        names
+            .map(str::to_owned)
+            .zip(instance.into_iter().flat_map(|i| i.values.iter().cloned()))
+            .collect()
+    }
+}

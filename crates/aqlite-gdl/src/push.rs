@@ -1,0 +1,211 @@
+//! Predicates of a binding as conditions of its query.
+//!
+//! A condition leaves out rows for which the predicate cannot be true, and only those: the
+//! predicate is still tested on what comes back, so pushing changes how much is read, never the
+//! result. Values of unforeseen classes pass (`NOT EXISTS …`). `max` and `min` stay here: the first
+//! of equal instants, partial times and what lies in the future are no matter of AQL. So does
+//! `is_a`: what falls under a term, the terminology says.
+
+use super::bind::{column_path, quoted};
+use super::calc;
+use super::compile::{Attribute, CompiledGuide, split_path};
+use super::expr::ast::{Expr, Operator};
+use super::time::{Clock, Moment, TimeUnit};
+use super::value::{Coded, Quantity, Value, integer};
+use aqlite_rm::number;
+
+/// The earliest moment that no time of day reaches: those lie on 1970-01-01.
+const BEHIND_TIMES_OF_DAY: i64 = 3 * 86_400_000;
+
+impl CompiledGuide {
+    /// The conditions for the rows of a binding, to be joined by AND. `place` says how a column is
+    /// written in the query. Quantities of other units are left out only where the run does not
+    /// convert units.
+    pub(crate) fn pushed(
+        &self,
+        binding: usize,
+        clock: Clock<'_>,
+        convert_units: bool,
+        place: &dyn Fn(&str) -> String,
+    ) -> Vec<String> {
+        let predicates = self
+            .guide
+            .bindings
+            .get(binding)
+            .map(|b| b.predicates.as_slice())
+            .unwrap_or_default();
+        let mut pusher = Pusher {
+            clock,
+            convert_units,
+            place,
+            conditions: Vec::new(),
+        };
+        predicates
+            .iter()
+            .filter_map(|p| p.expr.as_ref())
+            .for_each(|expr| pusher.expr(expr));
+        pusher.conditions
+    }
+}
+
+/// The value of an expression that reads nothing but the clock.
+fn constant(expr: &Expr, clock: Clock<'_>) -> Option<Value> {
+    match expr {
+        Expr::Literal(value) => Some(value.clone()),
+        Expr::Variable(v) => {
+            let now = match v.code.as_str() {
+                "currentDateTime" => clock.now,
+                "currentDate" => clock.today()?,
+                _ => return None,
+            };
+            let attribute = v
+                .attribute
+                .as_deref()
+                .map_or(Some(Attribute::Whole), Attribute::parse)?;
+            calc::attribute(&Value::Moment(now), attribute).ok()
+        }
+        Expr::Binary(operator @ (Operator::Plus | Operator::Minus), a, b) => {
+            calc::arithmetic(*operator, &constant(a, clock)?, &constant(b, clock)?, clock).ok()
+        }
+        _ => None,
+    }
+}
+
+struct Pusher<'a> {
+    clock: Clock<'a>,
+    convert_units: bool,
+    place: &'a dyn Fn(&str) -> String,
+    conditions: Vec<String>,
+}
+
+impl Pusher<'_> {
+    fn expr(&mut self, expr: &Expr) {
+        let Expr::Binary(operator, a, b) = expr else {
+            return;
+        };
+        match (operator, a.as_ref(), b.as_ref()) {
+            (Operator::And, a, b) => {
+                self.expr(a);
+                self.expr(b);
+            }
+            (operator, Expr::Path(path, _), other) => self.comparison(path, *operator, other),
+            (operator, other, Expr::Path(path, _)) => {
+                self.comparison(path, operator.turned(), other)
+            }
+            _ => {}
+        }
+    }
+
+    fn comparison(&mut self, path: &str, operator: Operator, other: &Expr) {
+        let path = super::bind::normal_path(path);
+        let (base, attribute) = split_path(&path);
+        let column = (self.place)(base);
+        let is_element = column_path(base) != base;
+        let condition = match (operator, constant(other, self.clock), attribute) {
+            (Operator::Unequal, Some(Value::Null), Attribute::Whole) => {
+                Some(format!("EXISTS {column}"))
+            }
+            (_, Some(Value::Moment(m)), Attribute::Whole | Attribute::Value) => {
+                timed(&column, operator, m.millis, is_element)
+            }
+            (_, Some(Value::Millis(ms)), Attribute::Whole | Attribute::Value) => {
+                integer(ms).and_then(|ms| timed(&column, operator, ms, is_element))
+            }
+            _ if !is_element => None,
+            (_, Some(Value::Number(n)), Attribute::Whole | Attribute::Magnitude) => {
+                number(&column, operator, n)
+                    .map(|condition| unless_absent(&format!("{column}/magnitude"), &condition))
+            }
+            (_, Some(Value::Quantity(q)), Attribute::Whole) if !self.convert_units => {
+                quantity(&column, operator, &q)
+            }
+            (Operator::Equal, Some(Value::Coded(code)), Attribute::Whole) => {
+                Some(coded(&column, &code))
+            }
+            (Operator::Equal, Some(Value::Text(code)), Attribute::Code) => {
+                let path = format!("{column}/defining_code/code_string");
+                Some(unless_absent(&path, &format!("{path}='{}'", quoted(&code))))
+            }
+            (Operator::Equal, Some(Value::Text(unit)), Attribute::Unit) => Some(unless_absent(
+                &format!("{column}/units"),
+                &format!("{column}/units='{}'", quoted(&unit)),
+            )),
+            _ => None,
+        };
+        self.conditions.extend(condition);
+    }
+}
+
+/// Lets pass what has nothing at a path.
+fn unless_absent(path: &str, condition: &str) -> String {
+    format!("(NOT EXISTS {path} OR {condition})")
+}
+
+fn number(column: &str, operator: Operator, n: f64) -> Option<String> {
+    let is_plain = n.is_finite() && n.abs() < 1.0e15 && (n == 0.0 || n.abs() > 1.0e-6);
+    Some(format!(
+        "{column}/magnitude{}{}",
+        sign(operator).filter(|_| is_plain)?,
+        number::shortest(n)
+    ))
+}
+
+/// Quantities compare within one unit; units of time are converted, so they are left alone.
+fn quantity(column: &str, operator: Operator, q: &Quantity) -> Option<String> {
+    if q.unit.is_empty() || TimeUnit::parse(&q.unit).is_some() {
+        return None;
+    }
+    let units = format!("{column}/units");
+    Some(unless_absent(
+        &units,
+        &format!(
+            "({units}='{}' AND {})",
+            quoted(&q.unit),
+            number(column, operator, q.magnitude)?
+        ),
+    ))
+}
+
+fn coded(column: &str, code: &Coded) -> String {
+    let path = format!("{column}/defining_code/code_string");
+    let terminology = format!(
+        "{column}/defining_code/terminology_id/value='{}'",
+        quoted(&code.terminology)
+    );
+    unless_absent(
+        &path,
+        &format!("({path}='{}' AND {terminology})", quoted(&code.code)),
+    )
+}
+
+/// Guides count milliseconds, AQL what is written: the bounds are those of the whole millisecond.
+fn timed(column: &str, operator: Operator, millis: i64, is_element: bool) -> Option<String> {
+    let at = |ms: i64| Moment::from_millis(ms, 0).text();
+    let next = millis.checked_add(1)?;
+    match operator {
+        Operator::Greater | Operator::GreaterOrEqual
+            if !is_element || millis > BEHIND_TIMES_OF_DAY =>
+        {
+            Some(format!("{column}>='{}'", at(millis)))
+        }
+        Operator::Less if !is_element => Some(format!("{column}<'{}'", at(millis))),
+        Operator::LessOrEqual if !is_element => Some(format!("{column}<'{}'", at(next))),
+        Operator::Equal if !is_element => Some(format!(
+            "({column}>='{}' AND {column}<'{}')",
+            at(millis),
+            at(next)
+        )),
+        _ => None,
+    }
+}
+
+fn sign(operator: Operator) -> Option<&'static str> {
+    match operator {
+        Operator::Equal => Some("="),
+        Operator::Less => Some("<"),
+        Operator::LessOrEqual => Some("<="),
+        Operator::Greater => Some(">"),
+        Operator::GreaterOrEqual => Some(">="),
+        _ => None,
+    }
+}

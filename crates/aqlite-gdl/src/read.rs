@@ -1,0 +1,502 @@
+//! From the tree of a guide file to the model. GDL1 names and GDL2 names are accepted in both
+//! syntaxes.
+
+use super::expr::parse;
+use super::guide::{
+    Binding, Card, Condition, Details, Direction, Element, Guide, InternalVariable, Link,
+    MAX_BYTES, MAX_PROBLEMS, Reference, Rule, Step, SuggestedAction, Suggestion, Template, Term,
+    TermBinding, TermDefinition,
+};
+use super::item::{Item, Kind};
+use super::{gdl1, gdl2, odin};
+use aqlite_rm::diag::{Diagnostic, Severity, Span};
+use aqlite_rm::json;
+use std::borrow::Cow;
+use std::cell::Cell;
+
+/// Reads a guide in either language and syntax (see [`super::parse`]).
+pub(crate) fn parse(text: &str) -> Result<Guide, Vec<Diagnostic>> {
+    let root = tree(text).map_err(|d| vec![d])?;
+    let mut reader = Reader {
+        source: text,
+        references: Vec::new(),
+        resolved: Cell::new(0),
+        problems: Vec::new(),
+    };
+    let guide = reader.guide(&root);
+    if reader.resolved.get() > MAX_BYTES {
+        let message =
+            format!("the references of the cards are longer than {MAX_BYTES} bytes in all");
+        return Err(vec![
+            Diagnostic::error("GDL0604", Span::default(), message)
+                .with_help("shorten the labels and addresses of the description's references"),
+        ]);
+    }
+    match guide {
+        Some(mut guide) => {
+            guide.problems = reader.problems;
+            Ok(guide)
+        }
+        None => Err(reader.problems),
+    }
+}
+
+/// The tree of a guide file, JSON or ODIN.
+pub(crate) fn tree(text: &str) -> Result<Item, Diagnostic> {
+    let body = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let base = text.len() - body.len();
+    let is_json = body.trim_start().starts_with(['{', '[']);
+    if is_json {
+        gdl2::read(body, base)
+    } else {
+        odin::read(body, base)
+    }
+}
+
+struct Reader<'a> {
+    source: &'a str,
+    references: Vec<Reference>,
+    /// Bytes of references that cards repeat: each may name one of megabytes.
+    resolved: Cell<usize>,
+    problems: Vec<Diagnostic>,
+}
+
+impl Reader<'_> {
+    fn guide(&mut self, root: &Item) -> Option<Guide> {
+        let id = root.text_of("id").unwrap_or_default().to_owned();
+        if id.is_empty() {
+            self.tell(
+                Diagnostic::error("GDL0304", root.span, "the guide has no `id`")
+                    .with_help("add `id`: guides are stored and called by it"),
+            );
+        }
+        // ODIN writes an empty one as null.
+        let definition = root
+            .members()
+            .iter()
+            .find(|(name, _)| name == "definition")
+            .map(|(_, item)| item);
+        if definition.is_none() {
+            self.tell(
+                Diagnostic::error("GDL0104", root.span, "not a guide: `definition` is missing")
+                    .with_help("a guide has `id`, `definition` and `ontology`; a resource or a template is not a guide"),
+            );
+        }
+        let definition = definition?;
+        let description = root.get("description");
+        self.references = description.map(references).unwrap_or_default();
+        let ontology = root.any_of(&["ontology", "terminology"]);
+        let language = root
+            .get("language")
+            .and_then(|l| l.text_of("original_language"))
+            .unwrap_or("en");
+        let bindings = definition.any_of(&["data_bindings", "archetype_bindings"]);
+        let list = |name: &str| definition.get(name).map(Item::elements).unwrap_or_default();
+        Some(Guide {
+            id,
+            gdl_version: root.text_of("gdl_version").unwrap_or("2.0").to_owned(),
+            concept: root.text_of("concept").unwrap_or_default().to_owned(),
+            original_language: language.rsplit("::").next().unwrap_or(language).to_owned(),
+            details: keyed(description.and_then(|d| d.get("details")))
+                .map(|(language, item)| details(&language, item))
+                .collect(),
+            bindings: keyed(bindings)
+                .map(|(key, item)| self.binding(&key, item))
+                .collect(),
+            internal_variables: list("internal_variables")
+                .iter()
+                .map(internal_variable)
+                .collect(),
+            templates: keyed(definition.get("templates"))
+                .map(|(key, item)| template(&key, item))
+                .collect(),
+            pre_conditions: list("pre_conditions")
+                .iter()
+                .map(|i| self.condition(i))
+                .collect(),
+            default_actions: list("default_actions")
+                .iter()
+                .map(|i| self.step(i))
+                .collect(),
+            rules: keyed(definition.get("rules"))
+                .map(|(key, item)| self.rule(&key, item))
+                .collect(),
+            terms: keyed(ontology.and_then(|o| o.get("term_definitions")))
+                .map(|(key, item)| term_definition(&key, item))
+                .collect(),
+            term_bindings: keyed(ontology.and_then(|o| o.get("term_bindings")))
+                .map(|(key, item)| term_binding(&key, item))
+                .collect(),
+            references: std::mem::take(&mut self.references),
+            problems: Vec::new(),
+        })
+    }
+
+    fn binding(&mut self, key: &str, item: &Item) -> Binding {
+        let model_id = item
+            .any_of(&["model_id", "archetype_id"])
+            .and_then(Item::text)
+            .unwrap_or_default()
+            .to_owned();
+        if model_id.is_empty() {
+            let message = format!("binding `{key}` names no model");
+            self.tell(
+                Diagnostic::error("GDL0301", item.span, message)
+                    .with_help("add `model_id`: an archetype id or a FHIR class"),
+            );
+        }
+        let direction = item.any_of(&["type", "domain"]).and_then(Item::text);
+        let mut predicates: Vec<Condition> = item
+            .get("predicates")
+            .map(Item::elements)
+            .unwrap_or_default()
+            .iter()
+            .map(|i| self.condition(i))
+            .collect();
+        predicates.extend(
+            item.text_of("function")
+                .and_then(|f| gdl1::predicate_of_function(f, &model_id, item.span)),
+        );
+        Binding {
+            id: key.to_owned(),
+            template_id: item
+                .text_of("template_id")
+                .filter(|t| !t.is_empty())
+                .map(str::to_owned),
+            direction: self.direction(direction, item.span),
+            elements: keyed(item.get("elements"))
+                .map(|(key, e)| self.element(&key, e))
+                .collect(),
+            predicates,
+            model_id,
+            span: item.span,
+        }
+    }
+
+    fn direction(&mut self, text: Option<&str>, span: Span) -> Direction {
+        match text.map(str::to_ascii_uppercase).as_deref() {
+            None | Some("" | "ANY") => Direction::Any,
+            Some("INPUT" | "EHR") => Direction::Input,
+            Some("OUTPUT" | "CDS") => Direction::Output,
+            Some(other) => {
+                let message = format!("`{other}` is no type of binding");
+                self.tell(
+                    Diagnostic::warning("GDL0302", span, message)
+                        .with_help("write INPUT or OUTPUT"),
+                );
+                Direction::Any
+            }
+        }
+    }
+
+    fn element(&mut self, key: &str, item: &Item) -> Element {
+        let path = item.text_of("path").unwrap_or_default();
+        if path.is_empty() {
+            self.tell(
+                Diagnostic::error(
+                    "GDL0303",
+                    item.span,
+                    format!("variable `{key}` has no path"),
+                )
+                .with_help("add `path`"),
+            );
+        }
+        Element {
+            id: item.text_of("id").unwrap_or(key).to_owned(),
+            path: path.to_owned(),
+            data_type: item.text_of("data_type").map(str::to_owned),
+            units: texts(item, "units"),
+            allowed_values: texts(item, "allowed_values"),
+            span: item.span,
+        }
+    }
+
+    fn rule(&mut self, key: &str, item: &Item) -> Rule {
+        let list = |name: &str| item.get(name).map(Item::elements).unwrap_or_default();
+        Rule {
+            id: item.text_of("id").unwrap_or(key).to_owned(),
+            priority: item
+                .text_of("priority")
+                .and_then(|p| p.parse().ok())
+                .unwrap_or_default(),
+            when: list("when").iter().map(|i| self.condition(i)).collect(),
+            then: list("then").iter().map(|i| self.step(i)).collect(),
+            cards: list("cards").iter().map(|i| self.card(i)).collect(),
+            span: item.span,
+        }
+    }
+
+    fn condition(&mut self, item: &Item) -> Condition {
+        let text = item.text().unwrap_or_default();
+        let expr = parse::condition(text)
+            .map_err(|d| self.report(item, text, d))
+            .ok();
+        Condition {
+            text: text.to_owned(),
+            span: item.span,
+            expr,
+        }
+    }
+
+    fn step(&mut self, item: &Item) -> Step {
+        let text = item.text().unwrap_or_default();
+        let action = parse::action(text)
+            .map_err(|d| self.report(item, text, d))
+            .ok();
+        Step {
+            text: text.to_owned(),
+            span: item.span,
+            action,
+        }
+    }
+
+    fn tell(&mut self, problem: Diagnostic) {
+        if self.problems.len() < MAX_PROBLEMS {
+            self.problems.push(problem);
+        }
+    }
+
+    /// Moves a problem from its place in the expression to its place in the file.
+    fn report(&mut self, item: &Item, text: &str, problem: Diagnostic) {
+        if self.problems.len() >= MAX_PROBLEMS {
+            return;
+        }
+        let inner = Span::new(item.span.start + 1, item.span.end.saturating_sub(1));
+        let as_written = self.source.get(inner.start..inner.end) == Some(text);
+        let span = if as_written {
+            Span::new(
+                inner.start + problem.span.start,
+                inner.start + problem.span.end,
+            )
+        } else {
+            item.span
+        };
+        let message = format!("{} in `{text}`", problem.message);
+        let help = problem.help.clone().unwrap_or_else(|| {
+            "the statement is left out: a condition is never true, an action does nothing"
+                .to_owned()
+        });
+        self.tell(Diagnostic {
+            severity: Severity::Error,
+            span,
+            message,
+            help: Some(help),
+            ..problem
+        });
+    }
+
+    fn card(&mut self, item: &Item) -> Card {
+        Card {
+            summary: item.text_of("summary").unwrap_or_default().to_owned(),
+            detail: item.text_of("detail").map(str::to_owned),
+            indicator: item.text_of("indicator").unwrap_or("info").to_owned(),
+            source: item.get("source").map(|s| self.link(s)),
+            links: item
+                .get("links")
+                .map(Item::elements)
+                .unwrap_or_default()
+                .iter()
+                .map(|l| self.link(l))
+                .collect(),
+            suggestions: item
+                .get("suggestions")
+                .map(Item::elements)
+                .unwrap_or_default()
+                .iter()
+                .map(|s| self.suggestion(s))
+                .collect(),
+        }
+    }
+
+    fn link(&self, item: &Item) -> Link {
+        let reference = |name: &str| {
+            let text = resolve_reference(item.text_of(name)?, &self.references)?;
+            self.resolved
+                .set(self.resolved.get().saturating_add(text.len()));
+            // Behind the limit the guide is refused.
+            (self.resolved.get() <= MAX_BYTES).then(|| text.to_owned())
+        };
+        let own = |name: &str| {
+            item.text_of(name)
+                .filter(|t| !t.is_empty())
+                .map(str::to_owned)
+        };
+        Link {
+            label: reference("label_reference")
+                .or_else(|| own("label"))
+                .unwrap_or_default(),
+            url: reference("url_reference").or_else(|| own("url")),
+            icon: own("icon"),
+            kind: own("type"),
+        }
+    }
+
+    fn suggestion(&mut self, item: &Item) -> Suggestion {
+        let actions = item.get("actions").map(Item::elements).unwrap_or_default();
+        Suggestion {
+            uuid: item.text_of("uuid").map(str::to_owned),
+            label: item.text_of("label").unwrap_or_default().to_owned(),
+            actions: actions.iter().map(|a| self.suggested_action(a)).collect(),
+        }
+    }
+
+    fn suggested_action(&mut self, item: &Item) -> SuggestedAction {
+        let template = item.get("resource_template").map(|t| {
+            let steps = t
+                .get("assignments")
+                .map(Item::elements)
+                .unwrap_or_default()
+                .iter()
+                .map(|s| self.step(s))
+                .collect();
+            (
+                t.text_of("template_id").unwrap_or_default().to_owned(),
+                steps,
+            )
+        });
+        SuggestedAction {
+            kind: item.text_of("type").unwrap_or("create").to_owned(),
+            description: item.text_of("description").unwrap_or_default().to_owned(),
+            template,
+        }
+    }
+}
+
+/// The members of a map with their keys; of a list with the ids of its elements, or else their
+/// numbers from 1.
+fn keyed(item: Option<&Item>) -> impl Iterator<Item = (Cow<'_, str>, &Item)> {
+    let members = item.map(Item::members).unwrap_or_default();
+    let elements = match item.map(|i| &i.kind) {
+        Some(Kind::List(items)) => items.as_slice(),
+        _ => &[],
+    };
+    let number = |i: usize| Cow::Owned((i + 1).to_string());
+    let listed = elements.iter().enumerate().map(move |(i, item)| {
+        (
+            item.text_of("id").map_or_else(|| number(i), Cow::Borrowed),
+            item,
+        )
+    });
+    members
+        .iter()
+        .map(|(key, item)| (Cow::Borrowed(key.as_str()), item))
+        .chain(listed)
+}
+
+/// The texts of a list.
+fn texts(item: &Item, name: &str) -> Vec<String> {
+    let list = item.get(name).map(Item::elements).unwrap_or_default();
+    list.iter()
+        .filter_map(Item::text)
+        .map(str::to_owned)
+        .collect()
+}
+
+fn details(language: &str, item: &Item) -> Details {
+    let text = |name: &str| item.text_of(name).unwrap_or_default().to_owned();
+    Details {
+        language: language.to_owned(),
+        purpose: text("purpose"),
+        use_of: text("use"),
+        misuse: text("misuse"),
+    }
+}
+
+fn references(description: &Item) -> Vec<Reference> {
+    let text = |item: &Item, name: &str| item.text_of(name).unwrap_or_default().to_owned();
+    let list = description
+        .get("references")
+        .map(Item::elements)
+        .unwrap_or_default();
+    list.iter()
+        .map(|r| Reference {
+            label: text(r, "label"),
+            url: text(r, "url"),
+        })
+        .collect()
+}
+
+/// `$ref[1].label` or `$ref[1].url` as its text.
+fn resolve_reference<'r>(text: &str, references: &'r [Reference]) -> Option<&'r str> {
+    let (index, attribute) = text.strip_prefix("$ref[")?.split_once("].")?;
+    let reference = references.get(index.parse::<usize>().ok()?.checked_sub(1)?)?;
+    Some(if attribute == "url" {
+        &reference.url
+    } else {
+        &reference.label
+    })
+}
+
+fn internal_variable(item: &Item) -> InternalVariable {
+    let text = |name: &str| item.text_of(name).unwrap_or_default().to_owned();
+    InternalVariable {
+        id: text("id"),
+        data_type: text("data_type"),
+    }
+}
+
+fn template(key: &str, item: &Item) -> Template {
+    let object = item.get("object").map(Item::to_json).unwrap_or_default();
+    Template {
+        id: item.text_of("id").unwrap_or(key).to_owned(),
+        name: item.text_of("name").map(str::to_owned),
+        model_id: item.text_of("model_id").unwrap_or_default().to_owned(),
+        template_id: item.text_of("template_id").map(str::to_owned),
+        object: match &object {
+            // Some files keep the resource as JSON in a text.
+            serde_json::Value::String(text) => json::value(text).unwrap_or(object),
+            _ => object,
+        },
+    }
+}
+
+/// The terms of a language: under `terms` as files have them, or directly as the specification
+/// shows them.
+fn term_definition(key: &str, item: &Item) -> TermDefinition {
+    let terms = keyed(item.get("terms").or(Some(item))).filter(|(_, t)| t.get("text").is_some());
+    let term = |(key, item): (Cow<'_, str>, &Item)| Term {
+        id: item.text_of("id").unwrap_or(&key).to_owned(),
+        text: item.text_of("text").unwrap_or_default().to_owned(),
+        description: item.text_of("description").unwrap_or_default().to_owned(),
+    };
+    TermDefinition {
+        language: key.to_owned(),
+        terms: terms.map(term).collect(),
+    }
+}
+
+fn term_binding(key: &str, item: &Item) -> TermBinding {
+    let code = |c: &Item| {
+        c.text()
+            .map(|t| t.rsplit("::").next().unwrap_or(t).trim().to_owned())
+    };
+    let codes = |b: &Item| {
+        b.get("codes")
+            .map(Item::elements)
+            .unwrap_or_default()
+            .iter()
+            .filter_map(code)
+            .collect()
+    };
+    let set = |b: &Item| {
+        b.text_of("uri")
+            .map(str::trim)
+            .filter(|uri| !uri.is_empty())
+            .map(str::to_owned)
+    };
+    let mut binding = TermBinding {
+        terminology: key.to_owned(),
+        codes: Vec::new(),
+        sets: Vec::new(),
+    };
+    for (key, item) in
+        keyed(item.get("bindings").or(Some(item))).filter(|(_, b)| b.get("codes").is_some())
+    {
+        let term = item.text_of("id").unwrap_or(&key).to_owned();
+        binding
+            .sets
+            .extend(set(item).map(|set| (term.clone(), set)));
+        binding.codes.push((term, codes(item)));
+    }
+    binding
+}

@@ -1,0 +1,771 @@
+//! One run of a guide: predicates, pre-conditions, default actions, rules by priority, results.
+
+use super::bind::{DataInstance, Instance};
+use super::budget::{Exceeded, FRAME, Limits, OUTPUT_FRAME, Spent, json_size, size};
+use super::compile::{BindingPlan, CompiledGuide, Head, Predicate};
+use super::eval::{Machine, Place};
+use super::fill;
+use super::guide::{Link, SuggestedAction};
+use super::stored::value_at;
+use super::time::{Clock, Moment};
+use super::trace::{self, Note, Trace};
+use super::value::Value;
+use serde::Serialize;
+use std::sync::Arc;
+
+/// Knowledge about codes that the guide does not carry.
+pub trait Terminology {
+    /// Whether `code` is `ancestor` or falls under it; `None` when this terminology is unknown
+    /// here.
+    fn subsumes(&self, terminology: &str, ancestor: &str, code: &str) -> Option<bool>;
+}
+
+/// Switches and limits of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Round quantities to their precision when they are stored, so that later rules read the
+    /// rounded value.
+    pub round_on_store: bool,
+    /// Also return the instances of INPUT bindings that were used.
+    pub include_input: bool,
+    /// Say for every rule why it fired or not.
+    pub trace: bool,
+    /// Do as the engine does with which published fixtures were made, where it makes up values: a
+    /// unit or precision before any number makes a quantity of 0, and each part of a proportion is
+    /// a count. Off, what is missing stays missing.
+    pub as_published: bool,
+    /// Convert quantities of compatible UCUM units where they are compared: 0.5 kg is more than 400
+    /// g. Off, comparing quantities of different units is unknown, and a note names both units.
+    /// Units of time are always compared by the calendar.
+    pub convert_units: bool,
+    /// The most that the run may consume.
+    pub limits: Limits,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            round_on_store: true,
+            include_input: false,
+            trace: false,
+            as_published: false,
+            convert_units: false,
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// What a run works on.
+#[derive(Clone, Copy)]
+pub struct RunInput<'a> {
+    /// The instances of each binding of the guide, in the order of its bindings, oldest first.
+    pub instances: &'a [Vec<Instance>],
+    /// The time of evaluation, and the zone in which its calendar runs and results are written.
+    pub clock: Clock<'a>,
+    /// The language of texts, such as `en`.
+    pub language: &'a str,
+    /// Switches.
+    pub options: Options,
+    /// Subsumption of codes; without it a code falls under those that it starts with.
+    pub terminology: Option<&'a dyn Terminology>,
+}
+
+/// The result of a run.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// One instance for each OUTPUT binding that has values, then the created ones, then the filled
+    /// templates.
+    pub outputs: Vec<Output>,
+    /// The rules that fired, in order.
+    pub fired: Vec<Arc<str>>,
+    /// The cards of the rules that fired.
+    pub cards: Vec<CardOut>,
+    /// Why rules fired or not, when asked for.
+    pub trace: Option<Trace>,
+    /// What could not be computed, and so counted as unknown.
+    pub notes: Vec<Note>,
+    /// False when a pre-condition was not true, so that nothing was done.
+    pub started: bool,
+    /// What the run consumed.
+    pub spent: Spent,
+    values: Vec<(Value, bool)>,
+}
+
+/// An instance that the guide made.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// The code of the binding or template.
+    pub id: Arc<str>,
+    /// The archetype or resource class.
+    pub model_id: Arc<str>,
+    /// The template of the data, where the guide names one that is not an archetype.
+    pub template_id: Option<Arc<str>>,
+    /// Its values.
+    pub values: Vec<OutputValue>,
+}
+
+/// A value that the guide made.
+#[derive(Clone, Debug)]
+pub struct OutputValue {
+    /// The variable.
+    pub code: Arc<str>,
+    /// The path in the model; `/` for a whole resource.
+    pub path: Arc<str>,
+    /// The value; never null.
+    pub value: Value,
+}
+
+/// A card of CDS Hooks.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+pub struct CardOut {
+    /// One line.
+    pub summary: String,
+    /// More lines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// `info`, `warning` or `critical`.
+    pub indicator: String,
+    /// Whose advice it is.
+    pub source: LinkOut,
+    /// What could be done.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub suggestions: Vec<SuggestionOut>,
+    /// Where to read more.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<LinkOut>,
+}
+
+/// A link of a card.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+pub struct LinkOut {
+    /// What it is called.
+    pub label: String,
+    /// Where it leads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// A picture.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub icon: Option<String>,
+    /// `absolute` or `smart`.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+}
+
+/// A suggestion of a card.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+pub struct SuggestionOut {
+    /// What it is called.
+    pub label: String,
+    /// Its id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uuid: Option<String>,
+    /// What it would do.
+    pub actions: Vec<ActionOut>,
+}
+
+/// An action of a suggestion.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+pub struct ActionOut {
+    /// `create`, `update` or `delete`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// In words.
+    pub description: String,
+    /// The resource, filled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resource: Option<serde_json::Value>,
+}
+
+/// What actions make beyond values of variables.
+#[derive(Default)]
+pub(crate) struct Made {
+    pub created: Vec<Output>,
+    pub objects: Vec<(String, Arc<serde_json::Value>)>,
+    pub cards: Vec<CardOut>,
+}
+
+impl RunInput<'_> {
+    pub(crate) fn subsumes(&self, terminology: &str, ancestor: &str, code: &str) -> bool {
+        self.terminology
+            .and_then(|t| t.subsumes(terminology, ancestor, code))
+            .unwrap_or_else(|| code.starts_with(ancestor))
+    }
+}
+
+impl Output {
+    pub(crate) fn of(plan: &BindingPlan, values: Vec<OutputValue>) -> Output {
+        let Head {
+            id,
+            model_id,
+            template_id,
+        } = plan.head.clone();
+        Output {
+            id,
+            model_id,
+            template_id,
+            values,
+        }
+    }
+}
+
+impl Run {
+    /// The last value of a variable after the run.
+    pub fn value(&self, guide: &CompiledGuide, code: &str) -> Option<&Value> {
+        self.values
+            .get(guide.slot_of(code)?)
+            .map(|(v, _)| v)
+            .filter(|v| !v.is_null())
+    }
+
+    /// True when a rule or default action has set the variable in this run.
+    pub fn was_set(&self, guide: &CompiledGuide, code: &str) -> bool {
+        guide
+            .slot_of(code)
+            .and_then(|s| self.values.get(s))
+            .is_some_and(|(_, set)| *set)
+    }
+}
+
+impl CompiledGuide {
+    /// The guide that was compiled.
+    pub fn guide(&self) -> &super::guide::Guide {
+        &self.guide
+    }
+
+    pub(crate) fn slot_of(&self, code: &str) -> Option<usize> {
+        self.slot_index.get(code).copied()
+    }
+
+    /// Runs the guide once. What cannot be computed is null, and the trace says why.
+    ///
+    /// # Errors
+    /// The run exceeded one of [`Limits`]. There is no result then.
+    pub fn run(&self, input: &RunInput<'_>) -> Result<Run, Exceeded> {
+        let mut machine = Machine::new(self, input);
+        let used = machine.load();
+        let mut made = Made::default();
+        let mut record = trace::Record::default();
+        let started = machine.pre_conditions(&mut record);
+        if started {
+            machine.default_actions(&mut made, &mut record);
+            for rule in 0..self.rules.len() {
+                machine.rule(rule, &mut made, &mut record);
+                // Before another place stands for the one at fault.
+                machine.affordable()?;
+            }
+        }
+        machine.affordable()?;
+        machine.place.set(Place::Outputs);
+        let outputs = if started {
+            machine.outputs(made.created, made.objects, &used)
+        } else {
+            Vec::new()
+        };
+        let notes = trace::notes(&machine);
+        machine.affordable()?;
+        machine.place.set(Place::Trace);
+        let trace = input
+            .options
+            .trace
+            .then(|| trace::of(&machine, started, record, &used, &notes));
+        machine.affordable()?;
+        Ok(Run {
+            outputs,
+            fired: machine
+                .fired_order
+                .iter()
+                .filter_map(|r| self.rules.get(*r))
+                .map(|r| r.id.clone())
+                .collect(),
+            cards: made.cards,
+            notes,
+            trace,
+            started,
+            spent: machine.budget.spent(),
+            values: machine
+                .slots
+                .into_iter()
+                .map(|s| (s.last, s.assigned))
+                .collect(),
+        })
+    }
+
+    /// Hands the results of earlier guides on to this one: each becomes one more, latest, instance
+    /// of every binding of its model, dated `now`. A chain of guides is run in the order given,
+    /// each fed with the results of all before it.
+    pub fn feed(&self, instances: &mut Vec<Vec<Instance>>, earlier: &[Output], now: Moment) {
+        instances.resize_with(self.bindings.len(), Vec::new);
+        for output in earlier {
+            let mut values: Vec<(String, Value)> = output
+                .values
+                .iter()
+                .flat_map(|value| self.parts_of(&output.model_id, value))
+                .collect();
+            values.insert(
+                0,
+                (
+                    super::gdl1::time_path(&output.model_id).to_owned(),
+                    Value::Moment(now),
+                ),
+            );
+            let data = DataInstance {
+                model_id: output.model_id.to_string(),
+                values,
+            };
+            for (own, new) in instances.iter_mut().zip(self.instances_of(&[data])) {
+                own.extend(new.into_iter().map(|instance| Instance {
+                    time: Some(now),
+                    ..instance
+                }));
+            }
+        }
+    }
+
+    /// What this guide reads of a value that an earlier one made: the value, or of a resource what
+    /// stands at the paths that are bound.
+    fn parts_of(&self, model_id: &str, value: &OutputValue) -> Vec<(String, Value)> {
+        let Value::Object(resource) = &value.value else {
+            return vec![(value.path.to_string(), value.value.clone())];
+        };
+        let own = self
+            .guide
+            .bindings
+            .iter()
+            .zip(&self.bindings)
+            .filter(|(binding, _)| binding.model_id == model_id);
+        let columns = own.flat_map(|(_, plan)| &plan.columns);
+        columns
+            .filter_map(|column| Some((column.path.clone(), value_at(resource, &column.path)?)))
+            .collect()
+    }
+
+    /// Which instances of a binding its predicates keep, as indexes: what a run would read.
+    ///
+    /// # Errors
+    /// The predicates take more work than a run may.
+    pub fn select(&self, binding: usize, input: &RunInput<'_>) -> Result<Vec<usize>, Exceeded> {
+        let machine = Machine::new(self, input);
+        let selected = machine.selected(binding);
+        machine.affordable().map(|()| selected)
+    }
+
+    /// The last instance that the predicates of each of these bindings keep, as its index, and what
+    /// finding them cost.
+    ///
+    /// # Errors
+    /// The predicates take more work than a run may.
+    pub fn select_last(
+        &self,
+        bindings: impl Iterator<Item = usize>,
+        input: &RunInput<'_>,
+    ) -> Result<(Vec<Option<usize>>, Spent), Exceeded> {
+        let machine = Machine::new(self, input);
+        let mut last = Vec::new();
+        for binding in bindings {
+            if !machine.budget.work(1) {
+                break;
+            }
+            last.push(machine.selected(binding).last().copied());
+        }
+        machine.affordable()?;
+        Ok((last, machine.budget.spent()))
+    }
+}
+
+impl Machine<'_> {
+    /// The limit that the run has exceeded, if any, at the place that was worked on last.
+    fn affordable(&self) -> Result<(), Exceeded> {
+        let Some((limit, most)) = self.budget.excess() else {
+            return Ok(());
+        };
+        let (place, statement) = trace::place_and_statement(self, self.place.get());
+        let statement = statement.chars().take(200).collect();
+        Err(Exceeded {
+            guide_id: self.guide.guide.id.clone(),
+            place,
+            statement,
+            limit,
+            most,
+        })
+    }
+
+    /// Fills the variables from the instances that pass the predicates; returns which ones those
+    /// are.
+    fn load(&mut self) -> Vec<Vec<usize>> {
+        let mut used = Vec::new();
+        let keep = self.input.options.trace || self.input.options.include_input;
+        for (i, plan) in self.guide.bindings.iter().enumerate() {
+            let instances = self
+                .input
+                .instances
+                .get(i)
+                .map(Vec::as_slice)
+                .unwrap_or_default();
+            self.place.set(Place::Data(i));
+            if !self
+                .budget
+                .work(instances.len().saturating_mul(1 + plan.columns.len()))
+            {
+                break;
+            }
+            let selected = if plan.predicates.is_empty() {
+                None
+            } else {
+                Some(self.selected(i))
+            };
+            let count = selected.as_ref().map_or(instances.len(), Vec::len);
+            let chosen = |n: usize| selected.as_ref().map_or(Some(n), |s| s.get(n).copied());
+            for instance in (0..count)
+                .filter_map(chosen)
+                .filter_map(|n| instances.get(n))
+            {
+                for (column, value) in plan
+                    .columns
+                    .iter()
+                    .zip(&instance.values)
+                    .filter(|(_, v)| !v.is_null())
+                {
+                    if let Some(slot) = column.slot.and_then(|s| self.slots.get_mut(s)) {
+                        slot.push(value.clone());
+                    }
+                }
+            }
+            if keep {
+                used.push(selected.unwrap_or_else(|| (0..instances.len()).collect()));
+            }
+        }
+        used
+    }
+
+    pub(crate) fn selected(&self, binding: usize) -> Vec<usize> {
+        let instances = self
+            .input
+            .instances
+            .get(binding)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let mut kept: Vec<usize> = (0..instances.len()).collect();
+        self.place.set(Place::Predicate(binding));
+        for predicate in self
+            .guide
+            .bindings
+            .get(binding)
+            .map(|p| p.predicates.as_slice())
+            .unwrap_or_default()
+        {
+            if !self.budget.work(kept.len()) {
+                break;
+            }
+            match predicate {
+                Predicate::Filter(op) => {
+                    kept.retain(|i| self.test(*op, instances.get(*i)) == Some(true))
+                }
+                Predicate::Best {
+                    max,
+                    column,
+                    attribute,
+                } => {
+                    let mut best: Option<(i64, usize)> = None;
+                    for i in &kept {
+                        let value = instances.get(*i).and_then(|n| n.values.get(*column));
+                        let value = value.and_then(|v| super::calc::attribute(v, *attribute).ok());
+                        let Some(Value::Moment(moment)) = value else {
+                            continue;
+                        };
+                        let better = best.is_none_or(|(ms, _)| {
+                            if *max {
+                                moment.millis > ms
+                            } else {
+                                moment.millis < ms
+                            }
+                        });
+                        if better {
+                            best = Some((moment.millis, *i));
+                        }
+                    }
+                    kept = best.into_iter().map(|(_, i)| i).collect();
+                }
+            }
+        }
+        kept
+    }
+
+    fn pre_conditions(&mut self, record: &mut trace::Record) -> bool {
+        let guide = self.guide;
+        let mut all = true;
+        for (i, test) in guide.pre_conditions.iter().enumerate() {
+            if self.budget.is_exceeded() {
+                break;
+            }
+            self.place.set(Place::PreCondition(i));
+            let result = self.test(test.op, None);
+            all &= result == Some(true);
+            record.condition(self, None, test, result);
+            self.unpin();
+        }
+        all
+    }
+
+    fn default_actions(&mut self, made: &mut Made, record: &mut trace::Record) {
+        let guide = self.guide;
+        for (i, action) in guide.default_actions.iter().enumerate() {
+            self.place.set(Place::DefaultAction(i));
+            self.act(action, made);
+            if self.budget.is_exceeded() {
+                return;
+            }
+        }
+        record.actions(self, None);
+        self.settle();
+    }
+
+    /// The next assignment of a variable adds a value again.
+    fn settle(&mut self) {
+        self.unpin();
+        self.turn = self.turn.saturating_add(1);
+    }
+
+    fn rule(&mut self, index: usize, made: &mut Made, record: &mut trace::Record) {
+        let guide = self.guide;
+        let Some(rule) = guide.rules.get(index) else {
+            self.budget.broken("a rule has no plan");
+            return;
+        };
+        let mut all = true;
+        for (i, test) in rule.when.iter().enumerate() {
+            self.place.set(Place::When(index, i));
+            let result = self.test(test.op, None);
+            all &= result == Some(true);
+            record.condition(self, Some(index), test, result);
+            if self.budget.is_exceeded() {
+                return;
+            }
+            if !all && !self.input.options.trace {
+                break;
+            }
+        }
+        if all {
+            for (i, action) in rule.then.iter().enumerate() {
+                self.place.set(Place::Then(index, i));
+                self.act(action, made);
+                if self.budget.is_exceeded() {
+                    return;
+                }
+            }
+            self.cards(index, made);
+            if !self.budget.bytes(rule.id.len()) {
+                return;
+            }
+            if let Some(fired) = self.fired.get_mut(index) {
+                *fired = true;
+            }
+            self.fired_order.push(index);
+            record.actions(self, Some(index));
+            self.settle();
+        }
+        self.unpin();
+    }
+
+    fn cards(&self, index: usize, made: &mut Made) {
+        let Some(plan) = self.guide.rules.get(index) else {
+            self.budget.broken("a rule has no plan");
+            return;
+        };
+        let Some(rule) = self.guide.guide.rules.get(plan.source) else {
+            self.budget.broken("a plan has no rule");
+            return;
+        };
+        self.place.set(Place::Cards(index));
+        let text = |t: &str| {
+            fill::filled_text(t, &|code, attribute| {
+                self.place_value(code, attribute, &[], &[])
+            })
+        };
+        let mut values = plan.card_values.iter();
+        for card in &rule.cards {
+            if !self.budget.bytes(card.size()) {
+                return;
+            }
+            let suggestions = card.suggestions.iter().map(|s| SuggestionOut {
+                label: text(&s.label),
+                uuid: s.uuid.clone(),
+                actions: s
+                    .actions
+                    .iter()
+                    .map(|a| {
+                        self.suggested(
+                            a,
+                            values.next().map(Vec::as_slice).unwrap_or_default(),
+                            &made.created,
+                        )
+                    })
+                    .collect(),
+            });
+            let suggestions = suggestions.collect();
+            let source = card.source.as_ref().map_or_else(
+                || LinkOut {
+                    label: self.guide.guide.id.clone(),
+                    url: None,
+                    icon: None,
+                    kind: None,
+                },
+                link,
+            );
+            made.cards.push(CardOut {
+                summary: text(&card.summary),
+                detail: card.detail.as_deref().map(text),
+                indicator: card.indicator.clone(),
+                source,
+                suggestions,
+                links: card
+                    .links
+                    .iter()
+                    .map(|l| LinkOut {
+                        label: text(&l.label),
+                        ..link(l)
+                    })
+                    .collect(),
+            });
+        }
+    }
+
+    fn suggested(
+        &self,
+        action: &SuggestedAction,
+        values: &[(String, u32)],
+        created: &[Output],
+    ) -> ActionOut {
+        let local: Vec<(String, Vec<Value>)> = values
+            .iter()
+            .map(|(name, id)| (name.clone(), vec![self.eval(*id, None).into_owned()]))
+            .collect();
+        let template = action
+            .template
+            .as_ref()
+            .and_then(|(id, _)| self.guide.guide.templates.iter().find(|t| t.id == *id));
+        let template = template.filter(|t| self.budget.bytes(FRAME + json_size(&t.object)));
+        let resource = template.and_then(|t| {
+            fill::filled(&t.object, &|code, attribute| {
+                self.place_value(code, attribute, &local, created)
+            })
+        });
+        let description = fill::filled_text(&action.description, &|code, attribute| {
+            self.place_value(code, attribute, &local, created)
+        });
+        ActionOut {
+            kind: action.kind.clone(),
+            description,
+            resource,
+        }
+    }
+
+    fn outputs(
+        &self,
+        created: Vec<Output>,
+        objects: Vec<(String, Arc<serde_json::Value>)>,
+        used: &[Vec<usize>],
+    ) -> Vec<Output> {
+        let mut outputs = Vec::new();
+        for plan in &self.guide.bindings {
+            let value_of = |(column, slot): &(usize, usize)| {
+                let slot = self.slots.get(*slot)?;
+                if slot.last.is_null() || !slot.last.is_finite() || slot.only_created {
+                    return None;
+                }
+                let (code, path) = plan.columns.get(*column)?.named.clone()?;
+                let is_affordable = self
+                    .budget
+                    .bytes(OUTPUT_FRAME + path.len() + size(&slot.last));
+                is_affordable.then(|| OutputValue {
+                    code,
+                    path,
+                    value: slot.last.clone(),
+                })
+            };
+            let values: Vec<OutputValue> = plan.outputs.iter().filter_map(value_of).collect();
+            if !values.is_empty() {
+                outputs.push(Output::of(plan, values));
+            }
+        }
+        outputs.extend(created);
+        for (id, object) in objects {
+            let Some(template) = self.guide.guide.templates.iter().find(|t| t.id == id) else {
+                continue;
+            };
+            let id: Arc<str> = Arc::from(id);
+            let value = OutputValue {
+                code: id.clone(),
+                path: Arc::from("/"),
+                value: Value::Object(object),
+            };
+            let (model_id, template_id) = (
+                Arc::from(template.model_id.as_str()),
+                template.template_id.as_deref().map(Arc::from),
+            );
+            outputs.push(Output {
+                id,
+                model_id,
+                template_id,
+                values: vec![value],
+            });
+        }
+        if self.input.options.include_input {
+            outputs.extend(self.inputs_used(used));
+        }
+        outputs
+    }
+
+    fn inputs_used(&self, used: &[Vec<usize>]) -> Vec<Output> {
+        let bindings = self
+            .guide
+            .guide
+            .bindings
+            .iter()
+            .zip(&self.guide.bindings)
+            .enumerate();
+        let inputs = bindings.filter(|(_, (b, _))| b.direction == super::guide::Direction::Input);
+        let each = inputs.flat_map(|(i, (_, plan))| {
+            let instances = self
+                .input
+                .instances
+                .get(i)
+                .map(Vec::as_slice)
+                .unwrap_or_default();
+            let chosen = used
+                .get(i)
+                .map(Vec::as_slice)
+                .unwrap_or_default()
+                .iter()
+                .filter_map(|n| instances.get(*n));
+            chosen
+                .take_while(|i| {
+                    self.budget
+                        .bytes(i.values.iter().map(|v| OUTPUT_FRAME + size(v)).sum())
+                })
+                .map(move |instance| {
+                    let read = plan
+                        .columns
+                        .iter()
+                        .zip(&instance.values)
+                        .filter(|(_, v)| !v.is_null());
+                    let named = read.filter_map(|(column, v)| Some((column.named.clone()?, v)));
+                    let values = named.map(|((code, path), v)| OutputValue {
+                        code,
+                        path,
+                        value: v.clone(),
+                    });
+                    Output::of(plan, values.collect())
+                })
+        });
+        each.collect()
+    }
+}
+
+fn link(link: &Link) -> LinkOut {
+    LinkOut {
+        label: link.label.clone(),
+        url: link.url.clone(),
+        icon: link.icon.clone(),
+        kind: link.kind.clone(),
+    }
+}

@@ -1,0 +1,292 @@
+//! From what is stored to the values that guides compute with.
+
+use super::time::{Moment, Precision};
+use super::value::{Coded, Ordinal, Proportion, Quantity, Value, integer};
+use aqlite_aql::RowValue;
+use aqlite_engine::document::Leaf;
+use aqlite_rm::class::{Attr, Cls};
+use aqlite_rm::json;
+use aqlite_rm::number;
+use aqlite_rm::tree::{Kind, NodeRef};
+use hashbrown::HashSet;
+use serde_json::Value as Json;
+use std::sync::Arc;
+
+/// The zone of times in the data that name none, as in AQL.
+pub const UTC: i32 = 0;
+
+/// Makes values. Texts that return, such as units and codes, are held once.
+#[derive(Debug, Default)]
+pub struct Reader {
+    texts: HashSet<Arc<str>>,
+}
+
+/// A value as it is stored or sent: an object with attributes, or a leaf.
+trait Stored<'a>: Copy {
+    fn class(self) -> Cls;
+    fn leaf(self) -> Option<Leaf<'a>>;
+    fn get(self, attr: Attr) -> Option<Self>;
+
+    fn text_at(self, attr: Attr) -> Option<&'a str> {
+        match self.get(attr)?.leaf()? {
+            Leaf::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn number_at(self, attr: Attr) -> Option<f64> {
+        match self.get(attr)?.leaf()? {
+            Leaf::Number(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    fn integer_at(self, attr: Attr) -> Option<i64> {
+        self.number_at(attr).and_then(integer)
+    }
+
+    fn precision(self) -> Option<u8> {
+        self.integer_at(Attr::PRECISION)
+            .and_then(|p| u8::try_from(p).ok())
+            .filter(|p| *p <= 15)
+    }
+}
+
+impl<'b> Stored<'b> for RowValue<'b> {
+    fn class(self) -> Cls {
+        RowValue::class(self)
+    }
+
+    fn leaf(self) -> Option<Leaf<'b>> {
+        RowValue::leaf(self)
+    }
+
+    fn get(self, attr: Attr) -> Option<RowValue<'b>> {
+        RowValue::get(self, attr)
+    }
+}
+
+impl<'a> Stored<'a> for NodeRef<'a> {
+    fn class(self) -> Cls {
+        NodeRef::class(self)
+    }
+
+    fn leaf(self) -> Option<Leaf<'a>> {
+        match self.kind() {
+            Kind::Object | Kind::List => None,
+            Kind::Number => number::parse(self.text()).map(Leaf::Number),
+            Kind::Boolean => Some(Leaf::Boolean(self.text() == "true")),
+            _ => Some(Leaf::Text(self.text())),
+        }
+    }
+
+    fn get(self, attr: Attr) -> Option<NodeRef<'a>> {
+        NodeRef::get(self, attr)
+    }
+}
+
+impl Reader {
+    /// The value that a query found: a data value, an ELEMENT that has one, or a leaf. Anything
+    /// else is null.
+    pub fn value(&mut self, found: RowValue<'_>) -> Value {
+        if found.is_null() {
+            Value::Null
+        } else {
+            self.stored(found)
+        }
+    }
+
+    fn stored<'a>(&mut self, stored: impl Stored<'a>) -> Value {
+        match stored.leaf() {
+            Some(Leaf::Number(number)) => Value::Number(number),
+            Some(Leaf::Boolean(flag)) => Value::Boolean(flag),
+            Some(Leaf::Text(text)) => Value::text(text),
+            None if stored.class() == Cls::ELEMENT => stored
+                .get(Attr::VALUE)
+                .and_then(|value| self.object(value))
+                .unwrap_or_default(),
+            None => self.object(stored).unwrap_or_default(),
+        }
+    }
+
+    fn object<'a>(&mut self, object: impl Stored<'a>) -> Option<Value> {
+        let text = || object.text_at(Attr::VALUE);
+        Some(match object.class() {
+            Cls::DV_QUANTITY => Value::Quantity(Quantity {
+                magnitude: object.number_at(Attr::MAGNITUDE)?,
+                unit: self.shared(object.text_at(Attr::UNITS)),
+                precision: object.precision(),
+            }),
+            Cls::DV_COUNT => Value::Count(object.integer_at(Attr::MAGNITUDE)?),
+            Cls::DV_ORDINAL => {
+                let (value, symbol) = (
+                    object.integer_at(Attr::VALUE)?,
+                    self.coded(object.get(Attr::SYMBOL)?),
+                );
+                Value::Ordinal(Arc::new(Ordinal { value, symbol }))
+            }
+            Cls::DV_SCALE => Value::Number(object.number_at(Attr::VALUE)?),
+            Cls::DV_CODED_TEXT => Value::Coded(Arc::new(self.coded(object))),
+            Cls::CODE_PHRASE => Value::Coded(Arc::new(self.phrase(object, None))),
+            Cls::DV_BOOLEAN => match object.get(Attr::VALUE)?.leaf()? {
+                Leaf::Boolean(flag) => Value::Boolean(flag),
+                _ => return None,
+            },
+            Cls::DV_DATE_TIME | Cls::DV_DATE | Cls::DV_TIME => {
+                Value::Moment(Moment::parse(text()?, UTC)?)
+            }
+            Cls::DV_DURATION => Value::Duration(Arc::from(text()?)),
+            Cls::DV_PROPORTION => Value::Proportion(Proportion {
+                numerator: object.number_at(Attr::NUMERATOR)?,
+                denominator: object.number_at(Attr::DENOMINATOR)?,
+                kind: object.integer_at(Attr::TYPE).unwrap_or_default(),
+                precision: object.precision(),
+            }),
+            _ => Value::text(text()?),
+        })
+    }
+
+    fn coded<'a>(&mut self, object: impl Stored<'a>) -> Coded {
+        match object.get(Attr::DEFINING_CODE) {
+            Some(code) => self.phrase(code, object.text_at(Attr::VALUE)),
+            None => Coded {
+                text: self.shared(object.text_at(Attr::VALUE)),
+                ..Coded::default()
+            },
+        }
+    }
+
+    fn phrase<'a>(&mut self, phrase: impl Stored<'a>, text: Option<&str>) -> Coded {
+        let terminology = phrase
+            .get(Attr::TERMINOLOGY_ID)
+            .and_then(|id| id.text_at(Attr::VALUE));
+        Coded {
+            terminology: self.shared(terminology),
+            code: self.shared(phrase.text_at(Attr::CODE_STRING)),
+            text: self.shared(text),
+        }
+    }
+
+    /// A text that may return.
+    fn shared(&mut self, text: Option<&str>) -> Arc<str> {
+        let text = text.unwrap_or_default();
+        if let Some(known) = self.texts.get(text) {
+            return Arc::clone(known);
+        }
+        let new: Arc<str> = Arc::from(text);
+        self.texts.insert(Arc::clone(&new));
+        new
+    }
+}
+
+/// The value of a cell of a result set as JSON: an object with `_type`, a text, a number, a truth
+/// value or null.
+pub fn value_of_json(cell: &str) -> Value {
+    match cell.trim().as_bytes().first() {
+        Some(b'{') => {
+            let tree = json::read(cell, Cls::ANY).ok();
+            tree.as_ref()
+                .and_then(|tree| tree.root())
+                .map(|root| Reader::default().stored(root))
+                .unwrap_or_default()
+        }
+        _ => match json::value(cell) {
+            Ok(serde_json::Value::Bool(b)) => Value::Boolean(b),
+            Ok(serde_json::Value::Number(n)) => n.as_f64().map_or(Value::Null, Value::Number),
+            Ok(serde_json::Value::String(text)) => Value::text(&text),
+            _ => Value::Null,
+        },
+    }
+}
+
+/// What stands at a path of a resource, such as `/code/coding[0]`: a code with its system is a
+/// coded text, a text that is a date or a date-time a point in time.
+pub(crate) fn value_at(resource: &Json, path: &str) -> Option<Value> {
+    let mut at = resource;
+    for step in path.split('/').filter(|step| !step.is_empty()) {
+        let (name, index) = step
+            .trim_end_matches(']')
+            .split_once('[')
+            .unwrap_or((step, ""));
+        at = at.get(name)?;
+        if !index.is_empty() {
+            at = at.get(index.parse::<usize>().ok()?)?;
+        }
+    }
+    let text = |name: &str| at.get(name).and_then(Json::as_str);
+    Some(match at {
+        Json::String(text) => {
+            let is_date = |moment: &Moment| {
+                text.get(4..5) == Some("-") && moment.precision != Precision::Time
+            };
+            Moment::parse(text, UTC)
+                .filter(is_date)
+                .map_or_else(|| Value::text(text), Value::Moment)
+        }
+        Json::Object(_) => match text("code") {
+            Some(code) => Value::coded(
+                text("system").unwrap_or_default(),
+                code,
+                text("display").unwrap_or_default(),
+            ),
+            None => Value::Object(Arc::new(at.clone())),
+        },
+        other => value_of_json(&other.to_string()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_become_values() {
+        let quantity = value_of_json(
+            r#"{"_type":"DV_QUANTITY","magnitude":70.50,"units":"kg","precision":1}"#,
+        );
+        assert!(
+            matches!(&quantity, Value::Quantity(q) if q.magnitude == 70.5 && &*q.unit == "kg" && q.precision == Some(1))
+        );
+        let coded = r#"{"_type":"DV_CODED_TEXT","value":"Yes","defining_code":{"terminology_id":{"value":"local"},"code_string":"at0005"}}"#;
+        assert_eq!(value_of_json(coded), Value::coded("local", "at0005", "Yes"));
+        assert_eq!(
+            value_of_json(&format!(
+                r#"{{"_type":"DV_ORDINAL","value":2,"symbol":{coded}}}"#
+            )),
+            Value::ordinal(2, "local", "at0005", "Yes")
+        );
+        assert_eq!(
+            value_of_json(&format!(
+                r#"{{"_type":"ELEMENT","archetype_node_id":"at1","value":{coded}}}"#
+            )),
+            Value::coded("local", "at0005", "Yes")
+        );
+        assert!(
+            matches!(value_of_json(r#"{"_type":"DV_DATE","value":"2020-02-29"}"#), Value::Moment(m) if m.offset == 0)
+        );
+        assert!(
+            matches!(value_of_json(r#"{"_type":"DV_QUANTITY","magnitude":1,"units":"1","precision":-1}"#), Value::Quantity(q) if q.precision.is_none())
+        );
+        assert_eq!(
+            value_of_json(r#"{"_type":"DV_TEXT","value":"a \"b\""}"#),
+            Value::text("a \"b\"")
+        );
+        assert_eq!(
+            value_of_json(r#"{"_type":"DV_COUNT","magnitude":5}"#),
+            Value::Count(5)
+        );
+        assert_eq!(
+            value_of_json(r#"{"_type":"DV_BOOLEAN","value":true}"#),
+            Value::Boolean(true)
+        );
+        for (cell, value) in [
+            ("null", Value::Null),
+            ("{broken", Value::Null),
+            ("5", Value::Number(5.0)),
+            ("\"a\"", Value::text("a")),
+            ("true", Value::Boolean(true)),
+        ] {
+            assert_eq!(value_of_json(cell), value, "{cell}");
+        }
+    }
+}

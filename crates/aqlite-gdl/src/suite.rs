@@ -1,0 +1,438 @@
+//! A fixture file: the test cases of a guide, read, checked against the guide, and run.
+//!
+//! ```yaml
+//! current_datetime: 2025-11-11T12:00:00+01:00     # optional
+//! language: en                                    # optional
+//! guidelines:
+//!   "1": Demo.v1
+//! test_cases:
+//!   - id: a heavy person
+//!     input:
+//!       "1":
+//!         gt0003|Weight: 120,kg
+//!     expected_output:
+//!       "1":
+//!         gt0005|Class: 2
+//! ```
+//!
+//! Only the listed outputs are compared; no listed output means that no rule may set any.
+
+use super::budget::Exceeded;
+use super::compile::{CompiledGuide, Op};
+use super::expr::ast::{Action, Expr, Operator, Variable};
+use super::fixture::{differences, instances, literal};
+use super::guide::Direction;
+use super::item::{Item, Kind};
+use super::run::{Options, Run, RunInput};
+use super::time::{Moment, TimeUnit};
+use super::value::Value;
+use super::yaml;
+use aqlite_rm::diag::{Diagnostic, Span};
+use std::collections::HashSet;
+
+/// A fixture file.
+#[derive(Clone, Debug)]
+pub struct Suite {
+    /// The id of the guide that it tests.
+    pub guide_id: String,
+    /// The time of evaluation, where the file fixes it.
+    pub now: Option<Moment>,
+    /// The language of texts, where the file says it.
+    pub language: Option<String>,
+    /// The cases in file order.
+    pub cases: Vec<Case>,
+    guide_span: Span,
+}
+
+/// A test case.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// What it is called.
+    pub id: String,
+    /// The values of input variables.
+    pub input: Vec<Given>,
+    /// The values that outputs must have.
+    pub expected: Vec<Given>,
+    /// Where it stands in the file.
+    pub span: Span,
+}
+
+/// A variable and its value.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// The gt-code.
+    pub code: String,
+    /// The literal as written.
+    pub literal: String,
+    /// Where the literal stands in the file.
+    pub span: Span,
+}
+
+/// How a case ended.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What differs from what is expected; nothing when the case passes.
+    pub differences: Vec<String>,
+    /// The run itself.
+    pub run: Run,
+}
+
+impl Suite {
+    /// Reads a fixture file.
+    ///
+    /// # Errors
+    /// `GDL0501` where it is no YAML, `GDL0502` where it is no fixture.
+    pub fn read(text: &str) -> Result<Suite, Diagnostic> {
+        let root = yaml::read(text)?;
+        let missing = |what: &str| {
+            Diagnostic::error(
+                "GDL0502",
+                root.span,
+                format!("not a fixture: `{what}` is missing"),
+            )
+        };
+        let guides = root
+            .get("guidelines")
+            .map(Item::members)
+            .unwrap_or_default();
+        let (key, guide) = guides.first().ok_or_else(|| missing("guidelines"))?;
+        let cases = root
+            .get("test_cases")
+            .ok_or_else(|| missing("test_cases"))?;
+        let now = match root.text_of("current_datetime").filter(|t| !t.is_empty()) {
+            None => None,
+            Some(time) => Some(Moment::parse(time, 0).ok_or_else(|| {
+                let message = format!("`{time}` is no date-time");
+                Diagnostic::error("GDL0502", root.span, message)
+                    .with_help("write `current_datetime: 2025-11-11T12:00:00+01:00`")
+            })?),
+        };
+        Ok(Suite {
+            guide_id: guide.text().unwrap_or_default().to_owned(),
+            now,
+            language: root
+                .text_of("language")
+                .filter(|t| !t.is_empty())
+                .map(str::to_owned),
+            cases: cases
+                .elements()
+                .iter()
+                .map(|item| Case::of(item, key))
+                .collect(),
+            guide_span: guide.span,
+        })
+    }
+
+    /// Runs a case. `now` counts where the file fixes no time.
+    ///
+    /// # Errors
+    /// The run exceeded a limit.
+    pub fn run(
+        &self,
+        case: &Case,
+        guide: &CompiledGuide,
+        now: Moment,
+        options: Options,
+    ) -> Result<Outcome, Exceeded> {
+        let input: Vec<(String, Value)> = case
+            .input
+            .iter()
+            .map(|g| (g.code.clone(), literal(&g.literal)))
+            .collect();
+        let instances = instances(guide, &input);
+        let language = self.language.as_deref().unwrap_or("en");
+        let run = guide.run(&RunInput {
+            instances: &instances,
+            clock: self.now.unwrap_or(now).into(),
+            language,
+            options,
+            terminology: None,
+        })?;
+        let expected: Vec<(String, String)> = case
+            .expected
+            .iter()
+            .map(|g| (g.code.clone(), g.literal.clone()))
+            .collect();
+        Ok(Outcome {
+            differences: differences(guide, &run, &expected),
+            run,
+        })
+    }
+
+    /// What would let a case pass that does not: another time (the guide reads the clock, and the
+    /// fixture fixes no time), or the ways of an engine that fixtures were made with. `None` when
+    /// nothing of that is the cause.
+    pub fn cause(&self, case: &Case, guide: &CompiledGuide, now: Moment) -> Option<String> {
+        let passes = |now: Moment, options: Options| {
+            self.run(case, guide, now, options)
+                .is_ok_and(|outcome| outcome.differences.is_empty())
+        };
+        let unrounded = Options {
+            round_on_store: false,
+            ..Options::default()
+        };
+        let made_up = Options {
+            as_published: true,
+            ..Options::default()
+        };
+        if passes(now, unrounded) {
+            return Some(String::from(
+                "it passes where quantities are not rounded when they are stored",
+            ));
+        }
+        if passes(now, made_up)
+            || passes(
+                now,
+                Options {
+                    as_published: true,
+                    ..unrounded
+                },
+            )
+        {
+            return Some(String::from(
+                "it passes where missing values are made up, as published",
+            ));
+        }
+        let earlier = |months: f64| {
+            now.plus(-months, TimeUnit::Month)
+                .filter(|then| passes(*then, Options::default()))
+        };
+        let then = self.now.is_none().then(|| {
+            (1..=80)
+                .map(f64::from)
+                .find_map(|quarters| earlier(3.0 * quarters))
+        })??;
+        Some(format!(
+            "it passes at {}: the guide reads the clock, and the fixture fixes no `current_datetime`",
+            then.text()
+        ))
+    }
+
+    /// What is probably wrong with the fixture: the wrong guide, no time for a guide that reads the
+    /// clock, variables that the guide does not have or cannot set, units and codes that it does
+    /// not know.
+    pub fn lint(&self, guide: &CompiledGuide) -> Vec<Diagnostic> {
+        let mut lint = Lint {
+            guide,
+            known: Known::of(guide),
+            problems: Vec::new(),
+        };
+        let id = &guide.guide().id;
+        if *id != self.guide_id {
+            lint.tell(
+                "GDL0510",
+                self.guide_span,
+                format!(
+                    "the fixture is for `{}`, the guide is `{id}`",
+                    self.guide_id
+                ),
+                "mend `guidelines`",
+            );
+        }
+        if self.now.is_none()
+            && guide
+                .ops
+                .iter()
+                .any(|op| matches!(op, Op::Now(_) | Op::Today(_)))
+        {
+            let message = String::from(
+                "the guide reads the clock, and the fixture fixes no time: what passes today may fail tomorrow",
+            );
+            lint.tell(
+                "GDL0516",
+                self.guide_span,
+                message,
+                "add `current_datetime: 2025-11-11T12:00:00+01:00`",
+            );
+        }
+        for case in &self.cases {
+            lint.givens(&case.input, false);
+            lint.givens(&case.expected, true);
+        }
+        lint.problems
+    }
+}
+
+impl Case {
+    fn of(item: &Item, key: &str) -> Case {
+        let givens = |name: &str| {
+            let member = item.get(name).and_then(|m| m.get(key));
+            member
+                .map(Item::members)
+                .unwrap_or_default()
+                .iter()
+                .filter_map(Given::of)
+                .collect()
+        };
+        Case {
+            id: item.text_of("id").unwrap_or_default().to_owned(),
+            input: givens("input"),
+            expected: givens("expected_output"),
+            span: item.span,
+        }
+    }
+}
+
+impl Given {
+    /// A key such as `gt0003|Weight` with its literal; labels carry no meaning.
+    fn of((key, item): &(String, Item)) -> Option<Given> {
+        let code = key.split('|').next().unwrap_or(key).trim().to_owned();
+        let literal = match &item.kind {
+            Kind::Text(text) => text.clone(),
+            _ => return None,
+        };
+        Some(Given {
+            code,
+            literal,
+            span: item.span,
+        })
+    }
+}
+
+/// What a guide knows of its variables.
+struct Known<'g> {
+    units: Vec<(&'g str, &'g str)>,
+    /// The codes that the rules compare with or set.
+    codes: Vec<(&'g str, &'g str)>,
+    /// The codes that the bindings allow.
+    allowed: Vec<(&'g str, String)>,
+}
+
+impl<'g> Known<'g> {
+    fn of(guide: &'g CompiledGuide) -> Known<'g> {
+        let mut known = Known {
+            units: Vec::new(),
+            codes: Vec::new(),
+            allowed: Vec::new(),
+        };
+        for element in guide.guide().bindings.iter().flat_map(|b| &b.elements) {
+            known.units.extend(
+                element
+                    .units
+                    .iter()
+                    .map(|unit| (element.id.as_str(), unit.as_str())),
+            );
+            let codes = element
+                .allowed_values
+                .iter()
+                .filter_map(|v| literal(v).code().map(|c| c.code.to_string()));
+            known
+                .allowed
+                .extend(codes.map(|code| (element.id.as_str(), code)));
+        }
+        guide.guide().each_expr(&mut |expr| {
+            expr.pairs(&mut |variable, operator, value| known.pair(variable, operator, value))
+        });
+        for action in guide.guide().steps().filter_map(|s| s.action.as_ref()) {
+            if let Action::Assign(variable, Expr::Literal(value)) = action {
+                known.pair(variable, Operator::Equal, value);
+            }
+        }
+        known
+    }
+
+    fn pair(&mut self, variable: &'g Variable, _: Operator, value: &'g Value) {
+        let code = variable.code.as_str();
+        match (value, variable.attribute.as_deref()) {
+            (Value::Quantity(q), _) => self.units.push((code, &q.unit)),
+            (Value::Text(text), Some("unit" | "units")) => self.units.push((code, text)),
+            (value, _) => self.codes.extend(value.code().map(|c| (code, &*c.code))),
+        }
+    }
+
+    /// False when something is known of the variable, and this is not among it.
+    fn fits<T: AsRef<str>>(set: &[(&str, T)], variable: &str, value: &str) -> bool {
+        let mut known = set.iter().filter(|(v, _)| *v == variable).peekable();
+        known.peek().is_none() || known.any(|(_, v)| v.as_ref() == value)
+    }
+}
+
+struct Lint<'g> {
+    guide: &'g CompiledGuide,
+    known: Known<'g>,
+    problems: Vec<Diagnostic>,
+}
+
+impl Lint<'_> {
+    fn givens(&mut self, givens: &[Given], expected: bool) {
+        let mut seen = HashSet::new();
+        for given in givens {
+            if !seen.insert(given.code.as_str()) {
+                self.tell(
+                    "GDL0515",
+                    given.span,
+                    format!("`{}` is given twice", given.code),
+                    "the last value counts",
+                );
+            }
+            self.given(given, expected);
+        }
+    }
+
+    fn given(&mut self, given: &Given, expected: bool) {
+        let bound = |wanted: Direction| {
+            let bindings = self
+                .guide
+                .guide()
+                .bindings
+                .iter()
+                .filter(move |b| b.direction == wanted || b.direction == Direction::Any);
+            bindings
+                .flat_map(|b| &b.elements)
+                .any(|e| e.id == given.code)
+        };
+        let (is_input, is_output) = (bound(Direction::Input), bound(Direction::Output));
+        let settable = self
+            .guide
+            .slots
+            .iter()
+            .any(|s| *s.code == *given.code && s.assignable);
+        let (code, value) = (&given.code, literal(&given.literal));
+        if !is_input && !is_output {
+            return self.tell(
+                "GDL0511",
+                given.span,
+                format!("the guide has no variable `{code}`"),
+                "take the code from the bindings of the guide",
+            );
+        }
+        if expected && !settable {
+            return self.tell(
+                "GDL0514",
+                given.span,
+                format!("no rule sets `{code}`"),
+                "expect a variable that a rule or default action sets",
+            );
+        }
+        if let Value::Quantity(q) = &value
+            && !Known::fits(&self.known.units, code, &q.unit)
+        {
+            self.tell(
+                "GDL0512",
+                given.span,
+                format!("the guide knows no unit `{}` of `{code}`", q.unit),
+                "use a unit that the guide asks for",
+            );
+        }
+        if let Some(found) = value.code().map(|c| &*c.code) {
+            let fits = if expected {
+                Known::fits(&self.known.codes, code, found)
+            } else {
+                Known::fits(&self.known.allowed, code, found)
+            };
+            if !fits {
+                self.tell(
+                    "GDL0513",
+                    given.span,
+                    format!("the guide knows no code `{found}` of `{code}`"),
+                    "use a code that the guide allows or sets",
+                );
+            }
+        }
+    }
+
+    fn tell(&mut self, code: &'static str, span: Span, message: String, help: &str) {
+        self.problems
+            .push(Diagnostic::warning(code, span, message).with_help(help));
+    }
+}

@@ -1,0 +1,590 @@
+//! Points in time as guides use them: parsing, printing and calendar arithmetic without a clock.
+
+use chrono::{
+    DateTime, Datelike, Days, FixedOffset, Months, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta,
+};
+use nom::branch::alt;
+use nom::bytes::complete::{tag, take_while_m_n, take_while1};
+use nom::character::complete::{char, one_of};
+use nom::combinator::{all_consuming, map_opt, opt, value};
+use nom::sequence::preceded;
+use nom::{IResult, Parser};
+use std::fmt;
+
+/// Which RM class a point in time came from, and goes back to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Precision {
+    /// `DV_DATE`: the start of its day.
+    Date,
+    /// `DV_DATE_TIME`.
+    DateTime,
+    /// `DV_TIME`: on 1970-01-01.
+    Time,
+}
+
+/// A point in time with the offset in which its calendar runs.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Moment {
+    /// Milliseconds since 1970-01-01T00:00:00Z; of a partial value the earliest point that it
+    /// covers.
+    pub millis: i64,
+    /// Seconds east of UTC.
+    pub offset: i32,
+    /// What it was written as.
+    pub precision: Precision,
+    /// True where the calendar runs in the zone of the evaluation, whose offset changes; false
+    /// where the offset stays.
+    pub zoned: bool,
+}
+
+/// A zone with its changes of the clock, such as Europe/Stockholm. The core has no data of zones:
+/// whoever runs a guide knows them.
+pub trait Zone {
+    /// Seconds east of UTC at a number of milliseconds since 1970.
+    fn offset(&self, millis: i64) -> i32;
+}
+
+/// The time of evaluation, and the zone in which its calendar runs. A time alone stands for a zone
+/// of its one offset.
+#[derive(Clone, Copy)]
+pub struct Clock<'a> {
+    /// The time of evaluation.
+    pub now: Moment,
+    zone: Option<&'a dyn Zone>,
+}
+
+impl fmt::Debug for Clock<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Clock({})", self.now.text())
+    }
+}
+
+impl From<Moment> for Clock<'_> {
+    fn from(now: Moment) -> Self {
+        Clock { now, zone: None }
+    }
+}
+
+impl<'a> Clock<'a> {
+    /// A time seen in a zone.
+    pub fn in_zone(now: Moment, zone: &'a dyn Zone) -> Clock<'a> {
+        let clock = Clock {
+            now,
+            zone: Some(zone),
+        };
+        Clock {
+            now: clock.at(now.millis),
+            ..clock
+        }
+    }
+
+    /// The date-time at a number of milliseconds since 1970.
+    pub(crate) fn at(self, millis: i64) -> Moment {
+        let moment = Moment::from_millis(millis, self.now.offset);
+        self.zone.map_or(moment, |zone| Moment {
+            offset: zone.offset(millis),
+            zoned: true,
+            ..moment
+        })
+    }
+
+    /// Today.
+    pub(crate) fn today(self) -> Option<Moment> {
+        self.settled(self.now.date()?, None)
+    }
+
+    /// [`Moment::plus`], where the clock may change in between: a day ends at the same time of day,
+    /// an hour is always as long.
+    pub(crate) fn plus(self, moment: Moment, amount: f64, unit: TimeUnit) -> Option<Moment> {
+        self.settled(moment.plus(amount, unit)?, Some(unit))
+    }
+
+    fn settled(self, moment: Moment, unit: Option<TimeUnit>) -> Option<Moment> {
+        match self.zone.filter(|_| moment.zoned) {
+            None => Some(moment),
+            Some(zone) if matches!(unit, Some(TimeUnit::Hour | TimeUnit::Minute)) => Some(Moment {
+                offset: zone.offset(moment.millis),
+                ..moment
+            }),
+            Some(zone) => moment.settled(zone),
+        }
+    }
+}
+
+/// The units of a quantity that stand for a calendar period or a duration.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TimeUnit {
+    /// `a`
+    Year,
+    /// `mo`
+    Month,
+    /// `wk`
+    Week,
+    /// `d`
+    Day,
+    /// `h`
+    Hour,
+    /// `min`
+    Minute,
+}
+
+impl TimeUnit {
+    /// The time unit of a unit string, as UCUM spells it.
+    pub fn parse(unit: &str) -> Option<TimeUnit> {
+        match unit {
+            "a" => Some(TimeUnit::Year),
+            "mo" => Some(TimeUnit::Month),
+            "wk" => Some(TimeUnit::Week),
+            "d" => Some(TimeUnit::Day),
+            "h" => Some(TimeUnit::Hour),
+            "min" => Some(TimeUnit::Minute),
+            _ => None,
+        }
+    }
+}
+
+impl Moment {
+    /// Reads ISO 8601, extended or basic, whole or cut off from the right; `zone` (seconds east of
+    /// UTC) counts where the text names none, and a region in brackets behind the offset is passed
+    /// over.
+    pub fn parse(text: &str, zone: i32) -> Option<Moment> {
+        usual(text, zone).or_else(|| Moment::parse_any(text, zone))
+    }
+
+    fn parse_any(text: &str, zone: i32) -> Option<Moment> {
+        let text = text.split_once('[').map_or(text, |(t, _)| t);
+        let (_, (date, time)) = all_consuming((opt(date), opt(time_part)))
+            .parse(text)
+            .ok()?;
+        if date.is_none() && text.starts_with('T') {
+            return None;
+        }
+        let (clock, offset) = time.unwrap_or((NaiveTime::MIN, None));
+        let precision = match (date, time) {
+            (Some(_), Some(_)) => Precision::DateTime,
+            (Some(_), None) => Precision::Date,
+            (None, Some(_)) => Precision::Time,
+            (None, None) => return None,
+        };
+        let day = date.or_else(|| NaiveDate::from_ymd_opt(1970, 1, 1))?;
+        Moment::at(
+            NaiveDateTime::new(day, clock),
+            offset.unwrap_or(zone),
+            precision,
+        )
+    }
+
+    /// The date-time at a number of milliseconds since 1970, seen in the offset of another.
+    pub fn from_millis(millis: i64, offset: i32) -> Moment {
+        Moment {
+            millis,
+            offset,
+            precision: Precision::DateTime,
+            zoned: false,
+        }
+    }
+
+    /// The day on which it lies.
+    pub fn date(self) -> Option<Moment> {
+        let date = Moment::at(
+            NaiveDateTime::new(self.local()?.date(), NaiveTime::MIN),
+            self.offset,
+            Precision::Date,
+        )?;
+        Some(Moment {
+            zoned: self.zoned,
+            ..date
+        })
+    }
+
+    /// The same reading of the clock on the wall at the offset that the zone has then. A time that
+    /// there is twice is the one of the offset that it had, else the first; one that there is not
+    /// lies as much later as the clock was put forward.
+    fn settled(self, zone: &dyn Zone) -> Option<Moment> {
+        let wall = self.millis.checked_add(i64::from(self.offset) * 1000)?;
+        let at = |offset: i32| wall.checked_sub(i64::from(offset) * 1000);
+        let first = zone.offset(self.millis);
+        let offset = if zone.offset(at(first)?) == first {
+            first
+        } else {
+            first.min(self.offset)
+        };
+        let millis = at(offset)?;
+        Some(Moment {
+            millis,
+            offset: zone.offset(millis),
+            ..self
+        })
+    }
+
+    /// The calendar year, month and day in its own offset.
+    pub fn ymd(self) -> Option<(i32, u32, u32)> {
+        self.local().map(|l| (l.year(), l.month(), l.day()))
+    }
+
+    /// Moves along the calendar by the whole part of `amount`: 31 January and one month is the last
+    /// of February.
+    pub fn plus(self, amount: f64, unit: TimeUnit) -> Option<Moment> {
+        let steps = whole(amount)?;
+        let back = steps < 0;
+        let size = steps.unsigned_abs();
+        let local = self.local()?;
+        let moved = match unit {
+            TimeUnit::Year | TimeUnit::Month => {
+                let months = Months::new(
+                    u32::try_from(if unit == TimeUnit::Year {
+                        size.checked_mul(12)?
+                    } else {
+                        size
+                    })
+                    .ok()?,
+                );
+                if back {
+                    local.checked_sub_months(months)
+                } else {
+                    local.checked_add_months(months)
+                }
+            }
+            TimeUnit::Week | TimeUnit::Day => {
+                let days = Days::new(if unit == TimeUnit::Week {
+                    size.checked_mul(7)?
+                } else {
+                    size
+                });
+                if back {
+                    local.checked_sub_days(days)
+                } else {
+                    local.checked_add_days(days)
+                }
+            }
+            TimeUnit::Hour => local.checked_add_signed(TimeDelta::try_hours(steps)?),
+            TimeUnit::Minute => local.checked_add_signed(TimeDelta::try_minutes(steps)?),
+        }?;
+        let precision = match (self.precision, unit) {
+            (Precision::Date, TimeUnit::Hour | TimeUnit::Minute) => Precision::DateTime,
+            (same, _) => same,
+        };
+        let moved = Moment::at(moved, self.offset, precision)?;
+        Some(Moment {
+            zoned: self.zoned,
+            ..moved
+        })
+    }
+
+    /// ISO 8601: a date without zone, a date-time with its offset and no more digits than needed.
+    pub fn text(self) -> String {
+        let Some(local) = self.local() else {
+            return String::new();
+        };
+        let zone = || match self.offset {
+            0 => "Z".to_owned(),
+            o => format!(
+                "{}{:02}:{:02}",
+                if o < 0 { '-' } else { '+' },
+                o.abs() / 3600,
+                o.abs() / 60 % 60
+            ),
+        };
+        match self.precision {
+            Precision::Date => local.date().to_string(),
+            Precision::Time => format!("{}{}", local.time(), zone()),
+            Precision::DateTime => format!("{}T{}{}", local.date(), local.time(), zone()),
+        }
+    }
+
+    fn local(self) -> Option<NaiveDateTime> {
+        let utc = DateTime::from_timestamp_millis(self.millis)?;
+        FixedOffset::east_opt(self.offset).map(|zone| utc.with_timezone(&zone).naive_local())
+    }
+
+    fn at(local: NaiveDateTime, offset: i32, precision: Precision) -> Option<Moment> {
+        let millis = local
+            .and_utc()
+            .timestamp_millis()
+            .checked_sub(i64::from(offset) * 1000)?;
+        Some(Moment {
+            millis,
+            offset,
+            precision,
+            zoned: false,
+        })
+    }
+}
+
+/// The form that most times have: `2019-08-12T09:18:00`, then nothing, `Z` or `+02:00`.
+fn usual(text: &str, zone: i32) -> Option<Moment> {
+    let bytes = text.as_bytes();
+    let signs = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')];
+    if signs.iter().any(|(at, sign)| bytes.get(*at) != Some(sign)) {
+        return None;
+    }
+    let number = |at: usize, digits: usize| {
+        bytes.get(at..at + digits)?.iter().try_fold(0_u32, |n, c| {
+            c.is_ascii_digit().then(|| n * 10 + u32::from(c - b'0'))
+        })
+    };
+    let offset = match bytes.get(19..)? {
+        [] => zone,
+        [b'Z'] => 0,
+        [sign @ (b'+' | b'-'), _, _, b':', _, _] => {
+            let seconds = i32::try_from(number(20, 2)? * 3600 + number(23, 2)? * 60)
+                .ok()
+                .filter(|s| *s < 86_400)?;
+            if *sign == b'-' { -seconds } else { seconds }
+        }
+        _ => return None,
+    };
+    let date = NaiveDate::from_ymd_opt(
+        i32::try_from(number(0, 4)?).ok()?,
+        number(5, 2)?,
+        number(8, 2)?,
+    )?;
+    let clock = NaiveTime::from_hms_opt(number(11, 2)?, number(14, 2)?, number(17, 2)?)?;
+    Moment::at(NaiveDateTime::new(date, clock), offset, Precision::DateTime)
+}
+
+/// The whole part of a number that fits the calendar.
+fn whole(amount: f64) -> Option<i64> {
+    #[allow(clippy::cast_possible_truncation)]
+    (amount.abs() < 1.0e9).then_some(amount.trunc() as i64)
+}
+
+fn digits<'a>(n: usize) -> impl Parser<&'a str, Output = u32, Error = nom::error::Error<&'a str>> {
+    map_opt(
+        take_while_m_n(n, n, |c: char| c.is_ascii_digit()),
+        |t: &str| t.parse().ok(),
+    )
+}
+
+fn date(input: &str) -> IResult<&str, NaiveDate> {
+    let extended = (
+        digits(4),
+        opt(preceded(
+            char('-'),
+            (digits(2), opt(preceded(char('-'), digits(2)))),
+        )),
+    );
+    let extended = map_opt(extended, |(y, rest)| {
+        let (m, d) = rest.map_or((1, 1), |(m, d)| (m, d.unwrap_or(1)));
+        NaiveDate::from_ymd_opt(i32::try_from(y).ok()?, m, d)
+    });
+    let basic = map_opt((digits(4), digits(2), digits(2)), |(y, m, d)| {
+        NaiveDate::from_ymd_opt(i32::try_from(y).ok()?, m, d)
+    });
+    alt((basic, extended)).parse(input)
+}
+
+fn time_part(input: &str) -> IResult<&str, (NaiveTime, Option<i32>)> {
+    let fraction = preceded(one_of(".,"), take_while1(|c: char| c.is_ascii_digit()));
+    let seconds = (preceded(opt(char(':')), digits(2)), opt(fraction));
+    let clock = (
+        opt(char('T')),
+        digits(2),
+        preceded(opt(char(':')), digits(2)),
+        opt(seconds),
+    );
+    let clock = map_opt(clock, |(_, h, m, rest)| {
+        let (s, fraction) = rest.unwrap_or((0, None));
+        let nanos: String = fraction
+            .unwrap_or("0")
+            .chars()
+            .chain("000000000".chars())
+            .take(9)
+            .collect();
+        NaiveTime::from_hms_nano_opt(h, m, s, nanos.parse().ok()?)
+    });
+    let hours = map_opt((char('T'), digits(2)), |(_, h)| {
+        NaiveTime::from_hms_opt(h, 0, 0)
+    });
+    (alt((clock, hours)), opt(zone)).parse(input)
+}
+
+fn zone(input: &str) -> IResult<&str, i32> {
+    let offset = (
+        one_of("+-"),
+        digits(2),
+        opt(preceded(opt(char(':')), digits(2))),
+    );
+    let offset = map_opt(offset, |(sign, h, m)| {
+        let seconds = i32::try_from(h.checked_mul(3600)? + m.unwrap_or(0) * 60)
+            .ok()
+            .filter(|s| *s < 86_400)?;
+        Some(if sign == '-' { -seconds } else { seconds })
+    });
+    alt((value(0, tag("Z")), offset)).parse(input)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Moment {
+        Moment::parse(text, 0).unwrap_or_else(|| panic!("{text}"))
+    }
+
+    #[test]
+    fn texts_come_back() {
+        for text in [
+            "2019-08-12T09:18:00+02:00",
+            "2019-08-12",
+            "2019-08-12T09:18:00.250Z",
+            "1969-12-31T23:59:59Z",
+        ] {
+            assert_eq!(at(text).text(), text);
+        }
+    }
+
+    #[test]
+    fn partial_and_decorated_texts_are_read() {
+        assert_eq!(
+            at("2019-08-12T09:18+02:00[Europe/Stockholm]"),
+            at("2019-08-12T09:18:00+02:00")
+        );
+        assert_eq!(at("1949-03-07T14:57Z").text(), "1949-03-07T14:57:00Z");
+        assert_eq!(at("20190812T091800Z").text(), "2019-08-12T09:18:00Z");
+        assert_eq!(at("2019-08").text(), "2019-08-01");
+        assert_eq!(Moment::parse("2019-13-01", 0), None);
+        assert_eq!(Moment::parse("", 0), None);
+    }
+
+    #[test]
+    fn the_usual_form_is_read_like_any_other() {
+        let texts = [
+            "2019-08-12T09:18:00",
+            "2019-08-12T09:18:00Z",
+            "2019-08-12T09:18:59-02:30",
+            "2019-02-29T00:00:00Z",
+            "2019-08-12T24:00:00Z",
+        ];
+        for text in texts.into_iter().chain([
+            "2019-08-12T09:18:00+25:00",
+            "2019-08-12T09:18:00.5Z",
+            "2019-08-12T09:1x:00Z",
+            "0000-01-01T00:00:00Z",
+        ]) {
+            for zone in [0, 3600] {
+                assert!(
+                    usual(text, zone).is_none()
+                        || usual(text, zone) == Moment::parse_any(text, zone),
+                    "{text}"
+                );
+            }
+        }
+        assert!(usual("2019-08-12T09:18:59-02:30", 0).is_some());
+    }
+
+    /// Middle Europe in 2025.
+    struct Summer;
+
+    impl Zone for Summer {
+        fn offset(&self, millis: i64) -> i32 {
+            let is_summer = (at("2025-03-30T01:00:00Z").millis..at("2025-10-26T01:00:00Z").millis)
+                .contains(&millis);
+            if is_summer { 7200 } else { 3600 }
+        }
+    }
+
+    #[test]
+    fn days_keep_the_time_of_day_and_hours_their_length() {
+        for (now, amount, unit, expected) in [
+            (
+                "2025-03-29T12:00:00Z",
+                1.0,
+                TimeUnit::Day,
+                "2025-03-30T13:00:00+02:00",
+            ),
+            (
+                "2025-03-29T12:00:00Z",
+                24.0,
+                TimeUnit::Hour,
+                "2025-03-30T14:00:00+02:00",
+            ),
+            (
+                "2025-01-31T12:00:00Z",
+                6.0,
+                TimeUnit::Month,
+                "2025-07-31T13:00:00+02:00",
+            ),
+            (
+                "2025-07-31T12:00:00Z",
+                -6.0,
+                TimeUnit::Month,
+                "2025-01-31T14:00:00+01:00",
+            ),
+            // There is no half past two in the night of the change to summer, and two of them in
+            // that back.
+            (
+                "2025-03-29T01:30:00Z",
+                1.0,
+                TimeUnit::Day,
+                "2025-03-30T03:30:00+02:00",
+            ),
+            (
+                "2025-04-30T00:30:00Z",
+                -1.0,
+                TimeUnit::Month,
+                "2025-03-30T03:30:00+02:00",
+            ),
+            (
+                "2025-10-25T00:30:00Z",
+                1.0,
+                TimeUnit::Day,
+                "2025-10-26T02:30:00+02:00",
+            ),
+            (
+                "2025-10-27T01:30:00Z",
+                -1.0,
+                TimeUnit::Day,
+                "2025-10-26T02:30:00+01:00",
+            ),
+            (
+                "2025-10-26T00:30:00Z",
+                60.0,
+                TimeUnit::Minute,
+                "2025-10-26T02:30:00+01:00",
+            ),
+        ] {
+            let clock = Clock::in_zone(at(now), &Summer);
+            assert_eq!(
+                clock
+                    .plus(clock.now, amount, unit)
+                    .map(Moment::text)
+                    .as_deref(),
+                Some(expected),
+                "{now} {amount} {unit:?}"
+            );
+        }
+        assert_eq!(
+            Clock::in_zone(at("2025-06-01T23:00:00Z"), &Summer)
+                .today()
+                .map(|d| (d.text(), d.offset)),
+            Some((String::from("2025-06-02"), 7200))
+        );
+        // What the data says stands in the offset that it names.
+        let clock = Clock::in_zone(at("2025-03-29T12:00:00Z"), &Summer);
+        assert_eq!(
+            clock.plus(at("2025-03-29T12:00:00+01:00"), 1.0, TimeUnit::Day),
+            Some(at("2025-03-30T12:00:00+01:00"))
+        );
+    }
+
+    #[test]
+    fn months_end_where_the_month_ends() {
+        assert_eq!(
+            at("2019-01-31")
+                .plus(1.0, TimeUnit::Month)
+                .map(Moment::text)
+                .as_deref(),
+            Some("2019-02-28")
+        );
+        assert_eq!(
+            at("2020-02-29")
+                .plus(-1.9, TimeUnit::Year)
+                .map(Moment::text)
+                .as_deref(),
+            Some("2019-02-28")
+        );
+        assert_eq!(at("2020-02-29").plus(1.0e12, TimeUnit::Year), None);
+        assert_eq!(at("2020-02-29").plus(f64::NAN, TimeUnit::Day), None);
+    }
+}

@@ -1,0 +1,398 @@
+//! Why rules fired or did not, as data: every condition with its result and the values that it
+//! read.
+
+use super::bind::Instance;
+use super::budget::{FRAME, size};
+use super::calc::Trouble;
+use super::compile::{BindingPlan, Column, Test};
+use super::eval::{Machine, Place};
+use super::fill::readable;
+use super::guide::{Binding, Direction};
+use super::value::Value;
+use serde::Serialize;
+use std::collections::HashMap;
+
+/// The trace of a run.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+pub struct Trace {
+    /// The guide.
+    pub guide_id: String,
+    /// The pre-conditions; when one is not true, nothing else was done.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pre_conditions: Vec<ConditionTrace>,
+    /// The rules in the order of their evaluation.
+    pub rules: Vec<RuleTrace>,
+    /// What the default actions set.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub default_actions: Vec<VariableTrace>,
+    /// Where each binding took its data from.
+    pub inputs: Vec<InputTrace>,
+    /// Variables of INPUT bindings without any value.
+    pub missing: Vec<VariableTrace>,
+    /// What could not be computed, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
+}
+
+/// A statement whose value could not be computed: it counted as unknown.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+pub struct Note {
+    /// The guide.
+    pub guide_id: String,
+    /// Where the statement stands: `rule gt0012`, `default actions`, `pre-conditions`, `predicates
+    /// of gt0002`, `cards of gt0012`.
+    pub place: String,
+    /// The statement as written.
+    pub statement: String,
+    /// Why it has no value.
+    pub reason: String,
+}
+
+/// A rule.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+pub struct RuleTrace {
+    /// Its gt-code.
+    pub rule: String,
+    /// What it is called in the language of the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Whether its actions were carried out.
+    pub fired: bool,
+    /// Its conditions.
+    pub conditions: Vec<ConditionTrace>,
+    /// What its actions set, when it fired.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub set: Vec<VariableTrace>,
+}
+
+/// A condition.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+pub struct ConditionTrace {
+    /// As written.
+    pub text: String,
+    /// True, false, or unknown (absent): only true lets a rule fire.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<bool>,
+    /// The variables that it reads, as they were then.
+    pub variables: Vec<VariableTrace>,
+}
+
+/// A variable.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+pub struct VariableTrace {
+    /// Its gt-code.
+    pub variable: String,
+    /// What it is called in the language of the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Its value for people; absent when it had none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+}
+
+/// The data of a binding.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+pub struct InputTrace {
+    /// Its gt-code.
+    pub binding: String,
+    /// The archetype.
+    pub model_id: String,
+    /// How many instances there were.
+    pub found: usize,
+    /// The ones that passed the predicates.
+    pub used: Vec<SourceTrace>,
+}
+
+/// Where an instance comes from.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+pub struct SourceTrace {
+    /// The uid of the composition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub composition: Option<String>,
+    /// When it happened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<String>,
+    /// What it gave to which variable.
+    pub values: Vec<ValueTrace>,
+}
+
+/// A value at a path of an instance.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+pub struct ValueTrace {
+    /// The variable that it feeds; absent where only a predicate reads it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variable: Option<String>,
+    /// The path in the archetype.
+    pub path: String,
+    /// The value for people.
+    pub value: String,
+}
+
+impl Note {
+    fn size(&self) -> usize {
+        FRAME + self.guide_id.len() + self.place.len() + self.statement.len()
+    }
+}
+
+/// What is taken down during a run, by rule; nothing when no trace is wanted. Before the rules
+/// there is no rule.
+#[derive(Default)]
+pub(crate) struct Record {
+    conditions: HashMap<Option<usize>, Vec<ConditionTrace>>,
+    set: HashMap<Option<usize>, Vec<VariableTrace>>,
+}
+
+impl Record {
+    /// Takes down a condition while its variables are as it saw them.
+    pub fn condition(
+        &mut self,
+        machine: &Machine<'_>,
+        rule: Option<usize>,
+        test: &Test,
+        result: Option<bool>,
+    ) {
+        if machine.input.options.trace && machine.budget.bytes(FRAME + test.text.len()) {
+            let variables = test
+                .reads
+                .iter()
+                .map(|slot| variable(machine, *slot))
+                .collect();
+            self.conditions
+                .entry(rule)
+                .or_default()
+                .push(ConditionTrace {
+                    text: test.text.to_string(),
+                    result,
+                    variables,
+                });
+        }
+    }
+
+    /// Takes down what the actions have just set.
+    pub fn actions(&mut self, machine: &Machine<'_>, rule: Option<usize>) {
+        if machine.input.options.trace && machine.budget.work(machine.slots.len()) {
+            let fresh = machine
+                .slots
+                .iter()
+                .enumerate()
+                .filter(|(_, slot)| slot.set_in == machine.turn);
+            self.set
+                .entry(rule)
+                .or_default()
+                .extend(fresh.map(|(slot, _)| variable(machine, slot)));
+        }
+    }
+
+    fn conditions_of(&mut self, rule: Option<usize>) -> Vec<ConditionTrace> {
+        self.conditions.remove(&rule).unwrap_or_default()
+    }
+
+    fn set_by(&mut self, rule: Option<usize>) -> Vec<VariableTrace> {
+        self.set.remove(&rule).unwrap_or_default()
+    }
+}
+
+fn variable(machine: &Machine<'_>, slot: usize) -> VariableTrace {
+    let code = machine
+        .guide
+        .slots
+        .get(slot)
+        .map(|s| s.code.to_string())
+        .unwrap_or_default();
+    let value = machine
+        .slots
+        .get(slot)
+        .map(super::eval::Slot::current)
+        .filter(|v| !v.is_null());
+    let value = value
+        .filter(|value| machine.budget.value(value))
+        .map(readable);
+    VariableTrace {
+        name: name(machine, &code),
+        variable: code,
+        value,
+    }
+}
+
+fn name(machine: &Machine<'_>, code: &str) -> Option<String> {
+    let term = machine.guide.term_index.get(code)?;
+    let text = machine.term(*term);
+    machine
+        .budget
+        .value(&text)
+        .then(|| super::calc::shown(&text))
+}
+
+/// Puts the trace of a run together.
+pub(crate) fn of(
+    machine: &Machine<'_>,
+    started: bool,
+    mut record: Record,
+    used: &[Vec<usize>],
+    notes: &[Note],
+) -> Trace {
+    let guide = machine.guide;
+    machine.budget.bytes(notes.iter().map(Note::size).sum());
+    let pre_conditions = record.conditions_of(None);
+    let default_actions = record.set_by(None);
+    let rule = |(i, plan): (usize, &super::compile::RulePlan)| RuleTrace {
+        rule: plan.id.to_string(),
+        name: name(machine, &plan.id),
+        fired: machine.fired.get(i).copied().unwrap_or_default(),
+        conditions: record.conditions_of(Some(i)),
+        set: record.set_by(Some(i)),
+    };
+    let rules = if started {
+        guide.rules.iter().enumerate().map(rule).collect()
+    } else {
+        Vec::new()
+    };
+    let slots = guide
+        .guide
+        .bindings
+        .iter()
+        .zip(&guide.bindings)
+        .filter(|(b, _)| b.direction == Direction::Input);
+    let slots = slots.flat_map(|(_, plan)| plan.columns.iter().filter_map(|c| c.slot));
+    let missing = slots
+        .filter(|s| machine.slots.get(*s).is_some_and(|s| s.count() == 0))
+        .map(|s| variable(machine, s));
+    Trace {
+        guide_id: guide.guide.id.clone(),
+        pre_conditions,
+        default_actions,
+        rules,
+        inputs: inputs(machine, used),
+        missing: missing.collect(),
+        notes: notes.to_vec(),
+    }
+}
+
+/// Where the bindings that are read took their data from.
+fn inputs(machine: &Machine<'_>, used: &[Vec<usize>]) -> Vec<InputTrace> {
+    let bindings = machine
+        .guide
+        .guide
+        .bindings
+        .iter()
+        .zip(&machine.guide.bindings)
+        .enumerate();
+    let read = bindings.filter(|(_, (b, _))| b.direction != Direction::Output);
+    let input = |(i, (binding, plan)): (usize, (&Binding, &BindingPlan))| {
+        let instances = machine
+            .input
+            .instances
+            .get(i)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let used = used
+            .get(i)
+            .map(Vec::as_slice)
+            .unwrap_or_default()
+            .iter()
+            .filter_map(|n| instances.get(*n));
+        let used = used
+            .map(|instance| source(machine, plan, instance))
+            .collect();
+        InputTrace {
+            binding: binding.id.clone(),
+            model_id: binding.model_id.clone(),
+            found: instances.len(),
+            used,
+        }
+    };
+    read.map(input).collect()
+}
+
+fn source(machine: &Machine<'_>, plan: &BindingPlan, instance: &Instance) -> SourceTrace {
+    let given = plan
+        .columns
+        .iter()
+        .zip(&instance.values)
+        .filter(|(_, v)| !v.is_null());
+    let given = given.take_while(|(column, value)| {
+        machine
+            .budget
+            .bytes(FRAME + column.path.len() + size(value))
+    });
+    let value = |(column, value): (&Column, &Value)| ValueTrace {
+        variable: column
+            .slot
+            .and_then(|s| machine.guide.slots.get(s))
+            .map(|s| s.code.to_string()),
+        path: column.path.clone(),
+        value: readable(value),
+    };
+    SourceTrace {
+        composition: instance.source.as_deref().map(str::to_owned),
+        time: instance.time.map(super::time::Moment::text),
+        values: given.map(value).collect(),
+    }
+}
+
+/// What could not be computed in a run.
+pub(crate) fn notes(machine: &Machine<'_>) -> Vec<Note> {
+    let note = |(place, trouble): &(Place, Trouble)| {
+        let (place, statement) = place_and_statement(machine, *place);
+        let statement = if machine.budget.bytes(2 * FRAME + statement.len()) {
+            statement
+        } else {
+            ""
+        };
+        Note {
+            guide_id: machine.guide.guide.id.clone(),
+            place,
+            statement: statement.to_owned(),
+            reason: trouble.text().into_owned(),
+        }
+    };
+    machine.notes.borrow().iter().map(note).collect()
+}
+
+/// Names a statement by its rule and text.
+pub(crate) fn place_and_statement<'a>(machine: &Machine<'a>, place: Place) -> (String, &'a str) {
+    let guide = machine.guide;
+    let source = |rule: usize| {
+        guide
+            .rules
+            .get(rule)
+            .and_then(|r| guide.guide.rules.get(r.source))
+    };
+    let id = |rule: usize| source(rule).map_or("?", |r| &r.id);
+    let (place, statement) = match place {
+        Place::Predicate(i) => (
+            format!(
+                "predicates of {}",
+                guide.guide.bindings.get(i).map_or("?", |b| &b.id)
+            ),
+            None,
+        ),
+        Place::PreCondition(i) => (
+            String::from("pre-conditions"),
+            guide.guide.pre_conditions.get(i).map(|c| &c.text),
+        ),
+        Place::DefaultAction(i) => (
+            String::from("default actions"),
+            guide.guide.default_actions.get(i).map(|s| &s.text),
+        ),
+        Place::When(rule, i) => (
+            format!("rule {}", id(rule)),
+            source(rule).and_then(|r| r.when.get(i)).map(|c| &c.text),
+        ),
+        Place::Then(rule, i) => (
+            format!("rule {}", id(rule)),
+            source(rule).and_then(|r| r.then.get(i)).map(|s| &s.text),
+        ),
+        Place::Cards(rule) => (format!("cards of {}", id(rule)), None),
+        Place::Data(i) => (
+            format!(
+                "data of {}",
+                guide.guide.bindings.get(i).map_or("?", |b| &b.id)
+            ),
+            None,
+        ),
+        Place::Outputs => (String::from("results"), None),
+        Place::Trace => (String::from("trace"), None),
+    };
+    (place, statement.map_or("", String::as_str))
+}

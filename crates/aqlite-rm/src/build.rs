@@ -1,0 +1,295 @@
+//! The common part of the readers of canonical JSON and XML: class resolution, current path,
+//! findings.
+
+use super::class::{Attr, AttrDef, Cls};
+use super::tree::{NodeId, Tree};
+use crate::diag::Finding;
+use std::fmt::Write;
+
+/// The limits of a reader.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// The maximum nesting of objects and lists, or of XML elements.
+    pub depth: usize,
+    /// The maximum number of findings. A reader stops at this number, so that the remaining input
+    /// costs nothing.
+    pub findings: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            depth: 128,
+            findings: MAX_FINDINGS,
+        }
+    }
+}
+
+/// The maximum number of findings of a reader, and of errors and of warnings of a validation.
+pub(super) const MAX_FINDINGS: usize = 1_000;
+
+/// A step of the path to the value being read.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Step {
+    Attr(Attr),
+    Index(usize),
+}
+
+/// A document under construction.
+#[derive(Debug)]
+pub(super) struct Builder {
+    pub tree: Tree,
+    pub limits: Limits,
+    pub path: Vec<Step>,
+    findings: Vec<Finding>,
+}
+
+/// Generic classes, each with the bound of its type parameter: `Y` in `X<Y>`.
+const GENERICS: [(Cls, Cls); 6] = [
+    (Cls::DV_INTERVAL, Cls::DV_ORDERED),
+    (Cls::REFERENCE_RANGE, Cls::DV_ORDERED),
+    (Cls::HISTORY, Cls::ITEM_STRUCTURE),
+    (Cls::EVENT, Cls::ITEM_STRUCTURE),
+    (Cls::VERSION, Cls::LOCATABLE),
+    (Cls::VERSIONED_OBJECT, Cls::LOCATABLE),
+];
+
+impl Builder {
+    pub fn new(bytes: usize, limits: Limits) -> Builder {
+        Builder {
+            tree: Tree::with_capacity(bytes),
+            limits,
+            path: Vec::new(),
+            findings: Vec::new(),
+        }
+    }
+
+    /// Returns the tree, or all findings if there are any.
+    pub fn finish(self) -> Result<Tree, Vec<Finding>> {
+        if self.findings.is_empty() {
+            Ok(self.tree)
+        } else {
+            Err(self.findings)
+        }
+    }
+
+    /// Returns the RM path of the value being read. It is empty at the root.
+    pub fn here(&self) -> String {
+        path_text(&self.path)
+    }
+
+    /// Returns whether the limit of findings is reached. The document is rejected whatever follows.
+    pub fn is_full(&self) -> bool {
+        self.findings.len() >= self.limits.findings
+    }
+
+    pub fn report(&mut self, finding: Finding) {
+        if !self.is_full() {
+            self.findings.push(finding);
+        }
+    }
+
+    /// Reports a wrong kind of value at the current path.
+    pub fn wrong_kind(&mut self, expected: impl Into<String>, found: impl Into<String>) {
+        let finding = Finding::error("RM0106", self.here(), "wrong kind of value")
+            .expected(expected)
+            .found(found);
+        self.report(finding);
+    }
+
+    /// Reports an attribute that the class does not have.
+    pub fn unknown_attribute(&mut self, cls: Cls, name: &str) {
+        let path = format!("{}/{}", self.here(), shorten(name));
+        let finding = Finding::error(
+            "RM0101",
+            path,
+            format!("`{cls}` has no attribute `{}`", shorten(name)),
+        );
+        self.report(finding);
+    }
+
+    /// Reports an attribute that occurs more than once.
+    pub fn duplicate(&mut self, name: &str) {
+        let path = format!("{}/{}", self.here(), shorten(name));
+        self.report(Finding::error(
+            "RM0105",
+            path,
+            format!("`{}` stands here more than once", shorten(name)),
+        ));
+    }
+
+    /// Resolves the class of an object from its declared class and the type that it names.
+    ///
+    /// Returns `None` after reporting that the class is unknown or abstract.
+    pub fn class_of(&mut self, declared: Cls, named: Option<&str>) -> Option<Cls> {
+        let Some(named) = named else {
+            if !declared.is_abstract() {
+                return Some(declared);
+            }
+            let what = if declared == Cls::ANY {
+                "the class is not known here".to_owned()
+            } else {
+                format!("`{declared}` is abstract")
+            };
+            let finding = Finding::error(
+                "RM0102",
+                self.here(),
+                format!("{what}: the object must name its class"),
+            )
+            .expected(declared.name());
+            self.report(finding);
+            return None;
+        };
+        if named == declared.name() && !declared.is_abstract() {
+            return Some(declared);
+        }
+        let (base, parameter) = split_generic(named);
+        let Some(cls) = Cls::parse(base).filter(|c| !c.is_primitive() && *c != Cls::ANY) else {
+            let finding = Finding::error(
+                "RM0103",
+                self.here(),
+                format!("unknown class `{}`", shorten(named)),
+            )
+            .expected(declared.name());
+            self.report(finding);
+            return None;
+        };
+        if cls.is_abstract() {
+            let finding = Finding::error(
+                "RM0103",
+                self.here(),
+                format!("`{cls}` is abstract: no object can be of it"),
+            )
+            .expected(declared.name());
+            self.report(finding);
+            return None;
+        }
+        if !cls.is_a(declared) {
+            let finding = Finding::error(
+                "RM0104",
+                self.here(),
+                "an object of this class cannot stand here",
+            )
+            .expected(declared.name())
+            .found(cls.name());
+            self.report(finding);
+        }
+        if parameter.is_some_and(|p| !fits_generic(cls, p)) {
+            let finding = Finding::error(
+                "RM0103",
+                self.here(),
+                format!("`{}` is not a class that `{cls}` can hold", shorten(named)),
+            );
+            self.report(finding);
+        }
+        Some(cls)
+    }
+}
+
+/// The members of one object while it is read.
+#[derive(Debug)]
+pub(super) struct Members {
+    pub cls: Cls,
+    pub id: NodeId,
+    /// A bitmap of the attribute positions that were read. No class has more than 64 attributes.
+    seen: u64,
+    last: Option<usize>,
+    /// Whether the tree has the members in canonical order so far.
+    pub sorted: bool,
+}
+
+impl Members {
+    pub fn new(cls: Cls, id: NodeId) -> Members {
+        Members {
+            cls,
+            id,
+            seen: 0,
+            last: None,
+            sorted: true,
+        }
+    }
+
+    /// Marks the attribute at a position as read. Returns whether it is the first occurrence.
+    pub fn take(&mut self, position: usize) -> bool {
+        let bit = 1 << position;
+        let first = self.seen & bit == 0;
+        self.seen |= bit;
+        first
+    }
+
+    /// Records that the attribute at a position is added to the tree now.
+    pub fn place(&mut self, position: usize) {
+        self.sorted &= self.last.is_none_or(|last| last < position);
+        self.last = Some(position);
+    }
+
+    /// Returns position and definition of the attribute with this name.
+    ///
+    /// The search starts after the previous attribute, because input is mostly in canonical order.
+    pub fn find(&self, name: &str) -> Option<(usize, &'static AttrDef)> {
+        let defs = self.cls.attrs();
+        let start = self.last.map_or(0, |l| l + 1).min(defs.len());
+        let (before, behind) = defs.split_at(start);
+        let at = |offset: usize, defs: &'static [AttrDef]| {
+            defs.iter()
+                .position(|d| d.attr.name() == name)
+                .and_then(|i| Some((offset + i, defs.get(i)?)))
+        };
+        at(start, behind).or_else(|| at(0, before))
+    }
+}
+
+/// Formats the RM path of a place. It is empty at the root.
+pub(super) fn path_text(steps: &[Step]) -> String {
+    let mut out = String::new();
+    for step in steps {
+        let _ = match step {
+            Step::Attr(attr) => write!(out, "/{attr}"),
+            Step::Index(index) => write!(out, "[{index}]"),
+        };
+    }
+    out
+}
+
+/// Returns the description of the values of a primitive type, for messages.
+pub(super) fn described(primitive: Cls) -> &'static str {
+    match primitive {
+        Cls::BOOLEAN => "a boolean",
+        Cls::REAL => "a number",
+        Cls::INTEGER | Cls::INTEGER64 => "an integer",
+        Cls::OCTETS => "a base64 text",
+        Cls::CHARACTER => "a character",
+        _ => "a text",
+    }
+}
+
+/// Splits `DV_INTERVAL<DV_DATE>` into `DV_INTERVAL` and `DV_DATE`.
+fn split_generic(name: &str) -> (&str, Option<&str>) {
+    match name.split_once('<') {
+        Some((base, rest)) => (
+            base.trim(),
+            Some(rest.trim().strip_suffix('>').unwrap_or("").trim()),
+        ),
+        None => (name, None),
+    }
+}
+
+fn fits_generic(cls: Cls, parameter: &str) -> bool {
+    let (base, inner) = split_generic(parameter);
+    let Some(parameter) = Cls::parse(base) else {
+        return false;
+    };
+    let bound = GENERICS
+        .iter()
+        .find(|(generic, _)| cls.is_a(*generic))
+        .map(|(_, bound)| *bound);
+    bound.is_some_and(|b| parameter.is_a(b)) && inner.is_none_or(|i| fits_generic(parameter, i))
+}
+
+/// Returns the first 40 characters of a text that a message quotes.
+pub(super) fn shorten(text: &str) -> &str {
+    text.char_indices()
+        .nth(40)
+        .and_then(|(end, _)| text.get(..end))
+        .unwrap_or(text)
+}

@@ -1,0 +1,50 @@
+//! Conversion of IMPORTED_VERSION between the stored form and the form of the Reference Model.
+//!
+//! The Reference Model defines `uid`, `preceding_version_uid`, `lifecycle_state` and `data` of an
+//! IMPORTED_VERSION as functions that return those of its item. The stored form has their results
+//! as attributes of the root, and an item without data. Every class of version has them at the same
+//! path therefore.
+
+use super::class::{Attr, Cls};
+use super::json;
+use super::tree::{NodeRef, Tree};
+
+/// The attributes of VERSION that an IMPORTED_VERSION has itself, not its item.
+pub const AROUND: [Attr; 3] = [Attr::CONTRIBUTION, Attr::COMMIT_AUDIT, Attr::SIGNATURE];
+
+/// Returns the form of the Reference Model, which clients read, of a stored version.
+///
+/// Other classes than IMPORTED_VERSION are returned unchanged.
+pub fn standard_form(stored: Tree) -> Tree {
+    let Some(version) = stored
+        .root()
+        .filter(|root| root.class() == Cls::IMPORTED_VERSION)
+    else {
+        return stored;
+    };
+    let mut tree = Tree::object(Cls::IMPORTED_VERSION);
+    let (Some(root), Some(item)) = (tree.root().map(NodeRef::id), version.get(Attr::ITEM)) else {
+        return stored;
+    };
+    for attr in AROUND {
+        if let Some(value) = version.get(attr) {
+            tree.put(root, attr, value);
+        }
+    }
+    let mut whole = item.to_tree();
+    if let (Some(id), Some(data)) = (whole.root().map(NodeRef::id), version.get(Attr::DATA)) {
+        whole.put(id, Attr::DATA, data);
+    }
+    if let Some(whole) = whole.root() {
+        tree.put(root, Attr::ITEM, whole);
+    }
+    tree
+}
+
+/// Returns the JSON of a stored IMPORTED_VERSION in the form of the Reference Model.
+///
+/// Returns `None` if `stored` is not a valid IMPORTED_VERSION.
+pub fn standard_json(stored: &str) -> Option<String> {
+    let tree = standard_form(json::read(stored, Cls::IMPORTED_VERSION).ok()?);
+    tree.root().map(json::write)
+}

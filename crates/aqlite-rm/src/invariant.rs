@@ -1,0 +1,770 @@
+//! The invariants of the Reference Model as data, named as in the class definitions.
+
+use super::class::{Attr, Cls};
+use super::id::{ObjectVersionId, is_archetype_id, is_hier_object_id};
+use super::quantity::{compare, number, temporal};
+use super::terminology::{self as groups, CodeGroup};
+use super::tree::{Kind, NodeRef};
+use crate::diag::Severity;
+
+/// A condition on the objects of a class.
+pub(super) struct Invariant {
+    pub cls: Cls,
+    pub name: &'static str,
+    /// The requirement in words.
+    pub expected: &'static str,
+    pub holds: fn(NodeRef<'_>) -> bool,
+    pub severity: Severity,
+}
+
+/// An attribute whose codes must be in a group, if they are of the group's terminology.
+pub(super) struct Coded {
+    pub cls: Cls,
+    pub attr: Attr,
+    pub name: &'static str,
+    pub group: &'static CodeGroup,
+}
+
+const fn rule(
+    cls: Cls,
+    name: &'static str,
+    expected: &'static str,
+    holds: fn(NodeRef<'_>) -> bool,
+) -> Invariant {
+    Invariant {
+        cls,
+        name,
+        expected,
+        holds,
+        severity: Severity::Error,
+    }
+}
+
+/// Creates an invariant whose violation is only a warning, because correct systems violate it
+/// often.
+const fn advice(
+    cls: Cls,
+    name: &'static str,
+    expected: &'static str,
+    holds: fn(NodeRef<'_>) -> bool,
+) -> Invariant {
+    Invariant {
+        cls,
+        name,
+        expected,
+        holds,
+        severity: Severity::Warning,
+    }
+}
+
+const fn coded(cls: Cls, attr: Attr, name: &'static str, group: &'static CodeGroup) -> Coded {
+    Coded {
+        cls,
+        attr,
+        name,
+        group,
+    }
+}
+
+/// Values of the attribute `type` of DV_PROPORTION (PROPORTION_KIND).
+const UNITARY: f64 = 1.0;
+const PERCENT: f64 = 2.0;
+const FRACTION: f64 = 3.0;
+const INTEGER_FRACTION: f64 = 4.0;
+
+pub(super) static INVARIANTS: &[Invariant] = &[
+    rule(
+        Cls::DV_INTERVAL,
+        "Lower_included_valid",
+        "a limit, or `lower_included` false",
+        |n| !(is_true(n, Attr::LOWER_UNBOUNDED) && is_true(n, Attr::LOWER_INCLUDED)),
+    ),
+    rule(
+        Cls::DV_INTERVAL,
+        "Upper_included_valid",
+        "a limit, or `upper_included` false",
+        |n| !(is_true(n, Attr::UPPER_UNBOUNDED) && is_true(n, Attr::UPPER_INCLUDED)),
+    ),
+    rule(
+        Cls::DV_INTERVAL,
+        "Lower_unbounded_valid",
+        "a lower limit, or `lower_unbounded` true",
+        |n| !is_false(n, Attr::LOWER_UNBOUNDED) || has(n, Attr::LOWER),
+    ),
+    rule(
+        Cls::DV_INTERVAL,
+        "Upper_unbounded_valid",
+        "an upper limit, or `upper_unbounded` true",
+        |n| !is_false(n, Attr::UPPER_UNBOUNDED) || has(n, Attr::UPPER),
+    ),
+    rule(
+        Cls::DV_INTERVAL,
+        "Limits_comparable",
+        "limits of one class and, of dates and times, none within the other",
+        |n| both(n, Attr::LOWER, Attr::UPPER).is_none_or(|(l, u)| are_comparable(l, u)),
+    ),
+    rule(
+        Cls::DV_INTERVAL,
+        "Limits_consistent",
+        "a lower limit that is not above the upper one",
+        |n| {
+            both(n, Attr::LOWER, Attr::UPPER)
+                .and_then(|(l, u)| compare(l, u))
+                .is_none_or(|o| o.is_le())
+        },
+    ),
+    rule(
+        Cls::DV_PROPORTION,
+        "Type_validity",
+        "a type from 0 to 4",
+        |n| number(n, Attr::TYPE).is_none_or(|t| (0.0..=INTEGER_FRACTION).contains(&t)),
+    ),
+    rule(
+        Cls::DV_PROPORTION,
+        "Valid_denominator",
+        "a denominator other than 0",
+        |n| number(n, Attr::DENOMINATOR) != Some(0.0),
+    ),
+    rule(
+        Cls::DV_PROPORTION,
+        "Unitary_validity",
+        "a denominator of 1, for the type is 1 (unitary)",
+        |n| !is_proportion(n, UNITARY) || number(n, Attr::DENOMINATOR) == Some(1.0),
+    ),
+    rule(
+        Cls::DV_PROPORTION,
+        "Percent_validity",
+        "a denominator of 100, for the type is 2 (percent)",
+        |n| !is_proportion(n, PERCENT) || number(n, Attr::DENOMINATOR) == Some(100.0),
+    ),
+    rule(
+        Cls::DV_PROPORTION,
+        "Is_integral_validity",
+        "whole numbers, for the type is a fraction",
+        |n| !(is_proportion(n, FRACTION) || is_proportion(n, INTEGER_FRACTION)) || is_integral(n),
+    ),
+    rule(
+        Cls::DV_PROPORTION,
+        "Fraction_validity",
+        "a precision of 0, for the type is a fraction",
+        |n| {
+            !(is_proportion(n, FRACTION) || is_proportion(n, INTEGER_FRACTION))
+                || number(n, Attr::PRECISION).is_none_or(|p| p <= 0.0)
+        },
+    ),
+    rule(
+        Cls::DV_PROPORTION,
+        "Precision_validity",
+        "whole numbers, for the precision is 0",
+        |n| number(n, Attr::PRECISION) != Some(0.0) || is_integral(n),
+    ),
+    rule(
+        Cls::DV_ORDERED,
+        "Normal_range_and_status_consistency",
+        "the status N within the normal range, another one outside",
+        normal_status_agrees,
+    ),
+    rule(
+        Cls::DV_QUANTIFIED,
+        "Magnitude_status_valid",
+        "one of = < > <= >= ~",
+        |n| one_of(n, Attr::MAGNITUDE_STATUS, &["=", "<", ">", "<=", ">=", "~"]),
+    ),
+    rule(
+        Cls::DV_AMOUNT,
+        "Accuracy_validity",
+        "an accuracy from 0 to 100, for it is a percentage",
+        |n| {
+            !is_true(n, Attr::ACCURACY_IS_PERCENT)
+                || number(n, Attr::ACCURACY).is_none_or(|a| (0.0..=100.0).contains(&a))
+        },
+    ),
+    rule(
+        Cls::DV_QUANTITY,
+        "Precision_valid",
+        "a precision of -1 or more",
+        |n| number(n, Attr::PRECISION).is_none_or(|p| p >= -1.0),
+    ),
+    rule(
+        Cls::DV_IDENTIFIER,
+        "Id_valid",
+        "an id that is not empty",
+        |n| not_empty(n, Attr::ID),
+    ),
+    rule(
+        Cls::CODE_PHRASE,
+        "Code_string_valid",
+        "a code that is not empty",
+        |n| not_empty(n, Attr::CODE_STRING),
+    ),
+    rule(
+        Cls::DV_TEXT,
+        "Value_valid",
+        "a value that is not empty",
+        |n| not_empty(n, Attr::VALUE),
+    ),
+    rule(
+        Cls::DV_EHR_URI,
+        "Scheme_valid",
+        "a URI that begins with `ehr:`",
+        |n| {
+            n.text_at(Attr::VALUE)
+                .is_none_or(|v| v.get(..4).is_some_and(|s| s.eq_ignore_ascii_case("ehr:")))
+        },
+    ),
+    rule(Cls::DV_MULTIMEDIA, "Not_empty", "`data` or a `uri`", |n| {
+        has(n, Attr::DATA) || has(n, Attr::URI)
+    }),
+    rule(
+        Cls::DV_MULTIMEDIA,
+        "Size_valid",
+        "a size of 0 or more",
+        |n| number(n, Attr::SIZE).is_none_or(|s| s >= 0.0),
+    ),
+    rule(
+        Cls::DV_MULTIMEDIA,
+        "Integrity_check_validity",
+        "an `integrity_check_algorithm` with the check",
+        |n| !has(n, Attr::INTEGRITY_CHECK) || has(n, Attr::INTEGRITY_CHECK_ALGORITHM),
+    ),
+    rule(
+        Cls::DV_PARSABLE,
+        "Formalism_validity",
+        "a formalism that is not empty",
+        |n| not_empty(n, Attr::FORMALISM),
+    ),
+    rule(Cls::TERM_MAPPING, "Match_valid", "one of > = < ?", |n| {
+        one_of(n, Attr::MATCH, &[">", "=", "<", "?"])
+    }),
+    rule(
+        Cls::ELEMENT,
+        "Inv_null_flavour_indicated",
+        "either a value or a `null_flavour`",
+        |n| has(n, Attr::VALUE) != has(n, Attr::NULL_FLAVOUR),
+    ),
+    rule(
+        Cls::ELEMENT,
+        "Inv_no_null_reason",
+        "a `null_flavour` with the reason",
+        |n| !has(n, Attr::NULL_REASON) || has(n, Attr::NULL_FLAVOUR),
+    ),
+    rule(Cls::HISTORY, "Events_valid", "events or a summary", |n| {
+        n.values(Attr::EVENTS).next().is_some() || has(n, Attr::SUMMARY)
+    }),
+    rule(
+        Cls::ITEM_TABLE,
+        "Valid_structure",
+        "rows of one width",
+        |n| {
+            let mut widths = n
+                .values(Attr::ROWS)
+                .map(|row| row.values(Attr::ITEMS).count());
+            let first = widths.next();
+            widths.all(|width| Some(width) == first)
+        },
+    ),
+    rule(
+        Cls::EVENT_CONTEXT,
+        "Location_valid",
+        "a location that is not empty",
+        |n| not_empty(n, Attr::LOCATION),
+    ),
+    rule(
+        Cls::PARTY_IDENTIFIED,
+        "Basic_validity",
+        "a name, an identifier or an `external_ref`",
+        |n| {
+            n.class() == Cls::PARTY_RELATED
+                || has(n, Attr::NAME)
+                || has(n, Attr::EXTERNAL_REF)
+                || n.values(Attr::IDENTIFIERS).next().is_some()
+        },
+    ),
+    rule(
+        Cls::PARTY_IDENTIFIED,
+        "Name_valid",
+        "a name that is not empty",
+        |n| not_empty(n, Attr::NAME),
+    ),
+    rule(
+        Cls::PARTY_REF,
+        "Type_validity",
+        "one of PERSON, ORGANISATION, GROUP, AGENT, ROLE, PARTY, ACTOR, ANY",
+        |n| {
+            one_of(
+                n,
+                Attr::TYPE,
+                &[
+                    "PERSON",
+                    "ORGANISATION",
+                    "GROUP",
+                    "AGENT",
+                    "ROLE",
+                    "PARTY",
+                    "ACTOR",
+                    "ANY",
+                ],
+            )
+        },
+    ),
+    rule(
+        Cls::OBJECT_REF,
+        "Namespace_valid",
+        "a letter, then letters, digits and _.:/&?=+-",
+        |n| n.text_at(Attr::NAMESPACE).is_none_or(is_namespace),
+    ),
+    rule(
+        Cls::AUDIT_DETAILS,
+        "System_id_valid",
+        "a system id that is not empty",
+        |n| not_empty(n, Attr::SYSTEM_ID),
+    ),
+    rule(
+        Cls::FEEDER_AUDIT_DETAILS,
+        "System_id_valid",
+        "a system id that is not empty",
+        |n| not_empty(n, Attr::SYSTEM_ID),
+    ),
+    rule(
+        Cls::ARCHETYPED,
+        "Rm_version_validity",
+        "a version that is not empty",
+        |n| not_empty(n, Attr::RM_VERSION),
+    ),
+    rule(
+        Cls::OBJECT_ID,
+        "Value_valid",
+        "a value that is not empty",
+        |n| not_empty(n, Attr::VALUE),
+    ),
+    rule(
+        Cls::OBJECT_VERSION_ID,
+        "Version_id_valid",
+        "object::system::version, such as 1 or 1.2.3",
+        |n| {
+            n.text_at(Attr::VALUE)
+                .is_none_or(|v| ObjectVersionId::parse(v).is_some())
+        },
+    ),
+    advice(
+        Cls::HIER_OBJECT_ID,
+        "Root_valid",
+        "a UUID, an OID or an internet name",
+        |n| n.text_at(Attr::VALUE).is_none_or(is_hier_object_id),
+    ),
+    rule(
+        Cls::ARCHETYPE_ID,
+        "Archetype_id_valid",
+        "an archetype id such as openEHR-EHR-OBSERVATION.weight.v2",
+        |n| n.text_at(Attr::VALUE).is_none_or(is_archetype_id),
+    ),
+    rule(
+        Cls::LOCATABLE,
+        "Archetype_node_id_valid",
+        "a node id that is not empty",
+        |n| not_empty(n, Attr::ARCHETYPE_NODE_ID),
+    ),
+    rule(
+        Cls::LOCATABLE,
+        "Archetype_details_valid",
+        "the archetype id that is the node id",
+        |n| {
+            detailed(n).is_none()
+                || n.text_at(Attr::ARCHETYPE_NODE_ID) == detailed(n)
+                || !is_root(n)
+        },
+    ),
+    advice(
+        Cls::LOCATABLE,
+        "Archetyped_valid",
+        "`archetype_details` at the root of an archetype, and there only",
+        |n| {
+            if is_root(n) {
+                detailed(n).is_some()
+            } else {
+                !has(n, Attr::ARCHETYPE_DETAILS)
+            }
+        },
+    ),
+];
+
+pub(super) static CODED: &[Coded] = &[
+    coded(
+        Cls::COMPOSITION,
+        Attr::CATEGORY,
+        "Category_validity",
+        &groups::COMPOSITION_CATEGORY,
+    ),
+    coded(
+        Cls::COMPOSITION,
+        Attr::LANGUAGE,
+        "Language_valid",
+        &groups::LANGUAGES,
+    ),
+    coded(
+        Cls::COMPOSITION,
+        Attr::TERRITORY,
+        "Territory_valid",
+        &groups::COUNTRIES,
+    ),
+    coded(
+        Cls::ENTRY,
+        Attr::LANGUAGE,
+        "Language_valid",
+        &groups::LANGUAGES,
+    ),
+    coded(
+        Cls::ENTRY,
+        Attr::ENCODING,
+        "Encoding_valid",
+        &groups::CHARACTER_SETS,
+    ),
+    coded(
+        Cls::EVENT_CONTEXT,
+        Attr::SETTING,
+        "Setting_valid",
+        &groups::SETTING,
+    ),
+    coded(
+        Cls::DV_TEXT,
+        Attr::LANGUAGE,
+        "Language_valid",
+        &groups::LANGUAGES,
+    ),
+    coded(
+        Cls::DV_TEXT,
+        Attr::ENCODING,
+        "Encoding_valid",
+        &groups::CHARACTER_SETS,
+    ),
+    coded(
+        Cls::DV_ENCAPSULATED,
+        Attr::LANGUAGE,
+        "Language_valid",
+        &groups::LANGUAGES,
+    ),
+    coded(
+        Cls::DV_ENCAPSULATED,
+        Attr::CHARSET,
+        "Charset_valid",
+        &groups::CHARACTER_SETS,
+    ),
+    coded(
+        Cls::DV_MULTIMEDIA,
+        Attr::MEDIA_TYPE,
+        "Media_type_validity",
+        &groups::MEDIA_TYPES,
+    ),
+    coded(
+        Cls::DV_MULTIMEDIA,
+        Attr::COMPRESSION_ALGORITHM,
+        "Compression_algorithm_validity",
+        &groups::COMPRESSION_ALGORITHMS,
+    ),
+    coded(
+        Cls::DV_MULTIMEDIA,
+        Attr::INTEGRITY_CHECK_ALGORITHM,
+        "Integrity_check_algorithm_validity",
+        &groups::INTEGRITY_CHECK_ALGORITHMS,
+    ),
+    coded(
+        Cls::DV_ORDERED,
+        Attr::NORMAL_STATUS,
+        "Normal_status_validity",
+        &groups::NORMAL_STATUSES,
+    ),
+    coded(
+        Cls::TERM_MAPPING,
+        Attr::PURPOSE,
+        "Purpose_valid",
+        &groups::TERM_MAPPING_PURPOSE,
+    ),
+    coded(
+        Cls::ELEMENT,
+        Attr::NULL_FLAVOUR,
+        "Null_flavour_valid",
+        &groups::NULL_FLAVOURS,
+    ),
+    coded(
+        Cls::INTERVAL_EVENT,
+        Attr::MATH_FUNCTION,
+        "Math_function_validity",
+        &groups::EVENT_MATH_FUNCTION,
+    ),
+    coded(
+        Cls::ISM_TRANSITION,
+        Attr::CURRENT_STATE,
+        "Current_state_valid",
+        &groups::INSTRUCTION_STATES,
+    ),
+    coded(
+        Cls::ISM_TRANSITION,
+        Attr::TRANSITION,
+        "Transition_valid",
+        &groups::INSTRUCTION_TRANSITIONS,
+    ),
+    coded(
+        Cls::PARTICIPATION,
+        Attr::FUNCTION,
+        "Function_valid",
+        &groups::PARTICIPATION_FUNCTION,
+    ),
+    coded(
+        Cls::PARTICIPATION,
+        Attr::MODE,
+        "Mode_valid",
+        &groups::PARTICIPATION_MODE,
+    ),
+    coded(
+        Cls::PARTY_RELATED,
+        Attr::RELATIONSHIP,
+        "Relationship_valid",
+        &groups::SUBJECT_RELATIONSHIP,
+    ),
+    coded(
+        Cls::AUDIT_DETAILS,
+        Attr::CHANGE_TYPE,
+        "Change_type_valid",
+        &groups::AUDIT_CHANGE_TYPE,
+    ),
+    coded(
+        Cls::ATTESTATION,
+        Attr::REASON,
+        "Reason_valid",
+        &groups::ATTESTATION_REASON,
+    ),
+    coded(
+        Cls::VERSION,
+        Attr::LIFECYCLE_STATE,
+        "Lifecycle_state_valid",
+        &groups::VERSION_LIFECYCLE_STATE,
+    ),
+];
+
+fn has(node: NodeRef<'_>, attr: Attr) -> bool {
+    node.get(attr).is_some()
+}
+
+fn both<'a>(node: NodeRef<'a>, a: Attr, b: Attr) -> Option<(NodeRef<'a>, NodeRef<'a>)> {
+    Some((node.get(a)?, node.get(b)?))
+}
+
+/// Returns whether two values have the same class and, if dates or times, disjoint or equal
+/// intervals.
+///
+/// The order of 2021 and 2021-10 is undefined.
+fn are_comparable(a: NodeRef<'_>, b: NodeRef<'_>) -> bool {
+    let (Some(x), Some(y)) = (temporal(a), temporal(b)) else {
+        return a.class() == b.class();
+    };
+    let is_apart = x.latest < y.earliest || y.latest < x.earliest;
+    a.class() == b.class() && (is_apart || (x.earliest, x.latest) == (y.earliest, y.latest))
+}
+
+fn is_false(node: NodeRef<'_>, attr: Attr) -> bool {
+    node.text_at(attr) == Some("false")
+}
+
+fn is_true(node: NodeRef<'_>, attr: Attr) -> bool {
+    node.get(attr)
+        .is_some_and(|n| n.kind() == Kind::Boolean && n.text() == "true")
+}
+
+/// Returns whether a text is absent or not empty. Existence is checked by another rule.
+fn not_empty(node: NodeRef<'_>, attr: Attr) -> bool {
+    node.text_at(attr) != Some("")
+}
+
+fn one_of(node: NodeRef<'_>, attr: Attr, values: &[&str]) -> bool {
+    node.text_at(attr).is_none_or(|text| values.contains(&text))
+}
+
+fn is_proportion(node: NodeRef<'_>, kind: f64) -> bool {
+    number(node, Attr::TYPE) == Some(kind)
+}
+
+/// Returns whether numerator and denominator are integers.
+fn is_integral(node: NodeRef<'_>) -> bool {
+    [Attr::NUMERATOR, Attr::DENOMINATOR]
+        .iter()
+        .all(|attr| number(node, *attr).is_none_or(|v| v.fract() == 0.0))
+}
+
+/// Returns whether the normal status is consistent with the normal range: `N` inside, any other
+/// outside.
+fn normal_status_agrees(node: NodeRef<'_>) -> bool {
+    let (Some(range), Some(status)) = (
+        node.get(Attr::NORMAL_RANGE),
+        node.get(Attr::NORMAL_STATUS)
+            .and_then(|s| s.text_at(Attr::CODE_STRING)),
+    ) else {
+        return true;
+    };
+    contains(range, node).is_none_or(|inside| inside == (status == "N"))
+}
+
+/// Returns whether an interval contains a value, or `None` if they cannot be compared.
+fn contains(interval: NodeRef<'_>, value: NodeRef<'_>) -> Option<bool> {
+    let excludes = |flag: Attr| interval.text_at(flag) == Some("false");
+    let above = match interval.get(Attr::LOWER) {
+        None => true,
+        Some(lower) => compare(lower, value)
+            .map(|o| o.is_lt() || (o.is_eq() && !excludes(Attr::LOWER_INCLUDED)))?,
+    };
+    let below = match interval.get(Attr::UPPER) {
+        None => true,
+        Some(upper) => compare(value, upper)
+            .map(|o| o.is_lt() || (o.is_eq() && !excludes(Attr::UPPER_INCLUDED)))?,
+    };
+    Some(above && below)
+}
+
+/// Returns whether an object is the root of an archetype: its node id is the archetype id.
+fn is_root(node: NodeRef<'_>) -> bool {
+    node.text_at(Attr::ARCHETYPE_NODE_ID)
+        .is_some_and(is_archetype_id)
+}
+
+/// Returns the archetype id in `archetype_details`.
+fn detailed(node: NodeRef<'_>) -> Option<&str> {
+    node.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE])
+}
+
+/// Returns whether a text is a letter followed by letters, digits and `_.:/&?=+-`.
+fn is_namespace(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "_.:/&?=+-".contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json;
+    use crate::validate::validate;
+
+    /// Returns the names of the invariants that an object violates.
+    fn broken(text: &str) -> Vec<String> {
+        let tree = json::read(text, Cls::ANY).unwrap_or_else(|e| panic!("{text}: {e:?}"));
+        let findings = validate(tree.root().unwrap());
+        findings
+            .iter()
+            .filter(|f| f.path.is_empty())
+            .filter_map(|f| {
+                f.message
+                    .strip_prefix("Invariant ")?
+                    .split(' ')
+                    .next()
+                    .map(str::to_owned)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn violated_invariants_are_reported_by_name() {
+        let cases = [
+            (
+                r#"{"_type":"DV_INTERVAL","lower_unbounded":true,"lower_included":true,"upper_unbounded":true}"#,
+                "Lower_included_valid",
+            ),
+            (
+                r#"{"_type":"DV_INTERVAL","lower":{"_type":"DV_COUNT","magnitude":200},"upper":{"_type":"DV_COUNT","magnitude":100}}"#,
+                "Limits_consistent",
+            ),
+            (
+                r#"{"_type":"DV_INTERVAL","lower":{"_type":"DV_DATE","value":"2021"},"upper":{"_type":"DV_DATE","value":"2022-05"}}"#,
+                "",
+            ),
+            (
+                r#"{"_type":"DV_INTERVAL","lower":{"_type":"DV_DATE","value":"2021"},"upper":{"_type":"DV_DATE","value":"2021-05"}}"#,
+                "Limits_comparable",
+            ),
+            (
+                r#"{"_type":"DV_INTERVAL","lower":{"_type":"DV_DATE","value":"2021"},"upper":{"_type":"DV_COUNT","magnitude":1}}"#,
+                "Limits_comparable",
+            ),
+            (
+                r#"{"_type":"DV_PROPORTION","numerator":1,"denominator":0,"type":0}"#,
+                "Valid_denominator",
+            ),
+            (
+                r#"{"_type":"DV_PROPORTION","numerator":1,"denominator":2,"type":1}"#,
+                "Unitary_validity",
+            ),
+            (
+                r#"{"_type":"DV_PROPORTION","numerator":1,"denominator":1.00,"type":1}"#,
+                "",
+            ),
+            (
+                r#"{"_type":"DV_PROPORTION","numerator":1,"denominator":99,"type":2}"#,
+                "Percent_validity",
+            ),
+            (
+                r#"{"_type":"DV_PROPORTION","numerator":1.5,"denominator":2,"type":3}"#,
+                "Is_integral_validity",
+            ),
+            (
+                r#"{"_type":"DV_PROPORTION","numerator":1.5,"denominator":2,"type":0,"precision":0}"#,
+                "Precision_validity",
+            ),
+            (
+                r#"{"_type":"DV_PROPORTION","numerator":1,"denominator":2,"type":5}"#,
+                "Type_validity",
+            ),
+            (
+                r#"{"_type":"DV_COUNT","magnitude":1,"magnitude_status":"=="}"#,
+                "Magnitude_status_valid",
+            ),
+            (
+                r#"{"_type":"DV_COUNT","magnitude":1,"accuracy":101,"accuracy_is_percent":true}"#,
+                "Accuracy_validity",
+            ),
+            (
+                r#"{"_type":"DV_COUNT","magnitude":9,"normal_status":{"terminology_id":{"value":"x"},"code_string":"N"},"normal_range":{"upper":{"_type":"DV_COUNT","magnitude":5}}}"#,
+                "Normal_range_and_status_consistency",
+            ),
+            (r#"{"_type":"DV_TEXT","value":""}"#, "Value_valid"),
+            (
+                r#"{"_type":"DV_EHR_URI","value":"http://x"}"#,
+                "Scheme_valid",
+            ),
+            (r#"{"_type":"DV_EHR_URI","value":"ehr:/x"}"#, ""),
+            (r#"{"_type":"DV_MULTIMEDIA","size":1}"#, "Not_empty"),
+            (r#"{"_type":"TERM_MAPPING","match":"!"}"#, "Match_valid"),
+            (
+                r#"{"_type":"ELEMENT","archetype_node_id":"at1"}"#,
+                "Inv_null_flavour_indicated",
+            ),
+            (
+                r#"{"_type":"HISTORY","archetype_node_id":"at1"}"#,
+                "Events_valid",
+            ),
+            (r#"{"_type":"PARTY_IDENTIFIED"}"#, "Basic_validity"),
+            (r#"{"_type":"PARTY_REF","type":"DOG"}"#, "Type_validity"),
+            (
+                r#"{"_type":"OBJECT_REF","namespace":"1x"}"#,
+                "Namespace_valid",
+            ),
+            (
+                r#"{"_type":"OBJECT_VERSION_ID","value":"a::b"}"#,
+                "Version_id_valid",
+            ),
+            (
+                r#"{"_type":"CLUSTER","archetype_node_id":"openEHR-EHR-CLUSTER.a.v1"}"#,
+                "Archetyped_valid",
+            ),
+            (
+                r#"{"_type":"CLUSTER","archetype_node_id":"at1","archetype_details":{}}"#,
+                "Archetyped_valid",
+            ),
+            (
+                r#"{"_type":"CLUSTER","archetype_node_id":"openEHR-EHR-CLUSTER.a.v1","archetype_details":{"archetype_id":{"value":"openEHR-EHR-CLUSTER.b.v1"}}}"#,
+                "Archetype_details_valid",
+            ),
+        ];
+        for (text, name) in cases {
+            assert_eq!(broken(text).join(" "), name, "{text}");
+        }
+    }
+}

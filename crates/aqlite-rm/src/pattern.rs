@@ -1,0 +1,507 @@
+//! Regular expressions of archetypes (slots, text constraints) and queries, matched in linear time.
+//!
+//! A match covers the whole text. Supported are `.`, classes, groups, alternation, `* + ? {m,n}`,
+//! `\d \w \s` and their negations, escapes, and a leading `(?i)`. An expression outside this subset
+//! does not compile. A constraint whose expression does not compile is not enforced.
+
+use std::iter::Peekable;
+use std::str::Chars;
+
+/// A compiled regular expression.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pattern {
+    source: String,
+    program: Vec<Step>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Step {
+    One(Set),
+    Split(usize, usize),
+    Jump(usize),
+    Done,
+}
+
+#[derive(Clone, Debug, PartialEq, Default)]
+struct Set {
+    negated: bool,
+    ranges: Vec<(char, char)>,
+}
+
+#[derive(Clone, Debug)]
+enum Expr {
+    One(Set),
+    Sequence(Vec<Expr>),
+    Either(Vec<Expr>),
+    Repeat(Box<Expr>, u32, Option<u32>),
+}
+
+const MAX_STEPS: usize = 20_000;
+const MAX_REPEAT: u32 = 1_000;
+const MAX_DEPTH: usize = 32;
+
+impl Pattern {
+    /// Compiles an expression, or returns `None` if it is outside the supported subset.
+    pub fn compile(source: &str) -> Option<Pattern> {
+        let (ignores_case, rest) = source
+            .strip_prefix("(?i)")
+            .map_or((false, source), |rest| (true, rest));
+        let mut reader = Reader {
+            chars: rest.chars().peekable(),
+            depth: 0,
+        };
+        let expr = reader.either()?;
+        if reader.chars.next().is_some() {
+            return None;
+        }
+        let mut program = Vec::new();
+        emit(&expr, &mut program)?;
+        program.push(Step::Done);
+        if ignores_case {
+            program.iter_mut().for_each(|step| {
+                if let Step::One(set) = step {
+                    set.ignore_case()
+                }
+            });
+        }
+        Some(Pattern {
+            source: source.to_owned(),
+            program,
+        })
+    }
+
+    /// Returns the source of the expression.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Returns the number of states of the compiled expression. Matching costs at most this number
+    /// of units of work for each character.
+    pub fn steps(&self) -> usize {
+        self.program.len()
+    }
+
+    /// Returns the shortest text that matches, if one can be found.
+    pub fn example(&self) -> Option<String> {
+        let mut found: Vec<(usize, String)> = vec![(0, String::new())];
+        let mut seen = vec![false; self.program.len()];
+        while !found.is_empty() {
+            let mut next = Vec::new();
+            for (start, text) in found {
+                let mut now = Threads {
+                    seen: std::mem::take(&mut seen),
+                    list: Vec::new(),
+                };
+                now.add(&self.program, start);
+                seen = now.seen;
+                for at in now.list {
+                    match self.program.get(at) {
+                        Some(Step::Done) => return Some(text),
+                        Some(Step::One(set)) => {
+                            next.extend(set.example().map(|c| (at + 1, format!("{text}{c}"))))
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            found = next;
+        }
+        None
+    }
+
+    /// Returns whether the whole text matches.
+    pub fn matches(&self, text: &str) -> bool {
+        let (mut now, mut next) = (
+            Threads::new(self.program.len()),
+            Threads::new(self.program.len()),
+        );
+        now.add(&self.program, 0);
+        for c in text.chars() {
+            next.clear();
+            for at in &now.list {
+                if let Some(Step::One(set)) = self.program.get(*at)
+                    && set.contains(c)
+                {
+                    next.add(&self.program, at + 1);
+                }
+            }
+            std::mem::swap(&mut now, &mut next);
+        }
+        now.list
+            .iter()
+            .any(|at| self.program.get(*at) == Some(&Step::Done))
+    }
+}
+
+struct Threads {
+    seen: Vec<bool>,
+    list: Vec<usize>,
+}
+
+impl Threads {
+    fn new(size: usize) -> Threads {
+        Threads {
+            seen: vec![false; size],
+            list: Vec::new(),
+        }
+    }
+
+    fn clear(&mut self) {
+        self.seen.fill(false);
+        self.list.clear();
+    }
+
+    fn add(&mut self, program: &[Step], start: usize) {
+        let mut stack = vec![start];
+        while let Some(at) = stack.pop() {
+            match self.seen.get_mut(at) {
+                Some(seen) if !*seen => *seen = true,
+                _ => continue,
+            }
+            match program.get(at) {
+                Some(Step::Split(a, b)) => stack.extend([*b, *a]),
+                Some(Step::Jump(to)) => stack.push(*to),
+                _ => self.list.push(at),
+            }
+        }
+    }
+}
+
+impl Set {
+    fn of(c: char) -> Set {
+        Set {
+            negated: false,
+            ranges: vec![(c, c)],
+        }
+    }
+
+    fn contains(&self, c: char) -> bool {
+        self.ranges.iter().any(|(a, b)| (*a..=*b).contains(&c)) != self.negated
+    }
+
+    /// Returns a character of the set, preferring an unsurprising one if the set is large.
+    fn example(&self) -> Option<char> {
+        let first = self.ranges.first().map(|(low, _)| *low);
+        first
+            .into_iter()
+            .chain(['a', 'A', '1', ' ', '-'])
+            .find(|c| self.contains(*c))
+    }
+
+    /// Adds the other case of each letter to the set.
+    fn ignore_case(&mut self) {
+        let (lower, upper) = (('a', 'z', 'A'), ('A', 'Z', 'a'));
+        for (from, to) in self.ranges.clone() {
+            for (first, last, other) in [lower, upper] {
+                let swapped =
+                    |c: char| char::from_u32(u32::from(c) - u32::from(first) + u32::from(other));
+                let common = Some((from.max(first), to.min(last))).filter(|(from, to)| from <= to);
+                self.ranges
+                    .extend(common.and_then(|(from, to)| swapped(from).zip(swapped(to))));
+            }
+        }
+    }
+
+    fn escape(c: char) -> Option<Set> {
+        let ranges: &[(char, char)] = match c.to_ascii_lowercase() {
+            'd' => &[('0', '9')],
+            'w' => &[('a', 'z'), ('A', 'Z'), ('0', '9'), ('_', '_')],
+            's' => &[(' ', ' '), ('\t', '\t'), ('\n', '\n'), ('\r', '\r')],
+            _ => {
+                return Some(Set::of(match c {
+                    'n' => '\n',
+                    't' => '\t',
+                    'r' => '\r',
+                    other if other.is_ascii_alphanumeric() => return None,
+                    other => other,
+                }));
+            }
+        };
+        Some(Set {
+            negated: c.is_ascii_uppercase(),
+            ranges: ranges.to_vec(),
+        })
+    }
+}
+
+struct Reader<'a> {
+    chars: Peekable<Chars<'a>>,
+    depth: usize,
+}
+
+impl Reader<'_> {
+    fn either(&mut self) -> Option<Expr> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return None;
+        }
+        let mut options = vec![self.sequence()?];
+        while self.chars.next_if_eq(&'|').is_some() {
+            options.push(self.sequence()?);
+        }
+        self.depth -= 1;
+        Some(if options.len() == 1 {
+            options.pop()?
+        } else {
+            Expr::Either(options)
+        })
+    }
+
+    fn sequence(&mut self) -> Option<Expr> {
+        let mut parts = Vec::new();
+        while let Some(c) = self
+            .chars
+            .peek()
+            .copied()
+            .filter(|c| !matches!(c, '|' | ')'))
+        {
+            self.chars.next();
+            if matches!(c, '^' | '$') {
+                continue;
+            }
+            let part = self.atom(c)?;
+            parts.push(self.repeated(part)?);
+        }
+        Some(Expr::Sequence(parts))
+    }
+
+    fn atom(&mut self, c: char) -> Option<Expr> {
+        Some(match c {
+            '.' => Expr::One(Set {
+                negated: true,
+                ranges: Vec::new(),
+            }),
+            '[' => Expr::One(self.class()?),
+            '\\' => Expr::One(Set::escape(self.chars.next()?)?),
+            '*' | '+' | '?' => return None,
+            '(' => {
+                if self.chars.next_if_eq(&'?').is_some() && self.chars.next() != Some(':') {
+                    return None;
+                }
+                let inner = self.either()?;
+                self.chars.next_if_eq(&')')?;
+                inner
+            }
+            other => Expr::One(Set::of(other)),
+        })
+    }
+
+    fn class(&mut self) -> Option<Set> {
+        let mut set = Set {
+            negated: self.chars.next_if_eq(&'^').is_some(),
+            ranges: Vec::new(),
+        };
+        loop {
+            let low = match self.chars.next()? {
+                ']' if !set.ranges.is_empty() => return Some(set),
+                // A POSIX class such as `[:alpha:]` is not supported.
+                '[' if self.chars.peek() == Some(&':') => return None,
+                '\\' => {
+                    let escaped = Set::escape(self.chars.next()?)?;
+                    if escaped.negated {
+                        return None;
+                    }
+                    match escaped.ranges.as_slice() {
+                        [(a, b)] if a == b => *a,
+                        ranges => {
+                            set.ranges.extend_from_slice(ranges);
+                            continue;
+                        }
+                    }
+                }
+                c => c,
+            };
+            set.ranges.push((low, low));
+            if self.chars.next_if_eq(&'-').is_some() {
+                match self.chars.next()? {
+                    ']' => {
+                        set.ranges.push(('-', '-'));
+                        return Some(set);
+                    }
+                    '\\' => set.ranges.push((low, self.chars.next()?)),
+                    high => set.ranges.push((low, high)),
+                }
+            }
+        }
+    }
+
+    fn repeated(&mut self, mut part: Expr) -> Option<Expr> {
+        while let Some(c) = self.chars.peek().copied() {
+            let (min, max) = match c {
+                '*' => (0, None),
+                '+' => (1, None),
+                '?' => (0, Some(1)),
+                '{' => {
+                    self.chars.next();
+                    let bounds = self.bounds()?;
+                    part = Expr::Repeat(Box::new(part), bounds.0, bounds.1);
+                    continue;
+                }
+                _ => break,
+            };
+            self.chars.next();
+            part = Expr::Repeat(Box::new(part), min, max);
+        }
+        Some(part)
+    }
+
+    fn bounds(&mut self) -> Option<(u32, Option<u32>)> {
+        let mut text = String::new();
+        loop {
+            match self.chars.next()? {
+                '}' => break,
+                c => text.push(c),
+            }
+        }
+        let (low, high) = match text.split_once(',') {
+            None => (text.parse().ok()?, Some(text.parse().ok()?)),
+            Some((low, "")) => (low.parse().ok()?, None),
+            Some((low, high)) => (low.parse().ok()?, Some(high.parse().ok()?)),
+        };
+        (low <= MAX_REPEAT && high.is_none_or(|h| low <= h && h <= MAX_REPEAT))
+            .then_some((low, high))
+    }
+}
+
+fn emit(expr: &Expr, program: &mut Vec<Step>) -> Option<()> {
+    if program.len() > MAX_STEPS {
+        return None;
+    }
+    match expr {
+        Expr::One(set) => program.push(Step::One(set.clone())),
+        Expr::Sequence(parts) => parts.iter().try_for_each(|p| emit(p, program))?,
+        Expr::Either(options) => emit_either(options, program)?,
+        Expr::Repeat(inner, min, max) => {
+            for _ in 0..*min {
+                emit(inner, program)?;
+            }
+            match max {
+                None => emit_loop(inner, program)?,
+                Some(max) => {
+                    let optional = max - min;
+                    let mut splits = Vec::new();
+                    for _ in 0..optional {
+                        splits.push(program.len());
+                        program.push(Step::Done);
+                        emit(inner, program)?;
+                    }
+                    let end = program.len();
+                    splits
+                        .into_iter()
+                        .for_each(|at| set(program, at, Step::Split(at + 1, end)));
+                }
+            }
+        }
+    }
+    Some(())
+}
+
+fn emit_loop(inner: &Expr, program: &mut Vec<Step>) -> Option<()> {
+    let start = program.len();
+    program.push(Step::Done);
+    emit(inner, program)?;
+    program.push(Step::Jump(start));
+    let end = program.len();
+    set(program, start, Step::Split(start + 1, end));
+    Some(())
+}
+
+fn emit_either(options: &[Expr], program: &mut Vec<Step>) -> Option<()> {
+    let mut jumps = Vec::new();
+    for (i, option) in options.iter().enumerate() {
+        let split = (i + 1 < options.len()).then_some(program.len());
+        if split.is_some() {
+            program.push(Step::Done);
+        }
+        emit(option, program)?;
+        if let Some(split) = split {
+            jumps.push(program.len());
+            program.push(Step::Done);
+            let next = program.len();
+            set(program, split, Step::Split(split + 1, next));
+        }
+    }
+    let end = program.len();
+    jumps
+        .into_iter()
+        .for_each(|at| set(program, at, Step::Jump(end)));
+    Some(())
+}
+
+fn set(program: &mut [Step], at: usize, step: Step) {
+    if let Some(slot) = program.get_mut(at) {
+        *slot = step;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_of_slots_and_texts() {
+        for (pattern, text, expected) in [
+            (".*", "anything", true),
+            (
+                "openEHR-EHR-CLUSTER\\.device(-[a-zA-Z0-9_]+)*\\.v1",
+                "openEHR-EHR-CLUSTER.device-pump.v1",
+                true,
+            ),
+            (
+                "openEHR-EHR-CLUSTER\\.device(-[a-zA-Z0-9_]+)*\\.v1",
+                "openEHR-EHR-CLUSTER.device.v12",
+                false,
+            ),
+            (
+                "openEHR-EHR-CLUSTER\\.(a|b)\\.v0|openEHR-EHR-CLUSTER\\.c\\.v1",
+                "openEHR-EHR-CLUSTER.c.v1",
+                true,
+            ),
+            (
+                "openEHR-EHR-CLUSTER\\.(a|b)\\.v0|openEHR-EHR-CLUSTER\\.c\\.v1",
+                "openEHR-EHR-CLUSTER.a.v1",
+                false,
+            ),
+            ("[A-F0-9]{2,3}", "F00", true),
+            ("[A-F0-9]{2,3}", "F000", false),
+            ("[^-]+", "a-b", false),
+            ("\\d{3}(\\.\\d)?", "123.4", true),
+            ("", "", true),
+            ("(a*)*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac", false),
+            ("(?i)heart[- ]rate", "Heart Rate", true),
+            ("(?i)[^a-f]X", "Ex", false),
+            ("a+?b*?", "aab", true),
+        ] {
+            assert_eq!(
+                Pattern::compile(pattern).unwrap().matches(text),
+                expected,
+                "{pattern} on {text}"
+            );
+        }
+        for (pattern, expected) in [
+            ("[A-F0-9]{2,3}x?", "AA"),
+            ("[^a]|bb", "A"),
+            ("openEHR\\.(a|b)\\.v\\d+", "openEHR.a.v0"),
+            (".*", ""),
+        ] {
+            assert_eq!(
+                Pattern::compile(pattern).unwrap().example().as_deref(),
+                Some(expected),
+                "{pattern}"
+            );
+        }
+        assert!(
+            [
+                "(?=look)ahead",
+                "\\bword",
+                "(a)\\1",
+                "\\x41",
+                "a(?i)b",
+                "[[:alpha:]]"
+            ]
+            .iter()
+            .all(|other| Pattern::compile(other).is_none())
+        );
+        assert_eq!(Pattern::compile("((a{1000}){1000}){1000}"), None);
+    }
+}

@@ -1,0 +1,238 @@
+//! JSON that is not a Reference Model document: envelopes, definitions, responses of other servers.
+//!
+//! It is read by the same scanner as documents.
+
+use super::build::Limits;
+use super::number;
+use super::scan::{Malformed, Scanner, Token};
+use serde_json::{Map, Number, Value};
+use std::borrow::Cow;
+
+/// Parses a whole text as a tree. The last of repeated members wins.
+///
+/// # Errors
+/// The text is not JSON, is nested too deep, or has a number beyond the range of doubles.
+pub fn value(text: &str) -> Result<Value, Malformed> {
+    let mut scan = Scanner::new(text);
+    let value = nested(&mut scan, Limits::default().depth)?;
+    expect_end(&mut scan).map(|()| value)
+}
+
+/// Returns the content of a JSON string, or `None` for any other JSON.
+pub fn text(json: &str) -> Option<String> {
+    let mut scan = Scanner::new(json);
+    match (scan.next_token(), expect_end(&mut scan)) {
+        (Ok(Token::String(text)), Ok(())) => Some(text.into_owned()),
+        _ => None,
+    }
+}
+
+/// Returns the strings of a JSON array of strings, or `None` for any other JSON.
+pub fn parse_strings(json: &str) -> Option<Vec<String>> {
+    elements(json).ok()?.into_iter().map(text).collect()
+}
+
+/// Returns the members of a JSON object with their values as JSON text.
+///
+/// Envelopes around RM documents are read like this, because the digits of numbers must be kept.
+///
+/// # Errors
+/// The text is not one JSON object.
+pub fn members(text: &str) -> Result<Vec<(Cow<'_, str>, &str)>, Malformed> {
+    members_with(text, &mut |_, _| false)
+}
+
+/// Returns members like [`members`], and lets `take` read values while they are scanned.
+///
+/// `take` is called with each name and the scanner before the value. It either consumes the value
+/// and returns true, or leaves the scanner unchanged and returns false.
+///
+/// # Errors
+/// As [`members`].
+pub fn members_with<'a>(
+    text: &'a str,
+    take: &mut dyn FnMut(&str, &mut Scanner<'a>) -> bool,
+) -> Result<Vec<(Cow<'a, str>, &'a str)>, Malformed> {
+    let (mut out, mut scan) = (Vec::new(), Scanner::new(text));
+    read_bracketed(
+        &mut scan,
+        Token::ObjectStart,
+        Token::ObjectEnd,
+        &mut |scan| {
+            let key = scan.key()?;
+            scan.peek();
+            let start = scan.offset();
+            if !take(&key, scan) {
+                scan.skip_value(Limits::default().depth)?;
+            }
+            out.push((key, text.get(start..scan.offset()).unwrap_or_default()));
+            Ok(())
+        },
+    )?;
+    expect_end(&mut scan).map(|()| out)
+}
+
+/// Returns the elements of a JSON array as JSON text.
+///
+/// # Errors
+/// The text is not one JSON array.
+pub fn elements(text: &str) -> Result<Vec<&str>, Malformed> {
+    let (mut out, mut scan) = (Vec::new(), Scanner::new(text));
+    read_bracketed(&mut scan, Token::ArrayStart, Token::ArrayEnd, &mut |scan| {
+        out.push(scan.skip_value(Limits::default().depth)?);
+        Ok(())
+    })?;
+    expect_end(&mut scan).map(|()| out)
+}
+
+/// Reads the items between two brackets, separated by commas.
+///
+/// # Errors
+/// An unexpected token instead of a bracket or comma, or an error of `take`.
+pub fn read_bracketed<'a>(
+    scan: &mut Scanner<'a>,
+    start: Token<'_>,
+    end: Token<'_>,
+    take: &mut dyn FnMut(&mut Scanner<'a>) -> Result<(), Malformed>,
+) -> Result<(), Malformed> {
+    let before = *scan;
+    if scan.next_token()? != start {
+        return Err(before.error(if end == Token::ObjectEnd {
+            "expected an object"
+        } else {
+            "expected a list"
+        }));
+    }
+    let mut ahead = *scan;
+    if ahead.next_token()? == end {
+        *scan = ahead;
+        return Ok(());
+    }
+    loop {
+        take(scan)?;
+        match scan.next_token()? {
+            token if token == end => return Ok(()),
+            Token::Comma => {}
+            _ => return Err(scan.error("expected `,` or the end of the list or object")),
+        }
+    }
+}
+
+/// Checks that only white space follows.
+///
+/// # Errors
+/// Another token follows.
+pub fn expect_end(scan: &mut Scanner<'_>) -> Result<(), Malformed> {
+    if scan.next_token()? == Token::End {
+        Ok(())
+    } else {
+        Err(scan.error("expected the end of the document"))
+    }
+}
+
+fn nested(scan: &mut Scanner<'_>, depth: usize) -> Result<Value, Malformed> {
+    let before = *scan;
+    Ok(match scan.next_token()? {
+        Token::Null => Value::Null,
+        Token::Boolean(flag) => Value::Bool(flag),
+        Token::String(text) => Value::String(text.into_owned()),
+        Token::Number(digits) => Value::Number(
+            amount(digits).ok_or_else(|| before.error("a number beyond the range of a double"))?,
+        ),
+        Token::ObjectStart | Token::ArrayStart if depth == 0 => return Err(before.too_deep()),
+        Token::ObjectStart => {
+            let mut members = Map::new();
+            *scan = before;
+            read_bracketed(scan, Token::ObjectStart, Token::ObjectEnd, &mut |scan| {
+                let key = scan.key()?.into_owned();
+                members.insert(key, nested(scan, depth - 1)?);
+                Ok(())
+            })?;
+            Value::Object(members)
+        }
+        Token::ArrayStart => {
+            let mut items = Vec::new();
+            *scan = before;
+            read_bracketed(scan, Token::ArrayStart, Token::ArrayEnd, &mut |scan| {
+                items.push(nested(scan, depth - 1)?);
+                Ok(())
+            })?;
+            Value::Array(items)
+        }
+        _ => return Err(before.error("expected a value")),
+    })
+}
+
+/// Converts a number token. It is an integer if it has neither point nor exponent and fits 64 bits.
+fn amount(digits: &str) -> Option<Number> {
+    match (digits.parse::<i64>(), digits.parse::<u64>()) {
+        _ if digits == "-0" => Number::from_f64(-0.0),
+        (Ok(whole), _) => Some(whole.into()),
+        (_, Ok(whole)) => Some(whole.into()),
+        _ => Number::from_f64(number::parse(digits)?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn value_equals_the_result_of_serde_json() {
+        let deep = "[".repeat(100) + &"]".repeat(100);
+        let texts = [
+            "null",
+            " [1, -2, 3.5, 1e3, -0, -0.0, 18446744073709551615, 18446744073709551616, 0.1e-400] ",
+            r#"{"b":{"a":[]},"a":{},"b":"\u00e9\n\ud83d\ude00"}"#,
+            "true",
+            "\"x\"",
+            "[1,]",
+            "[1 2]",
+            "{\"a\"}",
+            "{\"a\":1,}",
+            "{a:1}",
+            "[",
+            "",
+            "1 2",
+            "01",
+            "1e400",
+            "\"\\x\"",
+            "nul",
+            &deep,
+        ];
+        for text in texts {
+            assert_eq!(
+                value(text).ok(),
+                serde_json::from_str::<Value>(text).ok(),
+                "{text}"
+            );
+        }
+        assert!(
+            value(&("[".repeat(100_000) + &"]".repeat(100_000)))
+                .is_err_and(|problem| problem.too_deep)
+        );
+    }
+
+    #[test]
+    fn members_and_elements_return_the_original_text() {
+        assert_eq!(
+            members(r#"{"a": 1.50, "b": [1, {}]}"#).unwrap(),
+            [("a".into(), "1.50"), ("b".into(), "[1, {}]")]
+        );
+        assert_eq!(elements("[1.0 , \"x\"]").unwrap(), ["1.0", "\"x\""]);
+        assert_eq!(
+            (
+                parse_strings(r#"["a", "b"]"#),
+                parse_strings("[1]"),
+                text("\"a\" 1")
+            ),
+            (Some(vec!["a".into(), "b".into()]), None, None)
+        );
+        assert!(
+            members("[]").is_err()
+                && elements("{}").is_err()
+                && elements("[1] 2").is_err()
+                && members("").is_err()
+        );
+    }
+}

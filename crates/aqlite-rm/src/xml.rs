@@ -1,0 +1,264 @@
+//! Canonical XML: a tolerant reader and a strict writer, both driven by the class table.
+//!
+//! The reader accepts namespace v1, v2 or none, any prefix, and elements in any order. It keeps
+//! white space in texts, and rejects document types and custom entities.
+//!
+//! The output is valid against a published XSD: namespace v1, or v2 for content that only the later
+//! schema allows. Elements are in the order of the XSD, `xsi:type` is written where the class is
+//! not the declared one, and `archetype_node_id` is the only attribute (ITS-XML Release 1.0.2 and
+//! its successor for RM 1.1.0).
+mod read;
+mod write;
+
+pub use read::{elements, read, read_within};
+use write::is_xml;
+pub(super) use write::not_in_xml_finding;
+pub use write::{not_in_xml, write, write_without_audit_terms};
+
+const V1: &str = "http://schemas.openehr.org/v1";
+const V2: &str = "http://schemas.openehr.org/v2";
+const INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arbitrary::Generator;
+    use crate::class::{Attr, Cls};
+    use crate::diag::Finding;
+    use crate::json;
+
+    fn problems(text: &str, expected: Cls) -> Vec<String> {
+        read(text, expected)
+            .err()
+            .unwrap_or_default()
+            .iter()
+            .map(Finding::one_line)
+            .collect()
+    }
+
+    /// Converts JSON to XML and back, which must result in the same JSON.
+    fn round_trip(text: &str) -> String {
+        let tree = json::read(text, Cls::ANY).unwrap();
+        let root = tree.root().unwrap();
+        let xml = write(root, "value").unwrap();
+        let again = read(&xml, Cls::ANY).unwrap_or_else(|e| panic!("{xml}: {e:?}"));
+        assert_eq!(json::write(again.root().unwrap()), text, "{xml}");
+        xml
+    }
+
+    #[test]
+    fn elements_are_read_with_any_prefix_in_any_order() {
+        let text = r#"<?xml version="1.0"?><o:name xmlns:o="http://schemas.openehr.org/v2" xmlns:x="http://www.w3.org/2001/XMLSchema-instance" x:type="o:DV_CODED_TEXT">
+            <o:defining_code><o:code_string>at1</o:code_string><o:terminology_id><o:value>local</o:value></o:terminology_id></o:defining_code><o:value> a&#x20;<![CDATA[<b>]]>&amp;</o:value></o:name>"#;
+        let tree = read(text, Cls::DV_TEXT).unwrap();
+        assert_eq!(
+            json::write(tree.root().unwrap()),
+            r#"{"_type":"DV_CODED_TEXT","value":" a <b>&","defining_code":{"_type":"CODE_PHRASE","terminology_id":{"_type":"TERMINOLOGY_ID","value":"local"},"code_string":"at1"}}"#
+        );
+    }
+
+    #[test]
+    fn elements_are_written_in_schema_order_with_types_where_needed() {
+        let text = r#"{"value":{"_type":"DV_QUANTITY","units":"mm[Hg]","magnitude":120.50},"name":{"value":"S"},"archetype_node_id":"at0004"}"#;
+        let tree = json::read(text, Cls::ELEMENT).unwrap();
+        let expected = concat!(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<items xmlns=\"http://schemas.openehr.org/v1\" xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\"",
+            " xsi:type=\"ELEMENT\" archetype_node_id=\"at0004\"><name><value>S</value></name>",
+            "<value xsi:type=\"DV_QUANTITY\"><magnitude>120.50</magnitude><units>mm[Hg]</units></value></items>"
+        );
+        assert_eq!(write(tree.root().unwrap(), "items").unwrap(), expected);
+        assert!(
+            !write(tree.root().unwrap(), "element")
+                .unwrap()
+                .contains("\"ELEMENT\"")
+        );
+    }
+
+    #[test]
+    fn namespace_is_the_earliest_that_can_hold_the_content() {
+        let identifier =
+            r#"{"_type":"DV_IDENTIFIER","issuer":"i","assigner":"a","id":"1","type":"t"}"#;
+        for (text, expected) in [
+            (r#"{"_type":"DV_TEXT","value":"a"}"#, V1),
+            (identifier, V1),
+            (r#"{"_type":"DV_IDENTIFIER","id":"1"}"#, V2),
+            (
+                &format!(r#"{{"_type":"PARTY_IDENTIFIED","identifiers":[{identifier}]}}"#),
+                V1,
+            ),
+            (r#"{"_type":"DV_SCALE","value":1.5}"#, V2),
+            (r#"{"_type":"ELEMENT","null_reason":{"value":"r"}}"#, V2),
+            (
+                r#"{"_type":"DV_CODED_TEXT","value":"x","defining_code":{"code_string":"a","preferred_term":"p"}}"#,
+                V2,
+            ),
+            (
+                r#"{"_type":"INSTRUCTION_DETAILS","activity_id":"at0001"}"#,
+                V1,
+            ),
+            (
+                r#"{"_type":"INSTRUCTION_DETAILS","activity_id":"activities[at0001]"}"#,
+                V2,
+            ),
+            (
+                r#"{"_type":"ORIGINAL_VERSION","data":{"_type":"FOLDER"}}"#,
+                V1,
+            ),
+            (
+                r#"{"_type":"ORIGINAL_VERSION","data":{"_type":"EHR_STATUS"}}"#,
+                V2,
+            ),
+            (
+                r#"{"_type":"OBSERVATION","workflow_id":{"_type":"OBJECT_REF","type":"t"}}"#,
+                V2,
+            ),
+        ] {
+            let tree = json::read(text, Cls::ANY).unwrap();
+            let written = write(tree.root().unwrap(), "value").unwrap();
+            assert!(
+                written.contains(&format!(" xmlns=\"{expected}\" ")),
+                "{text}"
+            );
+        }
+        let older = read(
+            "<observation><work_flow_id><type>t</type></work_flow_id></observation>",
+            Cls::ANY,
+        )
+        .unwrap();
+        assert!(older.root().unwrap().get(Attr::WORKFLOW_ID).is_some());
+    }
+
+    #[test]
+    fn carriage_return_is_written_as_character_reference() {
+        assert!(round_trip(r#"{"_type":"DV_TEXT","value":"a\r\nb"}"#).contains("a&#13;\nb"));
+    }
+
+    #[test]
+    fn control_characters_are_reported() {
+        let tree = json::read(
+            r#"{"_type":"CLUSTER","items":[{"_type":"ELEMENT","name":{"value":"a\u0001"}}]}"#,
+            Cls::ANY,
+        )
+        .unwrap();
+        let finding = write(tree.root().unwrap(), "items").unwrap_err();
+        assert_eq!(
+            finding.one_line(),
+            "/items[0]/name/value: XML 1.0 cannot carry this character; found U+0001 (RM0108)"
+        );
+        assert_eq!(
+            problems("<dv_text><value>&#1;</value></dv_text>", Cls::ANY).len(),
+            1
+        );
+    }
+
+    #[test]
+    fn every_violation_is_reported_with_its_path() {
+        let text = r#"<element archetype_node_id="at1" other="x" xmlns:xsi="i">text<nome/><name><value>a<b/></value></name><name/>
+            <value xsi:type="DV_COUNT"><magnitude>5.0</magnitude><magnitude_status>=</magnitude_status></value>
+            <links><type xsi:type="CLUSTER"/></links><links><target><value/><valu/></target></links><uid><value>x</value></uid></element>"#;
+        assert_eq!(
+            problems(text, Cls::ELEMENT),
+            [
+                "/other: `ELEMENT` has no attribute `other` (RM0101)",
+                "/: wrong kind of value; expected elements, found a text (RM0106)",
+                "/nome: `ELEMENT` has no attribute `nome` (RM0101)",
+                "/name/value: wrong kind of value; expected a text, found an element `b` (RM0106)",
+                "/name: `name` stands here more than once (RM0105)",
+                "/value/magnitude: wrong kind of value; expected an integer, found `5.0` (RM0106)",
+                "/links[0]/type: an object of this class cannot stand here; expected DV_TEXT, found CLUSTER (RM0104)",
+                "/links[1]/target/valu: `DV_EHR_URI` has no attribute `valu` (RM0101)",
+                "/uid: `UID_BASED_ID` is abstract: the object must name its class; expected UID_BASED_ID (RM0102)",
+            ]
+        );
+    }
+
+    #[test]
+    fn malformed_xml_is_one_finding() {
+        let deep = "<items>".repeat(10_000);
+        let skipped = format!("<composition>{}", "<x>".repeat(10_000));
+        for text in [
+            "",
+            "{}",
+            "<composition>",
+            "<composition></name>",
+            "<composition/><composition/>",
+            "<!DOCTYPE a [<!ENTITY x 'y'>]><composition/>",
+            "<dv_text><value>&x;</value></dv_text>",
+            "<composition/>text",
+            "<a b='1' b='2'/>",
+            &deep,
+            &skipped,
+        ] {
+            let found = problems(text, Cls::COMPOSITION);
+            assert!(
+                found.len() == 1 && found[0].contains("not readable as XML: line "),
+                "{:.40}: {found:?}",
+                text
+            );
+        }
+        assert!(problems(&deep, Cls::CLUSTER)[0].contains("RM0002"));
+    }
+
+    #[test]
+    fn xml_number_spellings_become_json_numbers() {
+        for (sent, kept) in [
+            ("+1", "1"),
+            (".5", "0.5"),
+            ("5.", "5"),
+            ("007", "7"),
+            ("-00.50", "-0.50"),
+            ("1E4", "1E4"),
+            (" 2 ", "2"),
+        ] {
+            let tree = read(
+                &format!("<dv_quantity><magnitude>{sent}</magnitude></dv_quantity>"),
+                Cls::ANY,
+            )
+            .unwrap();
+            assert_eq!(tree.root().unwrap().text_at(Attr::MAGNITUDE), Some(kept));
+        }
+        for sent in ["NaN", "INF", "", ".", "1,5", "0x1", "1 2"] {
+            assert_eq!(
+                problems(
+                    &format!("<dv_quantity><magnitude>{sent}</magnitude></dv_quantity>"),
+                    Cls::ANY
+                )
+                .len(),
+                1,
+                "{sent}"
+            );
+        }
+    }
+
+    #[test]
+    fn damaged_xml_does_not_panic() {
+        for seed in 0..300 {
+            let mut generator = Generator::new(seed);
+            let tree = generator.tree();
+            let text = write(tree.root().unwrap(), "value").unwrap();
+            for _ in 0..5 {
+                let _ = read(&generator.damage(&text), Cls::ANY);
+            }
+        }
+        let many: String = (0..20_000).map(|i| format!(" a{i}='x'")).collect();
+        assert!(
+            problems(&format!("<composition{many}/>"), Cls::COMPOSITION)[0]
+                .contains("too many attributes")
+        );
+    }
+
+    #[test]
+    fn write_then_read_is_identity() {
+        for seed in 0..400 {
+            let tree = Generator::new(seed).without_empty_lists().tree();
+            let root = tree.root().unwrap();
+            let text = write(root, "value").unwrap();
+            let again = read(&text, Cls::ANY).unwrap_or_else(|e| panic!("{text}: {e:?}"));
+            assert_eq!(
+                json::write(again.root().unwrap()),
+                json::write(root),
+                "{text}"
+            );
+        }
+    }
+}

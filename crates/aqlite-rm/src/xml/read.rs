@@ -1,0 +1,516 @@
+//! Reads canonical XML: namespace v1, v2 or none, elements in any order.
+
+use super::super::build::{Builder, Limits, Members, Step, described, shorten};
+use super::super::class::{Attr, Cls, XmlForm};
+use super::super::json::Scanner;
+use super::super::tree::{Kind, NodeId, Tree};
+use super::is_xml;
+use crate::diag::{Finding, LineIndex};
+use quick_xml::events::{BytesStart, Event};
+use quick_xml::{Reader, XmlVersion};
+use std::borrow::Cow;
+
+/// Reads an object of class `expected`, or of a descendant that `xsi:type` names.
+///
+/// With [`Cls::ANY`] the name of the root element may name the class (`composition`, `ehr_status`).
+///
+/// # Errors
+/// All violations of the class table, each with its path (codes RM0101–RM0107); or one finding with
+/// line and column if the text is not well-formed XML or nested too deep (RM0003, RM0002).
+pub fn read(text: &str, expected: Cls) -> Result<Tree, Vec<Finding>> {
+    read_within(text, expected, Limits::default())
+}
+
+/// Reads like [`read`], with other limits.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_within(text: &str, expected: Cls, limits: Limits) -> Result<Tree, Vec<Finding>> {
+    let body = text.trim_start_matches('\u{feff}');
+    let reader = Reader::from_str(body);
+    let mut document = Document {
+        reader,
+        build: Builder::new(body.len() / 2, limits),
+        open: Vec::new(),
+        skipping: 0,
+        rooted: false,
+        expected,
+    };
+    match document.run() {
+        Ok(()) => document.build.finish(),
+        Err(_) if document.build.is_full() => document.build.finish(),
+        Err(broken) => {
+            let code = if broken.too_deep { "RM0002" } else { "RM0003" };
+            Err(vec![unreadable(body, code, broken.offset, &broken.message)])
+        }
+    }
+}
+
+/// Returns the child elements of the root element by local name, each as a document text of its
+/// own.
+///
+/// # Errors
+/// A finding with line and column if the text is not well-formed, or nested too deep (RM0003,
+/// RM0002).
+pub fn elements(text: &str) -> Result<Vec<(Cow<'_, str>, &str)>, Finding> {
+    let body = text.trim_start_matches('\u{feff}');
+    let mut reader = Reader::from_str(body);
+    let (mut found, mut depth, mut begun) = (Vec::new(), 0_usize, (String::new(), 0));
+    loop {
+        let before = offset_of(reader.buffer_position());
+        let event = reader.read_event().map_err(|e| {
+            unreadable(
+                body,
+                "RM0003",
+                offset_of(reader.error_position()),
+                &e.to_string(),
+            )
+        })?;
+        let (step, whole) = match &event {
+            Event::Start(tag) => {
+                if depth == 1 {
+                    begun = (tag.local_name().as_ref().to_owned(), before);
+                }
+                (1, false)
+            }
+            Event::Empty(tag) => {
+                if depth == 1 {
+                    begun = (tag.local_name().as_ref().to_owned(), before);
+                }
+                (0, depth == 1)
+            }
+            Event::End(_) => (-1, depth == 2),
+            Event::DocType(_) => {
+                return Err(unreadable(
+                    body,
+                    "RM0003",
+                    before,
+                    "a document type is not accepted",
+                ));
+            }
+            Event::Eof if depth > 0 => {
+                return Err(unreadable(
+                    body,
+                    "RM0003",
+                    before,
+                    "the document ends too early",
+                ));
+            }
+            Event::Eof => return Ok(found),
+            _ => (0, false),
+        };
+        if whole {
+            let text = body
+                .get(begun.1..offset_of(reader.buffer_position()))
+                .unwrap_or_default();
+            found.push((Cow::Owned(std::mem::take(&mut begun.0)), text));
+        }
+        depth = depth.saturating_add_signed(step);
+        if depth > Limits::default().depth {
+            return Err(unreadable(body, "RM0002", before, "nested too deep"));
+        }
+    }
+}
+
+fn offset_of(position: u64) -> usize {
+    usize::try_from(position).unwrap_or_default()
+}
+
+fn unreadable(body: &str, code: &'static str, offset: usize, message: &str) -> Finding {
+    let (line, column) = LineIndex::new(body).line_column(offset);
+    Finding::error(
+        code,
+        "",
+        format!("not readable as XML: line {line}, column {column}: {message}"),
+    )
+}
+
+/// The maximum number of attributes of an element, namespaces not counted. The schema needs fewer.
+const MAX_ATTRIBUTES: usize = 16;
+/// The maximum length in bytes of a start tag that is checked for repeated attributes.
+const MAX_ATTRIBUTE_BYTES: usize = 16 << 10;
+
+struct Broken {
+    offset: usize,
+    message: String,
+    too_deep: bool,
+}
+
+/// An element whose end tag has not been read.
+enum Open {
+    Object {
+        members: Members,
+        lists: Vec<List>,
+        steps: usize,
+    },
+    Leaf {
+        place: Place,
+        text: String,
+        steps: usize,
+    },
+}
+
+/// A list attribute of an open object.
+struct List {
+    position: usize,
+    id: NodeId,
+    len: usize,
+}
+
+/// The destination of a value: parent node, attribute and declared class.
+#[derive(Clone, Copy)]
+struct Place {
+    parent: Option<NodeId>,
+    attr: Option<Attr>,
+    ty: Cls,
+}
+
+struct Document<'a> {
+    reader: Reader<&'a [u8]>,
+    build: Builder,
+    open: Vec<Open>,
+    /// The depth below an element that was rejected.
+    skipping: usize,
+    rooted: bool,
+    expected: Cls,
+}
+
+impl Document<'_> {
+    fn run(&mut self) -> Result<(), Broken> {
+        loop {
+            let event = self.reader.read_event().map_err(|e| {
+                let offset = usize::try_from(self.reader.error_position()).unwrap_or_default();
+                Broken {
+                    offset,
+                    message: e.to_string(),
+                    too_deep: false,
+                }
+            })?;
+            match event {
+                Event::Start(tag) => self.start(&tag)?,
+                Event::Empty(tag) => {
+                    self.start(&tag)?;
+                    self.end();
+                }
+                Event::End(_) => self.end(),
+                Event::Text(text) => self.text(&text.xml10_content())?,
+                Event::CData(text) => self.text(&text.xml10_content())?,
+                Event::GeneralRef(reference) => {
+                    let named =
+                        |name: &str| ENTITIES.iter().find(|(n, _)| *n == name).map(|(_, c)| *c);
+                    let resolved = if reference.is_char_ref() {
+                        reference.resolve_char_ref().ok().flatten()
+                    } else {
+                        named(&reference.xml10_content())
+                    };
+                    let character = resolved
+                        .ok_or_else(|| self.broken("an entity that XML does not predefine"))?;
+                    self.text(character.encode_utf8(&mut [0; 4]))?;
+                }
+                Event::DocType(_) => return Err(self.broken("a document type is not accepted")),
+                Event::Comment(_) | Event::Decl(_) | Event::PI(_) => {}
+                Event::Eof if !self.open.is_empty() || self.skipping > 0 || !self.rooted => {
+                    return Err(self.broken("the document ends too early"));
+                }
+                Event::Eof => return Ok(()),
+            }
+        }
+    }
+
+    fn broken(&self, message: &str) -> Broken {
+        Broken {
+            offset: usize::try_from(self.reader.buffer_position()).unwrap_or_default(),
+            message: message.to_owned(),
+            too_deep: false,
+        }
+    }
+
+    fn start(&mut self, tag: &BytesStart<'_>) -> Result<(), Broken> {
+        if self.build.is_full() {
+            return Err(self.broken("too many findings"));
+        }
+        if self.open.len() + self.skipping >= self.build.limits.depth {
+            return Err(Broken {
+                too_deep: true,
+                ..self.broken("nested too deep")
+            });
+        }
+        let attributes = self.attributes(tag)?;
+        if self.skipping > 0 {
+            self.skipping += 1;
+            return Ok(());
+        }
+        let name = tag.local_name();
+        let name: &str = name.as_ref();
+        let before = self.build.path.len();
+        let accepted = match self.place(name)? {
+            Some(place) if place.ty.is_primitive() => Some(self.leaf(place, &attributes, before)),
+            Some(place) => self.object(place, &attributes, before),
+            None => None,
+        };
+        match accepted {
+            Some(open) => self.open.push(open),
+            None => {
+                self.build.path.truncate(before);
+                self.skipping = 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the XML attributes of an element by local name, without namespaces and schema
+    /// locations.
+    fn attributes(&self, tag: &BytesStart<'_>) -> Result<Vec<(String, String)>, Broken> {
+        let mut out = Vec::new();
+        let mut all = tag.attributes();
+        // The check of quick-xml is quadratic: it compares each name with all before it.
+        all.with_checks(tag.attributes_raw().len() <= MAX_ATTRIBUTE_BYTES);
+        for attribute in all {
+            let attribute = attribute.map_err(|e| self.broken(&e.to_string()))?;
+            let local = attribute.key.local_name();
+            let name: &str = local.as_ref();
+            let full: &str = attribute.key.as_ref();
+            if full == "xmlns"
+                || full.starts_with("xmlns:")
+                || full.starts_with("xml:")
+                || matches!(name, "schemaLocation" | "noNamespaceSchemaLocation")
+            {
+                continue;
+            }
+            let value = attribute
+                .normalized_value(XmlVersion::Implicit1_0)
+                .map_err(|e| self.broken(&e.to_string()))?;
+            if !value.chars().all(is_xml) {
+                return Err(self.broken("a character that XML 1.0 does not have"));
+            }
+            out.push((name.to_owned(), value.into_owned()));
+            if out.len() > MAX_ATTRIBUTES {
+                return Err(self.broken("an element has too many attributes"));
+            }
+        }
+        Ok(out)
+    }
+
+    /// Returns the destination of a starting element and updates the path. Returns `None` after
+    /// reporting that the element is not allowed.
+    fn place(&mut self, name: &str) -> Result<Option<Place>, Broken> {
+        let Some(open) = self.open.last_mut() else {
+            if std::mem::replace(&mut self.rooted, true) {
+                return Err(self.broken("a second root element"));
+            }
+            let named = || {
+                Cls::parse(&name.to_ascii_uppercase())
+                    .filter(|c| !c.is_primitive())
+                    .unwrap_or(Cls::ANY)
+            };
+            let ty = if self.expected == Cls::ANY {
+                named()
+            } else {
+                self.expected
+            };
+            return Ok(Some(Place {
+                parent: None,
+                attr: None,
+                ty,
+            }));
+        };
+        let Open::Object { members, lists, .. } = open else {
+            self.build
+                .wrong_kind("a text", format!("an element `{}`", shorten(name)));
+            return Ok(None);
+        };
+        // The v1 schema spells this attribute differently from the model.
+        let name = if name == "work_flow_id" {
+            Attr::WORKFLOW_ID.name()
+        } else {
+            name
+        };
+        let Some((position, def)) = members.find(name) else {
+            self.build.unknown_attribute(members.cls, name);
+            return Ok(None);
+        };
+        let first = members.take(position);
+        if first {
+            members.place(position);
+        }
+        if !def.card.is_list() {
+            if !first {
+                self.build.duplicate(name);
+                return Ok(None);
+            }
+            self.build.path.push(Step::Attr(def.attr));
+            return Ok(Some(Place {
+                parent: Some(members.id),
+                attr: Some(def.attr),
+                ty: def.ty,
+            }));
+        }
+        if first {
+            lists.push(List {
+                position,
+                id: self.build.tree.push_list(members.id, def.attr, def.ty),
+                len: 0,
+            });
+        }
+        let Some(list) = lists.iter_mut().find(|l| l.position == position) else {
+            return Ok(None);
+        };
+        self.build
+            .path
+            .extend([Step::Attr(def.attr), Step::Index(list.len)]);
+        list.len += 1;
+        Ok(Some(Place {
+            parent: Some(list.id),
+            attr: Some(def.attr),
+            ty: def.ty,
+        }))
+    }
+
+    fn leaf(&mut self, place: Place, attributes: &[(String, String)], before: usize) -> Open {
+        for (name, _) in attributes.iter().filter(|(name, _)| name != "type") {
+            self.build.unknown_attribute(place.ty, name);
+        }
+        Open::Leaf {
+            place,
+            text: String::new(),
+            steps: self.build.path.len() - before,
+        }
+    }
+
+    fn object(
+        &mut self,
+        place: Place,
+        attributes: &[(String, String)],
+        before: usize,
+    ) -> Option<Open> {
+        let value = |name: &str| {
+            attributes
+                .iter()
+                .find(|(n, _)| n == name)
+                .map(|(_, v)| v.trim())
+        };
+        let named = value("type").map(|t| t.rsplit(':').next().unwrap_or_default());
+        let cls = self.build.class_of(place.ty, named)?;
+        let id = self.build.tree.push_object(place.parent, place.attr, cls);
+        let mut members = Members::new(cls, id);
+        for (name, value) in attributes.iter().filter(|(name, _)| name != "type") {
+            match members
+                .find(name)
+                .filter(|(_, def)| def.xml == XmlForm::Attribute)
+            {
+                Some((position, def)) => {
+                    members.take(position);
+                    members.place(position);
+                    self.build
+                        .tree
+                        .push_leaf(Some(id), Some(def.attr), def.ty, Kind::Text, value);
+                }
+                None => self.build.unknown_attribute(cls, name),
+            }
+        }
+        Some(Open::Object {
+            members,
+            lists: Vec::new(),
+            steps: self.build.path.len() - before,
+        })
+    }
+
+    fn text(&mut self, text: &str) -> Result<(), Broken> {
+        if !text.chars().all(is_xml) {
+            return Err(self.broken("a character that XML 1.0 does not have"));
+        }
+        let blank = text.trim_ascii().is_empty();
+        match self.open.last_mut() {
+            _ if self.skipping > 0 => {}
+            Some(Open::Leaf { text: so_far, .. }) => so_far.push_str(text),
+            Some(Open::Object { .. }) if !blank => self.build.wrong_kind("elements", "a text"),
+            None if !blank => return Err(self.broken("text outside of the root element")),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) {
+        if self.skipping > 0 {
+            self.skipping -= 1;
+            return;
+        }
+        let steps = match self.open.pop() {
+            Some(Open::Object { members, steps, .. }) => {
+                if !members.sorted {
+                    self.build.tree.close(members.id);
+                }
+                steps
+            }
+            Some(Open::Leaf { place, text, steps }) => {
+                self.put(place, &text);
+                steps
+            }
+            None => 0,
+        };
+        self.build
+            .path
+            .truncate(self.build.path.len().saturating_sub(steps));
+    }
+
+    fn put(&mut self, place: Place, text: &str) {
+        let (kind, value) = match place.ty {
+            Cls::BOOLEAN => (Kind::Boolean, boolean(text.trim_ascii()).map(Cow::Borrowed)),
+            Cls::REAL => (Kind::Number, number(text.trim_ascii())),
+            Cls::INTEGER | Cls::INTEGER64 => (
+                Kind::Number,
+                number(text.trim_ascii()).filter(|n| !n.contains(['.', 'e', 'E'])),
+            ),
+            _ => (Kind::Text, Some(Cow::Borrowed(text))),
+        };
+        match value {
+            Some(value) => {
+                self.build
+                    .tree
+                    .push_leaf(place.parent, place.attr, place.ty, kind, &value);
+            }
+            None => self.build.wrong_kind(
+                described(place.ty),
+                format!("`{}`", shorten(text.trim_ascii())),
+            ),
+        }
+    }
+}
+
+const ENTITIES: [(&str, char); 5] = [
+    ("lt", '<'),
+    ("gt", '>'),
+    ("amp", '&'),
+    ("apos", '\''),
+    ("quot", '"'),
+];
+
+fn boolean(text: &str) -> Option<&'static str> {
+    match text {
+        "true" | "1" => Some("true"),
+        "false" | "0" => Some("false"),
+        _ => None,
+    }
+}
+
+/// Converts an XML number to a JSON number token.
+///
+/// Spellings that only XML allows (`+1`, `.5`, `5.`, `007`) are normalized.
+fn number(text: &str) -> Option<Cow<'_, str>> {
+    if Scanner::is_number(text) {
+        return Some(Cow::Borrowed(text));
+    }
+    let (sign, digits) = text
+        .strip_prefix('-')
+        .map_or(("", text.strip_prefix('+').unwrap_or(text)), |d| ("-", d));
+    let (mantissa, exponent) = digits
+        .find(['e', 'E'])
+        .map_or((digits, ""), |at| digits.split_at(at));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let whole = whole.trim_start_matches('0');
+    let whole = if whole.is_empty() { "0" } else { whole };
+    let point = if fraction.is_empty() { "" } else { "." };
+    let number = format!("{sign}{whole}{point}{fraction}{exponent}");
+    (mantissa.contains(|c: char| c.is_ascii_digit()) && Scanner::is_number(&number))
+        .then_some(Cow::Owned(number))
+}

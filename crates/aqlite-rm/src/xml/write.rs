@@ -1,0 +1,280 @@
+//! Writer of canonical XML that is valid against a published XSD.
+//!
+//! The namespace is v1, or v2 for content that only the later schema allows.
+
+use super::super::build::{Step, path_text};
+use super::super::class::{Attr, AttrDef, Cls, XmlForm};
+use super::super::tree::{Kind, NodeRef};
+use super::{INSTANCE, V1, V2};
+use crate::diag::Finding;
+
+/// Returns the canonical XML of an object with root element `root`, such as `composition` or
+/// `version`.
+///
+/// # Errors
+/// RM0108 with its path if a text has a character that XML 1.0 cannot represent.
+pub fn write(node: NodeRef<'_>, root: &str) -> Result<String, Finding> {
+    write_as(node, root, AuditTerms::Kept)
+}
+
+/// Writes like [`write`], but omits the `preferred_term` of codes in audits and lifecycle states.
+///
+/// It repeats the rubric, and the v1 schema does not define it.
+///
+/// # Errors
+/// See [`write`].
+pub fn write_without_audit_terms(node: NodeRef<'_>, root: &str) -> Result<String, Finding> {
+    write_as(node, root, AuditTerms::Omitted)
+}
+
+/// The treatment of `preferred_term` in codes of audits and lifecycle states.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AuditTerms {
+    Kept,
+    Omitted,
+}
+
+impl AuditTerms {
+    /// Returns whether `preferred_term` is omitted in the code at this attribute.
+    fn are_omitted_at(self, cls: Cls, attr: Attr) -> bool {
+        let is_code = (attr == Attr::CHANGE_TYPE && cls.is_a(Cls::AUDIT_DETAILS))
+            || (attr == Attr::LIFECYCLE_STATE && cls.is_a(Cls::VERSION));
+        self == AuditTerms::Omitted && is_code
+    }
+}
+
+fn write_as(node: NodeRef<'_>, root: &str, terms: AuditTerms) -> Result<String, Finding> {
+    let mut writer = Writer {
+        out: String::with_capacity(4096),
+        path: Vec::new(),
+        problem: None,
+        terms,
+        in_audit_code: false,
+    };
+    writer
+        .out
+        .push_str("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<");
+    writer.out.push_str(root);
+    for (name, value) in [
+        (
+            " xmlns=\"",
+            if is_root_of_v2(node.class()) || needs_v2(node, terms) {
+                V2
+            } else {
+                V1
+            },
+        ),
+        (" xmlns:xsi=\"", INSTANCE),
+    ] {
+        writer.out.push_str(name);
+        writer.out.push_str(value);
+        writer.out.push('"');
+    }
+    writer.object(
+        node,
+        Cls::parse(&root.to_ascii_uppercase()).unwrap_or(Cls::ANY),
+    );
+    writer.close(root);
+    match writer.problem {
+        None => Ok(writer.out),
+        Some(finding) => Err(finding),
+    }
+}
+
+/// Attributes older than RM 1.1.0 that the v1 schema does not define, at least not under the name
+/// of the model.
+const MISSING_IN_V1: [(Cls, Attr); 3] = [
+    (Cls::ISM_TRANSITION, Attr::REASON),
+    (Cls::DV_PARSABLE, Attr::SIZE),
+    (Cls::ENTRY, Attr::WORKFLOW_ID),
+];
+
+/// Attributes that are mandatory in the v1 schema only.
+const DEMANDED_BY_V1: [(Cls, Attr); 5] = [
+    (Cls::ACTIVITY, Attr::TIMING),
+    (Cls::DV_IDENTIFIER, Attr::ISSUER),
+    (Cls::DV_IDENTIFIER, Attr::ASSIGNER),
+    (Cls::DV_IDENTIFIER, Attr::TYPE),
+    (Cls::PARTICIPATION, Attr::MODE),
+];
+
+/// Classes of version data that the v1 schema does not define.
+const CLASSES_OF_V2: [Cls; 3] = [Cls::PARTY, Cls::EHR_STATUS, Cls::EHR_ACCESS];
+
+/// Returns whether the v1 schema defines the parts of a resource class but not the class itself.
+fn is_root_of_v2(class: Cls) -> bool {
+    const ROOTS: [Cls; 3] = [Cls::EHR, Cls::CONTRIBUTION, Cls::VERSIONED_OBJECT];
+    ROOTS
+        .iter()
+        .chain(&CLASSES_OF_V2)
+        .any(|root| class.is_a(*root))
+}
+
+/// Returns whether an object needs the v2 schema: it has content newer than RM 1.0.2, or lacks
+/// content that v1 requires.
+fn needs_v2(node: NodeRef<'_>, terms: AuditTerms) -> bool {
+    let cls = node.class();
+    let is_later = |child: NodeRef<'_>| {
+        let Some(def) = definition(cls, child) else {
+            return false;
+        };
+        def.since == "1.1.0"
+            || MISSING_IN_V1
+                .iter()
+                .any(|(owner, attr)| *attr == def.attr && cls.is_a(*owner))
+            || (def.attr == Attr::DATA && CLASSES_OF_V2.iter().any(|c| child.class().is_a(*c)))
+            || (def.attr == Attr::ACTIVITY_ID && !is_at_code(child.text()))
+    };
+    let is_incomplete = || {
+        DEMANDED_BY_V1
+            .iter()
+            .any(|(owner, attr)| cls.is_a(*owner) && node.get(*attr).is_none())
+    };
+    let is_counted = |child: &NodeRef<'_>| {
+        !child
+            .attr()
+            .is_some_and(|attr| terms.are_omitted_at(cls, attr))
+    };
+    let mut children = node.children().filter(is_counted);
+    (node.kind() == Kind::Object && is_incomplete())
+        || children.any(|child| is_later(child) || (!child.is_leaf() && needs_v2(child, terms)))
+}
+
+/// Returns whether a text has the form that the v1 schema requires of an `activity_id`.
+fn is_at_code(text: &str) -> bool {
+    let mut parts = text.strip_prefix("at").unwrap_or_default().split('.');
+    let first = parts.next().unwrap_or_default();
+    let digits = |part: &str, most: usize| {
+        (1..=most).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit())
+    };
+    let is_added = first == "0" && parts.next().is_some_and(|part| digits(part, 4));
+    (is_added || (first.len() == 4 && digits(first, 4))) && parts.all(|part| digits(part, 3))
+}
+
+/// Returns the first character of a text that an XML 1.0 document cannot contain.
+pub fn not_in_xml(text: &str) -> Option<char> {
+    // A byte scan rejects almost all texts quickly. Control characters are one byte; U+FFFE and
+    // U+FFFF begin with EF.
+    let may_be = |b: u8| b == 0xef || (b < b' ' && !matches!(b, b'\t' | b'\n' | b'\r'));
+    if text.bytes().any(may_be) {
+        text.chars().find(|c| !is_xml(*c))
+    } else {
+        None
+    }
+}
+
+/// Creates the finding about a character that XML cannot represent.
+pub(crate) fn not_in_xml_finding(path: &[Step], c: char) -> Finding {
+    Finding::error(
+        "RM0108",
+        path_text(path),
+        "XML 1.0 cannot carry this character",
+    )
+    .found(format!("U+{:04X}", u32::from(c)))
+}
+
+/// Returns whether an XML 1.0 document may contain a character.
+pub(super) fn is_xml(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
+}
+
+struct Writer {
+    out: String,
+    path: Vec<Step>,
+    /// The finding about the first character that could not be written.
+    problem: Option<Finding>,
+    terms: AuditTerms,
+    /// Whether the writer is inside an audit code whose `preferred_term` is omitted.
+    in_audit_code: bool,
+}
+
+impl Writer {
+    /// Writes the rest of a start tag and the content of an object.
+    fn object(&mut self, node: NodeRef<'_>, declared: Cls) {
+        let cls = node.class();
+        if cls != declared {
+            self.out.push_str(" xsi:type=\"");
+            self.out.push_str(cls.name());
+            self.out.push('"');
+        }
+        for child in node.children() {
+            if let Some(def) = definition(cls, child).filter(|d| d.xml == XmlForm::Attribute) {
+                self.path.push(Step::Attr(def.attr));
+                self.out.push(' ');
+                self.out.push_str(def.attr.name());
+                self.out.push_str("=\"");
+                self.escape(child.text(), true);
+                self.out.push('"');
+                self.path.pop();
+            }
+        }
+        self.out.push('>');
+        for child in node.children() {
+            if let Some(def) = definition(cls, child).filter(|d| d.xml != XmlForm::Attribute) {
+                self.attribute(cls, child, def);
+            }
+        }
+    }
+
+    fn attribute(&mut self, cls: Cls, node: NodeRef<'_>, def: &AttrDef) {
+        if self.in_audit_code && def.attr == Attr::PREFERRED_TERM {
+            return;
+        }
+        let outside = self.in_audit_code;
+        self.in_audit_code |= self.terms.are_omitted_at(cls, def.attr);
+        self.path.push(Step::Attr(def.attr));
+        if node.kind() == Kind::List {
+            for (index, child) in node.children().enumerate() {
+                self.path.push(Step::Index(index));
+                self.element(child, def);
+                self.path.pop();
+            }
+        } else {
+            self.element(node, def);
+        }
+        self.path.pop();
+        self.in_audit_code = outside;
+    }
+
+    fn element(&mut self, node: NodeRef<'_>, def: &AttrDef) {
+        let name = def.attr.name();
+        self.out.push('<');
+        self.out.push_str(name);
+        if node.is_leaf() {
+            self.out.push('>');
+            self.escape(node.text(), false);
+        } else {
+            self.object(node, def.ty);
+        }
+        self.close(name);
+    }
+
+    fn close(&mut self, name: &str) {
+        self.out.push_str("</");
+        self.out.push_str(name);
+        self.out.push('>');
+    }
+
+    fn escape(&mut self, text: &str, in_attribute: bool) {
+        for c in text.chars() {
+            match c {
+                '&' => self.out.push_str("&amp;"),
+                '<' => self.out.push_str("&lt;"),
+                '>' => self.out.push_str("&gt;"),
+                '\r' => self.out.push_str("&#13;"),
+                '"' if in_attribute => self.out.push_str("&quot;"),
+                '\n' if in_attribute => self.out.push_str("&#10;"),
+                '\t' if in_attribute => self.out.push_str("&#9;"),
+                c if is_xml(c) => self.out.push(c),
+                c => drop(
+                    self.problem
+                        .get_or_insert_with(|| not_in_xml_finding(&self.path, c)),
+                ),
+            }
+        }
+    }
+}
+
+fn definition(cls: Cls, child: NodeRef<'_>) -> Option<&'static AttrDef> {
+    child.attr().and_then(|attr| cls.attr(attr))
+}

@@ -1,0 +1,501 @@
+//! Reader of operational templates in ADL 2 text.
+//!
+//! The text is converted to the elements of its XML form, which [`super::opt2`] reads. Converted
+//! are the header, `language`, `definition` (cADL), `terminology` and `component_terminologies`
+//! (ODIN). The sections `description`, `rules`, `annotations` and `rm_overlay` do not constrain
+//! documents and are skipped. Sources: openEHR AM, ADL 2 (chapters 6 cADL and 9 ADL) and ODIN.
+//!
+//! Every element has the position of its text, so diagnostics about constraints have line and
+//! column of the ADL text.
+
+use super::xml::{Document, Elements, MAX_DEPTH};
+use aqlite_rm::diag::{Diagnostic, Span};
+use nom::branch::alt;
+use nom::bytes::complete::{tag, take_till, take_until, take_while, take_while1};
+use nom::character::complete::{char, multispace1};
+use nom::combinator::recognize;
+use nom::multi::many0_count;
+use nom::sequence::{delimited, pair, preceded};
+use nom::{IResult, Parser};
+
+mod definition;
+mod odin;
+mod value;
+
+use odin::Attribute;
+
+/// The keywords of sections, each alone on its line.
+const SECTIONS: [&str; 11] = [
+    "specialize",
+    "specialise",
+    "language",
+    "description",
+    "definition",
+    "rules",
+    "terminology",
+    "annotations",
+    "component_terminologies",
+    "component_ontologies",
+    "rm_overlay",
+];
+
+/// Returns whether a text is to be read as ADL rather than XML.
+pub(super) fn is_adl(text: &str) -> bool {
+    !text
+        .trim_start_matches('\u{feff}')
+        .trim_start()
+        .starts_with('<')
+}
+
+/// Parses a text into the elements of its XML form.
+///
+/// # Errors
+/// One diagnostic, because the rest of a malformed text is unreliable: `TPL0105` for text that is
+/// not ADL 2, `TPL0201` for another kind of artefact than an operational template, `TPL0103` and
+/// `TPL0104` for text that is too deep or too large.
+pub(super) fn document(source: &str) -> Result<Document<'_>, Diagnostic> {
+    let mut elements = Elements::of(source)?;
+    let sections = Sections::of(source)?;
+    let root = elements.add(None, "operational_template", sections.header)?;
+    header(&mut elements, root, source, sections.header)?;
+    for (keyword, span) in &sections.found {
+        let mut reader = Reader {
+            source,
+            at: span.start,
+            end: span.end,
+            depth: 0,
+        };
+        match *keyword {
+            "definition" => {
+                reader.object(&mut elements, root, "definition")?;
+                reader.end()?;
+            }
+            "language" => language(&mut elements, root, &reader.attributes()?)?,
+            "terminology" => {
+                let terminology = elements.add(Some(root), "terminology", *span)?;
+                terms(&mut elements, terminology, &reader.attributes()?)?;
+            }
+            "component_terminologies" | "component_ontologies" => {
+                components(&mut elements, root, reader.attributes()?)?
+            }
+            _ => {}
+        }
+    }
+    Ok(elements.into_document())
+}
+
+fn broken(span: Span, message: impl Into<String>) -> Diagnostic {
+    Diagnostic::error("TPL0105", span, message)
+        .with_help("send the operational template as an ADL 2 tool writes it, as text or as XML")
+}
+
+/// The header line, the id below it, and the sections by keyword.
+struct Sections {
+    header: Span,
+    found: Vec<(&'static str, Span)>,
+}
+
+impl Sections {
+    fn of(source: &str) -> Result<Sections, Diagnostic> {
+        let mut starts: Vec<(&'static str, usize, usize)> = Vec::new();
+        let (mut at, mut is_in_text) = (0, false);
+        for line in source.split_inclusive('\n') {
+            if let Some(keyword) = SECTIONS
+                .iter()
+                .find(|keyword| !is_in_text && line.trim_end() == **keyword)
+            {
+                starts.push((keyword, at, at + line.len()));
+            }
+            is_in_text = ends_in_text(line, is_in_text);
+            at += line.len();
+        }
+        let first = starts.first().map_or(source.len(), |(_, at, _)| *at);
+        let ends = starts
+            .iter()
+            .skip(1)
+            .map(|(_, at, _)| *at)
+            .chain([source.len()]);
+        let found: Vec<(&str, Span)> = starts
+            .iter()
+            .zip(ends)
+            .map(|((keyword, _, start), end)| (*keyword, Span::new(*start, end)))
+            .collect();
+        for (index, (keyword, span)) in found.iter().enumerate() {
+            if found.iter().take(index).any(|(other, _)| other == keyword) {
+                return Err(broken(
+                    *span,
+                    format!("the section `{keyword}` stands twice"),
+                ));
+            }
+        }
+        Ok(Sections {
+            header: Span::new(0, first),
+            found,
+        })
+    }
+}
+
+/// Returns whether a line ends inside a quoted text, which may span lines. Comments end with their
+/// line.
+fn ends_in_text(line: &str, mut is_in_text: bool) -> bool {
+    let mut chars = line.chars().peekable();
+    let mut before = ' ';
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' if is_in_text => drop(chars.next()),
+            '"' => is_in_text = !is_in_text,
+            '-' if !is_in_text && chars.peek() == Some(&'-') => return false,
+            '/' if !is_in_text && before == '{' => {
+                // Skip a regular expression, which may contain quotes.
+                while let Some(inner) = chars.next() {
+                    match inner {
+                        '\\' => drop(chars.next()),
+                        '/' => break,
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+        if !c.is_whitespace() {
+            before = c;
+        }
+    }
+    is_in_text
+}
+
+/// Parses `operational_template (adl_version=2.0.6; …)` and the id of the template.
+fn header<'a>(
+    elements: &mut Elements<'a>,
+    root: usize,
+    source: &'a str,
+    span: Span,
+) -> Result<(), Diagnostic> {
+    let text = source.get(span.start..span.end).unwrap_or_default();
+    let mut reader = Reader {
+        source,
+        at: text.len() - text.trim_start_matches('\u{feff}').len(),
+        end: span.end,
+        depth: 0,
+    };
+    let start = reader.place();
+    match reader.word() {
+        Some("operational_template") => {}
+        Some(other @ ("archetype" | "template" | "template_overlay")) => {
+            let message = format!(
+                "this is a source artefact (`{other}`), which refers to others: an operational template is needed"
+            );
+            return Err(Diagnostic::error("TPL0201", start, message)
+                .with_help("flatten it in an ADL 2 tool, and send the `operational_template`"));
+        }
+        _ => {
+            return Err(Diagnostic::error(
+                "TPL0201",
+                start,
+                "the text does not begin with `operational_template`",
+            )
+            .with_help("send an operational template of ADL 2"));
+        }
+    }
+    if reader.eats("(") {
+        let place = reader.place();
+        let inside = reader
+            .until(")")
+            .ok_or_else(|| broken(place, "the `(` behind `operational_template` is not closed"))?;
+        for part in inside.split(';') {
+            if let Some(("uid", uid)) = part
+                .split_once('=')
+                .map(|(name, value)| (name.trim(), value.trim()))
+            {
+                elements.text_child(root, "uid", uid, place)?;
+            }
+        }
+    }
+    reader.space();
+    let place = reader.place();
+    let id: String = reader
+        .rest()
+        .chars()
+        .take_while(|c| !c.is_whitespace())
+        .collect();
+    if id.is_empty() {
+        return Err(broken(
+            place,
+            "the id of the template is missing behind the first line",
+        ));
+    }
+    elements.text_child(root, "archetype_id", &id, place)
+}
+
+/// Parses `original_language = <[ISO_639-1::en]>`.
+fn language<'a>(
+    elements: &mut Elements<'a>,
+    root: usize,
+    all: &[Attribute],
+) -> Result<(), Diagnostic> {
+    let Some(found) = all
+        .iter()
+        .find(|attribute| attribute.name == "original_language")
+    else {
+        return Ok(());
+    };
+    let code = found.value.texts().next().unwrap_or_default();
+    let language = elements.add(Some(root), "original_language", found.place)?;
+    elements.text_child(
+        language,
+        "code_string",
+        code.rsplit("::").next().unwrap_or_default(),
+        found.place,
+    )
+}
+
+/// Converts the terms and value sets of a terminology.
+fn terms<'a>(
+    elements: &mut Elements<'a>,
+    parent: usize,
+    all: &[Attribute],
+) -> Result<(), Diagnostic> {
+    for attribute in all {
+        match attribute.name.as_str() {
+            "term_definitions" => {
+                for language in attribute.value.attributes() {
+                    let set = elements.add(Some(parent), "term_definitions", language.place)?;
+                    elements.attribute(set, "language", &language.name);
+                    for term in language.value.attributes() {
+                        let item = elements.add(Some(set), "items", term.place)?;
+                        elements.attribute(item, "code", &term.name);
+                        for (name, part) in [("text", "text"), ("description", "description")] {
+                            if let Some(found) =
+                                term.value.attributes().iter().find(|a| a.name == part)
+                            {
+                                elements.text_child(
+                                    item,
+                                    name,
+                                    found.value.texts().next().unwrap_or_default(),
+                                    found.place,
+                                )?;
+                            }
+                        }
+                    }
+                }
+            }
+            "value_sets" => {
+                for set in attribute.value.attributes() {
+                    let value_set = elements.add(Some(parent), "value_sets", set.place)?;
+                    elements.attribute(value_set, "id", &set.name);
+                    for member in set
+                        .value
+                        .attributes()
+                        .iter()
+                        .filter(|a| a.name == "members")
+                        .flat_map(|a| a.value.texts())
+                    {
+                        elements.text_child(value_set, "members", member, set.place)?;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Converts the terminologies of the archetypes used, by archetype id.
+fn components<'a>(
+    elements: &mut Elements<'a>,
+    root: usize,
+    all: Vec<Attribute>,
+) -> Result<(), Diagnostic> {
+    for attribute in all {
+        let wrapped = matches!(
+            attribute.name.as_str(),
+            "component_terminologies" | "component_ontologies"
+        );
+        let own = if wrapped {
+            attribute.value.into_attributes()
+        } else {
+            vec![attribute]
+        };
+        for component in own {
+            let element = elements.add(Some(root), "component_terminologies", component.place)?;
+            elements.attribute(element, "archetype_id", &component.name);
+            terms(elements, element, component.value.attributes())?;
+        }
+    }
+    Ok(())
+}
+
+/// A recursive-descent reader of a part of the text.
+struct Reader<'a> {
+    source: &'a str,
+    at: usize,
+    end: usize,
+    depth: usize,
+}
+
+fn word(text: &str) -> IResult<&str, &str> {
+    recognize(pair(
+        take_while1(|c: char| c.is_ascii_alphabetic() || c == '_'),
+        take_while(|c: char| c.is_ascii_alphanumeric() || c == '_'),
+    ))
+    .parse(text)
+}
+
+/// Matches white space and comments.
+fn space(text: &str) -> IResult<&str, &str> {
+    recognize(many0_count(alt((
+        multispace1,
+        recognize(preceded(tag("--"), take_till(|c| c == '\n'))),
+    ))))
+    .parse(text)
+}
+
+/// Matches a quoted text and keeps its escapes.
+fn quoted(text: &str) -> IResult<&str, &str> {
+    let inside = recognize(many0_count(alt((
+        recognize(pair(char('\\'), nom::character::complete::anychar)),
+        take_while1(|c| c != '"' && c != '\\'),
+    ))));
+    delimited(char('"'), inside, char('"')).parse(text)
+}
+
+/// Matches a regular expression between slashes or carets, including the delimiters.
+fn expression(text: &str) -> IResult<&str, &str> {
+    fn between(delimiter: char) -> impl FnMut(&str) -> IResult<&str, &str> {
+        move |text| {
+            let inside = many0_count(alt((
+                recognize(pair(char('\\'), nom::character::complete::anychar)),
+                take_while1(|c| c != delimiter && c != '\\'),
+            )));
+            recognize(delimited(char(delimiter), inside, char(delimiter))).parse(text)
+        }
+    }
+    alt((between('/'), between('^'))).parse(text)
+}
+
+/// Decodes `\"`, `\\`, `\n` and similar escapes.
+fn unescaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => match chars.next() {
+                Some('n') => out.push('\n'),
+                Some('r') => out.push('\r'),
+                Some('t') => out.push('\t'),
+                Some(other) => out.push(other),
+                None => {}
+            },
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+impl<'a> Reader<'a> {
+    fn rest(&self) -> &'a str {
+        self.source.get(self.at..self.end).unwrap_or_default()
+    }
+
+    /// Skips white space and consumes the text that a parser matches.
+    fn take(&mut self, parser: impl Fn(&'a str) -> IResult<&'a str, &'a str>) -> Option<&'a str> {
+        self.space();
+        let (rest, found) = parser(self.rest()).ok()?;
+        self.at = self.end - rest.len();
+        Some(found)
+    }
+
+    fn space(&mut self) {
+        if let Ok((rest, _)) = space(self.rest()) {
+            self.at = self.end - rest.len();
+        }
+    }
+
+    /// Returns the position of the next token.
+    fn place(&self) -> Span {
+        let next = self.rest().chars().next().map_or(0, char::len_utf8);
+        Span::new(self.at, self.at + next)
+    }
+
+    fn word(&mut self) -> Option<&'a str> {
+        self.take(word)
+    }
+
+    /// Returns the next word without consuming it.
+    fn next_word(&mut self) -> Option<&'a str> {
+        self.space();
+        word(self.rest()).ok().map(|(_, found)| found)
+    }
+
+    fn next_char(&mut self) -> Option<char> {
+        self.space();
+        self.rest().chars().next()
+    }
+
+    fn eats(&mut self, symbol: &'static str) -> bool {
+        self.take(|text| tag(symbol).parse(text)).is_some()
+    }
+
+    fn eats_word(&mut self, expected: &str) -> bool {
+        let is_it = self
+            .next_word()
+            .is_some_and(|next| next.eq_ignore_ascii_case(expected));
+        if is_it {
+            self.word();
+        }
+        is_it
+    }
+
+    fn expect(&mut self, symbol: &'static str, what: &str) -> Result<(), Diagnostic> {
+        if self.eats(symbol) {
+            return Ok(());
+        }
+        let found: String = self.rest().chars().take(12).collect();
+        Err(broken(
+            self.place(),
+            format!(
+                "expected `{symbol}` {what}, found `{}`",
+                found.escape_debug()
+            ),
+        ))
+    }
+
+    /// Consumes a symbol and returns the text before it.
+    fn until(&mut self, symbol: &'static str) -> Option<&'a str> {
+        let (rest, found) = take_until::<_, _, nom::error::Error<&str>>(symbol)
+            .parse(self.rest())
+            .ok()?;
+        self.at = self.end - rest.len() + symbol.len();
+        Some(found)
+    }
+
+    fn end(&mut self) -> Result<(), Diagnostic> {
+        match self.next_char() {
+            None => Ok(()),
+            Some(_) => Err(broken(self.place(), "the section goes on behind its end")),
+        }
+    }
+
+    fn deeper(&mut self) -> Result<(), Diagnostic> {
+        self.depth += 1;
+        if self.depth >= MAX_DEPTH / 2 {
+            return Err(Diagnostic::error(
+                "TPL0103",
+                self.place(),
+                format!("constraints are nested deeper than {}", MAX_DEPTH / 2),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Consumes `matches`, `is_in` or `∈`, and the `{` after it. Returns whether they were there.
+    fn eats_matches(&mut self) -> Result<bool, Diagnostic> {
+        if !(self.eats_word("matches") || self.eats_word("is_in") || self.eats("∈")) {
+            return Ok(false);
+        }
+        self.expect("{", "behind `matches`").map(|()| true)
+    }
+}
+
+#[cfg(test)]
+mod tests;

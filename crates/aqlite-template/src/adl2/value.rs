@@ -1,0 +1,199 @@
+//! Values and intervals of constraints on primitive types.
+
+use super::*;
+
+/// One value of a constraint.
+pub(super) enum Value {
+    Text(String),
+    Code(String),
+    /// A number, boolean, date, time or duration, or a pattern of the last three.
+    Scalar(String),
+    Interval {
+        pattern: String,
+        range: Range,
+    },
+}
+
+/// An interval. An absent limit is unbounded.
+#[derive(Default)]
+pub(super) struct Range {
+    pub(super) lower: Option<String>,
+    pub(super) upper: Option<String>,
+    excludes_lower: bool,
+    excludes_upper: bool,
+}
+
+impl Range {
+    pub(super) fn read(text: &str) -> Option<Range> {
+        let limit = |text: &str| {
+            Some(text.trim())
+                .filter(|t| !t.is_empty() && *t != "*")
+                .map(str::to_owned)
+        };
+        if let Some((middle, spread)) = text.split_once("+/-") {
+            let (middle, spread): (f64, f64) =
+                (middle.trim().parse().ok()?, spread.trim().parse().ok()?);
+            return Some(Range {
+                lower: Some((middle - spread).to_string()),
+                upper: Some((middle + spread).to_string()),
+                ..Range::default()
+            });
+        }
+        if let Some((lower, upper)) = text.split_once("..") {
+            let (lower, upper) = (lower.trim(), upper.trim());
+            let (excludes_lower, excludes_upper) = (lower.starts_with('>'), upper.starts_with('<'));
+            return Some(Range {
+                lower: limit(lower.trim_start_matches('>')),
+                upper: limit(upper.trim_start_matches('<')),
+                excludes_lower,
+                excludes_upper,
+            });
+        }
+        let after = |sign: &str| text.strip_prefix(sign).and_then(limit);
+        Some(match (after(">="), after("<=")) {
+            (Some(lower), _) => Range {
+                lower: Some(lower),
+                ..Range::default()
+            },
+            (_, Some(upper)) => Range {
+                upper: Some(upper),
+                ..Range::default()
+            },
+            _ => match (after(">"), after("<")) {
+                (Some(lower), _) => Range {
+                    lower: Some(lower),
+                    excludes_lower: true,
+                    ..Range::default()
+                },
+                (_, Some(upper)) => Range {
+                    upper: Some(upper),
+                    excludes_upper: true,
+                    ..Range::default()
+                },
+                _ => limit(text).map(|one| Range {
+                    lower: Some(one.clone()),
+                    upper: Some(one),
+                    ..Range::default()
+                })?,
+            },
+        })
+    }
+}
+
+impl Value {
+    /// Returns the class of constraints of this value.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Value::Text(_) => "C_STRING",
+            Value::Code(code) if code.contains("::") => "a code of another terminology",
+            Value::Code(_) => "C_TERMINOLOGY_CODE",
+            Value::Scalar(text) => kind_of(text),
+            Value::Interval { range, .. } => range
+                .lower
+                .as_deref()
+                .or(range.upper.as_deref())
+                .map_or("an empty interval", kind_of),
+        }
+    }
+
+    pub(super) fn write<'a>(
+        &self,
+        elements: &mut Elements<'a>,
+        element: usize,
+        place: Span,
+    ) -> Result<(), Diagnostic> {
+        match self {
+            Value::Text(text) | Value::Code(text) => {
+                elements.text_child(element, "constraint", text, place)
+            }
+            Value::Scalar(text) if is_pattern(text) => {
+                elements.text_child(element, "pattern_constraint", text, place)
+            }
+            Value::Scalar(text) if self.kind() == "C_BOOLEAN" => {
+                elements.text_child(element, "constraint", text, place)
+            }
+            Value::Scalar(text) => {
+                let one = Range {
+                    lower: Some(text.clone()),
+                    upper: Some(text.clone()),
+                    ..Range::default()
+                };
+                one.write(elements, element, place)
+            }
+            Value::Interval { pattern, range } => {
+                if !pattern.is_empty() {
+                    elements.text_child(element, "pattern_constraint", pattern, place)?;
+                }
+                range.write(elements, element, place)
+            }
+        }
+    }
+}
+
+impl Range {
+    pub(super) fn write<'a>(
+        &self,
+        elements: &mut Elements<'a>,
+        element: usize,
+        place: Span,
+    ) -> Result<(), Diagnostic> {
+        let constraint = elements.add(Some(element), "constraint", place)?;
+        let sides = [
+            (
+                "lower",
+                "lower_unbounded",
+                "lower_included",
+                &self.lower,
+                self.excludes_lower,
+            ),
+            (
+                "upper",
+                "upper_unbounded",
+                "upper_included",
+                &self.upper,
+                self.excludes_upper,
+            ),
+        ];
+        for (name, unbounded, included, limit, is_excluded) in sides {
+            match limit {
+                Some(limit) => elements.text_child(constraint, name, limit, place)?,
+                None => elements.text_child(constraint, unbounded, "true", place)?,
+            }
+            if is_excluded {
+                elements.text_child(constraint, included, "false", place)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether a text is a pattern of a date, time or duration, such as `yyyy-mm-??`,
+/// `HH:MM:SS` or `PYMD`.
+pub(super) fn is_pattern(text: &str) -> bool {
+    let is_duration = text.starts_with('P') && text.len() > 1;
+    let has_digit = text.bytes().any(|b| b.is_ascii_digit());
+    !has_digit
+        && (is_duration || text.contains(['-', ':']))
+        && text.chars().all(|c| "PYMWDTHSymdhsX?-:.,/Z+".contains(c))
+}
+
+pub(super) fn kind_of(text: &str) -> &'static str {
+    let digits = text.trim_start_matches(['-', '+']);
+    match text {
+        "True" | "False" | "true" | "false" => "C_BOOLEAN",
+        _ if digits.starts_with('P') => "C_DURATION",
+        _ if is_pattern(text)
+            || digits.contains([':', '-']) && digits.starts_with(|c: char| c.is_ascii_digit()) =>
+        {
+            match (text.contains('T'), text.contains(':')) {
+                (true, _) => "C_DATE_TIME",
+                (false, true) => "C_TIME",
+                (false, false) if text.contains("e-") || text.contains("E-") => "C_REAL",
+                (false, false) => "C_DATE",
+            }
+        }
+        _ if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) => "C_INTEGER",
+        _ if digits.starts_with(|c: char| c.is_ascii_digit()) => "C_REAL",
+        _ => "a value of an unknown kind",
+    }
+}

@@ -1,0 +1,780 @@
+//! Generation of example documents: minimal (mandatory nodes only) or full (every node once), with
+//! values that meet the constraints.
+//!
+//! The generator builds drafts. An optional part whose constraints cannot be met is omitted; a
+//! mandatory one is a finding. The result is checked by both validators.
+
+mod defaults;
+mod leaf;
+mod slot;
+
+use super::draft;
+use super::tree::{Attribute, Constraint, Node, Template};
+use super::validate::validate;
+use aqlite_rm as rm;
+use aqlite_rm::class::{Attr, AttrDef, Cls};
+use aqlite_rm::diag::{Finding, Severity};
+use aqlite_rm::id::ArchetypeId;
+use aqlite_rm::order;
+use aqlite_rm::tree::{NodeRef, Tree};
+use std::cell::Cell;
+
+/// The extent of an example.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ExampleKind {
+    /// Only mandatory nodes.
+    Minimal,
+    /// Every optional node once. Optional slots stay empty.
+    Full,
+}
+
+/// Generates a valid document for a template of any root class.
+///
+/// Names and texts of codes are in `language` if the template has it, else in the original
+/// language. `now` is an ISO 8601 date-time from which every time in the document is derived.
+/// Unconstrained texts are filler and identifiers are constant: equal arguments result in equal
+/// documents.
+///
+/// # Errors
+/// The constraints that no document can meet: `TPL0601` no value, object or member meets a
+/// constraint (with its path in AQL form); `TPL0602` the definition is not supported; `TPL0603` the
+/// example would have too many objects or texts; `TPL0604` the search for values exceeded its
+/// budget; else the findings of the validators in the only document that could be generated.
+pub fn example(
+    template: &Template,
+    kind: ExampleKind,
+    language: Option<&str>,
+    now: &str,
+) -> Result<Tree, Vec<Finding>> {
+    let root = &template.definition;
+    if template.is_opaque {
+        return Err(vec![Finding::error(
+            "TPL0602",
+            "",
+            "the definition of the template is not understood: no example can be made of it",
+        )]);
+    }
+    let is_composition = root.class == Some(Cls::COMPOSITION);
+    let asked = language
+        .filter(|_| is_composition)
+        .and_then(|asked| template.languages.iter().find(|l| *l == asked))
+        .map(String::as_str);
+    let mut place = Place {
+        template,
+        is_full: kind == ExampleKind::Full,
+        language: asked.unwrap_or(&template.language),
+        now,
+        label: None,
+        at: Attr::DATA,
+        limit: None,
+        path: String::new(),
+        depth: 0,
+        objects: Cell::new(MAX_OBJECTS),
+        bytes: Cell::new(MAX_BYTES),
+        work: Cell::new(MAX_WORK),
+    };
+    let class = place.concrete(root)?;
+    let made = place.object(class, Some(root), None);
+    if place.is_used_up() {
+        return Err(vec![place.why_used_up()]);
+    }
+    let tree = made?.into_tree(None);
+    let mut findings: Vec<Finding> = tree.root().map(rm::validate::validate).unwrap_or_default();
+    findings.extend(
+        tree.root()
+            .map(|root| validate(root, template))
+            .unwrap_or_default(),
+    );
+    findings.retain(|f| f.severity == Severity::Error);
+    if findings.is_empty() {
+        Ok(tree)
+    } else {
+        Err(findings)
+    }
+}
+
+/// A draft, or the reasons why none is possible.
+type Made = Result<Draft, Vec<Finding>>;
+
+/// The drafts of examples own their texts.
+type Draft = draft::Draft<'static>;
+
+/// The end of an interval that is being generated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Limit {
+    Lower,
+    Upper,
+}
+
+/// The maximum depth, greater than that of any real document.
+const MAX_DEPTH: usize = 100;
+
+/// The code of an example with too many objects or texts.
+pub(super) const TOO_LARGE: &str = "TPL0603";
+
+/// The maximum number of objects of an example, including those that were tried and dropped.
+const MAX_OBJECTS: usize = 30_000;
+/// The maximum length in bytes of all texts of an example.
+const MAX_BYTES: usize = 10_000_000;
+/// The maximum number of comparisons of values with constraints.
+const MAX_WORK: usize = 20_000_000;
+
+/// The state of the generator.
+struct Place<'t> {
+    template: &'t Template,
+    is_full: bool,
+    language: &'t str,
+    now: &'t str,
+    /// The display name of the object whose runtime name is being generated.
+    label: Option<&'t str>,
+    /// The attribute of the current object. Within a coded text it is that of the text.
+    at: Attr,
+    limit: Option<Limit>,
+    /// The path of the current constraint in AQL form.
+    path: String,
+    depth: usize,
+    /// The remaining budgets.
+    ///
+    /// An optional part that fails is dropped, so exhaustion is reported at the end, and nothing
+    /// more is generated until then.
+    objects: Cell<usize>,
+    bytes: Cell<usize>,
+    work: Cell<usize>,
+}
+
+/// Attributes of LOCATABLE that are not generated without a constraint.
+const ASIDE: [Attr; 6] = [
+    Attr::NAME,
+    Attr::ARCHETYPE_NODE_ID,
+    Attr::ARCHETYPE_DETAILS,
+    Attr::UID,
+    Attr::LINKS,
+    Attr::FEEDER_AUDIT,
+];
+
+impl<'t> Place<'t> {
+    fn is_used_up(&self) -> bool {
+        self.objects.get() == 0 || self.bytes.get() == 0 || self.work.get() == 0
+    }
+
+    /// Returns the finding about the exhausted budget.
+    fn why_used_up(&self) -> Finding {
+        if self.objects.get() > 0 && self.bytes.get() > 0 {
+            return Finding::error(
+                "TPL0604",
+                "",
+                "no values are found that meet the constraints",
+            )
+            .expected(format!("values that {MAX_WORK} comparisons find"));
+        }
+        Finding::error(TOO_LARGE, "", "the example would be too large").expected(format!(
+            "at most {MAX_OBJECTS} objects and {MAX_BYTES} bytes of text"
+        ))
+    }
+
+    /// Charges comparisons to the budget. Returns false once any budget is exhausted.
+    fn spend(&self, comparisons: usize) -> bool {
+        self.work.set(self.work.get().saturating_sub(comparisons));
+        !self.is_used_up()
+    }
+
+    /// Charges an object and its texts to the budget. Returns false once any budget is exhausted.
+    fn affords(&self, node: Option<&Node>) -> bool {
+        self.objects.set(self.objects.get().saturating_sub(1));
+        let name = node
+            .and_then(|node| super::describe::label(self.template, node, self.language))
+            .map_or(0, str::len);
+        self.bytes.set(self.bytes.get().saturating_sub(name));
+        self.spend(1 + node.map_or(0, |n| n.attributes.len()))
+    }
+
+    /// Generates an object. `id` is its archetype if no constraint names one.
+    fn object(&mut self, class: Cls, node: Option<&'t Node>, id: Option<&str>) -> Made {
+        match class {
+            _ if !self.affords(node) => return Err(self.problem("the example is too large")),
+            _ if self.depth > MAX_DEPTH => {
+                return Err(self.problem("the template is nested too deeply"));
+            }
+            Cls::DV_INTERVAL => return self.interval(node),
+            Cls::DV_PROPORTION => return self.proportion(node),
+            _ => {}
+        }
+        self.depth += 1;
+        let mut draft = if class == Cls::CODE_PHRASE {
+            self.default_phrase()
+        } else {
+            Draft::object(class)
+        };
+        let mut problems = Vec::new();
+        for def in class
+            .attrs()
+            .iter()
+            .filter(|d| !(class.is_a(Cls::LOCATABLE) && ASIDE.contains(&d.attr)))
+        {
+            let attribute = constrained(node, def.attr);
+            let is_required = is_required(&draft, class, def, attribute);
+            let is_open = !is_excluded(&draft, def.attr) && attribute.is_some_and(is_offer);
+            let is_wanted = is_open && (self.is_full || draft.get(def.attr).is_some());
+            if !is_wanted && (!is_required || draft.get(def.attr).is_some()) {
+                continue;
+            }
+            match self.attribute(class, def, attribute, is_required) {
+                Ok(Some(value)) => draft.put(def.attr, value),
+                Err(found) if is_required => problems.extend(found),
+                _ => {}
+            }
+        }
+        if class.is_a(Cls::LOCATABLE) {
+            match self.identity(node, id) {
+                Ok(identity) => identity
+                    .into_iter()
+                    .for_each(|(attr, value)| draft.put(attr, value)),
+                Err(found) => problems.extend(found),
+            }
+        }
+        problems.extend(self.complete(&mut draft, class, node));
+        self.depth -= 1;
+        if problems.is_empty() && class.is_a(Cls::DATA_VALUE) {
+            problems = self.broken(&draft);
+        }
+        if problems.is_empty() {
+            Ok(draft)
+        } else {
+            Err(problems)
+        }
+    }
+
+    /// Generates the value of an attribute, or `None` if it may be omitted.
+    fn attribute(
+        &mut self,
+        owner: Cls,
+        def: &AttrDef,
+        attribute: Option<&'t Attribute>,
+        is_required: bool,
+    ) -> Result<Option<Draft>, Vec<Finding>> {
+        let (length, outer) = (self.path.len(), self.at);
+        self.path.push('/');
+        self.path.push_str(def.attr.name());
+        if !owner.is_a(Cls::DV_CODED_TEXT) {
+            self.at = def.attr;
+        }
+        let made = if attribute.is_some_and(is_forbidden) {
+            Err(self.problem("the attribute must be there and must not be there"))
+        } else if def.card.is_list() {
+            self.members(owner, def, attribute, is_required)
+                .map(|members| (!members.is_empty()).then_some(Draft::List(def.ty, members)))
+        } else {
+            self.single(owner, def, attribute, is_required)
+        };
+        self.path.truncate(length);
+        self.at = outer;
+        made
+    }
+
+    /// Generates the first alternative that can be met. Slots are tried last.
+    fn single(
+        &mut self,
+        owner: Cls,
+        def: &AttrDef,
+        attribute: Option<&'t Attribute>,
+        is_required: bool,
+    ) -> Result<Option<Draft>, Vec<Finding>> {
+        let children = attribute.map(|a| a.children.as_slice()).unwrap_or_default();
+        if children.is_empty() {
+            return self.unconstrained(owner, def).map(Some);
+        }
+        let possible = || children.iter().filter(|c| c.occurrences.upper != Some(0));
+        let slots = possible().filter(|c| is_slot(c) && is_required);
+        let mut problems = Vec::new();
+        for child in possible().filter(|c| !is_slot(c)).chain(slots) {
+            match self.value(child, owner, def) {
+                Ok(draft) => return Ok(Some(draft)),
+                Err(found) => problems.extend(found),
+            }
+        }
+        match problems.is_empty() {
+            true if !is_required => Ok(None),
+            true => Err(self.problem("something must stand here, and nothing may")),
+            false => Err(problems),
+        }
+    }
+
+    /// Generates the members of a list: mandatory ones, then optional ones as desired, required and
+    /// permitted.
+    fn members(
+        &mut self,
+        owner: Cls,
+        def: &AttrDef,
+        attribute: Option<&'t Attribute>,
+        is_required: bool,
+    ) -> Result<Vec<Draft>, Vec<Finding>> {
+        let Some(attribute) = attribute.filter(|a| !a.children.is_empty()) else {
+            let least = attribute
+                .and_then(|a| a.cardinality)
+                .map_or(1, |c| c.interval.lower.max(1));
+            // Each member counts as an object, so the budget ends this loop long before a bound of
+            // billions.
+            return (0..least)
+                .map(|_| {
+                    if self.affords(None) {
+                        self.unconstrained(owner, def)
+                    } else {
+                        Err(Vec::new())
+                    }
+                })
+                .collect();
+        };
+        let mut list = Members {
+            owner,
+            def,
+            attribute,
+            made: Vec::new(),
+            counts: vec![0; attribute.children.len()],
+        };
+        let mut problems = Vec::new();
+        for (index, child) in attribute
+            .children
+            .iter()
+            .enumerate()
+            .filter(|(_, c)| c.occurrences.upper != Some(0))
+        {
+            for _ in 0..child.occurrences.lower {
+                // A constraint that failed once fails again.
+                if let Err(found) = list.add(self, index) {
+                    problems.extend(found);
+                    break;
+                }
+            }
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let cardinality = attribute.cardinality.map(|c| c.interval);
+        let most = cardinality
+            .and_then(|c| c.upper)
+            .map_or(usize::MAX, |u| usize::try_from(u).unwrap_or(usize::MAX));
+        if self.is_full {
+            for index in list.room(self) {
+                if list.made.len() < most && list.count(index) == 0 {
+                    let _optional = list.add(self, index);
+                }
+            }
+        }
+        let asked = cardinality.map_or(0, |c| usize::try_from(c.lower).unwrap_or_default());
+        let least = asked.max(usize::from(is_required));
+        while list.made.len() < least {
+            if !self.spend(attribute.children.len()) {
+                return Err(self.problem("the example is too large"));
+            }
+            let candidates: Vec<usize> = list.possible();
+            if !candidates.into_iter().any(|index| {
+                list.add(self, index)
+                    .map_err(|found| problems = found)
+                    .is_ok()
+            }) {
+                let found = self.problem(&format!(
+                    "{least} members must stand here, and only {} can",
+                    list.made.len()
+                ));
+                return Err(problems.into_iter().chain(found).collect());
+            }
+        }
+        order::sort_by_key(&mut list.made, |(index, _)| *index);
+        Ok(list.made.into_iter().map(|(_, draft)| draft).collect())
+    }
+
+    /// Generates the value of an attribute that the template does not constrain.
+    fn unconstrained(&mut self, owner: Cls, def: &AttrDef) -> Made {
+        if def.ty.is_primitive() {
+            return Ok(defaults::leaf(self, owner, def));
+        }
+        let class = if def.attr == Attr::SUBJECT {
+            Some(Cls::PARTY_SELF)
+        } else {
+            standing_for(def.ty, &[])
+        };
+        match class {
+            Some(class) => self.object(class, None, None),
+            None => Err(self.problem("no class can stand here")),
+        }
+    }
+
+    /// Generates an object or leaf for a constraint.
+    fn value(&mut self, node: &'t Node, owner: Cls, def: &AttrDef) -> Made {
+        let length = self.path.len();
+        if !node.id().is_empty() {
+            self.path.push('[');
+            self.path.push_str(node.id());
+            self.path.push(']');
+        }
+        let made = match &node.constraint {
+            Constraint::Slot { includes, excludes } => self.slot(node, includes, excludes),
+            Constraint::Code { terminology, codes } => Ok(self.phrase(terminology, codes)),
+            Constraint::CodeSet { reference } => {
+                Ok(self.phrase(&self.code_set(node, reference), &[]))
+            }
+            Constraint::Quantity { list, .. } if !list.is_empty() => self.quantity(node, list),
+            Constraint::Quantity {
+                property: Some(property),
+                ..
+            } => Ok(self.measured(property)),
+            Constraint::Ordinal { list } if !list.is_empty() => self.ordinal(node, list),
+            _ if def.ty.is_primitive() => self.leaf(node, owner, def),
+            _ => self
+                .concrete(node)
+                .and_then(|class| self.object(class, Some(node), None)),
+        };
+        self.path.truncate(length);
+        made
+    }
+
+    /// Returns the concrete class of an object for a constraint.
+    fn concrete(&self, node: &Node) -> Result<Cls, Vec<Finding>> {
+        let Some(class) = node.class else {
+            return Err(self.problem(&format!(
+                "`{}` is not a class of the Reference Model",
+                node.class_text
+            )));
+        };
+        let named = node
+            .archetype_id
+            .as_deref()
+            .and_then(ArchetypeId::parse)
+            .and_then(|id| Cls::parse(id.class));
+        let attrs: Vec<Attr> = node.attributes.iter().filter_map(|a| a.attr).collect();
+        match named.filter(|c| class.is_abstract() && c.is_a(class) && !c.is_abstract()) {
+            Some(named) => Ok(named),
+            None => standing_for(class, &attrs).ok_or_else(|| {
+                self.problem(&format!(
+                    "no class descends from `{class}` and has these attributes"
+                ))
+            }),
+        }
+    }
+
+    /// Sets node id, archetype details and runtime name.
+    fn identity(
+        &mut self,
+        node: Option<&'t Node>,
+        id: Option<&str>,
+    ) -> Result<Vec<(Attr, Draft)>, Vec<Finding>> {
+        let id = id
+            .or(node.map(Node::id))
+            .filter(|id| !id.is_empty())
+            .unwrap_or("at0001");
+        let mut identity = vec![
+            (Attr::ARCHETYPE_NODE_ID, Draft::text(id.to_owned())),
+            (Attr::NAME, self.name(node, id)?),
+        ];
+        if aqlite_rm::id::is_archetype_id(id) {
+            let mut details =
+                Draft::holding(Cls::ARCHETYPED, Attr::RM_VERSION, defaults::RM_VERSION).with(
+                    Attr::ARCHETYPE_ID,
+                    Draft::holding(Cls::ARCHETYPE_ID, Attr::VALUE, id.to_owned()),
+                );
+            if self.path.is_empty() {
+                details.put(
+                    Attr::TEMPLATE_ID,
+                    Draft::holding(
+                        Cls::TEMPLATE_ID,
+                        Attr::VALUE,
+                        self.template.template_id.clone(),
+                    ),
+                );
+            }
+            identity.push((Attr::ARCHETYPE_DETAILS, details));
+        }
+        Ok(identity)
+    }
+
+    fn name(&mut self, node: Option<&'t Node>, id: &str) -> Made {
+        let label = node.and_then(|node| self.label_of(node));
+        let concept = ArchetypeId::parse(id).map(|id| id.concept.replace(['_', '-'], " "));
+        let text = label
+            .map(str::to_owned)
+            .or(concept)
+            .unwrap_or_else(|| defaults::TEXT.to_owned());
+        let attribute = constrained(node, Attr::NAME).filter(|a| !a.children.is_empty());
+        let (Some(attribute), Some(def)) = (attribute, Cls::LOCATABLE.attr(Attr::NAME)) else {
+            return Ok(Draft::holding(Cls::DV_TEXT, Attr::VALUE, text));
+        };
+        let outer = std::mem::replace(&mut self.label, label);
+        let made = self.attribute(Cls::LOCATABLE, def, Some(attribute), true);
+        self.label = outer;
+        made.map(|name| name.unwrap_or_else(|| Draft::holding(Cls::DV_TEXT, Attr::VALUE, text)))
+    }
+
+    /// Returns the display name of a node: the name that the template sets, else its term.
+    fn label_of(&self, node: &'t Node) -> Option<&'t str> {
+        super::describe::label(self.template, node, self.language)
+    }
+
+    /// Adds values that invariants of the class require.
+    fn complete(&self, draft: &mut Draft, class: Cls, node: Option<&'t Node>) -> Vec<Finding> {
+        let may = |attr: Attr| constrained(node, attr).is_none_or(|a| !is_forbidden(a));
+        match class {
+            Cls::DV_CODED_TEXT
+                if constrained(node, Attr::VALUE).is_none_or(|a| a.children.is_empty()) =>
+            {
+                let terminology = draft
+                    .text_along(&[Attr::DEFINING_CODE, Attr::TERMINOLOGY_ID, Attr::VALUE])
+                    .unwrap_or_default();
+                let code = draft
+                    .text_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING])
+                    .unwrap_or_default();
+                let text = self.rubric(node, terminology, code);
+                draft.put(Attr::VALUE, Draft::text(text));
+            }
+            Cls::DV_CODED_TEXT => return self.code_of_text(draft, node),
+            Cls::DV_MULTIMEDIA
+                if draft.get(Attr::DATA).is_none()
+                    && draft.get(Attr::URI).is_none()
+                    && may(Attr::URI) =>
+            {
+                draft.put(
+                    Attr::URI,
+                    Draft::holding(Cls::DV_URI, Attr::VALUE, "https://example.org/image.png"),
+                );
+            }
+            Cls::PARTY_IDENTIFIED
+                if [Attr::NAME, Attr::EXTERNAL_REF, Attr::IDENTIFIERS]
+                    .iter()
+                    .all(|a| draft.get(*a).is_none())
+                    && may(Attr::NAME) =>
+            {
+                draft.put(Attr::NAME, Draft::text("Jane Doe"));
+            }
+            Cls::ELEMENT
+                if draft.get(Attr::VALUE).is_none() && draft.get(Attr::NULL_FLAVOUR).is_none() =>
+            {
+                let unknown = Draft::holding(Cls::DV_CODED_TEXT, Attr::VALUE, "unknown")
+                    .with(Attr::DEFINING_CODE, Draft::code("openehr", "253"));
+                draft.put(Attr::NULL_FLAVOUR, unknown);
+            }
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    /// Returns the findings about violated invariants of a data value.
+    fn broken(&self, draft: &Draft) -> Vec<Finding> {
+        let tree = draft.clone().into_tree(None);
+        let found = tree.root().map(rm::validate::validate).unwrap_or_default();
+        let errors = found.into_iter().filter(|f| f.severity == Severity::Error);
+        errors
+            .map(|f| Finding {
+                path: format!("{}{}", self.path, f.path),
+                code: "TPL0601",
+                ..f
+            })
+            .collect()
+    }
+
+    fn problem(&self, message: &str) -> Vec<Finding> {
+        vec![Finding::error("TPL0601", self.path.as_str(), message)]
+    }
+}
+
+/// A list of members that grows, each with the index of its constraint.
+struct Members<'t, 'd> {
+    owner: Cls,
+    def: &'d AttrDef,
+    attribute: &'t Attribute,
+    made: Vec<(usize, Draft)>,
+    /// The number of members for each constraint.
+    counts: Vec<usize>,
+}
+
+impl<'t> Members<'t, '_> {
+    fn count(&self, index: usize) -> usize {
+        self.counts.get(index).copied().unwrap_or_default()
+    }
+
+    /// Adds a member for a constraint. Repeated members are distinguished by their names.
+    fn add(&mut self, place: &mut Place<'t>, index: usize) -> Result<(), Vec<Finding>> {
+        let Some(child) = self.attribute.children.get(index) else {
+            return Ok(());
+        };
+        if !place.affords(None) {
+            return Err(place.problem("the example is too large"));
+        }
+        let mut draft = place.value(child, self.owner, self.def)?;
+        let count = self.count(index);
+        if count > 0 {
+            draft.append_number(count + 1);
+        }
+        self.made.push((index, draft));
+        self.counts
+            .iter_mut()
+            .skip(index)
+            .take(1)
+            .for_each(|count| *count += 1);
+        Ok(())
+    }
+
+    /// Returns the indexes of the optional constraints to show in a full example.
+    fn room(&self, place: &Place<'t>) -> Vec<usize> {
+        let children = self.attribute.children.iter().enumerate();
+        children
+            .filter(|(_, c)| place.is_full && !is_slot(c) && c.occurrences.upper != Some(0))
+            .map(|(index, _)| index)
+            .collect()
+    }
+
+    /// Returns the indexes of the constraints that permit another member, unused ones first, slots
+    /// last.
+    fn possible(&self) -> Vec<usize> {
+        let has_room = |index: usize, c: &Node| {
+            c.occurrences
+                .upper
+                .is_none_or(|u| u32::try_from(self.count(index)).is_ok_and(|n| n < u))
+        };
+        let mut found: Vec<(bool, usize, usize)> = Vec::new();
+        for (index, child) in self
+            .attribute
+            .children
+            .iter()
+            .enumerate()
+            .filter(|(i, c)| has_room(*i, c))
+        {
+            found.push((is_slot(child), self.count(index), index));
+        }
+        order::sort(&mut found);
+        found.into_iter().map(|(_, _, index)| index).collect()
+    }
+}
+
+fn constrained(node: Option<&Node>, attr: Attr) -> Option<&Attribute> {
+    node?.attributes.iter().find(|a| a.attr == Some(attr))
+}
+
+fn is_slot(node: &Node) -> bool {
+    matches!(node.constraint, Constraint::Slot { .. })
+}
+
+fn is_forbidden(attribute: &Attribute) -> bool {
+    attribute.existence.is_some_and(|e| e.upper == Some(0))
+}
+
+/// Returns whether a full example can show a value of the attribute.
+fn is_offer(attribute: &Attribute) -> bool {
+    !is_forbidden(attribute)
+        && attribute
+            .children
+            .iter()
+            .any(|c| !is_slot(c) && c.occurrences.upper != Some(0))
+}
+
+/// An element with a value has no null flavour.
+fn is_excluded(draft: &Draft, attr: Attr) -> bool {
+    let is_reason = matches!(attr, Attr::NULL_FLAVOUR | Attr::NULL_REASON);
+    is_reason && matches!(draft, Draft::Object(Cls::ELEMENT, _)) && draft.get(Attr::VALUE).is_some()
+}
+
+/// Returns whether an attribute is required by the class, the template, the minimum of its members,
+/// or an invariant.
+fn is_required(draft: &Draft, class: Cls, def: &AttrDef, attribute: Option<&Attribute>) -> bool {
+    let is_event = || {
+        draft.text_along(&[Attr::CATEGORY, Attr::DEFINING_CODE, Attr::CODE_STRING]) == Some("433")
+    };
+    let by_class = match (class, def.attr) {
+        (_, Attr::UID) if class.is_a(Cls::PARTY) => false,
+        (Cls::ELEMENT, Attr::VALUE) | (Cls::HISTORY, Attr::EVENTS) => {
+            attribute.is_none_or(|a| !is_forbidden(a))
+        }
+        (Cls::COMPOSITION, Attr::CONTEXT) => {
+            is_event() && attribute.is_none_or(|a| !is_forbidden(a))
+        }
+        (_, Attr::NAMESPACE) => class.is_a(Cls::OBJECT_REF),
+        _ => def.card.is_mandatory(),
+    };
+    let by_template = |a: &Attribute| {
+        let has_members = def.card.is_list()
+            && a.children
+                .iter()
+                .any(|c| c.occurrences.lower > 0 && c.occurrences.upper != Some(0));
+        a.existence.is_some_and(|e| e.lower > 0) || (has_members && !is_forbidden(a))
+    };
+    by_class || (!is_excluded(draft, def.attr) && attribute.is_some_and(by_template))
+}
+
+/// Returns a concrete class that has these attributes, for a class that may be abstract.
+fn standing_for(class: Cls, attrs: &[Attr]) -> Option<Cls> {
+    let fits = |c: &Cls| {
+        !c.is_abstract()
+            && c.is_a(class)
+            && (*c == class || attrs.iter().all(|a| c.attr(*a).is_some()))
+    };
+    Some(class)
+        .filter(|c| !c.is_abstract())
+        .or_else(|| defaults::PREFERRED.into_iter().chain(Cls::all()).find(fits))
+}
+
+/// Checks a draft against the constraint on its value.
+fn holds(place: &Place<'_>, draft: Draft, attr: Attr, node: &Node) -> bool {
+    if !place.spend(1 + super::leaf::cost(&node.constraint)) {
+        return false;
+    }
+    let tree = draft.into_tree(Some(attr));
+    let Some(value): Option<NodeRef<'_>> = tree.root() else {
+        return false;
+    };
+    let mut check = super::validate::Check::new(place.template, place.language);
+    super::leaf::check(&mut check, value, node);
+    check.is_sound()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: &str = include_str!("../../../tests/cases/template/small.opt");
+    const NOW: &str = "2026-11-20T09:30:00Z";
+
+    #[test]
+    fn unsatisfiable_constraints_are_dropped_or_reported() {
+        let mut template =
+            Template::parse(&SMALL.replacen("<upper>1000</upper>", "<upper>-1</upper>", 1))
+                .unwrap();
+        let tree = example(&template, ExampleKind::Full, None, NOW).unwrap();
+        assert!(tree.root().unwrap().get(Attr::CONTENT).is_none());
+        for attribute in template
+            .definition
+            .attributes
+            .iter_mut()
+            .filter(|a| a.attr == Some(Attr::CONTENT))
+        {
+            attribute.children[0].occurrences.lower = 1;
+        }
+        let findings = example(&template, ExampleKind::Minimal, None, NOW).unwrap_err();
+        assert_eq!(
+            (findings.len(), findings[0].code),
+            (1, "TPL0601"),
+            "{findings:?}"
+        );
+        assert!(
+            findings[0].path.ends_with("/items[at0004]/value"),
+            "{findings:?}"
+        );
+    }
+
+    #[test]
+    fn examples_follow_the_language_and_the_time() {
+        let template = Template::parse(SMALL).unwrap();
+        let tree = example(&template, ExampleKind::Full, Some("sv"), NOW).unwrap();
+        let root = tree.root().unwrap();
+        let observation = root.values(Attr::CONTENT).next().unwrap();
+        assert_eq!(
+            observation.text_along(&[Attr::NAME, Attr::VALUE]),
+            Some("Kroppsvikt")
+        );
+        assert_eq!(
+            root.text_along(&[Attr::TERRITORY, Attr::CODE_STRING]),
+            Some("SE")
+        );
+        assert_eq!(
+            root.text_along(&[Attr::CONTEXT, Attr::START_TIME, Attr::VALUE]),
+            Some(NOW)
+        );
+    }
+}

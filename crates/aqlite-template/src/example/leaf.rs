@@ -1,0 +1,469 @@
+//! Generation of values: candidates are tried in order, and the first that the validator accepts is
+//! used.
+
+use super::super::tree::{Constraint, Interval, Node, OrdinalItem, QuantityItem};
+use super::Draft;
+use super::{Limit, Made, Place, constrained, defaults, holds, is_forbidden};
+use aqlite_rm as rm;
+use aqlite_rm::class::{Attr, AttrDef, Cls};
+use aqlite_rm::diag::Finding;
+use aqlite_rm::number::{self, TextForm};
+use aqlite_rm::terminology;
+use aqlite_rm::time::Temporal;
+use aqlite_rm::units;
+
+/// The maximum number of candidates for a part of a proportion. All combinations of parts are
+/// tried.
+const MOST: usize = 16;
+
+/// The maximum number of decimals to try.
+const DECIMALS: u32 = 6;
+
+impl<'t> Place<'t> {
+    /// Generates a text, number or boolean.
+    pub(super) fn leaf(&mut self, node: &'t Node, owner: Cls, def: &AttrDef) -> Made {
+        let found = self
+            .candidates(node, owner, def)
+            .into_iter()
+            .find(|text| self.is_met(text, node, def));
+        match found {
+            Some(text) => {
+                self.bytes.set(self.bytes.get().saturating_sub(text.len()));
+                Ok(Draft::leaf(def.ty, text))
+            }
+            None => Err(self.problem("no value meets the constraint")),
+        }
+    }
+
+    /// Returns the first texts that meet a constraint, best first.
+    fn texts(&self, node: &Node, owner: Cls, def: &AttrDef) -> Vec<String> {
+        self.candidates(node, owner, def)
+            .into_iter()
+            .filter(|text| self.is_met(text, node, def))
+            .take(MOST)
+            .collect()
+    }
+
+    /// Returns whether a text is valid for its type and meets a constraint.
+    fn is_met(&self, text: &str, node: &Node, def: &AttrDef) -> bool {
+        let is_sound = match (def.ty, &node.constraint) {
+            (Cls::INTEGER, _) => text.parse::<i32>().is_ok(),
+            (Cls::INTEGER64, _) => text.parse::<i64>().is_ok(),
+            (_, Constraint::Temporal { kind, .. }) => Temporal::parse(*kind, text).is_some(),
+            _ => !text.is_empty(),
+        };
+        is_sound && holds(self, Draft::leaf(def.ty, text.to_owned()), def.attr, node)
+    }
+
+    fn candidates(&self, node: &Node, owner: Cls, def: &AttrDef) -> Vec<String> {
+        let default = || match defaults::leaf(self, owner, def) {
+            Draft::Leaf(_, text) => text.into_owned(),
+            _ => String::new(),
+        };
+        match &node.constraint {
+            Constraint::Text { pattern, list, .. } => {
+                let mut texts = list.clone();
+                texts.push(default());
+                texts.extend(pattern.as_ref().and_then(|p| p.example()));
+                texts.extend(pattern.as_ref().map(|p| p.source().to_owned()));
+                texts
+            }
+            Constraint::Boolean { .. } => vec!["true".to_owned(), "false".to_owned()],
+            Constraint::Integer { range, list } if list.is_empty() => {
+                self.numbers(range.as_ref(), 0)
+            }
+            Constraint::Real { range, list } if list.is_empty() => (0..=DECIMALS)
+                .flat_map(|d| self.numbers(range.as_ref(), d))
+                .collect(),
+            Constraint::Integer { list, .. } => {
+                self.ends(list).iter().map(TextForm::to_text).collect()
+            }
+            Constraint::Real { list, .. } => {
+                self.ends(list).iter().map(TextForm::to_text).collect()
+            }
+            Constraint::Temporal {
+                kind,
+                pattern,
+                range,
+                ..
+            } => {
+                let mut texts = defaults::times(*kind, self.now, pattern.as_deref());
+                texts.extend(
+                    range
+                        .iter()
+                        .flat_map(|r| [r.lower.clone(), r.upper.clone()])
+                        .flatten(),
+                );
+                texts
+            }
+            _ => vec![default()],
+        }
+    }
+
+    /// Returns the list, reversed for the upper limit of an interval.
+    fn ends<T: Clone>(&self, list: &[T]) -> Vec<T> {
+        let mut list = list.to_vec();
+        if self.limit == Some(Limit::Upper) {
+            list.reverse();
+        }
+        list
+    }
+
+    /// Returns candidate numbers for a range: its middle, or its ends for the limits of an
+    /// interval.
+    fn numbers(&self, range: Option<&Interval<f64>>, decimals: u32) -> Vec<String> {
+        let (lower, upper) = range.map_or((None, None), |r| (r.lower, r.upper));
+        let step = 10_f64.powi(-i32::try_from(decimals).unwrap_or_default());
+        let middle = lower.zip(upper).map(|(l, u)| (l + u) / 2.0);
+        let free = if self.limit == Some(Limit::Upper) {
+            2.0
+        } else {
+            1.0
+        };
+        let low = [lower, lower.map(|l| l + step)];
+        let high = [upper, upper.map(|u| u - step)];
+        let order = match self.limit {
+            None => [[middle, lower], low, high],
+            Some(Limit::Lower) => [low, [middle, None], high],
+            Some(Limit::Upper) => [high, [middle, lower.map(|l| l + 1.0)], low],
+        };
+        let found = order
+            .into_iter()
+            .flatten()
+            .flatten()
+            .chain([free, 1.0, 0.0]);
+        let digits = usize::try_from(decimals).unwrap_or_default();
+        let write = |number: f64| {
+            let text = number::fixed(number, digits);
+            if text.bytes().all(|b| matches!(b, b'-' | b'0' | b'.')) {
+                text.trim_start_matches('-').to_owned()
+            } else {
+                text
+            }
+        };
+        found.map(write).collect()
+    }
+
+    /// Generates a quantity with the first unit that can be met, and with the required precision.
+    pub(super) fn quantity(&mut self, node: &'t Node, list: &'t [QuantityItem]) -> Made {
+        for item in list {
+            let range = item
+                .precision
+                .as_ref()
+                .filter(|p| p.upper.is_none_or(|u| u >= 0.0));
+            let is_allowed =
+                |decimals: &u32| range.is_none_or(|p| p.contains(&f64::from(*decimals)));
+            for decimals in (0..=DECIMALS).filter(is_allowed) {
+                for magnitude in self.numbers(item.magnitude.as_ref(), decimals) {
+                    let mut draft =
+                        Draft::holding(Cls::DV_QUANTITY, Attr::UNITS, item.units.clone())
+                            .with(Attr::MAGNITUDE, Draft::leaf(Cls::REAL, magnitude));
+                    if range.is_some_and(|p| p.lower.is_some() || p.upper.is_some()) {
+                        draft.put(
+                            Attr::PRECISION,
+                            Draft::leaf(Cls::INTEGER, decimals.to_string()),
+                        );
+                    }
+                    if holds(self, draft.clone(), Attr::VALUE, node) {
+                        return Ok(draft);
+                    }
+                }
+            }
+        }
+        Err(self.problem("no magnitude meets the range and the precision of any unit"))
+    }
+
+    /// Generates a quantity in the first known unit of a property.
+    pub(super) fn measured(&mut self, property: &str) -> Draft {
+        let unit = units::for_property(property)
+            .next()
+            .map_or("1", |unit| unit.ucum);
+        let magnitude = self.numbers(None, 0).into_iter().next().unwrap_or_default();
+        Draft::holding(Cls::DV_QUANTITY, Attr::UNITS, unit)
+            .with(Attr::MAGNITUDE, Draft::leaf(Cls::REAL, magnitude))
+    }
+
+    /// Generates the first pair of value and symbol.
+    pub(super) fn ordinal(&mut self, node: &'t Node, list: &'t [OrdinalItem]) -> Made {
+        let class = node
+            .class
+            .filter(|c| *c == Cls::DV_SCALE)
+            .unwrap_or(Cls::DV_ORDINAL);
+        let number = class.attr(Attr::VALUE).map_or(Cls::INTEGER, |def| def.ty);
+        for item in self.ends(list) {
+            let text = self.rubric(Some(node), &item.terminology, &item.code);
+            let symbol = Draft::holding(Cls::DV_CODED_TEXT, Attr::VALUE, text).with(
+                Attr::DEFINING_CODE,
+                Draft::code(item.terminology.clone(), item.code.clone()),
+            );
+            let draft = Draft::object(class)
+                .with(
+                    Attr::VALUE,
+                    Draft::leaf(number, number::shortest(item.value)),
+                )
+                .with(Attr::SYMBOL, symbol);
+            if holds(self, draft.clone(), Attr::VALUE, node) {
+                return Ok(draft);
+            }
+        }
+        Err(self.problem("no pair of value and symbol meets the constraint"))
+    }
+
+    /// Returns a CODE_PHRASE with the first permitted code, or with the default code of the
+    /// attribute.
+    pub(super) fn phrase(&self, terminology: &str, codes: &[String]) -> Draft {
+        let (usual, usual_code) = defaults::code(self.at, self.language);
+        let is_usual = terminology.is_empty() || terminology == usual;
+        let code = match codes.first() {
+            Some(code) => code.as_str(),
+            None if is_usual => usual_code.as_str(),
+            None => "example",
+        };
+        let named = if terminology.is_empty() {
+            usual.as_str()
+        } else {
+            terminology
+        };
+        Draft::code(named.to_owned(), code.to_owned())
+    }
+
+    /// Returns the default CODE_PHRASE of an unconstrained attribute.
+    pub(super) fn default_phrase(&self) -> Draft {
+        self.phrase("", &[])
+    }
+
+    /// Returns the terminology of an external value set.
+    pub(super) fn code_set(&self, node: &Node, reference: &str) -> String {
+        let named = reference
+            .strip_prefix("terminology:")
+            .and_then(|r| r.split(['?', '/', '&']).next());
+        let bound = || {
+            let bindings = self
+                .template
+                .roots
+                .get(node.root)
+                .map(|r| r.bindings.as_slice())
+                .unwrap_or_default();
+            bindings
+                .iter()
+                .find(|binding| binding.code == reference)
+                .map(|binding| binding.set.as_str())
+        };
+        named.or_else(bound).unwrap_or_default().to_owned()
+    }
+
+    /// Returns the text of a code: from the openEHR terminology or the template, else the display
+    /// name, else the code.
+    pub(super) fn rubric(&self, node: Option<&Node>, terminology: &str, code: &str) -> String {
+        let openehr = Some(code)
+            .filter(|_| terminology == "openehr")
+            .and_then(terminology::rubric);
+        let term = |code: &str| {
+            node.and_then(|n| self.template.term(n, self.language, code))
+                .map(|t| t.text.trim())
+                .filter(|t| !t.is_empty())
+        };
+        let known = openehr
+            .or_else(|| term(code))
+            .or_else(|| term(&format!("{terminology}::{code}")));
+        let filler = Some(defaults::TEXT).filter(|_| code == "example");
+        known.or(self.label).or(filler).unwrap_or(code).to_owned()
+    }
+
+    /// Selects the permitted code whose text is the one that the template requires.
+    pub(super) fn code_of_text(&self, draft: &mut Draft, node: Option<&Node>) -> Vec<Finding> {
+        let text = draft.text_along(&[Attr::VALUE]).unwrap_or_default();
+        let children = constrained(node, Attr::DEFINING_CODE)
+            .map(|a| a.children.as_slice())
+            .unwrap_or_default();
+        let allowed = children.iter().filter_map(|c| {
+            if let Constraint::Code { terminology, codes } = &c.constraint {
+                Some((terminology, codes))
+            } else {
+                None
+            }
+        });
+        self.spend(children.len());
+        let all: Vec<(&str, &str)> = allowed
+            .flat_map(|(terminology, codes)| {
+                codes
+                    .iter()
+                    .map(|code| (terminology.as_str(), code.as_str()))
+            })
+            .collect();
+        self.spend(all.len());
+        match all
+            .iter()
+            .find(|(terminology, code)| self.rubric(node, terminology, code) == text)
+        {
+            Some((terminology, code)) => draft.put(
+                Attr::DEFINING_CODE,
+                Draft::code((*terminology).to_owned(), (*code).to_owned()),
+            ),
+            None if all.iter().any(|(terminology, _)| *terminology == "local") => {
+                return self.problem("none of the codes has the text that the template asks for");
+            }
+            None => {}
+        }
+        Vec::new()
+    }
+
+    /// Generates an interval from its minimum to its maximum, unbounded where the template
+    /// prohibits a limit.
+    pub(super) fn interval(&mut self, node: Option<&'t Node>) -> Made {
+        let mut draft = Draft::object(Cls::DV_INTERVAL);
+        let ends = [
+            (
+                Limit::Lower,
+                Attr::LOWER,
+                Attr::LOWER_UNBOUNDED,
+                Attr::LOWER_INCLUDED,
+            ),
+            (
+                Limit::Upper,
+                Attr::UPPER,
+                Attr::UPPER_UNBOUNDED,
+                Attr::UPPER_INCLUDED,
+            ),
+        ];
+        for (end, attr, unbounded, included) in ends {
+            let Some(def) = Cls::DV_INTERVAL.attr(attr) else {
+                continue;
+            };
+            let attribute = constrained(node, attr);
+            let outer = self.limit.replace(end);
+            let is_absent = attribute.is_some_and(is_forbidden)
+                || self.says(node, unbounded).as_slice() == [true];
+            let made = if is_absent {
+                Ok(None)
+            } else if attribute.is_none_or(|a| a.children.is_empty()) {
+                let parameter = node.and_then(|n| n.parameter).unwrap_or(Cls::DV_COUNT);
+                super::standing_for(parameter, &[])
+                    .map(|class| self.object(class, None, None))
+                    .transpose()
+            } else {
+                self.attribute(Cls::DV_INTERVAL, def, attribute, true)
+            };
+            self.limit = outer;
+            let value = made?.filter(|value| {
+                node.and_then(|n| n.parameter)
+                    .is_none_or(|p| value.class().is_a(p))
+            });
+            if value.is_none()
+                && attribute.is_some_and(|a| a.existence.is_some_and(|e| e.lower > 0))
+            {
+                return Err(self.problem(&format!(
+                    "the limit `{attr}` must be there, and its class is not that of the interval"
+                )));
+            }
+            let is_included =
+                value.is_some() && self.says(node, included).first().copied().unwrap_or(true);
+            draft.put(unbounded, Draft::boolean(value.is_none()));
+            draft.put(included, Draft::boolean(is_included));
+            value.into_iter().for_each(|value| draft.put(attr, value));
+        }
+        Ok(draft)
+    }
+
+    /// Returns the permitted values of a boolean attribute. Empty if it is not constrained.
+    fn says(&self, node: Option<&Node>, attr: Attr) -> Vec<bool> {
+        let children = constrained(node, attr)
+            .map(|a| a.children.as_slice())
+            .unwrap_or_default();
+        let allowed = children.iter().filter_map(|c| {
+            if let Constraint::Boolean {
+                true_valid,
+                false_valid,
+            } = c.constraint
+            {
+                Some((true_valid, false_valid))
+            } else {
+                None
+            }
+        });
+        allowed
+            .flat_map(|(t, f)| [t.then_some(true), f.then_some(false)])
+            .flatten()
+            .collect()
+    }
+
+    /// Generates a proportion whose type, numerator, denominator and precision meet the template
+    /// and are consistent.
+    pub(super) fn proportion(&mut self, node: Option<&'t Node>) -> Made {
+        let kinds = self.parts(node, Attr::TYPE, &["0", "1", "2", "3", "4"]);
+        let numerators = self.parts(node, Attr::NUMERATOR, &["1", "50"]);
+        let denominators = self.parts(node, Attr::DENOMINATOR, &["2", "1", "100"]);
+        let precision = constrained(node, Attr::PRECISION)
+            .filter(|a| !is_forbidden(a))
+            .map(|_| self.parts(node, Attr::PRECISION, &[]))
+            .unwrap_or_default();
+        let must = constrained(node, Attr::PRECISION)
+            .is_some_and(|a| a.existence.is_some_and(|e| e.lower > 0));
+        let precisions: Vec<Option<String>> = precision
+            .into_iter()
+            .filter(|_| self.is_full || must)
+            .map(Some)
+            .chain((!must).then_some(None))
+            .collect();
+        for kind in &kinds {
+            for denominator in &denominators {
+                for numerator in &numerators {
+                    for precision in &precisions {
+                        if !self.spend(1) {
+                            return Err(self.problem("the example is too large"));
+                        }
+                        let mut draft = Draft::object(Cls::DV_PROPORTION)
+                            .with(Attr::TYPE, Draft::leaf(Cls::INTEGER, kind.clone()))
+                            .with(Attr::NUMERATOR, Draft::leaf(Cls::REAL, numerator.clone()))
+                            .with(
+                                Attr::DENOMINATOR,
+                                Draft::leaf(Cls::REAL, denominator.clone()),
+                            );
+                        if let Some(precision) = precision {
+                            draft.put(
+                                Attr::PRECISION,
+                                Draft::leaf(Cls::INTEGER, precision.clone()),
+                            );
+                        }
+                        let tree = draft.clone().into_tree(None);
+                        if tree
+                            .root()
+                            .is_some_and(|root| rm::validate::validate(root).is_empty())
+                        {
+                            return Ok(draft);
+                        }
+                    }
+                }
+            }
+        }
+        Err(self
+            .problem("no numerator and denominator meet the kinds of proportion that are allowed"))
+    }
+
+    /// Returns the permitted texts of an attribute, or `usual` if it is not constrained.
+    fn parts(&self, node: Option<&Node>, attr: Attr, usual: &[&str]) -> Vec<String> {
+        let children = constrained(node, attr)
+            .map(|a| a.children.as_slice())
+            .unwrap_or_default();
+        let usual = || usual.iter().map(|text| (*text).to_owned()).collect();
+        let Some(def) = Cls::DV_PROPORTION
+            .attr(attr)
+            .filter(|_| !children.is_empty())
+        else {
+            return usual();
+        };
+        let mut texts: Vec<String> = Vec::new();
+        for child in children {
+            let is_open = matches!(&child.constraint, Constraint::Open)
+                || matches!(&child.constraint, Constraint::Real { range: None, list } if list.is_empty());
+            let found = if is_open {
+                usual()
+            } else {
+                self.texts(child, Cls::DV_PROPORTION, def)
+            };
+            texts.extend(found);
+        }
+        texts.truncate(MOST);
+        texts
+    }
+}

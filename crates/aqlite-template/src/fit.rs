@@ -1,0 +1,427 @@
+//! Assignment of objects to constraints: by class, by node or archetype id, and by name among
+//! constraints with the same id.
+
+use super::pattern::Pattern;
+use super::tree::{Attribute, Constraint, Node, Template};
+use aqlite_rm::class::{Attr, Cls};
+use aqlite_rm::tree::NodeRef;
+use std::cell::OnceCell;
+use std::collections::HashMap;
+
+/// The relation of an object to a constraint.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fit {
+    /// The constraint applies to the object.
+    Yes,
+    /// The id is that of the constraint, but the class differs.
+    WrongClass,
+    /// The constraint does not apply.
+    No,
+}
+
+/// Compares an object with a constraint by id and class, ignoring its name.
+pub(super) fn of(object: NodeRef<'_>, node: &Node) -> Fit {
+    if !identifies(object, node) {
+        Fit::No
+    } else if class_fits(object, node) {
+        Fit::Yes
+    } else {
+        Fit::WrongClass
+    }
+}
+
+/// An index of the constraints below one attribute by the ids of objects.
+///
+/// Comparing each member of a list with each constraint would be quadratic.
+pub(super) struct Siblings<'t> {
+    attribute: &'t Attribute,
+    template: &'t Template,
+    /// The indexes of the constraints for a node code or an archetype.
+    by_code: HashMap<&'t str, Vec<usize>>,
+    by_archetype: HashMap<&'t str, Vec<usize>>,
+    /// The indexes of slots and of constraints without an id, which are compared with each object.
+    open: Vec<usize>,
+    /// The states of the expressions of slots. Each character of an archetype id may cost this
+    /// number of comparisons.
+    steps: usize,
+    /// The names of the constraints, computed when a constraint first competes with another.
+    names: Vec<OnceCell<Names<'t>>>,
+}
+
+/// The runtime names that a constraint permits.
+struct Names<'t> {
+    listed: Vec<&'t str>,
+    codes: Vec<&'t str>,
+    /// The texts of its term in each language, if the constraint lists neither names nor codes.
+    terms: Vec<&'t str>,
+}
+
+impl<'t> Names<'t> {
+    fn of(node: &'t Node, template: &'t Template) -> Names<'t> {
+        let (listed, codes) = (node.names(), node.name_codes());
+        let is_named = !listed.is_empty() || !codes.is_empty();
+        let terms = template
+            .languages
+            .iter()
+            .filter(|_| !is_named)
+            .filter_map(|l| template.term(node, l, &node.node_id));
+        Names {
+            terms: terms.map(|term| term.text.as_str()).collect(),
+            listed,
+            codes,
+        }
+    }
+
+    fn is_named(&self) -> bool {
+        !self.listed.is_empty() || !self.codes.is_empty()
+    }
+
+    /// Returns whether the constraint permits the runtime name, or the name is its term in any
+    /// language.
+    fn allow(&self, name: &Name<'_>) -> bool {
+        if self.is_named() {
+            return self
+                .listed
+                .iter()
+                .any(|n| *n == name.full || *n == name.plain)
+                || name.code.is_some_and(|c| self.codes.contains(&c));
+        }
+        self.terms.contains(&name.plain)
+    }
+
+    fn len(&self) -> usize {
+        self.listed.len() + self.codes.len() + self.terms.len()
+    }
+}
+
+/// The runtime name of an object.
+struct Name<'a> {
+    full: &'a str,
+    /// The name without the number of a repeated sibling.
+    plain: &'a str,
+    code: Option<&'a str>,
+}
+
+impl<'a> Name<'a> {
+    fn of(object: NodeRef<'a>) -> Name<'a> {
+        let full = object
+            .text_along(&[Attr::NAME, Attr::VALUE])
+            .unwrap_or_default();
+        Name {
+            full,
+            plain: plain_name(full),
+            code: object.text_along(&[Attr::NAME, Attr::DEFINING_CODE, Attr::CODE_STRING]),
+        }
+    }
+}
+
+impl<'t> Siblings<'t> {
+    /// Indexes the constraints of an attribute in one pass.
+    pub fn of(attribute: &'t Attribute, template: &'t Template) -> Siblings<'t> {
+        let names = attribute.children.iter().map(|_| OnceCell::new()).collect();
+        let (by_code, by_archetype, open) = (HashMap::new(), HashMap::new(), Vec::new());
+        let mut siblings = Siblings {
+            attribute,
+            template,
+            by_code,
+            by_archetype,
+            open,
+            steps: 0,
+            names,
+        };
+        for (index, node) in attribute.children.iter().enumerate() {
+            match (&node.constraint, &node.archetype_id) {
+                (Constraint::Slot { includes, excludes }, _) => {
+                    siblings.steps += includes
+                        .iter()
+                        .chain(excludes)
+                        .map(Pattern::steps)
+                        .sum::<usize>();
+                    siblings.open.push(index);
+                }
+                (_, Some(root)) => siblings.by_archetype.entry(root).or_default().push(index),
+                (_, None) if node.node_id.is_empty() => siblings.open.push(index),
+                (_, None) => siblings
+                    .by_code
+                    .entry(&node.node_id)
+                    .or_default()
+                    .push(index),
+            }
+        }
+        siblings
+    }
+
+    /// Returns the indexes of the constraints that may apply to an object, in order.
+    pub fn candidates(&self, object: NodeRef<'_>) -> Vec<usize> {
+        if !object.class().is_a(Cls::LOCATABLE) {
+            return (0..self.attribute.children.len()).collect();
+        }
+        let id = object.text_at(Attr::ARCHETYPE_NODE_ID).unwrap_or_default();
+        let archetype = object
+            .text_along(&[Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE])
+            .filter(|archetype| *archetype != id);
+        let lists = [
+            self.by_code.get(id),
+            self.by_archetype.get(id),
+            archetype.and_then(|id| self.by_archetype.get(id)),
+            Some(&self.open),
+        ];
+        let mut found: Vec<usize> = lists.into_iter().flatten().flatten().copied().collect();
+        found.sort_unstable();
+        found
+    }
+
+    /// Returns the number of comparisons that [`Siblings::choose`] needs for these candidates.
+    pub fn cost(&self, object: NodeRef<'_>, candidates: &[usize]) -> usize {
+        let id = object.text_at(Attr::ARCHETYPE_NODE_ID).map_or(0, str::len);
+        let archetype = object
+            .text_along(&[Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE])
+            .map_or(0, str::len);
+        let slots = self.steps.saturating_mul(id.max(archetype)) / 4;
+        let names = if candidates.len() < 2 {
+            0
+        } else {
+            candidates
+                .iter()
+                .map(|index| self.names(*index).map_or(0, Names::len))
+                .sum()
+        };
+        slots
+            .saturating_add(names)
+            .saturating_add(4 * candidates.len())
+            .saturating_add(4)
+    }
+
+    fn names(&self, index: usize) -> Option<&Names<'t>> {
+        let node = self.attribute.children.get(index)?;
+        Some(
+            self.names
+                .get(index)?
+                .get_or_init(|| Names::of(node, self.template)),
+        )
+    }
+
+    /// Returns the index of the constraint for a member of a list, among its candidates.
+    ///
+    /// `candidates` share an id. If one of them constrains the name, the name decides for all of
+    /// them, and a constraint without a name is identified by its term. Otherwise the name is only
+    /// a preference. Among equals, a constraint that still lacks objects is preferred. A single
+    /// candidate is chosen without further comparison.
+    pub fn choose(
+        &self,
+        object: NodeRef<'_>,
+        candidates: &[usize],
+        counts: &[usize],
+    ) -> Option<usize> {
+        let candidate = |index: &usize| {
+            let node = self.attribute.children.get(*index)?;
+            Some(Candidate {
+                index: *index,
+                node,
+                fit: of(object, node),
+            })
+        };
+        let mut fits = candidates
+            .iter()
+            .filter_map(candidate)
+            .filter(|c| c.fit != Fit::No);
+        let (first, second) = (fits.next()?, fits.next());
+        if second.is_none() {
+            return (first.fit == Fit::Yes || !first.is_slot()).then_some(first.index);
+        }
+        let (slots, nodes): (Vec<Candidate<'_>>, Vec<Candidate<'_>>) = [first]
+            .into_iter()
+            .chain(second)
+            .chain(fits)
+            .partition(Candidate::is_slot);
+        let slot = slots.iter().find(|c| c.fit == Fit::Yes).map(|c| c.index);
+        let named = |c: &Candidate<'_>| self.names(c.index).is_some_and(Names::is_named);
+        let name_decides = nodes.len() > 1 && nodes.iter().any(named);
+        let name = Name::of(object);
+        let count = |c: &Candidate<'_>| {
+            counts
+                .get(c.index)
+                .map_or(0, |n| u32::try_from(*n).unwrap_or(u32::MAX))
+        };
+        let mut own: Vec<(Rank, &Candidate<'_>)> = Vec::new();
+        for candidate in &nodes {
+            let Some(names) = self.names(candidate.index) else {
+                continue;
+            };
+            let is_named_so = names.allow(&name);
+            if is_named_so || !name_decides {
+                let lacks_some = count(candidate) < candidate.node.occurrences.lower;
+                own.push((
+                    (
+                        !names.listed.contains(&name.full),
+                        !is_named_so,
+                        !lacks_some,
+                    ),
+                    candidate,
+                ));
+            }
+        }
+        let has_room = |c: &Candidate<'_>| {
+            c.node
+                .occurrences
+                .upper
+                .is_none_or(|upper| count(c) < upper)
+        };
+        // `min_by_key` returns the first of equal elements, which keeps the order of the template.
+        let best_of = |wanted: &dyn Fn(&Candidate<'_>) -> bool| {
+            own.iter()
+                .filter(|(_, c)| wanted(c))
+                .min_by_key(|(rank, _)| *rank)
+                .map(|(_, c)| c.index)
+        };
+        let fitting = |c: &Candidate<'_>| c.fit == Fit::Yes;
+        best_of(&|c| fitting(c) && has_room(c))
+            .or_else(|| best_of(&fitting))
+            .or(slot)
+            .or_else(|| best_of(&|_| true))
+    }
+}
+
+/// The rank of a constraint, smallest first: different full name, different name, enough objects
+/// already.
+type Rank = (bool, bool, bool);
+
+struct Candidate<'t> {
+    index: usize,
+    node: &'t Node,
+    fit: Fit,
+}
+
+impl Candidate<'_> {
+    fn is_slot(&self) -> bool {
+        matches!(self.node.constraint, Constraint::Slot { .. })
+    }
+}
+
+/// Returns a name without the suffix ` #2` that distinguishes repeated siblings.
+pub(super) fn plain_name(name: &str) -> &str {
+    match name.rsplit_once(" #") {
+        Some((front, number))
+            if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) =>
+        {
+            front
+        }
+        _ => name,
+    }
+}
+
+fn identifies(object: NodeRef<'_>, node: &Node) -> bool {
+    if !object.class().is_a(Cls::LOCATABLE) {
+        return true;
+    }
+    let id = object.text_at(Attr::ARCHETYPE_NODE_ID).unwrap_or_default();
+    let archetype = || {
+        object
+            .text_along(&[Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE])
+            .unwrap_or(id)
+    };
+    match (&node.constraint, &node.archetype_id) {
+        (Constraint::Slot { includes, excludes }, _) => {
+            let archetype = archetype();
+            let is_root = aqlite_rm::id::is_archetype_id(archetype);
+            let refused = excludes.iter().any(|e| e.matches(archetype));
+            let welcome = includes.iter().any(|i| i.matches(archetype));
+            is_root && (welcome || (includes.is_empty() && !refused))
+        }
+        (_, Some(root)) => id == root || archetype() == root,
+        (_, None) => node.node_id.is_empty() || id == node.node_id,
+    }
+}
+
+/// Returns whether the class of an object is that of the constraint or a descendant. The parameter
+/// of a generic class must fit too.
+pub(super) fn class_fits(object: NodeRef<'_>, node: &Node) -> bool {
+    let Some(class) = node.class else {
+        return false;
+    };
+    let limits = [Attr::LOWER, Attr::UPPER];
+    let parameter = |parameter: Cls| {
+        limits
+            .iter()
+            .filter_map(|a| object.get(*a))
+            .all(|limit| limit.class().is_a(parameter))
+    };
+    let found = object.class();
+    let same = found.is_a(class) || (class.is_primitive() && found.is_primitive());
+    same && (found != Cls::DV_INTERVAL || node.parameter.is_none_or(parameter))
+}
+
+/// Returns the class of an object in the notation of archetypes, with the parameter of an interval.
+pub(super) fn class_text(object: NodeRef<'_>) -> String {
+    let limit = object.get(Attr::LOWER).or_else(|| object.get(Attr::UPPER));
+    match limit.filter(|_| object.class() == Cls::DV_INTERVAL) {
+        Some(limit) => format!("DV_INTERVAL<{}>", limit.class()),
+        None => object.class().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tree::Multiplicity;
+    use super::*;
+    use aqlite_rm::json;
+
+    const NAMED: &str = include_str!("../../../tests/cases/template/named.opt");
+
+    #[test]
+    fn siblings_with_equal_ids_are_assigned_by_name() {
+        let template = Template::parse(NAMED).unwrap();
+        let attribute = template.definition.attribute("content").unwrap();
+        for (name, expected) in [
+            ("First", Some(0)),
+            ("First #2", Some(0)),
+            ("Second", Some(1)),
+            ("Topic", Some(2)),
+            ("Thema", Some(2)),
+            ("Third", None),
+        ] {
+            let text = format!(
+                r#"{{"_type":"SECTION","archetype_node_id":"openEHR-EHR-SECTION.topic.v1","name":{{"_type":"DV_TEXT","value":"{name}"}}}}"#
+            );
+            let tree = json::read(&text, Cls::SECTION).unwrap();
+            let siblings = Siblings::of(attribute, &template);
+            let candidates = siblings.candidates(tree.root().unwrap());
+            assert_eq!(
+                siblings.choose(tree.root().unwrap(), &candidates, &[0, 0, 0]),
+                expected,
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn siblings_with_equal_ids_are_filled_evenly() {
+        let mut template = Template::parse(NAMED).unwrap();
+        let content = template
+            .definition
+            .attributes
+            .iter_mut()
+            .find(|a| a.name == "content")
+            .unwrap();
+        let mut optional = content.children[2].clone();
+        optional.occurrences = Multiplicity::ANY;
+        let mandatory = Node {
+            occurrences: Multiplicity {
+                lower: 1,
+                upper: Some(1),
+            },
+            ..optional.clone()
+        };
+        content.children = vec![optional, mandatory];
+        let text = r#"{"_type":"SECTION","archetype_node_id":"openEHR-EHR-SECTION.topic.v1","name":{"_type":"DV_TEXT","value":"Topic"}}"#;
+        let tree = json::read(text, Cls::SECTION).unwrap();
+        let attribute = template.definition.attribute("content").unwrap();
+        let siblings = Siblings::of(attribute, &template);
+        let candidates = siblings.candidates(tree.root().unwrap());
+        let chosen = |counts: &[usize]| siblings.choose(tree.root().unwrap(), &candidates, counts);
+        assert_eq!(
+            (chosen(&[0, 0]), chosen(&[0, 1]), chosen(&[1, 1])),
+            (Some(1), Some(0), Some(0))
+        );
+    }
+}

@@ -1,0 +1,323 @@
+//! Whether what was written gives back the document: which objects must be written otherwise, and
+//! what is let pass.
+
+use crate::fit::plain_name;
+use aqlite_rm::class::{Attr, Cls};
+use aqlite_rm::order;
+use aqlite_rm::tree::{Kind, NodeId, NodeRef};
+use std::collections::{HashMap, HashSet};
+
+/// Objects that are written otherwise than by the shortest keys.
+#[derive(Default)]
+pub(super) struct Detail {
+    /// Written as canonical JSON.
+    pub raw: HashSet<NodeId>,
+    /// Written by keys of their own, where suffixes of the object around them do not say
+    /// everything.
+    pub long: HashSet<NodeId>,
+    /// Written with their class.
+    pub typed: HashSet<NodeId>,
+    /// Attributes that readers complete and an object does not have.
+    pub absent: HashSet<(NodeId, Attr)>,
+}
+
+impl Detail {
+    pub fn is_empty(&self) -> bool {
+        self.raw.is_empty()
+            && self.long.is_empty()
+            && self.typed.is_empty()
+            && self.absent.is_empty()
+    }
+
+    pub fn extend(&mut self, more: Detail) {
+        self.raw.extend(more.raw);
+        self.long.extend(more.long);
+        self.typed.extend(more.typed);
+        self.absent.extend(more.absent);
+    }
+}
+
+/// The differences between a document and what its keys are read as.
+#[derive(Default)]
+pub(super) struct Outcome {
+    /// Objects of which more must be written.
+    pub more: Detail,
+    /// What the formats have no place for, and the document has.
+    pub left: Vec<&'static str>,
+}
+
+/// Types of references that clients use for a party of any kind; readers complete PARTY.
+const ASSUMED: [&str; 2] = ["PERSON", "ANY"];
+
+/// What readers complete, so that a document may have it afterwards only.
+const COMPLETED: [Attr; 7] = [
+    Attr::ARCHETYPE_DETAILS,
+    Attr::PRECISION,
+    Attr::SIZE,
+    Attr::LOWER_INCLUDED,
+    Attr::UPPER_INCLUDED,
+    Attr::LOWER_UNBOUNDED,
+    Attr::UPPER_UNBOUNDED,
+];
+
+/// Compares a document with what its keys are read as; `places` has the objects with a key of their
+/// own, and `detail` those that were not written by the shortest keys.
+pub(super) fn compare(
+    document: NodeRef<'_>,
+    again: Option<NodeRef<'_>>,
+    places: &HashMap<NodeId, String>,
+    detail: &Detail,
+) -> Outcome {
+    let mut comparison = Comparison {
+        places,
+        detail,
+        outcome: Outcome::default(),
+    };
+    match again {
+        Some(again) => comparison.nodes(document, again, document.id()),
+        None => comparison.lose(document.id()),
+    }
+    let Outcome { more, left } = comparison.outcome;
+    Outcome {
+        more,
+        left: order::distinct(left),
+    }
+}
+
+/// What must be written of objects whose keys were refused: first each part by keys of its own and
+/// with its class, then canonical JSON.
+pub(super) fn refused(document: NodeRef<'_>, owners: &HashSet<NodeId>, detail: &Detail) -> Outcome {
+    let mut outcome = Outcome::default();
+    expand(document, owners, detail, &mut outcome.more);
+    outcome
+}
+
+fn expand(node: NodeRef<'_>, owners: &HashSet<NodeId>, detail: &Detail, more: &mut Detail) {
+    if owners.contains(&node.id()) {
+        let before = more.long.len();
+        if !node.class().is_a(Cls::LOCATABLE) {
+            node.children()
+                .for_each(|child| lengthen(child, detail, more));
+        }
+        if more.long.len() == before {
+            more.raw.insert(node.id());
+        }
+    }
+    node.children()
+        .for_each(|child| expand(child, owners, detail, more));
+}
+
+/// Has an object, and those in it, written by keys of their own.
+fn lengthen(node: NodeRef<'_>, detail: &Detail, more: &mut Detail) {
+    if node.kind() == Kind::Object && !detail.long.contains(&node.id()) {
+        more.long.insert(node.id());
+        more.typed.insert(node.id());
+    }
+    node.children()
+        .for_each(|child| lengthen(child, detail, more));
+}
+
+struct Comparison<'p> {
+    places: &'p HashMap<NodeId, String>,
+    detail: &'p Detail,
+    outcome: Outcome,
+}
+
+impl Comparison<'_> {
+    /// `owner` is the innermost object around with a key of its own.
+    fn nodes(&mut self, given: NodeRef<'_>, again: NodeRef<'_>, owner: NodeId) {
+        let is_place =
+            self.places.contains_key(&given.id()) && !self.detail.raw.contains(&given.id());
+        let inner = if is_place { given.id() } else { owner };
+        match given.kind() {
+            Kind::Object if given.class() == again.class() => self.objects(given, again, inner),
+            Kind::Object if again.kind() == Kind::Object => self.state_class(given, inner),
+            Kind::List if again.kind() == Kind::List => self.lists(given, again, inner),
+            _ => self.lose(inner),
+        }
+    }
+
+    fn lose(&mut self, owner: NodeId) {
+        self.outcome.more.raw.insert(owner);
+    }
+
+    /// Has the class of an object written, which also says that it is there.
+    fn state_class(&mut self, object: NodeRef<'_>, owner: NodeId) {
+        if self.detail.typed.contains(&object.id()) {
+            return self.lose(owner);
+        }
+        self.outcome.more.typed.insert(object.id());
+        self.outcome.more.long.insert(object.id());
+    }
+
+    /// Has an object written by keys of its own.
+    fn state_all(&mut self, object: NodeRef<'_>, owner: NodeId) {
+        if object.id() == owner || self.detail.long.contains(&object.id()) {
+            return self.lose(owner);
+        }
+        self.outcome.more.long.insert(object.id());
+    }
+
+    fn objects(&mut self, given: NodeRef<'_>, again: NodeRef<'_>, owner: NodeId) {
+        let is_level = given.class().is_a(Cls::LOCATABLE) && !self.places.contains_key(&given.id());
+        for child in given.children() {
+            let Some(attr) = child.attr() else { continue };
+            let twin = again.get(attr);
+            if attr == Attr::NAME
+                && is_level
+                && child.class() == Cls::DV_TEXT
+                && !twin.is_some_and(|t| t.same_as(child))
+            {
+                self.outcome.left.push("names of structures");
+                continue;
+            }
+            match twin {
+                Some(twin) if attr == Attr::ARCHETYPE_DETAILS => self.details(child, twin, owner),
+                Some(twin)
+                    if attr == Attr::UID
+                        && child.text_at(Attr::VALUE) == twin.text_at(Attr::VALUE) =>
+                {
+                    if child.class() != twin.class() {
+                        self.outcome.left.push("classes of uids");
+                    }
+                }
+                Some(twin) if child.is_leaf() && twin.is_leaf() => {
+                    self.leaves(given, child, twin, owner)
+                }
+                Some(twin) => self.nodes(child, twin, owner),
+                None if child.kind() == Kind::Object => self.state_class(child, owner),
+                None if child.kind() == Kind::List => child
+                    .children()
+                    .for_each(|member| self.state_class(member, owner)),
+                None => self.state_all(given, owner),
+            }
+        }
+        for child in again.children() {
+            let Some(attr) = child
+                .attr()
+                .filter(|attr| !COMPLETED.contains(attr) && given.get(*attr).is_none())
+            else {
+                continue;
+            };
+            let absent = (given.id(), attr);
+            if child.kind() == Kind::List
+                || !given.class().is_a(Cls::PATHABLE)
+                || self.detail.absent.contains(&absent)
+            {
+                self.lose(owner);
+            } else {
+                self.outcome.more.absent.insert(absent);
+            }
+        }
+    }
+
+    fn details(&mut self, given: NodeRef<'_>, again: NodeRef<'_>, owner: NodeId) {
+        let id = |node: NodeRef<'_>| {
+            node.text_along(&[Attr::ARCHETYPE_ID, Attr::VALUE])
+                .map(str::to_owned)
+        };
+        match given.same_as(again) {
+            true => {}
+            false if id(given) != id(again) => self.lose(owner),
+            false => self
+                .outcome
+                .left
+                .push("template ids and versions of inner archetypes"),
+        }
+    }
+
+    /// `object` has the leaf `given`.
+    fn leaves(
+        &mut self,
+        object: NodeRef<'_>,
+        given: NodeRef<'_>,
+        again: NodeRef<'_>,
+        owner: NodeId,
+    ) {
+        match given.attr() {
+            _ if given.text() == again.text() => {}
+            Some(Attr::RM_VERSION) => {}
+            Some(Attr::TYPE) if again.text() == "PARTY" && ASSUMED.contains(&given.text()) => {
+                self.outcome.left.push("types of references to parties")
+            }
+            Some(Attr::VALUE) if plain_name(given.text()) == again.text() => {
+                self.outcome.left.push("numbers behind names")
+            }
+            _ => self.state_all(object, owner),
+        }
+    }
+
+    /// Members of one id keep their order, those of one name first; those of different ids come in
+    /// that of the template.
+    fn lists(&mut self, given: NodeRef<'_>, again: NodeRef<'_>, owner: NodeId) {
+        let mut waiting: HashMap<(Cls, &str), Vec<(usize, NodeRef<'_>)>> = HashMap::new();
+        for (index, member) in again.children().enumerate() {
+            waiting
+                .entry(identity(&member))
+                .or_default()
+                .push((index, member));
+        }
+        // By the whole name, then by the name without its number, then by order.
+        let same: [fn(&str, &str) -> bool; 3] = [
+            |given, again| given == again,
+            |given, again| plain_name(given) == again,
+            |_, _| true,
+        ];
+        let mut left: Vec<(usize, NodeRef<'_>)> = given.children().enumerate().collect();
+        for is_same in same {
+            for (index, member) in std::mem::take(&mut left) {
+                let twins = waiting.get_mut(&identity(&member));
+                let found = twins.and_then(|twins| {
+                    twins
+                        .iter()
+                        .position(|(_, t)| is_same(name_of(member), name_of(*t)))
+                        .map(|at| twins.remove(at))
+                });
+                match found {
+                    Some(twin) => self.twins(index, member, twin, owner),
+                    None => left.push((index, member)),
+                }
+            }
+        }
+        left.into_iter()
+            .for_each(|(_, member)| self.state_class(member, owner));
+        if waiting.values().any(|left| !left.is_empty()) {
+            self.lose(owner);
+        }
+    }
+
+    fn twins(
+        &mut self,
+        index: usize,
+        member: NodeRef<'_>,
+        (place, twin): (usize, NodeRef<'_>),
+        owner: NodeId,
+    ) {
+        if place != index {
+            self.outcome.left.push("the order among different nodes");
+        }
+        self.nodes(member, twin, owner);
+    }
+}
+
+/// The name of a node; nothing for an object that has none.
+fn name_of(member: NodeRef<'_>) -> &str {
+    let name = if member.class().is_a(Cls::LOCATABLE) {
+        member.text_along(&[Attr::NAME, Attr::VALUE])
+    } else {
+        None
+    };
+    name.unwrap_or_default()
+}
+
+/// What members of a list are told apart by: class and node id.
+fn identity<'t>(member: &NodeRef<'t>) -> (Cls, &'t str) {
+    let is_locatable = member.class().is_a(Cls::LOCATABLE);
+    (
+        member.class(),
+        member
+            .text_at(Attr::ARCHETYPE_NODE_ID)
+            .filter(|_| is_locatable)
+            .unwrap_or_default(),
+    )
+}

@@ -1,0 +1,975 @@
+//! Values: suffixes that are more than a leaf, and what follows from the template where a suffix is
+//! missing.
+
+use super::follow::FOLLOWED;
+use super::form::{Form, Value};
+use super::read::{Reader, is_true, uid_class, whole};
+use super::{shown, suffix};
+use crate::draft::Draft;
+use crate::tree::{Constraint, Node, OrdinalItem};
+use crate::web::{WebNode, proportion_kinds};
+use aqlite_rm::class::{Attr, Cls};
+use aqlite_rm::diag::near;
+use aqlite_rm::number;
+use aqlite_rm::order;
+use aqlite_rm::terminology;
+use std::borrow::Cow;
+
+/// Attributes whose codes are openEHR's own.
+const OPENEHR: [Attr; 12] = [
+    Attr::NULL_FLAVOUR,
+    Attr::CURRENT_STATE,
+    Attr::TRANSITION,
+    Attr::CATEGORY,
+    Attr::SETTING,
+    Attr::MATH_FUNCTION,
+    Attr::RELATIONSHIP,
+    Attr::PURPOSE,
+    Attr::MODE,
+    Attr::NORMAL_STATUS,
+    Attr::COMPRESSION_ALGORITHM,
+    Attr::INTEGRITY_CHECK_ALGORITHM,
+];
+
+/// Terminologies of code phrases by attribute.
+const PHRASES: [(Attr, &str); 8] = [
+    (Attr::LANGUAGE, "ISO_639-1"),
+    (Attr::TERRITORY, "ISO_3166-1"),
+    (Attr::ENCODING, "IANA_character-sets"),
+    (Attr::CHARSET, "IANA_character-sets"),
+    (Attr::MEDIA_TYPE, "IANA_media-types"),
+    (Attr::NORMAL_STATUS, "openehr"),
+    (
+        Attr::COMPRESSION_ALGORITHM,
+        "openehr_compression_algorithms",
+    ),
+    (
+        Attr::INTEGRITY_CHECK_ALGORITHM,
+        "openehr_integrity_check_algorithms",
+    ),
+];
+
+/// The parts of a duration by suffix: letter, whether it stands behind the `T`.
+const PARTS: [(&str, char, bool); 7] = [
+    ("year", 'Y', false),
+    ("month", 'M', false),
+    ("week", 'W', false),
+    ("day", 'D', false),
+    ("hour", 'H', true),
+    ("minute", 'M', true),
+    ("second", 'S', true),
+];
+
+impl<'r> Reader<'r, '_> {
+    /// The class of a value where the declared one leaves it open.
+    pub fn chosen(
+        &mut self,
+        class: Cls,
+        form: &'r Form<'_>,
+        web: Option<&'r WebNode>,
+        at: Attr,
+        like: Option<Cls>,
+    ) -> Option<Cls> {
+        let has = |suffix: &str| form.value(suffix).is_some();
+        if let Some(named) = self.named_class(class, form) {
+            return Some(named);
+        }
+        Some(match class {
+            Cls::DV_TEXT if has("code") || has("terminology") => Cls::DV_CODED_TEXT,
+            Cls::DV_CODED_TEXT if has("other") && !has("code") => Cls::DV_TEXT,
+            Cls::DV_ORDINAL | Cls::DV_SCALE if has("other") && web.is_some_and(|w| w.has_other) => {
+                Cls::DV_TEXT
+            }
+            Cls::PARTY_PROXY
+                if form
+                    .first("relationship")
+                    .or_else(|| form.first("_relationship"))
+                    .is_some() =>
+            {
+                Cls::PARTY_RELATED
+            }
+            Cls::PARTY_IDENTIFIED
+                if form
+                    .first("relationship")
+                    .or_else(|| form.first("_relationship"))
+                    .is_some() =>
+            {
+                Cls::PARTY_RELATED
+            }
+            Cls::PARTY_PROXY if has("name") || form.first("_identifier").is_some() => {
+                Cls::PARTY_IDENTIFIED
+            }
+            Cls::PARTY_PROXY if at == Attr::SUBJECT => Cls::PARTY_SELF,
+            Cls::PARTY_PROXY => Cls::PARTY_IDENTIFIED,
+            Cls::UID_BASED_ID => uid_class(
+                form.value("")
+                    .or_else(|| form.value("value"))
+                    .map_or("", Value::text),
+            ),
+            Cls::DV_ORDERED | Cls::DATA_VALUE => like.unwrap_or_else(|| guessed(form)),
+            other => super::read::standing(other),
+        })
+    }
+
+    /// True when a word is a suffix of a class.
+    pub fn is_suffix(&self, class: Cls, name: &str) -> bool {
+        suffix::named(class, name).is_some()
+            || (class == Cls::DV_DURATION && PARTS.iter().any(|(n, _, _)| *n == name))
+            || name == "other"
+    }
+
+    /// Puts the value of a suffix where it belongs.
+    pub fn suffix(
+        &mut self,
+        draft: &mut Draft<'r>,
+        name: &'r str,
+        index: u32,
+        text: &'r str,
+        web: Option<&'r WebNode>,
+    ) {
+        let class = draft.class();
+        let found = suffix::named(class, name).filter(|_| index == 0);
+        if text.trim().is_empty() && class != Cls::DV_QUANTITY {
+            return;
+        }
+        match (class, name, found) {
+            (_, "_type" | "raw", _) if index == 0 => {}
+            (Cls::DV_DURATION, name, None) if PARTS.iter().any(|(n, _, _)| *n == name) => {}
+            (Cls::DV_PROPORTION, "" | "value", _) => {}
+            (Cls::DV_CODED_TEXT, "", _) => self.coded(draft, text, web),
+            (Cls::DV_TEXT, "other", _) => self.set(draft, &[Attr::VALUE], text),
+            (Cls::DV_CODED_TEXT, "other", _) if index == 0 && web.is_some_and(|w| w.has_other) => {}
+            (Cls::DV_ORDINAL | Cls::DV_SCALE, "" | "value", _) => self.ordinal(draft, text, web),
+            (Cls::PARTICIPATION, "mode", _) => draft.put(Attr::MODE, mode(text)),
+            (Cls::PARTICIPATION, name, None) if is_party(name) => {}
+            (class, name, None)
+                if class.is_a(Cls::PARTY_PROXY)
+                    && (is_identifier(name) || name == "identifier") => {}
+            (Cls::REFERENCE_RANGE, name, None)
+                if index == 0 && suffix::named(Cls::DV_INTERVAL, name).is_some() => {}
+            (Cls::INSTRUCTION_DETAILS, name, None) if index == 0 && FOLLOWED.contains(&name) => {}
+            (_, "", None) if class == Cls::PARTY_IDENTIFIED => self.set(draft, &[Attr::NAME], text),
+            (Cls::DV_CODED_TEXT | Cls::CODE_PHRASE | Cls::DV_ORDINAL, code, None)
+                if is_true(text) && !code.is_empty() =>
+            {
+                self.legacy(draft, code)
+            }
+            (_, _, Some(found)) => self.set(draft, found.path, text),
+            (_, name, None) => self.unknown_suffix(class, name),
+        }
+    }
+
+    fn unknown_suffix(&mut self, class: Cls, name: &str) {
+        if self.is_full() {
+            return;
+        }
+        let names: Vec<&str> = suffix::of(class)
+            .map(|s| s.name)
+            .filter(|n| !n.is_empty())
+            .collect();
+        let near: Vec<String> = near(name, &mut names.iter().copied())
+            .into_iter()
+            .map(|n| format!("{}|{n}", self.path))
+            .collect();
+        let near: Vec<&str> = if near.is_empty() {
+            names.clone()
+        } else {
+            near.iter().map(String::as_str).collect()
+        };
+        let key = if name.is_empty() {
+            self.path.clone()
+        } else {
+            format!("{}|{name}", self.path)
+        };
+        let message = match name {
+            "" => format!("a value of {class} needs a suffix"),
+            name => format!("`|{}` is not a suffix of {class}", shown(name)),
+        };
+        self.refuse("FLT0102", &key, message, &near);
+    }
+
+    /// A code as a suffix with the value `true`.
+    fn legacy(&mut self, draft: &mut Draft<'r>, code: &'r str) {
+        let path: &[Attr] = match draft.class() {
+            Cls::CODE_PHRASE => &[Attr::CODE_STRING],
+            Cls::DV_ORDINAL => &[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::CODE_STRING],
+            _ => &[Attr::DEFINING_CODE, Attr::CODE_STRING],
+        };
+        match draft.text_along(path) {
+            Some(there) if there != code => {
+                let message = format!("`|{}` contradicts the code that is given", shown(code));
+                self.refuse_here("FLT0107", message, &[]);
+            }
+            _ => self.set(draft, path, code),
+        }
+    }
+
+    /// A coded text as one text: `code`, `code::text`, `terminology::code::text`, or the text
+    /// alone.
+    fn coded(&mut self, draft: &mut Draft<'r>, text: &'r str, web: Option<&'r WebNode>) {
+        let parts: Vec<&'r str> = text.splitn(3, "::").collect();
+        let (terminology, code, label) = match parts.as_slice() {
+            [terminology, code, label] => (Some(*terminology), *code, Some(*label)),
+            [code, label] => (None, *code, Some(*label)),
+            _ => match self.code_with_text(web, text) {
+                Some((terminology, code)) => {
+                    return put_code(draft, terminology.into(), code.into(), Some(text.into()));
+                }
+                None => (None, text, None),
+            },
+        };
+        if let Some(terminology) = terminology {
+            put_code(
+                draft,
+                terminology.into(),
+                code.into(),
+                label.map(Cow::Borrowed),
+            );
+        } else {
+            self.set(draft, &[Attr::DEFINING_CODE, Attr::CODE_STRING], code);
+            label
+                .into_iter()
+                .for_each(|l| draft.put(Attr::VALUE, Draft::text(l)));
+        }
+    }
+
+    /// The code that the template offers under a text.
+    fn code_with_text(&self, web: Option<&'r WebNode>, text: &str) -> Option<(&'r str, &'r str)> {
+        let web = web?;
+        let (terminology, codes) = web.codes()?;
+        let found = codes.iter().find(|c| {
+            self.label(Some(web), terminology, c)
+                .is_some_and(|l| l == text)
+        })?;
+        Some((terminology, found))
+    }
+
+    /// The text of a code: that of the openEHR terminology, or of the template in the language of
+    /// texts, else in its own.
+    pub fn label(
+        &self,
+        web: Option<&'r WebNode>,
+        terminology: &str,
+        code: &str,
+    ) -> Option<Cow<'r, str>> {
+        let openehr = Some(code)
+            .filter(|_| terminology == "openehr")
+            .and_then(terminology::rubric);
+        let root = web.and_then(|w| {
+            w.value
+                .as_ref()
+                .map(|v| v.root)
+                .or_else(|| w.last_step().map(|s| s.root))
+        });
+        let node = root.map(|root| Node {
+            root,
+            ..crate::web::blank()
+        });
+        let term = |code: &str| {
+            self.template
+                .term(node.as_ref()?, self.language, code)
+                .map(|t| t.text.trim())
+        };
+        openehr
+            .or_else(|| term(code))
+            .or_else(|| term(&format!("{terminology}::{code}")))
+            .filter(|t| !t.is_empty())
+            .map(Cow::Borrowed)
+    }
+
+    fn ordinal(&mut self, draft: &mut Draft<'r>, text: &'r str, web: Option<&'r WebNode>) {
+        let list = ordinals(web);
+        let code = text.split("::").next().unwrap_or(text);
+        let by_number =
+            number::parse(text).and_then(|n| list.iter().find(|i| i.value.total_cmp(&n).is_eq()));
+        let found = by_number.or_else(|| list.iter().find(|i| i.code == code));
+        let found = found.or_else(|| {
+            list.iter().find(|i| {
+                self.label(web, &i.terminology, &i.code)
+                    .is_some_and(|l| l == text)
+            })
+        });
+        match found {
+            Some(item)
+                if draft
+                    .text_along(&[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::CODE_STRING])
+                    .is_none() =>
+            {
+                self.set(
+                    draft,
+                    &[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::CODE_STRING],
+                    &item.code,
+                );
+            }
+            Some(_) => {}
+            None => self.set(draft, &[Attr::SYMBOL, Attr::VALUE], text),
+        }
+        if found.is_some_and(|i| {
+            self.label(web, &i.terminology, &i.code)
+                .is_some_and(|l| l == text)
+        }) {
+            self.set(draft, &[Attr::SYMBOL, Attr::VALUE], text);
+        }
+    }
+
+    /// What follows where it is not said.
+    pub fn complete(
+        &mut self,
+        draft: &mut Draft<'r>,
+        form: &'r Form<'_>,
+        web: Option<&'r WebNode>,
+        at: Attr,
+        like: Option<Cls>,
+    ) {
+        let class = draft.class();
+        match class {
+            Cls::DV_CODED_TEXT => self.complete_code(draft, web, at),
+            Cls::CODE_PHRASE => complete_phrase(draft, at),
+            Cls::DV_QUANTITY => self.complete_quantity(draft, web),
+            Cls::DV_PROPORTION => self.complete_proportion(draft, form, web),
+            Cls::DV_ORDINAL | Cls::DV_SCALE => self.complete_ordinal(draft, web),
+            Cls::DV_DURATION => self.complete_duration(draft, form),
+            Cls::DV_PARSABLE
+                if draft.get(Attr::FORMALISM).is_none() && at != Attr::ORIGINAL_CONTENT =>
+            {
+                let only = web
+                    .into_iter()
+                    .flat_map(|w| w.constraints_at(&["formalism"]))
+                    .find_map(|n| match &n.constraint {
+                        Constraint::Text { list, .. } => list.first(),
+                        _ => None,
+                    });
+                let default = if at == Attr::TIMING {
+                    "timing"
+                } else {
+                    "text/plain"
+                };
+                draft.put(
+                    Attr::FORMALISM,
+                    Draft::text(only.map_or(default, String::as_str)),
+                );
+            }
+            Cls::DV_MULTIMEDIA if draft.get(Attr::SIZE).is_none() => {
+                draft.put(Attr::SIZE, Draft::leaf(Cls::INTEGER, "0"))
+            }
+            Cls::DV_INTERVAL => complete_interval(draft),
+            Cls::REFERENCE_RANGE => self.complete_range(draft, form, like),
+            Cls::PARTICIPATION => self.complete_participation(draft, form),
+            Cls::TERM_MAPPING if draft.get(Attr::MATCH).is_none() => {
+                draft.put(Attr::MATCH, Draft::leaf(Cls::CHARACTER, "?"))
+            }
+            _ if class.is_a(Cls::PARTY_PROXY) => self.complete_party(draft, form),
+            _ if class.is_a(Cls::OBJECT_REF) => {
+                complete_reference(
+                    draft,
+                    if at == Attr::INSTRUCTION_ID {
+                        "INSTRUCTION"
+                    } else if at == Attr::EXTERNAL_REF {
+                        "PARTY"
+                    } else {
+                        "ANY"
+                    },
+                );
+            }
+            Cls::INSTRUCTION_DETAILS => {
+                self.follow(draft, form);
+                draft
+                    .get_mut(Attr::INSTRUCTION_ID)
+                    .into_iter()
+                    .for_each(|r| complete_reference(r, "INSTRUCTION"));
+            }
+            _ => {}
+        }
+        if matches!(class, Cls::DV_DATE | Cls::DV_TIME | Cls::DV_DATE_TIME)
+            && draft.text_along(&[Attr::VALUE]) == Some("now")
+        {
+            let now = match class {
+                Cls::DV_DATE => self.now.split('T').next(),
+                Cls::DV_TIME => self.now.split('T').nth(1),
+                _ => Some(self.now),
+            };
+            draft.put(Attr::VALUE, Draft::text(now.unwrap_or_default()));
+        }
+        for (attr, terminology) in [
+            (Attr::NORMAL_STATUS, "openehr"),
+            (Attr::MEDIA_TYPE, "IANA_media-types"),
+            (
+                Attr::COMPRESSION_ALGORITHM,
+                "openehr_compression_algorithms",
+            ),
+            (
+                Attr::INTEGRITY_CHECK_ALGORITHM,
+                "openehr_integrity_check_algorithms",
+            ),
+        ] {
+            if let Some(phrase) = draft
+                .get_mut(attr)
+                .filter(|p| p.class() == Cls::CODE_PHRASE && p.get(Attr::TERMINOLOGY_ID).is_none())
+            {
+                phrase.put(
+                    Attr::TERMINOLOGY_ID,
+                    Draft::holding(Cls::TERMINOLOGY_ID, Attr::VALUE, terminology),
+                );
+            }
+        }
+    }
+
+    fn complete_code(&mut self, draft: &mut Draft<'r>, web: Option<&'r WebNode>, at: Attr) {
+        let Some(code) = draft.copy_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING]) else {
+            let text = draft.copy_along(&[Attr::VALUE]).unwrap_or_default();
+            return match self
+                .code_with_text(web, &text)
+                .or_else(|| group_code(at, &text))
+            {
+                Some((terminology, code)) => put_code(draft, terminology.into(), code.into(), None),
+                None => self.refuse_here(
+                    "FLT0108",
+                    format!(
+                        "the code is missing, and no code of the template has the text `{}`",
+                        shown(&text)
+                    ),
+                    &[],
+                ),
+            };
+        };
+        let said = draft.copy_along(&[Attr::DEFINING_CODE, Attr::TERMINOLOGY_ID, Attr::VALUE]);
+        let meant = web
+            .and_then(WebNode::codes)
+            .map(|(t, _)| t)
+            .filter(|t| !t.is_empty());
+        let usual = if OPENEHR.contains(&at) {
+            "openehr"
+        } else if at == Attr::CAREFLOW_STEP {
+            "local"
+        } else {
+            "external"
+        };
+        let terminology = match said {
+            Some(_) if at == Attr::NULL_FLAVOUR => Cow::Borrowed("openehr"),
+            Some(said) => said,
+            None => Cow::Borrowed(meant.unwrap_or(usual)),
+        };
+        put_code(draft, terminology.clone(), code.clone(), None);
+        if draft.get(Attr::VALUE).is_none() {
+            let label = self.label(web, &terminology, &code);
+            match label {
+                Some(label) => draft.put(Attr::VALUE, Draft::text(label)),
+                None => self.refuse_here(
+                    "FLT0108",
+                    format!("the text of the code `{}` is missing, and the template does not know it: give `|value`", shown(&code)),
+                    &[],
+                ),
+            }
+        }
+    }
+
+    fn complete_quantity(&mut self, draft: &mut Draft<'r>, web: Option<&'r WebNode>) {
+        let list = web.and_then(|w| w.value.as_deref()).and_then(|n| {
+            if let Constraint::Quantity { list, .. } = &n.constraint {
+                Some(list)
+            } else {
+                None
+            }
+        });
+        if draft.get(Attr::MAGNITUDE).is_none() {
+            self.refuse_here(
+                "FLT0108",
+                "the magnitude is missing: give `|magnitude`",
+                &[],
+            );
+        }
+        let has_unit =
+            |unit: &str| list.is_none_or(|list| list.iter().any(|item| item.units == unit));
+        if draft
+            .text_along(&[Attr::UNITS])
+            .is_none_or(|unit| unit.trim().is_empty() && !has_unit(unit))
+        {
+            match list.map(Vec::as_slice) {
+                Some([only]) => draft.put(Attr::UNITS, Draft::text(only.units.as_str())),
+                _ => self.refuse_here("FLT0108", "the unit is missing: give `|unit`", &[]),
+            }
+        }
+        if draft.get(Attr::PRECISION).is_none() {
+            let units = draft.text_along(&[Attr::UNITS]).unwrap_or_default();
+            let range = list
+                .into_iter()
+                .flatten()
+                .find(|i| i.units == units)
+                .and_then(|i| i.precision.as_ref());
+            if let Some(upper) = range.and_then(|r| r.upper).filter(|u| *u >= 0.0) {
+                draft.put(
+                    Attr::PRECISION,
+                    Draft::leaf(Cls::INTEGER, number::fixed(upper, 0)),
+                );
+            }
+        }
+    }
+
+    fn complete_proportion(
+        &mut self,
+        draft: &mut Draft<'r>,
+        form: &'r Form<'_>,
+        web: Option<&'r WebNode>,
+    ) {
+        let kinds = web
+            .map(proportion_kinds)
+            .unwrap_or_else(|| (0..5).collect());
+        if draft.get(Attr::TYPE).is_none() {
+            let kind = [2, 0]
+                .into_iter()
+                .find(|k| kinds.contains(k))
+                .or(kinds.first().copied())
+                .unwrap_or(0);
+            draft.put(Attr::TYPE, Draft::leaf(Cls::INTEGER, kind.to_string()));
+        }
+        let kind = draft.copy_along(&[Attr::TYPE]).unwrap_or_default();
+        if let (None, Some(value)) = (
+            draft.get(Attr::NUMERATOR),
+            form.value("").or_else(|| form.value("value")),
+        ) {
+            self.set(draft, &[Attr::NUMERATOR], value.text());
+        }
+        let fixed = match kind.as_ref() {
+            "2" => Some("100"),
+            "1" => Some("1"),
+            _ => None,
+        };
+        if let (None, Some(fixed)) = (draft.get(Attr::DENOMINATOR), fixed) {
+            draft.put(Attr::DENOMINATOR, Draft::leaf(Cls::REAL, fixed));
+        }
+        for (attr, name) in [
+            (Attr::NUMERATOR, "numerator"),
+            (Attr::DENOMINATOR, "denominator"),
+        ] {
+            if draft.get(attr).is_none() {
+                self.refuse_here("FLT0108", format!("`|{name}` is missing"), &[]);
+            }
+        }
+    }
+
+    fn complete_ordinal(&mut self, draft: &mut Draft<'r>, web: Option<&'r WebNode>) {
+        let list = ordinals(web);
+        const TERMINOLOGY: &[Attr] = &[
+            Attr::SYMBOL,
+            Attr::DEFINING_CODE,
+            Attr::TERMINOLOGY_ID,
+            Attr::VALUE,
+        ];
+        let code = draft.copy_along(&[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::CODE_STRING]);
+        let number = draft.text_along(&[Attr::VALUE]).and_then(number::parse);
+        let text = draft.copy_along(&[Attr::SYMBOL, Attr::VALUE]);
+        let found = list.iter().find(|i| match (&code, number) {
+            (Some(code), _) => i.code == *code,
+            (None, Some(number)) => i.value.total_cmp(&number).is_eq(),
+            (None, None) => text.is_some() && self.label(web, &i.terminology, &i.code) == text,
+        });
+        if let Some(item) = found {
+            if number.is_none() {
+                let class = draft
+                    .class()
+                    .attr(Attr::VALUE)
+                    .map_or(Cls::INTEGER, |d| d.ty);
+                draft.put(
+                    Attr::VALUE,
+                    Draft::leaf(class, number::shortest(item.value)),
+                );
+            }
+            let label = text.or_else(|| self.label(web, &item.terminology, &item.code));
+            let terminology = draft
+                .copy_along(TERMINOLOGY)
+                .unwrap_or(Cow::Borrowed(&item.terminology));
+            put_symbol(draft, terminology, Cow::Borrowed(&item.code), label);
+        } else if let Some(code) = code {
+            let terminology = draft
+                .copy_along(TERMINOLOGY)
+                .unwrap_or(Cow::Borrowed("local"));
+            let label = text.unwrap_or_else(|| code.clone());
+            put_symbol(draft, terminology, code, Some(label));
+        }
+        if draft.get(Attr::VALUE).is_none() || draft.get(Attr::SYMBOL).is_none() {
+            self.refuse_here(
+                "FLT0104",
+                "the value is none of the list of the template",
+                &[],
+            );
+        }
+    }
+
+    fn complete_duration(&mut self, draft: &mut Draft<'r>, form: &'r Form<'_>) {
+        if draft.get(Attr::VALUE).is_some() {
+            if let Some((name, ..)) = PARTS.iter().find(|(name, ..)| form.value(name).is_some()) {
+                self.refuse_here(
+                    "FLT0107",
+                    format!("`|{name}` stands beside the whole duration: give one of them"),
+                    &[],
+                );
+            }
+            return;
+        }
+        let (mut text, mut is_clock) = (String::from("P"), false);
+        for (name, letter, behind) in PARTS {
+            let Some(value) = form.value(name) else {
+                continue;
+            };
+            let number = whole(value.text().trim());
+            let (count, fraction) = number.split_once('.').unwrap_or((number, "0"));
+            let is_number = [count, fraction]
+                .iter()
+                .all(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()));
+            if !is_number || number.contains('.') && name != "second" {
+                let expected = if name == "second" {
+                    "a number"
+                } else {
+                    "a whole number"
+                };
+                self.refuse_here(
+                    "FLT0104",
+                    format!(
+                        "`|{name}` is `{}`, expected {expected}",
+                        shown(value.text())
+                    ),
+                    &[],
+                );
+                return;
+            }
+            if behind && !std::mem::replace(&mut is_clock, true) {
+                text.push('T');
+            }
+            text.push_str(number);
+            text.push(letter);
+        }
+        if text.len() > 1 {
+            draft.put(Attr::VALUE, Draft::text(text));
+        }
+    }
+
+    /// A reference range carries its limits itself.
+    fn complete_range(&mut self, draft: &mut Draft<'r>, form: &'r Form<'_>, like: Option<Cls>) {
+        if draft.get(Attr::RANGE).is_some() {
+            return;
+        }
+        let mut interval = Draft::object(Cls::DV_INTERVAL);
+        for (attr, name) in [(Attr::LOWER, "lower"), (Attr::UPPER, "upper")] {
+            let form = self.one(name, form.instances(name));
+            let made = form.and_then(|f| {
+                self.below(name, None, |r| {
+                    r.value(like.unwrap_or(Cls::DV_ORDERED), f, None, attr)
+                })
+            });
+            made.into_iter().for_each(|m| interval.put(attr, m));
+        }
+        for given in &form.values {
+            self.suffix(
+                &mut interval,
+                &given.suffix,
+                given.index,
+                given.value.text(),
+                None,
+            );
+        }
+        complete_interval(&mut interval);
+        draft.put(Attr::RANGE, interval);
+    }
+
+    fn complete_participation(&mut self, draft: &mut Draft<'r>, form: &'r Form<'_>) {
+        if draft.get(Attr::PERFORMER).is_none() {
+            let relationship = ["relationship", "_relationship"]
+                .into_iter()
+                .find_map(|name| self.one(name, form.instances(name)));
+            let class = if relationship.is_some() {
+                Cls::PARTY_RELATED
+            } else {
+                Cls::PARTY_IDENTIFIED
+            };
+            let mut performer = Draft::object(class);
+            for given in form.values.iter().filter(|given| is_party(&given.suffix)) {
+                self.suffix(
+                    &mut performer,
+                    &given.suffix,
+                    given.index,
+                    given.value.text(),
+                    None,
+                );
+            }
+            if let Some(def) = Cls::PARTY_IDENTIFIED.attr(Attr::IDENTIFIERS) {
+                self.attribute(
+                    &mut performer,
+                    "_identifier",
+                    def,
+                    form.instances("_identifier"),
+                    None,
+                );
+            }
+            if let Some(form) = relationship {
+                let made = self.below("relationship", None, |r| {
+                    r.value(Cls::DV_CODED_TEXT, form, None, Attr::RELATIONSHIP)
+                });
+                made.into_iter()
+                    .for_each(|m| performer.put(Attr::RELATIONSHIP, m));
+            }
+            self.complete_party(&mut performer, form);
+            draft.put(Attr::PERFORMER, performer);
+        }
+        if draft.get(Attr::FUNCTION).is_none() {
+            draft.put(
+                Attr::FUNCTION,
+                Draft::holding(Cls::DV_TEXT, Attr::VALUE, "unknown"),
+            );
+        }
+    }
+
+    /// Identifiers by number, and what a reference needs.
+    pub fn complete_party(&mut self, draft: &mut Draft<'r>, form: &'r Form<'_>) {
+        for number in order::distinct(
+            form.values
+                .iter()
+                .filter(|given| given.suffix.starts_with("identifiers_"))
+                .map(|given| given.index),
+        ) {
+            let mut identifier = Draft::object(Cls::DV_IDENTIFIER);
+            for (name, attr) in [
+                ("issuer", Attr::ISSUER),
+                ("assigner", Attr::ASSIGNER),
+                ("id", Attr::ID),
+                ("type", Attr::TYPE),
+            ] {
+                let value = form.value_at(&format!("identifiers_{name}"), number);
+                value
+                    .into_iter()
+                    .for_each(|v| identifier.put(attr, Draft::text(v.text())));
+            }
+            draft.add(Attr::IDENTIFIERS, identifier);
+        }
+        if let Some(value) = form.value("identifier") {
+            draft.add(
+                Attr::IDENTIFIERS,
+                Draft::holding(Cls::DV_IDENTIFIER, Attr::ID, value.text()),
+            );
+        }
+        let scheme = self
+            .context
+            .text("id_scheme")
+            .or_else(|| self.context.text("id_schema"));
+        let namespace = self.context.text("id_namespace");
+        let Some(reference) = draft.get_mut(Attr::EXTERNAL_REF) else {
+            return;
+        };
+        let mut missing = Vec::new();
+        match reference.get_mut(Attr::ID) {
+            Some(id) if id.class() == Cls::GENERIC_ID && id.get(Attr::SCHEME).is_none() => {
+                match scheme {
+                    Some(scheme) => id.put(Attr::SCHEME, Draft::text(scheme)),
+                    None => {
+                        *id = Draft::holding(
+                            if is_uuid(id.text_along(&[Attr::VALUE]).unwrap_or_default()) {
+                                Cls::HIER_OBJECT_ID
+                            } else {
+                                Cls::GENERIC_ID
+                            },
+                            Attr::VALUE,
+                            id.copy_along(&[Attr::VALUE]).unwrap_or_default(),
+                        )
+                    }
+                }
+            }
+            Some(_) => {}
+            None => missing.push("|id"),
+        }
+        if reference
+            .get(Attr::ID)
+            .is_some_and(|id| id.class() == Cls::GENERIC_ID && id.get(Attr::SCHEME).is_none())
+        {
+            missing.push("|id_scheme");
+        }
+        if reference.get(Attr::NAMESPACE).is_none() {
+            match namespace {
+                Some(namespace) => reference.put(Attr::NAMESPACE, Draft::text(namespace)),
+                None => missing.push("|id_namespace"),
+            }
+        }
+        if reference.get(Attr::TYPE).is_none() {
+            reference.put(Attr::TYPE, Draft::text("PARTY"));
+        }
+        if !missing.is_empty() {
+            self.refuse_here(
+                "FLT0108",
+                format!(
+                    "a reference to a party needs `{}`, here or as default in `ctx`",
+                    missing.join("`, `")
+                ),
+                &[],
+            );
+        }
+    }
+}
+
+/// The class that the suffixes of a value speak for.
+fn guessed(form: &Form<'_>) -> Cls {
+    let has = |suffix: &str| form.value(suffix).is_some();
+    match () {
+        () if has("unit") || has("units") => Cls::DV_QUANTITY,
+        () if has("numerator") => Cls::DV_PROPORTION,
+        () if has("ordinal") => Cls::DV_ORDINAL,
+        () if has("scale") => Cls::DV_SCALE,
+        () if has("code") => Cls::DV_CODED_TEXT,
+        () if form.value("").is_some_and(|v| v.text().starts_with('P')) => Cls::DV_DURATION,
+        () if form.value("").is_some_and(|v| v.text().contains('T')) => Cls::DV_DATE_TIME,
+        () if form.value("").is_some_and(|v| v.text().contains(':')) => Cls::DV_TIME,
+        () if form.value("").is_some_and(|v| v.text().contains('-')) => Cls::DV_DATE,
+        () => Cls::DV_COUNT,
+    }
+}
+
+/// The attributes of a DV_IDENTIFIER in keys of a party.
+fn is_identifier(name: &str) -> bool {
+    matches!(
+        name.strip_prefix("identifiers_"),
+        Some("issuer" | "assigner" | "id" | "type")
+    )
+}
+
+/// Suffixes of a participation that speak of its party.
+fn is_party(name: &str) -> bool {
+    matches!(
+        name,
+        "name" | "id" | "id_scheme" | "id_namespace" | "namespace"
+    ) || name.starts_with("identifiers_")
+}
+
+pub(super) fn is_uuid(text: &str) -> bool {
+    text.len() == 36
+        && text.bytes().enumerate().all(|(i, b)| {
+            if matches!(i, 8 | 13 | 18 | 23) {
+                b == b'-'
+            } else {
+                b.is_ascii_hexdigit()
+            }
+        })
+}
+
+pub(super) fn put_code<'d>(
+    draft: &mut Draft<'d>,
+    terminology: Cow<'d, str>,
+    code: Cow<'d, str>,
+    text: Option<Cow<'d, str>>,
+) {
+    let term = draft.copy_along(&[Attr::DEFINING_CODE, Attr::PREFERRED_TERM]);
+    let mut phrase = Draft::code(terminology, code);
+    term.into_iter()
+        .for_each(|t| phrase.put(Attr::PREFERRED_TERM, Draft::text(t)));
+    draft.put(Attr::DEFINING_CODE, phrase);
+    text.into_iter()
+        .for_each(|t| draft.put(Attr::VALUE, Draft::text(t)));
+}
+
+/// Puts code and text of the symbol of an ordinal; what else the symbol has stays.
+fn put_symbol<'d>(
+    draft: &mut Draft<'d>,
+    terminology: Cow<'d, str>,
+    code: Cow<'d, str>,
+    label: Option<Cow<'d, str>>,
+) {
+    if draft.get(Attr::SYMBOL).is_none() {
+        draft.put(Attr::SYMBOL, Draft::object(Cls::DV_CODED_TEXT));
+    }
+    draft
+        .get_mut(Attr::SYMBOL)
+        .into_iter()
+        .for_each(|symbol| put_code(symbol, terminology.clone(), code.clone(), label.clone()));
+}
+
+/// An openEHR code by the English text of its group.
+fn group_code(at: Attr, text: &str) -> Option<(&'static str, &'static str)> {
+    let group = match at {
+        Attr::NULL_FLAVOUR => &terminology::NULL_FLAVOURS,
+        Attr::CURRENT_STATE => &terminology::INSTRUCTION_STATES,
+        Attr::TRANSITION => &terminology::INSTRUCTION_TRANSITIONS,
+        Attr::CATEGORY => &terminology::COMPOSITION_CATEGORY,
+        Attr::SETTING => &terminology::SETTING,
+        Attr::MATH_FUNCTION => &terminology::EVENT_MATH_FUNCTION,
+        Attr::RELATIONSHIP => &terminology::SUBJECT_RELATIONSHIP,
+        Attr::PURPOSE => &terminology::TERM_MAPPING_PURPOSE,
+        _ => return None,
+    };
+    terminology::code_of(group, text).map(|code| ("openehr", code))
+}
+
+/// The mode of a participation by its text, its code, or `text::openehr::code`.
+pub(super) fn mode(text: &str) -> Draft<'_> {
+    let parts: Vec<&str> = text.split("::").collect();
+    let by_text = terminology::code_of(&terminology::PARTICIPATION_MODE, text);
+    let (code, label) = match parts.as_slice() {
+        [label, _, code] if code.bytes().all(|b| b.is_ascii_digit()) => (*code, *label),
+        _ if terminology::PARTICIPATION_MODE.contains(text) => {
+            (text, terminology::rubric(text).unwrap_or(text))
+        }
+        _ => (by_text.unwrap_or("193"), text),
+    };
+    let mut draft = Draft::object(Cls::DV_CODED_TEXT);
+    put_code(
+        &mut draft,
+        "openehr".into(),
+        code.into(),
+        Some(label.into()),
+    );
+    draft
+}
+
+fn complete_phrase(draft: &mut Draft<'_>, at: Attr) {
+    if draft.get(Attr::TERMINOLOGY_ID).is_none() {
+        let terminology = PHRASES
+            .iter()
+            .find(|(attr, _)| *attr == at)
+            .map_or("external", |(_, t)| t);
+        draft.put(
+            Attr::TERMINOLOGY_ID,
+            Draft::holding(Cls::TERMINOLOGY_ID, Attr::VALUE, terminology),
+        );
+    }
+}
+
+/// What is not said of the limits follows from their being there.
+fn complete_interval(draft: &mut Draft<'_>) {
+    let sides = [
+        (Attr::LOWER, Attr::LOWER_UNBOUNDED, Attr::LOWER_INCLUDED),
+        (Attr::UPPER, Attr::UPPER_UNBOUNDED, Attr::UPPER_INCLUDED),
+    ];
+    for (limit, unbounded, included) in sides {
+        if draft.get(unbounded).is_none() {
+            draft.put(unbounded, Draft::boolean(draft.get(limit).is_none()));
+        }
+        if draft.get(included).is_none() {
+            let is_unbounded = draft.text_along(&[unbounded]) == Some("true");
+            draft.put(included, Draft::boolean(!is_unbounded));
+        }
+    }
+}
+
+/// Completes a reference to an object of a type.
+fn complete_reference(draft: &mut Draft<'_>, kind: &'static str) {
+    if draft.get(Attr::TYPE).is_none() {
+        draft.put(Attr::TYPE, Draft::text(kind));
+    }
+    if draft.get(Attr::NAMESPACE).is_none() {
+        draft.put(Attr::NAMESPACE, Draft::text("local"));
+    }
+    if let Some(id) = draft
+        .get_mut(Attr::ID)
+        .filter(|id| id.class() == Cls::GENERIC_ID && id.get(Attr::SCHEME).is_none())
+    {
+        let value = id.copy_along(&[Attr::VALUE]).unwrap_or_default();
+        if is_uuid(&value) {
+            *id = Draft::holding(Cls::HIER_OBJECT_ID, Attr::VALUE, value);
+        } else {
+            id.put(Attr::SCHEME, Draft::text("local"));
+        }
+    }
+}
+
+/// The pairs of value and symbol that the template lists.
+fn ordinals(web: Option<&WebNode>) -> &[OrdinalItem] {
+    match web.and_then(|w| w.value.as_deref()).map(|n| &n.constraint) {
+        Some(Constraint::Ordinal { list }) => list,
+        _ => &[],
+    }
+}

@@ -1,0 +1,226 @@
+//! What stands under `ctx`: defaults for what the body leaves open.
+
+use super::form::{Form, Part, Value};
+use super::read::Reader;
+use super::shown;
+use aqlite_rm::diag::near;
+use aqlite_rm::order;
+
+/// A key: its name without a leading underscore, and the suffixes beside its main value.
+pub(super) struct Key {
+    pub name: &'static str,
+    pub suffixes: &'static [&'static str],
+}
+
+const PLAIN: &[&str] = &[];
+const CODED: &[&str] = &["code", "terminology"];
+const PARTY: &[&str] = &["name", "id"];
+const FACILITY: &[&str] = &["name", "id", "id_scheme", "id_namespace"];
+
+const fn key(name: &'static str, suffixes: &'static [&'static str]) -> Key {
+    Key { name, suffixes }
+}
+
+/// Every key.
+pub(super) static KEYS: [Key; 31] = [
+    key("language", CODED),
+    key("territory", CODED),
+    key("composer", PARTY),
+    key("composer_name", PLAIN),
+    key("composer_id", PLAIN),
+    key("composer_self", PLAIN),
+    key("id_scheme", PLAIN),
+    key("id_schema", PLAIN),
+    key("id_namespace", PLAIN),
+    key("time", PLAIN),
+    key("end_time", PLAIN),
+    key("location", PLAIN),
+    key("setting", CODED),
+    key("health_care_facility", FACILITY),
+    key("healthcare_facility", FACILITY),
+    key("participation_name", PLAIN),
+    key("participation_function", PLAIN),
+    key("participation_mode", PLAIN),
+    key("participation_id", PLAIN),
+    key(
+        "participation_identifiers",
+        &["issuer", "assigner", "id", "type"],
+    ),
+    key("history_origin", PLAIN),
+    key("action_time", PLAIN),
+    key("activity_timing", PLAIN),
+    key("instruction_narrative", PLAIN),
+    key("action_ism_transition_current_state", CODED),
+    key("provider_name", PLAIN),
+    key("provider_id", PLAIN),
+    key(
+        "work_flow_id",
+        &["id", "id_scheme", "scheme", "namespace", "type"],
+    ),
+    key("link", &["type", "meaning", "target"]),
+    key("category", CODED),
+    key("generic_fields", PLAIN),
+];
+
+impl Key {
+    /// True when the key may stand several times.
+    pub fn is_repeated(&self) -> bool {
+        self.name.starts_with("participation_") || self.name == "link"
+    }
+
+    /// True when a suffix, or a member in its place, means something.
+    pub fn takes(&self, suffix: &str, index: u32) -> bool {
+        (matches!(suffix, "" | "value") || self.suffixes.contains(&suffix))
+            && (index == 0 || self.name == "participation_identifiers")
+    }
+}
+
+/// The defaults of one document.
+pub(super) struct Context<'f, 'a> {
+    pub form: Option<&'f Form<'a>>,
+}
+
+impl<'f, 'a> Context<'f, 'a> {
+    pub fn of(form: Option<&'f Form<'a>>) -> Context<'f, 'a> {
+        Context { form }
+    }
+
+    /// An instance of a key.
+    pub fn part(&self, key: &str, index: u32) -> Option<&'f Form<'a>> {
+        let form = self.form?;
+        form.instance(key, index)
+            .or_else(|| form.instance(&format!("_{key}"), index))
+    }
+
+    /// The text of a key: its main value, or that of one of the suffixes `code`, `name`, `value`,
+    /// `id`.
+    pub fn text(&self, key: &str) -> Option<&'f str> {
+        self.text_at(key, 0)
+    }
+
+    pub fn text_at(&self, key: &str, index: u32) -> Option<&'f str> {
+        let form = self.part(key, index)?;
+        ["", "code", "name", "value", "id"]
+            .iter()
+            .find_map(|suffix| form.value(suffix))
+            .map(Value::text)
+    }
+
+    /// The text of a suffix of a key.
+    pub fn suffix(&self, key: &str, suffix: &str) -> Option<&'f str> {
+        self.part(key, 0)?.value(suffix).map(Value::text)
+    }
+
+    /// The indexes of a repeated key.
+    pub fn indexes(&self, key: &str) -> Vec<u32> {
+        let of = |key: &str| {
+            self.form
+                .map(|form| {
+                    form.instances(key)
+                        .iter()
+                        .map(|part| part.index)
+                        .collect::<Vec<u32>>()
+                })
+                .unwrap_or_default()
+        };
+        Some(of(key))
+            .filter(|found| !found.is_empty())
+            .unwrap_or_else(|| of(&format!("_{key}")))
+    }
+
+    /// The indexes of the participations: those of their names and ids.
+    pub fn participations(&self) -> Vec<u32> {
+        order::distinct(
+            ["participation_name", "participation_id"]
+                .into_iter()
+                .flat_map(|key| self.indexes(key)),
+        )
+    }
+}
+
+impl Reader<'_, '_> {
+    /// Every key of `ctx` must be one, with its own suffixes.
+    pub fn check_context(&mut self) {
+        let Some(form) = self.context.form else {
+            return;
+        };
+        self.path.push_str("ctx");
+        for given in &form.values {
+            self.refuse(
+                "FLT0103",
+                &format!("ctx|{}", given.suffix),
+                String::from("`ctx` has keys, not a value"),
+                &[],
+            );
+        }
+        for (key, instances) in form.segments() {
+            if self.is_full() {
+                break;
+            }
+            let Some(known) = KEYS
+                .iter()
+                .find(|known| known.name == key.strip_prefix('_').unwrap_or(key))
+            else {
+                let near = near(key, &mut KEYS.iter().map(|known| known.name));
+                self.refuse(
+                    "FLT0103",
+                    &format!("ctx/{key}"),
+                    format!("`{}` is not a key of `ctx`", shown(key)),
+                    &near,
+                );
+                continue;
+            };
+            if !known.is_repeated() {
+                self.one(key, instances);
+            }
+            for Part { index, form, .. } in instances {
+                self.below(
+                    key,
+                    Some(*index).filter(|_| known.is_repeated()),
+                    |reader| reader.check_key(known, *index, form),
+                );
+            }
+        }
+        self.path.clear();
+    }
+
+    fn check_key(&mut self, key: &Key, index: u32, form: &Form<'_>) {
+        let members = form.segments().map(|(segment, below)| {
+            (
+                segment,
+                0,
+                below
+                    .iter()
+                    .all(|part| part.form.alone().is_some() || part.form.is_empty()),
+            )
+        });
+        let values = form
+            .values
+            .iter()
+            .map(|given| (given.suffix.as_ref(), given.index, true));
+        for (suffix, at, is_alone) in values.chain(members).collect::<Vec<_>>() {
+            if !is_alone || !key.takes(suffix, at) {
+                let told = format!("{}|{suffix}", self.path);
+                self.refuse(
+                    "FLT0102",
+                    &told,
+                    format!("`|{}` is not a suffix of `ctx/{}`", shown(suffix), key.name),
+                    key.suffixes,
+                );
+            }
+        }
+        let is_named = || {
+            ["participation_name", "participation_id"]
+                .into_iter()
+                .any(|name| self.context.part(name, index).is_some())
+        };
+        if key.name.starts_with("participation_") && !is_named() {
+            let wanted = format!("ctx/participation_name:{index}");
+            self.refuse_here(
+                "FLT0108",
+                format!("`{wanted}` is missing: who is meant is not told"),
+                &[&wanted],
+            );
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Which INSTRUCTION of the same document an ACTION follows, where that is told by other means than
+//! paths.
+
+use super::form::{Form, Part};
+use super::read::Reader;
+use crate::draft::Draft;
+use crate::web::WebNode;
+use aqlite_rm::class::{Attr, Cls};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Suffixes of INSTRUCTION_DETAILS from which the path and the id of the activity follow.
+pub(super) const FOLLOWED: [&str; 4] = [
+    "wt_path",
+    "instruction_uid",
+    "instruction_index",
+    "activity_index",
+];
+
+/// The INSTRUCTIONs of the document being read, in the order of the template.
+#[derive(Default)]
+pub(super) struct Instructions<'r, 'a> {
+    all: Vec<Instruction<'r, 'a>>,
+    /// By key behind the root, every segment with its index.
+    keys: HashMap<String, usize>,
+    uids: HashMap<&'r str, usize>,
+}
+
+struct Instruction<'r, 'a> {
+    path: String,
+    web: &'r WebNode,
+    form: &'r Form<'a>,
+}
+
+impl<'r, 'a> Instructions<'r, 'a> {
+    fn collect(&mut self, web: &'r WebNode, form: &'r Form<'a>, path: &str, key: &str) {
+        for kid in web
+            .children
+            .iter()
+            .filter(|kid| kid.class.is_a(Cls::CONTENT_ITEM))
+        {
+            let instances = form.instances(&kid.id);
+            for (number, Part { index, form, .. }) in instances.iter().enumerate() {
+                let path = format!("{path}{}", path_of(kid, number, instances.len()));
+                let key = format!(
+                    "{key}{}{}:{index}",
+                    if key.is_empty() { "" } else { "/" },
+                    kid.id
+                );
+                if kid.class != Cls::INSTRUCTION {
+                    self.collect(kid, form, &path, &key);
+                    continue;
+                }
+                let uid = form
+                    .first("_uid")
+                    .and_then(|uid| uid.value(""))
+                    .map(|value| value.text());
+                if let Some(uid) = uid {
+                    self.uids.insert(uid, self.all.len());
+                }
+                self.keys.insert(key, self.all.len());
+                self.all.push(Instruction {
+                    path,
+                    web: kid,
+                    form,
+                });
+            }
+        }
+    }
+}
+
+impl<'r> Reader<'r, '_> {
+    /// The path of the instruction and the id of the activity, from the suffixes that stand for
+    /// them.
+    pub fn follow(&mut self, details: &mut Draft<'r>, form: &'r Form<'_>) {
+        let [key, uid, index, activity] =
+            FOLLOWED.map(|name| form.value(name).map(|value| value.text()));
+        let (Some(index), Some(activity)) = (self.number(index), self.number(activity)) else {
+            return;
+        };
+        if key.is_none() && uid.is_none() && index.is_none() && activity.is_none() {
+            return;
+        }
+        let known = Rc::clone(self.instructions.get_or_insert_with(|| {
+            let mut found = Instructions::default();
+            found.collect(&self.web.tree, self.body, "", "");
+            Rc::new(found)
+        }));
+        let by_key = key.map(|key| known.keys.get(&plain(key, &self.web.tree.id)).copied());
+        let by_uid = uid.map(|uid| known.uids.get(uid).copied());
+        let ways: Vec<Option<usize>> = [by_key, by_uid, index.map(Some)]
+            .into_iter()
+            .flatten()
+            .collect();
+        let meant = ways
+            .first()
+            .copied()
+            .unwrap_or(Some(0))
+            .filter(|first| ways.iter().all(|way| *way == Some(*first)));
+        let Some(instruction) = meant.and_then(|at| known.all.get(at)) else {
+            return self.refuse_here(
+                "FLT0104",
+                "`|wt_path`, `|instruction_uid` and `|instruction_index` mean no INSTRUCTION of this document, or not the same",
+                &[],
+            );
+        };
+        self.point(details, &instruction.path);
+        if details.get(Attr::ACTIVITY_ID).is_none() {
+            match activity_of(instruction, activity) {
+                Some(id) => details.put(Attr::ACTIVITY_ID, Draft::text(id)),
+                None => self.refuse_here(
+                    "FLT0108",
+                    "which activity of the INSTRUCTION is meant must be told by `|activity_index`",
+                    &[],
+                ),
+            }
+        }
+    }
+
+    fn point(&mut self, details: &mut Draft<'r>, path: &str) {
+        if details.get(Attr::INSTRUCTION_ID).is_none() {
+            let own = self.body.first("_uid").and_then(|form| form.value(""));
+            let Some(uid) = own else {
+                return self.refuse_here(
+                    "FLT0108",
+                    "`|composition_uid` is missing, and the document has no `_uid` either",
+                    &[],
+                );
+            };
+            self.set(
+                details,
+                &[Attr::INSTRUCTION_ID, Attr::ID, Attr::VALUE],
+                uid.text(),
+            );
+        }
+        let reference = details.get_mut(Attr::INSTRUCTION_ID);
+        reference
+            .into_iter()
+            .for_each(|reference| reference.put(Attr::PATH, Draft::text(path.to_owned())));
+    }
+
+    /// A whole number, where one is given; nothing where it is none, which is reported.
+    fn number(&mut self, text: Option<&str>) -> Option<Option<usize>> {
+        let Some(text) = text else { return Some(None) };
+        let number = text.parse().ok();
+        if number.is_none() {
+            self.refuse_here(
+                "FLT0104",
+                "`|instruction_index` and `|activity_index` are whole numbers from 0",
+                &[],
+            );
+        }
+        number.map(Some)
+    }
+}
+
+/// The id of the n-th activity, or of the only one.
+fn activity_of(instruction: &Instruction<'_, '_>, index: Option<usize>) -> Option<String> {
+    let kids = instruction
+        .web
+        .children
+        .iter()
+        .filter(|kid| kid.class == Cls::ACTIVITY);
+    let all: Vec<(&WebNode, usize)> = kids
+        .map(|kid| (kid, instruction.form.instances(&kid.id).len()))
+        .collect();
+    let is_told = index.is_some() || all.iter().map(|(_, count)| count).sum::<usize>() == 1;
+    let mut left = index.filter(|_| is_told).or(is_told.then_some(0))?;
+    for (kid, count) in all {
+        if left < count {
+            return Some(path_of(kid, left, count).trim_start_matches('/').to_owned());
+        }
+        left -= count;
+    }
+    None
+}
+
+/// The path from the parent to one of several instances of a node.
+fn path_of(kid: &WebNode, number: usize, count: usize) -> String {
+    let steps: String = kid.steps.iter().map(|step| step.path()).collect();
+    if count == 1 {
+        steps
+    } else {
+        format!("{}, {}]", steps.trim_end_matches(']'), number + 1)
+    }
+}
+
+/// A key without the root, every segment with its index.
+fn plain(key: &str, root: &str) -> String {
+    let segments = key
+        .split('/')
+        .map(|segment| segment.split_once(':').unwrap_or((segment, "0")));
+    segments
+        .skip_while(|(id, _)| *id == root)
+        .map(|(id, index)| format!("{id}:{index}"))
+        .collect::<Vec<_>>()
+        .join("/")
+}

@@ -1,0 +1,651 @@
+//! What both formats mean: a tree of segments, each with numbered instances, and values by suffix.
+
+use aqlite_rm::Token;
+use aqlite_rm::diag::Finding;
+use aqlite_rm::json::{self, Malformed, Scanner};
+use aqlite_rm::order;
+use std::borrow::Cow;
+
+/// The most keys, or members, that a document may have.
+pub(super) const MAX_KEYS: usize = 50_000;
+/// The most segments of a key.
+pub(super) const MAX_DEPTH: usize = 64;
+/// The greatest index of a segment.
+const MAX_INDEX: u32 = 10_000;
+
+/// True for a suffix whose blank text is a value: numbers without a unit have the empty unit.
+fn may_be_blank(suffix: &str) -> bool {
+    matches!(suffix, "unit" | "units")
+}
+
+/// The two formats.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shape {
+    /// One object of keys: paths of segments, with a suffix.
+    Flat,
+    /// Objects and lists inside one another.
+    Structured,
+    /// The same, in which every segment below the root must be a list.
+    StrictStructured,
+}
+
+/// A value as sent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Value<'a> {
+    Text(Cow<'a, str>),
+    Number(Cow<'a, str>),
+    Boolean(bool),
+    /// Canonical JSON.
+    Json(Cow<'a, str>),
+}
+
+impl Value<'_> {
+    /// The same without a text of its own.
+    fn borrowed(&self) -> Value<'_> {
+        match self {
+            Value::Text(t) => Value::Text(Cow::Borrowed(t)),
+            Value::Number(t) => Value::Number(Cow::Borrowed(t)),
+            Value::Json(t) => Value::Json(Cow::Borrowed(t)),
+            Value::Boolean(b) => Value::Boolean(*b),
+        }
+    }
+
+    /// The text that stands in a document.
+    pub fn text(&self) -> &str {
+        match self {
+            Value::Text(t) | Value::Number(t) | Value::Json(t) => t,
+            Value::Boolean(true) => "true",
+            Value::Boolean(false) => "false",
+        }
+    }
+}
+
+/// A node of the tree.
+#[derive(Debug, Default)]
+pub(super) struct Form<'a> {
+    /// What stands below, by segment and index.
+    parts: Vec<Part<'a>>,
+    /// The values by suffix and index; that without a suffix is the main one.
+    pub values: Vec<Given<'a>>,
+}
+
+/// So many values are searched one by one.
+const FEW: usize = 8;
+
+/// What stands where nothing is given.
+pub(super) static NOTHING: Form<'static> = Form {
+    parts: Vec::new(),
+    values: Vec::new(),
+};
+
+/// One instance of a segment.
+#[derive(Debug)]
+pub(super) struct Part<'a> {
+    pub segment: Cow<'a, str>,
+    pub index: u32,
+    pub form: Form<'a>,
+}
+
+/// The value of a suffix.
+#[derive(Debug)]
+pub(super) struct Given<'a> {
+    pub suffix: Cow<'a, str>,
+    pub index: u32,
+    pub value: Value<'a>,
+}
+
+impl<'a> Form<'a> {
+    /// The value with this suffix; without the bar too, as STRUCTURED may write it.
+    pub fn value(&self, suffix: &str) -> Option<&Value<'a>> {
+        let bare = || {
+            self.first(suffix)
+                .filter(|f| f.parts.is_empty())?
+                .value_at("", 0)
+        };
+        self.value_at(suffix, 0).or_else(bare)
+    }
+
+    /// The value with this suffix and index.
+    pub fn value_at(&self, suffix: &str, index: u32) -> Option<&Value<'a>> {
+        // Most have one to three: texts of other lengths are told apart without a look at their
+        // letters.
+        let found = if self.values.len() <= FEW {
+            self.values
+                .iter()
+                .position(|given| given.index == index && given.suffix == suffix)
+        } else {
+            self.values
+                .binary_search_by(|given| {
+                    (given.suffix.as_ref(), given.index).cmp(&(suffix, index))
+                })
+                .ok()
+        };
+        found
+            .and_then(|at| self.values.get(at))
+            .map(|given| &given.value)
+    }
+
+    /// The segments below, each with its instances.
+    pub fn segments(&self) -> impl Iterator<Item = (&str, &[Part<'a>])> {
+        self.parts
+            .chunk_by(|a, b| a.segment == b.segment)
+            .filter_map(|all| Some((all.first()?.segment.as_ref(), all)))
+    }
+
+    /// The instances of a segment.
+    pub fn instances(&self, segment: &str) -> &[Part<'a>] {
+        let start = self.parts.partition_point(|part| *part.segment < *segment);
+        let rest = self.parts.get(start..).unwrap_or_default();
+        rest.get(..rest.partition_point(|part| part.segment == segment))
+            .unwrap_or_default()
+    }
+
+    /// The instance with this index.
+    pub fn instance(&self, segment: &str, index: u32) -> Option<&Form<'a>> {
+        let instances = self.instances(segment);
+        let found = instances.binary_search_by_key(&index, |part| part.index);
+        found
+            .ok()
+            .and_then(|at| instances.get(at))
+            .map(|part| &part.form)
+    }
+
+    /// The first instance below this segment.
+    pub fn first(&self, segment: &str) -> Option<&Form<'a>> {
+        self.instances(segment).first().map(|part| &part.form)
+    }
+
+    /// The main value, where nothing else stands beside it or below.
+    pub fn alone(&self) -> Option<&Value<'a>> {
+        match self.values.as_slice() {
+            [given] if self.is_leaf() && given.suffix.is_empty() && given.index == 0 => {
+                Some(&given.value)
+            }
+            _ => None,
+        }
+    }
+
+    /// True when nothing stands below.
+    pub fn is_leaf(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// True when nothing is given here or below.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty() && self.parts.iter().all(|part| part.form.is_empty())
+    }
+
+    /// The tree of keys that were written.
+    pub fn of(keys: impl Iterator<Item = (&'a str, &'a Value<'a>)>) -> Form<'a> {
+        let (mut root, mut way) = (Form::default(), Way::default());
+        for (key, value) in keys {
+            let (path, suffix) = split_suffix(Cow::Borrowed(key));
+            if value.text().trim().is_empty()
+                && !may_be_blank(suffix.as_deref().unwrap_or_default())
+            {
+                continue;
+            }
+            if let Ok(form) = way.place(&mut root, path) {
+                form.put(indexed(suffix), value.borrowed());
+            }
+        }
+        root.settle();
+        root
+    }
+
+    /// The node of an instance. Keys of one place mostly follow one another, so only the last is
+    /// looked at; [`Form::settle`] finds the others.
+    fn below(&mut self, segment: Cow<'a, str>, index: u32) -> Option<&mut Form<'a>> {
+        if self
+            .parts
+            .last()
+            .is_none_or(|last| last.index != index || last.segment != segment)
+        {
+            self.parts.push(Part {
+                segment,
+                index,
+                form: Form::default(),
+            });
+        }
+        self.parts.last_mut().map(|last| &mut last.form)
+    }
+
+    fn put(&mut self, (suffix, index): (Cow<'a, str>, u32), value: Value<'a>) {
+        self.values.push(Given {
+            suffix,
+            index,
+            value,
+        });
+    }
+
+    /// Puts what was collected in order, that of one place together; gives the keys that stand
+    /// there with different values.
+    fn settle(&mut self) -> Vec<String> {
+        order::sort_by(&mut self.parts, |a, b| {
+            (&a.segment, a.index).cmp(&(&b.segment, b.index))
+        });
+        self.parts.dedup_by(|next, kept| {
+            let is_same = (&next.segment, next.index) == (&kept.segment, kept.index);
+            if is_same {
+                kept.form.parts.append(&mut next.form.parts);
+                kept.form.values.append(&mut next.form.values);
+            }
+            is_same
+        });
+        let mut conflicts = Vec::new();
+        order::sort_by(&mut self.values, |a, b| {
+            (&a.suffix, a.index).cmp(&(&b.suffix, b.index))
+        });
+        self.values.dedup_by(|next, kept| {
+            let is_same = (&next.suffix, next.index) == (&kept.suffix, kept.index);
+            if is_same && next.value != kept.value && conflicts.len() < super::MAX_FINDINGS {
+                conflicts.push(if kept.suffix.is_empty() {
+                    String::new()
+                } else {
+                    format!("|{}", kept.suffix)
+                });
+            }
+            is_same
+        });
+        for Part {
+            segment,
+            index,
+            form,
+        } in &mut self.parts
+        {
+            let below = form
+                .settle()
+                .into_iter()
+                .take(super::MAX_FINDINGS - conflicts.len());
+            conflicts.extend(below.map(|key| {
+                format!(
+                    "{segment}:{index}{}{key}",
+                    if key.is_empty() || key.starts_with('|') {
+                        ""
+                    } else {
+                        "/"
+                    }
+                )
+            }));
+        }
+        conflicts
+    }
+}
+
+/// Reads a text of one of the formats.
+pub(super) fn parse(text: &str, shape: Shape) -> Result<Form<'_>, Vec<Finding>> {
+    let mut reader = Reader {
+        scan: Scanner::new(text),
+        findings: Vec::new(),
+        count: 0,
+        last: Way::default(),
+        is_strict: shape == Shape::StrictStructured,
+    };
+    let mut root = Form::default();
+    let read = reader.root(&mut root, shape);
+    for key in root.settle() {
+        reader.report(
+            "FLT0107",
+            &key,
+            "two keys for the same place have different values",
+        );
+    }
+    match read {
+        Err(malformed) => Err(vec![json::finding(text, malformed)]),
+        Ok(()) if reader.findings.is_empty() => Ok(root),
+        Ok(()) => Err(reader.findings),
+    }
+}
+
+/// What is done with a member, given its name; the value is next.
+type Member<'m, 'a> = dyn FnMut(&mut Reader<'a>, Cow<'a, str>) -> Result<(), Malformed> + 'm;
+
+struct Reader<'a> {
+    scan: Scanner<'a>,
+    findings: Vec<Finding>,
+    count: usize,
+    last: Way<'a>,
+    /// Whether an instance must stand in a list.
+    is_strict: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn root(&mut self, root: &mut Form<'a>, shape: Shape) -> Result<(), Malformed> {
+        if self.scan.peek() != Some(b'{') {
+            return Err(self.scan.error("expected an object"));
+        }
+        match shape {
+            Shape::Flat => self.object(&mut |reader, key| reader.flat_member(root, key))?,
+            Shape::Structured | Shape::StrictStructured => self.structured(root, 0)?,
+        }
+        if self.scan.next_token()? != Token::End {
+            return Err(self.scan.error("expected the end of the document"));
+        }
+        Ok(())
+    }
+
+    /// Goes through the members of an object.
+    fn object(&mut self, member: &mut Member<'_, 'a>) -> Result<(), Malformed> {
+        self.scan.next_token()?;
+        if self.scan.peek() == Some(b'}') {
+            return self.scan.next_token().map(drop);
+        }
+        loop {
+            let key = self.scan.key()?;
+            self.count += 1;
+            if self.count > MAX_KEYS {
+                return Err(self
+                    .scan
+                    .error("the document has too many keys: 50,000 are the most"));
+            }
+            member(self, key)?;
+            match self.scan.next_token()? {
+                Token::Comma => {}
+                Token::ObjectEnd => return Ok(()),
+                _ => return Err(self.scan.error("expected `,` or `}`")),
+            }
+        }
+    }
+
+    fn report(&mut self, code: &'static str, key: &str, message: impl Into<String>) {
+        if self.findings.len() < super::MAX_FINDINGS {
+            self.findings
+                .push(Finding::error(code, super::shown(key), message));
+        }
+    }
+
+    fn flat_member(&mut self, root: &mut Form<'a>, key: Cow<'a, str>) -> Result<(), Malformed> {
+        let is_json = matches!(self.scan.peek(), Some(b'{' | b'['));
+        if key == "ctx" && is_json {
+            self.last = Way::default();
+            return self.instances(root, key, 0);
+        }
+        let may_be_json = key.ends_with("|raw") || key == "ctx/generic_fields";
+        let Some(value) = self.scalar(&key, may_be_json)? else {
+            return Ok(());
+        };
+        let (path, suffix) = split_suffix(key.clone());
+        match self.last.place(root, path) {
+            Ok(form) => form.put(indexed(suffix), value),
+            Err(message) => self.report("FLT0105", &key, message),
+        }
+        Ok(())
+    }
+
+    /// A text, number or boolean; nothing for what counts as not given.
+    fn scalar(&mut self, key: &str, may_be_json: bool) -> Result<Option<Value<'a>>, Malformed> {
+        if matches!(self.scan.peek(), Some(b'{' | b'[')) {
+            let text = self.scan.skip_value(MAX_DEPTH * 2)?;
+            if may_be_json {
+                return Ok(Some(Value::Json(Cow::Borrowed(text))));
+            }
+            if text
+                .bytes()
+                .any(|b| !matches!(b, b'{' | b'}' | b'[' | b']' | b' ' | b'\n' | b'\r' | b'\t'))
+            {
+                self.report(
+                    "FLT0106",
+                    key,
+                    "expected a text, a number or a boolean, found an object or a list",
+                );
+            }
+            return Ok(None);
+        }
+        Ok(match self.scan.next_token()? {
+            Token::String(text)
+                if text.trim().is_empty()
+                    && !may_be_blank(key.rsplit('|').next().unwrap_or(key)) =>
+            {
+                None
+            }
+            Token::String(text) => Some(Value::Text(text)),
+            Token::Number(text) => Some(Value::Number(Cow::Borrowed(text))),
+            Token::Boolean(value) => Some(Value::Boolean(value)),
+            Token::Null => None,
+            _ => return Err(self.scan.error("expected a value")),
+        })
+    }
+
+    /// An object of STRUCTURED.
+    fn structured(&mut self, form: &mut Form<'a>, depth: usize) -> Result<(), Malformed> {
+        if depth > MAX_DEPTH {
+            return Err(Malformed {
+                too_deep: true,
+                ..self.scan.error("nested too deep")
+            });
+        }
+        self.object(&mut |reader, key| match key.strip_prefix('|') {
+            Some(_) => reader.suffixed(form, split_at(key, 1).1),
+            None if key.is_empty() => reader.suffixed(form, key),
+            None if key.contains('/') && depth == 0 => reader.flat_member(form, key),
+            None => reader.instances(form, key, depth),
+        })
+    }
+
+    /// The value of a suffix, or the list of its values.
+    fn suffixed(&mut self, form: &mut Form<'a>, suffix: Cow<'a, str>) -> Result<(), Malformed> {
+        if self.scan.peek() == Some(b'[') && suffix != "raw" {
+            return self.list(&mut |reader, index| {
+                let value = reader.scalar(&suffix, false)?;
+                value
+                    .into_iter()
+                    .for_each(|value| form.put((suffix.clone(), index), value));
+                Ok(())
+            });
+        }
+        let (suffix, index) = split_index(suffix).unwrap_or((Cow::Borrowed(""), 0));
+        if let Some(value) = self.scalar(&suffix, suffix == "raw")? {
+            form.put((suffix, index), value);
+        }
+        Ok(())
+    }
+
+    fn list(
+        &mut self,
+        element: &mut dyn FnMut(&mut Self, u32) -> Result<(), Malformed>,
+    ) -> Result<(), Malformed> {
+        self.scan.next_token()?;
+        if self.scan.peek() == Some(b']') {
+            return self.scan.next_token().map(drop);
+        }
+        for index in 0.. {
+            if index > MAX_INDEX {
+                return Err(self
+                    .scan
+                    .error("the list has too many members: 10,001 are the most"));
+            }
+            element(self, index)?;
+            match self.scan.next_token()? {
+                Token::Comma => {}
+                Token::ArrayEnd => break,
+                _ => return Err(self.scan.error("expected `,` or `]`")),
+            }
+        }
+        Ok(())
+    }
+
+    /// The instances of a segment: a list, or one alone.
+    fn instances(
+        &mut self,
+        form: &mut Form<'a>,
+        key: Cow<'a, str>,
+        depth: usize,
+    ) -> Result<(), Malformed> {
+        let (key, suffix) = split_suffix(key);
+        let Some((segment, index)) = split_index(key.clone()) else {
+            self.report("FLT0105", &key, "the index of a segment is a number from 0");
+            return self.scan.skip_value(MAX_DEPTH * 2).map(drop);
+        };
+        if segment == "generic_fields" {
+            let value = self.scalar(&segment, true)?;
+            form.below(segment, 0)
+                .zip(value)
+                .into_iter()
+                .for_each(|(at, value)| at.put((Cow::Borrowed(""), 0), value));
+            return Ok(());
+        }
+        if self.scan.peek() == Some(b'[') {
+            return self.list(&mut |reader, i| {
+                reader.instance(form, segment.clone(), i, suffix.clone(), depth)
+            });
+        }
+        let is_strict = self.is_strict;
+        if is_strict && depth > 0 {
+            self.report(
+                "FLT0106",
+                &key,
+                format!(
+                    "expected a list of the instances of `{}`: that is what `strict` asks for",
+                    super::shown(&segment)
+                ),
+            );
+        }
+        self.is_strict = is_strict && !(depth == 0 && segment == "ctx");
+        let read = self.instance(form, segment, index, suffix, depth);
+        self.is_strict = is_strict;
+        read
+    }
+
+    fn instance(
+        &mut self,
+        form: &mut Form<'a>,
+        segment: Cow<'a, str>,
+        index: u32,
+        suffix: Option<Cow<'a, str>>,
+        depth: usize,
+    ) -> Result<(), Malformed> {
+        let is_raw = suffix.as_deref() == Some("raw");
+        if self.scan.peek() == Some(b'{') && !is_raw {
+            return form
+                .below(segment, index)
+                .map_or(Ok(()), |at| self.structured(at, depth + 1));
+        }
+        let value = self.scalar(&segment, is_raw)?;
+        if let Some((at, value)) =
+            value.and_then(|value| Some((form.below(segment, index)?, value)))
+        {
+            at.put((suffix.unwrap_or_default(), 0), value);
+        }
+        Ok(())
+    }
+}
+
+/// The path that was placed last, whose nodes are the last ones of theirs: what the next has in
+/// common with it is not looked for.
+#[derive(Default)]
+struct Way<'a> {
+    path: Cow<'a, str>,
+    /// How much of it stands before the last segment, and how many segments that are.
+    parent: (usize, usize),
+}
+
+impl<'a> Way<'a> {
+    /// The node at a path of segments, made where there is none.
+    fn place<'f>(
+        &mut self,
+        root: &'f mut Form<'a>,
+        path: Cow<'a, str>,
+    ) -> Result<&'f mut Form<'a>, &'static str> {
+        let shares =
+            self.parent.0 > 0 && path.get(..self.parent.0) == self.path.get(..self.parent.0);
+        let (length, depth) = if shares { self.parent } else { (0, 0) };
+        let rest = split_at(path.clone(), length).1;
+        if let Some(slash) = rest.bytes().rposition(|b| b == b'/') {
+            self.parent = (length + slash + 1, depth + rest.matches('/').count());
+        } else if !shares {
+            self.parent = (0, 0);
+        }
+        self.path = path;
+        let from =
+            (0..depth).try_fold(root, |at, _| at.parts.last_mut().map(|last| &mut last.form));
+        let placed = from.ok_or(NO_SEGMENT).and_then(|from| {
+            if self.parent.1 < MAX_DEPTH {
+                descend(from, rest)
+            } else {
+                Err(TOO_DEEP)
+            }
+        });
+        if placed.is_err() {
+            self.parent = (0, 0);
+        }
+        placed
+    }
+}
+
+const NO_SEGMENT: &str = "a segment is `id` or `id:index`, with an index from 0 to 10,000";
+
+const TOO_DEEP: &str = "the key has too many segments";
+
+/// The node at a path of segments below another, made where there is none.
+fn descend<'f, 'a>(
+    from: &'f mut Form<'a>,
+    path: Cow<'a, str>,
+) -> Result<&'f mut Form<'a>, &'static str> {
+    let (mut at, mut path) = (from, path);
+    while let Some(slash) = find(&path, b'/') {
+        let (front, behind) = split_at(path, slash);
+        path = split_at(behind, 1).1;
+        at = step(at, front)?;
+    }
+    step(at, path)
+}
+
+fn step<'f, 'a>(
+    at: &'f mut Form<'a>,
+    segment: Cow<'a, str>,
+) -> Result<&'f mut Form<'a>, &'static str> {
+    let (segment, index) = split_index(segment)
+        .filter(|(id, _)| !id.is_empty())
+        .ok_or(NO_SEGMENT)?;
+    at.below(segment, index).ok_or(NO_SEGMENT)
+}
+
+/// Where a character stands in a short text.
+fn find(text: &str, character: u8) -> Option<usize> {
+    text.bytes().position(|b| b == character)
+}
+
+fn split_at(text: Cow<'_, str>, at: usize) -> (Cow<'_, str>, Cow<'_, str>) {
+    match text {
+        Cow::Borrowed(text) => text
+            .split_at_checked(at)
+            .map_or((Cow::Borrowed(text), Cow::Borrowed("")), |(a, b)| {
+                (Cow::Borrowed(a), Cow::Borrowed(b))
+            }),
+        Cow::Owned(text) => {
+            let (a, b) = text.split_at_checked(at).unwrap_or((&text, ""));
+            (Cow::Owned(a.to_owned()), Cow::Owned(b.to_owned()))
+        }
+    }
+}
+
+/// `id|suffix` as id and suffix.
+fn split_suffix(segment: Cow<'_, str>) -> (Cow<'_, str>, Option<Cow<'_, str>>) {
+    match find(&segment, b'|') {
+        Some(at) => {
+            let (id, suffix) = split_at(segment, at);
+            (id, Some(split_at(suffix, 1).1))
+        }
+        None => (segment, None),
+    }
+}
+
+/// A suffix with its index.
+fn indexed(suffix: Option<Cow<'_, str>>) -> (Cow<'_, str>, u32) {
+    suffix.map_or((Cow::Borrowed(""), 0), |s| {
+        split_index(s.clone()).unwrap_or((s, 0))
+    })
+}
+
+/// `id:2` as id and index; an index that is none is `None`.
+fn split_index(segment: Cow<'_, str>) -> Option<(Cow<'_, str>, u32)> {
+    let Some(at) = segment.bytes().rposition(|b| b == b':') else {
+        return Some((segment, 0));
+    };
+    let index = segment.get(at + 1..).unwrap_or_default();
+    if index.is_empty() || !index.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let index = index.parse().ok().filter(|i| *i <= MAX_INDEX)?;
+    Some((split_at(segment, at).0, index))
+}

@@ -1,0 +1,189 @@
+//! Keys and values as text: FLAT as they are, STRUCTURED folded.
+
+use super::form::{Shape, Value};
+use super::write::Entry;
+use crate::web::JsonText;
+use aqlite_rm::class::Cls;
+
+/// The text of a format.
+pub(super) fn text(entries: &[Entry<'_>], shape: Shape) -> String {
+    let mut out = JsonText::default();
+    match shape {
+        Shape::Flat => {
+            out.open('{');
+            for entry in entries {
+                out.key(&entry.key);
+                value(&mut out, &entry.value);
+            }
+            out.close('}');
+        }
+        Shape::Structured | Shape::StrictStructured => folded(entries).print_root(&mut out),
+    }
+    out.finish()
+}
+
+fn value(out: &mut JsonText, value: &Value<'_>) {
+    match value {
+        Value::Text(text) | Value::Json(text) => out.text(text),
+        Value::Number(text) => out.raw(text),
+        Value::Boolean(flag) => out.raw(if *flag { "true" } else { "false" }),
+    }
+}
+
+/// What stands below a segment.
+#[derive(Default)]
+struct Folded<'e> {
+    values: Vec<(&'e str, &'e Entry<'e>)>,
+    /// By segment and index, in this order.
+    parts: Vec<(&'e str, Vec<(u32, Folded<'e>)>)>,
+}
+
+fn folded<'e>(entries: &'e [Entry<'e>]) -> Folded<'e> {
+    let mut root = Folded::default();
+    for entry in entries {
+        let (path, suffix) = entry.key.split_once('|').unwrap_or((&entry.key, ""));
+        if let Some(at) = path.split('/').try_fold(&mut root, Folded::below) {
+            at.values.push((suffix, entry));
+        }
+    }
+    root
+}
+
+/// What stands under a key of a list in the order of its keys, made where there is nothing.
+fn placed<K: Ord, V: Default>(list: &mut Vec<(K, V)>, key: K) -> Option<&mut V> {
+    let found = list.binary_search_by(|(other, _)| other.cmp(&key));
+    let at = found.unwrap_or_else(|at| {
+        list.insert(at, (key, V::default()));
+        at
+    });
+    list.get_mut(at).map(|(_, value)| value)
+}
+
+impl<'e> Folded<'e> {
+    fn below(&mut self, segment: &'e str) -> Option<&mut Folded<'e>> {
+        let (id, index) = segment
+            .rsplit_once(':')
+            .and_then(|(id, i)| Some((id, i.parse().ok()?)))
+            .unwrap_or((segment, 0));
+        placed(placed(&mut self.parts, id)?, index)
+    }
+}
+
+impl Folded<'_> {
+    /// The root and `ctx` are objects, everything below is lists.
+    fn print_root(&self, out: &mut JsonText) {
+        out.open('{');
+        for (id, instances) in &self.parts {
+            out.key(id);
+            match instances.first() {
+                Some((_, ctx)) if *id == "ctx" => ctx.print_context(out),
+                Some((_, root)) => root.print_object(out),
+                None => {}
+            }
+        }
+        out.close('}');
+    }
+
+    fn print_context(&self, out: &mut JsonText) {
+        out.open('{');
+        for (id, instances) in &self.parts {
+            out.key(id);
+            instances
+                .iter()
+                .flat_map(|(_, i)| &i.values)
+                .take(1)
+                .for_each(|(_, entry)| value(out, &entry.value));
+        }
+        out.close('}');
+    }
+
+    fn print(&self, out: &mut JsonText) {
+        match (self.values.as_slice(), self.parts.is_empty()) {
+            ([("", entry)], true) if !is_always_object(entry.class) => value(out, &entry.value),
+            _ => self.print_object(out),
+        }
+    }
+
+    fn print_object(&self, out: &mut JsonText) {
+        out.open('{');
+        let mut suffixes: Vec<(&str, Vec<(u32, &Entry<'_>)>)> = Vec::new();
+        for (suffix, entry) in &self.values {
+            let (name, index) = suffix
+                .split_once(':')
+                .map_or((*suffix, None), |(name, index)| (name, index.parse().ok()));
+            let name = if name.is_empty() {
+                main_suffix(entry.class)
+            } else {
+                name
+            };
+            if let Some(index) = index {
+                placed(&mut suffixes, name)
+                    .into_iter()
+                    .for_each(|list| list.push((index, *entry)));
+            } else {
+                out.key(&if name.is_empty() {
+                    String::new()
+                } else {
+                    format!("|{name}")
+                });
+                value(out, &entry.value);
+            }
+        }
+        for (name, entries) in suffixes {
+            out.key(&format!("|{name}"));
+            list(
+                out,
+                entries.iter().map(|(index, entry)| (*index, *entry)),
+                |out, entry| value(out, &entry.value),
+            );
+        }
+        for (id, instances) in &self.parts {
+            out.key(id);
+            list(
+                out,
+                instances.iter().map(|(index, instance)| (*index, instance)),
+                |out, instance| instance.print(out),
+            );
+        }
+        out.close('}');
+    }
+}
+
+/// A list whose members have an index each, in their order; `null` fills the gaps between them.
+fn list<T>(
+    out: &mut JsonText,
+    members: impl Iterator<Item = (u32, T)>,
+    print: impl Fn(&mut JsonText, T),
+) {
+    out.open('[');
+    let mut next = 0;
+    for (index, member) in members {
+        (next..index).for_each(|_| out.raw("null"));
+        print(out, member);
+        next = index + 1;
+    }
+    out.close(']');
+}
+
+/// Values that are objects even where their main value stands alone.
+fn is_always_object(class: Cls) -> bool {
+    matches!(
+        class,
+        Cls::DV_PARSABLE | Cls::DV_IDENTIFIER | Cls::DV_PROPORTION
+    )
+}
+
+/// The member that the main value of an object becomes.
+fn main_suffix(class: Cls) -> &'static str {
+    match class {
+        Cls::DV_IDENTIFIER => "id",
+        class
+            if class == Cls::DV_COUNT
+                || class.is_a(Cls::DV_TEMPORAL)
+                || class == Cls::DV_DURATION =>
+        {
+            ""
+        }
+        _ => "value",
+    }
+}

@@ -1,0 +1,692 @@
+//! From the tree of segments to a document, along the web template and the class table.
+
+use super::context::Context;
+use super::follow::Instructions;
+use super::form::{Form, NOTHING, Part, Value};
+use super::{MAX_FINDINGS, shown, suffix};
+use crate::draft::Draft;
+use crate::tree::Template;
+use crate::web::{Level, Step, WebNode, WebTemplate};
+use aqlite_rm::class::{Attr, AttrDef, Cls};
+use aqlite_rm::diag::{Finding, near};
+use aqlite_rm::json::{self, Scanner};
+use aqlite_rm::order;
+use aqlite_rm::tree::Tree;
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::rc::Rc;
+
+mod value;
+
+/// Without `now` a document is only compared with what it was written from: it may lack what every
+/// document needs.
+pub(super) fn document(
+    form: &Form<'_>,
+    template: &Template,
+    web: &WebTemplate,
+    now: Option<&str>,
+) -> Result<Tree, Vec<Finding>> {
+    let context = Context::of(form.first("ctx"));
+    let body = form.first(&web.tree.id).unwrap_or(&NOTHING);
+    let language = context.text("language").unwrap_or(&template.language);
+    let mut reader = Reader {
+        template,
+        web,
+        body,
+        context,
+        language,
+        now: now.unwrap_or_default(),
+        is_strict: now.is_some(),
+        origin: None,
+        instructions: None,
+        copied: 0,
+        path: String::new(),
+        findings: Vec::new(),
+    };
+    reader.check_context();
+    for given in &form.values {
+        reader.refuse(
+            "FLT0105",
+            &format!("|{}", given.suffix),
+            String::from("a suffix needs a path before it"),
+            &[],
+        );
+    }
+    for (key, instances) in form.segments() {
+        if are_empty(instances) {
+            continue;
+        }
+        if key != "ctx" && key != web.tree.id {
+            let message = format!(
+                "keys begin with `{}` or `ctx`, not with `{}`",
+                web.tree.id,
+                shown(key)
+            );
+            reader.refuse("FLT0101", key, message, &[web.tree.id.as_str()]);
+        }
+        reader.one(key, instances);
+    }
+    reader.path.clone_from(&web.tree.id);
+    let root = reader.root(body);
+    match root {
+        Some(root) if reader.findings.is_empty() => Ok(root.into_tree(None)),
+        _ => Err(reader.findings),
+    }
+}
+
+pub(super) struct Reader<'r, 'a> {
+    pub template: &'r Template,
+    pub web: &'r WebTemplate,
+    /// What stands below the root.
+    pub body: &'r Form<'a>,
+    pub context: Context<'r, 'a>,
+    /// The language of texts.
+    pub language: &'r str,
+    pub now: &'r str,
+    /// Whether a document that lacks what every document needs is refused.
+    pub is_strict: bool,
+    /// The origin of the histories being read, where their OBSERVATION tells it.
+    pub origin: Option<&'r str>,
+    /// The INSTRUCTIONs of the document, where one was asked for.
+    pub instructions: Option<Rc<Instructions<'r, 'a>>>,
+    /// How many objects of `ctx` were put where the body has none.
+    pub copied: usize,
+    /// The key of the place being read.
+    pub path: String,
+    pub findings: Vec<Finding>,
+}
+
+/// Classes whose objects are trees of their own nodes, not values.
+fn is_container(web: &WebNode) -> bool {
+    web.class.is_a(Cls::PATHABLE) && web.element().is_none()
+}
+
+impl<'r> Reader<'r, '_> {
+    fn root(&mut self, form: &'r Form<'_>) -> Option<Draft<'r>> {
+        let web: &'r WebNode = &self.web.tree;
+        if let Some(raw) = form.value("raw") {
+            return self.raw(raw, web.class, form);
+        }
+        let made = self
+            .container(web, form)
+            .unwrap_or_else(|| self.identified(web.last_step(), web.class));
+        self.finished(made)
+            .map(|made| without_absent(made, web, form))
+    }
+
+    pub fn refuse(&mut self, code: &'static str, key: &str, message: String, near: &[&str]) {
+        if !self.is_full() {
+            let finding = Finding::error(code, shown(key), message);
+            self.findings.push(if near.is_empty() {
+                finding
+            } else {
+                finding.expected(near.join(", "))
+            });
+        }
+    }
+
+    /// Whether so many more objects of `ctx` may be put into the document.
+    pub fn may_copy(&mut self, key: &'static str, count: usize) -> bool {
+        let was_told = self.copied > MAX_COPIES;
+        self.copied += count;
+        if self.copied > MAX_COPIES && !was_told {
+            self.refuse(
+                "FLT0105",
+                key,
+                format!(
+                    "`{key}` would stand too often in the document: {MAX_COPIES} times are the most"
+                ),
+                &[],
+            );
+        }
+        self.copied <= MAX_COPIES
+    }
+
+    /// True when nothing more is told; to look for candidates is then of no use.
+    pub fn is_full(&self) -> bool {
+        self.findings.len() >= MAX_FINDINGS
+    }
+
+    /// Reports a problem at the place being read.
+    pub fn refuse_here(&mut self, code: &'static str, message: impl Into<String>, near: &[&str]) {
+        let key = self.path.clone();
+        self.refuse(code, &key, message.into(), near);
+    }
+
+    /// Does something one segment further down.
+    pub fn below<T>(
+        &mut self,
+        segment: &str,
+        index: Option<u32>,
+        act: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let length = self.path.len();
+        if length > 0 {
+            self.path.push('/');
+        }
+        self.path.push_str(segment);
+        if let Some(index) = index {
+            let _ = write!(self.path, ":{index}");
+        }
+        let done = act(self);
+        self.path.truncate(length);
+        done
+    }
+
+    /// An object with what belongs to it; nothing where nothing is given.
+    fn container(&mut self, web: &'r WebNode, form: &'r Form<'_>) -> Option<Draft<'r>> {
+        if form.is_empty() {
+            return None;
+        }
+        if let Some(raw) = form.value("raw") {
+            return self.raw(raw, web.class, form);
+        }
+        let class = self.instance_class(web.class, form);
+        let mut draft = self.identified(web.last_step(), class);
+        let bare = entries_of(&draft);
+        if class == Cls::OBSERVATION {
+            self.origin = ["history_origin", "data_history_origin"]
+                .iter()
+                .find_map(|name| Some(form.first(name)?.value("")?.text()));
+        }
+        let mut parts: Vec<_> = form
+            .segments()
+            .map(|(segment, instances)| (position(web, segment), segment, instances))
+            .collect();
+        order::sort_by_key(&mut parts, |(place, _, _)| place.unwrap_or(usize::MAX));
+        for (place, segment, instances) in parts {
+            match place.and_then(|place| web.children.get(place)) {
+                Some(kid) => self.instances(&mut draft, kid, instances),
+                None => self.other_part(&mut draft, web, segment, instances),
+            }
+        }
+        for given in &form.values {
+            self.suffix(
+                &mut draft,
+                &given.suffix,
+                given.index,
+                given.value.text(),
+                Some(web),
+            );
+        }
+        if entries_of(&draft) == bare && form.value_at("_type", 0).is_none() {
+            return None;
+        }
+        self.fill(&mut draft, web, form);
+        Some(without_absent(draft, web, form))
+    }
+
+    /// The class of an object: an EVENT with a width is an INTERVAL_EVENT.
+    fn instance_class(&mut self, class: Cls, form: &Form<'_>) -> Cls {
+        let has = |name: &str| !form.instances(name).is_empty() || form.value(name).is_some();
+        match self.named_class(class, form) {
+            Some(named) => named,
+            None if class == Cls::EVENT && INTERVALS.into_iter().any(has) => Cls::INTERVAL_EVENT,
+            None => standing(class),
+        }
+    }
+
+    /// The class that `|_type` names.
+    pub fn named_class(&mut self, class: Cls, form: &Form<'_>) -> Option<Cls> {
+        let text = form.value("_type")?.text();
+        let named = Cls::parse(text).filter(|named| named.is_a(class) && !named.is_abstract());
+        if named.is_none() {
+            let found: String = text.chars().take(40).collect();
+            self.refuse_here(
+                "FLT0104",
+                format!(
+                    "`|_type` names no class that can stand here: expected {class}, found `{found}`"
+                ),
+                &[],
+            );
+        }
+        named
+    }
+
+    /// A segment that is no node: an attribute of the class, or a mistake.
+    fn other_part(
+        &mut self,
+        draft: &mut Draft<'r>,
+        web: &'r WebNode,
+        segment: &str,
+        instances: &'r [Part<'_>],
+    ) {
+        if segment.starts_with("transient_")
+            || are_empty(instances)
+            || instances.iter().all(|part| is_absent(&part.form))
+        {
+            return;
+        }
+        if self.history_origin(draft, segment, instances) {
+            return;
+        }
+        match suffix::attribute(draft.class(), segment)
+            .filter(|def| !matches!(def.attr, Attr::ARCHETYPE_NODE_ID | Attr::ARCHETYPE_DETAILS))
+        {
+            Some(def) => match level(&web.levels, def.attr, instances) {
+                Some(level) => self.level_part(draft, level, segment, instances),
+                None => self.attribute(draft, segment, def, instances, None),
+            },
+            None => self.unknown(segment, web, draft.class()),
+        }
+    }
+
+    /// A structure that is no node, by its attribute: `_data/_uid`, `_protocol|_type`.
+    fn level_part(
+        &mut self,
+        draft: &mut Draft<'r>,
+        level: &'r Level,
+        segment: &str,
+        instances: &'r [Part<'_>],
+    ) {
+        let Some(form) = self.one(segment, instances) else {
+            return;
+        };
+        let attr = level.step.attr;
+        let found = draft
+            .members(attr)
+            .iter()
+            .rposition(|m| is_of(m, &level.step));
+        self.below(segment, None, |reader| {
+            let named = reader.named_class(level.step.class, form);
+            if found.is_none() {
+                let made = reader.identified(
+                    Some(&level.step),
+                    named.unwrap_or(standing(level.step.class)),
+                );
+                draft.add(attr, made);
+            }
+            let index = found.unwrap_or_else(|| draft.members(attr).len().saturating_sub(1));
+            let Some(object) = draft.members_mut(attr).get_mut(index) else {
+                return;
+            };
+            if let (Some(named), Draft::Object(class, _)) = (named, &mut *object) {
+                *class = named;
+            }
+            for given in form.values.iter().filter(|given| given.suffix != "_type") {
+                reader.suffix(object, &given.suffix, given.index, given.value.text(), None);
+            }
+            for (segment, instances) in form
+                .segments()
+                .filter(|(_, instances)| !are_empty(instances))
+            {
+                reader.level_attribute(object, level, segment, instances);
+            }
+        });
+    }
+
+    fn level_attribute(
+        &mut self,
+        object: &mut Draft<'r>,
+        outer: &'r Level,
+        segment: &str,
+        instances: &'r [Part<'_>],
+    ) {
+        let class = object.class();
+        let Some(def) = suffix::attribute(class, segment) else {
+            let names: Vec<String> = class
+                .attrs()
+                .iter()
+                .map(|d| suffix::segment(d.attr, d.card.is_list()))
+                .collect();
+            let near = near(segment, &mut names.iter().map(String::as_str));
+            let key = format!("{}/{segment}", self.path);
+            return self.refuse(
+                "FLT0101",
+                &key,
+                format!("`{}` is not an attribute of {class}", shown(segment)),
+                &near,
+            );
+        };
+        match level(&outer.below, def.attr, instances) {
+            Some(level) => self.level_part(object, level, segment, instances),
+            None => self.attribute(object, segment, def, instances, None),
+        }
+    }
+
+    /// Reports a segment that means nothing here.
+    fn unknown(&mut self, segment: &str, web: &WebNode, class: Cls) {
+        if self.is_full() {
+            return;
+        }
+        let attributes: Vec<String> = class
+            .attrs()
+            .iter()
+            .map(|d| suffix::segment(d.attr, d.card.is_list()))
+            .collect();
+        let ids = web.children.iter().map(|c| c.id.as_str());
+        let found: Vec<String> = near(
+            segment,
+            &mut ids.chain(attributes.iter().map(String::as_str)),
+        )
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
+        let mut near: Vec<String> = found.iter().map(|f| format!("{}/{f}", self.path)).collect();
+        if let [elsewhere] = places(&self.web.tree, segment).as_slice() {
+            near.push(elsewhere.clone());
+        }
+        let key = format!("{}/{segment}", self.path);
+        let near: Vec<&str> = near.iter().map(String::as_str).collect();
+        self.refuse(
+            "FLT0101",
+            &key,
+            format!(
+                "`{}` is neither a node nor an attribute here",
+                shown(segment)
+            ),
+            &near,
+        );
+    }
+
+    fn instances(&mut self, draft: &mut Draft<'r>, kid: &'r WebNode, instances: &'r [Part<'_>]) {
+        if !kid.is_repeated() {
+            let form = self.one(&kid.id, instances);
+            return form.into_iter().for_each(|form| {
+                self.below(&kid.id, None, |reader| reader.instance(draft, kid, form))
+            });
+        }
+        for Part { index, form, .. } in instances {
+            self.below(&kid.id, Some(*index), |reader| {
+                reader.instance(draft, kid, form)
+            });
+        }
+    }
+
+    /// The instance where there can be one only; others are refused.
+    pub fn one<'f, 'a>(
+        &mut self,
+        segment: &str,
+        instances: &'f [Part<'a>],
+    ) -> Option<&'f Form<'a>> {
+        for Part { index, .. } in instances.iter().filter(|part| part.index > 0) {
+            let message = format!(
+                "the index {index} cannot stand here: there is at most one `{}`",
+                shown(segment)
+            );
+            self.below(segment, Some(*index), |reader| {
+                reader.refuse_here("FLT0105", message, &[])
+            });
+        }
+        instances
+            .first()
+            .filter(|part| part.index == 0)
+            .map(|part| &part.form)
+    }
+
+    fn instance(&mut self, draft: &mut Draft<'r>, kid: &'r WebNode, form: &'r Form<'_>) {
+        if is_absent(form) {
+            return;
+        }
+        let made = match kid.element() {
+            Some(element) => self.element(kid, element, form),
+            None if is_container(kid) => self.container(kid, form),
+            None => self.value(kid.class, form, Some(kid), attr_of(kid)),
+        };
+        let levels = kid
+            .steps
+            .len()
+            .saturating_sub(if kid.element().is_some() { 2 } else { 1 });
+        let (between, last) = kid.steps.split_at_checked(levels).unwrap_or_default();
+        let Some(last) = last.first() else { return };
+        for made in made.into_iter().chain(self.beside(kid, form)) {
+            self.place(draft, between, last, made);
+        }
+    }
+
+    /// A text beside a code is a further ELEMENT, where there may be several.
+    fn beside(&mut self, kid: &'r WebNode, form: &'r Form<'_>) -> Option<Draft<'r>> {
+        let other = Some(form)
+            .filter(|form| kid.has_other && form.value("code").is_some())?
+            .value("other")?;
+        if !kid.is_repeated() {
+            self.refuse_here(
+                "FLT0107",
+                "`|other` and `|code` are two values, and one can stand here",
+                &[],
+            );
+            return None;
+        }
+        let value = Draft::holding(Cls::DV_TEXT, Attr::VALUE, other.text());
+        Some(
+            self.identified(kid.element(), Cls::ELEMENT)
+                .with(Attr::VALUE, value),
+        )
+    }
+
+    /// Puts an object at the end of its way, making the levels between where they are missing.
+    pub fn place(
+        &mut self,
+        draft: &mut Draft<'r>,
+        between: &'r [Step],
+        last: &'r Step,
+        made: Draft<'r>,
+    ) {
+        match between.split_first() {
+            None => {
+                let is_taken = draft
+                    .class()
+                    .attr(last.attr)
+                    .is_some_and(|d| !d.card.is_list())
+                    && draft.get(last.attr).is_some();
+                if is_taken {
+                    return self.refuse_here("FLT0107", "something else is given for the same place: only one of the alternatives can stand", &[]);
+                }
+                draft.add(last.attr, made);
+            }
+            Some((step, rest)) => {
+                let found = draft
+                    .members(step.attr)
+                    .iter()
+                    .rposition(|m| is_of(m, step));
+                if found.is_none() {
+                    let class = standing(step.class);
+                    let level = self.identified(Some(step), class);
+                    draft.add(step.attr, level);
+                }
+                let index =
+                    found.unwrap_or_else(|| draft.members(step.attr).len().saturating_sub(1));
+                if let Some(level) = draft.members_mut(step.attr).get_mut(index) {
+                    self.place(level, rest, last, made);
+                }
+            }
+        }
+    }
+}
+
+/// How often participations and links of `ctx` may be put into a document in all.
+const MAX_COPIES: usize = 20_000;
+
+/// What only an INTERVAL_EVENT has.
+const INTERVALS: [&str; 5] = [
+    "width",
+    "math_function",
+    "sample_count",
+    "_width",
+    "_math_function",
+];
+
+/// What keys of a participation say of its party.
+const OF_PARTY: [&str; 3] = ["_identifier", "relationship", "_relationship"];
+
+/// The class of a uid by its form: `object::system::version` is that of a version.
+pub(super) fn uid_class(text: &str) -> Cls {
+    if text.matches("::").count() == 2 {
+        Cls::OBJECT_VERSION_ID
+    } else {
+        Cls::HIER_OBJECT_ID
+    }
+}
+
+/// A boolean sent as text, in any letter case.
+pub(super) fn is_true(text: &str) -> bool {
+    text.trim().eq_ignore_ascii_case("true")
+}
+
+/// A number without a fraction of nought: `5` for `5.0`.
+pub(super) fn whole(text: &str) -> &str {
+    match text.split_once('.') {
+        Some((whole, fraction)) if !fraction.is_empty() && fraction.bytes().all(|b| b == b'0') => {
+            whole
+        }
+        _ => text,
+    }
+}
+
+fn are_empty(instances: &[Part<'_>]) -> bool {
+    instances.iter().all(|part| part.form.is_empty())
+}
+
+/// Canonical JSON that may name classes by `@class`; a text of these letters stays what it is.
+fn with_types(text: &str) -> String {
+    let mut parts = text.split(r#""@class""#);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        out += if part.trim_start().starts_with(':') {
+            r#""_type""#
+        } else {
+            r#""@class""#
+        };
+        out += part;
+    }
+    out
+}
+
+/// How many attributes a draft has, lists by their members.
+pub(super) fn entries_of(draft: &Draft<'_>) -> usize {
+    match draft {
+        Draft::Object(_, attributes) => attributes
+            .iter()
+            .map(|(_, v)| {
+                if let Draft::List(_, m) = v {
+                    m.len()
+                } else {
+                    1
+                }
+            })
+            .sum(),
+        _ => 0,
+    }
+}
+
+fn without(draft: Draft<'_>, attr: Attr) -> Draft<'_> {
+    match draft {
+        Draft::Object(class, attributes) => Draft::Object(
+            class,
+            attributes.into_iter().filter(|(a, _)| *a != attr).collect(),
+        ),
+        other => other,
+    }
+}
+
+/// An attribute of the ELEMENT around a value, where the value has none of this name.
+fn of_element(class: Cls, segment: &str) -> Option<&'static AttrDef> {
+    let is_own = suffix::attribute(class, segment).is_some();
+    Some(segment)
+        .filter(|s| s.starts_with('_') && !is_own)
+        .and_then(|s| suffix::attribute(Cls::ELEMENT, s))
+}
+
+/// The structure that an attribute means; canonical JSON there is an object of its own.
+fn level<'r>(levels: &'r [Level], attr: Attr, instances: &[Part<'_>]) -> Option<&'r Level> {
+    let is_raw = instances
+        .iter()
+        .any(|part| part.form.value_at("raw", 0).is_some());
+    levels
+        .iter()
+        .find(|level| level.step.attr == attr)
+        .filter(|_| !is_raw)
+}
+
+/// True where the sender says that there is no value, although readers would complete one.
+fn is_absent(form: &Form<'_>) -> bool {
+    form.value_at("_absent", 0)
+        .is_some_and(|value| is_true(value.text()))
+}
+
+/// Takes out what was completed although its sender says that it is absent.
+fn without_absent<'r>(draft: Draft<'r>, web: &WebNode, form: &Form<'_>) -> Draft<'r> {
+    let absent = form
+        .segments()
+        .filter(|(_, instances)| instances.iter().any(|part| is_absent(&part.form)));
+    let attrs: Vec<Attr> = absent
+        .filter_map(|(segment, _)| {
+            let kid = position(web, segment).and_then(|at| web.children.get(at));
+            kid.map(attr_of)
+                .or_else(|| suffix::attribute(draft.class(), segment).map(|def| def.attr))
+        })
+        .collect();
+    attrs.into_iter().fold(draft, without)
+}
+
+pub(super) fn attr_of(web: &WebNode) -> Attr {
+    web.last_step().map_or(Attr::VALUE, |s| s.attr)
+}
+
+/// The class of the limits of an interval.
+pub(super) fn parameter(web: Option<&WebNode>) -> Option<Cls> {
+    let text = web?.class_text.strip_prefix("DV_INTERVAL<")?;
+    Cls::parse(text.trim_end_matches('>'))
+}
+
+/// Which child a segment means: by its id, else by another spelling of it.
+fn position(web: &WebNode, segment: &str) -> Option<usize> {
+    let by_id = web.children.iter().position(|k| k.id == segment);
+    let alias = |k: &WebNode| {
+        k.alias.is_some()
+            && (k.alias.as_deref() == Some(segment) || bracketed(k).as_deref() == Some(segment))
+    };
+    by_id.or_else(|| web.children.iter().position(alias))
+}
+
+/// The id that others give to an alternative that is an interval: `interval<dv_quantity>_value`.
+fn bracketed(web: &WebNode) -> Option<String> {
+    web.alias
+        .as_ref()
+        .and(web.class_text.strip_prefix("DV_INTERVAL"))
+        .map(|rest| format!("interval{}_value", rest.to_ascii_lowercase()))
+}
+
+/// True when an object was made for a level.
+fn is_of(member: &Draft<'_>, step: &Step) -> bool {
+    let id = member
+        .text_along(&[Attr::ARCHETYPE_NODE_ID])
+        .unwrap_or_default();
+    let name = member.text_along(&[Attr::NAME, Attr::VALUE]);
+    id == step.id
+        && (step.id.is_empty() || name == step.label.as_deref() || name == Some(step.id.as_str()))
+}
+
+/// The class of objects where the declared one is abstract.
+pub(super) fn standing(class: Cls) -> Cls {
+    match class {
+        Cls::ITEM_STRUCTURE | Cls::DATA_STRUCTURE => Cls::ITEM_TREE,
+        Cls::EVENT => Cls::POINT_EVENT,
+        Cls::OBJECT_ID => Cls::GENERIC_ID,
+        Cls::UID_BASED_ID => Cls::OBJECT_VERSION_ID,
+        Cls::DV_ENCAPSULATED => Cls::DV_PARSABLE,
+        Cls::ITEM => Cls::ELEMENT,
+        Cls::PARTY_PROXY => Cls::PARTY_IDENTIFIED,
+        other => other,
+    }
+}
+
+/// The keys of every node with an id; two are as good as many.
+fn places(root: &WebNode, id: &str) -> Vec<String> {
+    fn walk<'w>(web: &'w WebNode, id: &str, path: &mut Vec<&'w str>, found: &mut Vec<String>) {
+        if found.len() > 1 {
+            return;
+        }
+        path.push(&web.id);
+        if web.id == id {
+            found.push(path.join("/"));
+        }
+        web.children
+            .iter()
+            .for_each(|child| walk(child, id, path, found));
+        path.pop();
+    }
+    let mut found = Vec::new();
+    walk(root, id, &mut Vec::new(), &mut found);
+    found
+}

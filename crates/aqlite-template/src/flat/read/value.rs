@@ -1,0 +1,374 @@
+//! ELEMENTs and their data values.
+
+use super::*;
+
+impl<'r> Reader<'r, '_> {
+    /// An ELEMENT with its one value.
+    pub(super) fn element(
+        &mut self,
+        kid: &'r WebNode,
+        step: &'r Step,
+        form: &'r Form<'_>,
+    ) -> Option<Draft<'r>> {
+        let mut element = self.identified(Some(step), Cls::ELEMENT);
+        let bare = entries_of(&element);
+        if let Some(raw) = form.value("raw") {
+            let made = self.raw(raw, Cls::ANY, form)?;
+            if made.class().is_a(Cls::ITEM) {
+                return Some(made);
+            }
+            element.put(Attr::VALUE, made);
+            return Some(element);
+        }
+        for (segment, instances) in form.segments() {
+            if let Some(def) = of_element(kid.class, segment) {
+                self.attribute(&mut element, segment, def, instances, None);
+            }
+        }
+        let has_null = element.get(Attr::NULL_FLAVOUR).is_some();
+        let is_given = |f: &'r Form<'_>| {
+            !f.values.is_empty()
+                || f.segments()
+                    .any(|(s, i)| of_element(kid.class, s).is_none() && !are_empty(i))
+        };
+        if is_given(form) {
+            element.add(
+                Attr::VALUE,
+                self.value(kid.class, form, Some(kid), Attr::VALUE)
+                    .unwrap_or(Draft::object(Cls::ELEMENT)),
+            );
+            if element
+                .get(Attr::VALUE)
+                .is_some_and(|v| v.class() == Cls::ELEMENT)
+            {
+                element = without(element, Attr::VALUE);
+            }
+        }
+        let is_told = element.get(Attr::VALUE).is_some()
+            || has_null
+            || element.get(Attr::FEEDER_AUDIT).is_some()
+            || element.get(Attr::LINKS).is_some();
+        (is_told && entries_of(&element) != bare).then_some(element)
+    }
+
+    /// The values of an attribute of the Reference Model.
+    pub fn attribute(
+        &mut self,
+        draft: &mut Draft<'r>,
+        segment: &str,
+        def: &'static AttrDef,
+        instances: &'r [Part<'_>],
+        like: Option<Cls>,
+    ) {
+        if !def.card.is_list() {
+            let form = self.one(segment, instances);
+            return form.into_iter().for_each(|form| {
+                self.below(segment, None, |reader| {
+                    reader.attribute_value(draft, form, def, like)
+                })
+            });
+        }
+        for Part { index, form, .. } in instances {
+            self.below(segment, Some(*index), |reader| {
+                reader.attribute_value(draft, form, def, like)
+            });
+        }
+    }
+
+    pub(super) fn attribute_value(
+        &mut self,
+        draft: &mut Draft<'r>,
+        form: &'r Form<'_>,
+        def: &AttrDef,
+        like: Option<Cls>,
+    ) {
+        let class = like
+            .filter(|_| matches!(def.attr, Attr::LOWER | Attr::UPPER))
+            .unwrap_or(def.ty);
+        let made = self.value_like(class, form, None, def.attr, like);
+        made.into_iter().for_each(|made| draft.add(def.attr, made));
+    }
+
+    /// An object that is no node of its own.
+    pub fn value(
+        &mut self,
+        class: Cls,
+        form: &'r Form<'_>,
+        web: Option<&'r WebNode>,
+        at: Attr,
+    ) -> Option<Draft<'r>> {
+        self.value_like(class, form, web, at, None)
+    }
+
+    pub(super) fn value_like(
+        &mut self,
+        class: Cls,
+        form: &'r Form<'_>,
+        web: Option<&'r WebNode>,
+        at: Attr,
+        like: Option<Cls>,
+    ) -> Option<Draft<'r>> {
+        if form.is_empty() {
+            return None;
+        }
+        if let Some(raw) = form.value("raw") {
+            return self.raw(raw, class, form);
+        }
+        if class.is_primitive() {
+            return self.primitive(class, form);
+        }
+        let class = self.chosen(class, form, web, at, like)?;
+        if class == Cls::DV_QUANTITY
+            && form.is_leaf()
+            && form
+                .values
+                .iter()
+                .all(|given| matches!(given.suffix.as_ref(), "unit" | "units"))
+        {
+            return None;
+        }
+        let mut draft = Draft::object(class);
+        for given in &form.values {
+            self.suffix(
+                &mut draft,
+                &given.suffix,
+                given.index,
+                given.value.text(),
+                web,
+            );
+        }
+        for (segment, instances) in form.segments() {
+            let is_elements =
+                web.is_some_and(|w| w.element().is_some()) && of_element(class, segment).is_some();
+            if is_elements || segment.starts_with("transient_") || are_empty(instances) {
+                continue;
+            }
+            self.value_part(&mut draft, segment, instances, web, like);
+        }
+        self.complete(&mut draft, form, web, at, like);
+        Some(draft)
+    }
+
+    /// A value without suffixes of its own.
+    pub(super) fn primitive(&mut self, class: Cls, form: &'r Form<'_>) -> Option<Draft<'r>> {
+        let is_main = |suffix: &str| matches!(suffix, "" | "value");
+        for given in form
+            .values
+            .iter()
+            .filter(|given| !is_main(&given.suffix) || given.index > 0)
+        {
+            let key = format!("{}|{}", self.path, given.suffix);
+            self.refuse(
+                "FLT0102",
+                &key,
+                format!(
+                    "`|{}` cannot stand here: the value has no suffix",
+                    shown(&given.suffix)
+                ),
+                &[],
+            );
+        }
+        for (segment, _) in form.segments().filter(|(segment, _)| !is_main(segment)) {
+            let key = format!("{}/{segment}", self.path);
+            self.refuse(
+                "FLT0101",
+                &key,
+                format!(
+                    "`{}` cannot stand here: nothing stands below a value",
+                    shown(segment)
+                ),
+                &[],
+            );
+        }
+        form.value("")
+            .or_else(|| form.value("value"))
+            .and_then(|value| self.leaf(class, value.text()))
+    }
+
+    pub(super) fn value_part(
+        &mut self,
+        draft: &mut Draft<'r>,
+        segment: &'r str,
+        instances: &'r [Part<'_>],
+        web: Option<&'r WebNode>,
+        like: Option<Cls>,
+    ) {
+        let class = draft.class();
+        let kid = web.and_then(|w| w.child(segment));
+        if let Some(kid) = kid.filter(|k| k.steps.len() == 1) {
+            let form = self.one(segment, instances);
+            let made = form.and_then(|form| {
+                self.below(segment, None, |r| {
+                    r.value(kid.class, form, Some(kid), attr_of(kid))
+                })
+            });
+            return made
+                .into_iter()
+                .for_each(|made| draft.add(attr_of(kid), made));
+        }
+        if let [Part { index: 0, form, .. }] = instances
+            && let Some(value) = form.alone().filter(|_| self.is_suffix(class, segment))
+        {
+            return self.suffix(draft, segment, 0, value.text(), web);
+        }
+        let limits = like
+            .or_else(|| parameter(web))
+            .or(Some(class).filter(|c| c.is_a(Cls::DV_ORDERED)));
+        let limits = if class == Cls::DV_INTERVAL || class == Cls::REFERENCE_RANGE {
+            like.or_else(|| parameter(web))
+        } else {
+            limits
+        };
+        if class == Cls::REFERENCE_RANGE && matches!(segment, "lower" | "upper") {
+            return;
+        }
+        if class == Cls::FEEDER_AUDIT && segment == "original_content_multimedia" {
+            let made = self.one(segment, instances).and_then(|f| {
+                self.below(segment, None, |r| {
+                    r.value(Cls::DV_MULTIMEDIA, f, None, Attr::ORIGINAL_CONTENT)
+                })
+            });
+            return made
+                .into_iter()
+                .for_each(|m| draft.put(Attr::ORIGINAL_CONTENT, m));
+        }
+        match suffix::attribute(class, segment) {
+            Some(def) => self.attribute(draft, segment, def, instances, limits),
+            None if class == Cls::PARTICIPATION && OF_PARTY.contains(&segment) => {}
+            None if self.is_full() => {}
+            None => {
+                let names: Vec<String> =
+                    suffix::of(class).map(|s| format!("|{}", s.name)).collect();
+                let attributes: Vec<String> = class
+                    .attrs()
+                    .iter()
+                    .map(|d| suffix::segment(d.attr, d.card.is_list()))
+                    .collect();
+                let near = near(
+                    segment,
+                    &mut names.iter().chain(&attributes).map(String::as_str),
+                );
+                let key = format!("{}/{segment}", self.path);
+                self.refuse(
+                    "FLT0101",
+                    &key,
+                    format!("`{}` is not an attribute of {class}", shown(segment)),
+                    &near,
+                );
+            }
+        }
+    }
+
+    /// Canonical JSON in place of keys.
+    pub(super) fn raw(
+        &mut self,
+        raw: &Value<'_>,
+        class: Cls,
+        form: &'r Form<'_>,
+    ) -> Option<Draft<'r>> {
+        if form.values.len() > 1 || !form.is_leaf() {
+            self.refuse_here(
+                "FLT0107",
+                "`|raw` stands for the whole object: no other key can stand at it or below it",
+                &[],
+            );
+        }
+        match json::read(&with_types(raw.text()), class) {
+            Ok(tree) => tree.root().map(Draft::of),
+            Err(findings) => {
+                let told = findings.first().map(Finding::one_line).unwrap_or_default();
+                self.refuse_here(
+                    "FLT0104",
+                    format!("`|raw` is not canonical JSON of this place: {told}"),
+                    &[],
+                );
+                None
+            }
+        }
+    }
+
+    /// A leaf of a primitive type; a value that is none is reported.
+    pub fn leaf(&mut self, class: Cls, given: &'r str) -> Option<Draft<'r>> {
+        let text = given.trim();
+        let is_whole = |t: &str| Scanner::is_number(t) && !t.contains(['.', 'e', 'E']);
+        let whole = whole(text);
+        let text = match class {
+            Cls::BOOLEAN if is_true(text) || text == "1" => "true",
+            Cls::BOOLEAN if text.eq_ignore_ascii_case("false") || text == "0" => "false",
+            Cls::BOOLEAN => return self.wrong("a boolean", text),
+            Cls::REAL if !Scanner::is_number(text) => return self.wrong("a number", text),
+            Cls::INTEGER | Cls::INTEGER64 if is_whole(whole) => whole,
+            Cls::INTEGER | Cls::INTEGER64 => return self.wrong("a whole number", text),
+            Cls::REAL => text,
+            _ => given,
+        };
+        Some(Draft::Leaf(class, Cow::Borrowed(text)))
+    }
+
+    pub(super) fn wrong(&mut self, expected: &str, found: &str) -> Option<Draft<'r>> {
+        let found: String = found.chars().take(40).collect();
+        self.refuse_here(
+            "FLT0104",
+            format!("expected {expected}, found `{found}`"),
+            &[],
+        );
+        None
+    }
+
+    /// Sets the leaf at the end of a way.
+    pub fn set(&mut self, draft: &mut Draft<'r>, path: &[Attr], text: &'r str) {
+        let Some((attr, rest)) = path.split_first() else {
+            return;
+        };
+        let Some(def) = draft.class().attr(*attr) else {
+            return;
+        };
+        if rest.is_empty() && def.ty.is_primitive() {
+            if let Some(leaf) = self.leaf(def.ty, text) {
+                draft.put(*attr, leaf);
+            }
+            return;
+        }
+        if draft.get(*attr).is_none() {
+            let class = if def.ty == Cls::UID_BASED_ID {
+                uid_class(text)
+            } else {
+                standing(def.ty)
+            };
+            draft.put(*attr, Draft::object(class));
+        }
+        if let Some(inner) = draft.get_mut(*attr) {
+            self.set(inner, rest, text);
+        }
+    }
+
+    /// The object of a level: its class, node id, archetype and name.
+    pub fn identified(&mut self, step: Option<&'r Step>, class: Cls) -> Draft<'r> {
+        let mut draft = Draft::object(class);
+        let Some(step) = step.filter(|s| class.is_a(Cls::LOCATABLE) && !s.id.is_empty()) else {
+            return draft;
+        };
+        draft.put(Attr::ARCHETYPE_NODE_ID, Draft::text(step.id.as_str()));
+        draft.put(Attr::NAME, self.name(step));
+        if aqlite_rm::id::is_archetype_id(&step.id) {
+            draft.put(
+                Attr::ARCHETYPE_DETAILS,
+                Draft::holding(Cls::ARCHETYPED, Attr::RM_VERSION, "1.1.0").with(
+                    Attr::ARCHETYPE_ID,
+                    Draft::holding(Cls::ARCHETYPE_ID, Attr::VALUE, step.id.as_str()),
+                ),
+            );
+        }
+        draft
+    }
+
+    /// The runtime name; a coded one where the template asks for a code.
+    pub(super) fn name(&self, step: &'r Step) -> Draft<'r> {
+        let label = step.label.as_deref().unwrap_or(&step.id);
+        match &step.name_code {
+            Some(code) => Draft::holding(Cls::DV_CODED_TEXT, Attr::VALUE, label)
+                .with(Attr::DEFINING_CODE, Draft::code("local", code.as_str())),
+            None => Draft::holding(Cls::DV_TEXT, Attr::VALUE, label),
+        }
+    }
+}

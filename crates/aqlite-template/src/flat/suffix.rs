@@ -1,0 +1,284 @@
+//! The suffixes of values and where each stands in an object: one table for reading and writing.
+
+use aqlite_rm::class::{Attr, Cls};
+
+/// A suffix of a class.
+pub(super) struct Suffix {
+    /// The class, descendants included.
+    pub class: Cls,
+    /// The suffix; empty for the main value.
+    pub name: &'static str,
+    /// The way to the leaf.
+    pub path: &'static [Attr],
+    /// Whether it is also written.
+    pub is_written: bool,
+}
+
+const fn both(class: Cls, name: &'static str, path: &'static [Attr]) -> Suffix {
+    Suffix {
+        class,
+        name,
+        path,
+        is_written: true,
+    }
+}
+
+const fn read(class: Cls, name: &'static str, path: &'static [Attr]) -> Suffix {
+    Suffix {
+        class,
+        name,
+        path,
+        is_written: false,
+    }
+}
+
+const CODE: &[Attr] = &[Attr::DEFINING_CODE, Attr::CODE_STRING];
+const TERMINOLOGY: &[Attr] = &[Attr::DEFINING_CODE, Attr::TERMINOLOGY_ID, Attr::VALUE];
+const SYMBOL_CODE: &[Attr] = &[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::CODE_STRING];
+const SYMBOL_TERMINOLOGY: &[Attr] = &[
+    Attr::SYMBOL,
+    Attr::DEFINING_CODE,
+    Attr::TERMINOLOGY_ID,
+    Attr::VALUE,
+];
+const PARTY_ID: &[Attr] = &[Attr::EXTERNAL_REF, Attr::ID, Attr::VALUE];
+const PARTY_SCHEME: &[Attr] = &[Attr::EXTERNAL_REF, Attr::ID, Attr::SCHEME];
+const PARTY_NAMESPACE: &[Attr] = &[Attr::EXTERNAL_REF, Attr::NAMESPACE];
+
+/// Every suffix; of a class that stands twice under one name the first is meant.
+pub(super) static SUFFIXES: [Suffix; 102] = [
+    both(Cls::DV_CODED_TEXT, "code", CODE),
+    both(Cls::DV_CODED_TEXT, "value", &[Attr::VALUE]),
+    both(Cls::DV_CODED_TEXT, "terminology", TERMINOLOGY),
+    read(Cls::DV_CODED_TEXT, "terminology_id", TERMINOLOGY),
+    both(
+        Cls::DV_CODED_TEXT,
+        "preferred_term",
+        &[Attr::DEFINING_CODE, Attr::PREFERRED_TERM],
+    ),
+    both(Cls::DV_TEXT, "", &[Attr::VALUE]),
+    read(Cls::DV_TEXT, "value", &[Attr::VALUE]),
+    both(Cls::DV_TEXT, "formatting", &[Attr::FORMATTING]),
+    both(Cls::CODE_PHRASE, "code", &[Attr::CODE_STRING]),
+    read(Cls::CODE_PHRASE, "", &[Attr::CODE_STRING]),
+    both(
+        Cls::CODE_PHRASE,
+        "terminology",
+        &[Attr::TERMINOLOGY_ID, Attr::VALUE],
+    ),
+    read(
+        Cls::CODE_PHRASE,
+        "terminology_id",
+        &[Attr::TERMINOLOGY_ID, Attr::VALUE],
+    ),
+    both(Cls::CODE_PHRASE, "preferred_term", &[Attr::PREFERRED_TERM]),
+    both(Cls::TERM_MAPPING, "match", &[Attr::MATCH]),
+    both(Cls::DV_QUANTITY, "magnitude", &[Attr::MAGNITUDE]),
+    read(Cls::DV_QUANTITY, "", &[Attr::MAGNITUDE]),
+    read(Cls::DV_QUANTITY, "value", &[Attr::MAGNITUDE]),
+    both(Cls::DV_QUANTITY, "unit", &[Attr::UNITS]),
+    read(Cls::DV_QUANTITY, "units", &[Attr::UNITS]),
+    both(Cls::DV_QUANTITY, "precision", &[Attr::PRECISION]),
+    both(Cls::DV_QUANTITY, "unit_system", &[Attr::UNITS_SYSTEM]),
+    read(Cls::DV_QUANTITY, "units_system", &[Attr::UNITS_SYSTEM]),
+    both(
+        Cls::DV_QUANTITY,
+        "unit_display_name",
+        &[Attr::UNITS_DISPLAY_NAME],
+    ),
+    read(
+        Cls::DV_QUANTITY,
+        "units_display_name",
+        &[Attr::UNITS_DISPLAY_NAME],
+    ),
+    both(Cls::DV_COUNT, "", &[Attr::MAGNITUDE]),
+    read(Cls::DV_COUNT, "magnitude", &[Attr::MAGNITUDE]),
+    read(Cls::DV_COUNT, "value", &[Attr::MAGNITUDE]),
+    both(Cls::DV_PROPORTION, "numerator", &[Attr::NUMERATOR]),
+    both(Cls::DV_PROPORTION, "denominator", &[Attr::DENOMINATOR]),
+    both(Cls::DV_PROPORTION, "type", &[Attr::TYPE]),
+    both(Cls::DV_PROPORTION, "precision", &[Attr::PRECISION]),
+    both(Cls::DV_ORDINAL, "code", SYMBOL_CODE),
+    both(Cls::DV_ORDINAL, "value", &[Attr::SYMBOL, Attr::VALUE]),
+    both(Cls::DV_ORDINAL, "ordinal", &[Attr::VALUE]),
+    both(Cls::DV_ORDINAL, "terminology", SYMBOL_TERMINOLOGY),
+    read(Cls::DV_ORDINAL, "terminology_id", SYMBOL_TERMINOLOGY),
+    both(Cls::DV_SCALE, "code", SYMBOL_CODE),
+    both(Cls::DV_SCALE, "value", &[Attr::SYMBOL, Attr::VALUE]),
+    both(Cls::DV_SCALE, "scale", &[Attr::VALUE]),
+    both(Cls::DV_SCALE, "terminology", SYMBOL_TERMINOLOGY),
+    read(Cls::DV_SCALE, "terminology_id", SYMBOL_TERMINOLOGY),
+    both(Cls::DV_BOOLEAN, "", &[Attr::VALUE]),
+    read(Cls::DV_BOOLEAN, "value", &[Attr::VALUE]),
+    both(Cls::DV_URI, "", &[Attr::VALUE]),
+    read(Cls::DV_URI, "value", &[Attr::VALUE]),
+    both(Cls::DV_TEMPORAL, "", &[Attr::VALUE]),
+    read(Cls::DV_TEMPORAL, "value", &[Attr::VALUE]),
+    both(Cls::DV_DURATION, "", &[Attr::VALUE]),
+    read(Cls::DV_DURATION, "value", &[Attr::VALUE]),
+    both(Cls::DV_IDENTIFIER, "", &[Attr::ID]),
+    read(Cls::DV_IDENTIFIER, "id", &[Attr::ID]),
+    both(Cls::DV_IDENTIFIER, "issuer", &[Attr::ISSUER]),
+    both(Cls::DV_IDENTIFIER, "assigner", &[Attr::ASSIGNER]),
+    both(Cls::DV_IDENTIFIER, "type", &[Attr::TYPE]),
+    both(Cls::DV_PARSABLE, "", &[Attr::VALUE]),
+    read(Cls::DV_PARSABLE, "value", &[Attr::VALUE]),
+    both(Cls::DV_PARSABLE, "formalism", &[Attr::FORMALISM]),
+    both(Cls::DV_MULTIMEDIA, "", &[Attr::URI, Attr::VALUE]),
+    read(Cls::DV_MULTIMEDIA, "url", &[Attr::URI, Attr::VALUE]),
+    read(Cls::DV_MULTIMEDIA, "uri", &[Attr::URI, Attr::VALUE]),
+    read(Cls::DV_MULTIMEDIA, "value", &[Attr::URI, Attr::VALUE]),
+    both(
+        Cls::DV_MULTIMEDIA,
+        "mediatype",
+        &[Attr::MEDIA_TYPE, Attr::CODE_STRING],
+    ),
+    read(
+        Cls::DV_MULTIMEDIA,
+        "mimetype",
+        &[Attr::MEDIA_TYPE, Attr::CODE_STRING],
+    ),
+    read(
+        Cls::DV_MULTIMEDIA,
+        "media_type",
+        &[Attr::MEDIA_TYPE, Attr::CODE_STRING],
+    ),
+    both(Cls::DV_MULTIMEDIA, "size", &[Attr::SIZE]),
+    both(Cls::DV_MULTIMEDIA, "alternatetext", &[Attr::ALTERNATE_TEXT]),
+    both(Cls::DV_MULTIMEDIA, "data", &[Attr::DATA]),
+    both(
+        Cls::DV_MULTIMEDIA,
+        "compression_algorithm",
+        &[Attr::COMPRESSION_ALGORITHM, Attr::CODE_STRING],
+    ),
+    both(
+        Cls::DV_MULTIMEDIA,
+        "integrity_check",
+        &[Attr::INTEGRITY_CHECK],
+    ),
+    both(
+        Cls::DV_MULTIMEDIA,
+        "integrity_check_algorithm",
+        &[Attr::INTEGRITY_CHECK_ALGORITHM, Attr::CODE_STRING],
+    ),
+    both(Cls::DV_INTERVAL, "lower_included", &[Attr::LOWER_INCLUDED]),
+    both(Cls::DV_INTERVAL, "upper_included", &[Attr::UPPER_INCLUDED]),
+    both(
+        Cls::DV_INTERVAL,
+        "lower_unbounded",
+        &[Attr::LOWER_UNBOUNDED],
+    ),
+    both(
+        Cls::DV_INTERVAL,
+        "upper_unbounded",
+        &[Attr::UPPER_UNBOUNDED],
+    ),
+    both(
+        Cls::DV_ORDERED,
+        "normal_status",
+        &[Attr::NORMAL_STATUS, Attr::CODE_STRING],
+    ),
+    both(
+        Cls::DV_QUANTIFIED,
+        "magnitude_status",
+        &[Attr::MAGNITUDE_STATUS],
+    ),
+    both(Cls::DV_AMOUNT, "accuracy", &[Attr::ACCURACY]),
+    both(
+        Cls::DV_AMOUNT,
+        "accuracy_is_percent",
+        &[Attr::ACCURACY_IS_PERCENT],
+    ),
+    both(Cls::PARTY_IDENTIFIED, "name", &[Attr::NAME]),
+    both(Cls::PARTY_PROXY, "id", PARTY_ID),
+    both(Cls::PARTY_PROXY, "id_scheme", PARTY_SCHEME),
+    both(Cls::PARTY_PROXY, "id_namespace", PARTY_NAMESPACE),
+    read(Cls::PARTY_PROXY, "namespace", PARTY_NAMESPACE),
+    both(Cls::OBJECT_ID, "", &[Attr::VALUE]),
+    read(Cls::OBJECT_ID, "value", &[Attr::VALUE]),
+    both(Cls::GENERIC_ID, "scheme", &[Attr::SCHEME]),
+    both(Cls::OBJECT_REF, "id", &[Attr::ID, Attr::VALUE]),
+    both(Cls::OBJECT_REF, "id_scheme", &[Attr::ID, Attr::SCHEME]),
+    read(Cls::OBJECT_REF, "scheme", &[Attr::ID, Attr::SCHEME]),
+    both(Cls::OBJECT_REF, "namespace", &[Attr::NAMESPACE]),
+    both(Cls::OBJECT_REF, "type", &[Attr::TYPE]),
+    both(Cls::LINK, "type", &[Attr::TYPE, Attr::VALUE]),
+    both(Cls::LINK, "meaning", &[Attr::MEANING, Attr::VALUE]),
+    both(Cls::LINK, "target", &[Attr::TARGET, Attr::VALUE]),
+    both(Cls::FEEDER_AUDIT_DETAILS, "system_id", &[Attr::SYSTEM_ID]),
+    both(Cls::FEEDER_AUDIT_DETAILS, "version_id", &[Attr::VERSION_ID]),
+    both(
+        Cls::FEEDER_AUDIT_DETAILS,
+        "time",
+        &[Attr::TIME, Attr::VALUE],
+    ),
+    both(
+        Cls::INSTRUCTION_DETAILS,
+        "composition_uid",
+        &[Attr::INSTRUCTION_ID, Attr::ID, Attr::VALUE],
+    ),
+    both(
+        Cls::INSTRUCTION_DETAILS,
+        "path",
+        &[Attr::INSTRUCTION_ID, Attr::PATH],
+    ),
+    both(
+        Cls::INSTRUCTION_DETAILS,
+        "activity_id",
+        &[Attr::ACTIVITY_ID],
+    ),
+    both(Cls::INTERVAL_EVENT, "sample_count", &[Attr::SAMPLE_COUNT]),
+    both(
+        Cls::PARTICIPATION,
+        "function",
+        &[Attr::FUNCTION, Attr::VALUE],
+    ),
+];
+
+impl Suffix {
+    fn is_of(&self, class: Cls) -> bool {
+        class.is_a(self.class)
+            && !(class == Cls::DV_CODED_TEXT && self.class == Cls::DV_TEXT && self.name.is_empty())
+    }
+}
+
+/// The suffixes of a class, more special ones first.
+pub(super) fn of(class: Cls) -> impl Iterator<Item = &'static Suffix> {
+    SUFFIXES.iter().filter(move |s| s.is_of(class))
+}
+
+/// The suffix of a class by its name.
+pub(super) fn named(class: Cls, name: &str) -> Option<&'static Suffix> {
+    let first = name.as_bytes().first();
+    SUFFIXES
+        .iter()
+        .find(|s| s.name.as_bytes().first() == first && s.is_of(class) && s.name == name)
+}
+
+/// The attribute that a segment names: `_link` is `links`, `_work_flow_id` is `workflow_id`.
+pub(super) fn attribute(class: Cls, segment: &str) -> Option<&'static aqlite_rm::class::AttrDef> {
+    let name = segment.strip_prefix('_').unwrap_or(segment);
+    let name = match name {
+        "work_flow_id" => "workflow_id",
+        other => other,
+    };
+    let single = class.attr_named(name);
+    single.or_else(|| {
+        class
+            .attrs()
+            .iter()
+            .find(|d| d.card.is_list() && d.attr.name().strip_suffix('s') == Some(name))
+    })
+}
+
+/// The segment of an attribute.
+pub(super) fn segment(attr: Attr, is_list: bool) -> String {
+    let name = attr.name();
+    match name {
+        "workflow_id" => String::from("_work_flow_id"),
+        _ if is_list && name != "other_reference_ranges" => {
+            format!("_{}", name.strip_suffix('s').unwrap_or(name))
+        }
+        _ => format!("_{name}"),
+    }
+}

@@ -1,0 +1,901 @@
+//! Spellings of values, defaults, mistakes, and what comes back.
+
+use super::*;
+use crate::{ExampleKind, example};
+use aqlite_rm::diag::Severity;
+use aqlite_rm::json;
+use serde_json::{Value, json};
+
+const SMALL: &str = include_str!("../../../../tests/cases/template/small.opt");
+const NOW: &str = "2026-11-20T09:30:00Z";
+/// The one ELEMENT of the template.
+const AT: &str = "encounter/body_weight/events_at0003:0/weight";
+
+fn formed(text: &str) -> (Template, WebTemplate) {
+    let template = Template::parse(text).unwrap();
+    let web = WebTemplate::of(&template);
+    (template, web)
+}
+
+/// The template without a constraint on the value of its ELEMENT, which then takes every type.
+fn open() -> (Template, WebTemplate) {
+    let named = SMALL
+        .find("<rm_attribute_name>value</rm_attribute_name>")
+        .unwrap();
+    let start = SMALL[..named].rfind("<attributes").unwrap();
+    let end = named + SMALL[named..].find("</attributes>").unwrap() + "</attributes>".len();
+    formed(&format!("{}{}", &SMALL[..start], &SMALL[end..]))
+}
+
+/// A document with these members, whose keys stand below the ELEMENT where they begin with `/` or
+/// `|`.
+fn flat(members: &Value) -> String {
+    let mut all = json!({ "ctx/territory": "SE", "ctx/composer_self": true });
+    for (key, value) in members.as_object().unwrap() {
+        let key = if key.starts_with(['/', '|']) {
+            format!("{AT}{key}")
+        } else {
+            key.clone()
+        };
+        all[key] = value.clone();
+    }
+    all.to_string()
+}
+
+fn canonical(tree: &Tree) -> Value {
+    serde_json::from_str(&json::write(tree.root().unwrap())).unwrap()
+}
+
+#[test]
+fn values_are_spelled_in_many_ways() {
+    let (template, web) = open();
+    let code = |terminology: &str, code: &str| json!({ "_type": "CODE_PHRASE", "terminology_id": { "_type": "TERMINOLOGY_ID", "value": terminology }, "code_string": code });
+    let coded = json!({ "_type": "DV_CODED_TEXT", "value": "Fever", "defining_code": code("SNOMED-CT", "386661006") });
+    let cases = [
+        (
+            json!({ "/text_value": "rest" }),
+            json!({ "_type": "DV_TEXT", "value": "rest" }),
+        ),
+        (
+            json!({ "/value2": "rest" }),
+            json!({ "_type": "DV_TEXT", "value": "rest" }),
+        ),
+        (
+            json!({ "/coded_text_value|code": "386661006", "/coded_text_value|value": "Fever", "/coded_text_value|terminology": "SNOMED-CT" }),
+            coded.clone(),
+        ),
+        (
+            json!({ "/coded_text_value": "SNOMED-CT::386661006::Fever" }),
+            coded.clone(),
+        ),
+        (
+            json!({ "/text_value|code": "386661006", "/text_value|value": "Fever", "/text_value|terminology": "SNOMED-CT" }),
+            coded.clone(),
+        ),
+        (
+            json!({ "/quantity_value|magnitude": 1.5, "/quantity_value|unit": "kg" }),
+            json!({ "_type": "DV_QUANTITY", "magnitude": 1.5, "units": "kg" }),
+        ),
+        (
+            json!({ "/quantity_value": "1.5", "/quantity_value|units": "kg" }),
+            json!({ "_type": "DV_QUANTITY", "magnitude": 1.5, "units": "kg" }),
+        ),
+        (
+            json!({ "/count_value": "5" }),
+            json!({ "_type": "DV_COUNT", "magnitude": 5 }),
+        ),
+        (
+            json!({ "/count_value|magnitude": 5 }),
+            json!({ "_type": "DV_COUNT", "magnitude": 5 }),
+        ),
+        (
+            json!({ "/boolean_value": "false" }),
+            json!({ "_type": "DV_BOOLEAN", "value": false }),
+        ),
+        (
+            json!({ "/proportion_value|numerator": 1, "/proportion_value|denominator": 2, "/proportion_value|type": 0, "/proportion_value": 0.5 }),
+            json!({ "_type": "DV_PROPORTION", "numerator": 1, "denominator": 2, "type": 0 }),
+        ),
+        (
+            json!({ "/proportion_value": 12 }),
+            json!({ "_type": "DV_PROPORTION", "numerator": 12, "denominator": 100, "type": 2 }),
+        ),
+        (
+            json!({ "/duration_value": "P1Y" }),
+            json!({ "_type": "DV_DURATION", "value": "P1Y" }),
+        ),
+        (
+            json!({ "/duration_value|hour": 1, "/duration_value|minute": "30", "/duration_value|day": 2 }),
+            json!({ "_type": "DV_DURATION", "value": "P2DT1H30M" }),
+        ),
+        (
+            json!({ "/duration_value|second": 1.5, "/duration_value|minute": "2.0" }),
+            json!({ "_type": "DV_DURATION", "value": "PT2M1.5S" }),
+        ),
+        (
+            json!({ "/count_value": "5.0" }),
+            json!({ "_type": "DV_COUNT", "magnitude": 5 }),
+        ),
+        (
+            json!({ "/count_value": 7.00 }),
+            json!({ "_type": "DV_COUNT", "magnitude": 7 }),
+        ),
+        (
+            json!({ "/boolean_value": "TRUE" }),
+            json!({ "_type": "DV_BOOLEAN", "value": true }),
+        ),
+        (
+            json!({ "/boolean_value": "fAlse" }),
+            json!({ "_type": "DV_BOOLEAN", "value": false }),
+        ),
+        (
+            json!({ "/quantity_value|magnitude": "1.5E2", "/quantity_value|unit": "" }),
+            json!({ "_type": "DV_QUANTITY", "magnitude": 150.0, "units": "" }),
+        ),
+        (
+            json!({ "/count_value": 5, "/count_value/_other_reference_ranges:0/lower": 1, "/count_value/_other_reference_ranges:0/upper": 9,
+                "/count_value/_other_reference_ranges:0|lower_included": false, "/count_value/_other_reference_ranges:0/meaning": "usual" }),
+            json!({ "_type": "DV_COUNT", "magnitude": 5, "other_reference_ranges": [{ "_type": "REFERENCE_RANGE",
+                "meaning": { "_type": "DV_TEXT", "value": "usual" },
+                "range": { "_type": "DV_INTERVAL", "lower": { "_type": "DV_COUNT", "magnitude": 1 }, "upper": { "_type": "DV_COUNT", "magnitude": 9 },
+                    "lower_included": false, "lower_unbounded": false, "upper_unbounded": false, "upper_included": true } }] }),
+        ),
+        (
+            json!({ "/date_time_value": "now" }),
+            json!({ "_type": "DV_DATE_TIME", "value": NOW }),
+        ),
+        (
+            json!({ "/date_value": "2026-11" }),
+            json!({ "_type": "DV_DATE", "value": "2026-11" }),
+        ),
+        (
+            json!({ "/identifier_value": "17", "/identifier_value|issuer": "ward" }),
+            json!({ "_type": "DV_IDENTIFIER", "id": "17", "issuer": "ward" }),
+        ),
+        (
+            json!({ "/uri_value": "https://example.org" }),
+            json!({ "_type": "DV_URI", "value": "https://example.org" }),
+        ),
+        (
+            json!({ "/parsable_value": "a b", "/parsable_value|formalism": "text/plain" }),
+            json!({ "_type": "DV_PARSABLE", "value": "a b", "formalism": "text/plain" }),
+        ),
+        (
+            json!({ "/quantity_value|magnitude": 1, "/quantity_value|unit": "kg", "/quantity_value/_normal_range/lower|magnitude": 0, "/quantity_value/_normal_range/lower|unit": "kg" }),
+            json!({ "_type": "DV_QUANTITY", "magnitude": 1, "units": "kg", "normal_range": {
+                "_type": "DV_INTERVAL", "lower": { "_type": "DV_QUANTITY", "magnitude": 0, "units": "kg" },
+                "lower_unbounded": false, "lower_included": true, "upper_unbounded": true, "upper_included": false } }),
+        ),
+        (
+            json!({ "/count_value|raw": { "_type": "DV_COUNT", "magnitude": 7 } }),
+            json!({ "_type": "DV_COUNT", "magnitude": 7 }),
+        ),
+        (
+            json!({ "/count_value|raw": "{\"@class\":\"DV_COUNT\",\"magnitude\":7}" }),
+            json!({ "_type": "DV_COUNT", "magnitude": 7 }),
+        ),
+        (
+            json!({ "/text_value|raw": "{\"@class\" : \"DV_TEXT\",\"value\":\"@class\"}" }),
+            json!({ "_type": "DV_TEXT", "value": "@class" }),
+        ),
+    ];
+    for (members, expected) in cases {
+        let text = flat(&members);
+        let tree = read(&text, Shape::Flat, &template, &web, NOW)
+            .unwrap_or_else(|f| panic!("{members}: {f:?}"));
+        let found = canonical(&tree)
+            .pointer("/content/0/data/events/0/data/items/0/value")
+            .cloned()
+            .unwrap_or_default();
+        assert_eq!(found, expected, "{members}");
+        comes_back(&tree, &template, &web);
+    }
+}
+
+/// The document is the same behind both formats and both dialects.
+fn comes_back(tree: &Tree, template: &Template, web: &WebTemplate) {
+    for shape in [Shape::Flat, Shape::Structured] {
+        for maker in [Maker::Better, Maker::Ehrbase] {
+            let written = write(tree.root().unwrap(), shape, template, web, maker);
+            let again = read(&written.text, shape, template, web, NOW)
+                .unwrap_or_else(|f| panic!("{f:?}: {}", written.text));
+            assert_eq!(canonical(&again), canonical(tree), "{}", written.text);
+            assert_eq!(written.left, Vec::<&str>::new(), "{}", written.text);
+        }
+    }
+}
+
+#[test]
+fn the_empty_member_is_the_main_value_in_structured() {
+    let (template, web) = open();
+    for (kid, value, expected) in [
+        (
+            "text_value",
+            json!("rest"),
+            json!({ "_type": "DV_TEXT", "value": "rest" }),
+        ),
+        (
+            "count_value",
+            json!(3),
+            json!({ "_type": "DV_COUNT", "magnitude": 3 }),
+        ),
+        (
+            "identifier_value",
+            json!("17"),
+            json!({ "_type": "DV_IDENTIFIER", "id": "17" }),
+        ),
+        (
+            "uri_value",
+            json!("https://example.org"),
+            json!({ "_type": "DV_URI", "value": "https://example.org" }),
+        ),
+        (
+            "boolean_value",
+            json!(true),
+            json!({ "_type": "DV_BOOLEAN", "value": true }),
+        ),
+    ] {
+        let mut weight = json!({});
+        weight[kid] = json!([{ "": value }]);
+        let text = json!({ "ctx": { "territory": "SE", "composer_self": true }, "encounter": { "body_weight": [{ "events_at0003": [{ "weight": [weight] }] }] } });
+        let tree = read(&text.to_string(), Shape::Structured, &template, &web, NOW)
+            .unwrap_or_else(|f| panic!("{kid}: {f:?}"));
+        assert_eq!(
+            canonical(&tree).pointer("/content/0/data/events/0/data/items/0/value"),
+            Some(&expected),
+            "{kid}"
+        );
+    }
+}
+
+/// A document of the small template with these members set by pointer, written in FLAT.
+fn written_with(members: &[(&str, Value)]) -> (Tree, String) {
+    let (template, web) = formed(SMALL);
+    let mut value = canonical(
+        &read(
+            &flat(&json!({ "|magnitude": 72.5 })),
+            Shape::Flat,
+            &template,
+            &web,
+            NOW,
+        )
+        .unwrap(),
+    );
+    for (pointer, member) in members {
+        let (parent, key) = pointer.rsplit_once('/').unwrap();
+        let parent = value
+            .pointer_mut(parent)
+            .unwrap_or_else(|| panic!("{pointer}"))
+            .as_object_mut()
+            .unwrap();
+        if member.is_null() {
+            parent.remove(key);
+        } else {
+            parent.insert(key.to_owned(), member.clone());
+        }
+    }
+    let tree = json::read(&value.to_string(), aqlite_rm::class::Cls::COMPOSITION).unwrap();
+    comes_back(&tree, &template, &web);
+    let text = write(
+        tree.root().unwrap(),
+        Shape::Flat,
+        &template,
+        &web,
+        Maker::Better,
+    )
+    .text;
+    assert!(!text.contains("|raw"), "{text}");
+    (tree, text)
+}
+
+#[test]
+fn what_has_no_suffix_has_keys_of_its_own() {
+    let identifier = |id: &str, issuer: Option<&str>| match issuer {
+        Some(issuer) => json!({ "_type": "DV_IDENTIFIER", "id": id, "issuer": issuer }),
+        None => json!({ "_type": "DV_IDENTIFIER", "id": id }),
+    };
+    let performer = json!({ "_type": "PARTY_IDENTIFIED", "name": "Berg", "identifiers": [identifier("1", None), identifier("2", Some("ward"))] });
+    let reference = |id: Value| json!({ "_type": "PARTY_REF", "id": id, "namespace": "local", "type": "ORGANISATION" });
+    let party = |id: Value| json!({ "_type": "PARTY_IDENTIFIED", "name": "Lund", "external_ref": reference(id) });
+    let entry = "/content/0";
+    for (members, key) in [
+        (
+            vec![(
+                "/content/0/other_participations",
+                json!([{ "_type": "PARTICIPATION", "function": { "_type": "DV_TEXT", "value": "nurse" }, "performer": performer }]),
+            )],
+            "_other_participation:0|identifiers_issuer:1\":\"ward",
+        ),
+        (
+            vec![("/content/0/provider", json!({ "_type": "PARTY_SELF" }))],
+            "body_weight/_provider|_type\":\"PARTY_SELF",
+        ),
+        (
+            vec![(
+                "/content/0/provider",
+                party(json!({ "_type": "HIER_OBJECT_ID", "value": "1.2.3" })),
+            )],
+            "_provider/_external_ref/_id|_type\":\"HIER_OBJECT_ID",
+        ),
+        (
+            vec![(
+                "/content/0/provider",
+                party(json!({ "_type": "GENERIC_ID", "value": "7", "scheme": "s" })),
+            )],
+            "_provider/_external_ref|type\":\"ORGANISATION",
+        ),
+        (
+            vec![(
+                "/content/0/data/uid",
+                json!({ "_type": "HIER_OBJECT_ID", "value": "00000000-0000-4000-8000-000000000001" }),
+            )],
+            "body_weight/_data/_uid",
+        ),
+        (
+            vec![(
+                "/content/0/data/period",
+                json!({ "_type": "DV_DURATION", "value": "PT1H" }),
+            )],
+            "body_weight/_data/_period\":\"PT1H",
+        ),
+        (vec![("/context", Value::Null)], "context|_absent\":true"),
+    ] {
+        let (_, text) = written_with(&members);
+        assert!(text.contains(key), "{entry} {key}: {text}");
+    }
+}
+
+#[test]
+fn a_facility_of_the_context_has_its_own_scheme() {
+    let (template, web) = formed(SMALL);
+    let text = flat(
+        &json!({ "|magnitude": 72.5, "ctx/id_scheme": "general", "ctx/id_namespace": "general", "ctx/composer_name": "Berg", "ctx/composer_id": "1",
+        "ctx/health_care_facility|name": "Hospital", "ctx/health_care_facility|id": "9", "ctx/health_care_facility|id_scheme": "own",
+        "ctx/health_care_facility|id_namespace": "houses" }),
+    );
+    let text = text.replace("\"ctx/composer_self\":true,", "");
+    let found = canonical(
+        &read(&text, Shape::Flat, &template, &web, NOW).unwrap_or_else(|f| panic!("{f:?}")),
+    );
+    let reference = |pointer: &str| {
+        found
+            .pointer(&format!("{pointer}/external_ref"))
+            .map(|r| (r["id"]["scheme"].clone(), r["namespace"].clone()))
+    };
+    assert_eq!(
+        reference("/context/health_care_facility"),
+        Some((json!("own"), json!("houses")))
+    );
+    assert_eq!(
+        reference("/composer"),
+        Some((json!("general"), json!("general")))
+    );
+}
+
+#[test]
+fn what_is_left_open_is_filled() {
+    let (template, web) = formed(SMALL);
+    let filled = |members: Value| {
+        canonical(&read(&flat(&members), Shape::Flat, &template, &web, NOW).unwrap())
+    };
+    let plain = filled(json!({ "|magnitude": 72.5 }));
+    for (pointer, value) in [
+        ("/language/code_string", "en"),
+        ("/territory/code_string", "SE"),
+        ("/category/defining_code/code_string", "433"),
+        ("/composer/_type", "PARTY_SELF"),
+        ("/context/start_time/value", NOW),
+        ("/context/setting/defining_code/code_string", "238"),
+        ("/content/0/encoding/code_string", "UTF-8"),
+        ("/content/0/subject/_type", "PARTY_SELF"),
+        ("/content/0/data/origin/value", NOW),
+        ("/content/0/data/events/0/time/value", NOW),
+        ("/content/0/data/events/0/data/items/0/value/units", "kg"),
+    ] {
+        assert_eq!(
+            plain.pointer(pointer).and_then(Value::as_str),
+            Some(value),
+            "{pointer}"
+        );
+    }
+    let told = filled(json!({
+        "|magnitude": 72.5, "ctx/time": "2026-01-02T03:04:05Z", "ctx/setting": "home", "ctx/location": "ward 3", "ctx/participation_name": "Berg",
+        "ctx/participation_function": "nurse", "ctx/health_care_facility|name": "Hospital", "ctx/provider_name": "Lund",
+        "encounter/body_weight/history_origin": "2026-01-01T00:00:00Z", "ctx/link|type": "issue", "ctx/link|meaning": "problem", "ctx/link|target": "ehr://x",
+    }));
+    for (pointer, value) in [
+        ("/context/start_time/value", "2026-01-02T03:04:05Z"),
+        ("/context/setting/defining_code/code_string", "225"),
+        ("/context/location", "ward 3"),
+        ("/context/participations/0/performer/name", "Berg"),
+        ("/context/participations/0/function/value", "nurse"),
+        ("/content/0/other_participations/0/performer/name", "Berg"),
+        ("/context/health_care_facility/name", "Hospital"),
+        ("/content/0/provider/name", "Lund"),
+        ("/content/0/data/origin/value", "2026-01-01T00:00:00Z"),
+        (
+            "/content/0/data/events/0/time/value",
+            "2026-01-01T00:00:00Z",
+        ),
+        ("/content/0/links/0/target/value", "ehr://x"),
+    ] {
+        assert_eq!(
+            told.pointer(pointer).and_then(Value::as_str),
+            Some(value),
+            "{pointer}"
+        );
+    }
+}
+
+/// The code and the key of every finding.
+fn told(
+    text: &str,
+    shape: Shape,
+    template: &Template,
+    web: &WebTemplate,
+) -> Vec<(&'static str, String)> {
+    let findings = read(text, shape, template, web, NOW)
+        .err()
+        .unwrap_or_default();
+    findings.into_iter().map(|f| (f.code, f.path)).collect()
+}
+
+#[test]
+fn nothing_is_left_out_silently() {
+    let (template, web) = open();
+    for (members, code, key) in [
+        (json!({ "ctx/colour": "red" }), "FLT0103", "ctx/colour"),
+        (json!({ "ctx|colour": "red" }), "FLT0103", "ctx|colour"),
+        (
+            json!({ "ctx/language|colour": "red" }),
+            "FLT0102",
+            "ctx/language|colour",
+        ),
+        (
+            json!({ "ctx/language/colour": "red" }),
+            "FLT0102",
+            "ctx/language|colour",
+        ),
+        (json!({ "ctx/time:1": NOW }), "FLT0105", "ctx/time:1"),
+        (
+            json!({ "ctx/participation_function:1": "nurse" }),
+            "FLT0108",
+            "ctx/participation_function:1",
+        ),
+        (
+            json!({ "encounter:1/body_weight/comment": "a" }),
+            "FLT0105",
+            "encounter:1",
+        ),
+        (
+            json!({ "visit/body_weight/comment": "a" }),
+            "FLT0101",
+            "visit",
+        ),
+        (json!({ "|colour": "red" }), "FLT0102", "|colour"),
+        (
+            json!({ "encounter/composer/_colour": "red" }),
+            "FLT0101",
+            "encounter/composer/_colour",
+        ),
+        (
+            json!({ "encounter/composer|identifiers_colour:0": "red" }),
+            "FLT0102",
+            "encounter/composer|identifiers_colour",
+        ),
+        (
+            json!({ "/count_value|_type": "COLOUR" }),
+            "FLT0104",
+            "/count_value",
+        ),
+        (
+            json!({ "/count_value|_type": "DV_TEXT" }),
+            "FLT0104",
+            "/count_value",
+        ),
+        (
+            json!({ "/count_value|raw:1": "{}" }),
+            "FLT0102",
+            "/count_value|raw",
+        ),
+        (
+            json!({ "/count_value": 1, "/count_value:1": 2 }),
+            "FLT0105",
+            "/count_value:1",
+        ),
+        (
+            json!({ "/count_value": 1, "/count_value/_normal_range:1/lower": 2 }),
+            "FLT0105",
+            "/count_value/_normal_range:1",
+        ),
+        (
+            json!({ "/duration_value": "P1D", "/duration_value|day": 2 }),
+            "FLT0107",
+            "/duration_value",
+        ),
+        (
+            json!({ "/count_value|raw": { "_type": "DV_COUNT", "magnitude": 1 }, "/count_value|magnitude": 1 }),
+            "FLT0107",
+            "/count_value",
+        ),
+        (
+            json!({ "/text_value": "a", "/count_value": 1 }),
+            "FLT0107",
+            "/count_value",
+        ),
+        (
+            json!({ "/count_value": 1, "encounter/body_weight/events_at0003/weight/count_value": 2 }),
+            "FLT0107",
+            "/count_value:0",
+        ),
+        (
+            json!({ "/count_value:99999": 1 }),
+            "FLT0105",
+            "/count_value:99999",
+        ),
+        (
+            json!({ "/count_value:-1": 1 }),
+            "FLT0105",
+            "/count_value:-1",
+        ),
+        (
+            json!({ "/count_value": {"magnitude": 1} }),
+            "FLT0106",
+            "/count_value",
+        ),
+        (json!({ "/count_value": 1.5 }), "FLT0104", "/count_value"),
+        (
+            json!({ "/boolean_value": "maybe" }),
+            "FLT0104",
+            "/boolean_value",
+        ),
+    ] {
+        let key = if key.starts_with(['/', '|']) {
+            format!("{AT}{key}")
+        } else {
+            key.to_owned()
+        };
+        let found = told(&flat(&members), Shape::Flat, &template, &web);
+        assert!(
+            found
+                .iter()
+                .any(|(c, k)| *c == code && *k.replace(":0", "") == *key.replace(":0", "")),
+            "{members}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn strict_wants_lists() {
+    let (template, web) = formed(SMALL);
+    let strict = |weight: Value| {
+        let text = json!({ "ctx": { "territory": "SE", "composer_self": true }, "encounter": { "body_weight": [{ "events_at0003": [{ "weight": weight }] }] } });
+        told(&text.to_string(), Shape::StrictStructured, &template, &web)
+    };
+    assert_eq!(strict(json!([{ "|magnitude": 72.5 }])), []);
+    assert_eq!(
+        strict(json!({ "|magnitude": 72.5 })),
+        [("FLT0106", String::from("weight"))]
+    );
+    let tree = read(
+        &flat(&json!({ "|magnitude": 72.5 })),
+        Shape::Flat,
+        &template,
+        &web,
+        NOW,
+    )
+    .unwrap();
+    let written = write(
+        tree.root().unwrap(),
+        Shape::Structured,
+        &template,
+        &web,
+        Maker::Better,
+    )
+    .text;
+    assert_eq!(told(&written, Shape::StrictStructured, &template, &web), []);
+}
+
+/// An order with two requests, the second of two activities, and an action that follows one of
+/// them.
+fn followed(details: &Value) -> Result<Value, Vec<(&'static str, String)>> {
+    let (template, web) = formed(include_str!("../../../../tests/cases/template/order.opt"));
+    let mut all = json!({
+        "ctx/territory": "SE", "ctx/composer_self": true, "report/_uid": "6ba7b810-9dad-41d1-80b4-00c04fd43001",
+        "report/request:0/current_activity:0/service": "one", "report/request:1/_uid": "6ba7b810-9dad-41d1-80b4-00c04fd43002",
+        "report/request:1/current_activity:0/service": "two", "report/request:1/current_activity:1/service": "three",
+        "report/service:0/ism_transition/careflow_step|code": "at0005",
+    });
+    for (suffix, value) in details.as_object().unwrap() {
+        all[format!("report/service:0/_instruction_details{suffix}")] = value.clone();
+    }
+    let tree = read(&all.to_string(), Shape::Flat, &template, &web, NOW).map_err(|found| {
+        found
+            .into_iter()
+            .map(|f| (f.code, f.path))
+            .collect::<Vec<_>>()
+    })?;
+    let findings = crate::validate(tree.root().unwrap(), &template);
+    assert!(findings.is_empty(), "{findings:?}");
+    comes_back(&tree, &template, &web);
+    Ok(canonical(&tree)["content"][2]["instruction_details"].take())
+}
+
+#[test]
+fn an_action_names_its_instruction_by_key_uid_or_number() {
+    let request = "/content[openEHR-EHR-INSTRUCTION.service_request.v1, 2]";
+    for (details, activity) in [
+        (
+            json!({ "|wt_path": "report/request:1", "|activity_index": 1 }),
+            "activities[at0001, 2]",
+        ),
+        (
+            json!({ "|wt_path": "request:1", "|activity_index": "0" }),
+            "activities[at0001, 1]",
+        ),
+        (
+            json!({ "|instruction_uid": "6ba7b810-9dad-41d1-80b4-00c04fd43002", "|activity_index": 1 }),
+            "activities[at0001, 2]",
+        ),
+        (
+            json!({ "|instruction_index": 1, "|activity_id": "activities[at0001]" }),
+            "activities[at0001]",
+        ),
+    ] {
+        let found = followed(&details).unwrap_or_else(|found| panic!("{details}: {found:?}"));
+        assert_eq!(
+            (&found["instruction_id"]["path"], &found["activity_id"]),
+            (&json!(request), &json!(activity)),
+            "{details}"
+        );
+        assert_eq!(
+            found["instruction_id"]["id"]["value"],
+            json!("6ba7b810-9dad-41d1-80b4-00c04fd43001"),
+            "{details}"
+        );
+    }
+    let first = followed(&json!({ "|instruction_index": 0, "|composition_uid": "6ba7b810-9dad-41d1-80b4-00c04fd43009" })).unwrap();
+    assert_eq!(
+        (
+            &first["activity_id"],
+            &first["instruction_id"]["id"]["value"]
+        ),
+        (
+            &json!("activities[at0001]"),
+            &json!("6ba7b810-9dad-41d1-80b4-00c04fd43009")
+        )
+    );
+    for (details, code) in [
+        (json!({ "|wt_path": "report/request:7" }), "FLT0104"),
+        (json!({ "|instruction_index": "x" }), "FLT0104"),
+        (json!({ "|instruction_index": 1 }), "FLT0108"),
+        (json!({ "|instruction_nidex": 1 }), "FLT0102"),
+    ] {
+        assert_eq!(followed(&details).unwrap_err()[0].0, code, "{details}");
+    }
+}
+
+#[test]
+fn a_text_beside_a_code_is_a_further_element() {
+    let many = include_str!("../../../../tests/cases/template/order.opt");
+    let (once, bounds) = (
+        many.rfind("<node_id>at0002</node_id>").unwrap(),
+        "<upper_unbounded>true</upper_unbounded><lower>0</lower>",
+    );
+    let at = many[..once].rfind(bounds).unwrap();
+    let single = format!(
+        "{}<upper_unbounded>false</upper_unbounded><lower>0</lower><upper>1</upper>{}",
+        &many[..at],
+        &many[at + bounds.len()..]
+    );
+    let text = json!({ "ctx/territory": "SE", "ctx/composer_self": true, "report/service:0/what_was_done|code": "at0007", "report/service:0/what_was_done|other": "a bandage" });
+    let (template, web) = formed(many);
+    let tree = read(&text.to_string(), Shape::Flat, &template, &web, NOW)
+        .unwrap_or_else(|f| panic!("{f:?}"));
+    let items = canonical(&tree)["content"][0]["description"]["items"].take();
+    assert_eq!(
+        (&items[0]["value"]["value"], &items[1]["value"]),
+        (
+            &json!("Sample taken"),
+            &json!({ "_type": "DV_TEXT", "value": "a bandage" })
+        )
+    );
+    comes_back(&tree, &template, &web);
+    let (template, web) = formed(&single);
+    assert_eq!(
+        told(&text.to_string(), Shape::Flat, &template, &web),
+        [("FLT0107", String::from("report/service:0/what_was_done"))]
+    );
+}
+
+#[test]
+fn a_step_and_its_state_are_a_pair() {
+    let (template, web) = formed(include_str!("../../../../tests/cases/template/order.opt"));
+    for (state, step, text, transition, expected) in [
+        ("245", "at0005", "Service started", None, vec![]),
+        (
+            "245",
+            "at0005",
+            "It has begun",
+            Some("540"),
+            vec![("TPL0512", Severity::Warning)],
+        ),
+        (
+            "245",
+            "at0006",
+            "Service done",
+            None,
+            vec![
+                ("TPL0507", Severity::Warning),
+                ("TPL0510", Severity::Warning),
+            ],
+        ),
+        (
+            "245",
+            "at0006",
+            "Service done",
+            Some("540"),
+            vec![("TPL0507", Severity::Error), ("TPL0510", Severity::Error)],
+        ),
+        (
+            "527",
+            "at0006",
+            "Service done",
+            None,
+            vec![("TPL0507", Severity::Error), ("TPL0510", Severity::Error)],
+        ),
+    ] {
+        let mut all = json!({
+            "ctx/territory": "SE", "ctx/composer_self": true, "report/service:0/ism_transition/current_state|code": state,
+            "report/service:0/ism_transition/careflow_step|code": step, "report/service:0/ism_transition/careflow_step|value": text,
+        });
+        if let Some(transition) = transition {
+            all["report/service:0/ism_transition/transition|code"] = json!(transition);
+        }
+        let tree = read(&all.to_string(), Shape::Flat, &template, &web, NOW)
+            .unwrap_or_else(|f| panic!("{f:?}"));
+        let findings = crate::validate(tree.root().unwrap(), &template);
+        let found: Vec<_> = findings.iter().map(|f| (f.code, f.severity)).collect();
+        assert_eq!(
+            found, expected,
+            "{state} {step} {transition:?}: {findings:?}"
+        );
+        let told = transition.map_or_else(
+            || format!("[active/openehr/{state}]"),
+            |_| String::from("[start/openehr/540]"),
+        );
+        let is_named =
+            |f: &Finding| f.code != "TPL0510" || f.message.ends_with(&told) || state == "527";
+        assert!(findings.iter().all(is_named), "{findings:?}");
+    }
+}
+
+#[test]
+fn many_keys_are_refused_at_once() {
+    let (template, web) = formed(SMALL);
+    let members: String = (0..100_000)
+        .map(|i| format!("\"{AT}:{i}|magnitude\":1,"))
+        .collect();
+    let found = read(
+        &format!("{{{members}\"ctx/territory\":\"SE\"}}"),
+        Shape::Flat,
+        &template,
+        &web,
+        NOW,
+    )
+    .unwrap_err();
+    assert!(
+        found.len() == 1 && found[0].message.contains("too many keys"),
+        "{found:?}"
+    );
+    let names: String = (0..5_000)
+        .map(|i| format!("\"ctx/participation_name:{i}\":\"a\","))
+        .collect();
+    let requests: String = (0..5_000)
+        .map(|i| format!("\"report/request:{i}/narrative\":\"a\","))
+        .collect();
+    let (order, form) = formed(include_str!("../../../../tests/cases/template/order.opt"));
+    let found = told(
+        &format!("{{{names}{requests}\"ctx/territory\":\"SE\",\"ctx/composer_self\":true}}"),
+        Shape::Flat,
+        &order,
+        &form,
+    );
+    assert_eq!(found, [("FLT0105", String::from("ctx/participation_name"))]);
+    let list = format!(
+        r#"{{"encounter":{{"body_weight":[{}1]}}}}"#,
+        "1,".repeat(100_000)
+    );
+    let found = read(&list, Shape::Structured, &template, &web, NOW).unwrap_err();
+    assert!(
+        found.len() == 1 && found[0].message.contains("too many members"),
+        "{found:?}"
+    );
+    let deep = format!(
+        "{}1{}",
+        r#"{"encounter":"#.repeat(10_000),
+        "}".repeat(10_000)
+    );
+    assert!(read(&deep, Shape::Structured, &template, &web, NOW).is_err());
+    let unknown: String = (0..1_000)
+        .map(|i| format!("\"encounter/x{i}\":1,"))
+        .collect();
+    assert_eq!(
+        read(
+            &format!("{{{unknown}\"ctx/territory\":\"SE\"}}"),
+            Shape::Flat,
+            &template,
+            &web,
+            NOW
+        )
+        .unwrap_err()
+        .len(),
+        MAX_FINDINGS
+    );
+}
+
+#[test]
+fn the_right_key_is_the_first_candidate_for_a_mistyped_one() {
+    let (mut tried, mut right) = (0, 0);
+    for text in [
+        include_str!("../../../../www/samples/vital_signs.opt"),
+        include_str!("../../../../www/samples/laboratory_report.opt"),
+    ] {
+        let (template, web) = formed(text);
+        let tree = example(&template, ExampleKind::Full, None, NOW).unwrap();
+        let Written { text, .. } = write(
+            tree.root().unwrap(),
+            Shape::Flat,
+            &template,
+            &web,
+            Maker::Better,
+        );
+        let all: serde_json::Map<String, Value> = serde_json::from_str(&text).unwrap();
+        for (key, value) in all
+            .iter()
+            .filter(|(k, _)| k.matches('/').count() > 1 && !k.contains("|raw"))
+        {
+            let path = key.split('|').next().unwrap();
+            let (front, last) = path.rsplit_once('/').unwrap();
+            let middle = last
+                .char_indices()
+                .nth(last.split(':').next().unwrap().chars().count() / 2)
+                .map_or(0, |(at, _)| at);
+            let mistyped = format!(
+                "{front}/{}q{}{}",
+                &last[..middle],
+                &last[middle..],
+                &key[path.len()..]
+            );
+            let mut members = all.clone();
+            members.remove(key);
+            members.insert(mistyped, value.clone());
+            let found = read(
+                &Value::Object(members).to_string(),
+                Shape::Flat,
+                &template,
+                &web,
+                NOW,
+            )
+            .unwrap_err();
+            let plain = |text: &str| {
+                text.split(['/', ','])
+                    .map(|s| s.split(':').next().unwrap_or_default())
+                    .collect::<Vec<_>>()
+                    .join("/")
+            };
+            let first = found
+                .iter()
+                .find(|f| f.code == "FLT0101")
+                .and_then(|f| f.expected.clone())
+                .unwrap_or_default();
+            tried += 1;
+            right +=
+                usize::from(plain(first.split(", ").next().unwrap_or_default()) == plain(path));
+        }
+    }
+    assert!(
+        tried > 100 && right * 100 >= tried * 95,
+        "{right} of {tried}"
+    );
+}

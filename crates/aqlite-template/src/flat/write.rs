@@ -1,0 +1,940 @@
+//! From a document to keys, along the web template and the class table.
+//!
+//! What was written is read again. Where the shortest keys give something else than the document,
+//! more is written: the class of an object, its attributes one by one instead of suffixes of the
+//! object around it, or that a value which readers complete is absent. An object that no keys give
+//! back is written as canonical JSON under `|raw`.
+
+use super::compare::{self, Detail};
+use super::fill::usual_actions;
+use super::form::{Form, Shape, Value};
+use super::{print, read, suffix};
+use crate::fit::plain_name;
+use crate::tree::Template;
+use crate::web::{Level, Step, WebNode, WebTemplate};
+use aqlite_rm::class::{Attr, Cls};
+use aqlite_rm::json;
+use aqlite_rm::number;
+use aqlite_rm::order;
+use aqlite_rm::time::{Temporal, TemporalKind};
+use aqlite_rm::tree::{Kind, NodeId, NodeRef};
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+/// Whose dialect is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Maker {
+    /// That of Better's libraries.
+    #[default]
+    Better,
+    /// That of EHRbase.
+    Ehrbase,
+}
+
+/// One key with its value.
+pub(super) struct Entry<'d> {
+    pub key: String,
+    pub value: Value<'d>,
+    /// The class of the object that the value belongs to.
+    pub class: Cls,
+}
+
+/// An object that a node means, and the value in it.
+type Found<'d> = (NodeRef<'d>, Option<NodeRef<'d>>);
+
+/// Bytes that are counted for a key and its value besides their texts.
+const FRAME: usize = 8;
+
+/// The comparisons of objects with nodes that one attempt may take.
+const MAX_WORK: usize = 20_000_000;
+
+/// How often keys are tried before the whole document stands under `|raw`.
+const ROUNDS: usize = 8;
+
+/// What the path of an object says already.
+const IDENTITY: [Attr; 3] = [Attr::ARCHETYPE_NODE_ID, Attr::NAME, Attr::ARCHETYPE_DETAILS];
+
+/// Classes whose attributes are segments without an underscore.
+const PLAIN: [Cls; 7] = [
+    Cls::DV_INTERVAL,
+    Cls::REFERENCE_RANGE,
+    Cls::TERM_MAPPING,
+    Cls::FEEDER_AUDIT,
+    Cls::FEEDER_AUDIT_DETAILS,
+    Cls::EVENT,
+    Cls::ISM_TRANSITION,
+];
+
+/// A key without the indexes that are 0.
+fn without_first(key: &str) -> String {
+    key.replace(":0/", "/").trim_end_matches(":0").to_owned()
+}
+
+/// A document as keys, and what they do not carry.
+pub(super) fn document(
+    document: NodeRef<'_>,
+    shape: Shape,
+    template: &Template,
+    web: &WebTemplate,
+    maker: Maker,
+) -> (String, Vec<&'static str>) {
+    // Without a limit there is always a text.
+    within(document, shape, template, web, maker, usize::MAX).unwrap_or_default()
+}
+
+/// The same, unless the keys would have more than `most` bytes or take too much work.
+pub(super) fn within(
+    document: NodeRef<'_>,
+    shape: Shape,
+    template: &Template,
+    web: &WebTemplate,
+    maker: Maker,
+    most: usize,
+) -> Option<(String, Vec<&'static str>)> {
+    let (mut detail, mut rounds) = (Detail::default(), 0);
+    loop {
+        let writer = Writer::within(document, web, maker, &detail, most);
+        if writer.is_full {
+            return None;
+        }
+        let form = Form::of(writer.out.iter().map(|e| (e.key.as_str(), &e.value)));
+        let outcome = match read::document(&form, template, web, None) {
+            Ok(again) => compare::compare(document, again.root(), &writer.places, &detail),
+            Err(findings) => {
+                let owners =
+                    writer.owners_of(findings.iter().map(|f| f.path.as_str()), document.id());
+                compare::refused(document, &owners, &detail)
+            }
+        };
+        if outcome.more.is_empty() || rounds > ROUNDS {
+            return Some((print::text(&writer.out, shape), outcome.left));
+        }
+        detail.extend(outcome.more);
+        rounds += 1;
+        if rounds == ROUNDS {
+            detail.raw.insert(document.id());
+        }
+    }
+}
+
+pub(super) struct Writer<'w, 'd> {
+    maker: Maker,
+    /// What is written otherwise than by the shortest keys.
+    detail: &'w Detail,
+    out: Vec<Entry<'d>>,
+    /// Objects with a key of their own, and that key.
+    pub places: HashMap<NodeId, String>,
+    /// Objects that a node was found for.
+    done: HashSet<NodeId>,
+    /// Structures without a node that were written.
+    seen: HashSet<NodeId>,
+    /// The bytes that keys, values and places may still take, and the comparisons that may still be
+    /// made.
+    bytes: usize,
+    work: usize,
+    /// True once either is used up: what was written is of no use then.
+    is_full: bool,
+}
+
+impl<'w, 'd> Writer<'w, 'd> {
+    /// Writes the keys of a document as far as they have at most `most` bytes; without such a limit
+    /// the work is not limited either.
+    pub fn within(
+        document: NodeRef<'d>,
+        web: &'w WebTemplate,
+        maker: Maker,
+        detail: &'w Detail,
+        most: usize,
+    ) -> Writer<'w, 'd> {
+        let work = if most == usize::MAX { most } else { MAX_WORK };
+        let (out, places, done, seen) =
+            (Vec::new(), HashMap::new(), HashSet::new(), HashSet::new());
+        let mut writer = Writer {
+            maker,
+            detail,
+            out,
+            places,
+            done,
+            seen,
+            bytes: most,
+            work,
+            is_full: false,
+        };
+        if document
+            .get(Attr::COMPOSER)
+            .is_some_and(|c| c.class() == Cls::PARTY_SELF)
+            && !detail.raw.contains(&document.id())
+        {
+            writer.push(
+                String::from("ctx/composer_self"),
+                Value::Boolean(true),
+                Cls::DV_BOOLEAN,
+            );
+        }
+        writer.container(&web.tree, document, &web.tree.id);
+        writer
+    }
+
+    /// The innermost objects around keys that were refused, or the document. The index 0 may be
+    /// left out of a key.
+    fn owners_of<'k>(
+        &self,
+        keys: impl Iterator<Item = &'k str>,
+        document: NodeId,
+    ) -> HashSet<NodeId> {
+        let mut places: HashMap<String, NodeId> = HashMap::new();
+        for (id, place) in self
+            .places
+            .iter()
+            .filter(|(id, _)| !self.detail.raw.contains(id))
+        {
+            // An ELEMENT and its value share a key: the value is the inner one, and has the greater
+            // id.
+            let inner = places.entry(without_first(place)).or_insert(*id);
+            *inner = (*inner).max(*id);
+        }
+        let owner = |key: &str| {
+            let key = without_first(key);
+            let ends = key
+                .match_indices(['/', '|', ':'])
+                .map(|(at, _)| at)
+                .chain([key.len()]);
+            ends.filter_map(|end| places.get(key.get(..end)?))
+                .next_back()
+                .copied()
+        };
+        keys.map(|key| owner(key).unwrap_or(document)).collect()
+    }
+
+    /// Takes bytes and comparisons from what is left of them.
+    fn spend(&mut self, bytes: usize, work: usize) {
+        self.is_full |= bytes > self.bytes || work > self.work;
+        (self.bytes, self.work) = (
+            self.bytes.saturating_sub(bytes),
+            self.work.saturating_sub(work),
+        );
+    }
+
+    fn push(&mut self, key: String, value: Value<'d>, class: Cls) {
+        self.spend(FRAME + key.len() + value.text().len(), 1);
+        if self.is_full {
+            return;
+        }
+        self.out.push(Entry { key, value, class });
+    }
+
+    /// Notes the key of an object; true where it is to be canonical JSON, which is then written.
+    fn is_raw(&mut self, node: NodeRef<'d>, path: &str) -> bool {
+        self.spend(path.len(), 1);
+        if self.is_full {
+            return true;
+        }
+        self.places.insert(node.id(), path.to_owned());
+        let is_raw = self.detail.raw.contains(&node.id());
+        if is_raw {
+            self.raw(node, path);
+        }
+        is_raw
+    }
+
+    /// Writes the class of an object where readers would take another, or no object at all.
+    fn class_of(&mut self, node: NodeRef<'_>, path: &str) {
+        if self.detail.typed.contains(&node.id()) {
+            self.push(
+                format!("{path}|_type"),
+                Value::Text(Cow::Borrowed(node.class().name())),
+                node.class(),
+            );
+        }
+    }
+
+    fn raw(&mut self, node: NodeRef<'_>, path: &str) {
+        self.push(
+            format!("{path}|raw"),
+            Value::Json(Cow::Owned(json::write(node))),
+            node.class(),
+        );
+    }
+
+    /// An object that is a node with nodes below it.
+    fn container(&mut self, web: &'w WebNode, node: NodeRef<'d>, path: &str) {
+        if self.is_raw(node, path) {
+            return;
+        }
+        self.class_of(node, path);
+        self.name(web.last_step(), node, path);
+        self.suffixes(node, path, true);
+        let has_level = |attr: Attr| web.levels.iter().any(|level| level.step.attr == attr);
+        let has_node = |attr: Attr| {
+            has_level(attr)
+                || web
+                    .children
+                    .iter()
+                    .any(|k| k.steps.first().is_some_and(|s| s.attr == attr))
+        };
+        let has_suffix =
+            |attr: Attr| suffix::of(node.class()).any(|s| s.path.first() == Some(&attr));
+        let attributes = || {
+            node.children().filter_map(|c| {
+                Some((
+                    c.attr()
+                        .filter(|a| !IDENTITY.contains(a) && !has_suffix(*a))?,
+                    c,
+                ))
+            })
+        };
+        for (attr, child) in attributes().filter(|(attr, _)| !has_node(*attr)) {
+            self.attribute(node.class(), attr, child, path);
+        }
+        for kid in &web.children {
+            self.kid(web, kid, node, path);
+        }
+        for (attr, child) in attributes().filter(|(attr, _)| has_node(*attr) && !has_level(*attr)) {
+            if child.kind() == Kind::List || child.class().is_a(Cls::LOCATABLE) {
+                self.left_over(attr, child, path);
+            } else if !self.done.contains(&child.id()) {
+                self.attribute_value(child, &format!("{path}/{}", suffix::segment(attr, false)));
+            }
+        }
+        self.levels(&web.levels, node, path);
+        self.origins(node, path);
+        self.absent(web, node, path);
+    }
+
+    /// Objects at an attribute that no node of the web template means.
+    fn left_over(&mut self, attr: Attr, child: NodeRef<'d>, path: &str) {
+        let is_list = child.kind() == Kind::List;
+        let members: Vec<NodeRef<'d>> = if is_list {
+            child.children().collect()
+        } else {
+            vec![child]
+        };
+        let left = members
+            .into_iter()
+            .filter(|c| !self.done.contains(&c.id()) && c.class().is_a(Cls::LOCATABLE));
+        for (index, member) in left.collect::<Vec<_>>().into_iter().enumerate() {
+            let segment = suffix::segment(attr, is_list);
+            self.raw(
+                member,
+                &if is_list {
+                    format!("{path}/{segment}:{index}")
+                } else {
+                    format!("{path}/{segment}")
+                },
+            );
+        }
+    }
+
+    /// What structures without a node have of their own: `_data/_uid`.
+    fn levels(&mut self, levels: &'w [Level], node: NodeRef<'d>, path: &str) {
+        for level in levels {
+            let attr = level.step.attr;
+            let is_list = node.get(attr).is_some_and(|n| n.kind() == Kind::List);
+            for object in node
+                .values(attr)
+                .filter(|object| is_meant(*object, &level.step))
+                .take(1)
+            {
+                let segment = suffix::segment(attr, is_list);
+                let path = if is_list {
+                    format!("{path}/{segment}:0")
+                } else {
+                    format!("{path}/{segment}")
+                };
+                if self.seen.insert(object.id()) {
+                    self.level(level, object, &path);
+                }
+            }
+        }
+        for attr in order::distinct(levels.iter().map(|level| level.step.attr)) {
+            if let Some(child) = node.get(attr) {
+                let is_list = child.kind() == Kind::List;
+                for (index, object) in node
+                    .values(attr)
+                    .enumerate()
+                    .filter(|(_, o)| !self.seen.contains(&o.id()) && !self.done.contains(&o.id()))
+                    .collect::<Vec<_>>()
+                {
+                    let segment = suffix::segment(attr, is_list);
+                    self.raw(
+                        object,
+                        &if is_list {
+                            format!("{path}/{segment}:{index}")
+                        } else {
+                            format!("{path}/{segment}")
+                        },
+                    );
+                }
+            }
+        }
+    }
+
+    fn level(&mut self, level: &'w Level, object: NodeRef<'d>, path: &str) {
+        let class = object.class();
+        if !self.has_keys(object) && !self.detail.typed.contains(&object.id()) {
+            // Nothing else may say that there is a structure at all.
+            self.push(
+                format!("{path}|_type"),
+                Value::Text(Cow::Borrowed(class.name())),
+                class,
+            );
+        }
+        self.class_of(object, path);
+        if let Some(name) = object
+            .get(Attr::NAME)
+            .filter(|name| name.class() != Cls::DV_TEXT)
+        {
+            self.value(name, &format!("{path}/_name"), None);
+        }
+        let is_level = |attr: Attr| level.below.iter().any(|inner| inner.step.attr == attr);
+        for child in object.children() {
+            let Some(attr) = child
+                .attr()
+                .filter(|a| !IDENTITY.contains(a) && !is_level(*a))
+            else {
+                continue;
+            };
+            if self.done.contains(&child.id()) || (class, attr) == (Cls::HISTORY, Attr::ORIGIN) {
+                continue;
+            }
+            if child.class().is_a(Cls::LOCATABLE) {
+                self.left_over(attr, child, path);
+            } else {
+                self.attribute(class, attr, child, path);
+            }
+        }
+        self.levels(&level.below, object, path);
+    }
+
+    /// True where a node was found in a structure.
+    fn has_keys(&self, object: NodeRef<'_>) -> bool {
+        object.children().any(|child| {
+            self.done.contains(&child.id())
+                || child.class().is_a(Cls::LOCATABLE) && self.has_keys(child)
+        })
+    }
+
+    /// Values that readers complete and this object does not have.
+    fn absent(&mut self, web: &'w WebNode, node: NodeRef<'d>, path: &str) {
+        let mut missing: Vec<Attr> = self
+            .detail
+            .absent
+            .iter()
+            .filter(|(id, _)| *id == node.id())
+            .map(|(_, attr)| *attr)
+            .collect();
+        order::sort_by_key(&mut missing, |attr| attr.name());
+        for attr in missing {
+            let kid = web
+                .children
+                .iter()
+                .find(|kid| matches!(kid.steps.as_slice(), [only] if only.attr == attr));
+            let segment = kid.map_or_else(|| suffix::segment(attr, false), |kid| kid.id.clone());
+            self.push(
+                format!("{path}/{segment}|_absent"),
+                Value::Boolean(true),
+                Cls::BOOLEAN,
+            );
+        }
+    }
+
+    fn kid(&mut self, web: &'w WebNode, kid: &'w WebNode, node: NodeRef<'d>, path: &str) {
+        let mut found = Vec::new();
+        self.matches(web, kid, &kid.steps, node, &mut found);
+        if self.is_full {
+            return;
+        }
+        if !kid.is_repeated() {
+            // Further objects belong to siblings with the same name, or have no key.
+            found.truncate(1);
+        }
+        for (index, (object, value)) in found.into_iter().enumerate() {
+            let mut path = format!("{path}/{}", self.id_of(kid));
+            if kid.is_repeated() {
+                path.push(':');
+                path.push_str(&index.to_string());
+            }
+            self.done.insert(object.id());
+            let start = self.out.len();
+            if object.attr() == Some(Attr::ACTION_ARCHETYPE_ID)
+                && object.text() == usual_actions(web)
+            {
+                continue;
+            }
+            match value {
+                _ if kid.element().is_some() => self.element(kid, object, value, &path),
+                Some(value) if kid.class.is_a(Cls::PATHABLE) => self.container(kid, value, &path),
+                Some(value) => self.value(value, &path, Some(kid)),
+                None => {}
+            }
+            if kid.is_repeated()
+                && kid.element().is_none()
+                && kid.class.is_a(Cls::LOCATABLE)
+                && self.out.len() == start
+            {
+                // Without a key this member of a list would not be there, and those behind it would
+                // take its place.
+                self.push(
+                    format!("{path}|_type"),
+                    Value::Text(Cow::Borrowed(object.class().name())),
+                    object.class(),
+                );
+            }
+        }
+    }
+
+    fn id_of(&self, kid: &'w WebNode) -> Cow<'w, str> {
+        match kid
+            .class_text
+            .strip_prefix("DV_INTERVAL<")
+            .filter(|_| self.maker == Maker::Ehrbase && kid.alias.is_some())
+        {
+            Some(rest) => Cow::Owned(format!("interval<{}_value", rest.to_ascii_lowercase())),
+            None => Cow::Borrowed(&kid.id),
+        }
+    }
+
+    /// An ELEMENT that its one value stands for.
+    fn element(
+        &mut self,
+        kid: &'w WebNode,
+        element: NodeRef<'d>,
+        value: Option<NodeRef<'d>>,
+        path: &str,
+    ) {
+        if self.is_raw(element, path) {
+            return;
+        }
+        let start = self.out.len();
+        self.class_of(element, path);
+        self.name(kid.element(), element, path);
+        for child in element.children() {
+            if let Some(attr) = child
+                .attr()
+                .filter(|a| !IDENTITY.contains(a) && *a != Attr::VALUE)
+            {
+                self.attribute(Cls::ELEMENT, attr, child, path);
+            }
+        }
+        let Some(value) = value else { return };
+        if self.detail.raw.contains(&value.id()) && self.out.len() > start {
+            self.out.truncate(start);
+            return self.raw(element, path);
+        }
+        self.value(value, path, Some(kid));
+    }
+
+    /// The objects that a node means: those at the end of its steps, and their values.
+    fn matches(
+        &mut self,
+        web: &WebNode,
+        kid: &WebNode,
+        steps: &[Step],
+        node: NodeRef<'d>,
+        found: &mut Vec<Found<'d>>,
+    ) {
+        let Some((step, rest)) = steps.split_first() else {
+            return;
+        };
+        let is_element = kid.element().is_some() && rest.len() == 1;
+        for object in node.values(step.attr) {
+            let is_last = rest.is_empty() || is_element;
+            // Where siblings share an id, each name is compared with those of all of them.
+            self.spend(
+                0,
+                if is_meant(object, step) {
+                    1 + web.children.len()
+                } else {
+                    1
+                },
+            );
+            if self.is_full {
+                return;
+            }
+            if is_last && self.done.contains(&object.id()) || !fits(object, step, web, kid) {
+                continue;
+            }
+            if !is_last {
+                self.done.insert(object.id());
+                self.matches(web, kid, rest, object, found);
+                continue;
+            }
+            let value = if is_element {
+                object.get(Attr::VALUE)
+            } else {
+                Some(object)
+            };
+            if value.is_none_or(|v| is_value_of(v, kid)) {
+                found.push((object, value));
+            }
+        }
+    }
+
+    /// The runtime name, where it is none that the template knows for the node.
+    fn name(&mut self, step: Option<&Step>, node: NodeRef<'d>, path: &str) {
+        let (Some(step), Some(name)) = (step, node.get(Attr::NAME)) else {
+            return;
+        };
+        let full = name.text_at(Attr::VALUE).unwrap_or_default();
+        let text = plain_name(full);
+        let code = name.text_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING]);
+        let is_known = match code {
+            Some(code) => step.name_code.as_deref() == Some(code),
+            None => [full, text].contains(&step.label.as_deref().unwrap_or(&step.id)),
+        };
+        if is_known && !self.is_long(name) {
+            return;
+        }
+        let path = format!("{path}/_name");
+        if name.class() == Cls::DV_TEXT && name.children().count() == 1 && !self.is_long(name) {
+            self.push(path, Value::Text(Cow::Borrowed(text)), Cls::DV_TEXT);
+        } else {
+            self.value(name, &path, None);
+        }
+    }
+
+    /// The origin of a history, where it is not when its first event was.
+    fn origins(&mut self, node: NodeRef<'d>, path: &str) {
+        if node.class() != Cls::OBSERVATION {
+            return;
+        }
+        for (attr, segment) in [
+            (Attr::DATA, "data_history_origin"),
+            (Attr::STATE, "state_history_origin"),
+        ] {
+            let Some(history) = node.get(attr) else {
+                continue;
+            };
+            let Some(origin) = history.get(Attr::ORIGIN) else {
+                continue;
+            };
+            let times = history
+                .values(Attr::EVENTS)
+                .filter_map(|e| e.text_along(&[Attr::TIME, Attr::VALUE]));
+            let first = times.min_by_key(|t| {
+                Temporal::parse(TemporalKind::DateTime, t).map_or(i64::MAX, |t| t.earliest)
+            });
+            if first != origin.text_at(Attr::VALUE) || origin.children().count() > 1 {
+                self.value(origin, &format!("{path}/{segment}"), None);
+            }
+        }
+    }
+
+    /// An attribute of the Reference Model that is no node.
+    fn attribute(&mut self, owner: Cls, attr: Attr, child: NodeRef<'d>, path: &str) {
+        let is_list = child.kind() == Kind::List;
+        let is_plain = PLAIN.iter().any(|c| owner.is_a(*c))
+            && attr != Attr::REASON
+            && !IDENTITY.contains(&attr)
+            && !is_locatable(attr)
+            || matches!(
+                attr,
+                Attr::RELATIONSHIP | Attr::EXPIRY_TIME | Attr::NARRATIVE
+            );
+        let segment = suffix::segment(attr, is_list);
+        let segment = if is_plain {
+            segment.trim_start_matches('_')
+        } else {
+            segment.as_str()
+        };
+        let is_picture = attr == Attr::ORIGINAL_CONTENT && child.class() == Cls::DV_MULTIMEDIA;
+        let path = format!(
+            "{path}/{}",
+            if is_picture {
+                "original_content_multimedia"
+            } else {
+                segment
+            }
+        );
+        if !is_list {
+            return self.attribute_value(child, &path);
+        }
+        for (index, member) in child.children().enumerate() {
+            self.attribute_value(member, &format!("{path}:{index}"));
+        }
+    }
+
+    fn attribute_value(&mut self, child: NodeRef<'d>, path: &str) {
+        if child.is_leaf() {
+            self.push(path.to_owned(), scalar(child), child.class());
+        } else if child.class().is_a(Cls::LOCATABLE) {
+            self.raw(child, path);
+        } else {
+            self.value(child, path, None);
+        }
+    }
+
+    /// The suffixes of an object.
+    fn suffixes(&mut self, node: NodeRef<'d>, path: &str, is_node: bool) {
+        let class = node.class();
+        for row in suffix::of(class).filter(|s| s.is_written) {
+            let Some(leaf) = row
+                .path
+                .iter()
+                .try_fold(node, |at, attr| at.get(*attr))
+                .filter(|l| l.is_leaf())
+            else {
+                continue;
+            };
+            if row.path.len() > 1
+                && row
+                    .path
+                    .first()
+                    .and_then(|attr| node.get(*attr))
+                    .is_some_and(|inner| {
+                        inner.class() != Cls::TERMINOLOGY_ID && self.is_long(inner)
+                    })
+            {
+                continue;
+            }
+            let name = match (row.name, self.maker) {
+                ("size", _) if leaf.text() == "0" => continue,
+                ("terminology", _) if class.is_a(Cls::DV_ORDERED) && leaf.text() == "local" => {
+                    continue;
+                }
+                (_, _)
+                    if class == Cls::DV_INTERVAL
+                        && !is_node
+                        && follows(node, row.path.first().copied(), leaf) =>
+                {
+                    continue;
+                }
+                ("", _) if class == Cls::DV_TEXT && node.children().count() > 1 => "value",
+                ("unit_system", Maker::Ehrbase) => "units_system",
+                ("unit_display_name", Maker::Ehrbase) => "units_display_name",
+                ("", Maker::Ehrbase) if class == Cls::DV_IDENTIFIER => "id",
+                ("lower_included" | "upper_included", Maker::Ehrbase) if leaf.text() == "true" => {
+                    continue;
+                }
+                ("lower_unbounded" | "upper_unbounded", Maker::Ehrbase)
+                    if leaf.text() == "false" =>
+                {
+                    continue;
+                }
+                (name, _) => name,
+            };
+            let key = if name.is_empty() {
+                path.to_owned()
+            } else {
+                format!("{path}|{name}")
+            };
+            self.push(key, scalar(leaf), class);
+        }
+    }
+
+    /// True where an object, or one in it, is written by its own keys instead of suffixes of the
+    /// object around it.
+    fn is_long(&self, node: NodeRef<'_>) -> bool {
+        let long = &self.detail.long;
+        !long.is_empty()
+            && (long.contains(&node.id()) || node.children().any(|child| self.is_long(child)))
+    }
+
+    /// An object that is no node with nodes below it.
+    fn value(&mut self, node: NodeRef<'d>, path: &str, web: Option<&'w WebNode>) {
+        if self.is_raw(node, path) {
+            return;
+        }
+        if node.is_leaf() {
+            return self.push(path.to_owned(), scalar(node), node.class());
+        }
+        self.class_of(node, path);
+        self.parts(node, path, web);
+    }
+
+    fn parts(&mut self, node: NodeRef<'d>, path: &str, web: Option<&'w WebNode>) {
+        let class = node.class();
+        if class == Cls::DV_TEXT && web.is_some_and(|w| w.has_other) {
+            let text = Value::Text(Cow::Borrowed(node.text_at(Attr::VALUE).unwrap_or_default()));
+            self.push(format!("{path}|other"), text, class);
+            let formatting = node.text_at(Attr::FORMATTING);
+            formatting.into_iter().for_each(|f| {
+                self.push(
+                    format!("{path}|formatting"),
+                    Value::Text(Cow::Borrowed(f)),
+                    class,
+                )
+            });
+        } else {
+            self.suffixes(node, path, web.is_some());
+        }
+        let mut inline = Vec::new();
+        match class {
+            Cls::DV_PROPORTION => self.quotient(node, path),
+            Cls::PARTICIPATION => {
+                if let Some(performer) = node.get(Attr::PERFORMER).filter(|p| !self.is_long(*p)) {
+                    inline.push(Attr::PERFORMER);
+                    self.performer(performer, path);
+                }
+                if let Some(mode) = node.get(Attr::MODE).filter(|m| !self.is_long(*m)) {
+                    inline.push(Attr::MODE);
+                    let text = mode.text_at(Attr::VALUE).unwrap_or_default();
+                    self.push(
+                        format!("{path}|mode"),
+                        Value::Text(Cow::Borrowed(text)),
+                        class,
+                    );
+                }
+            }
+            Cls::REFERENCE_RANGE => {
+                if let Some(range) = node.get(Attr::RANGE).filter(|r| !self.is_long(*r)) {
+                    inline.push(Attr::RANGE);
+                    self.parts(range, path, None);
+                }
+            }
+            _ => {}
+        }
+        for child in node.children() {
+            let Some(attr) = child
+                .attr()
+                .filter(|a| !IDENTITY.contains(a) || !class.is_a(Cls::LOCATABLE))
+            else {
+                continue;
+            };
+            let is_told = suffix::of(class).any(|s| {
+                s.path.first() == Some(&attr)
+                    && (s.path.len() == 1
+                        || child.class() == Cls::TERMINOLOGY_ID
+                        || !self.is_long(child))
+            });
+            if !is_told && !inline.contains(&attr) {
+                self.attribute(class, attr, child, path);
+            }
+        }
+    }
+
+    /// The performer of a participation, with numbered identifiers where their suffixes can say all
+    /// of them.
+    fn performer(&mut self, performer: NodeRef<'d>, path: &str) {
+        let is_plain = |identifier: NodeRef<'_>| {
+            !self.is_long(identifier)
+                && identifier
+                    .children()
+                    .all(|c| c.is_leaf() && !c.text().trim().is_empty())
+                && identifier.children().next().is_some()
+        };
+        let identifiers: Vec<NodeRef<'d>> = performer.values(Attr::IDENTIFIERS).collect();
+        let are_plain = identifiers.iter().all(|identifier| is_plain(*identifier));
+        self.suffixes(performer, path, false);
+        for child in performer.children() {
+            let Some(attr) = child.attr() else { continue };
+            let is_told = suffix::of(performer.class()).any(|s| s.path.first() == Some(&attr))
+                || attr == Attr::IDENTIFIERS && are_plain;
+            if !is_told {
+                self.attribute(performer.class(), attr, child, path);
+            }
+        }
+        for (number, identifier) in identifiers.into_iter().enumerate().filter(|_| are_plain) {
+            for leaf in identifier.children() {
+                let name = leaf.attr().map_or("", Attr::name);
+                self.push(
+                    format!("{path}|identifiers_{name}:{number}"),
+                    scalar(leaf),
+                    Cls::PARTICIPATION,
+                );
+            }
+        }
+    }
+
+    fn quotient(&mut self, node: NodeRef<'_>, path: &str) {
+        let number = |attr| node.text_at(attr).and_then(number::parse);
+        if let (Some(numerator), Some(denominator)) = (
+            number(Attr::NUMERATOR),
+            number(Attr::DENOMINATOR).filter(|d| *d != 0.0),
+        ) {
+            self.push(
+                path.to_owned(),
+                Value::Number(Cow::Owned(number::shortest(numerator / denominator))),
+                Cls::DV_PROPORTION,
+            );
+        }
+    }
+}
+
+/// True when a flag of an interval says no more than its limits.
+fn follows(interval: NodeRef<'_>, flag: Option<Attr>, leaf: NodeRef<'_>) -> bool {
+    let (limit, is_unbounded) = match flag {
+        Some(Attr::LOWER_UNBOUNDED) => (Attr::LOWER, true),
+        Some(Attr::UPPER_UNBOUNDED) => (Attr::UPPER, true),
+        Some(Attr::LOWER_INCLUDED) => (Attr::LOWER, false),
+        _ => (Attr::UPPER, false),
+    };
+    let is_there = interval.get(limit).is_some();
+    (leaf.text() == "true") == (is_there != is_unbounded)
+}
+
+fn scalar(leaf: NodeRef<'_>) -> Value<'_> {
+    match leaf.kind() {
+        Kind::Number => Value::Number(Cow::Borrowed(leaf.text())),
+        Kind::Boolean => Value::Boolean(leaf.text() == "true"),
+        _ => Value::Text(Cow::Borrowed(leaf.text())),
+    }
+}
+
+fn is_locatable(attr: Attr) -> bool {
+    matches!(attr, Attr::UID | Attr::LINKS | Attr::FEEDER_AUDIT)
+}
+
+/// True when an object has the id that a step names.
+fn is_meant(object: NodeRef<'_>, step: &Step) -> bool {
+    if object.attr() != Some(step.attr)
+        || step.id.is_empty()
+        || !object.class().is_a(Cls::LOCATABLE)
+    {
+        return object.attr() == Some(step.attr)
+            && (step.id.is_empty() || !object.class().is_a(Cls::LOCATABLE));
+    }
+    let id = object.text_at(Attr::ARCHETYPE_NODE_ID).unwrap_or_default();
+    let archetype = object.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE]);
+    id == step.id || archetype == Some(step.id.as_str())
+}
+
+/// True when a step of a node means an object; where siblings share the id, the name decides.
+fn fits(object: NodeRef<'_>, step: &Step, web: &WebNode, kid: &WebNode) -> bool {
+    if !is_meant(object, step)
+        || !(object.class().is_a(step.class)
+            || step.class == Cls::ANY
+            || step.class.is_a(Cls::DATA_VALUE))
+    {
+        return false;
+    }
+    let full = object
+        .text_along(&[Attr::NAME, Attr::VALUE])
+        .unwrap_or_default();
+    let code = object.text_along(&[Attr::NAME, Attr::DEFINING_CODE, Attr::CODE_STRING]);
+    let claims = |s: &Step| match &s.name_code {
+        Some(own) if code.is_some() => code == Some(own.as_str()),
+        // A name that the template itself gives may end like a number behind it.
+        _ => s.label.as_deref() == Some(full) || s.label.as_deref() == Some(plain_name(full)),
+    };
+    let rivals = || {
+        let others = web
+            .children
+            .iter()
+            .filter(|k| !std::ptr::eq(*k, kid))
+            .flat_map(|k| &k.steps);
+        others.filter(|s| {
+            s.attr == step.attr
+                && s.id == step.id
+                && !step.id.is_empty()
+                && (s.label != step.label || s.name_code != step.name_code)
+        })
+    };
+    match step.constrained_name() {
+        Some(_) => claims(step) || rivals().next().is_none(),
+        None => claims(step) || !rivals().any(|s| s.constrained_name().is_some() && claims(s)),
+    }
+}
+
+fn is_value_of(object: NodeRef<'_>, kid: &WebNode) -> bool {
+    let class = object.class();
+    let fits_parameter = || {
+        let parameter = read::parameter(Some(kid));
+        let limit = object.get(Attr::LOWER).or_else(|| object.get(Attr::UPPER));
+        parameter.zip(limit).is_none_or(|(p, l)| l.class().is_a(p))
+    };
+    let is_text = class == Cls::DV_TEXT && kid.has_other;
+    (class.is_a(kid.class) && (class != Cls::DV_INTERVAL || fits_parameter()))
+        || is_text
+        || kid.class == Cls::ANY
+}

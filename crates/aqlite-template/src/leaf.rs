@@ -1,0 +1,539 @@
+//! The constraints on values: numbers, texts, codes, quantities, ordinals, dates.
+
+use super::fit::plain_name;
+use super::pattern::Pattern;
+use super::tree::{Constraint, Interval, Node, OrdinalItem, QuantityItem, Validity};
+use super::validate::{Check, Step, is_leaf};
+use aqlite_rm::class::{Attr, Cls};
+use aqlite_rm::diag::Finding;
+use aqlite_rm::number;
+use aqlite_rm::time::{DurationParts, Parts, Temporal, TemporalKind};
+use aqlite_rm::tree::NodeRef;
+use aqlite_rm::units;
+
+/// Checks a value against the constraint of its node.
+pub(super) fn check<'a>(check: &mut Check<'a>, value: NodeRef<'a>, node: &'a Node) {
+    if !check.spend(1 + cost(&node.constraint)) {
+        return;
+    }
+    match &node.constraint {
+        Constraint::Open | Constraint::Slot { .. } => {}
+        Constraint::CodeSet { reference } => {
+            let named = reference
+                .strip_prefix("terminology:")
+                .map(|r| r.split(['?', '/', '&']).next().unwrap_or_default());
+            code(check, value, named.unwrap_or_default(), &[]);
+        }
+        Constraint::Boolean {
+            true_valid,
+            false_valid,
+        } => {
+            let valid = if value.text() == "true" {
+                *true_valid
+            } else {
+                *false_valid
+            };
+            if is_leaf(value) && !valid {
+                let expected = if *true_valid { "true" } else { "false" };
+                wrong(check, value.text(), expected.to_owned());
+            }
+        }
+        Constraint::Text {
+            pattern,
+            list,
+            open,
+        } => {
+            let text = value.text();
+            let is_any_action = value.attr() == Some(Attr::ACTION_ARCHETYPE_ID) && text == "/.*/";
+            if is_leaf(value)
+                && !*open
+                && !list.is_empty()
+                && !is_any_action
+                && !list.iter().any(|l| l == text)
+            {
+                listed(check, text, list);
+            }
+            let steps = pattern
+                .as_ref()
+                .filter(|_| is_leaf(value))
+                .map_or(0, Pattern::steps);
+            // Each character may be compared with each state of the expression.
+            if !check.spend(text.len().saturating_mul(steps) / 4) {
+                return;
+            }
+            // The value is itself an expression (`action_archetype_id`): equal to that of the
+            // template, or the one for any action.
+            let is_expression = |p: &Pattern| {
+                value.attr() == Some(Attr::ACTION_ARCHETYPE_ID)
+                    && (p.source() == text || is_any_action)
+            };
+            if let Some(pattern) = pattern
+                .as_ref()
+                .filter(|p| is_leaf(value) && !p.matches(text) && !is_expression(p))
+            {
+                wrong(
+                    check,
+                    text,
+                    format!("text that matches {}", pattern.source()),
+                );
+            }
+        }
+        Constraint::Integer { range, list } => number(
+            check,
+            value,
+            range.as_ref(),
+            list.iter().map(i64::to_string).collect(),
+        ),
+        Constraint::Real { range, list } => number(
+            check,
+            value,
+            range.as_ref(),
+            list.iter().copied().map(number::shortest).collect(),
+        ),
+        Constraint::Temporal {
+            kind,
+            pattern,
+            range,
+            fraction,
+            zone,
+        } => {
+            let rule = TemporalRule {
+                kind: *kind,
+                pattern: pattern.as_deref(),
+                range: range.as_ref(),
+                fraction: *fraction,
+                zone: *zone,
+            };
+            temporal(check, value, &rule);
+        }
+        Constraint::Code { terminology, codes } => code(check, value, terminology, codes),
+        Constraint::Quantity { list, property } if list.is_empty() => {
+            measured(check, value, property.as_deref())
+        }
+        Constraint::Quantity { list, .. } => quantity(check, value, list),
+        Constraint::Ordinal { list } => ordinal(check, value, list),
+    }
+}
+
+/// The maximum length in bytes of a list in a message.
+const MAX_OPTIONS: usize = 20_000;
+
+/// Formats the members of a list for messages, truncated if the list is very long.
+fn options<T: AsRef<str>>(list: &[T]) -> String {
+    let mut text = String::new();
+    for (index, option) in list.iter().map(AsRef::as_ref).enumerate() {
+        if text.len() + option.len() > MAX_OPTIONS {
+            text.push_str(&format!(", … ({} in all)", list.len()));
+            return text;
+        }
+        text.push_str(if index > 0 { ", " } else { "" });
+        text.push_str(option);
+    }
+    text
+}
+
+/// Returns the number of comparisons that a constraint costs, apart from its expression.
+pub(super) fn cost(constraint: &Constraint) -> usize {
+    match constraint {
+        Constraint::Text { list, .. } => list.len(),
+        Constraint::Integer { list, .. } => list.len(),
+        Constraint::Real { list, .. } => list.len(),
+        Constraint::Code { codes, .. } => codes.len(),
+        Constraint::Quantity { list, .. } => list.len(),
+        Constraint::Ordinal { list } => list.len(),
+        _ => 0,
+    }
+}
+
+/// Reports a text that is not in a list. The number suffix of a runtime name is ignored.
+fn listed(check: &mut Check<'_>, text: &str, list: &[String]) {
+    if !check.is_at("name", "value") {
+        return wrong(check, text, format!("one of: {}", options(list)));
+    }
+    if !list.iter().any(|l| l == plain_name(text)) {
+        let name: String = text.chars().take(40).collect();
+        let message = format!("The value {name} must be one of: {}", options(list));
+        check.by_language(
+            Finding::error("TPL0513", "", message)
+                .expected(options(list))
+                .found(name),
+        );
+    }
+}
+
+fn wrong(check: &mut Check<'_>, text: &str, expected: String) {
+    let shown: String = text.chars().take(40).collect();
+    check.report(
+        Finding::error(
+            "TPL0506",
+            "",
+            format!("The value {shown} must be {expected}"),
+        )
+        .expected(expected)
+        .found(shown),
+    );
+}
+
+fn number<'a>(
+    check: &mut Check<'a>,
+    value: NodeRef<'a>,
+    range: Option<&Interval<f64>>,
+    list: Vec<String>,
+) {
+    let Some(sent) = number::parse(value.text()).filter(|_| is_leaf(value)) else {
+        return;
+    };
+    if let Some(range) = range.filter(|r| !r.contains(&sent)) {
+        wrong(check, &spelled(value), range.to_string());
+    }
+    if !list.is_empty() && !list.iter().any(|l| number::parse(l) == Some(sent)) {
+        wrong(check, value.text(), format!("one of: {}", options(&list)));
+    }
+}
+
+/// Formats a number for messages: as sent, but a Real always with decimals.
+fn spelled(value: NodeRef<'_>) -> String {
+    let text = value.text();
+    let is_whole = text.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+    if value.class() == Cls::REAL && is_whole {
+        format!("{text}.0")
+    } else {
+        text.to_owned()
+    }
+}
+
+fn code<'a>(check: &mut Check<'a>, value: NodeRef<'a>, terminology: &str, codes: &[String]) {
+    let code = value.text_at(Attr::CODE_STRING).unwrap_or_default();
+    let found = value
+        .text_along(&[Attr::TERMINOLOGY_ID, Attr::VALUE])
+        .unwrap_or_default();
+    fn plain(id: &str) -> &str {
+        id.split('(').next().unwrap_or_default().trim()
+    }
+    if !terminology.is_empty() && plain(found) != plain(terminology) {
+        let message =
+            format!("CODE_PHRASE/terminology_id does not match {terminology}. found: {found}");
+        return check.report(
+            Finding::error("TPL0507", "", message)
+                .expected(terminology)
+                .found(found),
+        );
+    }
+    if !codes.is_empty() && !codes.iter().any(|c| c == code) {
+        let of_transition = ["current_state", "careflow_step"]
+            .into_iter()
+            .find(|attribute| check.is_at(attribute, "defining_code"));
+        let message = match of_transition {
+            Some(attribute) => format!("IsmTransition contains invalid {attribute}"),
+            None => format!(
+                "DV_CODED_TEXT/defining_code/code_string does not match any option. found: {code}"
+            ),
+        };
+        check.report(
+            Finding::error("TPL0507", "", message)
+                .expected(options(codes))
+                .found(code),
+        );
+    }
+}
+
+/// Without a list of units any unit of the property is permitted.
+fn measured<'a>(check: &mut Check<'a>, value: NodeRef<'a>, property: Option<&str>) {
+    let Some(property) = property.filter(|p| !p.is_empty()) else {
+        return;
+    };
+    let Some(unit) = value
+        .text_at(Attr::UNITS)
+        .filter(|u| units::measures(u, property) == Some(false))
+    else {
+        return;
+    };
+    let expected: Vec<&str> = units::for_property(property)
+        .map(|u| u.ucum)
+        .take(8)
+        .collect();
+    let message = format!("DV_QUANTITY/units does not measure property {property}. found: {unit}");
+    check.report(
+        Finding::error("TPL0508", "", message)
+            .expected(format!("a unit such as {}", expected.join(", ")))
+            .found(unit),
+    );
+}
+
+fn quantity<'a>(check: &mut Check<'a>, value: NodeRef<'a>, list: &[QuantityItem]) {
+    let units = value.text_at(Attr::UNITS).unwrap_or_default();
+    let mut alternatives = list.iter().filter(|item| item.units == units).peekable();
+    if alternatives.peek().is_none() {
+        let expected: Vec<&str> = list.iter().map(|item| item.units.as_str()).collect();
+        let message = format!("DV_QUANTITY/units does not match any option. found: {units}");
+        return check.report(
+            Finding::error("TPL0508", "", message)
+                .expected(options(&expected))
+                .found(units),
+        );
+    }
+    let outside = |item: &QuantityItem| {
+        let magnitude = value.get(Attr::MAGNITUDE)?;
+        let range = item.magnitude.as_ref()?;
+        (!range.contains(&number::parse(magnitude.text())?))
+            .then(|| ("magnitude", spelled(magnitude), range.to_string()))
+    };
+    let imprecise = |item: &QuantityItem| {
+        let text = value.text_at(Attr::PRECISION)?;
+        let (range, precision) = (item.precision.as_ref()?, number::parse(text)?);
+        (precision >= 0.0 && !range.contains(&precision))
+            .then(|| ("precision", text.to_owned(), range.to_string()))
+    };
+    // If no alternative matches, the problem of the first one is reported.
+    let problems = alternatives
+        .map(|item| outside(item).or_else(|| imprecise(item)))
+        .collect::<Option<Vec<_>>>();
+    if let Some((attribute, found, expected)) = problems.into_iter().flatten().next() {
+        check.at(Step::Attribute(attribute), |c| wrong(c, &found, expected));
+    }
+}
+
+fn ordinal<'a>(check: &mut Check<'a>, value: NodeRef<'a>, list: &[OrdinalItem]) {
+    let number = value.text_at(Attr::VALUE).and_then(number::parse);
+    let code = value
+        .text_along(&[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::CODE_STRING])
+        .unwrap_or_default();
+    let is_known = list
+        .iter()
+        .any(|item| Some(item.value) == number && item.code == code);
+    if !list.is_empty() && !is_known {
+        let shown = value.text_at(Attr::VALUE).unwrap_or_default();
+        let expected: Vec<String> = list
+            .iter()
+            .map(|item| format!("{}|{}", number::shortest(item.value), item.code))
+            .collect();
+        let message = format!(
+            "{} with value {shown} and symbol {code} does not match any option",
+            value.class()
+        );
+        check.report(
+            Finding::error("TPL0509", "", message)
+                .expected(options(&expected))
+                .found(format!("{shown}|{code}")),
+        );
+    }
+}
+
+/// The constraints of a template on a temporal text.
+struct TemporalRule<'t> {
+    kind: TemporalKind,
+    pattern: Option<&'t str>,
+    range: Option<&'t Interval<String>>,
+    fraction: Validity,
+    zone: Validity,
+}
+
+fn temporal<'a>(check: &mut Check<'a>, value: NodeRef<'a>, rule: &TemporalRule<'_>) {
+    if value.class() != Cls::STRING {
+        return;
+    }
+    let text = value.text();
+    let Some(read) = Temporal::parse(rule.kind, text) else {
+        return;
+    };
+    let pattern = rule
+        .pattern
+        .map(|p| p.split_once('/').map_or(p, |(front, _)| front));
+    let (fits, fraction, zone) = match rule.kind {
+        TemporalKind::Duration => DurationParts::parse(text).map_or((true, false, false), |p| {
+            (
+                pattern.is_none_or(|pattern| duration_fits(&p, pattern)),
+                p.fraction.is_some(),
+                false,
+            )
+        }),
+        kind => Parts::parse(kind, text).map_or((true, false, false), |p| {
+            (
+                pattern.is_none_or(|pattern| date_fits(&p, pattern, kind)),
+                p.fraction.is_some(),
+                p.zone.is_some(),
+            )
+        }),
+    };
+    if !fits {
+        wrong(
+            check,
+            text,
+            format!("of the form {}", pattern.unwrap_or_default()),
+        );
+    }
+    for (component, validity, is_there) in [
+        ("a fraction of the second", rule.fraction, fraction),
+        ("a time zone", rule.zone, zone),
+    ] {
+        if !validity.allows(is_there) {
+            wrong(
+                check,
+                text,
+                format!("{} {component}", if is_there { "without" } else { "with" }),
+            );
+        }
+    }
+    if let Some(range) = rule.range.filter(|range| !covers(range, rule.kind, read)) {
+        wrong(check, text, range.to_string());
+    }
+}
+
+/// Returns whether a range contains the whole interval of a value.
+///
+/// The limits cover their precision as well, so `..2021` includes the end of that year.
+fn covers(range: &Interval<String>, kind: TemporalKind, value: Temporal) -> bool {
+    let limit = |text: &Option<String>| text.as_deref().and_then(|t| Temporal::parse(kind, t));
+    let (first, last) = ((value.earliest, value.finer), (value.latest, value.finer));
+    let above = limit(&range.lower).is_none_or(|l| {
+        if range.lower_included {
+            first >= (l.earliest, l.finer)
+        } else {
+            first > (l.latest, l.finer)
+        }
+    });
+    above
+        && limit(&range.upper).is_none_or(|u| {
+            if range.upper_included {
+                last <= (u.latest, u.finer)
+            } else {
+                last < (u.earliest, u.finer)
+            }
+        })
+}
+
+/// Checks a pattern such as `yyyy-mm-??THH:MM:XX`. Letters require a component, `?` permits it, `X`
+/// prohibits it.
+fn date_fits(parts: &Parts, pattern: &str, kind: TemporalKind) -> bool {
+    let (date, clock) = match (kind, pattern.split_once(['T', ' '])) {
+        (TemporalKind::Time, _) => ("", pattern.trim_start_matches('T')),
+        (_, Some((date, clock))) => (date, clock),
+        (_, None) => (pattern, ""),
+    };
+    let date = date.split('-').zip([parts.year, parts.month, parts.day]);
+    let clock = clock
+        .split([':', '+', 'Z'])
+        .zip([parts.hour, parts.minute, parts.second]);
+    date.chain(clock)
+        .all(|(rule, component)| match rule.chars().next() {
+            Some('X' | 'x') => component.is_none(),
+            Some('?') | None => true,
+            Some(_) => component.is_some(),
+        })
+}
+
+/// Checks a pattern such as `PYMWDTHMS`, which names the permitted components.
+fn duration_fits(parts: &DurationParts, pattern: &str) -> bool {
+    let body = pattern.trim_start_matches(['P', 'p']);
+    let (date, clock) = body.split_once(['T', 't']).unwrap_or((body, ""));
+    let allows = |rule: &str, letter: char| rule.chars().any(|c| c.eq_ignore_ascii_case(&letter));
+    let calendar = [
+        (parts.years, 'Y'),
+        (parts.months, 'M'),
+        (parts.weeks, 'W'),
+        (parts.days, 'D'),
+    ];
+    let hours = [
+        (parts.hours, 'H'),
+        (parts.minutes, 'M'),
+        (parts.seconds, 'S'),
+    ];
+    calendar
+        .iter()
+        .all(|(part, letter)| part.is_none() || allows(date, *letter))
+        && hours
+            .iter()
+            .all(|(part, letter)| part.is_none() || allows(clock, *letter))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn date_patterns_require_permit_or_prohibit_components() {
+        for (kind, pattern, text, expected) in [
+            (TemporalKind::Date, "yyyy-mm-dd", "2019-05-01", true),
+            (TemporalKind::Date, "yyyy-mm-dd", "2019-05", false),
+            (TemporalKind::Date, "yyyy-??-XX", "2019", true),
+            (TemporalKind::Date, "yyyy-??-XX", "2019-05-01", false),
+            (
+                TemporalKind::DateTime,
+                "yyyy-mm-ddTHH:MM:SS",
+                "2019-05-01T10:00",
+                false,
+            ),
+            (
+                TemporalKind::DateTime,
+                "yyyy-mm-ddTHH:??:??",
+                "2019-05-01T10:00Z",
+                true,
+            ),
+            (TemporalKind::Time, "HH:MM:XX", "10:00:00", false),
+            (TemporalKind::Time, "HH:??:XX", "10", true),
+        ] {
+            assert_eq!(
+                date_fits(&Parts::parse(kind, text).unwrap(), pattern, kind),
+                expected,
+                "{pattern} {text}"
+            );
+        }
+    }
+
+    #[test]
+    fn range_limits_cover_their_precision() {
+        let range = |lower: &str, upper: &str| {
+            let limit = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+            Interval {
+                lower: limit(lower),
+                upper: limit(upper),
+                lower_included: true,
+                upper_included: true,
+            }
+        };
+        for (kind, lower, upper, text, expected) in [
+            (TemporalKind::Date, "1900", "2021", "2021-05", true),
+            (TemporalKind::Date, "1900", "2021-04", "2021-05", false),
+            (TemporalKind::Date, "2020-07", "2022-03", "2021", true),
+            (TemporalKind::Date, "2021-07", "", "2021", false),
+            (TemporalKind::Time, "T11", "T23", "T23:30", true),
+            (TemporalKind::Duration, "P5Y4M2D", "P9Y", "P5Y4M", false),
+        ] {
+            assert_eq!(
+                covers(
+                    &range(lower, upper),
+                    kind,
+                    Temporal::parse(kind, text).unwrap()
+                ),
+                expected,
+                "{lower}..{upper} {text}"
+            );
+        }
+        let open = Interval {
+            upper_included: false,
+            ..range("", "2021")
+        };
+        assert!(!covers(
+            &open,
+            TemporalKind::Date,
+            Temporal::parse(TemporalKind::Date, "2021-05").unwrap()
+        ));
+    }
+
+    #[test]
+    fn duration_patterns_list_permitted_components() {
+        for (pattern, text, expected) in [
+            ("PYMD", "P1Y2M", true),
+            ("PYMD", "P1W", false),
+            ("PTHM", "PT5M", true),
+            ("PTHM", "P5M", false),
+            ("PYMWDTHMS", "P1W2DT3S", true),
+        ] {
+            assert_eq!(
+                duration_fits(&DurationParts::parse(text).unwrap(), pattern),
+                expected,
+                "{pattern} {text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,25 @@
+#![doc = include_str!("../README.md")]
+
+mod adl2;
+pub mod describe;
+mod draft;
+pub mod example;
+mod fit;
+pub mod flat;
+mod leaf;
+pub mod limits;
+mod opt;
+mod opt2;
+mod reading;
+pub mod tree;
+mod validate;
+pub mod web;
+mod xml;
+
+pub use aqlite_rm::pattern;
+pub use describe::{Description, describe};
+pub use example::{ExampleKind, example};
+pub use reading::TemplateElements;
+pub use tree::Template;
+pub use validate::{label_findings, validate, validate_draft};
+pub use web::WebTemplate;

@@ -1,0 +1,355 @@
+//! Limits of uploaded templates: counts, lists, texts, expressions, and the size of derived
+//! artefacts.
+//!
+//! The readers measure while they read and record every excess with its position
+//! ([`Template::excesses`]). An upload with an excess is rejected. A template that an earlier
+//! release stored is still read: examples, web templates and simplified formats have budgets of
+//! their own. Each limit is at least ten times the need of the largest published templates.
+
+use super::example::{ExampleKind, TOO_LARGE, example};
+use super::pattern::Pattern;
+use super::tree::{Constraint, Multiplicity, Node, Template};
+use super::web::WebTemplate;
+use super::xml::Xml;
+use aqlite_rm::diag::{Diagnostic, Span};
+use std::collections::HashMap;
+
+/// The maximum lower bound of occurrences, cardinality or existence.
+pub const COUNT: u32 = 1_000;
+/// The maximum number of constraint nodes.
+pub const NODES: usize = 50_000;
+/// The maximum number of alternatives below one attribute.
+pub const ALTERNATIVES: usize = 1_000;
+/// The maximum number of alternatives below one attribute with the same id. They are distinguished
+/// by names only, which is quadratic.
+pub const RIVALS: usize = 200;
+/// The maximum number of members of one list: codes, texts, numbers, units, ordinals, rules of a
+/// slot.
+pub const LIST: usize = 10_000;
+/// The maximum number of terms. Those of an archetype count once for each use.
+pub const TERMS: usize = 200_000;
+/// The number of terms at which a reader stops. Every use of an archetype has a copy of its terms.
+pub(super) const TERMS_READ: usize = 500_000;
+/// The number of states of all expressions at which a reader stops.
+const STEPS_READ: usize = 500_000;
+/// The maximum number of languages.
+pub const LANGUAGES: usize = 100;
+/// The maximum length in bytes of a term's text, which is part of paths and keys.
+pub const NAME: usize = 2_000;
+/// The maximum length in bytes of other texts: descriptions, comments, annotations, listed texts.
+pub const TEXT: usize = 50_000;
+/// The maximum length in characters of a regular expression.
+pub const EXPRESSION: usize = 2_000;
+/// The maximum number of states of a compiled regular expression.
+pub const EXPRESSION_STEPS: usize = 5_000;
+/// The maximum number of objects in the smallest valid document.
+pub const REQUIRED: u64 = 5_000;
+/// The maximum number of nodes of the web template, without those that values and coded names add.
+pub const WEB_NODES: u64 = 50_000;
+/// The maximum length in bytes of the web template as JSON.
+pub const WEB_BYTES: usize = 10_000_000;
+
+/// The maximum number of excesses that are recorded.
+const TOLD: usize = 100;
+
+/// A meter of the resources of a template while it is read.
+#[derive(Debug, Default)]
+pub(super) struct Gauge {
+    path: String,
+    nodes: usize,
+    terms: usize,
+    steps: usize,
+    /// The reason why reading stopped: the template would need too much memory.
+    pub failed: Option<Diagnostic>,
+    excesses: Vec<Diagnostic>,
+}
+
+impl Gauge {
+    /// Appends a step to the path and returns the previous length for [`Gauge::leave`].
+    pub fn enter(&mut self, parts: &[&str]) -> usize {
+        let length = self.path.len();
+        parts.iter().for_each(|part| self.path.push_str(part));
+        length
+    }
+
+    /// Removes the step that [`Gauge::enter`] appended.
+    pub fn leave(&mut self, length: usize) {
+        self.path.truncate(length);
+    }
+
+    fn tell(&mut self, xml: Xml<'_>, code: &'static str, message: &str, help: String) {
+        if self.excesses.len() < TOLD {
+            let path = if self.path.is_empty() {
+                "/"
+            } else {
+                &self.path
+            };
+            self.excesses.push(
+                Diagnostic::error(code, xml.span(), format!("{path}: {message}")).with_help(help),
+            );
+        }
+    }
+
+    fn most(&mut self, xml: Xml<'_>, found: usize, most: usize, what: &str) {
+        if found > most {
+            self.tell(
+                xml,
+                "TPL0304",
+                &format!("{found} {what}"),
+                format!("at most {most} are allowed: split the template, or leave some out"),
+            );
+        }
+    }
+
+    /// Checks the bounds of a count.
+    pub fn count(&mut self, xml: Xml<'_>, what: &str, count: Multiplicity) {
+        if count.lower > COUNT {
+            let message = format!("{what} {count} asks for at least {} objects", count.lower);
+            self.tell(
+                xml,
+                "TPL0303",
+                &message,
+                format!("lower the bound: at most {COUNT} may be asked for"),
+            );
+        }
+        if count.upper.is_some_and(|upper| upper < count.lower) {
+            self.tell(
+                xml,
+                "TPL0303",
+                &format!("{what} {count}: the lower bound is above the upper one"),
+                String::from("correct one of the bounds"),
+            );
+        }
+    }
+
+    /// Counts a constraint node.
+    pub fn node(&mut self, xml: Xml<'_>) {
+        self.nodes += 1;
+        if self.nodes == NODES + 1 {
+            self.tell(
+                xml,
+                "TPL0304",
+                &format!("more than {NODES} nodes"),
+                String::from("split the template, or leave some out"),
+            );
+        }
+    }
+
+    /// Checks the number of alternatives below an attribute, and of those that share an id.
+    pub fn alternatives(&mut self, xml: Xml<'_>, children: &[Node]) {
+        self.most(
+            xml,
+            children.len(),
+            ALTERNATIVES,
+            "alternatives below one attribute",
+        );
+        let mut sharing: HashMap<&str, usize> = HashMap::new();
+        children
+            .iter()
+            .for_each(|child| *sharing.entry(child.id()).or_default() += 1);
+        let rivals = sharing
+            .into_iter()
+            .filter(|(id, _)| !id.is_empty())
+            .map(|(_, rivals)| rivals)
+            .max();
+        self.most(
+            xml,
+            rivals.unwrap_or_default(),
+            RIVALS,
+            "alternatives below one attribute with the same id",
+        );
+    }
+
+    /// Checks the number of members of a list.
+    pub fn list(&mut self, xml: Xml<'_>, found: usize) {
+        self.most(xml, found, LIST, "members of one list");
+    }
+
+    /// Checks the length of a text.
+    pub fn text(&mut self, xml: Xml<'_>, text: &str) {
+        self.most(xml, text.len(), TEXT, "bytes of one text");
+    }
+
+    /// Compiles an expression. Returns `None` as well when the expressions of the template exceed
+    /// the limit of the reader.
+    pub fn compile(&mut self, xml: Xml<'_>, source: &str) -> Option<Pattern> {
+        let pattern = Some(source)
+            .filter(|_| self.steps <= STEPS_READ)
+            .and_then(Pattern::compile);
+        self.steps += pattern.as_ref().map_or(0, Pattern::steps);
+        if self.steps > STEPS_READ && self.failed.is_none() {
+            let problem = Diagnostic::error(
+                "TPL0304",
+                xml.span(),
+                format!("the expressions have more than {STEPS_READ} steps"),
+            );
+            self.failed = Some(
+                problem
+                    .with_help("repetitions count as often as they may occur: write shorter ones"),
+            );
+        }
+        pattern
+    }
+
+    /// Checks the length of an expression and the number of its states.
+    pub fn expression(&mut self, xml: Xml<'_>, source: &str, steps: usize) {
+        self.most(
+            xml,
+            source.chars().count(),
+            EXPRESSION,
+            "characters of one expression",
+        );
+        self.most(
+            xml,
+            steps,
+            EXPRESSION_STEPS,
+            "steps of one expression: repetitions count as often as they may occur",
+        );
+    }
+
+    /// Counts a term and checks its texts. Returns false when the limit of the reader is exceeded.
+    pub fn term(&mut self, xml: Xml<'_>, term: &super::tree::Term) -> bool {
+        self.most(xml, term.text.len(), NAME, "bytes of the text of a term");
+        self.text(xml, &term.description);
+        term.others
+            .iter()
+            .for_each(|(_, text)| self.text(xml, text));
+        self.terms += 1;
+        if self.terms == TERMS + 1 {
+            let help = String::from(
+                "each use of an archetype counts its terms: leave out terms or languages that are not used",
+            );
+            self.tell(xml, "TPL0304", &format!("more than {TERMS} terms"), help);
+        }
+        self.terms <= TERMS_READ
+    }
+
+    /// Returns the error about a template with more terms than the limit of the reader.
+    pub fn too_many_terms(xml: Xml<'_>) -> Diagnostic {
+        Diagnostic::error(
+            "TPL0304",
+            xml.span(),
+            format!(
+                "more than {TERMS_READ} terms, those of an archetype counted once for each use"
+            ),
+        )
+        .with_help("leave out terms or languages that are not used")
+    }
+
+    /// Checks the sizes of derived artefacts, and returns every excess.
+    pub fn finish(mut self, xml: Xml<'_>, definition: &Node, languages: usize) -> Vec<Diagnostic> {
+        self.path.clear();
+        self.most(xml, languages, LANGUAGES, "languages");
+        let (required, web) = (required(definition), web_nodes(definition));
+        if required > REQUIRED {
+            let message =
+                format!("the smallest document that meets the lower bounds has {required} objects");
+            self.tell(xml, "TPL0303", &message, format!("lower the bounds: they multiply where they are nested; at most {REQUIRED} are allowed"));
+        }
+        if web > WEB_NODES {
+            let message = format!("the web template has {web} nodes");
+            self.tell(xml, "TPL0304", &message, format!("give fewer coded names: each repeats what is below it; at most {WEB_NODES} are allowed"));
+        }
+        self.excesses
+    }
+}
+
+/// Returns the number of objects that the lower bounds require. Bounds of nested lists multiply.
+fn required(node: &Node) -> u64 {
+    let attributes = node.attributes.iter().map(|attribute| {
+        let members = attribute
+            .children
+            .iter()
+            .map(|child| u64::from(child.occurrences.lower).saturating_mul(required(child)));
+        let listed = attribute
+            .cardinality
+            .map_or(0, |c| u64::from(c.interval.lower));
+        members.fold(0, u64::saturating_add).max(listed)
+    });
+    attributes.fold(1, u64::saturating_add)
+}
+
+/// Returns the number of nodes of the web template. The content of a node with coded names is
+/// repeated for each name.
+fn web_nodes(node: &Node) -> u64 {
+    let children = node
+        .attributes
+        .iter()
+        .flat_map(|attribute| &attribute.children);
+    let sizes = children.map(|child| {
+        u64::try_from(child.name_codes().len().max(1))
+            .unwrap_or(u64::MAX)
+            .saturating_mul(web_nodes(child))
+    });
+    sizes.fold(1, u64::saturating_add)
+}
+
+impl Constraint {
+    /// Checks the lists, texts and expressions of a constraint.
+    pub(super) fn measure(&self, xml: Xml<'_>, gauge: &mut Gauge) {
+        match self {
+            Constraint::Slot { includes, excludes } => {
+                gauge.list(xml, includes.len() + excludes.len());
+                includes
+                    .iter()
+                    .chain(excludes)
+                    .for_each(|p| gauge.expression(xml, p.source(), p.steps()));
+            }
+            Constraint::Text { pattern, list, .. } => {
+                gauge.list(xml, list.len());
+                list.iter().for_each(|text| gauge.text(xml, text));
+                pattern
+                    .iter()
+                    .for_each(|p| gauge.expression(xml, p.source(), p.steps()));
+            }
+            Constraint::Integer { list, .. } => gauge.list(xml, list.len()),
+            Constraint::Real { list, .. } => gauge.list(xml, list.len()),
+            Constraint::Code { codes, .. } => gauge.list(xml, codes.len()),
+            Constraint::Quantity { list, .. } => gauge.list(xml, list.len()),
+            Constraint::Ordinal { list } => gauge.list(xml, list.len()),
+            Constraint::Temporal { pattern, .. } => pattern.iter().for_each(|p| gauge.text(xml, p)),
+            Constraint::Open | Constraint::Boolean { .. } | Constraint::CodeSet { .. } => {}
+        }
+    }
+}
+
+/// Creates an excess that concerns a derived artefact.
+fn of_derived(message: &str, help: String) -> Diagnostic {
+    Diagnostic::error("TPL0304", Span::default(), message).with_help(help)
+}
+
+/// Returns the reason to reject an upload because of the size of its web template.
+pub fn web_excess(template: &Template, web: &WebTemplate) -> Option<Diagnostic> {
+    if !web.is_complete {
+        let help = "coded names and elements without a constrained value repeat what is below them: constrain values, or split the template";
+        return Some(of_derived(
+            "the web template would be too large",
+            help.to_owned(),
+        ));
+    }
+    if web.to_json_within(template, WEB_BYTES).is_some() {
+        return None;
+    }
+    let help = format!("at most {WEB_BYTES} are allowed: leave out languages or nodes");
+    Some(of_derived(
+        &format!("the web template has more than {WEB_BYTES} bytes"),
+        help,
+    ))
+}
+
+/// Returns the reason to reject an upload because no example document can be generated within the
+/// limits.
+pub fn example_excess(template: &Template, now: &str) -> Option<Diagnostic> {
+    let findings = example(template, ExampleKind::Full, None, now).err()?;
+    let excess = findings.iter().find(|f| f.code == TOO_LARGE)?;
+    let help = excess.expected.clone().unwrap_or_default();
+    Some(of_derived("the example document would be too large", help))
+}
+
+impl Template {
+    /// Returns the violations of the limits of an upload. A template that is stored already may
+    /// have some.
+    pub fn excesses(&self) -> &[Diagnostic] {
+        &self.excesses
+    }
+}

@@ -1,0 +1,882 @@
+//! Reader of operational templates of ADL 1.4 (`Template.xsd`).
+//!
+//! It accepts deviations of real files whose meaning is clear: elements out of order, unknown
+//! elements, white space, prefixes, missing occurrences. It is strict about the elements that
+//! identify a template.
+
+use super::limits::Gauge;
+use super::pattern::Pattern;
+use super::tree::{
+    Annotation, ArchetypeRoot, Attribute, Binding, Cardinality, Constraint, DefaultValue, Interval,
+    Leaves, Multiplicity, Node, OrdinalItem, QuantityItem, Template, Term, Validity, semantic,
+};
+use super::xml::{Document, Xml};
+use aqlite_rm::class::{Attr, Cls};
+use aqlite_rm::diag::Diagnostic;
+use aqlite_rm::number::TextForm;
+use aqlite_rm::time::TemporalKind;
+use std::collections::BTreeMap;
+use std::collections::{HashMap, HashSet};
+
+const TOP: [&str; 15] = [
+    "language",
+    "is_controlled",
+    "description",
+    "revision_history",
+    "uid",
+    "template_id",
+    "adl_version",
+    "concept",
+    "definition",
+    "ontology",
+    "component_ontologies",
+    "annotations",
+    "constraints",
+    "view",
+    "rm_release",
+];
+
+impl Template {
+    /// Reads an operational template of ADL 1.4 (OPT 1.4 XML).
+    ///
+    /// # Errors
+    /// All reasons why the text is not a usable template: codes `TPL01xx` (not well-formed, a
+    /// document type, too deep, too large), `TPL02xx` (wrong root; missing, repeated or foreign
+    /// top-level element), `TPL03xx` (an unreadable constraint).
+    pub fn parse(text: &str) -> Result<Template, Vec<Diagnostic>> {
+        Template::of_opt14(&Document::parse(text).map_err(|d| vec![d])?)
+    }
+
+    /// Converts the elements of an operational template of ADL 1.4.
+    pub(super) fn of_opt14<'a>(document: &'a Document<'a>) -> Result<Template, Vec<Diagnostic>> {
+        let Some(root) = document.root() else {
+            return Err(Vec::new());
+        };
+        let mut reader = Reader::default();
+        let template = reader.template(root);
+        match template {
+            Some(template) if reader.errors.is_empty() => Ok(Template {
+                warnings: reader.warnings,
+                ..template
+            }),
+            _ => Err(reader.errors),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Reader {
+    errors: Vec<Diagnostic>,
+    warnings: Vec<Diagnostic>,
+    roots: Vec<ArchetypeRoot>,
+    language: String,
+    gauge: Gauge,
+}
+
+impl Reader {
+    fn template(&mut self, root: Xml<'_>) -> Option<Template> {
+        if root.name() != "template" {
+            let problem = Diagnostic::error(
+                "TPL0201",
+                root.span(),
+                format!("the root element is `{}`, expected `template`", root.name()),
+            );
+            self.errors.push(problem.with_help(
+                "send an operational template (OPT 1.4), as template editors export it",
+            ));
+            return None;
+        }
+        for child in root.children().filter(|c| !TOP.contains(&c.name())) {
+            let problem = Diagnostic::error(
+                "TPL0204",
+                child.span(),
+                format!("`{}` is not a part of a template", child.name()),
+            );
+            self.errors.push(problem.with_help("remove the element"));
+        }
+        let language = self
+            .one(root, "language")
+            .and_then(|e| self.filled(e, &["code_string"]));
+        let template_id = self
+            .one(root, "template_id")
+            .and_then(|e| self.filled(e, &["value"]));
+        let definition = self.one(root, "definition");
+        let concept = self.concept(root, definition);
+        let (language, template_id, definition, concept) =
+            (language?, template_id?, definition?, concept?);
+        self.language.clone_from(&language);
+        let definition = self.node(definition, 0);
+        self.ontologies(root);
+        self.errors.extend(self.gauge.failed.take());
+        let version = version(root, &template_id);
+        let roots = std::mem::take(&mut self.roots);
+        let languages = languages(&language, &roots);
+        let annotations: Vec<Annotation> = root.all("annotations").flat_map(annotations).collect();
+        annotations
+            .iter()
+            .for_each(|a| self.gauge.text(root, &a.text));
+        let defaults: Vec<DefaultValue> = root.all("constraints").flat_map(defaults).collect();
+        let excesses = std::mem::take(&mut self.gauge).finish(root, &definition, languages.len());
+        Some(Template {
+            archetype_id: definition.archetype_id.clone().unwrap_or_default(),
+            uid: root
+                .text_along(&["uid", "value"])
+                .filter(|u| !u.is_empty())
+                .map(str::to_owned),
+            annotations,
+            defaults,
+            singleton: detail(root, "is_singleton").map(str::to_owned),
+            warnings: Vec::new(),
+            is_opaque: false,
+            excesses,
+            template_id,
+            version,
+            concept,
+            language,
+            languages,
+            definition,
+            roots,
+        })
+    }
+
+    /// Returns the child element `name`, and reports it unless it occurs exactly once.
+    fn one<'d>(&mut self, root: Xml<'d>, name: &'d str) -> Option<Xml<'d>> {
+        let mut found = root.all(name);
+        let first = found.next();
+        if let Some(second) = found.next() {
+            self.errors.push(
+                Diagnostic::error("TPL0203", second.span(), format!("`{name}` stands twice"))
+                    .with_help("a template has exactly one; remove the other"),
+            );
+        }
+        if first.is_none() {
+            self.errors.push(
+                Diagnostic::error("TPL0202", root.span(), format!("`{name}` is missing"))
+                    .with_help(format!("add `<{name}>` below `<template>`")),
+            );
+        }
+        first
+    }
+
+    fn filled(&mut self, element: Xml<'_>, along: &[&str]) -> Option<String> {
+        let text = element.text_along(along).filter(|t| !t.is_empty());
+        if text.is_none() {
+            let place: Vec<&str> = std::iter::once(element.name())
+                .chain(along.iter().copied())
+                .collect();
+            self.errors.push(
+                Diagnostic::error(
+                    "TPL0205",
+                    element.span(),
+                    format!("`{}` is empty", place.join("/")),
+                )
+                .with_help("fill it in"),
+            );
+        }
+        text.map(str::to_owned)
+    }
+
+    /// Returns the concept. A template with an ontology has the term of its root node instead.
+    fn concept(&mut self, root: Xml<'_>, definition: Option<Xml<'_>>) -> Option<String> {
+        let code = definition.and_then(|d| d.text_along(&["node_id"]));
+        let named = root.child("ontology").and_then(|o| {
+            let terms = o
+                .all("term_definitions")
+                .flat_map(|set| set.all("items").chain(std::iter::once(set)));
+            let term = terms
+                .into_iter()
+                .find(|t| t.attribute("code").is_some() && t.attribute("code") == code)?;
+            term.all("items")
+                .find(|i| i.attribute("id") == Some("text"))
+                .map(|i| i.text().to_owned())
+        });
+        match named {
+            Some(named) if root.child("concept").is_none() && !named.is_empty() => Some(named),
+            _ => self.one(root, "concept").and_then(|e| self.filled(e, &[])),
+        }
+    }
+
+    fn node(&mut self, xml: Xml<'_>, root: usize) -> Node {
+        self.gauge.node(xml);
+        let id = xml
+            .text_along(&["archetype_id", "value"])
+            .or_else(|| xml.text_along(&["node_id"]))
+            .filter(|id| !id.is_empty());
+        let length = self.gauge.enter(&id.map_or([""; 3], |id| ["[", id, "]"]));
+        let node = self.node_here(xml, root);
+        self.gauge.leave(length);
+        node
+    }
+
+    fn node_here(&mut self, xml: Xml<'_>, root: usize) -> Node {
+        let class_text: String = xml
+            .text_along(&["rm_type_name"])
+            .unwrap_or_default()
+            .chars()
+            .filter(|c| !c.is_whitespace())
+            .collect();
+        let (outer, parameter) = match class_text.split_once('<') {
+            Some((outer, inner)) => (outer, Cls::parse(inner.trim_end_matches('>'))),
+            None => (class_text.as_str(), None),
+        };
+        let class = class_named(outer);
+        if class.is_none() && xml.child("item").is_none() {
+            self.warnings.push(Diagnostic::warning(
+                "TPL0401",
+                xml.span(),
+                format!("`{class_text}` is not a class of the Reference Model"),
+            ));
+        }
+        let archetype_id = xml
+            .text_along(&["archetype_id", "value"])
+            .or_else(|| xml.text_along(&["archetype_id"]))
+            .filter(|t| !t.is_empty());
+        let is_slot = xml.xsi_type() == Some("ARCHETYPE_SLOT");
+        let archetype_id = archetype_id.filter(|_| !is_slot).map(str::to_owned);
+        let root = archetype_id
+            .as_ref()
+            .map_or(root, |id| self.archetype_root(xml, id));
+        let constraint = self.constraint(xml);
+        let attributes = if is_slot {
+            Vec::new()
+        } else {
+            xml.all("attributes")
+                .map(|a| self.attribute(a, root))
+                .collect()
+        };
+        let occurrences = xml
+            .child("occurrences")
+            .map_or(Multiplicity::ANY, |o| self.multiplicity(o, "occurrences"));
+        let node_id = xml.text_along(&["node_id"]).unwrap_or_default().to_owned();
+        let assumed = xml
+            .child("assumed_value")
+            .or_else(|| xml.child("item")?.child("assumed_value"))
+            .map(leaves)
+            .unwrap_or_default();
+        Node {
+            class,
+            parameter,
+            node_id,
+            archetype_id,
+            occurrences,
+            root,
+            attributes,
+            constraint,
+            class_text,
+            assumed,
+        }
+    }
+
+    fn archetype_root(&mut self, xml: Xml<'_>, id: &str) -> usize {
+        let mut root = ArchetypeRoot {
+            archetype_id: id.to_owned(),
+            ..ArchetypeRoot::default()
+        };
+        let terms = xml.all("term_definitions").filter_map(|definition| {
+            Some((definition.attribute("code")?.to_owned(), term(definition)))
+        });
+        let terms: BTreeMap<String, Term> = terms.collect();
+        for term in terms.values() {
+            let _is_kept = self.gauge.term(xml, term);
+        }
+        root.terms.insert(self.language.clone(), terms);
+        root.bindings = xml.all("term_bindings").flat_map(bindings).collect();
+        self.roots.push(root);
+        self.roots.len() - 1
+    }
+
+    fn attribute(&mut self, xml: Xml<'_>, root: usize) -> Attribute {
+        let name: String = xml
+            .text_along(&["rm_attribute_name"])
+            .unwrap_or_default()
+            .to_owned();
+        if name.is_empty() {
+            self.errors.push(
+                Diagnostic::error(
+                    "TPL0301",
+                    xml.span(),
+                    "an attribute without `rm_attribute_name`",
+                )
+                .with_help("name the attribute"),
+            );
+        }
+        let length = self.gauge.enter(&["/", &name]);
+        let attribute = self.attribute_here(xml, name, root);
+        self.gauge.alternatives(xml, &attribute.children);
+        self.gauge.leave(length);
+        attribute
+    }
+
+    fn attribute_here(&mut self, xml: Xml<'_>, name: String, root: usize) -> Attribute {
+        Attribute {
+            attr: Attr::parse(&name),
+            existence: xml
+                .child("existence")
+                .map(|e| self.multiplicity(e, "existence")),
+            cardinality: xml.child("cardinality").map(|c| Cardinality {
+                interval: c
+                    .child("interval")
+                    .map_or(Multiplicity::ANY, |i| self.multiplicity(i, "cardinality")),
+                is_ordered: c.text_along(&["is_ordered"]) == Some("true"),
+                is_unique: c.text_along(&["is_unique"]) == Some("true"),
+            }),
+            children: xml.all("children").map(|c| self.node(c, root)).collect(),
+            name,
+        }
+    }
+
+    fn constraint(&mut self, xml: Xml<'_>) -> Constraint {
+        let constraint = self.constraint_here(xml);
+        constraint.measure(xml, &mut self.gauge);
+        constraint
+    }
+
+    fn constraint_here(&mut self, xml: Xml<'_>) -> Constraint {
+        match xml.xsi_type() {
+            Some("ARCHETYPE_SLOT") => Constraint::Slot {
+                includes: self.assertions(xml, "includes"),
+                excludes: self.assertions(xml, "excludes"),
+            },
+            Some("C_PRIMITIVE_OBJECT") => xml
+                .child("item")
+                .map_or(Constraint::Open, |item| self.primitive(item)),
+            Some("C_CODE_PHRASE") => Constraint::Code {
+                terminology: xml
+                    .text_along(&["terminology_id", "value"])
+                    .or_else(|| xml.text_along(&["terminology_id"]))
+                    .unwrap_or_default()
+                    .to_owned(),
+                codes: xml
+                    .all("code_list")
+                    .map(|c| c.text().to_owned())
+                    .filter(|c| !c.is_empty())
+                    .collect(),
+            },
+            Some("C_CODE_REFERENCE") => Constraint::CodeSet {
+                reference: xml
+                    .text_along(&["referenceSetUri"])
+                    .unwrap_or_default()
+                    .to_owned(),
+            },
+            Some("CONSTRAINT_REF") => Constraint::CodeSet {
+                reference: xml
+                    .text_along(&["reference"])
+                    .unwrap_or_default()
+                    .to_owned(),
+            },
+            Some("C_DV_QUANTITY") => Constraint::Quantity {
+                property: xml
+                    .text_along(&["property", "code_string"])
+                    .map(str::to_owned),
+                list: xml.all("list").map(|item| self.quantity(item)).collect(),
+            },
+            Some("C_DV_ORDINAL" | "C_DV_SCALE") => Constraint::Ordinal {
+                list: xml
+                    .all("list")
+                    .filter_map(|item| self.ordinal(item))
+                    .collect(),
+            },
+            None | Some("C_COMPLEX_OBJECT" | "C_ARCHETYPE_ROOT" | "T_COMPLEX_OBJECT") => {
+                Constraint::Open
+            }
+            Some(other) => {
+                self.warnings.push(Diagnostic::warning(
+                    "TPL0402",
+                    xml.span(),
+                    format!("constraints of type `{other}` are not checked"),
+                ));
+                Constraint::Open
+            }
+        }
+    }
+
+    fn primitive(&mut self, item: Xml<'_>) -> Constraint {
+        let pattern = item.text_along(&["pattern"]).filter(|p| !p.is_empty());
+        match item.xsi_type() {
+            Some("C_BOOLEAN") => {
+                let says = |name: &str| item.text_along(&[name]) != Some("false");
+                Constraint::Boolean {
+                    true_valid: says("true_valid"),
+                    false_valid: says("false_valid"),
+                }
+            }
+            Some("C_STRING") => Constraint::Text {
+                pattern: pattern.and_then(|p| self.pattern(item, p)),
+                list: item.all("list").map(|l| l.text().to_owned()).collect(),
+                open: item.text_along(&["list_open"]) == Some("true"),
+            },
+            Some("C_INTEGER") => Constraint::Integer {
+                range: item.child("range").map(|r| self.interval(r)),
+                list: self.numbers(item),
+            },
+            Some("C_REAL") => Constraint::Real {
+                range: item.child("range").map(|r| self.interval(r)),
+                list: self.numbers(item),
+            },
+            Some(kind @ ("C_DATE" | "C_TIME" | "C_DATE_TIME" | "C_DURATION")) => {
+                Constraint::Temporal {
+                    kind: match kind {
+                        "C_DATE" => TemporalKind::Date,
+                        "C_TIME" => TemporalKind::Time,
+                        "C_DATE_TIME" => TemporalKind::DateTime,
+                        _ => TemporalKind::Duration,
+                    },
+                    pattern: pattern.map(str::to_owned),
+                    range: item.child("range").map(|r| self.interval(r)),
+                    fraction: match item.text_along(&["fractional_seconds_allowed"]) {
+                        Some("false") => Validity::Prohibited,
+                        _ => validity(item, "millisecond_validity"),
+                    },
+                    zone: validity(item, "timezone_validity"),
+                }
+            }
+            _ => Constraint::Open,
+        }
+    }
+
+    fn quantity(&mut self, item: Xml<'_>) -> QuantityItem {
+        QuantityItem {
+            units: item.text_along(&["units"]).unwrap_or_default().to_owned(),
+            magnitude: item.child("magnitude").map(|m| self.interval(m)),
+            precision: item.child("precision").map(|p| self.interval(p)),
+        }
+    }
+
+    fn ordinal(&mut self, item: Xml<'_>) -> Option<OrdinalItem> {
+        let symbol = item.child("symbol")?;
+        let code = symbol.child("defining_code").unwrap_or(symbol);
+        Some(OrdinalItem {
+            value: self.number(item.child("value")?)?,
+            terminology: code
+                .text_along(&["terminology_id", "value"])
+                .unwrap_or_default()
+                .to_owned(),
+            code: code
+                .text_along(&["code_string"])
+                .unwrap_or_default()
+                .to_owned(),
+        })
+    }
+
+    fn assertions(&mut self, slot: Xml<'_>, name: &str) -> Vec<Pattern> {
+        let mut patterns = Vec::new();
+        for assertion in slot.children().filter(|c| c.name() == name) {
+            let item = assertion
+                .text_along(&["expression", "right_operand", "item", "pattern"])
+                .map(str::to_owned);
+            let written = assertion
+                .text_along(&["string_expression"])
+                .and_then(|s| Some(s.split_once("{/")?.1.rsplit_once("/}")?.0.to_owned()));
+            if let Some(text) = item.or(written).filter(|t| !t.is_empty()) {
+                patterns.extend(self.pattern(assertion, &text));
+            }
+        }
+        patterns
+    }
+
+    fn pattern(&mut self, at: Xml<'_>, text: &str) -> Option<Pattern> {
+        let text = text
+            .strip_prefix('/')
+            .and_then(|t| t.strip_suffix('/'))
+            .unwrap_or(text);
+        let pattern = self.gauge.compile(at, text);
+        if pattern.is_none() {
+            self.warnings.push(Diagnostic::warning(
+                "TPL0403",
+                at.span(),
+                format!("the expression `{text}` is not understood and not checked"),
+            ));
+        }
+        pattern
+    }
+
+    fn multiplicity(&mut self, xml: Xml<'_>, what: &str) -> Multiplicity {
+        let interval: Interval<u32> = self.interval(xml);
+        let lower = interval.lower.map_or(0, |lower| {
+            if interval.lower_included {
+                lower
+            } else {
+                lower.saturating_add(1)
+            }
+        });
+        let upper = interval.upper.map(|upper| {
+            if interval.upper_included {
+                upper
+            } else {
+                upper.saturating_sub(1)
+            }
+        });
+        let count = Multiplicity { lower, upper };
+        self.gauge.count(xml, what, count);
+        count
+    }
+
+    fn interval<T: TextForm>(&mut self, xml: Xml<'_>) -> Interval<T> {
+        let says =
+            |name: &str, default: bool| xml.text_along(&[name]).map_or(default, |t| t == "true");
+        let mut limit = |name: &str, unbounded: &str| {
+            xml.child(name)
+                .filter(|_| !says(unbounded, false))
+                .and_then(|e| self.number(e))
+        };
+        Interval {
+            lower: limit("lower", "lower_unbounded"),
+            upper: limit("upper", "upper_unbounded"),
+            lower_included: says("lower_included", true),
+            upper_included: says("upper_included", true),
+        }
+    }
+
+    fn numbers<T: TextForm>(&mut self, item: Xml<'_>) -> Vec<T> {
+        item.all("list").filter_map(|l| self.number(l)).collect()
+    }
+
+    fn number<T: TextForm>(&mut self, xml: Xml<'_>) -> Option<T> {
+        let number = T::from_text(xml.text());
+        if number.is_none() {
+            let problem = Diagnostic::error(
+                "TPL0302",
+                xml.span(),
+                format!("`{}` is `{}`, expected a number", xml.name(), xml.text()),
+            );
+            self.errors
+                .push(problem.with_help("write a number, or take the limit away"));
+        }
+        number
+    }
+
+    /// Reads the terms of further languages, which are outside the definition and refer to
+    /// archetype ids.
+    fn ontologies(&mut self, template: Xml<'_>) {
+        let mut uses: HashMap<String, Vec<usize>> = HashMap::new();
+        for (index, root) in self.roots.iter().enumerate() {
+            uses.entry(root.archetype_id.clone())
+                .or_default()
+                .push(index);
+        }
+        for ontology in template
+            .children()
+            .filter(|c| matches!(c.name(), "ontology" | "component_ontologies"))
+        {
+            let id = ontology.attribute("archetype_id").unwrap_or_default();
+            for index in uses.get(id).into_iter().flatten() {
+                let Some(root) = self.roots.get_mut(*index) else {
+                    continue;
+                };
+                for set in ontology.all("term_definitions") {
+                    let language = set.attribute("language").unwrap_or(&self.language);
+                    let mut terms = root.terms.remove(language).unwrap_or_default();
+                    for item in set.all("items") {
+                        if let Some(code) = item
+                            .attribute("code")
+                            .filter(|code| !terms.contains_key(*code))
+                        {
+                            let term = term(item);
+                            if !self.gauge.term(item, &term) {
+                                return self.errors.push(Gauge::too_many_terms(item));
+                            }
+                            terms.insert(code.to_owned(), term);
+                        }
+                    }
+                    root.terms.insert(language.to_owned(), terms);
+                }
+                root.bindings
+                    .extend(ontology.all("term_bindings").flat_map(bindings));
+            }
+        }
+    }
+}
+
+/// Returns the class that OPT names: a class of the RM, or a primitive type in upper case or by the
+/// name of its constraint.
+pub(super) fn class_named(name: &str) -> Option<Cls> {
+    let name = name.strip_prefix("C_").unwrap_or(name);
+    Cls::parse(name)
+        .or_else(|| Cls::parse_any_case(name))
+        .or(match name {
+            "DATE" | "TIME" | "DATE_TIME" | "DURATION" | "ISO8601_DATE" | "ISO8601_TIME"
+            | "ISO8601_DATE_TIME" | "ISO8601_DURATION" => Some(Cls::STRING),
+            "TERMINOLOGY_CODE" => Some(Cls::CODE_PHRASE),
+            _ => None,
+        })
+}
+
+/// Reads a VALIDITY_KIND: 1001 is mandatory, 1003 is prohibited.
+fn validity(item: Xml<'_>, name: &str) -> Validity {
+    match item.text_along(&[name]) {
+        Some("1001" | "mandatory") => Validity::Mandatory,
+        Some("1003" | "disallowed" | "prohibited") => Validity::Prohibited,
+        _ => Validity::Optional,
+    }
+}
+
+pub(super) fn term(xml: Xml<'_>) -> Term {
+    let mut term = Term::default();
+    for item in xml.all("items") {
+        match item.attribute("id") {
+            Some("text") => item.text().clone_into(&mut term.text),
+            Some("description") => item.text().clone_into(&mut term.description),
+            Some(other) => term.others.push((other.to_owned(), item.text().to_owned())),
+            None => {}
+        }
+    }
+    term
+}
+
+fn bindings(set: Xml<'_>) -> Vec<Binding> {
+    let name = set.attribute("terminology").unwrap_or_default();
+    let binding = |item: Xml<'_>| {
+        let terminology = item
+            .text_along(&["value", "terminology_id", "value"])
+            .unwrap_or(name)
+            .to_owned();
+        let target = item.text_along(&["value", "code_string"])?.to_owned();
+        Some(Binding {
+            set: name.to_owned(),
+            code: item.attribute("code")?.to_owned(),
+            terminology,
+            target,
+        })
+    };
+    set.all("items").filter_map(binding).collect()
+}
+
+fn annotations(xml: Xml<'_>) -> Vec<Annotation> {
+    let path = xml.attribute("path").unwrap_or_default();
+    xml.all("items")
+        .map(|i| Annotation {
+            path: path.to_owned(),
+            key: i.attribute("id").unwrap_or_default().to_owned(),
+            text: i.text().to_owned(),
+        })
+        .collect()
+}
+
+/// Reads the default values of the section `constraints`.
+fn defaults(xml: Xml<'_>) -> Vec<DefaultValue> {
+    let value = |attribute: Xml<'_>| {
+        let path = attribute
+            .text_along(&["differential_path"])
+            .unwrap_or_default()
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+        let name = attribute
+            .text_along(&["rm_attribute_name"])
+            .unwrap_or_default();
+        let child = attribute.child("children")?;
+        let class = child
+            .text_along(&["rm_type_name"])
+            .and_then(|name| class_named(name.trim()));
+        Some(DefaultValue {
+            path: format!("{path}/{name}"),
+            class,
+            leaves: leaves(child.child("default_value")?),
+        })
+    };
+    xml.all("attributes").filter_map(value).collect()
+}
+
+/// Returns the texts in an element with the path of element names that leads to them.
+fn leaves(xml: Xml<'_>) -> Leaves {
+    fn walk(xml: Xml<'_>, path: &str, into: &mut Leaves) {
+        let mut is_leaf = true;
+        for child in xml.children() {
+            is_leaf = false;
+            let path = if path.is_empty() {
+                child.name().to_owned()
+            } else {
+                format!("{path}/{}", child.name())
+            };
+            if path.len() <= LEAF_PATH {
+                walk(child, &path, into);
+            }
+        }
+        if is_leaf {
+            into.push((path.to_owned(), xml.text().to_owned()));
+        }
+    }
+    let mut found = Leaves::new();
+    walk(xml, "", &mut found);
+    found
+}
+
+/// The maximum length in bytes of the path of a leaf. Classes of the Reference Model need much
+/// less.
+///
+/// Each leaf has a copy of its path, so long names of nested elements would multiply.
+const LEAF_PATH: usize = 500;
+
+/// Returns an entry of the description's details.
+fn detail<'d>(root: Xml<'d>, id: &str) -> Option<&'d str> {
+    root.child("description")?
+        .all("other_details")
+        .find(|d| d.attribute("id") == Some(id))
+        .map(Xml::text)
+        .filter(|t| !t.is_empty())
+}
+
+fn version(root: Xml<'_>, template_id: &str) -> String {
+    let stated = detail(root, "sem_ver").and_then(semantic);
+    stated
+        .or_else(|| suffix_version(template_id))
+        .unwrap_or_else(|| "1.0.0".to_owned())
+}
+
+/// Returns the version at the end of an id: `x.v1`, `x.v1.2.3`, `x_v1.2.3`.
+fn suffix_version(id: &str) -> Option<String> {
+    id.match_indices(['.', '_'])
+        .filter_map(|(i, _)| id.get(i + 1..)?.strip_prefix('v'))
+        .find_map(semantic)
+}
+
+fn languages(own: &str, roots: &[ArchetypeRoot]) -> Vec<String> {
+    let mut seen = HashSet::from([own]);
+    let further = roots
+        .iter()
+        .flat_map(|r| r.terms.keys())
+        .filter(|language| seen.insert(language.as_str()));
+    std::iter::once(own.to_owned())
+        .chain(further.cloned())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aqlite_rm::diag::Span;
+
+    const SMALL: &str = include_str!("../../../tests/cases/template/small.opt");
+
+    #[test]
+    fn small_template_is_read() {
+        let template = Template::parse(SMALL).unwrap();
+        assert_eq!(
+            (
+                template.template_id.as_str(),
+                template.version.as_str(),
+                template.concept.as_str()
+            ),
+            ("weight.en.v2", "2.0.0", "Weight")
+        );
+        assert_eq!(template.languages, ["en", "sv"]);
+        let observation = &template.definition.attribute("content").unwrap().children[0];
+        assert_eq!(
+            (observation.id(), observation.occurrences),
+            (
+                "openEHR-EHR-OBSERVATION.body_weight.v2",
+                Multiplicity {
+                    lower: 0,
+                    upper: Some(1)
+                }
+            )
+        );
+        assert_eq!(
+            template
+                .term(observation, "sv", "at0000")
+                .map(|t| t.text.as_str()),
+            Some("Kroppsvikt")
+        );
+        assert_eq!(
+            template
+                .term(observation, "de", "at0000")
+                .map(|t| t.text.as_str()),
+            Some("Body weight")
+        );
+        assert!(
+            template
+                .texts()
+                .is_superset(&["kg", "Kroppsvikt", "at0004", "openehr", "433", "en"].into())
+        );
+        assert_eq!(template.version_or(Some("3.1")), "3.1.0");
+    }
+
+    #[test]
+    fn excluded_limits_of_occurrences_are_adjusted() {
+        let at = SMALL.find("<occurrences>").unwrap();
+        let end = at + SMALL[at..].find("</occurrences>").unwrap();
+        for (limits, expected) in [
+            (
+                "<lower_included>false</lower_included><upper_included>false</upper_included><lower>0</lower><upper>3</upper>",
+                (1, Some(2)),
+            ),
+            (
+                "<lower_included>true</lower_included><upper_included>true</upper_included><lower>0</lower><upper>3</upper>",
+                (0, Some(3)),
+            ),
+            (
+                "<lower_included>false</lower_included><upper_unbounded>true</upper_unbounded><lower>1</lower>",
+                (2, None),
+            ),
+            ("<lower>1</lower><upper>2</upper>", (1, Some(2))),
+        ] {
+            let text = format!("{}<occurrences>{limits}{}", &SMALL[..at], &SMALL[end..]);
+            let occurrences = Template::parse(&text).unwrap().definition.occurrences;
+            assert_eq!((occurrences.lower, occurrences.upper), expected, "{limits}");
+        }
+    }
+
+    #[test]
+    fn identifying_elements_occur_exactly_once() {
+        for (from, to, code, line) in [
+            ("<template ", "<tamplate ", "TPL0101", 0),
+            ("<concept>Weight</concept>", "", "TPL0202", 2),
+            (
+                "<concept>Weight</concept>",
+                "<concept></concept>",
+                "TPL0205",
+                10,
+            ),
+            (
+                "<concept>Weight</concept>",
+                "<concept>A</concept><concept>B</concept>",
+                "TPL0203",
+                10,
+            ),
+            (
+                "<template_id><value>weight.en.v2</value></template_id>",
+                "<template_id>weight</template_id>",
+                "TPL0205",
+                9,
+            ),
+            (
+                "<concept>Weight</concept>",
+                "<concept>Weight</concept><bullfrog/>",
+                "TPL0204",
+                10,
+            ),
+            ("<upper>1000</upper>", "<upper>many</upper>", "TPL0302", 0),
+        ] {
+            let text = SMALL.replacen(from, to, 1);
+            assert_ne!(text, SMALL, "{from}");
+            let errors = Template::parse(&text).unwrap_err();
+            assert_eq!(errors[0].code, code, "{errors:?}");
+            if line > 0 {
+                assert!(
+                    errors[0]
+                        .one_line(&text)
+                        .starts_with(&format!("line {line}, ")),
+                    "{}",
+                    errors[0].one_line(&text)
+                );
+            }
+        }
+        assert_eq!(
+            Template::parse("<a/>").unwrap_err()[0].span,
+            Span::new(0, 4)
+        );
+    }
+
+    #[test]
+    fn versions_are_read_from_ids() {
+        for (id, expected) in [
+            ("vital.en.v1", Some("1.0.0")),
+            ("vg_Lab.v.1.1.0", None),
+            ("a_v2.1.3", Some("2.1.3")),
+            ("x.v0", Some("0.0.0")),
+            ("very_vague", None),
+        ] {
+            assert_eq!(suffix_version(id).as_deref(), expected, "{id}");
+        }
+    }
+}

@@ -1,0 +1,789 @@
+//! Validation of a document against its template.
+//!
+//! The constraint tree is walked in parallel with the document, and all findings are collected. The
+//! rules of the Reference Model are checked separately (`aqlite_rm::validate`). Attributes that the
+//! template does not mention are unconstrained. For an attribute that it mentions, only the objects
+//! that it lists are permitted.
+
+use super::fit::{self, Fit, Siblings};
+use super::leaf;
+use super::tree::{Attribute, Constraint, Multiplicity, Node, Template};
+use aqlite_rm::class::{Attr, Cls};
+use aqlite_rm::diag::{Finding, Severity};
+use aqlite_rm::id::is_archetype_id;
+use aqlite_rm::tree::{Kind, NodeRef};
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::rc::Rc;
+
+/// Validates a document against a template and returns all findings. Warnings do not make it
+/// invalid.
+///
+/// Codes: `TPL0501` existence, `TPL0502` cardinality, `TPL0503` occurrences, `TPL0504` class,
+/// `TPL0505` not in the template, `TPL0506` value, `TPL0507` code, `TPL0508` unit, `TPL0509`
+/// ordinal, `TPL0510` transition, `TPL0511` another template, `TPL0512` text of a code (a warning,
+/// because the code is decisive), `TPL0513` runtime name (a warning in other languages than the
+/// original one), `TPL0514` the budget of work or findings is exhausted and the rest is not
+/// checked.
+pub fn validate(document: NodeRef<'_>, template: &Template) -> Vec<Finding> {
+    check(document, template, false)
+}
+
+/// Validates an incomplete document (`lifecycle_state` 553, RM Common IM section 6.2, version
+/// lifecycle).
+///
+/// Structure, classes and values are checked as by [`validate`]. Existence, cardinality and
+/// occurrences are not: they are checked when the document is completed.
+pub fn validate_draft(document: NodeRef<'_>, template: &Template) -> Vec<Finding> {
+    check(document, template, true)
+}
+
+fn check(document: NodeRef<'_>, template: &Template, is_draft: bool) -> Vec<Finding> {
+    let language = document
+        .text_along(&[Attr::LANGUAGE, Attr::CODE_STRING])
+        .unwrap_or(&template.language);
+    let mut check = Check {
+        is_draft,
+        ..Check::new(template, language)
+    };
+    check.identity(document);
+    if template.is_opaque {
+        return check.findings;
+    }
+    match fit::of(document, &template.definition) {
+        Fit::Yes => check.object(document, &template.definition),
+        _ => check.foreign(document),
+    }
+    check.finish()
+}
+
+/// Adds labels to findings that have none, such as those of the Reference Model.
+///
+/// The label is the clinical name of the node, or of the nearest named ancestor, in the language of
+/// the document if the template has it.
+pub fn label_findings(document: NodeRef<'_>, template: &Template, findings: &mut [Finding]) {
+    let language = document
+        .text_along(&[Attr::LANGUAGE, Attr::CODE_STRING])
+        .unwrap_or(&template.language);
+    for finding in findings.iter_mut().filter(|f| f.label.is_none()) {
+        finding.label = label_at(document, template, language, &finding.path).map(str::to_owned);
+    }
+}
+
+fn label_at<'t>(
+    document: NodeRef<'_>,
+    template: &'t Template,
+    language: &str,
+    path: &str,
+) -> Option<&'t str> {
+    let (mut node, mut archetype, mut label) = (document, "", None);
+    let mut steps = path.split('/').skip(1);
+    loop {
+        if let Some(id) = node.text_at(Attr::ARCHETYPE_NODE_ID) {
+            let is_root = is_archetype_id(id);
+            if is_root {
+                archetype = node
+                    .text_along(&[Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE])
+                    .unwrap_or(id);
+            }
+            label = template
+                .term_of(archetype, language, if is_root { "at0000" } else { id })
+                .or(label);
+        }
+        match steps.next().and_then(|step| step_into(node, step)) {
+            Some(inner) => node = inner,
+            None => return label,
+        }
+    }
+}
+
+/// Returns the node at `attribute` or `attribute[index]`.
+fn step_into<'a>(node: NodeRef<'a>, step: &str) -> Option<NodeRef<'a>> {
+    let (name, index) = step.split_once('[').unwrap_or((step, "0]"));
+    node.values(Attr::parse(name)?)
+        .nth(index.trim_end_matches(']').parse().ok()?)
+}
+
+/// The distance of a value from an alternative: its number of errors, then whether the class
+/// differs.
+type Weight = (usize, bool);
+
+/// A step of the path to the current object.
+pub(super) enum Step<'a> {
+    /// The step to an attribute.
+    Attribute(&'a str),
+    /// The step to a member of a list.
+    Index(usize),
+    /// The step to all objects of a constraint.
+    Node(&'a Node),
+}
+
+/// The maximum number of comparisons for one document.
+const MAX_WORK: usize = 10_000_000;
+
+/// The maximum size in bytes of the findings of one document. Further warnings are dropped; a
+/// further error ends the check.
+const MAX_FOUND: usize = 5_000_000;
+
+/// The state of one validation. Path and label are computed only when a finding is reported.
+pub(super) struct Check<'a> {
+    template: &'a Template,
+    language: &'a str,
+    /// Whether existence, cardinality and occurrences are not checked.
+    is_draft: bool,
+    path: Vec<Step<'a>>,
+    /// The enclosing constraints, outermost first.
+    around: Vec<&'a Node>,
+    findings: Vec<Finding>,
+    /// The indexes of the attributes visited, by address of the attribute in the template.
+    siblings: HashMap<*const Attribute, Rc<Siblings<'a>>>,
+    /// The remaining comparisons.
+    work: usize,
+    /// The bytes of the findings so far.
+    found: usize,
+    /// The reason why the check ended early.
+    ended: Option<&'static str>,
+}
+
+impl<'a> Check<'a> {
+    /// Creates the state for a document whose terms are in `language`.
+    pub(super) fn new(template: &'a Template, language: &'a str) -> Check<'a> {
+        let (path, around, findings) = (Vec::new(), Vec::new(), Vec::new());
+        Check {
+            template,
+            language,
+            is_draft: false,
+            path,
+            around,
+            findings,
+            siblings: HashMap::new(),
+            work: MAX_WORK,
+            found: 0,
+            ended: None,
+        }
+    }
+
+    /// Returns the index of the constraints of an attribute. It is built once for all objects with
+    /// the attribute.
+    fn siblings(&mut self, attribute: &'a Attribute) -> Rc<Siblings<'a>> {
+        let known = self
+            .siblings
+            .entry(std::ptr::from_ref(attribute))
+            .or_insert_with(|| Rc::new(Siblings::of(attribute, self.template)));
+        Rc::clone(known)
+    }
+
+    /// Returns whether there is no finding yet.
+    pub(super) fn is_sound(&self) -> bool {
+        self.findings.is_empty() && self.ended.is_none()
+    }
+
+    /// Charges comparisons to the budget. Returns false once the check has ended.
+    pub(super) fn spend(&mut self, comparisons: usize) -> bool {
+        if comparisons > self.work {
+            self.ended.get_or_insert("the check takes too much work: too many members are compared with too many constraints");
+        }
+        self.work = self.work.saturating_sub(comparisons);
+        self.ended.is_none()
+    }
+
+    fn finish(mut self) -> Vec<Finding> {
+        if let Some(why) = self.ended {
+            self.findings.push(
+                Finding::error("TPL0514", "", why).expected("a smaller document, or several"),
+            );
+        }
+        self.findings
+    }
+
+    /// Reports a problem at the current path, with the label of the nearest named node.
+    pub(super) fn report(&mut self, finding: Finding) {
+        let label = self
+            .around
+            .iter()
+            .rev()
+            .filter(|node| !node.node_id.is_empty())
+            .find_map(|node| self.name_of(node));
+        self.tell(finding, label);
+    }
+
+    fn tell(&mut self, finding: Finding, label: Option<&str>) {
+        let path = if finding.path.is_empty() {
+            path_text(&self.path)
+        } else {
+            finding.path.clone()
+        };
+        let finding = Finding {
+            path,
+            label: label.map(str::to_owned),
+            ..finding
+        };
+        let size = size(&finding);
+        if self.found + size > MAX_FOUND {
+            if finding.severity == Severity::Error {
+                self.ended
+                    .get_or_insert("there are too many problems: mend those that are told first");
+            }
+            return;
+        }
+        self.found += size;
+        self.findings.push(finding);
+    }
+
+    fn name_of(&self, node: &Node) -> Option<&'a str> {
+        self.template
+            .term(node, self.language, &node.node_id)
+            .map(|term| term.text.as_str())
+    }
+
+    /// Calls `act` with a step appended to the path.
+    pub(super) fn at(&mut self, step: Step<'a>, act: impl FnOnce(&mut Check<'a>)) {
+        self.path.push(step);
+        act(self);
+        self.path.pop();
+    }
+
+    /// Returns whether the path ends in these attributes.
+    pub(super) fn is_at(&self, outer: &str, inner: &str) -> bool {
+        matches!(self.path.as_slice(), [.., Step::Attribute(a), Step::Attribute(b)] if (*a, *b) == (outer, inner))
+    }
+
+    /// Reports an error in the original language, a warning in another.
+    pub(super) fn by_language(&mut self, finding: Finding) {
+        let severity = if self.language == self.template.language {
+            Severity::Error
+        } else {
+            Severity::Warning
+        };
+        self.report(Finding {
+            severity,
+            ..finding
+        });
+    }
+
+    pub(super) fn error(&mut self, code: &'static str, message: String) {
+        self.report(Finding::error(code, "", message));
+    }
+
+    fn identity(&mut self, document: NodeRef<'a>) {
+        let named = document.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE]);
+        if let Some(named) = named.filter(|n| *n != self.template.template_id) {
+            let finding = Finding::error(
+                "TPL0511",
+                "/archetype_details/template_id/value",
+                "the document names another template",
+            );
+            self.report(
+                finding
+                    .expected(self.template.template_id.as_str())
+                    .found(named),
+            );
+        }
+    }
+
+    fn foreign(&mut self, object: NodeRef<'a>) {
+        let id = object.text_at(Attr::ARCHETYPE_NODE_ID).unwrap_or_default();
+        let name = object
+            .text_along(&[Attr::NAME, Attr::VALUE])
+            .unwrap_or_default();
+        let name: String = name.chars().take(40).collect();
+        self.error(
+            "TPL0505",
+            format!(
+                "RmObject with type:{}, nodeId:{id},name:{name}; not in template",
+                object.class()
+            ),
+        );
+    }
+
+    /// Checks an object against the constraint that was chosen for it.
+    fn object(&mut self, object: NodeRef<'a>, node: &'a Node) {
+        if !self.spend(1 + node.attributes.len()) {
+            return;
+        }
+        self.around.push(node);
+        leaf::check(self, object, node);
+        for attribute in &node.attributes {
+            self.attribute(object, attribute);
+        }
+        if object.class() == Cls::DV_CODED_TEXT {
+            self.rubric(object, node);
+        }
+        self.around.pop();
+    }
+
+    fn attribute(&mut self, object: NodeRef<'a>, attribute: &'a Attribute) {
+        let Some(attr) = attribute.attr else { return };
+        let Some(definition) = object.class().attr(attr) else {
+            return;
+        };
+        let there = object.get(attr);
+        if attr == Attr::VALUE
+            && there.is_none()
+            && object.class() == Cls::ELEMENT
+            && object.get(Attr::NULL_FLAVOUR).is_some()
+        {
+            return;
+        }
+        let is_empty = object.values(attr).next().is_none();
+        if let Some(existence) = attribute
+            .existence
+            .filter(|e| !self.is_draft && !e.contains(usize::from(!is_empty)))
+        {
+            let message = format!(
+                "Attribute {} of class {} does not match existence {existence}",
+                attribute.name,
+                object.class()
+            );
+            let found = if is_empty { "nothing" } else { "a value" };
+            self.report(
+                Finding::error("TPL0501", "", message)
+                    .expected(existence.to_string())
+                    .found(found),
+            );
+        }
+        self.at(Step::Attribute(&attribute.name), |check| {
+            match object.values(attr).next() {
+                _ if definition.card.is_list() => check.members(
+                    &object.values(attr).collect::<Vec<_>>(),
+                    attribute,
+                    there.is_some(),
+                ),
+                Some(value) => check.single(value, attribute),
+                None => {}
+            }
+        });
+    }
+
+    fn members(&mut self, values: &[NodeRef<'a>], attribute: &'a Attribute, is_present: bool) {
+        if attribute.children.is_empty() {
+            return self.cardinality(values, attribute, is_present);
+        }
+        if !self.spend(attribute.children.len()) {
+            return;
+        }
+        let mut counts = vec![0_usize; attribute.children.len()];
+        let siblings = self.siblings(attribute);
+        for (i, value) in values.iter().enumerate() {
+            let candidates = siblings.candidates(*value);
+            if !self.spend(siblings.cost(*value, &candidates)) {
+                return;
+            }
+            self.at(Step::Index(i), |check| {
+                match siblings.choose(*value, &candidates, &counts) {
+                    Some(index) => {
+                        counts
+                            .iter_mut()
+                            .skip(index)
+                            .take(1)
+                            .for_each(|count| *count += 1);
+                        check.chosen(*value, attribute.children.get(index));
+                    }
+                    None if value.class().is_a(Cls::LOCATABLE) => check.foreign(*value),
+                    None => {}
+                }
+            });
+        }
+        for (node, count) in attribute.children.iter().zip(&counts) {
+            if !self.is_draft && !node.occurrences.contains(*count) {
+                self.at(Step::Node(node), |check| check.occurrences(node, *count));
+            }
+        }
+        self.cardinality(values, attribute, is_present);
+    }
+
+    fn occurrences(&mut self, node: &'a Node, count: usize) {
+        let message = format!(
+            "Attribute has {count} occurrences, but must be {}",
+            node.occurrences
+        );
+        let finding = Finding::error("TPL0503", "", message)
+            .expected(node.occurrences.to_string())
+            .found(count.to_string());
+        self.tell(finding, self.name_of(node));
+    }
+
+    /// A cardinality below the sum of the minimum occurrences cannot be met, so it is not enforced.
+    fn cardinality(&mut self, values: &[NodeRef<'a>], attribute: &'a Attribute, is_present: bool) {
+        let Some(cardinality) = attribute
+            .cardinality
+            .filter(|_| is_present && !self.is_draft)
+        else {
+            return;
+        };
+        let least: u64 = attribute
+            .children
+            .iter()
+            .map(|c| u64::from(c.occurrences.lower))
+            .sum();
+        let upper = cardinality
+            .interval
+            .upper
+            .filter(|upper| u64::from(*upper) >= least);
+        let interval = Multiplicity {
+            upper,
+            ..cardinality.interval
+        };
+        if !interval.contains(values.len()) {
+            let finding = Finding::error(
+                "TPL0502",
+                "",
+                format!("Attribute does not match cardinality {interval}"),
+            );
+            self.report(
+                finding
+                    .expected(interval.to_string())
+                    .found(values.len().to_string()),
+            );
+        }
+        if cardinality.is_unique && has_equals(values) {
+            self.error(
+                "TPL0502",
+                "Attribute has equal members, but must be unique".to_owned(),
+            );
+        }
+    }
+
+    fn chosen(&mut self, value: NodeRef<'a>, node: Option<&'a Node>) {
+        match node {
+            Some(node) if matches!(node.constraint, Constraint::Slot { .. }) => {}
+            Some(node) if !fit::class_fits(value, node) => {
+                self.wrong_class(value, &[&node.class_text])
+            }
+            Some(node) => self.object(value, node),
+            None => {}
+        }
+    }
+
+    /// Checks a single value. One alternative must match; otherwise the findings of the nearest one
+    /// are reported.
+    fn single(&mut self, value: NodeRef<'a>, attribute: &'a Attribute) {
+        let siblings = self.siblings(attribute);
+        if !self.spend(
+            siblings
+                .cost(value, &siblings.candidates(value))
+                .saturating_add(attribute.children.len()),
+        ) {
+            return;
+        }
+        let is_forbidden = |node: &Node| node.occurrences.upper == Some(0);
+        let fitting = attribute
+            .children
+            .iter()
+            .filter(|node| fit::of(value, node) == Fit::Yes && !is_forbidden(node));
+        let mut all: Vec<(Weight, Vec<Finding>)> = Vec::new();
+        let (found, kept) = (self.found, self.findings.len());
+        for node in fitting {
+            let before = self.findings.len();
+            self.chosen(value, Some(node));
+            let errors = self
+                .findings
+                .iter()
+                .skip(before)
+                .filter(|f| f.severity == Severity::Error)
+                .count();
+            if errors == 0 || self.ended.is_some() {
+                return;
+            }
+            all.push((
+                (errors, node.class != Some(value.class())),
+                self.findings.split_off(before),
+            ));
+        }
+        match all.iter().min_by_key(|(weight, _)| *weight) {
+            None if attribute.children.is_empty() => {}
+            None => self.no_alternative(value, attribute),
+            Some(_) if value.class() == Cls::ISM_TRANSITION => self.transition(value, &all),
+            Some((_, nearest)) => self.findings.extend(nearest.iter().cloned()),
+        }
+        // Only the findings of one alternative are kept.
+        self.found = found + self.findings.iter().skip(kept).map(size).sum::<usize>();
+    }
+
+    fn no_alternative(&mut self, value: NodeRef<'a>, attribute: &'a Attribute) {
+        let by_class = attribute.children.iter().any(|n| fit::class_fits(value, n));
+        if by_class && value.class().is_a(Cls::LOCATABLE) {
+            return self.foreign(value);
+        }
+        let names: Vec<&str> = attribute
+            .children
+            .iter()
+            .map(|n| n.class_text.as_str())
+            .collect();
+        self.wrong_class(value, &names);
+    }
+
+    fn wrong_class(&mut self, value: NodeRef<'a>, names: &[&str]) {
+        let found = fit::class_text(value);
+        let message = match names {
+            ["DV_CODED_TEXT"] if value.class() == Cls::DV_TEXT => {
+                "Expected a DV_CODED_TEXT but got DV_TEXT".to_owned()
+            }
+            _ => format!(
+                "Object should be type {}, but was {found}",
+                names.join(" or ")
+            ),
+        };
+        self.report(
+            Finding::error("TPL0504", "", message)
+                .expected(names.join(" or "))
+                .found(found),
+        );
+    }
+
+    /// Checks that state and careflow step of an action are a pair that the template lists.
+    ///
+    /// Without a transition, the step is only the clinical label of the state (RM, ISM_TRANSITION).
+    /// Then both must occur in the template, and an unlisted pair is a warning.
+    fn transition(&mut self, value: NodeRef<'a>, alternatives: &[(Weight, Vec<Finding>)]) {
+        let is_wrong = |found: &[Finding], path: &str| {
+            found
+                .iter()
+                .any(|f| f.severity == Severity::Error && f.path.starts_with(path))
+        };
+        let step = format!("{}/careflow_step", path_text(&self.path));
+        let of_step = alternatives
+            .iter()
+            .filter(|(_, found)| !is_wrong(found, &step))
+            .min_by_key(|(weight, _)| *weight);
+        let Some((_, told)) = of_step.or(alternatives.iter().min_by_key(|(weight, _)| *weight))
+        else {
+            return;
+        };
+        let mut told = told.clone();
+        let told_by = [Attr::TRANSITION, Attr::CURRENT_STATE]
+            .into_iter()
+            .find_map(|attr| value.get(attr));
+        if told_by.is_some_and(|by| by.attr() == Some(Attr::CURRENT_STATE)) {
+            let is_listed = |f: &Finding| {
+                alternatives
+                    .iter()
+                    .any(|(_, found)| !is_wrong(found, &f.path))
+            };
+            told.iter_mut()
+                .filter(|f| is_listed(f))
+                .for_each(|f| f.severity = Severity::Warning);
+        }
+        let severity = if told.iter().any(|f| f.severity == Severity::Error) {
+            Severity::Error
+        } else {
+            Severity::Warning
+        };
+        self.findings.extend(told);
+        let code = |attr| value.text_along(&[attr, Attr::DEFINING_CODE, Attr::CODE_STRING]);
+        let along = |attrs: &[Attr]| {
+            told_by
+                .and_then(|by| by.text_along(attrs))
+                .unwrap_or_default()
+        };
+        let terminology = along(&[Attr::DEFINING_CODE, Attr::TERMINOLOGY_ID, Attr::VALUE]);
+        let by = format!(
+            "{}/{terminology}/{}",
+            along(&[Attr::VALUE]),
+            along(&[Attr::DEFINING_CODE, Attr::CODE_STRING])
+        );
+        let finding = Finding::error(
+            "TPL0510",
+            "",
+            format!("No valid transition found for ism transition[{by}]"),
+        )
+        .expected("a pair of state and careflow step that the template lists")
+        .found(format!(
+            "{} with {}",
+            code(Attr::CURRENT_STATE).unwrap_or_default(),
+            code(Attr::CAREFLOW_STEP).unwrap_or("no step")
+        ));
+        self.report(Finding {
+            severity,
+            ..finding
+        });
+    }
+
+    /// Checks the text of a local code against the term of the archetype.
+    fn rubric(&mut self, text: NodeRef<'a>, node: &'a Node) {
+        if text.text_along(&[Attr::DEFINING_CODE, Attr::TERMINOLOGY_ID, Attr::VALUE])
+            != Some("local")
+        {
+            return;
+        }
+        let Some(code) = text.text_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING]) else {
+            return;
+        };
+        let terms = self
+            .template
+            .roots
+            .get(node.root)
+            .and_then(|r| r.terms.get(self.language))
+            .and_then(|t| t.get(code));
+        let Some(term) = terms.filter(|t| {
+            text.text_at(Attr::VALUE)
+                .is_some_and(|v| v.trim() != t.text.trim())
+        }) else {
+            return;
+        };
+        self.report(
+            Finding::warning(
+                "TPL0512",
+                "",
+                format!("the text of code {code} is not the one of the template"),
+            )
+            .expected(term.text.as_str()),
+        );
+    }
+}
+
+/// Returns the size of a finding in bytes.
+fn size(finding: &Finding) -> usize {
+    let texts = [&finding.expected, &finding.found, &finding.label]
+        .into_iter()
+        .flatten()
+        .map(String::len)
+        .sum::<usize>();
+    size_of::<Finding>() + finding.path.len() + finding.message.len() + texts
+}
+
+/// Returns whether two of the objects are equal.
+///
+/// Digests are compared first, because comparing all pairs would be quadratic.
+fn has_equals(values: &[NodeRef<'_>]) -> bool {
+    let mut seen: HashMap<u64, Vec<NodeRef<'_>>> = HashMap::new();
+    values.iter().any(|value| {
+        let mut hasher = DefaultHasher::new();
+        digest(*value, &mut hasher);
+        let alike = seen.entry(hasher.finish()).or_default();
+        let is_there = alike.iter().any(|other| other.same_as(*value));
+        alike.push(*value);
+        is_there
+    })
+}
+
+/// Hashes the content that [`NodeRef::same_as`] compares.
+fn digest(node: NodeRef<'_>, hasher: &mut DefaultHasher) {
+    node.class().number().hash(hasher);
+    node.text().hash(hasher);
+    for child in node.children() {
+        child.attr().map(Attr::name).hash(hasher);
+        digest(child, hasher);
+    }
+    node.children().count().hash(hasher);
+}
+
+/// Formats the path for findings.
+fn path_text(steps: &[Step<'_>]) -> String {
+    let written = |step: &Step<'_>| match step {
+        Step::Attribute(name) => format!("/{name}"),
+        Step::Index(index) => format!("[{index}]"),
+        Step::Node(node) => match (node.id(), node.names().as_slice()) {
+            ("", _) => String::new(),
+            (id, [name]) => format!("[{id}, '{name}']"),
+            (id, _) => format!("[{id}]"),
+        },
+    };
+    steps.iter().map(written).collect()
+}
+
+/// Returns whether a value is a leaf that can be constrained.
+pub(super) fn is_leaf(value: NodeRef<'_>) -> bool {
+    !matches!(value.kind(), Kind::Object | Kind::List)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aqlite_rm::arbitrary::Generator;
+
+    const SAMPLES: [&str; 3] = [
+        include_str!("../../../www/samples/vital_signs.opt"),
+        include_str!("../../../www/samples/laboratory_report.opt"),
+        include_str!("../../../www/samples/problem_list.opt"),
+    ];
+
+    #[test]
+    fn reference_model_findings_get_the_nearest_label() {
+        let template =
+            Template::parse(include_str!("../../../tests/cases/template/small.opt")).unwrap();
+        let text = r#"{"_type":"COMPOSITION","archetype_node_id":"openEHR-EHR-COMPOSITION.encounter.v1","language":{"code_string":"sv"},"content":[
+            {"_type":"OBSERVATION","archetype_node_id":"openEHR-EHR-OBSERVATION.body_weight.v2","data":{"archetype_node_id":"at9999"}}]}"#;
+        let tree = aqlite_rm::json::read(text, Cls::COMPOSITION).unwrap();
+        let mut findings = [
+            "/content[0]/data/name",
+            "/content[0]/subject",
+            "/composer",
+            "/content[7]",
+            "/nowhere",
+        ]
+        .map(|path| Finding::error("X", path, ""));
+        label_findings(tree.root().unwrap(), &template, &mut findings);
+        let labels = findings.map(|f| f.label.unwrap_or_default());
+        assert_eq!(
+            labels,
+            [
+                "Kroppsvikt",
+                "Kroppsvikt",
+                "Encounter",
+                "Encounter",
+                "Encounter"
+            ]
+        );
+    }
+
+    #[test]
+    fn activity_may_permit_any_action() {
+        for rule in [
+            r"<pattern>openEHR-EHR-ACTION\.x\.v1</pattern>",
+            "<list>openEHR-EHR-ACTION.x.v1</list>",
+        ] {
+            let text = format!(
+                r#"<template xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><language><code_string>en</code_string></language>
+                <template_id><value>t</value></template_id><concept>t</concept><definition><rm_type_name>ACTIVITY</rm_type_name><node_id>at1</node_id>
+                <attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>action_archetype_id</rm_attribute_name>
+                <children xsi:type="C_PRIMITIVE_OBJECT"><rm_type_name>STRING</rm_type_name><node_id/><item xsi:type="C_STRING">{rule}</item></children>
+                </attributes></definition></template>"#
+            );
+            let template = Template::parse(&text).unwrap();
+            for (value, is_valid) in [
+                ("/.*/", true),
+                ("openEHR-EHR-ACTION.x.v1", true),
+                ("openEHR-EHR-ACTION.y.v1", false),
+                (".*", false),
+            ] {
+                let text = format!(
+                    r#"{{"_type":"ACTIVITY","archetype_node_id":"at1","name":{{"value":"n"}},"action_archetype_id":"{value}"}}"#
+                );
+                let tree = aqlite_rm::json::read(&text, Cls::ACTIVITY).unwrap();
+                let findings = validate(tree.root().unwrap(), &template);
+                assert_eq!(
+                    findings.is_empty(),
+                    is_valid,
+                    "{rule} {value}: {findings:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn random_documents_do_not_panic() {
+        let templates = SAMPLES.map(|text| Template::parse(text).unwrap());
+        let mut generator = Generator::new(3);
+        for _ in 0..500 {
+            let tree = generator.tree();
+            for template in &templates {
+                validate(tree.root().unwrap(), template);
+            }
+        }
+    }
+
+    #[test]
+    fn damaged_template_does_not_panic() {
+        for text in SAMPLES {
+            for end in (0..text.len())
+                .step_by(1999)
+                .filter(|i| text.is_char_boundary(*i))
+            {
+                assert!(Template::parse(&text[..end]).is_err());
+                let without = [&text[..end], text.get(end + 40..).unwrap_or_default()].concat();
+                let _ = Template::parse(&without);
+            }
+        }
+    }
+}

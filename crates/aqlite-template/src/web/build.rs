@@ -1,0 +1,500 @@
+//! From the constraint tree to the web template: what is left out, what is added, what is put
+//! together.
+
+use super::{Level, Step, WebCardinality, WebNode, WebTemplate, id};
+use crate::tree::{Attribute, Constraint, Multiplicity, Node, Template};
+use aqlite_rm::class::{Attr, AttrDef, Card, Cls};
+use aqlite_rm::order;
+use std::cell::Cell;
+
+const ONCE: Multiplicity = Multiplicity {
+    lower: 1,
+    upper: Some(1),
+};
+const PERHAPS: Multiplicity = Multiplicity {
+    lower: 0,
+    upper: Some(1),
+};
+
+/// What may stand in an ELEMENT that the template leaves open, in the order of the ids.
+const ANY_VALUE: [Cls; 18] = [
+    Cls::DV_CODED_TEXT,
+    Cls::DV_TEXT,
+    Cls::DV_MULTIMEDIA,
+    Cls::DV_PARSABLE,
+    Cls::DV_STATE,
+    Cls::DV_BOOLEAN,
+    Cls::DV_IDENTIFIER,
+    Cls::DV_URI,
+    Cls::DV_EHR_URI,
+    Cls::DV_DURATION,
+    Cls::DV_QUANTITY,
+    Cls::DV_COUNT,
+    Cls::DV_PROPORTION,
+    Cls::DV_DATE_TIME,
+    Cls::DV_DATE,
+    Cls::DV_TIME,
+    Cls::DV_ORDINAL,
+    Cls::DV_SCALE,
+];
+
+/// Mandatory attributes that readers fill from elsewhere.
+const FILLED: [(Cls, Attr); 3] = [
+    (Cls::HISTORY, Attr::ORIGIN),
+    (Cls::LOCATABLE, Attr::NAME),
+    (Cls::LOCATABLE, Attr::ARCHETYPE_NODE_ID),
+];
+
+/// The attributes of a transition, in the order of the ids.
+const TRANSITION: [(Attr, Multiplicity); 3] = [
+    (Attr::CURRENT_STATE, ONCE),
+    (Attr::TRANSITION, PERHAPS),
+    (Attr::CAREFLOW_STEP, PERHAPS),
+];
+
+/// The classes of the whole tree that are never nodes of their own.
+pub(super) fn is_structure(class: Cls) -> bool {
+    class.is_a(Cls::ITEM_STRUCTURE) || class.is_a(Cls::HISTORY)
+}
+
+pub(super) fn web_template(template: &Template) -> WebTemplate {
+    let builder = Builder {
+        template,
+        left: Cell::new(MOST),
+    };
+    let root = &template.definition;
+    let step = builder.step(Attr::DATA, root, None);
+    let mut tree = builder.node(step, root, "");
+    tree.occurrences = root.occurrences;
+    tree.name = builder
+        .label(root)
+        .or_else(|| Some(template.concept.clone()));
+    id::assign(&mut tree, Cls::ANY);
+    WebTemplate {
+        tree,
+        is_complete: builder.left.get() > 0,
+    }
+}
+
+/// The bytes of all nodes together. What is below a node with coded names stands there once for
+/// each, so nested ones multiply.
+const MOST: usize = 15_000_000;
+
+struct Builder<'t> {
+    template: &'t Template,
+    /// The bytes that further nodes may take; 0 once they are used up.
+    left: Cell<usize>,
+}
+
+impl<'t> Builder<'t> {
+    /// Counts a level of a node. False once the web template is too large.
+    fn affords(&self, step: &Step) -> bool {
+        let texts = step.id.len()
+            + step.code.len()
+            + step.label.as_ref().map_or(0, String::len)
+            + step.names.iter().map(String::len).sum::<usize>();
+        self.left.set(
+            self.left
+                .get()
+                .saturating_sub(size_of::<Step>() + size_of::<WebNode>() + texts),
+        );
+        self.left.get() > 0
+    }
+
+    fn label(&self, node: &Node) -> Option<String> {
+        crate::describe::label(self.template, node, &self.template.language).map(str::to_owned)
+    }
+
+    /// The text of a code in the terms of a node.
+    fn term(&self, node: &Node, code: &str) -> Option<String> {
+        self.template
+            .term(node, &self.template.language, code)
+            .map(|t| t.text.trim().to_owned())
+    }
+
+    fn step(&self, attr: Attr, node: &Node, name_code: Option<&str>) -> Step {
+        Step {
+            attr,
+            class: node.class.unwrap_or(Cls::ANY),
+            id: node.id().to_owned(),
+            code: if node.node_id.is_empty() && node.archetype_id.is_some() {
+                String::from("at0000")
+            } else {
+                node.node_id.clone()
+            },
+            root: node.root,
+            names: node.names().into_iter().map(str::to_owned).collect(),
+            name_code: name_code.map(str::to_owned),
+            label: name_code.map_or_else(|| self.label(node), |code| self.term(node, code)),
+            occurrences: node.occurrences,
+            is_added: false,
+        }
+    }
+
+    /// A node with everything below it, ids apart; `path` is that of the node itself.
+    fn node(&self, step: Step, node: &'t Node, path: &str) -> WebNode {
+        let class = node.class.unwrap_or(Cls::ANY);
+        if !self.affords(&step) {
+            return bare(class);
+        }
+        let mut web = WebNode {
+            name: step.label.clone(),
+            class_text: node.class_text.clone(),
+            occurrences: node.occurrences,
+            steps: vec![step],
+            value: Some(Box::new(node.clone())).filter(|_| is_value(class)),
+            ..bare(class)
+        };
+        if !class.is_a(Cls::DATA_VALUE) || class == Cls::DV_INTERVAL {
+            self.children(&mut web, node, path);
+        }
+        web
+    }
+
+    fn children(&self, web: &mut WebNode, node: &'t Node, path: &str) {
+        let class = web.class;
+        let events = node
+            .attributes
+            .iter()
+            .flat_map(|a| &a.children)
+            .filter(|c| !is_slot(c) && is_event(c))
+            .map(|c| c.name_codes().len().max(1))
+            .sum();
+        for attribute in node
+            .attributes
+            .iter()
+            .filter(|a| a.attr != Some(Attr::NAME))
+        {
+            let Some(attr) = attribute.attr else { continue };
+            if class == Cls::ACTION && attr == Attr::ISM_TRANSITION {
+                web.children.push(self.transition(attribute));
+                continue;
+            }
+            for child in attribute
+                .children
+                .iter()
+                .filter(|c| !is_slot(c) && c.occurrences.upper != Some(0))
+            {
+                let codes = child.name_codes();
+                let names: Vec<Option<&str>> = if codes.is_empty() {
+                    vec![None]
+                } else {
+                    codes.into_iter().map(Some).collect()
+                };
+                for name in names.into_iter().take_while(|_| self.left.get() > 0) {
+                    self.child(web, self.step(attr, child, name), child, path, events);
+                }
+            }
+            web.cardinalities.extend(cardinality(attribute, path));
+        }
+        self.complete(web, node);
+    }
+
+    /// Adds a child, or what is below it where it is a level to be removed.
+    fn child(&self, web: &mut WebNode, step: Step, node: &'t Node, path: &str, events: usize) {
+        let path = format!("{path}{}", step.path());
+        let mut child = self.node(step, node, &path);
+        child.in_context = web.class == Cls::COMPOSITION
+            && child
+                .steps
+                .first()
+                .is_some_and(|s| s.attr == Attr::CATEGORY);
+        let is_single_event =
+            child.class.is_a(Cls::EVENT) && child.occurrences.upper == Some(1) && events == 1;
+        if is_structure(child.class) || is_single_event {
+            web.cardinalities.append(&mut child.cardinalities);
+            web.levels.extend(child.steps.first().map(|step| Level {
+                step: step.clone(),
+                below: child.levels,
+            }));
+            for mut below in child.children {
+                if !child.steps.iter().all(|step| self.affords(step)) {
+                    return;
+                }
+                below.steps.splice(0..0, child.steps.iter().cloned());
+                web.children.push(below);
+            }
+        } else if !child.children.is_empty() || !child.class.is_a(Cls::ITEM) {
+            web.children.push(if child.class == Cls::ELEMENT {
+                element(child)
+            } else {
+                child
+            });
+        }
+    }
+
+    /// What the template does not mention and an object of the class needs.
+    fn complete(&self, web: &mut WebNode, node: &'t Node) {
+        let has = |web: &WebNode, attr: Attr| {
+            web.children
+                .iter()
+                .any(|c| c.steps.len() == 1 && c.steps.iter().any(|s| s.attr == attr))
+        };
+        let class = web.class;
+        match class {
+            Cls::ELEMENT => {
+                let is_open = web.children.is_empty()
+                    || web.children.iter().any(|c| c.class == Cls::DATA_VALUE);
+                if is_open {
+                    self.left.set(self.left.get().saturating_sub(
+                        ANY_VALUE.len() * (size_of::<WebNode>() + size_of::<Step>()),
+                    ));
+                    web.children = ANY_VALUE
+                        .into_iter()
+                        .map(|class| any_value(class, web.name.as_deref()))
+                        .collect();
+                }
+            }
+            Cls::INSTRUCTION if !has(web, Attr::EXPIRY_TIME) => {
+                let mut expiry = added(Attr::EXPIRY_TIME, Cls::DV_DATE_TIME, PERHAPS);
+                (expiry.name, expiry.in_context) =
+                    (Some(Attr::EXPIRY_TIME.name().to_owned()), false);
+                web.children.push(expiry);
+            }
+            _ => {}
+        }
+        if !class.is_a(Cls::PATHABLE) {
+            return;
+        }
+        let mut wanted: Vec<&AttrDef> = class
+            .attrs()
+            .iter()
+            .filter(|def| is_wanted(class, def) && node.attribute(def.attr.name()).is_none())
+            .collect();
+        order::sort_by_key(&mut wanted, |def| std::cmp::Reverse(depth(def.owner)));
+        for def in wanted {
+            let is_transition = class == Cls::ACTION && def.attr == Attr::ISM_TRANSITION;
+            web.children.push(if is_transition {
+                self.transition_of(&[])
+            } else {
+                added(def.attr, def.ty, ONCE)
+            });
+        }
+        if class == Cls::COMPOSITION {
+            order_category(&mut web.children);
+        }
+    }
+
+    fn transition(&self, attribute: &'t Attribute) -> WebNode {
+        self.transition_of(&attribute.children)
+    }
+
+    /// One node for all alternatives of a transition.
+    fn transition_of(&self, alternatives: &'t [Node]) -> WebNode {
+        let states = |node: &Node| {
+            let phrases = node
+                .attribute("current_state")
+                .into_iter()
+                .flat_map(|a| &a.children)
+                .filter_map(|s| s.attribute("defining_code"));
+            let codes = phrases.flat_map(|a| &a.children).filter_map(|c| {
+                if let Constraint::Code { codes, .. } = &c.constraint {
+                    Some(codes)
+                } else {
+                    None
+                }
+            });
+            codes.flatten().cloned().collect::<Vec<String>>()
+        };
+        let mut web = added(Attr::ISM_TRANSITION, Cls::ISM_TRANSITION, ONCE);
+        web.transitions = alternatives
+            .iter()
+            .filter(|n| !n.node_id.is_empty())
+            .map(|n| (n.node_id.clone(), states(n)))
+            .collect();
+        if web.transitions.is_empty() {
+            return web;
+        }
+        web.children = TRANSITION
+            .into_iter()
+            .map(|(attr, occurrences)| added(attr, Cls::DV_CODED_TEXT, occurrences))
+            .collect();
+        if let Some(first) = alternatives.first() {
+            web.steps
+                .iter_mut()
+                .chain(web.children.iter_mut().flat_map(|c| &mut c.steps))
+                .for_each(|s| s.root = first.root);
+        }
+        web
+    }
+}
+
+/// A node without anything.
+fn bare(class: Cls) -> WebNode {
+    WebNode {
+        id: String::new(),
+        alias: None,
+        name: None,
+        class,
+        class_text: class.name().to_owned(),
+        occurrences: ONCE,
+        steps: Vec::new(),
+        in_context: false,
+        has_other: false,
+        cardinalities: Vec::new(),
+        value: None,
+        transitions: Vec::new(),
+        children: Vec::new(),
+        levels: Vec::new(),
+    }
+}
+
+/// A node for an attribute that the template does not mention.
+fn added(attr: Attr, class: Cls, occurrences: Multiplicity) -> WebNode {
+    let step = Step {
+        attr,
+        class,
+        id: String::new(),
+        code: String::new(),
+        root: 0,
+        names: Vec::new(),
+        name_code: None,
+        label: None,
+        occurrences,
+        is_added: true,
+    };
+    let name = attr.name();
+    let capital = name
+        .get(..1)
+        .map(str::to_ascii_uppercase)
+        .unwrap_or_default()
+        + name.get(1..).unwrap_or_default();
+    WebNode {
+        name: Some(capital),
+        occurrences,
+        steps: vec![step],
+        in_context: true,
+        ..bare(class)
+    }
+}
+
+fn any_value(class: Cls, name: Option<&str>) -> WebNode {
+    let mut web = added(Attr::VALUE, class, PERHAPS);
+    web.name = name.map(str::to_owned);
+    web
+}
+
+fn is_value(class: Cls) -> bool {
+    class.is_a(Cls::DATA_VALUE) || class.is_primitive() || class.is_a(Cls::CODE_PHRASE)
+}
+
+fn is_slot(node: &Node) -> bool {
+    matches!(node.constraint, Constraint::Slot { .. })
+}
+
+fn is_event(node: &Node) -> bool {
+    node.class.is_some_and(|c| c.is_a(Cls::EVENT))
+}
+
+/// Whether an attribute is a node although the template does not mention it.
+fn is_wanted(class: Cls, def: &AttrDef) -> bool {
+    let is_filled = FILLED
+        .iter()
+        .any(|(owner, attr)| class.is_a(*owner) && *attr == def.attr)
+        || (class, def.attr) == (Cls::COMPOSITION, Attr::CATEGORY);
+    let is_needed = matches!(def.card, Card::One | Card::List1)
+        || (class, def.attr) == (Cls::ACTIVITY, Attr::TIMING);
+    let is_structure = def.ty.is_a(Cls::ITEM_STRUCTURE)
+        || def.ty.is_a(Cls::HISTORY)
+        || def.ty.is_a(Cls::LOCATABLE) && def.ty != Cls::ISM_TRANSITION;
+    is_needed && !is_filled && !is_structure
+}
+
+/// How many ancestors a class has.
+fn depth(class: Cls) -> usize {
+    std::iter::successors(Some(class), |c| Some(c.parent()).filter(|p| p != c)).count()
+}
+
+/// The category stands before the language.
+fn order_category(children: &mut Vec<WebNode>) {
+    let at = |children: &[WebNode], attr: Attr| {
+        children
+            .iter()
+            .position(|c| c.steps.first().is_some_and(|s| s.attr == attr))
+    };
+    if let Some(category) = at(children, Attr::CATEGORY) {
+        let node = children.remove(category);
+        let place = at(children, Attr::LANGUAGE).unwrap_or(children.len());
+        children.insert(place, node);
+    }
+}
+
+/// The count of members, where it asks for more than the occurrences of each do.
+fn cardinality(attribute: &Attribute, path: &str) -> Option<WebCardinality> {
+    let interval = attribute.cardinality?.interval;
+    let count = u32::try_from(attribute.children.len()).unwrap_or(u32::MAX);
+    let is_plain = interval == ONCE && count == 1;
+    let is_telling = interval.lower >= 1
+        && !is_plain
+        && (interval.lower > 1 || interval.upper.is_some_and(|u| u < count));
+    is_telling.then(|| WebCardinality {
+        interval,
+        path: format!("{path}/{}", attribute.name),
+    })
+}
+
+/// An ELEMENT with its types of value: one of them stands for it, several are alternatives.
+fn element(mut element: WebNode) -> WebNode {
+    merge_text(&mut element);
+    if element.children.len() == 1
+        && let Some(mut value) = element.children.pop()
+    {
+        value.steps.splice(0..0, element.steps.iter().cloned());
+        value.name = element.name;
+        value.in_context = element.in_context;
+        value.occurrences = element.occurrences;
+        return value;
+    }
+    coded_first(&mut element.children);
+    let mut position = 0;
+    for child in &mut element.children {
+        child.occurrences.lower = 0;
+        if child.steps.iter().any(|s| s.attr == Attr::VALUE) {
+            position += 1;
+            child.id = id::alternative(&child.class_text);
+            child.alias = Some(if position == 1 {
+                String::from("value")
+            } else {
+                format!("value{position}")
+            });
+        }
+        if !child.steps.iter().any(|s| s.is_added) {
+            child.name = None;
+        }
+    }
+    element
+}
+
+/// A list to choose from beside a text: one node whose list is open.
+fn merge_text(element: &mut WebNode) {
+    let [first, second] = element.children.as_slice() else {
+        return;
+    };
+    let is_list = |web: &WebNode| match web.class {
+        Cls::DV_ORDINAL | Cls::DV_SCALE => true,
+        class => {
+            class == Cls::DV_CODED_TEXT && web.codes().is_some_and(|(_, codes)| !codes.is_empty())
+        }
+    };
+    let is_text = |web: &WebNode| matches!(web.class, Cls::DV_TEXT | Cls::DV_CODED_TEXT);
+    let kept = match (first.class, second.class) {
+        (Cls::DV_CODED_TEXT, Cls::DV_TEXT) => 0,
+        (Cls::DV_TEXT, Cls::DV_CODED_TEXT) => 1,
+        _ if is_list(first) && is_text(second) && !is_list(second) => 0,
+        _ if is_list(second) && is_text(first) && !is_list(first) => 1,
+        _ => return,
+    };
+    let mut kept = element.children.swap_remove(kept);
+    kept.has_other = true;
+    element.children = vec![kept];
+}
+
+fn coded_first(children: &mut [WebNode]) {
+    let at = |class: Cls| children.iter().position(|c| c.class == class);
+    if let (Some(coded), Some(text)) = (at(Cls::DV_CODED_TEXT), at(Cls::DV_TEXT))
+        && text < coded
+        && let Some(part) = children.get_mut(text..=coded)
+    {
+        part.rotate_right(1);
+    }
+}

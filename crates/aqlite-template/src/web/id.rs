@@ -1,0 +1,147 @@
+//! The ids of nodes: what names become as segments of keys.
+
+use super::WebNode;
+use aqlite_rm::class::Cls;
+use std::collections::HashMap;
+
+/// Gives every node below this one its id.
+pub(super) fn assign(node: &mut WebNode, parent_class: Cls) {
+    if node.id.is_empty() {
+        node.id = segment(&text_of(node));
+    }
+    if parent_class == Cls::ANY {
+        node.id = started(node.id.clone());
+    }
+    let class = node.class;
+    let mut taken = Taken::default();
+    for child in &mut node.children {
+        if child.id.is_empty() {
+            child.id = started(segment(&text_of(child)));
+        }
+        child.id = taken.free(&child.id);
+        assign(child, class);
+    }
+}
+
+/// What the id is made of: the name, else the last segment of the path.
+fn text_of(node: &WebNode) -> String {
+    let named = node.name.clone().filter(|n| !n.trim().is_empty());
+    named.unwrap_or_else(|| {
+        node.last_step()
+            .map(|s| format!("{}{}", s.attr, s.predicate()))
+            .unwrap_or_default()
+    })
+}
+
+/// A name as a segment: letters, digits, `.`, `-` and single underscores, in lower case.
+pub(super) fn segment(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    for c in name.chars() {
+        let kept = c.is_alphabetic() || c.is_ascii_digit() || matches!(c, '.' | '-');
+        if kept {
+            out.extend(c.to_lowercase());
+        } else if !out.ends_with('_') {
+            out.push('_');
+        }
+    }
+    let out = out.strip_prefix('_').unwrap_or(&out);
+    out.strip_suffix('_').unwrap_or(out).to_owned()
+}
+
+/// The segment of an alternative: `quantity_value`, `interval_of_quantity_value`.
+pub(super) fn alternative(class_text: &str) -> String {
+    let inner = class_text
+        .strip_prefix("DV_INTERVAL<DV_")
+        .and_then(|t| t.strip_suffix('>'));
+    let text = inner.map_or_else(
+        || {
+            class_text
+                .strip_prefix("DV_")
+                .unwrap_or(class_text)
+                .to_owned()
+        },
+        |i| format!("interval_of_{i}"),
+    );
+    format!("{}_value", text.to_ascii_lowercase())
+}
+
+/// Ids do not begin with a digit and are never empty.
+fn started(id: String) -> String {
+    match id.chars().next() {
+        None => String::from("id"),
+        Some(c) if c.is_ascii_digit() => format!("a{id}"),
+        Some(_) => id,
+    }
+}
+
+/// The ids of siblings, each with the number at which the search for a further one of its kind
+/// begins: no lower one is free again.
+#[derive(Default)]
+struct Taken {
+    ids: HashMap<String, usize>,
+}
+
+impl Taken {
+    /// The id, or the first of `id2`, `id3`, … that no sibling has.
+    fn free(&mut self, id: &str) -> String {
+        let first = self.ids.get(id).copied().unwrap_or(1);
+        let candidate = |n: usize| {
+            if n < 2 {
+                id.to_owned()
+            } else {
+                format!("{id}{n}")
+            }
+        };
+        let (number, found) = (first..)
+            .map(|n| (n, candidate(n)))
+            .find(|(_, c)| !self.ids.contains_key(c))
+            .unwrap_or_default();
+        self.ids.insert(id.to_owned(), number + 1);
+        self.ids.entry(found.clone()).or_insert(2);
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_become_segments() {
+        for (name, expected) in [
+            ("24 hour average", "a24_hour_average"),
+            ("SpO₂", "spo"),
+            ("Risk - a/b (1)", "risk_-_a_b_1"),
+            ("Größe über alles", "größe_über_alles"),
+            ("Давление", "давление"),
+            ("½ dose", "dose"),
+            ("  __x__  ", "x"),
+            ("???", "id"),
+            ("", "id"),
+            ("Regular?", "regular"),
+            ("Version 1.2-b", "version_1.2-b"),
+            ("体重", "体重"),
+        ] {
+            assert_eq!(started(segment(name)), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn siblings_are_numbered_from_two_and_taken_ids_are_passed_over() {
+        let mut taken = Taken::default();
+        let ids: Vec<String> = ["x", "x", "x2", "x"]
+            .iter()
+            .map(|id| taken.free(id))
+            .collect();
+        assert_eq!(ids, ["x", "x2", "x22", "x3"]);
+    }
+
+    #[test]
+    fn alternatives_are_named_by_their_class() {
+        assert_eq!(alternative("DV_CODED_TEXT"), "coded_text_value");
+        assert_eq!(
+            alternative("DV_INTERVAL<DV_DATE_TIME>"),
+            "interval_of_date_time_value"
+        );
+    }
+}

@@ -1,0 +1,359 @@
+//! The web template as JSON.
+
+use super::{JsonText, Step, WebNode, WebTemplate, input};
+use crate::tree::{DefaultValue, Leaves, Multiplicity, Node, Template};
+use aqlite_rm::class::{Attr, Cls};
+use aqlite_rm::order;
+use std::collections::HashMap;
+
+/// The version of the web template format.
+const VERSION: &str = "2.3";
+
+/// What is meaningless without its neighbour: class, attribute, the attribute of the neighbour.
+const DEPENDENT: [(Cls, Attr, &str); 6] = [
+    (Cls::OBSERVATION, Attr::STATE, "data"),
+    (Cls::OBSERVATION, Attr::PROTOCOL, "data"),
+    (Cls::EVENT, Attr::STATE, "data"),
+    (Cls::EVALUATION, Attr::PROTOCOL, "data"),
+    (Cls::INSTRUCTION, Attr::PROTOCOL, "activities"),
+    (Cls::ACTION, Attr::PROTOCOL, "instruction_details"),
+];
+
+/// The text; `None` where it would have more than `most` bytes.
+pub(super) fn to_json(web: &WebTemplate, template: &Template, most: usize) -> Option<String> {
+    let mut printer = Printer {
+        out: JsonText::default(),
+        template,
+        annotations: annotations(template),
+        defaults: defaults(template),
+        most,
+    };
+    let out = &mut printer.out;
+    out.open('{');
+    out.member("templateId", &template.template_id);
+    out.member("semVer", &template.version);
+    out.member("version", VERSION);
+    out.member("defaultLanguage", &template.language);
+    out.texts("languages", template.languages.iter().map(String::as_str));
+    if let Some(singleton) = &template.singleton {
+        out.key("otherDetails");
+        out.object(&[("is_singleton", singleton)]);
+    }
+    out.key("tree");
+    printer.node(&web.tree, None, "");
+    printer.out.close('}');
+    Some(printer.out.finish()).filter(|text| text.len() <= most)
+}
+
+/// The annotations of a template by the path below its root, as this format spells paths.
+fn annotations(template: &Template) -> HashMap<String, Vec<(&str, &str)>> {
+    let mut found: HashMap<String, Vec<(&str, &str)>> = HashMap::new();
+    for note in &template.annotations {
+        found
+            .entry(below_root(&note.path))
+            .or_default()
+            .push((&note.key, &note.text));
+    }
+    found
+}
+
+/// The default values of a template by the path below its root.
+fn defaults(template: &Template) -> HashMap<String, Vec<&DefaultValue>> {
+    let mut found: HashMap<String, Vec<&DefaultValue>> = HashMap::new();
+    for value in &template.defaults {
+        found
+            .entry(below_root(&value.path))
+            .or_default()
+            .push(value);
+    }
+    found
+}
+
+/// The path of a node from that of its parent.
+pub(super) fn path_below(parent: &str, web: &WebNode) -> String {
+    web.steps
+        .iter()
+        .fold(parent.to_owned(), |path, step| path + &step.path())
+}
+
+struct Printer<'t> {
+    out: JsonText,
+    template: &'t Template,
+    /// Key and text by path.
+    annotations: HashMap<String, Vec<(&'t str, &'t str)>>,
+    /// Default values by path.
+    defaults: HashMap<String, Vec<&'t DefaultValue>>,
+    /// The most bytes; beyond them no further node is written.
+    most: usize,
+}
+
+impl<'t> Printer<'t> {
+    fn node(&mut self, web: &WebNode, parent: Option<&WebNode>, path: &str) {
+        if self.out.len() > self.most {
+            return;
+        }
+        self.out.open('{');
+        self.out.member("id", &web.id);
+        web.name
+            .iter()
+            .for_each(|name| self.out.member("name", name));
+        self.names(web, parent, path);
+        self.out.member("rmType", &class_text(web));
+        let step = web.named_step().filter(|s| !s.is_added);
+        step.iter()
+            .for_each(|step| self.out.member("nodeId", &step.id));
+        self.counts("min", "max", web.occurrences);
+        self.cardinalities(web, path);
+        self.depends_on(web, parent, path);
+        self.notes(web, path);
+        self.out.member("aqlPath", path);
+        if web.in_context {
+            self.out.raw_member("inContext", "true");
+        }
+        input::write_proportion_types(&mut self.out, web);
+        let default = self.default(web, path);
+        input::write(&mut self.out, self.template, web, parent, default);
+        if !web.children.is_empty() {
+            self.out.key("children");
+            self.out.open('[');
+            for child in &web.children {
+                self.node(child, Some(web), &path_below(path, child));
+            }
+            self.out.close(']');
+        }
+        self.out.close('}');
+    }
+
+    /// The names and descriptions in every language; an alternative has those of its ELEMENT.
+    fn names(&mut self, web: &WebNode, parent: Option<&WebNode>, path: &str) {
+        let own = web.named_step().filter(|s| !s.code.is_empty());
+        let outer = parent
+            .filter(|p| p.class == Cls::ELEMENT)
+            .and_then(WebNode::named_step);
+        let Some(step) = own.or(outer).filter(|s| !s.code.is_empty()) else {
+            return;
+        };
+        let node = Node {
+            root: step.root,
+            ..input::blank()
+        };
+        let code = step.name_code.as_deref().unwrap_or(&step.code);
+        let name = step
+            .label
+            .as_deref()
+            .or(web.name.as_deref())
+            .unwrap_or_default();
+        let language = self.template.language.as_str();
+        let term = self
+            .template
+            .term(&node, language, code)
+            .map(|t| t.text.as_str());
+        let is_renamed =
+            step.name_code.is_none() && step.constrained_name().is_some() && term != Some(name);
+        let own = || {
+            input::localized(self.template, Some(&node), code, false)
+                .into_iter()
+                .map(|(l, t)| (l, t.to_owned()))
+                .collect()
+        };
+        let mut names: Vec<(&str, String)> = if is_renamed {
+            vec![(language, name.to_owned())]
+        } else {
+            own()
+        };
+        for (language, text) in self.translations(&self.annotations(web, path)) {
+            names.retain(|(other, _)| *other != language);
+            names.push((language, text));
+        }
+        order::sort(&mut names);
+        let main = if is_renamed {
+            name
+        } else {
+            term.unwrap_or(name)
+        };
+        self.out.member("localizedName", main);
+        let pairs: Vec<(&str, &str)> = names.iter().map(|(l, t)| (*l, t.as_str())).collect();
+        self.out.map("localizedNames", &pairs);
+        self.out.map(
+            "localizedDescriptions",
+            &input::localized(self.template, Some(&node), code, true),
+        );
+    }
+
+    /// Names that annotations give: `L10n={en=…|sl=…}`, or an id `l10n.en`.
+    fn translations(&self, notes: &[(&str, &str)]) -> Vec<(&'t str, String)> {
+        let mut found = Vec::new();
+        for (key, text) in notes {
+            let listed = text
+                .split_once("L10n={")
+                .and_then(|(_, rest)| rest.split_once('}'))
+                .map(|(list, _)| list);
+            let pairs = listed
+                .into_iter()
+                .flat_map(|list| list.split('|'))
+                .filter_map(|pair| pair.split_once('='));
+            let single = key
+                .get(..5)
+                .filter(|k| k.eq_ignore_ascii_case("l10n."))
+                .and_then(|_| key.get(5..))
+                .map(|l| (l, *text));
+            for (language, text) in pairs.chain(single) {
+                let known = self
+                    .template
+                    .languages
+                    .iter()
+                    .find(|l| *l == language.trim());
+                found.extend(known.map(|l| (l.as_str(), text.trim().to_owned())));
+            }
+        }
+        found
+    }
+
+    /// The annotations of the template for a node: key and text.
+    fn annotations(&self, web: &WebNode, path: &str) -> Vec<(&'t str, &'t str)> {
+        let value = web
+            .element()
+            .and(web.last_step())
+            .map(Step::path)
+            .unwrap_or_default();
+        let path = path.strip_suffix(&value).unwrap_or(path);
+        self.annotations.get(path).cloned().unwrap_or_default()
+    }
+
+    fn counts(&mut self, least: &str, most: &str, counts: Multiplicity) {
+        self.out.raw_member(least, &counts.lower.to_string());
+        self.out.raw_member(
+            most,
+            &counts
+                .upper
+                .map_or_else(|| String::from("-1"), |u| u.to_string()),
+        );
+    }
+
+    fn cardinalities(&mut self, web: &WebNode, path: &str) {
+        let ids = |prefix: &str| {
+            web.children
+                .iter()
+                .filter(|c| path_below(path, c).starts_with(prefix))
+                .map(|c| c.id.as_str())
+                .collect::<Vec<_>>()
+        };
+        let told: Vec<(Multiplicity, Vec<&str>)> = web
+            .cardinalities
+            .iter()
+            .map(|c| (c.interval, ids(&c.path)))
+            .filter(|(_, ids)| !ids.is_empty())
+            .collect();
+        if told.is_empty() {
+            return;
+        }
+        self.out.key("cardinalities");
+        self.out.open('[');
+        for (interval, ids) in told {
+            self.out.open('{');
+            self.counts("min", "max", interval);
+            self.out.texts("ids", ids);
+            self.out.close('}');
+        }
+        self.out.close(']');
+    }
+
+    fn depends_on(&mut self, web: &WebNode, parent: Option<&WebNode>, path: &str) {
+        let Some(parent) = parent else { return };
+        let Some(parent_path) = path.strip_suffix(&path_below("", web)).map(str::to_owned) else {
+            return;
+        };
+        let (mut at, mut class, mut ids) = (parent_path.clone(), parent.class, Vec::new());
+        for step in &web.steps {
+            for (_, _, needed) in DEPENDENT
+                .iter()
+                .filter(|(owner, attr, _)| class.is_a(*owner) && *attr == step.attr)
+            {
+                let prefix = format!("{at}/{needed}");
+                let named = parent
+                    .children
+                    .iter()
+                    .filter(|c| !c.in_context && path_below(&parent_path, c).starts_with(&prefix));
+                ids.extend(named.map(|c| c.id.as_str()));
+            }
+            at += &step.path();
+            class = step.class;
+        }
+        if !ids.is_empty() {
+            self.out.texts("dependsOn", ids);
+        }
+    }
+
+    /// Annotations of the template, further entries of the term, and the codes of other
+    /// terminologies.
+    fn notes(&mut self, web: &WebNode, path: &str) {
+        let Some(step) = web.named_step() else { return };
+        let node = Node {
+            root: step.root,
+            ..input::blank()
+        };
+        let code = step.code.as_str();
+        let term = if code.is_empty() {
+            None
+        } else {
+            self.template.term(&node, &self.template.language, code)
+        };
+        let mut notes = self.annotations(web, path);
+        notes.extend(
+            term.into_iter()
+                .flat_map(|t| &t.others)
+                .map(|(k, v)| (k.as_str(), v.as_str())),
+        );
+        self.out.map("annotations", &notes);
+        input::write_bindings(&mut self.out, self.template, step.root, code);
+    }
+
+    /// The value that the template proposes for a node: by its path, with or without the names in
+    /// it.
+    fn default(&self, web: &WebNode, path: &str) -> Option<&'t Leaves> {
+        let is_apt = |value: &&&'t DefaultValue| {
+            value
+                .class
+                .is_none_or(|class| web.class.is_a(class) || class.is_a(web.class))
+        };
+        let at = |path: &str| self.defaults.get(path).into_iter().flatten();
+        let exact = at(path).find(is_apt);
+        let nameless = || {
+            at(&without_names(path))
+                .filter(|value| !value.path.contains('\''))
+                .find(is_apt)
+        };
+        exact.or_else(nameless).map(|value| &value.leaves)
+    }
+}
+
+/// A path of the template's editor as one of a web template: without its root, names behind a
+/// comma.
+fn below_root(written: &str) -> String {
+    let path = if written.starts_with('[') {
+        written.split_once(']').map_or(written, |(_, rest)| rest)
+    } else {
+        written
+    };
+    path.replace(" and name/value=", ",").replace(", '", ",'")
+}
+
+/// A path without the names in its predicates.
+fn without_names(path: &str) -> String {
+    let mut parts = path.split(",'");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |front, part| {
+        front
+            + part.split_once("']").map_or("", |_| "]")
+            + part.split_once("']").map_or("", |(_, rest)| rest)
+    })
+}
+
+/// The class as the format tells it: primitive types in upper case.
+fn class_text(web: &WebNode) -> String {
+    if web.class.is_primitive() {
+        web.class.name().to_ascii_uppercase()
+    } else {
+        web.class_text.clone()
+    }
+}

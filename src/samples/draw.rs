@@ -1,0 +1,663 @@
+//! Draws the facts of a sample composition from a deterministic random source.
+
+use super::facts::*;
+use super::random::Random;
+
+impl Facts {
+    pub(super) fn draw(seat: Seat) -> Facts {
+        let part = |n: usize| u64::try_from(n).unwrap_or_default();
+        let mut random = Random::of([seat.seed, 1, part(seat.ehr), part(seat.index)]);
+        let detail = if random.chance(10) {
+            Detail::Minute
+        } else {
+            random.pick(&[0, 0, 0, 1]).into()
+        };
+        let start = Moment {
+            seconds: seat.seconds,
+            zone: random.pick(&ZONES),
+            detail,
+        };
+        let kind = if seat.is_hypertensive {
+            0
+        } else if seat.is_rare {
+            99
+        } else {
+            random.below(100)
+        };
+        let mut draw = Draw {
+            random: &mut random,
+            seat,
+            start,
+        };
+        let body = match kind {
+            0..70 => draw.vitals(),
+            70..90 => draw.laboratory(),
+            _ => draw.problems(),
+        };
+        Facts {
+            ehr: seat.ehr,
+            language: usize::try_from(random.below(4)).unwrap_or_default(),
+            start,
+            composer: random.pick(&COMPOSERS),
+            body,
+        }
+    }
+}
+
+impl From<u8> for Detail {
+    fn from(number: u8) -> Detail {
+        if number == 1 {
+            Detail::Milli
+        } else {
+            Detail::Second
+        }
+    }
+}
+
+struct Draw<'r> {
+    random: &'r mut Random,
+    seat: Seat,
+    start: Moment,
+}
+
+impl Draw<'_> {
+    fn vitals(&mut self) -> Body {
+        let mut observations = Vec::new();
+        if self.seat.is_hypertensive || self.random.chance(850) {
+            observations.push(self.blood_pressure());
+        }
+        if self.random.chance(500) {
+            observations.push(self.temperature());
+        }
+        if self.random.chance(600) {
+            observations.push(self.pulse());
+        }
+        if self.random.chance(350) {
+            observations.push(self.respiration());
+        }
+        if self.random.chance(250) || observations.is_empty() {
+            observations.push(self.weight());
+        }
+        if self.random.chance(150) {
+            let oximetry = self.observation(&OXIMETRY, |d| {
+                let share = d.random.between(880, 1000);
+                vec![(
+                    "at0006",
+                    Value::Percent(if share % 10 == 0 {
+                        Decimal {
+                            units: share / 10,
+                            scale: 0,
+                            zeros: 0,
+                        }
+                    } else {
+                        Decimal::tenths(share)
+                    }),
+                )]
+            });
+            observations.push(oximetry);
+        }
+        Body::Vitals(observations)
+    }
+
+    fn observation(
+        &mut self,
+        frame: &'static Frame,
+        mut data: impl FnMut(&mut Self) -> Vec<Element>,
+    ) -> Observation {
+        let repeats = self.random.repeats(20);
+        let start = self.start;
+        let events = (0..repeats).map(|i| Event {
+            time: start.later(i64::try_from(i).unwrap_or_default() * 300),
+            is_day: false,
+            data: data(self),
+            state: Vec::new(),
+        });
+        Observation {
+            frame,
+            events: events.collect(),
+            protocol: Vec::new(),
+            device: None,
+        }
+    }
+
+    fn blood_pressure(&mut self) -> Observation {
+        let mut observation = self.observation(&BLOOD_PRESSURE, Draw::pressures);
+        if let Some(event) = observation
+            .events
+            .first_mut()
+            .filter(|_| self.seat.is_hypertensive)
+        {
+            let halves = 320 + self.random.between(0, 60);
+            let high = Decimal::halves(halves, self.random);
+            event.data.retain(|(node, _)| *node != "at0004");
+            event
+                .data
+                .insert(0, ("at0004", Value::Quantity(high, "mm[Hg]")));
+        }
+        if self.random.chance(20) {
+            let data = self.pressures();
+            observation.events.push(Event {
+                time: self.start.later(86_400),
+                is_day: true,
+                data,
+                state: Vec::new(),
+            });
+        }
+        for event in &mut observation.events {
+            if self.random.chance(350) {
+                event.state.push((
+                    "at0008",
+                    Value::Code(
+                        "local",
+                        self.random
+                            .pick(&["at1000", "at1001", "at1001", "at1002", "at1003"]),
+                    ),
+                ));
+            }
+            if self.random.chance(30) {
+                event.state.push((
+                    "at1043",
+                    Value::Code("local", self.random.pick(&["at1044", "at1045"])),
+                ));
+            }
+        }
+        if self.random.chance(450) {
+            observation.protocol.push((
+                "at0013",
+                Value::Code(
+                    "local",
+                    self.random.pick(&["at0015", "at0016", "at0017", "at0017"]),
+                ),
+            ));
+            let place = if self.random.chance(50) {
+                Value::Text("finger of the left hand".into())
+            } else {
+                Value::Code("local", self.random.pick(&["at0025", "at0026"]))
+            };
+            observation.protocol.push(("at0014", place));
+            observation.device = self.random.chance(200).then(|| self.device());
+        }
+        observation
+    }
+
+    /// Systolic from 90 to 159.5 in halves; diastolic follows from it; 2 % in kPa.
+    fn pressures(&mut self) -> Vec<Element> {
+        let bits = self.random.bits();
+        let steps = i64::try_from(
+            (bits & 63) + (bits >> 6 & 63) + u64::from((bits >> 12 & 0x1fff).count_ones()),
+        )
+        .unwrap_or_default();
+        let mut data = Vec::new();
+        if self.random.chance(20) {
+            let eighths = |n: i64| Decimal {
+                units: n * 125,
+                scale: 3,
+                zeros: 0,
+            };
+            data.push(("at0004", Value::Quantity(eighths(96 + steps / 2), "kPa")));
+            data.push(("at0005", Value::Quantity(eighths(64 + steps / 4), "kPa")));
+            return data;
+        }
+        let systolic = 180 + steps;
+        let diastolic = systolic / 2 + 30 + i64::try_from(bits >> 40 & 15).unwrap_or_default();
+        if self.random.chance(985) {
+            data.push((
+                "at0004",
+                Value::Quantity(Decimal::halves(systolic, self.random), "mm[Hg]"),
+            ));
+        } else {
+            data.push(("at0004", self.missing()));
+        }
+        match self.random.below(100) {
+            0..3 => data.push(("at0005", self.missing())),
+            3..5 => {}
+            _ => data.push((
+                "at0005",
+                Value::Quantity(Decimal::halves(diastolic, self.random), "mm[Hg]"),
+            )),
+        }
+        if self.random.chance(100) {
+            data.push((
+                "at1006",
+                Value::Quantity(
+                    Decimal::halves((systolic + 2 * diastolic) / 3, self.random),
+                    "mm[Hg]",
+                ),
+            ));
+        }
+        if self.random.chance(80) {
+            data.push(("at0033", self.remark()));
+        }
+        data
+    }
+
+    fn missing(&mut self) -> Value {
+        Value::Missing(self.random.pick(&["271", "253", "272", "273"]))
+    }
+
+    fn remark(&mut self) -> Value {
+        let remark = self.random.pick(&REMARKS);
+        Value::Text(if self.random.chance(300) {
+            remark.to_owned()
+        } else {
+            format!("{remark} ({})", self.random.below(100_000))
+        })
+    }
+
+    fn device(&mut self) -> Vec<Element> {
+        let serial = format!("SN-{:06}", self.random.below(1_000_000));
+        let mut device = vec![(
+            "at0001",
+            Value::Text(
+                self.random
+                    .pick(&["Cardio One", "ArmCheck 3", "WristPal"])
+                    .to_owned(),
+            ),
+        )];
+        if self.random.chance(500) {
+            device.push(("at0004", Value::Text("Example Devices".into())));
+        }
+        device.push(("at0020", Value::Text(serial)));
+        device
+    }
+
+    fn temperature(&mut self) -> Observation {
+        let mut observation = self.observation(&TEMPERATURE, |d| {
+            let tenths = d.random.between(355, 385) + if d.random.chance(100) { 15 } else { 0 };
+            let value = match d.random.below(100) {
+                0..3 => d.missing(),
+                3..8 => Value::Quantity(Decimal::tenths(tenths * 9 / 5 + 320), "[degF]"),
+                _ => Value::Quantity(
+                    Decimal {
+                        zeros: d.random.pick(&[0, 0, 0, 1]),
+                        ..Decimal::tenths(tenths)
+                    },
+                    "Cel",
+                ),
+            };
+            let mut data = vec![("at0004", value)];
+            for _ in 0..d.random.pick(&[0, 0, 0, 0, 0, 0, 0, 0, 1, 2]) {
+                data.push(("at0063", d.remark()));
+            }
+            data
+        });
+        if self.random.chance(400) {
+            let place = if self.random.chance(50) {
+                Value::Text("forehead".into())
+            } else {
+                Value::Code(
+                    "local",
+                    self.random.pick(&["at0022", "at0023", "at0024", "at0025"]),
+                )
+            };
+            observation.protocol.push(("at0021", place));
+        }
+        observation
+    }
+
+    fn pulse(&mut self) -> Observation {
+        let mut observation = self.observation(&PULSE, |d| {
+            let rate = d.random.between(48, 100) + if d.random.chance(120) { 30 } else { 0 };
+            let zeros = d.random.pick(&[0, 0, 1]);
+            let mut data = vec![(
+                "at0004",
+                Value::Quantity(
+                    Decimal {
+                        units: rate,
+                        scale: 0,
+                        zeros,
+                    },
+                    "/min",
+                ),
+            )];
+            if d.random.chance(400) {
+                data.push((
+                    "at0005",
+                    Value::Code(
+                        "local",
+                        d.random.pick(&["at0006", "at0006", "at0006", "at1028"]),
+                    ),
+                ));
+            }
+            if d.random.chance(40) {
+                data.push(("at1022", d.remark()));
+            }
+            data
+        });
+        if self.random.chance(300) {
+            observation.protocol.push((
+                "at1019",
+                Value::Code("local", self.random.pick(&["at1032", "at1033", "at1034"])),
+            ));
+        }
+        observation
+    }
+
+    fn respiration(&mut self) -> Observation {
+        self.observation(&RESPIRATION, |d| {
+            let mut data = vec![(
+                "at0004",
+                Value::Quantity(
+                    Decimal {
+                        units: d.random.between(9, 27),
+                        scale: 0,
+                        zeros: 0,
+                    },
+                    "/min",
+                ),
+            )];
+            if d.random.chance(300) {
+                data.push((
+                    "at0005",
+                    Value::Code("local", d.random.pick(&["at0006", "at0006", "at0007"])),
+                ));
+            }
+            if d.random.chance(200) {
+                data.push((
+                    "at0016",
+                    Value::Code(
+                        "local",
+                        d.random.pick(&["at0017", "at0017", "at0018", "at0019"]),
+                    ),
+                ));
+            }
+            data
+        })
+    }
+
+    fn weight(&mut self) -> Observation {
+        self.observation(&WEIGHT, |d| {
+            let value = match d.random.below(100) {
+                0..5 => Value::Quantity(Decimal::tenths(d.random.between(900, 2600)), "[lb_av]"),
+                _ => Value::Quantity(
+                    Decimal {
+                        zeros: d.random.pick(&[0, 0, 0, 1]),
+                        ..Decimal::tenths(d.random.between(420, 1180))
+                    },
+                    "kg",
+                ),
+            };
+            vec![("at0004", value)]
+        })
+    }
+
+    fn laboratory(&mut self) -> Body {
+        let panels = (0..self.random.repeats(4))
+            .map(|i| self.panel(i64::try_from(i).unwrap_or_default()))
+            .collect();
+        Body::Laboratory {
+            number: format!("L{:08}", self.random.below(100_000_000)),
+            status: self
+                .random
+                .pick(&["final", "final", "final", "preliminary"]),
+            panels,
+        }
+    }
+
+    fn panel(&mut self, number: i64) -> Panel {
+        let mut elements = vec![(
+            "at0005",
+            Value::Text(
+                self.random
+                    .pick(&[
+                        "Blood count",
+                        "Electrolytes",
+                        "Liver panel",
+                        "Metabolic panel",
+                    ])
+                    .to_owned(),
+            ),
+        )];
+        let specimen = if self.random.chance(700) {
+            self.specimen()
+        } else {
+            Vec::new()
+        };
+        if self.random.chance(800) {
+            elements.push((
+                "at0073",
+                Value::Code(
+                    "local",
+                    self.random.pick(&[
+                        "at0038", "at0038", "at0038", "at0037", "at0120", "at0040", "at0107",
+                    ]),
+                ),
+            ));
+        }
+        let first = self.random.below(12);
+        let analytes = (0..2 + self.random.below(4))
+            .map(|i| self.analyte(first + i, 4))
+            .collect();
+        let conclusion = if self.random.chance(150) {
+            vec![("at0057", self.remark())]
+        } else {
+            Vec::new()
+        };
+        let mut protocol = Vec::new();
+        if self.random.chance(400) {
+            protocol.push((
+                "at0068",
+                Value::Text(format!("LAB/{:07}", self.random.below(10_000_000))),
+            ));
+            protocol.push(("at0111", Value::Flag(self.random.chance(200))));
+        }
+        Panel {
+            time: self.start.later(number * 60),
+            elements,
+            specimen,
+            analytes,
+            conclusion,
+            protocol,
+        }
+    }
+
+    fn specimen(&mut self) -> Vec<Element> {
+        let mut specimen = vec![(
+            "at0029",
+            Value::Code(
+                "sample-lab",
+                self.random.pick(&["SERUM", "PLASMA", "BLOOD"]),
+            ),
+        )];
+        if self.random.chance(300) {
+            specimen.push(("at0080", Value::Count(self.random.between(1, 4))));
+        }
+        specimen
+    }
+
+    fn analyte(&mut self, number: u64, depth: u32) -> Analyte {
+        let index = usize::try_from(number % 12).unwrap_or_default();
+        let (code, unit, mean, spread) = ANALYTES.get(index).copied().unwrap_or_default();
+        let mut elements = vec![("at0024", Value::Code("sample-lab", code))];
+        let tenths = mean + self.random.between(-spread, spread);
+        let zeros = self.random.pick(&[0, 0, 1]);
+        match self.random.below(100) {
+            0..3 => elements.push(("at0001", self.missing())),
+            3..6 => elements.push(("at0001", Value::Text("not measurable: haemolysis".into()))),
+            6..8 => elements.push((
+                "at0001",
+                Value::Range(
+                    Decimal::tenths(mean - spread),
+                    Decimal::tenths(tenths.max(mean)),
+                    unit,
+                ),
+            )),
+            _ => elements.push((
+                "at0001",
+                Value::Quantity(
+                    Decimal {
+                        zeros,
+                        ..Decimal::tenths(tenths)
+                    },
+                    unit,
+                ),
+            )),
+        }
+        if self.random.chance(200) {
+            elements.push((
+                "at0005",
+                Value::Text(self.random.pick(&["final", "preliminary"]).to_owned()),
+            ));
+        }
+        if self.random.chance(50) {
+            elements.push(("at0003", self.remark()));
+        }
+        let details = if depth > 1 && self.random.chance(60) {
+            vec![self.analyte(number + 5, depth - 1)]
+        } else {
+            Vec::new()
+        };
+        Analyte { elements, details }
+    }
+
+    fn problems(&mut self) -> Body {
+        let count = 1 + self.random.repeats(8);
+        let mut problems: Vec<Problem> = (0..count).map(|_| self.problem(None)).collect();
+        if self.seat.is_rare {
+            problems.push(self.problem(Some(RARE_CODE)));
+        }
+        Body::Problems(problems)
+    }
+
+    fn problem(&mut self, code: Option<&'static str>) -> Problem {
+        let frequent = usize::try_from(self.random.bits().leading_zeros() * 3).unwrap_or_default()
+            + usize::try_from(self.random.below(6)).unwrap_or_default();
+        let drawn = DIAGNOSES
+            .get(frequent % DIAGNOSES.len())
+            .copied()
+            .unwrap_or_default();
+        let name = match code {
+            None if self.random.chance(30) => self.remark(),
+            code => Value::Code("ICD10", code.unwrap_or(drawn)),
+        };
+        let mut data = vec![("at0002", name)];
+        if self.random.chance(300) {
+            data.push(("at0009", self.remark()));
+        }
+        if self.random.chance(100) {
+            data.push((
+                "at0012",
+                Value::Text(
+                    self.random
+                        .pick(&["left knee", "right ear", "lower back"])
+                        .to_owned(),
+                ),
+            ));
+        }
+        if self.random.chance(700) {
+            let detail = self.random.pick(&[0, 1, 2, 2, 2, 3]);
+            data.push(("at0077", Value::Time(self.past(9000, detail))));
+        }
+        if self.random.chance(500) {
+            data.push(("at0003", Value::Time(self.past(2000, 3))));
+        }
+        if self.random.chance(500) {
+            data.push((
+                "at0005",
+                Value::Code("local", self.random.pick(&["at0047", "at0048", "at0049"])),
+            ));
+        }
+        if self.random.chance(400) {
+            data.push((
+                "at0073",
+                Value::Code(
+                    "local",
+                    self.random.pick(&["at0074", "at0075", "at0076", "at0076"]),
+                ),
+            ));
+        }
+        if self.random.chance(150) {
+            data.push(("at0069", self.remark()));
+        }
+        let protocol = if self.random.chance(600) {
+            vec![("at0070", Value::Time(self.start))]
+        } else {
+            Vec::new()
+        };
+        Problem { data, protocol }
+    }
+
+    fn past(&mut self, days: i64, detail: u8) -> Moment {
+        let detail = match detail {
+            0 => Detail::Year,
+            1 => Detail::Month,
+            2 => Detail::Day,
+            _ => Detail::Second,
+        };
+        let zone = if detail == Detail::Second {
+            self.start.zone
+        } else {
+            None
+        };
+        Moment {
+            zone,
+            detail,
+            ..self.start.later(-86_400 * self.random.between(1, days))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_spelled_as_they_count() {
+        for (units, scale, zeros, text) in [
+            (120, 0, 0, "120"),
+            (120, 0, 2, "120.00"),
+            (1205, 1, 1, "120.50"),
+            (15_125, 3, 0, "15.125"),
+            (5, 1, 0, "0.5"),
+        ] {
+            let decimal = Decimal {
+                units,
+                scale,
+                zeros,
+            };
+            let mut out = String::new();
+            decimal.write(&mut out);
+            assert_eq!((out.as_str(), out.parse()), (text, Ok(decimal.value())));
+        }
+    }
+
+    #[test]
+    fn moments_mean_what_they_say() {
+        use crate::rm::time::{Temporal, TemporalKind};
+        for zone in ZONES {
+            for detail in [
+                Detail::Year,
+                Detail::Month,
+                Detail::Day,
+                Detail::Minute,
+                Detail::Second,
+                Detail::Milli,
+            ] {
+                let zone = if matches!(detail, Detail::Year | Detail::Month | Detail::Day) {
+                    None
+                } else {
+                    zone
+                };
+                let moment = Moment {
+                    seconds: 1_580_000_123,
+                    zone,
+                    detail,
+                };
+                let read = Temporal::parse(TemporalKind::DateTime, &moment.text()).unwrap();
+                assert_eq!(
+                    read.total_order(Temporal::from_micros(moment.micros()))
+                        .map(|o| o.is_ge()),
+                    Some(true),
+                    "{}",
+                    moment.text()
+                );
+                assert_eq!(
+                    read.floor_order(Temporal::from_micros(moment.micros())),
+                    Some(std::cmp::Ordering::Equal),
+                    "{}",
+                    moment.text()
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Paths and methods of requests, and what hostile ones are answered.
+
+use super::*;
+
+fn operation(method: &str, target: &str) -> Option<(Operation, Vec<String>)> {
+    match find(&Request::new(method, target)) {
+        Ok(Matched::Operation(found)) => Some((found.route.operation, found.params)),
+        _ => None,
+    }
+}
+
+fn status(method: &str, target: &str) -> u16 {
+    find(&Request::new(method, target)).map_or_else(|f| f.status, |_| 200)
+}
+
+#[test]
+fn both_mounts_and_the_plural_names_lead_to_the_same_operations() {
+    for target in [
+        "/v1/ehr/1",
+        "/rest/openehr/v1/ehr/1",
+        "/v1/ehrs/1",
+        "/v1/ehr/1/",
+    ] {
+        assert_eq!(
+            operation("GET", target),
+            Some((Operation::EhrGet, vec!["1".into()])),
+            "{target}"
+        );
+    }
+    assert_eq!(
+        operation("GET", "/v1/definitions/template/adl1.4"),
+        Some((Operation::TemplateList, vec![]))
+    );
+}
+
+#[test]
+fn what_is_not_served_says_so() {
+    assert_eq!(status("GET", "/v2/ehr"), 404);
+    assert_eq!(status("GET", "/v1x/ehr"), 404);
+    assert_eq!(status("PATCH", "/v1/ehr"), 405);
+    assert_eq!(status("BREW", "/v1/ehr"), 501);
+    assert_eq!(status("GET", "/v1"), 405);
+    assert_eq!(status("GET", "/health"), 200);
+}
+
+#[test]
+fn a_host_with_a_path_is_refused_whatever_is_asked_for() {
+    let hosted = |host: &str, target: &str| {
+        let request = Request::new("GET", target).with_header("Host", host);
+        find(&request).map_or_else(|failure| failure.status, |_| 200)
+    };
+    for host in [
+        "localhost",
+        "127.0.0.1:8787",
+        "[::1]:80",
+        "cdr.example.org.",
+        "a_b",
+    ] {
+        assert_eq!(hosted(host, "/health"), 200, "{host}");
+    }
+    for host in [
+        "localhost/v1/ehr?x=",
+        "localhost?",
+        "localhost#",
+        "localhost\\health",
+        "ann@localhost",
+        "localhost, localhost",
+        "a b",
+    ] {
+        for target in ["/health", "/v1/ehr", "/nowhere"] {
+            assert_eq!(hosted(host, target), 400, "{host} {target}");
+        }
+    }
+}
+
+struct Fixed(i64);
+
+impl crate::service::Moment for Fixed {
+    fn now(&mut self) -> i64 {
+        1_796_000_000_000_000
+    }
+
+    fn new_uuid(&mut self) -> String {
+        self.0 += 1;
+        format!("00000000-0000-4000-8000-{:012x}", self.0)
+    }
+}
+
+#[test]
+fn whatever_is_sent_to_any_line_of_the_table_is_the_clients_fault() {
+    use crate::service::{Auth, Config, Service};
+    use crate::store::{memory::Memory, ready::block_on};
+    let service = Service::new(
+        Memory::new(),
+        Config {
+            auth: Auth::Open,
+            admin: true,
+            ..Config::default()
+        },
+    );
+    let mut moment = Fixed(0);
+    let ehr = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
+    let version = format!("{ehr}::aqlite.local::1");
+    block_on(service.handle(&Request::new("PUT", &format!("/v1/ehr/{ehr}")), &mut moment)).unwrap();
+    let params = ["x", ehr, &version, "%00", "%C3%28", "..", "1.0", "'\"--"];
+    let bodies: [&[u8]; 9] = [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"{}",
+        b"<a",
+        b"<composition/>",
+        b"\xff\xfe",
+        b"{\"q\":1,\"versions\":{},\"data\":[],\"ehr_ids\":0}",
+    ];
+    let types = [
+        "",
+        "application/json",
+        "application/xml",
+        "text/plain",
+        "application/x-ndjson",
+        ";",
+    ];
+    for r in routes() {
+        for param in params {
+            let target: String = r
+                .pattern
+                .split('/')
+                .map(|p| format!("/{}", if p.starts_with('{') { param } else { p }))
+                .collect();
+            for (body, kind) in bodies
+                .iter()
+                .flat_map(|b| types.iter().map(move |t| (b, t)))
+            {
+                for mount in ["/v1", "/rest/openehr/v1"] {
+                    let target =
+                        format!("{mount}{target}?version_at_time={param}&offset={param}&path=%2F");
+                    let request = Request::new(r.method, &target)
+                        .with_header("If-Match", param)
+                        .with_header("Prefer", "return=representation");
+                    let response =
+                        block_on(service.handle(&request.with_body(kind, *body), &mut moment))
+                            .unwrap();
+                    assert!(
+                        response.status < 500 || response.status == 501,
+                        "{} {target} {kind} {}: {response:?}",
+                        r.method,
+                        String::from_utf8_lossy(body)
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_line_of_the_table_can_be_reached() {
+    for r in routes() {
+        let found = operation(
+            r.method,
+            &format!("/v1/{}", r.pattern.replace(['{', '}'], "")),
+        );
+        assert_eq!(
+            found.map(|(o, _)| o),
+            Some(r.operation),
+            "{} {}",
+            r.method,
+            r.pattern
+        );
+    }
+}

@@ -1,0 +1,319 @@
+//! Changes of the state: what a line of the journal does.
+
+use super::index::Stated;
+use super::{Record, State, row_of};
+use crate::document::{Batch, DocRow, DocState};
+use crate::store::journal::Change;
+use crate::store::repository::{Commit, Definition, Ehr, EhrFlags, TagList, Version};
+use aqlite_rm::order;
+use std::collections::HashMap;
+
+impl State {
+    /// False when there was nothing to do.
+    pub(super) fn apply(&mut self, change: Change) -> bool {
+        match change {
+            Change::Commit(commit) => self.commit(*commit),
+            Change::Tags(ehr_id, list) => self.tag(&ehr_id, list),
+            Change::RemoveObjects(ehr_id, objects) => self.remove_objects(&ehr_id, &objects),
+            Change::RemoveEhr(ehr_id) => return self.remove(&ehr_id),
+            Change::Idempotency(uid, text) => {
+                self.idempotency.insert(uid, text);
+                return true;
+            }
+            Change::Define(kind, definition) => {
+                let definition = Definition {
+                    storing_id: (self.revision + 1).to_string(),
+                    ..definition
+                };
+                self.definitions.insert(
+                    (kind, definition.name.clone(), definition.version.clone()),
+                    definition,
+                );
+            }
+            Change::Undefine(kind, name, version) => {
+                let found = self.definitions.remove(&(kind, name, version)).is_some();
+                self.revision += u64::from(found);
+                return found;
+            }
+            Change::Note(accesses) => {
+                self.log.push(accesses);
+                return true;
+            }
+            Change::Reset => {
+                self.past.remove_all();
+                let (past, log) = (
+                    std::mem::take(&mut self.past),
+                    std::mem::take(&mut self.log),
+                );
+                *self = State {
+                    revision: self.revision,
+                    ordinal: self.ordinal,
+                    past,
+                    log,
+                    ..State::default()
+                };
+            }
+        }
+        self.revision += 1;
+        true
+    }
+
+    fn commit(&mut self, commit: Commit) {
+        if let Some(ehr) = commit.new_ehr {
+            self.create(ehr);
+        }
+        if let Some(flags) = commit.status {
+            self.flag(&commit.ehr_id, flags);
+        }
+        let owner = self.owner(&commit.ehr_id);
+        self.log.push(commit.access);
+        self.idempotency.extend(
+            commit
+                .idempotency
+                .map(|text| (commit.contribution_uid.clone(), text)),
+        );
+        let first = self.batch.len() as u32;
+        for mut version in commit.versions {
+            std::mem::take(&mut version.tags)
+                .into_iter()
+                .for_each(|list| self.tag(&commit.ehr_id, list));
+            self.ordinal += 1;
+            self.store(owner, self.ordinal, version);
+        }
+        let told = Stated {
+            owner,
+            documents: (first, self.batch.len() as u32),
+            own: None,
+        };
+        let is_told = told.uid(&self.batch) == commit.contribution_uid
+            && told
+                .told(&self.batch)
+                .is_some_and(|told| told == commit.contribution);
+        let own = (!is_told).then(|| Box::new((commit.contribution_uid, commit.contribution)));
+        self.contribute(Stated { own, ..told });
+    }
+
+    fn contribute(&mut self, stated: Stated) {
+        let number = self.contributions.len() as u32;
+        self.contributions.push(stated);
+        let mut uids = std::mem::take(&mut self.contribution_uids);
+        uids.put(number, |number| self.uid_of(number));
+        self.contribution_uids = uids;
+    }
+
+    /// The number in the batch of an EHR, or of the owner of the parties, which is made when it is
+    /// first needed.
+    fn owner(&mut self, ehr_id: &str) -> u32 {
+        if let Some(record) = self.record(ehr_id) {
+            return record.in_batch;
+        }
+        let in_batch = self.batch.add_owner();
+        self.keep(
+            ehr_id,
+            Record {
+                ehr: None,
+                in_batch,
+                behind: self.ordinal,
+            },
+        );
+        in_batch
+    }
+
+    fn keep(&mut self, ehr_id: &str, record: Record) -> usize {
+        self.ehr_ids.insert(ehr_id.to_owned(), self.ehrs.len());
+        self.ehrs.push(record);
+        self.ehrs.len() - 1
+    }
+
+    fn create(&mut self, ehr: Ehr) {
+        let in_batch = self.batch.add_ehr(row_of(&ehr));
+        let (id, subject) = (ehr.ehr_id.clone(), ehr.subject.clone());
+        let place = self.keep(
+            &id,
+            Record {
+                ehr: Some(ehr),
+                in_batch,
+                behind: self.ordinal,
+            },
+        );
+        self.subjects
+            .extend(subject.map(|subject| (subject, place)));
+    }
+
+    fn flag(&mut self, ehr_id: &str, flags: EhrFlags) {
+        let Some(place) = self.ehr_ids.get(ehr_id).copied() else {
+            return;
+        };
+        let Some(record) = self.ehrs.get_mut(place) else {
+            return;
+        };
+        let Some(ehr) = &mut record.ehr else { return };
+        if let Some(subject) = &ehr.subject {
+            self.subjects.remove(subject);
+        }
+        if let Some(subject) = &flags.subject {
+            self.subjects.insert(subject.clone(), place);
+        }
+        if ehr.is_queryable != flags.is_queryable {
+            self.past
+                .note_queryable(ehr_id, self.ordinal + 1, ehr.is_queryable);
+        }
+        (ehr.subject, ehr.is_queryable, ehr.is_modifiable) =
+            (flags.subject, flags.is_queryable, flags.is_modifiable);
+        self.batch
+            .set_queryable(record.in_batch, flags.is_queryable);
+    }
+
+    fn tag(&mut self, ehr_id: &str, list: TagList) {
+        if list.tags.is_empty() {
+            self.tags.remove(&list.target);
+        } else {
+            self.tags
+                .insert(list.target, (ehr_id.to_owned(), list.tags));
+        }
+    }
+
+    fn store(&mut self, owner: u32, ordinal: u64, version: Version) {
+        let before = self.newest(&version.object_id);
+        before
+            .into_iter()
+            .for_each(|document| self.batch.supersede(document));
+        let row = DocRow {
+            kind: version.kind,
+            object_id: version.object_id.clone(),
+            number: version.number,
+            ordinal,
+            latest: true,
+            deleted: version.is_deletion(),
+        };
+        let document = self.batch.add(owner, row, &version.packed);
+        self.before.push(before);
+        self.objects
+            .put(document, |document| self.batch.object_id(document));
+        if !self.tells(document, &version) {
+            self.odd.insert(document, version);
+        }
+    }
+
+    /// Forgets an EHR, its objects, contributions and columns.
+    fn remove(&mut self, ehr_id: &str) -> bool {
+        let Some(first) = self.record(ehr_id).map(|record| record.behind + 1) else {
+            return false;
+        };
+        self.past.remove_ehr(ehr_id, first);
+        let Some(place) = self.ehr_ids.remove(ehr_id) else {
+            return false;
+        };
+        let record = self.ehrs.remove(place);
+        self.tags.retain(|_, (owner, _)| owner != ehr_id);
+        if let Some(subject) = record.ehr.and_then(|e| e.subject) {
+            self.subjects.remove(&subject);
+        }
+        self.ehr_ids
+            .values_mut()
+            .chain(self.subjects.values_mut())
+            .filter(|other| **other > place)
+            .for_each(|other| *other -= 1);
+        self.rebuild(&|_| true);
+        self.revision += 1;
+        true
+    }
+
+    /// Forgets objects, and contributions that are left without versions.
+    fn remove_objects(&mut self, ehr_id: &str, objects: &[String]) {
+        self.tags.retain(|target, _| {
+            !objects.iter().any(|o| {
+                target
+                    .strip_prefix(o.as_str())
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+            })
+        });
+        let gone = order::distinct(
+            objects
+                .iter()
+                .flat_map(|object| self.versions(ehr_id, object)),
+        );
+        let first = gone
+            .iter()
+            .filter_map(|document| self.batch.doc(*document))
+            .map(|doc| doc.row.ordinal)
+            .min();
+        first
+            .into_iter()
+            .for_each(|first| self.past.remove_objects(ehr_id, first));
+        self.rebuild(&|document| gone.binary_search(&document).is_err());
+    }
+
+    /// Makes the standing batch anew of the versions that are kept, so that nothing of a removed
+    /// one stays in its columns.
+    fn rebuild(&mut self, kept: &dyn Fn(u32) -> bool) {
+        let old = std::mem::take(&mut self.batch);
+        let contributions = std::mem::take(&mut self.contributions);
+        let mut odd = std::mem::take(&mut self.odd);
+        (self.contribution_uids, self.objects, self.before) = Default::default();
+        let mut owners: HashMap<u32, u32> = HashMap::new();
+        for record in &mut self.ehrs {
+            let number = match &record.ehr {
+                Some(ehr) => self.batch.add_ehr(row_of(ehr)),
+                None => self.batch.add_owner(),
+            };
+            owners.insert(std::mem::replace(&mut record.in_batch, number), number);
+        }
+        for stated in contributions {
+            let Some(owner) = owners.get(&stated.owner).copied() else {
+                continue;
+            };
+            let first = self.batch.len() as u32;
+            for document in
+                (stated.documents.0..stated.documents.1).filter(|document| kept(*document))
+            {
+                self.carry(owner, document, &old, odd.remove(&document));
+            }
+            let documents = (first, self.batch.len() as u32);
+            if documents.0 < documents.1 || stated.documents.0 == stated.documents.1 {
+                let is_whole = documents.1 - documents.0 == stated.documents.1 - stated.documents.0;
+                let before = || Box::new((stated.uid(&old).to_owned(), stated.document(&old)));
+                let own = (stated.own.is_some() || !is_whole).then(before);
+                self.contribute(Stated {
+                    owner,
+                    documents,
+                    own,
+                });
+            }
+        }
+        let mut idempotency = std::mem::take(&mut self.idempotency);
+        idempotency.retain(|uid, _| self.contribution(uid).is_some());
+        self.idempotency = idempotency;
+    }
+
+    /// Takes a document over from another batch.
+    fn carry(&mut self, owner: u32, document: u32, old: &Batch, odd: Option<Version>) {
+        let Some((doc, packed)) = old
+            .doc(document)
+            .and_then(|doc| Some((doc, old.packed(doc.version)?)))
+        else {
+            return;
+        };
+        let before = self.newest(old.object_id(document));
+        let DocState {
+            kind,
+            number,
+            ordinal,
+            latest,
+            deleted,
+        } = doc.row;
+        let row = DocRow {
+            kind,
+            object_id: old.object_id(document).to_owned(),
+            number,
+            ordinal,
+            latest,
+            deleted,
+        };
+        let document = self.batch.add(owner, row, &packed);
+        self.before.push(before);
+        self.objects
+            .put(document, |document| self.batch.object_id(document));
+        self.odd.extend(odd.map(|odd| (document, odd)));
+    }
+}

@@ -1,0 +1,161 @@
+//! The rules of a commit, checked before it is done.
+
+use super::{State, UID};
+use crate::document::{Doc, ObjectKind};
+use crate::store::conflict::{self, Head};
+use crate::store::repository::{Commit, DefinitionKind, Grounds, StoreError};
+
+impl State {
+    /// Checks all rules of a commit, in the order in which the database meets them.
+    pub(super) fn check(&self, commit: &Commit) -> Result<(), StoreError> {
+        conflict::check_form(commit)?;
+        self.check_owner(commit)?;
+        self.check_grounds(commit)?;
+        self.check_new(commit)?;
+        self.check_ids(commit)?;
+        conflict::check_kept(&commit.versions, &|object| self.head(object))?;
+        conflict::check_status(&commit.versions, || {
+            self.documents(&commit.ehr_id)
+                .any(|doc| doc.row.kind == ObjectKind::EhrStatus)
+        })?;
+        self.check_indexes(commit)
+    }
+
+    /// Checks that a commit of a journal fits behind those that are here, which everything read
+    /// later relies on.
+    pub(super) fn check_place(&self, commit: &Commit) -> Result<(), StoreError> {
+        self.check_owner(commit)?;
+        self.check_new(commit)?;
+        self.check_indexes(commit)
+    }
+
+    /// Checks that no object gets the id of an EHR, and no EHR that of an object.
+    fn check_ids(&self, commit: &Commit) -> Result<(), StoreError> {
+        match &commit.new_ehr {
+            Some(ehr) if self.head(&ehr.ehr_id).is_some() => {
+                Err(StoreError::UidExists(ehr.ehr_id.clone()))
+            }
+            _ => conflict::check_ids(commit, |id| self.ehr(id).is_some()),
+        }
+    }
+
+    fn check_owner(&self, commit: &Commit) -> Result<(), StoreError> {
+        if let Some(ehr) = &commit.new_ehr {
+            if self.ehr(&ehr.ehr_id).is_some() {
+                return Err(StoreError::EhrExists);
+            }
+        } else if !commit.ehr_id.is_empty() && self.ehr(&commit.ehr_id).is_none() {
+            return Err(StoreError::NoSuchEhr);
+        }
+        Ok(())
+    }
+
+    /// Checks that what a commit opens is not there, and what it follows is the latest.
+    fn check_new(&self, commit: &Commit) -> Result<(), StoreError> {
+        self.check_subject(
+            &commit.ehr_id,
+            commit.new_ehr.as_ref().and_then(|e| e.subject.as_ref()),
+        )?;
+        if self.contribution(&commit.contribution_uid).is_some() {
+            return Err(StoreError::UidExists(commit.contribution_uid.clone()));
+        }
+        conflict::check_chain(&commit.versions, &|object| self.head(object))
+    }
+
+    /// Checks what an EHR has once: its directory and its subject.
+    fn check_indexes(&self, commit: &Commit) -> Result<(), StoreError> {
+        conflict::check_directory(&commit.versions, || self.directories(&commit.ehr_id))?;
+        self.check_subject(
+            &commit.ehr_id,
+            commit.status.as_ref().and_then(|s| s.subject.as_ref()),
+        )
+    }
+
+    fn check_grounds(&self, commit: &Commit) -> Result<(), StoreError> {
+        if commit.needs_modifiable()
+            && self
+                .ehr(&commit.ehr_id)
+                .is_some_and(|ehr| !ehr.is_modifiable)
+        {
+            return Err(StoreError::NotModifiable);
+        }
+        let Some(grounds) = &commit.grounds else {
+            return Ok(());
+        };
+        let stored = self.definitions.iter().filter(|((kind, name, _), _)| {
+            *kind == DefinitionKind::Template && *name == grounds.template
+        });
+        let is_same =
+            Grounds::of(&grounds.template, stored.map(|(_, definition)| definition)) == *grounds;
+        if is_same {
+            Ok(())
+        } else {
+            Err(StoreError::TemplateChanged)
+        }
+    }
+
+    fn check_subject(
+        &self,
+        ehr_id: &str,
+        subject: Option<&(String, String)>,
+    ) -> Result<(), StoreError> {
+        let owner = subject.and_then(|s| self.subjects.get(s));
+        if owner.is_some_and(|owner| self.ehr_ids.get(ehr_id) != Some(owner)) {
+            return Err(StoreError::SubjectExists);
+        }
+        Ok(())
+    }
+
+    fn head(&self, object_id: &str) -> Option<Head> {
+        let newest = self.newest(object_id)?;
+        let doc = self.batch.doc(newest)?;
+        let uid = self
+            .odd
+            .get(&newest)
+            .map(|version| version.version_uid.as_str())
+            .or_else(|| self.batch.text_along(doc.version, UID));
+        let template_id = self
+            .last_with_data(newest)
+            .map(|doc| self.named_template(doc).map(str::to_owned));
+        Some(Head {
+            ehr_id: self.owner_id(doc.ehr).to_owned(),
+            version_uid: uid?.to_owned(),
+            kind: doc.row.kind,
+            template_id,
+        })
+    }
+
+    /// The last version of an object that is no deletion, from its newest version on.
+    fn last_with_data(&self, newest: u32) -> Option<Doc> {
+        let chain = std::iter::successors(Some(newest), |document| {
+            self.before.get(*document as usize).copied().flatten()
+        });
+        chain
+            .filter_map(|document| self.batch.doc(document))
+            .find(|doc| !doc.row.deleted)
+    }
+
+    /// The template that a version was committed with.
+    fn named_template(&self, doc: Doc) -> Option<&str> {
+        match self.odd.get(&doc.document) {
+            Some(version) => version.template_id.as_deref(),
+            None => self.template_of(doc),
+        }
+    }
+
+    /// The directories of an EHR that are not deleted.
+    fn directories(&self, ehr_id: &str) -> Vec<String> {
+        let lives =
+            |doc: &Doc| doc.row.kind == ObjectKind::Folder && doc.row.latest && !doc.row.deleted;
+        self.documents(ehr_id)
+            .filter(lives)
+            .map(|doc| self.batch.object_id(doc.document).to_owned())
+            .collect()
+    }
+
+    pub(super) fn names_template(&self, id: &str) -> bool {
+        self.batch
+            .docs()
+            .any(|doc| self.named_template(doc) == Some(id))
+    }
+}

@@ -1,0 +1,94 @@
+//! Contributions as they are held, and the index of numbers by text.
+
+use super::{CONTRIBUTION, UID};
+use crate::document::{Batch, Doc};
+use crate::rm::class::Attr;
+use crate::store::statement;
+use hashbrown::{DefaultHashBuilder, HashTable};
+use std::hash::BuildHasher;
+
+/// A contribution.
+pub(super) struct Stated {
+    /// The number of its EHR in the batch.
+    pub(super) owner: u32,
+    /// The numbers of its versions.
+    pub(super) documents: (u32, u32),
+    /// Its uid and its document, where its versions do not tell them.
+    pub(super) own: Option<Box<(String, String)>>,
+}
+
+impl Stated {
+    pub(super) fn uid<'a>(&'a self, batch: &'a Batch) -> &'a str {
+        match &self.own {
+            Some(own) => &own.0,
+            None => batch
+                .doc(self.documents.0)
+                .and_then(|doc| batch.text_along(doc.version, CONTRIBUTION))
+                .unwrap_or_default(),
+        }
+    }
+
+    pub(super) fn document(&self, batch: &Batch) -> String {
+        self.own
+            .as_ref()
+            .map_or_else(|| self.told(batch).unwrap_or_default(), |own| own.1.clone())
+    }
+
+    /// The document of a contribution that has the audit of its first version.
+    pub(super) fn told(&self, batch: &Batch) -> Option<String> {
+        let first = batch.doc(self.documents.0)?.version;
+        let mut audit = String::new();
+        batch.write_json(
+            first,
+            batch
+                .table(first.table)?
+                .layout()
+                .child(0, Attr::COMMIT_AUDIT)?,
+            &mut audit,
+        );
+        let class = |doc: Doc| {
+            doc.data
+                .and_then(|data| batch.table(data.table))
+                .map_or(doc.row.kind.class(), |table| table.layout().class())
+                .name()
+        };
+        let version = |doc: Doc| Some((batch.text_along(doc.version, UID)?, class(doc)));
+        let versions: Option<Vec<_>> = (self.documents.0..self.documents.1)
+            .map(|document| batch.doc(document).and_then(version))
+            .collect();
+        Some(statement::contribution(
+            batch.text_along(first, CONTRIBUTION)?,
+            &versions?,
+            &audit,
+        ))
+    }
+}
+
+/// Numbers found by a text that they stand for.
+#[derive(Default)]
+pub(super) struct Index {
+    numbers: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+}
+
+impl Index {
+    pub(super) fn find<'t>(&self, text: &str, text_of: impl Fn(u32) -> &'t str) -> Option<u32> {
+        self.numbers
+            .find(self.hasher.hash_one(text), |number| {
+                text_of(*number) == text
+            })
+            .copied()
+    }
+
+    /// Puts a number in place of the one with the same text, which it gives back.
+    pub(super) fn put<'t>(&mut self, number: u32, text_of: impl Fn(u32) -> &'t str) -> Option<u32> {
+        let text = text_of(number);
+        let hash = self.hasher.hash_one(text);
+        if let Some(known) = self.numbers.find_mut(hash, |other| text_of(*other) == text) {
+            return Some(std::mem::replace(known, number));
+        }
+        self.numbers
+            .insert_unique(hash, number, |other| self.hasher.hash_one(text_of(*other)));
+        None
+    }
+}

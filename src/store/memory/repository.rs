@@ -1,0 +1,520 @@
+//! The repository over the state in memory: nothing waits.
+
+use super::Memory;
+use super::index::Stated;
+use crate::document::{Doc, ObjectKind};
+use crate::store::by_name;
+use crate::store::journal::Change;
+use crate::store::repository::{
+    Access, AccessFilter, Commit, Contribution, Definition, DefinitionKind, Ehr, Extent, ItemTag,
+    PIECE_BYTES, Piece, Repository, Sink, StoreError, TagList, Version, VersionHead, Which,
+    send_at_once, state_to_read,
+};
+use crate::store::scan::{Scan, Snapshot};
+use aqlite_rm::order;
+use std::future::{Ready, ready};
+
+/// What needs no waiting, as the future that a host would wait for.
+fn at_once<T>(make: impl FnOnce() -> T) -> Ready<T> {
+    ready(make())
+}
+
+/// The first of some items: at most `limit`, and no more than [`PIECE_BYTES`] of them.
+fn piece_of<T>(
+    items: impl Iterator<Item = T>,
+    limit: usize,
+    size: impl Fn(&T) -> usize,
+) -> Piece<T> {
+    let (mut piece, mut bytes) = (Vec::new(), 0);
+    for item in items {
+        bytes += size(&item);
+        let is_full = piece.len() >= limit || bytes as u64 > PIECE_BYTES;
+        if is_full && !piece.is_empty() {
+            return Piece {
+                items: piece,
+                more: true,
+            };
+        }
+        piece.push(item);
+    }
+    Piece {
+        more: piece.len() >= limit,
+        items: piece,
+    }
+}
+
+impl Memory {
+    /// The definitions of a kind with such names, in order.
+    fn listed(
+        &self,
+        kind: DefinitionKind,
+        has_name: &dyn Fn(&str) -> bool,
+        with_bodies: bool,
+    ) -> Vec<Definition> {
+        let state = self.state.borrow();
+        let listed = state
+            .definitions
+            .iter()
+            .filter(|((k, name, _), _)| *k == kind && has_name(name));
+        let head = |d: &Definition| Definition {
+            name: d.name.clone(),
+            version: d.version.clone(),
+            format: d.format.clone(),
+            created: d.created.clone(),
+            storing_id: d.storing_id.clone(),
+            summary: d.summary.clone(),
+            body: if with_bodies {
+                d.body.clone()
+            } else {
+                String::new()
+            },
+        };
+        let mut found: Vec<Definition> = listed.map(|(_, d)| head(d)).collect();
+        order::sort_by(&mut found, by_name);
+        found
+    }
+}
+
+impl Repository for Memory {
+    fn commit(&self, commit: Commit) -> impl Future<Output = Result<(), StoreError>> {
+        at_once(|| self.take(commit))
+    }
+
+    fn commit_all(
+        &self,
+        commits: Vec<Commit>,
+    ) -> impl Future<Output = Vec<Result<(), StoreError>>> {
+        at_once(|| {
+            commits
+                .into_iter()
+                .map(|commit| self.take(commit))
+                .collect()
+        })
+    }
+
+    fn contributions(
+        &self,
+        ehr_id: Option<&str>,
+        after: Option<&str>,
+        limit: u64,
+        extent: Extent,
+    ) -> impl Future<Output = Result<Piece<Contribution>, StoreError>> {
+        at_once(|| {
+            let state = self.state.borrow();
+            let behind = match after {
+                // A contribution of another EHR is as unknown as one that there is not.
+                Some(uid) => {
+                    let known = state.contribution(uid).filter(|(_, stated)| {
+                        ehr_id.is_none_or(|ehr_id| state.owner_id(stated.owner) == ehr_id)
+                    });
+                    known.ok_or(StoreError::NoSuchContribution)?.0 + 1
+                }
+                None => 0,
+            };
+            let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+            let stated = (0..).zip(&state.contributions).skip(behind);
+            let wanted = stated
+                .filter(|(_, c)| ehr_id.is_none_or(|ehr_id| state.owner_id(c.owner) == ehr_id))
+                .take(limit);
+            let whole = |(number, c): (u32, &Stated)| Contribution {
+                ehr_id: state.owner_id(c.owner).to_owned(),
+                uid: state.uid_of(number).to_owned(),
+                document: c.document(&state.batch),
+                versions: match extent {
+                    Extent::Alone => Vec::new(),
+                    Extent::WithVersions => (c.documents.0..c.documents.1)
+                        .filter_map(|document| state.version(document))
+                        .collect(),
+                },
+            };
+            Ok(piece_of(wanted.map(whole), limit, |contribution| {
+                let versions = contribution.versions.iter();
+                contribution.document.len() + versions.map(|v| v.packed.size()).sum::<usize>()
+            }))
+        })
+    }
+
+    fn set_tags(
+        &self,
+        ehr_id: &str,
+        list: TagList,
+        expected: Option<&[ItemTag]>,
+    ) -> impl Future<Output = Result<(), StoreError>> {
+        at_once(|| {
+            let is_locked = |ehr: &Ehr| !ehr.is_modifiable;
+            if self.state.borrow().ehr(ehr_id).is_some_and(is_locked) {
+                return Err(StoreError::NotModifiable);
+            }
+            if expected.is_some_and(|expected| {
+                self.state.borrow().tags_of(ehr_id, &list.target) != expected
+            }) {
+                return Err(StoreError::TagsChanged);
+            }
+            self.change(Change::Tags(ehr_id.to_owned(), list));
+            Ok(())
+        })
+    }
+
+    fn tags(
+        &self,
+        ehr_id: &str,
+        target: &str,
+    ) -> impl Future<Output = Result<Vec<ItemTag>, StoreError>> {
+        at_once(|| Ok(self.state.borrow().tags_of(ehr_id, target).to_vec()))
+    }
+
+    fn tag_lists(
+        &self,
+        ehr_id: &str,
+        after: Option<&str>,
+    ) -> impl Future<Output = Result<Piece<TagList>, StoreError>> {
+        at_once(|| {
+            let state = self.state.borrow();
+            let wanted = state.tags.iter().filter(|(target, (owner, _))| {
+                owner == ehr_id && after.is_none_or(|after| target.as_str() > after)
+            });
+            let mut lists: Vec<TagList> = wanted
+                .map(|(target, (_, tags))| TagList {
+                    target: target.clone(),
+                    tags: tags.clone(),
+                })
+                .collect();
+            order::sort_by(&mut lists, |a, b| a.target.cmp(&b.target));
+            Ok(piece_of(lists.into_iter(), usize::MAX, |list| {
+                list.tags.iter().map(|tag| tag.key.len() + 100).sum()
+            }))
+        })
+    }
+
+    fn delete_objects(
+        &self,
+        ehr_id: &str,
+        objects: &[String],
+    ) -> impl Future<Output = Result<(), StoreError>> {
+        at_once(|| {
+            self.change(Change::RemoveObjects(ehr_id.to_owned(), objects.to_vec()));
+            Ok(())
+        })
+    }
+
+    fn ehr(&self, ehr_id: &str) -> impl Future<Output = Result<Option<Ehr>, StoreError>> {
+        at_once(|| Ok(self.state.borrow().ehr(ehr_id).cloned()))
+    }
+
+    fn ehrs(
+        &self,
+        after: Option<&str>,
+        limit: u64,
+    ) -> impl Future<Output = Result<Vec<Ehr>, StoreError>> {
+        at_once(|| {
+            let state = self.state.borrow();
+            let behind = match after {
+                Some(id) => state.ehr_ids.get(id).ok_or(StoreError::NoSuchEhr)? + 1,
+                None => 0,
+            };
+            let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+            Ok(state
+                .ehrs
+                .iter()
+                .skip(behind)
+                .filter_map(|record| record.ehr.clone())
+                .take(limit)
+                .collect())
+        })
+    }
+
+    fn ehr_by_subject(
+        &self,
+        id: &str,
+        namespace: &str,
+    ) -> impl Future<Output = Result<Option<Ehr>, StoreError>> {
+        at_once(|| {
+            let state = self.state.borrow();
+            let place = state.subjects.get(&(id.to_owned(), namespace.to_owned()));
+            Ok(place
+                .and_then(|place| state.ehrs.get(*place))
+                .and_then(|record| record.ehr.clone()))
+        })
+    }
+
+    fn version(
+        &self,
+        ehr_id: &str,
+        object_id: &str,
+        which: Which<'_>,
+    ) -> impl Future<Output = Result<Option<Version>, StoreError>> {
+        at_once(|| {
+            let state = self.state.borrow();
+            let mut versions = state
+                .versions(ehr_id, object_id)
+                .filter_map(|document| state.version(document));
+            Ok(match which {
+                Which::Latest => versions.next(),
+                Which::Uid(uid) => versions.find(|v| v.version_uid == uid),
+                Which::At(time) => versions.find(|v| v.time_committed.as_str() <= time),
+            })
+        })
+    }
+
+    fn versions(
+        &self,
+        ehr_id: &str,
+        object_id: &str,
+        after: u32,
+    ) -> impl Future<Output = Result<Piece<Version>, StoreError>> {
+        at_once(|| {
+            let state = self.state.borrow();
+            let mut documents: Vec<u32> = state.versions(ehr_id, object_id).collect();
+            documents.reverse();
+            let versions = documents
+                .into_iter()
+                .filter_map(|document| state.version(document))
+                .filter(|version| version.number > after);
+            Ok(piece_of(versions, usize::MAX, |v| v.packed.size()))
+        })
+    }
+
+    fn version_heads(
+        &self,
+        ehr_id: &str,
+        object_id: &str,
+    ) -> impl Future<Output = Result<Vec<VersionHead>, StoreError>> {
+        at_once(|| {
+            let state = self.state.borrow();
+            let mut heads: Vec<VersionHead> = state
+                .versions(ehr_id, object_id)
+                .filter_map(|document| state.version(document))
+                .map(|version| VersionHead {
+                    kind: version.kind,
+                    version_uid: version.version_uid,
+                    number: version.number,
+                    time_committed: version.time_committed,
+                    lifecycle: version.lifecycle,
+                    template_id: version.template_id,
+                })
+                .collect();
+            heads.reverse();
+            Ok(heads)
+        })
+    }
+
+    fn objects(
+        &self,
+        ehr_id: &str,
+        kind: ObjectKind,
+        offset: u64,
+        limit: u64,
+    ) -> impl Future<Output = Result<Vec<String>, StoreError>> {
+        at_once(|| {
+            let state = self.state.borrow();
+            let is_first = |doc: &Doc| {
+                doc.row.kind == kind && state.before.get(doc.document as usize) == Some(&None)
+            };
+            let skip = usize::try_from(offset).unwrap_or(usize::MAX);
+            let take = usize::try_from(limit).unwrap_or(usize::MAX);
+            let wanted = state
+                .documents(ehr_id)
+                .filter(is_first)
+                .skip(skip)
+                .take(take);
+            Ok(wanted
+                .map(|doc| state.batch.object_id(doc.document).to_owned())
+                .collect())
+        })
+    }
+
+    fn newest_object(
+        &self,
+        ehr_id: &str,
+        kind: ObjectKind,
+    ) -> impl Future<Output = Result<Option<String>, StoreError>> {
+        at_once(|| {
+            let state = self.state.borrow();
+            let newest = state
+                .documents(ehr_id)
+                .filter(|doc| doc.row.kind == kind)
+                .last();
+            Ok(newest.map(|doc| state.batch.object_id(doc.document).to_owned()))
+        })
+    }
+
+    fn idempotency(
+        &self,
+        ehr_id: &str,
+        contribution_uid: &str,
+    ) -> impl Future<Output = Result<Option<String>, StoreError>> {
+        at_once(|| {
+            let state = self.state.borrow();
+            let found = state
+                .contribution(contribution_uid)
+                .filter(|(_, c)| state.owner_id(c.owner) == ehr_id);
+            Ok(found.and_then(|_| state.idempotency.get(contribution_uid).cloned()))
+        })
+    }
+
+    fn contribution(
+        &self,
+        ehr_id: &str,
+        uid: &str,
+    ) -> impl Future<Output = Result<Option<String>, StoreError>> {
+        at_once(|| {
+            let state = self.state.borrow();
+            let found = state
+                .contribution(uid)
+                .filter(|(_, c)| state.owner_id(c.owner) == ehr_id);
+            Ok(found.map(|(_, c)| c.document(&state.batch)))
+        })
+    }
+
+    fn scan(
+        &self,
+        scan: &Scan,
+        sink: Sink<'_>,
+    ) -> impl Future<Output = Result<Snapshot, StoreError>> {
+        at_once(|| {
+            let state = self.state.borrow();
+            let read = state_to_read(
+                scan.snapshot,
+                state.newest_state(scan),
+                state.lacks_of(scan),
+            )?;
+            if let Some(version) = state.earlier_version(scan, read) {
+                send_at_once(sink, &state.as_of(version, scan.ehrs.as_deref()));
+                return Ok(read);
+            }
+            match scan.ehrs_in(&state.batch) {
+                Some(found) if found.is_empty() => true,
+                // What follows from all versions of an EHR would be made for all EHRs of the
+                // standing batch.
+                Some(found) if scan.whole_ehrs && scan.all_versions => {
+                    let rows = found.iter().filter_map(|ehr| state.batch.ehr(*ehr));
+                    rows.filter_map(|row| state.batch_of(&row.ehr_id))
+                        .all(|batch| send_at_once(sink, &batch))
+                }
+                _ => send_at_once(sink, &state.batch),
+            };
+            Ok(read)
+        })
+    }
+
+    fn define(
+        &self,
+        kind: DefinitionKind,
+        definition: Definition,
+    ) -> impl Future<Output = Result<(), StoreError>> {
+        at_once(|| {
+            let key = (kind, definition.name.clone(), definition.version.clone());
+            if self.state.borrow().definitions.contains_key(&key) {
+                return Err(StoreError::DefinitionExists);
+            }
+            self.change(Change::Define(kind, definition));
+            Ok(())
+        })
+    }
+
+    fn definitions(
+        &self,
+        kind: DefinitionKind,
+        prefix: &str,
+    ) -> impl Future<Output = Result<Vec<Definition>, StoreError>> {
+        at_once(|| Ok(self.listed(kind, &|name| name.starts_with(prefix), false)))
+    }
+
+    fn definition_versions(
+        &self,
+        kind: DefinitionKind,
+        name: &str,
+    ) -> impl Future<Output = Result<Vec<Definition>, StoreError>> {
+        at_once(|| Ok(self.listed(kind, &|own| own == name, false)))
+    }
+
+    fn definition_bodies(
+        &self,
+        kind: DefinitionKind,
+        prefix: &str,
+        most: usize,
+    ) -> impl Future<Output = Result<Option<Vec<Definition>>, StoreError>> {
+        at_once(|| {
+            let state = self.state.borrow();
+            let bytes: usize = state
+                .definitions
+                .iter()
+                .filter(|((k, name, _), _)| *k == kind && name.starts_with(prefix))
+                .map(|(_, definition)| definition.body.len())
+                .sum();
+            let fits = bytes <= most;
+            Ok(fits.then(|| self.listed(kind, &|name| name.starts_with(prefix), true)))
+        })
+    }
+
+    fn definition(
+        &self,
+        kind: DefinitionKind,
+        name: &str,
+        version: &str,
+    ) -> impl Future<Output = Result<Option<Definition>, StoreError>> {
+        at_once(|| {
+            Ok(self
+                .state
+                .borrow()
+                .definitions
+                .get(&(kind, name.to_owned(), version.to_owned()))
+                .cloned())
+        })
+    }
+
+    fn undefine(
+        &self,
+        kind: DefinitionKind,
+        name: &str,
+        version: &str,
+    ) -> impl Future<Output = Result<bool, StoreError>> {
+        at_once(|| {
+            if kind == DefinitionKind::Template && self.state.borrow().names_template(name) {
+                return Err(StoreError::TemplateInUse);
+            }
+            Ok(self.change(Change::Undefine(kind, name.to_owned(), version.to_owned())))
+        })
+    }
+
+    fn delete_ehr(&self, ehr_id: &str) -> impl Future<Output = Result<bool, StoreError>> {
+        at_once(|| Ok(!ehr_id.is_empty() && self.change(Change::RemoveEhr(ehr_id.to_owned()))))
+    }
+
+    fn reset(&self) -> impl Future<Output = Result<(), StoreError>> {
+        at_once(|| {
+            self.change(Change::Reset);
+            Ok(())
+        })
+    }
+
+    fn note(&self, accesses: Vec<Access>) -> impl Future<Output = Result<(), StoreError>> {
+        at_once(|| {
+            self.change(Change::Note(accesses));
+            Ok(())
+        })
+    }
+
+    fn note_refused(
+        &self,
+        accesses: &[Access],
+        day: &str,
+        most: u64,
+    ) -> impl Future<Output = Result<bool, StoreError>> {
+        at_once(|| {
+            let has_room = self.state.borrow().log.has_room(day, most);
+            Ok(has_room && self.change(Change::Note(accesses.to_vec())))
+        })
+    }
+
+    fn accesses(
+        &self,
+        filter: &AccessFilter<'_>,
+    ) -> impl Future<Output = Result<Vec<(u64, Access)>, StoreError>> {
+        at_once(|| Ok(self.state.borrow().log.select(filter)))
+    }
+
+    fn revision(&self) -> impl Future<Output = Result<u64, StoreError>> {
+        at_once(|| Ok(self.state.borrow().revision))
+    }
+}

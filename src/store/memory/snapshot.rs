@@ -1,0 +1,129 @@
+//! States to read: the newest one, and earlier ones of a snapshot.
+
+use super::{State, row_of};
+use crate::document::{Batch, DocRow, DocState, EhrRow};
+use crate::store::scan::{Scan, Snapshot};
+use std::collections::HashMap;
+
+impl State {
+    pub(super) fn newest_state(&self, scan: &Scan) -> Snapshot {
+        match scan.ehr() {
+            Some(ehr_id) => Snapshot::of_ehr(
+                self.documents(ehr_id).count() as u64,
+                self.past.removals_of(ehr_id),
+            ),
+            None => Snapshot {
+                version: self.ordinal,
+                ehr: 0,
+                removals: self.past.removals(),
+                revision: self.revision,
+            },
+        }
+    }
+
+    /// The newest version of a state, where there are newer ones.
+    pub(super) fn earlier_version(&self, scan: &Scan, read: Snapshot) -> Option<u64> {
+        let Some(ehr_id) = scan.ehr() else {
+            return (read.version < self.ordinal).then_some(read.version);
+        };
+        let Some(nth) = usize::try_from(read.version).ok()?.checked_sub(1) else {
+            return Some(0);
+        };
+        let mut rest = self.documents(ehr_id).skip(nth);
+        let version = rest.next()?.row.ordinal;
+        rest.next().map(|_| version)
+    }
+
+    /// Whether something that the snapshot of a scan shows was physically deleted.
+    pub(super) fn lacks_of(&self, scan: &Scan) -> bool {
+        let of_one = |asked: Snapshot, ehr_id: &str| {
+            asked.version > 0 && asked.removals < self.past.removals_of(ehr_id)
+        };
+        scan.snapshot.is_some_and(|asked| {
+            scan.ehr().map_or_else(
+                || self.past.lacks(asked, scan.ehrs.as_deref()),
+                |ehr_id| of_one(asked, ehr_id),
+            )
+        })
+    }
+
+    /// A batch of the versions up to one, of these EHRs or of all, in commit order.
+    pub(super) fn as_of(&self, version: u64, ehrs: Option<&[String]>) -> Batch {
+        let mut batch = Batch::new();
+        let mut owners: HashMap<u32, u32> = HashMap::new();
+        for record in self.ehrs.iter().filter(|record| record.behind < version) {
+            let number = match &record.ehr {
+                Some(ehr) if ehrs.is_none_or(|ehrs| ehrs.contains(&ehr.ehr_id)) => {
+                    let is_queryable = self
+                        .past
+                        .queryable(&ehr.ehr_id, version)
+                        .unwrap_or(ehr.is_queryable);
+                    batch.add_ehr(EhrRow {
+                        is_queryable,
+                        ..row_of(ehr)
+                    })
+                }
+                Some(_) => continue,
+                None => batch.add_owner(),
+            };
+            owners.insert(record.in_batch, number);
+        }
+        let mut numbers: HashMap<u32, u32> = HashMap::new();
+        for doc in self.batch.docs().filter(|doc| doc.row.ordinal <= version) {
+            let Some((owner, packed)) = owners
+                .get(&doc.ehr)
+                .copied()
+                .zip(self.batch.packed(doc.version))
+            else {
+                continue;
+            };
+            let before = self.before.get(doc.document as usize).copied().flatten();
+            before
+                .and_then(|before| numbers.get(&before))
+                .into_iter()
+                .for_each(|before| batch.supersede(*before));
+            let DocState {
+                kind,
+                number,
+                ordinal,
+                deleted,
+                ..
+            } = doc.row;
+            let row = DocRow {
+                kind,
+                object_id: self.batch.object_id(doc.document).to_owned(),
+                number,
+                ordinal,
+                latest: true,
+                deleted,
+            };
+            numbers.insert(doc.document, batch.add(owner, row, &packed));
+        }
+        batch
+    }
+
+    /// A batch of one EHR with all its versions.
+    pub(super) fn batch_of(&self, ehr_id: &str) -> Option<Batch> {
+        let mut batch = Batch::new();
+        let number = batch.add_ehr(row_of(self.ehr(ehr_id)?));
+        for doc in self.documents(ehr_id) {
+            let DocState {
+                kind,
+                number: nth,
+                ordinal,
+                latest,
+                deleted,
+            } = doc.row;
+            let row = DocRow {
+                kind,
+                object_id: self.batch.object_id(doc.document).to_owned(),
+                number: nth,
+                ordinal,
+                latest,
+                deleted,
+            };
+            batch.add(number, row, &self.batch.packed(doc.version)?);
+        }
+        Some(batch)
+    }
+}

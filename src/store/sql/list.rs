@@ -1,0 +1,279 @@
+//! Lists of documents in pieces: the database bounds the bytes of a piece before it reads a text.
+
+use super::SqlRepository;
+use super::large::{read_rests, rests};
+use super::read::{Filed, versions};
+use super::value::{Fields, Row, Sql, Statement, json_list, kind_of, unexpected};
+use crate::rm::class::{Attr, Cls};
+use crate::rm::json;
+use crate::rm::tree::NodeRef;
+use crate::store::conflict::{join_uid, split_uid};
+use crate::store::repository::{
+    Contribution, Extent, PIECE_BYTES, Piece, StoreError, Version, VersionHead,
+};
+use std::collections::HashMap;
+
+/// Bytes of the stored document of the version `v`: of its first piece, and of the others about.
+/// A database tells the length of a text without reading it.
+macro_rules! size_of_version {
+    () => {
+        "octet_length(v.document) + v.chunks * 900000"
+    };
+}
+pub(super) use size_of_version;
+
+/// Bytes of the tags on the version `v` and its object, about.
+macro_rules! size_of_tags {
+    () => {
+        "coalesce((SELECT sum(octet_length(t.key) + octet_length(t.path) + coalesce(octet_length(t.value), 0) + 100) FROM item_tag t
+           WHERE t.target IN (v.object, v.object || '::' || v.system || '::' || v.number)), 0)"
+    };
+}
+
+/// Of the rows `id` and `size` of a query those that are read together, in the order of their ids:
+/// the first one, and those that stay within `$most` bytes together with all before them. `found`
+/// counts all rows of the query.
+macro_rules! piece {
+    ($query:expr, $most:literal) => {
+        concat!(
+            "(SELECT id, found FROM (SELECT id, size, sum(size) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING) AS total, count(*) OVER () AS found FROM (",
+            $query,
+            ")) WHERE total <= ",
+            $most,
+            " OR total = size) p"
+        )
+    };
+}
+
+/// `?1` an EHR or NULL, `?2` the uid that they follow or NULL, `?3` most rows, `?4` most bytes.
+macro_rules! contributions {
+    ($which:literal) => {
+        concat!(
+            "SELECT c.uid, e.ehr_id, c.shapes, c.digest, c.document, p.found FROM ",
+            piece!(
+                concat!(
+                    "SELECT c.id, octet_length(c.document) + coalesce((SELECT sum(octet_length(body)) FROM chunk WHERE owner = 'c/' || c.uid), 0) AS size
+                     FROM contribution c WHERE c.id > coalesce((SELECT id FROM contribution WHERE uid = ?2), 0) AND ",
+                    $which,
+                    " ORDER BY c.id LIMIT ?3"
+                ),
+                "?4"
+            ),
+            " CROSS JOIN contribution c ON c.id = p.id JOIN ehr e ON e.id = c.ehr ORDER BY p.id"
+        )
+    };
+}
+
+const CONTRIBUTIONS: &str = contributions!("?1 IS NULL");
+const CONTRIBUTIONS_OF_EHR: &str = contributions!(
+    "c.id IN (SELECT v.contribution FROM version v WHERE v.ehr = (SELECT id FROM ehr WHERE ehr_id = ?1))"
+);
+
+/// `?1` pairs of object and number.
+const OF_UIDS: &str = versions!(
+    "JOIN json_each(?1) j ON v.object = j.value ->> 0 AND v.number = j.value ->> 1 ORDER BY v.id"
+);
+const SIZES_OF_UIDS: &str = concat!(
+    "SELECT v.object, v.number, ",
+    size_of_version!(),
+    " + ",
+    size_of_tags!(),
+    " AS size FROM json_each(?1) j CROSS JOIN version v ON v.object = j.value ->> 0 AND v.number = j.value ->> 1"
+);
+
+/// `?1` an EHR, `?2` an object, `?3` the number that they follow, `?4` most rows, `?5` most bytes.
+const HISTORY: &str = versions!(concat!(
+    "WHERE v.id IN (SELECT id FROM ",
+    piece!(
+        concat!(
+            "SELECT v.id, ",
+            size_of_version!(),
+            " + ",
+            size_of_tags!(),
+            " AS size FROM version v WHERE v.object = ?2 AND v.number > ?3
+              AND v.ehr = (SELECT id FROM ehr WHERE ehr_id = ?1) ORDER BY v.number LIMIT ?4"
+        ),
+        "?5"
+    ),
+    ") ORDER BY v.number"
+));
+const LAST_NUMBER: &str = "SELECT coalesce(max(number), 0) AS number FROM version WHERE object = ?2 AND ehr = (SELECT id FROM ehr WHERE ehr_id = ?1)";
+const HEADS: &str =
+    "SELECT kind, object, system, number, time_committed, lifecycle, template FROM version
+    WHERE object = ?2 AND ehr = (SELECT id FROM ehr WHERE ehr_id = ?1) ORDER BY number";
+
+/// Versions of a piece at most.
+const ROWS: u64 = 1000;
+
+impl<S: Sql> SqlRepository<S> {
+    /// The versions of an object behind a number.
+    pub(super) async fn read_history(
+        &self,
+        ehr_id: &str,
+        object_id: &str,
+        after: u32,
+    ) -> Result<Piece<Version>, StoreError> {
+        let of_object = |sql| Statement::new(sql).bind(ehr_id).bind(object_id);
+        let piece = of_object(HISTORY)
+            .bind(u64::from(after))
+            .bind(ROWS)
+            .bind(PIECE_BYTES);
+        let mut answers = self.batch(vec![of_object(LAST_NUMBER), piece]).await?;
+        let rows = answers.pop().unwrap_or_default();
+        let last = answers.pop().and_then(|rows| rows.into_iter().next());
+        let last = Fields::of(last.ok_or_else(unexpected)?).number()?;
+        let items = self.versions_of(rows).await?;
+        let more = items.last().is_some_and(|v| u64::from(v.number) < last);
+        Ok(Piece { items, more })
+    }
+
+    /// Every version of an object without its document.
+    pub(super) async fn read_heads(
+        &self,
+        ehr_id: &str,
+        object_id: &str,
+    ) -> Result<Vec<VersionHead>, StoreError> {
+        let heads = Statement::new(HEADS).bind(ehr_id).bind(object_id);
+        self.rows(heads).await?.into_iter().map(head_of).collect()
+    }
+
+    pub(super) async fn read_contributions(
+        &self,
+        ehr_id: Option<&str>,
+        after: Option<&str>,
+        limit: u64,
+        extent: Extent,
+    ) -> Result<Piece<Contribution>, StoreError> {
+        // A contribution of another EHR is as unknown as one that there is not.
+        let known =
+            Statement::new("SELECT 1 AS known FROM contribution c JOIN ehr e ON e.id = c.ehr WHERE c.uid = ?1 AND (?2 IS NULL OR e.ehr_id = ?2)")
+                .bind(after)
+                .bind(ehr_id);
+        let query = if ehr_id.is_some() {
+            CONTRIBUTIONS_OF_EHR
+        } else {
+            CONTRIBUTIONS
+        };
+        let query = Statement::new(query)
+            .bind(ehr_id)
+            .bind(after)
+            .bind(limit)
+            .bind(PIECE_BYTES);
+        let mut answers = self.batch(vec![known, query]).await?.into_iter();
+        if answers.next().is_none_or(|known| known.is_empty()) && after.is_some() {
+            return Err(StoreError::NoSuchContribution);
+        }
+        let rows = answers.next().unwrap_or_default();
+        let (count, found) = (rows.len() as u64, found_of(&rows)?);
+        let items = self.contributions_of(rows).await?;
+        let piece = Piece {
+            items,
+            more: found > count || found == limit,
+        };
+        match extent {
+            Extent::Alone => Ok(piece),
+            Extent::WithVersions => self.with_versions(piece).await,
+        }
+    }
+
+    /// The CONTRIBUTIONs of some rows.
+    async fn contributions_of(&self, rows: Vec<Row>) -> Result<Vec<Contribution>, StoreError> {
+        let filed = rows
+            .into_iter()
+            .map(Filed::of)
+            .collect::<Result<Vec<_>, StoreError>>()?;
+        let owners: Vec<String> = filed
+            .iter()
+            .map(|filed| format!("c/{}", filed.uid))
+            .collect();
+        let rest = rests(self.rows(read_rests(&owners)).await?)?;
+        let mut found = Vec::new();
+        for (filed, owner) in filed.into_iter().zip(owners) {
+            let filed = filed.with(rest.get(&owner));
+            let document = self.contribution_document(&filed).await?;
+            found.push(Contribution {
+                ehr_id: filed.ehr_id,
+                uid: filed.uid,
+                document,
+                versions: Vec::new(),
+            });
+        }
+        Ok(found)
+    }
+
+    /// The first contributions of a piece with their versions: as many as may be read together.
+    async fn with_versions(
+        &self,
+        mut piece: Piece<Contribution>,
+    ) -> Result<Piece<Contribution>, StoreError> {
+        let uids = piece
+            .items
+            .iter()
+            .map(|c| uids_of(&c.document))
+            .collect::<Result<Vec<_>, StoreError>>()?;
+        let sizes = Statement::new(SIZES_OF_UIDS).bind(json_list(&uids.concat()));
+        let mut size_of: HashMap<(String, u64), u64> = HashMap::new();
+        for row in self.rows(sizes).await? {
+            let mut fields = Fields::of(row);
+            size_of.insert((fields.text()?, fields.number()?), fields.number()?);
+        }
+        let mut total = 0;
+        let fits = |uids: &&Vec<(String, u64)>| {
+            total += uids.iter().filter_map(|uid| size_of.get(uid)).sum::<u64>();
+            total <= PIECE_BYTES
+        };
+        let count = uids.iter().take_while(fits).count().max(1);
+        piece.more |= count < piece.items.len();
+        piece.items.truncate(count);
+        let uids = uids.get(..count).unwrap_or(&uids).concat();
+        let mut of_uid: HashMap<String, Vec<Version>> = HashMap::new();
+        for version in self
+            .read_versions(Statement::new(OF_UIDS).bind(json_list(&uids)))
+            .await?
+        {
+            of_uid
+                .entry(version.contribution.clone())
+                .or_default()
+                .push(version);
+        }
+        for contribution in &mut piece.items {
+            // A contribution all of whose versions were removed has none left.
+            contribution.versions = of_uid.remove(&contribution.uid).unwrap_or_default();
+        }
+        Ok(piece)
+    }
+}
+
+/// How many rows a piece would have without a bound on its bytes: their last column.
+fn found_of(rows: &[Row]) -> Result<u64, StoreError> {
+    match rows.first() {
+        Some(row) => Fields::of(row.last().cloned().into_iter().collect()).number(),
+        None => Ok(0),
+    }
+}
+
+/// Object and number of the versions that a CONTRIBUTION lists.
+fn uids_of(document: &str) -> Result<Vec<(String, u64)>, StoreError> {
+    let tree = json::read(document, Cls::CONTRIBUTION).map_err(|_| unexpected())?;
+    let uid = |reference: NodeRef<'_>| {
+        let (object, _, number) = split_uid(reference.text_along(&[Attr::ID, Attr::VALUE])?)?;
+        Some((object.to_owned(), u64::from(number)))
+    };
+    let root = tree.root().ok_or_else(unexpected)?;
+    Ok(root.values(Attr::VERSIONS).filter_map(uid).collect())
+}
+
+fn head_of(row: Row) -> Result<VersionHead, StoreError> {
+    let mut fields = Fields::of(row);
+    let kind = kind_of(fields.number()?)?;
+    let (object, system) = (fields.text()?, fields.text()?);
+    let number = u32::try_from(fields.number()?).map_err(|_| unexpected())?;
+    Ok(VersionHead {
+        kind,
+        version_uid: join_uid(&object, &system, number),
+        number,
+        time_committed: fields.text()?,
+        lifecycle: fields.text()?,
+        template_id: fields.optional_text()?,
+    })
+}

@@ -1,0 +1,360 @@
+//! Guides over generated records, and over rows with units to convert.
+
+use crate::gdl::{NOW, compiled, instance, run};
+use aqlite::aql::{Budget, Cell, Parameter, Plan, QueryOptions, ResultSet, RowValue, prepare};
+use aqlite::document::{Batch, DocRow, EhrRow, LayoutStore, NothingKnown, ObjectKind, pack};
+use aqlite::gdl::stored::{Reader, value_of_json};
+use aqlite::gdl::time::Moment;
+use aqlite::gdl::value::Value;
+use aqlite::gdl::{self, CompiledGuide, Options, RunInput};
+use aqlite::rm::class::Cls;
+use aqlite::samples::Generator;
+use serde_json::json;
+
+/// The generated data in one batch, as a repository keeps it.
+fn batch(generator: &Generator) -> Batch {
+    let (mut batch, layouts) = (Batch::new(), LayoutStore::new());
+    for ehr in 0..generator.ehrs() {
+        let sample = generator.ehr(ehr);
+        let row = EhrRow {
+            ehr_id: sample.ehr_id,
+            system_id: "test".into(),
+            time_created: "2012-01-01T00:00:00Z".into(),
+            is_queryable: sample.is_queryable,
+        };
+        let ehr_row = batch.add_ehr(row);
+        for index in generator.compositions_of(ehr) {
+            let sample = generator.composition(index);
+            add_composition(
+                &mut batch,
+                ehr_row,
+                index,
+                sample.uid,
+                &sample.json,
+                &layouts,
+            );
+        }
+    }
+    batch
+}
+
+/// Adds a composition in its first version.
+pub(crate) fn add_composition(
+    batch: &mut Batch,
+    ehr: u32,
+    number: usize,
+    uid: String,
+    json: &str,
+    layouts: &LayoutStore,
+) {
+    let version = format!(
+        r#"{{"_type":"ORIGINAL_VERSION","uid":{{"value":"{uid}::test::1"}},"data":{json}}}"#
+    );
+    let tree = aqlite::rm::json::read(&version, Cls::VERSION)
+        .unwrap_or_else(|f| panic!("{}", f[0].one_line()));
+    let packed = pack(tree.root().unwrap(), &NothingKnown, layouts);
+    let ordinal = u64::try_from(number).unwrap();
+    batch.add(
+        ehr,
+        DocRow {
+            kind: ObjectKind::Composition,
+            object_id: uid,
+            number: 1,
+            ordinal,
+            latest: true,
+            deleted: false,
+        },
+        &packed,
+    );
+}
+
+/// The rows of a query, as guides read them where they are stored: the values of the cells that the
+/// same query writes.
+pub(crate) fn rows(aql: &str, ehr_id: Option<&str>, batch: &Batch) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    let mut reader = Reader::default();
+    each(aql, ehr_id, batch, &mut |row| {
+        rows.push(
+            row.iter()
+                .map(|value| reader.value(*value))
+                .collect::<Vec<Value>>(),
+        )
+    });
+    let written = asked(aql, ehr_id, &mut |run| assert!(run.push(batch)));
+    let value = |cell: Cell<&str>| {
+        let mut json = String::new();
+        cell.write_json(&mut json);
+        value_of_json(&json)
+    };
+    assert_eq!(
+        rows,
+        written
+            .rows()
+            .map(|row| row.iter().map(value).collect::<Vec<Value>>())
+            .collect::<Vec<_>>(),
+        "{aql}"
+    );
+    rows
+}
+
+fn each(aql: &str, ehr_id: Option<&str>, batch: &Batch, visit: &mut dyn FnMut(&[RowValue<'_>])) {
+    assert!(asked(aql, ehr_id, &mut |run| assert!(run.push_each(batch, visit))).is_empty());
+}
+
+fn asked(
+    aql: &str,
+    ehr_id: Option<&str>,
+    push: &mut dyn FnMut(&mut aqlite::aql::Run<'_>),
+) -> ResultSet {
+    run_plan(&plan(aql, ehr_id), push)
+}
+
+fn plan(aql: &str, ehr_id: Option<&str>) -> Plan {
+    let parameters = ehr_id
+        .map(|id| ("ehr_id".to_owned(), Parameter::Text(id.to_owned())))
+        .into_iter()
+        .collect();
+    prepare(
+        aql,
+        &parameters,
+        &QueryOptions {
+            ehr: ehr_id,
+            ..QueryOptions::default()
+        },
+    )
+    .unwrap_or_else(|p| panic!("{}", p[0].one_line(aql)))
+}
+
+fn run_plan(plan: &Plan, push: &mut dyn FnMut(&mut aqlite::aql::Run<'_>)) -> ResultSet {
+    let go_on = || false;
+    let mut run = aqlite::aql::Run::new(plan, "2030-01-01T00:00:00Z", Budget::default(), &go_on);
+    push(&mut run);
+    run.finish().unwrap()
+}
+
+/// What a guide reads of these EHRs, queryable or not, in one pass.
+fn population_of<'g>(
+    guide: &'g CompiledGuide,
+    ehrs: &[String],
+    batch: &Batch,
+    now: Moment,
+) -> gdl::Population<'g> {
+    let mut population = gdl::Population::new(
+        guide,
+        now,
+        Options {
+            trace: true,
+            ..Options::default()
+        },
+    );
+    let queries: Vec<String> = population
+        .queries()
+        .iter()
+        .map(|query| query.population_aql.clone())
+        .collect();
+    for (index, query) in queries.iter().enumerate() {
+        run_plan(&plan(query, None).among(ehrs), &mut |run| {
+            assert!(run.push_each(batch, &mut |row| population.add(index, row)))
+        });
+    }
+    population
+}
+
+/// From generated compositions through the queries of a guide to its results, beside the
+/// independent truth; all EHRs in one pass, and some, give what each gives alone.
+#[test]
+fn a_guide_runs_on_generated_records() {
+    let generator = Generator::new(11, 40, 600);
+    let batch = batch(&generator);
+    let now = Moment::parse("2030-01-01T00:00:00Z", 0).unwrap();
+    let (mut with_value, mut fired) = (0, 0);
+    for sample in aqlite::samples::guides() {
+        let guide = gdl::parse(sample.text).unwrap().compile();
+        let queries = guide.queries();
+        let mut population = gdl::Population::new(
+            &guide,
+            now,
+            Options {
+                trace: true,
+                ..Options::default()
+            },
+        );
+        for (index, query) in queries.iter().enumerate() {
+            each(&query.population_aql, None, &batch, &mut |row| {
+                population.add(index, row)
+            });
+        }
+        let ids: Vec<String> = (0..generator.ehrs())
+            .map(|ehr| generator.ehr(ehr).ehr_id)
+            .collect();
+        let some =
+            [1, 3, 17].map(|step| ids.iter().step_by(step).cloned().collect::<Vec<String>>());
+        let mut named = some
+            .each_ref()
+            .map(|ehrs| population_of(&guide, ehrs, &batch, now));
+        named.iter().zip(&some).for_each(|(population, ehrs)| {
+            assert!(population.ehr_ids().iter().all(|id| ehrs.contains(id)))
+        });
+        for ehr in 0..generator.ehrs() {
+            let id = generator.ehr(ehr).ehr_id;
+            let mut instances = vec![Vec::new(); guide.guide().bindings.len()];
+            for query in &queries {
+                instances[query.binding] =
+                    query.instances(rows(&query.aql, Some(&id), &batch), now);
+            }
+            if generator.ehr(ehr).is_queryable {
+                assert_eq!(population.instances(&id), instances, "{id}");
+            }
+            for (population, _) in named
+                .iter_mut()
+                .zip(&some)
+                .filter(|(_, ehrs)| ehrs.contains(&id))
+            {
+                assert_eq!(population.instances(&id), instances, "{id} among others");
+            }
+            let run = run(&guide, &instances, "2030-01-01T00:00:00Z");
+            fired += run.fired.len();
+            if sample.id == "Sample_blood_pressure_category.v1" {
+                let expected = generator.latest_blood_pressure(ehr).and_then(|p| p.2);
+                assert_eq!(
+                    run.value(&guide, "gt0003").and_then(Value::number),
+                    expected,
+                    "systolic of {id}"
+                );
+                with_value += usize::from(expected.is_some());
+            }
+        }
+    }
+    assert!(with_value > 10 && fired > 40, "{with_value} {fired}");
+}
+
+/// A guide with two weights in its data, and a rule with a condition.
+fn weights(condition: &str) -> CompiledGuide {
+    let element = |code: &str| json!({"path": format!("/data[at0001]/items[{code}]")});
+    compiled(&json!({"id": "weights", "definition": {
+        "data_bindings": {
+            "in": {"model_id": "openEHR-EHR-OBSERVATION.in.v1", "type": "INPUT", "elements": {"a": element("a"), "b": element("b")}},
+            "out": {"model_id": "openEHR-EHR-OBSERVATION.out.v1", "type": "OUTPUT", "elements": {"x": element("x")}}},
+        "rules": {"r": {"priority": 1, "when": [condition], "then": ["$x.magnitude=1"]}}}}))
+}
+
+#[test]
+fn units_are_converted_only_where_the_caller_asks_for_it() {
+    let fired = |condition: &str, a: &str, b: &str, convert_units: bool| {
+        let guide = weights(condition);
+        let values = [("/data[at0001]/items[a]", a), ("/data[at0001]/items[b]", b)];
+        let options = Options {
+            convert_units,
+            ..Options::default()
+        };
+        let instances = guide.instances_of(&[instance("openEHR-EHR-OBSERVATION.in.v1", &values)]);
+        let clock = Moment::parse(NOW, 0).unwrap().into();
+        let run = guide
+            .run(&RunInput {
+                instances: &instances,
+                clock,
+                language: "en",
+                options,
+                terminology: None,
+            })
+            .unwrap();
+        (
+            !run.fired.is_empty(),
+            run.notes
+                .iter()
+                .map(|n| n.reason.clone())
+                .collect::<Vec<_>>()
+                .join("; "),
+        )
+    };
+    let told = |text: &str| (false, text.to_owned());
+    for (condition, a, b, plain, converted) in [
+        (
+            "$a>$b",
+            "0.5,kg",
+            "400,g",
+            told("the units differ: `kg` and `g`"),
+            (true, String::new()),
+        ),
+        (
+            "$a==$b",
+            "1,m",
+            "100,cm",
+            told("the units differ: `m` and `cm`"),
+            (true, String::new()),
+        ),
+        (
+            "$a!=$b",
+            "1,m",
+            "101,cm",
+            told("the units differ: `m` and `cm`"),
+            (true, String::new()),
+        ),
+        (
+            "$a<=37,Cel",
+            "98.6,[degF]",
+            "0,1",
+            told("the units differ: `[degF]` and `Cel`"),
+            (true, String::new()),
+        ),
+        (
+            "!($a<$b)",
+            "1,kg",
+            "1,cm",
+            told("the units differ: `kg` and `cm`"),
+            told("the units differ: `kg` and `cm`"),
+        ),
+        (
+            "$a>$b",
+            "5,kg",
+            "4,box",
+            told("the units differ: `kg` and `box`"),
+            told("the units differ: `kg` and `box`"),
+        ),
+        (
+            "$a>$b",
+            "40,d",
+            "1,mo",
+            (true, String::new()),
+            (true, String::new()),
+        ),
+        (
+            "max($a,$b)==$a",
+            "1,kg",
+            "999,g",
+            told("the units differ: `kg` and `g`"),
+            (true, String::new()),
+        ),
+    ] {
+        assert_eq!(
+            (fired(condition, a, b, false), fired(condition, a, b, true)),
+            (plain, converted),
+            "{condition} {a} {b}"
+        );
+    }
+}
+
+#[test]
+fn queries_of_a_run_that_converts_units_leave_no_unit_out() {
+    let guide = compiled(&json!({"id": "pushed", "definition": {"data_bindings": {
+        "in": {"model_id": "openEHR-EHR-OBSERVATION.in.v1", "type": "INPUT", "predicates": ["/data[at0001]/items[at0002]/value > 70,kg"],
+            "elements": {"a": {"path": "/data[at0001]/items[at0002]"}}}}, "rules": {}}}));
+    let now = Moment::parse(NOW, 0).unwrap();
+    let aql = |convert_units: bool| {
+        guide.queries_for(
+            now,
+            &Options {
+                convert_units,
+                ..Options::default()
+            },
+        )[0]
+        .aql
+        .clone()
+    };
+    assert!(
+        aql(false).contains("'kg'") && !aql(true).contains("'kg'"),
+        "{}\n{}",
+        aql(false),
+        aql(true)
+    );
+}

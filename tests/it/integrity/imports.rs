@@ -1,0 +1,553 @@
+//! Imports take no record that breaks a rule.
+
+use super::*;
+
+/// A record as import takes it.
+fn record(record: &str) -> String {
+    format!(
+        r#"{{"digest":"{}","record":{record}}}"#,
+        digest_of_text(record)
+    )
+}
+
+/// The record in a line of an export, with a text replaced.
+fn changed(line: &str, from: &str, to: &str) -> String {
+    let text = line
+        .split_once(r#","record":"#)
+        .and_then(|(_, rest)| rest.strip_suffix('}'))
+        .expect("a record");
+    assert!(text.contains(from), "`{from}` is not in {text}");
+    record(&text.replace(from, to))
+}
+
+#[test]
+fn an_import_takes_nothing_that_breaks_a_rule() {
+    fn check<R: Repository>(mut house: House<R>) {
+        let uid = house.composition(EHR);
+        let person = house.made(
+            "POST",
+            "demographic/person",
+            JSON,
+            &text("rest/person.json"),
+        );
+        house.made(
+            "PUT",
+            &format!(
+                "ehr/{EHR}/composition/{}/tags",
+                uid.split("::").next().unwrap_or_default()
+            ),
+            JSON,
+            r#"[{"key":"ward"}]"#,
+        );
+        let all = house.export();
+        let composition = all
+            .iter()
+            .find(|line| line.contains(&uid))
+            .expect("the composition")
+            .clone();
+        let party = all
+            .iter()
+            .find(|line| line.contains(&person))
+            .expect("the person")
+            .clone();
+        let template = all
+            .iter()
+            .find(|line| line.contains(r#""definition":"template""#))
+            .expect("the template")
+            .clone();
+        let time = composition
+            .split(r#""time_committed":{"_type":"DV_DATE_TIME","value":""#)
+            .nth(1)
+            .and_then(|rest| rest.get(..32))
+            .expect("a time")
+            .to_owned();
+        let contribution_uid = composition
+            .split(r#""uid":{"_type":"HIER_OBJECT_ID","value":""#)
+            .nth(1)
+            .and_then(|rest| rest.get(..36))
+            .expect("a uid")
+            .to_owned();
+        let versions = composition
+            .find(r#","versions":["#)
+            .and_then(|_| composition.rfind(r#","versions":["#))
+            .expect("versions");
+        let without_versions = record(
+            composition
+                .get(..versions)
+                .and_then(|head| head.split_once(r#","record":"#))
+                .map(|(_, text)| format!("{text}}}"))
+                .as_deref()
+                .expect("a record"),
+        );
+        let reset = |house: &mut House<R>| {
+            house.made("POST", "admin/reset", JSON, "{}");
+            let kept: Vec<String> = all
+                .iter()
+                .filter(|line| **line != composition && **line != party)
+                .cloned()
+                .collect();
+            assert!(
+                house
+                    .lines("admin/import", "", &kept)
+                    .iter()
+                    .all(|(status, _)| *status == 201)
+            );
+        };
+        let weight = r#""magnitude":72.50"#;
+        for (what, line, rule) in [
+            (
+                "an ehr_id that is none",
+                changed(
+                    &composition,
+                    &format!(r#""ehr_id":"{EHR}""#),
+                    r#""ehr_id":"x""#,
+                ),
+                "not a UUID",
+            ),
+            (
+                "no ehr_id",
+                changed(&composition, &format!(r#""ehr_id":"{EHR}","#), ""),
+                "a party",
+            ),
+            (
+                "a party in an EHR",
+                changed(
+                    &party,
+                    r#"{"contribution":"#,
+                    &format!(r#"{{"ehr_id":"{EHR}","contribution":"#),
+                ),
+                "a party",
+            ),
+            ("no versions", without_versions, "no `versions`"),
+            (
+                "times",
+                changed(&composition, &time, "9999-99-99"),
+                "9999-99-99",
+            ),
+            (
+                "a time out of the calendar",
+                changed(&composition, &time, "2026-02-30T10:00:00Z"),
+                "2026-02-30",
+            ),
+            (
+                "a time to come",
+                changed(&composition, &time, "2999-01-01T00:00:00Z"),
+                "in the future",
+            ),
+            (
+                "data with the uid of another version",
+                changed(
+                    &composition,
+                    &format!(
+                        r#""value":"Encounter"}},"uid":{{"_type":"OBJECT_VERSION_ID","value":"{uid}"}}"#
+                    ),
+                    r#""value":"Encounter"},"uid":{"_type":"OBJECT_VERSION_ID","value":"aaaaaaaa-4444-4444-8444-000000000001::test.example::1"}"#,
+                ),
+                "the data have the uid",
+            ),
+            (
+                "a system that no entity tag can carry",
+                changed(
+                    &composition,
+                    &uid,
+                    &uid.replace("::test", &format!("::{}.test", "s".repeat(256))),
+                ),
+                "cannot be the id of a system",
+            ),
+            (
+                "half a time",
+                changed(&composition, &time, "2026-02"),
+                "2026-02",
+            ),
+            (
+                "a contribution uid in capitals",
+                changed(
+                    &composition,
+                    &contribution_uid,
+                    &contribution_uid.to_uppercase().replace("00", "0A"),
+                ),
+                "lower case",
+            ),
+            (
+                "an invalid composition",
+                changed(&composition, weight, r#""magnitude":-5"#),
+                "magnitude",
+            ),
+            (
+                "a composition that is not whole",
+                changed(&composition, r#""territory":"#, r#""territori":"#),
+                "territor",
+            ),
+            (
+                "an unknown template",
+                changed(&composition, "weight.en.v2", "weight.en.v9"),
+                "SVC0202",
+            ),
+            (
+                "a data class that is not listed",
+                changed(
+                    &composition,
+                    r#""type":"COMPOSITION""#,
+                    r#""type":"FOLDER""#,
+                ),
+                "another class",
+            ),
+            (
+                "an unknown state",
+                changed(
+                    &composition,
+                    r#""code_string":"532""#,
+                    r#""code_string":"1""#,
+                ),
+                "lifecycle",
+            ),
+            (
+                "a deletion with data",
+                changed(
+                    &composition,
+                    r#""code_string":"532""#,
+                    r#""code_string":"523""#,
+                ),
+                "no data",
+            ),
+            (
+                "foreign tags",
+                changed(&composition, r#""tags":[[""#, r#""tags":[["x"#),
+                "no object or version",
+            ),
+            (
+                "a template under another name",
+                changed(&template, r#""name":"weight.en.v2""#, r#""name":"weight""#),
+                "calls itself",
+            ),
+            (
+                "a template that is none",
+                changed(&template, r#""body":"<?xml"#, r#""body":"<!xml"#),
+                "template",
+            ),
+            (
+                "a definition without a time",
+                changed(&template, r#""created":"2026"#, r#""created":"20-26"#),
+                "created",
+            ),
+        ] {
+            reset(&mut house);
+            let answers = house.lines("admin/import", "", std::slice::from_ref(&line));
+            let [(status, text)] = answers.as_slice() else {
+                panic!("{what}: {answers:?}")
+            };
+            assert!(
+                (400..500).contains(status) && text.contains(rule),
+                "{what}: {text}"
+            );
+            assert_eq!(house.count(EHR), 0, "{what}");
+        }
+        reset(&mut house);
+        let capitals = changed(
+            &composition,
+            &format!(r#""ehr_id":"{EHR}""#),
+            &format!(r#""ehr_id":"{}""#, EHR.to_uppercase()),
+        );
+        assert_eq!(house.lines("admin/import", "", &[capitals])[0].0, 201);
+        assert_eq!(
+            house
+                .ask("GET", &format!("ehr/{EHR}/composition/{uid}"), JSON, "")
+                .status,
+            200
+        );
+        // What is wrong in the data may be kept; what is wrong around them may not.
+        reset(&mut house);
+        let bad_time = changed(&composition, &time, "2026-02-30T10:00:00Z");
+        assert_eq!(
+            house.lines("admin/import?findings=keep", "", &[bad_time])[0].0,
+            400
+        );
+        let invalid = changed(&composition, weight, r#""magnitude":-5"#);
+        assert_eq!(
+            house.lines("admin/import?findings=keep", "", &[invalid])[0].0,
+            201
+        );
+        assert_eq!(
+            house
+                .ask("POST", "admin/import?findings=some", LINES, "")
+                .status,
+            400
+        );
+    }
+    check(on_memory());
+    check(on_sqlite());
+}
+
+#[test]
+fn an_import_passes_over_what_is_there_and_refuses_what_differs() {
+    fn check<R: Repository>(mut house: House<R>) {
+        let uid = house.composition(EHR);
+        let object = uid.split("::").next().unwrap_or_default();
+        house.made(
+            "PUT",
+            &format!("ehr/{EHR}/composition/{object}/tags"),
+            JSON,
+            r#"[{"key":"ward","value":"7"}]"#,
+        );
+        let all = house.export();
+        assert!(
+            house
+                .lines("admin/import", "", &all)
+                .iter()
+                .all(|(status, _)| *status == 200)
+        );
+        let composition = all
+            .iter()
+            .find(|line| line.contains(&uid))
+            .expect("the composition");
+        for (from, to) in [
+            (r#""magnitude":72.50"#, r#""magnitude":72.51"#),
+            (r#"["ward",null,"7"]"#, r#"["ward",null,"8"]"#),
+        ] {
+            assert_eq!(
+                house.lines("admin/import", "", &[changed(composition, from, to)])[0].0,
+                409,
+                "{to}"
+            );
+        }
+        assert_eq!(house.export(), all);
+    }
+    check(on_memory());
+    check(on_sqlite());
+}
+
+#[test]
+fn an_import_keeps_kind_and_class_of_objects_and_respects_a_lock() {
+    fn check<R: Repository>(mut house: House<R>) {
+        let uid = house.composition(EHR);
+        let object = uid.split("::").next().unwrap_or_default();
+        let update = Request::new(
+            "PUT",
+            &format!("/rest/openehr/v1/ehr/{EHR}/composition/{object}"),
+        )
+        .with_header("If-Match", &uid);
+        let second = house
+            .send(&update.with_body(JSON, weight("61").to_string()))
+            .header("ETag")
+            .unwrap_or_default()
+            .trim_matches('"')
+            .to_owned();
+        let person = house.made(
+            "POST",
+            "demographic/person",
+            JSON,
+            &text("rest/person.json"),
+        );
+        let update = Request::new(
+            "PUT",
+            &format!(
+                "/rest/openehr/v1/demographic/person/{}",
+                person.split("::").next().unwrap_or_default()
+            ),
+        );
+        let changed_person = house.send(
+            &update
+                .with_header("If-Match", &person)
+                .with_body(JSON, text("rest/person.json")),
+        );
+        let changed_person = changed_person
+            .header("ETag")
+            .unwrap_or_default()
+            .trim_matches('"')
+            .to_owned();
+        let folder = house.made(
+            "POST",
+            &format!("ehr/{EHR}/directory"),
+            JSON,
+            &text("rest/directory.json"),
+        );
+        let all = house.export();
+        let with = |uid: &str| {
+            all.iter()
+                .find(|line| {
+                    line.contains(&format!(
+                        r#""uid":{{"_type":"OBJECT_VERSION_ID","value":"{uid}""#
+                    ))
+                })
+                .expect("a line")
+                .clone()
+        };
+        let start: Vec<String> = all
+            .iter()
+            .filter(|line| {
+                ![&second, &changed_person, &folder]
+                    .iter()
+                    .any(|uid| **line == with(uid))
+            })
+            .cloned()
+            .collect();
+        let reset = |house: &mut House<R>| {
+            house.made("POST", "admin/reset", JSON, "{}");
+            assert!(
+                house
+                    .lines("admin/import", "", &start)
+                    .iter()
+                    .all(|(status, _)| *status == 201)
+            );
+        };
+        // The folder as a version of the composition.
+        reset(&mut house);
+        let twisted = changed(&with(&folder), &folder, &second);
+        let twisted = changed(
+            &twisted,
+            r#""lifecycle_state""#,
+            &format!(
+                r#""preceding_version_uid":{{"_type":"OBJECT_VERSION_ID","value":"{uid}"}},"lifecycle_state""#
+            ),
+        );
+        let answer = house.lines("admin/import", "", &[twisted]);
+        assert!(
+            answer[0].0 == 400 && answer[0].1.contains("SVC0204"),
+            "{answer:?}"
+        );
+        // The person as an organisation; its first version may be in the same body.
+        let other_class = changed(&with(&changed_person), "PERSON", "ORGANISATION");
+        for body in [vec![other_class.clone()], vec![with(&person), other_class]] {
+            let answer = house
+                .lines("admin/import", "", &body)
+                .pop()
+                .expect("an answer");
+            assert!(
+                answer.0 == 400 && answer.1.contains("SVC0204"),
+                "{answer:?}"
+            );
+        }
+        // Content of a locked EHR.
+        let lock = status_line(&mut house, false);
+        assert_eq!(house.bulk("", &[lock]), [201]);
+        let answers = house.lines(
+            "admin/import",
+            "",
+            &[with(&second), with(&folder), with(&changed_person)],
+        );
+        assert_eq!(
+            answers
+                .iter()
+                .map(|(status, _)| *status)
+                .collect::<Vec<_>>(),
+            [409, 409, 201],
+            "{answers:?}"
+        );
+    }
+    check(on_memory());
+    check(on_sqlite());
+}
+
+/// An IMPORTED_VERSION of a far system.
+fn imported(object: &str, number: u32, data: &Value) -> Value {
+    let mut audit = audit(if number == 1 { "249" } else { "251" });
+    audit["system_id"] = json!("far.example");
+    audit["time_committed"] =
+        json!({ "_type": "DV_DATE_TIME", "value": "2019-05-06T07:08:09.000Z" });
+    let uid = |number: u32| json!({ "_type": "OBJECT_VERSION_ID", "value": format!("{object}::far.example::{number}") });
+    let state = json!({ "terminology_id": { "value": "openehr" }, "code_string": "532" });
+    let mut item = json!({
+        "_type": "ORIGINAL_VERSION",
+        "contribution": { "namespace": "local", "type": "CONTRIBUTION", "id": { "_type": "HIER_OBJECT_ID", "value": NOWHERE } },
+        "commit_audit": audit, "signature": "far signature", "uid": uid(number), "data": data,
+        "lifecycle_state": { "value": "complete", "defining_code": state },
+    });
+    if number > 1 {
+        item["preceding_version_uid"] = uid(number - 1);
+    }
+    json!({ "_type": "IMPORTED_VERSION", "item": item })
+}
+
+#[test]
+fn imported_versions_come_back_from_an_export_to_the_byte() {
+    fn check<R: Repository, S: Repository>(mut house: House<R>, empty: Service<S>) {
+        let object = "cccccccc-5555-4555-8555-000000000001";
+        let path = format!("ehr/{EHR}/contribution");
+        // The first version that is imported follows one that stays behind; later ones follow it,
+        // in their own and in other contributions.
+        for members in [
+            vec![
+                imported(object, 3, &weight("61")),
+                imported(object, 4, &weight("62")),
+            ],
+            vec![imported(object, 5, &weight("63"))],
+        ] {
+            house.made(
+                "POST",
+                &path,
+                JSON,
+                &contribution(None, &members).to_string(),
+            );
+        }
+        house.made(
+            "POST",
+            &format!("ehr/{EHR}/directory"),
+            JSON,
+            &text("rest/directory.json"),
+        );
+        let exported = house.export();
+        let mut other = House(empty, Ticks::new());
+        for _ in ["new", "passed over"] {
+            assert!(
+                other
+                    .lines("admin/import", "", &exported)
+                    .iter()
+                    .all(|(status, _)| *status < 300)
+            );
+            assert_eq!(other.export(), exported);
+        }
+        let again = contribution(None, &[imported(object, 6, &weight("64"))]).to_string();
+        assert_eq!(other.ask("POST", &path, JSON, &again).status, 201);
+        let altered: Vec<String> = exported
+            .iter()
+            .map(|line| line.replace("far signature", "own signature"))
+            .collect();
+        assert!(
+            other
+                .lines("admin/import", "", &altered)
+                .iter()
+                .any(|(status, _)| *status == 400),
+            "the digest of the line differs"
+        );
+    }
+    let config = || Config {
+        auth: Auth::Known,
+        admin: true,
+        system_id: String::from("test.example"),
+        ..Config::default()
+    };
+    check(
+        on_memory(),
+        Service::new(Sqlite::in_memory().repository(), config()),
+    );
+    check(on_sqlite(), Service::new(Memory::new(), config()));
+}
+
+#[test]
+fn versions_of_other_systems_need_the_role_import() {
+    let mut house = on_memory();
+    let object = "cccccccc-5555-4555-8555-000000000002";
+    let body = contribution(None, &[imported(object, 1, &weight("61"))]).to_string();
+    let mut status = |roles: &[&str], body: &str| {
+        let request = Request::new("POST", &format!("/rest/openehr/v1/ehr/{EHR}/contribution"))
+            .with_body(JSON, body);
+        let answer = block_on(house.0.serve(
+            &request,
+            Ok(&Caller::with_roles("n", "", roles)),
+            &mut house.1,
+        ))
+        .expect("an answer");
+        (answer.status, shown(&answer))
+    };
+    let (refused, why) = status(&["read", "write", "admin"], &body);
+    assert_eq!(refused, 403, "{why}");
+    assert!(why.contains("the role import"), "{why}");
+    assert_eq!(
+        status(&["import"], &body).0,
+        403,
+        "importing is a way of writing"
+    );
+    assert_eq!(status(&["write", "import"], &body).0, 201);
+    let plain = contribution(None, &[member("", weight("60"))]).to_string();
+    assert_eq!(status(&["write"], &plain).0, 201);
+}

@@ -1,0 +1,250 @@
+//! Scans and lists of documents are read in pieces of bytes, whose sizes are known before a text is
+//! read: a few large documents never stand in memory together.
+
+use crate::sqlite::Sqlite;
+use crate::store::{Draft, EHR, creation, done, under};
+use aqlite::document::{Batch, ObjectKind};
+use aqlite::store::repository::{
+    BatchSink, Commit, Extent, ItemTag, PIECE_BYTES, Pause, Repository, TagList,
+};
+use aqlite::store::scan::{Progress, Scan};
+use std::cell::Cell;
+
+/// Characters of each of the large documents.
+const LARGE: usize = 700_000;
+/// The largest document, of three pieces of a row.
+const LARGEST: usize = 2_500_000;
+
+fn of_ehr(whole_ehrs: bool) -> Scan {
+    Scan {
+        ehrs: Some(vec![EHR.to_owned()]),
+        kinds: vec![ObjectKind::Composition],
+        whole_ehrs,
+        empty_ehrs: false,
+        ..Scan::default()
+    }
+}
+
+/// Eight documents of 700 kB, one of 2.5 MB, and ten small ones.
+fn filled(store: &impl Repository) {
+    done(store.commit(creation(EHR, None)));
+    let (large, largest) = ("x".repeat(LARGE), "y".repeat(LARGEST));
+    for number in 0..19 {
+        let text = match number {
+            0..8 => large.as_str(),
+            8 => largest.as_str(),
+            _ => "small",
+        };
+        let (object, uid) = (format!("o{number:02}"), format!("c{number:02}"));
+        let draft = Draft {
+            text,
+            ..Draft::composition(&object, 1)
+        };
+        let commit = under(&uid, draft.commit());
+        let reference = format!(
+            r#""versions":[{{"_type":"OBJECT_REF","id":{{"_type":"OBJECT_VERSION_ID","value":"{}"}},"namespace":"local","type":"COMPOSITION"}}]"#,
+            commit.versions[0].version_uid
+        );
+        let contribution = commit.contribution.replace(r#""versions":[]"#, &reference);
+        done(store.commit(Commit {
+            contribution,
+            ..commit
+        }));
+    }
+}
+
+/// Counts what a scan sends and announces.
+#[derive(Default)]
+struct Counting {
+    batches: Vec<usize>,
+    admitted: Vec<usize>,
+    most: Option<usize>,
+    pauses: Cell<usize>,
+}
+
+impl BatchSink for Counting {
+    fn take(&mut self, batch: &Batch) -> Progress {
+        let compositions = batch
+            .docs()
+            .filter(|doc| doc.row.kind == ObjectKind::Composition);
+        self.batches.push(compositions.count());
+        Progress::More
+    }
+
+    fn admit(&mut self, bytes: usize) -> bool {
+        self.admitted.push(bytes);
+        self.most.is_none_or(|most| bytes <= most)
+    }
+
+    fn pause(&self) -> Pause {
+        self.pauses.set(self.pauses.get() + 1);
+        Box::pin(std::future::ready(()))
+    }
+}
+
+fn scanned(store: &impl Repository, scan: &Scan, most: Option<usize>) -> Counting {
+    let mut sink = Counting {
+        most,
+        ..Counting::default()
+    };
+    done(store.scan(scan, &mut sink));
+    sink
+}
+
+#[test]
+fn pages_of_a_scan_end_after_bytes_and_pause() {
+    let database = Sqlite::in_memory();
+    let store = database.repository();
+    filled(&store);
+    for scan in [
+        of_ehr(false),
+        Scan {
+            ehrs: None,
+            ..of_ehr(false)
+        },
+        Scan {
+            ehrs: None,
+            empty_ehrs: true,
+            ..of_ehr(false)
+        },
+    ] {
+        let sink = scanned(&store, &scan, None);
+        assert_eq!(sink.batches.iter().sum::<usize>(), 19, "{scan:?}");
+        let most = sink.batches.iter().take(4).max();
+        assert!(most <= Some(&3), "documents of 700 kB by twos: {sink:?}");
+        assert!(sink.pauses.get() >= sink.batches.len(), "{sink:?}");
+        // Four bytes of memory for each stored one.
+        let pages = sink.admitted.iter().filter(|bytes| **bytes > 0);
+        assert!(pages.clone().count() >= 6 && pages.max() < Some(&(5 * LARGEST)));
+    }
+}
+
+impl std::fmt::Debug for Counting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "batches {:?}, admitted {:?}, {} pauses",
+            self.batches,
+            self.admitted,
+            self.pauses.get()
+        )
+    }
+}
+
+#[test]
+fn documents_that_are_joined_are_one_batch_that_is_counted_while_it_grows() {
+    let database = Sqlite::in_memory();
+    let store = database.repository();
+    filled(&store);
+    for ehrs in [Some(vec![EHR.to_owned()]), None] {
+        let scan = Scan {
+            ehrs,
+            ..of_ehr(true)
+        };
+        let sink = scanned(&store, &scan, None);
+        assert_eq!(sink.batches, [19], "{scan:?}");
+        let admitted = &sink.admitted;
+        assert!(admitted.len() > 4, "page by page: {admitted:?}");
+        assert!(admitted.iter().max() > Some(&(8 * LARGE)), "{admitted:?}");
+        let refused = scanned(&store, &scan, Some(5 * LARGE));
+        assert!(refused.batches.is_empty(), "nothing is sent in part");
+    }
+}
+
+#[test]
+fn a_document_that_has_no_room_is_not_read() {
+    let database = Sqlite::in_memory();
+    let store = database.repository();
+    filled(&store);
+    let whole = scanned(&store, &of_ehr(false), None);
+    database.trips();
+    let refused = scanned(&store, &of_ehr(false), Some(9_000_000));
+    assert_eq!(refused.batches.iter().sum::<usize>(), 8, "{refused:?}");
+    assert!(refused.admitted.last() > Some(&(4 * LARGEST)));
+    assert!(
+        database.trips() <= refused.admitted.len() + 1,
+        "its rest is not asked for"
+    );
+    assert_eq!(whole.batches.iter().sum::<usize>(), 19);
+}
+
+#[test]
+fn contributions_come_in_pieces_and_alone_without_their_versions() {
+    let database = Sqlite::in_memory();
+    let store = database.repository();
+    filled(&store);
+    let alone = done(store.contributions(Some(EHR), None, 100, Extent::Alone));
+    assert_eq!(alone.items.len(), 20);
+    assert!(!alone.more && alone.items.iter().all(|c| c.versions.is_empty()));
+    let (mut after, mut pieces) = (None, Vec::new());
+    loop {
+        let piece =
+            done(store.contributions(Some(EHR), after.as_deref(), 100, Extent::WithVersions));
+        let bytes: usize = piece
+            .items
+            .iter()
+            .flat_map(|c| &c.versions)
+            .map(|version| version.packed.size())
+            .sum();
+        assert!(piece.items.len() == 1 || bytes as u64 <= PIECE_BYTES);
+        after = piece.items.last().map(|c| c.uid.clone());
+        pieces.push(piece.items.len());
+        if !piece.more {
+            break;
+        }
+    }
+    assert_eq!(pieces.iter().sum::<usize>(), 20);
+    assert!(pieces.len() > 4, "{pieces:?}");
+    let few = done(store.contributions(Some(EHR), None, 3, Extent::Alone));
+    assert!(few.more && few.items.len() == 3);
+}
+
+#[test]
+fn histories_and_tags_come_in_pieces() {
+    let database = Sqlite::in_memory();
+    let store = database.repository();
+    done(store.commit(creation(EHR, None)));
+    let text = "z".repeat(LARGE);
+    for number in 1..=6 {
+        let draft = Draft {
+            text: &text,
+            ..Draft::composition("a", number)
+        };
+        done(store.commit(under(&format!("c{number}"), draft.commit())));
+    }
+    let (mut after, mut numbers, mut pieces) = (0, Vec::new(), 0);
+    loop {
+        let piece = done(store.versions(EHR, "a", after));
+        assert!(piece.items.len() <= 2);
+        numbers.extend(piece.items.iter().map(|v| v.number));
+        after = numbers.last().copied().unwrap_or_default();
+        pieces += 1;
+        if !piece.more {
+            break;
+        }
+    }
+    assert_eq!((numbers, pieces), (vec![1, 2, 3, 4, 5, 6], 3));
+    database.trips();
+    let heads = done(store.version_heads(EHR, "a"));
+    assert_eq!((heads.len(), database.trips()), (6, 1));
+    for target in 0..12 {
+        let tag = ItemTag {
+            key: String::from("k"),
+            path: None,
+            value: Some("v".repeat(500_000)),
+        };
+        let list = TagList::new(format!("t{target:02}"), vec![tag]);
+        done(store.set_tags(EHR, list, None));
+    }
+    let (mut after, mut targets, mut pieces) = (None, Vec::new(), 0);
+    loop {
+        let piece = done(store.tag_lists(EHR, after.as_deref()));
+        targets.extend(piece.items.into_iter().map(|list| list.target));
+        after = targets.last().cloned();
+        pieces += 1;
+        if !piece.more {
+            break;
+        }
+    }
+    assert_eq!((targets.len(), pieces), (12, 3));
+}

@@ -1,0 +1,268 @@
+//! Scans, pages and journals.
+
+use super::*;
+
+pub fn objects_are_paged_in_commit_order<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, None)));
+    for object in ["z", "a", "m"] {
+        done(store.commit(Draft::composition(object, 1).commit()));
+    }
+    done(store.commit(Draft::composition("z", 2).commit()));
+    let page = |offset, limit| done(store.objects(EHR, ObjectKind::Composition, offset, limit));
+    assert_eq!(page(0, 9), ["z", "a", "m"]);
+    assert_eq!(page(1, 1), ["a"]);
+    assert!(page(3, 9).is_empty());
+    assert!(done(store.objects(OTHER, ObjectKind::Composition, 0, 9)).is_empty());
+}
+
+/// The documents (`object::number`) that a scan sends and that a query would look at, in order.
+pub fn found<R: Repository>(store: &R, scan: &Scan) -> Vec<String> {
+    let mut found = Vec::new();
+    done(store.scan(scan, &mut |batch: &Batch| {
+        let wanted = |doc: &aqlite::document::Doc| {
+            let ehr = batch
+                .ehr(doc.ehr)
+                .filter(|e| scan.ehrs.as_ref().is_none_or(|ids| ids.contains(&e.ehr_id)));
+            ehr.is_some_and(|e| e.is_queryable || scan.unqueryable)
+                && scan.kinds.contains(&doc.row.kind)
+                && (scan.all_versions || (doc.row.latest && !doc.row.deleted))
+        };
+        let documents = batch.docs().filter(wanted);
+        found.extend(
+            documents.map(|doc| format!("{}::{}", batch.object_id(doc.document), doc.row.number)),
+        );
+        true
+    }));
+    found
+}
+
+/// The EHR ids that a scan sends.
+pub fn ehrs<R: Repository>(store: &R, scan: &Scan) -> Vec<String> {
+    let mut found = Vec::new();
+    done(store.scan(scan, &mut |batch: &Batch| {
+        let wanted = batch
+            .ehrs()
+            .filter(|(_, e)| scan.ehrs.as_ref().is_none_or(|ids| ids.contains(&e.ehr_id)));
+        found.extend(wanted.map(|(_, e)| e.ehr_id.clone()));
+        true
+    }));
+    found
+}
+
+pub fn a_scan_sends_what_is_asked_for<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, None)));
+    done(store.commit(creation(OTHER, None)));
+    done(store.commit(Draft::composition("a", 1).commit()));
+    done(
+        store.commit(
+            Draft {
+                ehr: OTHER,
+                archetype: PULSE,
+                ..Draft::composition("b", 1)
+            }
+            .commit(),
+        ),
+    );
+    done(
+        store.commit(
+            Draft {
+                archetype: PULSE,
+                ..Draft::composition("c", 1)
+            }
+            .commit(),
+        ),
+    );
+    done(store.commit(Draft::composition("a", 2).commit()));
+    done(
+        store.commit(
+            Draft {
+                deletes: true,
+                ..Draft::composition("c", 2)
+            }
+            .commit(),
+        ),
+    );
+    let base = Scan {
+        kinds: vec![ObjectKind::Composition],
+        whole_ehrs: false,
+        empty_ehrs: false,
+        ..Scan::default()
+    };
+    assert_eq!(found(store, &base), ["b::1", "a::2"]);
+    assert_eq!(
+        found(
+            store,
+            &Scan {
+                all_versions: true,
+                ..base.clone()
+            }
+        ),
+        ["a::1", "b::1", "c::1", "a::2", "c::2"]
+    );
+    let one = Scan {
+        ehrs: Some(vec![EHR.into()]),
+        ..base.clone()
+    };
+    assert_eq!(found(store, &one), ["a::2"]);
+    assert_eq!(
+        found(
+            store,
+            &Scan {
+                all_versions: true,
+                ..one.clone()
+            }
+        ),
+        ["a::1", "c::1", "a::2", "c::2"]
+    );
+    assert_eq!(
+        found(
+            store,
+            &Scan {
+                ehrs: Some(vec!["unknown".into()]),
+                ..base.clone()
+            }
+        ),
+        Vec::<String>::new()
+    );
+    assert_eq!(
+        ehrs(
+            store,
+            &Scan {
+                kinds: Vec::new(),
+                empty_ehrs: true,
+                ..base.clone()
+            }
+        ),
+        [EHR, OTHER]
+    );
+    assert_eq!(
+        ehrs(
+            store,
+            &Scan {
+                kinds: Vec::new(),
+                empty_ehrs: true,
+                ..one
+            }
+        ),
+        [EHR]
+    );
+    let mut grouped = found(
+        store,
+        &Scan {
+            whole_ehrs: true,
+            ..base
+        },
+    );
+    grouped.sort();
+    assert_eq!(grouped, ["a::2", "b::1"]);
+}
+
+pub fn a_scan_stops_when_told<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, None)));
+    let mut batches = 0;
+    let revision = done(store.scan(&Scan::default(), &mut |_: &Batch| {
+        batches += 1;
+        false
+    }));
+    assert_eq!((batches, revision.revision), (1, done(store.revision())));
+}
+
+pub fn documents_come_back_digit_for_digit<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, None)));
+    let draft = Draft {
+        text: "120.50 \\\"quoted\\\" \\u0007 ü",
+        ..Draft::composition("a", 1)
+    };
+    done(store.commit(draft.commit()));
+    let stored = done(store.version(EHR, "a", Which::Latest)).expect("stored");
+    let sent = draft.version();
+    assert_eq!(stored.packed.to_json(), sent.packed.to_json());
+    assert!(stored.packed.to_json().contains("120.50"));
+    assert_eq!(
+        (stored.version_uid, stored.time_committed, stored.lifecycle),
+        (sent.version_uid, sent.time_committed, sent.lifecycle)
+    );
+}
+
+/// The lines of a journal that commits write, one after another.
+pub fn journal(commits: Vec<Commit>) -> Vec<String> {
+    let memory = Memory::journaled();
+    let written = |commit| {
+        done(memory.commit(commit));
+        memory.written().expect("a line")
+    };
+    commits.into_iter().map(written).collect()
+}
+
+#[test]
+pub fn what_an_earlier_release_has_written_is_read_as_it_is() {
+    let lines = journal(vec![
+        creation(EHR, None),
+        Draft::composition("a", 1).commit(),
+        lock(2, true),
+        Draft::composition("a", 2).commit(),
+    ]);
+    let altered = |place: usize, from: &str, to: &str| {
+        assert!(
+            lines[place].contains(from),
+            "{from:?} is not in {:?}",
+            lines[place]
+        );
+        let lines = lines.iter().enumerate().map(|(i, line)| {
+            if i == place {
+                line.replace(from, to)
+            } else {
+                line.clone()
+            }
+        });
+        lines.collect::<String>()
+    };
+    for lines in [
+        // Content behind a lock, a FOLDER behind a COMPOSITION, another template: no longer
+        // written, and read all the same.
+        altered(2, "\t11\t", "\t10\t"),
+        altered(3, "\t1\ta::test.example::2", "\t3\ta::test.example::2"),
+        altered(3, "\tVital signs\t", "\tother\t"),
+    ] {
+        let memory = Memory::journaled();
+        memory.repeat(&lines).expect("a journal");
+        assert_eq!(done(memory.versions(EHR, "a", 0)).items.len(), 2);
+    }
+    assert!(
+        Memory::journaled()
+            .repeat(&altered(3, "a::test.example::2", "a::test.example::4"))
+            .is_ok()
+    );
+    assert!(
+        Memory::journaled()
+            .repeat(&altered(
+                3,
+                "\ta::test.example::1\t",
+                "\ta::test.example::3\t"
+            ))
+            .is_err(),
+        "what does not fit is not read"
+    );
+}
+
+#[test]
+pub fn a_journal_keeps_what_identifies_a_line() {
+    let lines = journal(vec![
+        creation(EHR, None),
+        Commit {
+            idempotency: Some("line 1".into()),
+            ..Draft::composition("a", 1).commit()
+        },
+    ]);
+    let memory = Memory::journaled();
+    memory.repeat(&lines.concat()).expect("a journal");
+    assert_eq!(
+        done(memory.idempotency(EHR, "c-a-1")).as_deref(),
+        Some("line 1")
+    );
+    assert_eq!(
+        memory.written(),
+        None,
+        "what is repeated is not written again"
+    );
+}

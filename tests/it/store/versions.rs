@@ -1,0 +1,301 @@
+//! Versions follow each other, and a change set is all or nothing.
+
+use super::*;
+
+pub fn versions_follow_each_other<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, None)));
+    let before = done(store.revision());
+    for number in 1..=3 {
+        done(store.commit(Draft::composition("a", number).commit()));
+    }
+    assert!(done(store.revision()) >= before + 3);
+    let numbers: Vec<u32> = done(store.versions(EHR, "a", 0))
+        .items
+        .iter()
+        .map(|v| v.number)
+        .collect();
+    assert_eq!(numbers, [1, 2, 3]);
+    let latest = done(store.version(EHR, "a", Which::Latest)).expect("latest");
+    assert_eq!(
+        (latest.number, latest.preceding.as_deref()),
+        (3, Some("a::test.example::2"))
+    );
+    assert_eq!(
+        (latest.template_id.as_deref(), latest.contribution.as_str()),
+        (Some("Vital signs"), "c-a-3")
+    );
+    assert_eq!(
+        done(store.version(EHR, "a", Which::Uid("a::test.example::2"))).map(|v| v.number),
+        Some(2)
+    );
+    for unknown in [
+        "a::test.example::4",
+        "a::other::2",
+        "b::test.example::2",
+        "nonsense",
+    ] {
+        assert!(
+            done(store.version(EHR, "a", Which::Uid(unknown))).is_none(),
+            "{unknown}"
+        );
+    }
+    assert!(done(store.version(OTHER, "a", Which::Latest)).is_none());
+    assert_eq!(
+        done(store.contribution(EHR, "c-a-2")),
+        Some(contribution_text("c-a-2"))
+    );
+    assert_eq!(done(store.contribution(OTHER, "c-a-2")), None);
+}
+
+pub fn versions_are_found_by_time<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, None)));
+    for number in 1..=2 {
+        done(
+            store.commit(
+                Draft {
+                    minute: number * 10,
+                    ..Draft::composition("a", number)
+                }
+                .commit(),
+            ),
+        );
+    }
+    let at = |minute| done(store.version(EHR, "a", Which::At(&time(minute)))).map(|v| v.number);
+    assert_eq!(
+        [at(9), at(10), at(19), at(20), at(59)],
+        [None, Some(1), Some(1), Some(2), Some(2)]
+    );
+}
+
+pub fn a_deleted_object_keeps_its_past<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, None)));
+    done(store.commit(Draft::composition("a", 1).commit()));
+    done(
+        store.commit(
+            Draft {
+                deletes: true,
+                ..Draft::composition("a", 2)
+            }
+            .commit(),
+        ),
+    );
+    assert!(
+        done(store.version(EHR, "a", Which::Latest))
+            .expect("latest")
+            .is_deletion()
+    );
+    assert!(
+        !done(store.version(EHR, "a", Which::At(&time(1))))
+            .expect("first")
+            .is_deletion()
+    );
+    assert_eq!(
+        found(
+            store,
+            &Scan {
+                ehrs: Some(vec![EHR.into()]),
+                kinds: vec![ObjectKind::Composition],
+                ..Scan::default()
+            }
+        ),
+        Vec::<String>::new()
+    );
+}
+
+pub fn a_stale_writer_changes_nothing<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, None)));
+    done(store.commit(Draft::composition("a", 1).commit()));
+    done(store.commit(Draft::composition("a", 2).commit()));
+    let revision = done(store.revision());
+    let late = under("late", Draft::composition("a", 2).commit());
+    let latest = StoreError::Stale {
+        latest: "a::test.example::2".into(),
+    };
+    assert_eq!(refused(store.commit(late)), latest);
+    let again = under("again", Draft::composition("a", 1).commit());
+    assert_eq!(
+        refused(store.commit(again)),
+        StoreError::UidExists("a::test.example::1".into())
+    );
+    assert_eq!(
+        refused(store.commit(Draft::composition("b", 2).commit())),
+        StoreError::Stale {
+            latest: String::new()
+        }
+    );
+    let skipping = Version {
+        preceding: Some("a::test.example::1".into()),
+        ..Draft::composition("a", 3).version()
+    };
+    assert_eq!(refused(store.commit(commit(vec![skipping]))), latest);
+    assert_eq!(done(store.revision()), revision);
+    assert_eq!(done(store.contribution(EHR, "late")), None);
+    assert_eq!(done(store.versions(EHR, "a", 0)).items.len(), 2);
+}
+
+pub fn a_contribution_is_all_or_nothing<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, None)));
+    done(store.commit(Draft::composition("a", 1).commit()));
+    let change = |last: u32| {
+        commit(vec![
+            Draft::composition("b", 1).version(),
+            Draft::composition("b", 2).version(),
+            Draft::composition("a", last).version(),
+        ])
+    };
+    assert!(matches!(
+        refused(store.commit(change(3))),
+        StoreError::Stale { .. }
+    ));
+    assert!(done(store.versions(EHR, "b", 0)).items.is_empty());
+    done(store.commit(change(2)));
+    assert_eq!(done(store.versions(EHR, "b", 0)).items.len(), 2);
+    assert_eq!(done(store.versions(EHR, "a", 0)).items.len(), 2);
+    let reused = under("c-b-1", Draft::composition("d", 1).commit());
+    assert_eq!(
+        refused(store.commit(reused)),
+        StoreError::UidExists("c-b-1".into())
+    );
+    assert!(done(store.versions(EHR, "d", 0)).items.is_empty());
+    assert!(matches!(
+        refused(store.commit(Commit {
+            versions: Vec::new(),
+            ..Draft::composition("e", 1).commit()
+        })),
+        StoreError::Failed(_)
+    ));
+}
+
+pub fn what_a_commit_takes_for_granted_must_be_so<R: Repository>(store: &R) {
+    let small = |version: &str| definition("small", version);
+    let seen: RefCell<HashMap<String, Definition>> = RefCell::default();
+    let look = || {
+        seen.borrow_mut().extend(
+            done(store.grounds(EHR, "small"))
+                .1
+                .into_iter()
+                .map(|found| (found.version.clone(), found)),
+        )
+    };
+    let on = |stored: &[&str], object: &'static str| {
+        let definitions: Vec<Definition> = stored
+            .iter()
+            .map(|version| seen.borrow().get(*version).cloned().expect("seen"))
+            .collect();
+        Commit {
+            grounds: Some(Grounds::of("small", &definitions)),
+            ..Draft::composition(object, 1).commit()
+        }
+    };
+    done(store.define(DefinitionKind::Template, small("1.0.0")));
+    done(store.define(DefinitionKind::Template, definition("smaller", "1.0.0")));
+    done(store.define(DefinitionKind::Query, small("3.0.0")));
+    look();
+    assert_eq!(
+        refused(store.commit(on(&["1.0.0"], "a"))),
+        StoreError::NoSuchEhr
+    );
+    done(store.commit(creation(EHR, None)));
+    done(store.commit(on(&["1.0.0"], "a")));
+    done(store.define(DefinitionKind::Template, small("1.1.0")));
+    look();
+    assert_eq!(
+        refused(store.commit(on(&["1.0.0"], "b"))),
+        StoreError::TemplateChanged
+    );
+    done(store.commit(on(&["1.1.0", "1.0.0"], "b")));
+    done(store.undefine(DefinitionKind::Template, "small", "1.0.0"));
+    let many = block_on(store.commit_all(vec![
+        on(&["1.1.0"], "c"),
+        on(&["1.0.0"], "d"),
+        on(&["1.1.0"], "e"),
+    ]))
+    .expect("ready");
+    assert_eq!(many, [Ok(()), Err(StoreError::TemplateChanged), Ok(())]);
+    done(store.undefine(DefinitionKind::Template, "small", "1.1.0"));
+    done(store.define(DefinitionKind::Template, small("1.1.0")));
+    assert_eq!(
+        refused(store.commit(on(&["1.1.0"], "f"))),
+        StoreError::TemplateChanged,
+        "of the same version and time, but stored anew"
+    );
+    look();
+    let flags = EhrFlags {
+        subject: None,
+        is_queryable: true,
+        is_modifiable: false,
+    };
+    done(store.commit(Commit {
+        status: Some(flags),
+        ..Draft::of(ObjectKind::EhrStatus, &format!("status-{EHR}"), 2).commit()
+    }));
+    assert_eq!(
+        refused(store.commit(on(&["1.1.0"], "f"))),
+        StoreError::NotModifiable
+    );
+    assert_eq!(
+        done(store.objects(EHR, ObjectKind::Composition, 0, 9)),
+        ["a", "b", "c", "e"]
+    );
+}
+
+pub fn an_object_belongs_to_one_ehr<R: Repository>(store: &R) {
+    assert_eq!(
+        refused(store.commit(Draft::composition("a", 1).commit())),
+        StoreError::NoSuchEhr
+    );
+    done(store.commit(creation(EHR, None)));
+    done(store.commit(creation(OTHER, None)));
+    done(store.commit(Draft::composition("a", 1).commit()));
+    let foreign = |object: &str, number| {
+        under(
+            &format!("foreign-{number}"),
+            Draft {
+                ehr: OTHER,
+                ..Draft::composition(object, number)
+            }
+            .commit(),
+        )
+    };
+    assert_eq!(
+        refused(store.commit(foreign("a", 1))),
+        StoreError::UidExists("a::test.example::1".into())
+    );
+    // What follows a version of another EHR is refused as what follows none is.
+    for number in [2, 3] {
+        assert_eq!(
+            refused(store.commit(foreign("a", number))),
+            refused(store.commit(foreign("unknown", number)))
+        );
+    }
+    assert_eq!(done(store.versions(EHR, "a", 0)).items.len(), 1);
+}
+
+pub fn an_ehr_has_one_directory<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, None)));
+    let folder = |object: &'static str, number| Draft::of(ObjectKind::Folder, object, number);
+    done(store.commit(folder("f", 1).commit()));
+    assert_eq!(
+        refused(store.commit(folder("g", 1).commit())),
+        StoreError::DirectoryExists
+    );
+    done(store.commit(folder("f", 2).commit()));
+    done(
+        store.commit(
+            Draft {
+                deletes: true,
+                ..folder("f", 3)
+            }
+            .commit(),
+        ),
+    );
+    done(store.commit(folder("g", 1).commit()));
+    assert_eq!(
+        refused(store.commit(folder("f", 4).commit())),
+        StoreError::DirectoryExists
+    );
+    assert_eq!(
+        done(store.objects(EHR, ObjectKind::Folder, 0, 9)),
+        ["f", "g"]
+    );
+}
