@@ -197,7 +197,7 @@ impl State {
     }
 
     fn owner_id(&self, owner: u32) -> &str {
-        self.batch.ehr(owner).map_or("", |ehr| &ehr.ehr_id)
+        self.batch.ehr_id(owner).unwrap_or_default()
     }
 
     /// A version with its tags and those of its object.

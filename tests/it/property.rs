@@ -17,7 +17,7 @@ use aqlite::aql::{
     Budget, ExecutionPath, Parameter, QueryError, QueryOptions, check, format, parse, prepare,
     print,
 };
-use aqlite::document::Batch;
+use aqlite::document::{Batch, DocRow, EhrRow, EncodedSegment, Segment, SegmentState};
 use query::Draft;
 use random::Random;
 use std::collections::{BTreeMap, BTreeSet};
@@ -231,6 +231,23 @@ impl Case {
                 }
             }
         }
+        if !plan.scan().whole_ehrs && plan.scan().ehrs.is_none() {
+            let segments = segments(&repository);
+            for plain in [true, false] {
+                let traced = |batches: &[&Batch]| {
+                    traced(&text, parameters, &options, batches, plain).map(|(rows, _)| rows)
+                };
+                match from_segments(&segments, traced) {
+                    Err(told) if told.contains("more than") => return Outcome::TooMuch,
+                    Ok(found) if found == expected => {}
+                    other => {
+                        return Outcome::Differs(format!(
+                            "reference {expected:#?}\nsegments, plain: {plain} {other:#?}"
+                        ));
+                    }
+                }
+            }
+        }
         self.within_budgets(&text, &options, &[&first, &second], &expected)
             .unwrap_or(Outcome::Agreed(expected.len(), taken))
     }
@@ -376,6 +393,74 @@ fn halves(repository: &Repository, whole_ehrs: bool) -> [aqlite::document::Batch
         repository.batch_of(ehrs(true), in_first),
         repository.batch_of(ehrs(false), |d| !in_first(d)),
     ]
+}
+
+/// The repository in two segments that were written before any document was superseded and while
+/// all EHRs were queryable, with their batches in the present state.
+fn segments(repository: &Repository) -> Vec<(EncodedSegment, Segment, Batch)> {
+    let superseded = repository.documents.iter().filter(|d| !d.row.latest);
+    let superseded: Vec<u64> = superseded.map(|d| d.row.ordinal).collect();
+    let hidden = (0..).zip(&repository.ehrs).filter(|(_, e)| !e.is_queryable);
+    let unqueryable: Vec<u64> = hidden.map(|(number, _)| number).collect();
+    let state = SegmentState {
+        superseded: &superseded,
+        unqueryable: &unqueryable,
+    };
+    let ehrs: Vec<u64> = (0..repository.ehrs.len() as u64).collect();
+    let written = Repository {
+        ehrs: repository
+            .ehrs
+            .iter()
+            .map(|ehr| EhrRow {
+                is_queryable: true,
+                ..ehr.clone()
+            })
+            .collect(),
+        documents: repository
+            .documents
+            .iter()
+            .map(|document| Document {
+                row: DocRow {
+                    latest: true,
+                    ..document.row.clone()
+                },
+                tree: document.tree.clone(),
+                ..*document
+            })
+            .collect(),
+    };
+    let encoded = halves(&written, false).map(|batch| batch.to_segment(&ehrs));
+    let segments = encoded.into_iter().map(|encoded| {
+        let encoded = encoded.expect("a whole batch");
+        let segment = Segment::read(&encoded.head).expect("what was written");
+        let batch = segment.batch(&state).expect("what was written");
+        (encoded, segment, batch)
+    });
+    segments.collect()
+}
+
+/// Answers from segments: loads the parts that are wanted, and answers again until none is.
+fn from_segments<R>(
+    segments: &[(EncodedSegment, Segment, Batch)],
+    answer: impl Fn(&[&Batch]) -> R,
+) -> R {
+    let batches: Vec<&Batch> = segments.iter().map(|(.., batch)| batch).collect();
+    loop {
+        let answered = answer(&batches);
+        let mut is_whole = true;
+        for (encoded, segment, batch) in segments {
+            for part in batch.wanted() {
+                is_whole = false;
+                let place = segment.place(part).expect("a part");
+                let value = &encoded.values[place.value as usize];
+                let bytes = &value[place.start as usize..place.end as usize];
+                segment.load(batch, part, bytes).expect("what was written");
+            }
+        }
+        if is_whole {
+            return answered;
+        }
+    }
 }
 
 /// The data without one of its lines and what is indented below it; or with less text.

@@ -386,7 +386,7 @@ impl<S: Sql> SqlRepository<S> {
                 text.push_str(&rest.remove(&format!("v/{uid}")).unwrap_or_default());
             }
             unpacked += text.len() as u64;
-            let owner = batch.ehr(number).map(|ehr| ehr.ehr_id.as_str());
+            let owner = batch.ehr_id(number);
             let stored = Stored {
                 owner: owner.ok_or_else(unexpected)?,
                 known: &known_texts(&uid, &doc.time_committed),

@@ -42,8 +42,13 @@ pub fn ehrs<R: Repository>(store: &R, scan: &Scan) -> Vec<String> {
     done(store.scan(scan, &mut |batch: &Batch| {
         let wanted = batch
             .ehrs()
-            .filter(|(_, e)| scan.ehrs.as_ref().is_none_or(|ids| ids.contains(&e.ehr_id)));
-        found.extend(wanted.map(|(_, e)| e.ehr_id.clone()));
+            .filter_map(|ehr| batch.ehr_id(ehr))
+            .filter(|id| {
+                scan.ehrs
+                    .as_ref()
+                    .is_none_or(|ids| ids.iter().any(|asked| asked == id))
+            });
+        found.extend(wanted.map(str::to_owned));
         true
     }));
     found

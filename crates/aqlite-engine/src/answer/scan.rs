@@ -62,8 +62,13 @@ impl Scan {
     /// The numbers that the EHRs asked for have in a batch, ascending; `None` where all are asked
     /// for.
     pub fn ehrs_in(&self, batch: &Batch) -> Option<Vec<u32>> {
-        let asked =
-            |ehr: &u32| self.unqueryable || batch.ehr(*ehr).is_some_and(|row| row.is_queryable);
+        let asked = |ehr: &u32| {
+            if self.unqueryable {
+                batch.has_ehr(*ehr)
+            } else {
+                batch.is_queryable(*ehr)
+            }
+        };
         Some(order::distinct(
             self.ehrs
                 .as_ref()?

@@ -6,9 +6,11 @@ mod presence;
 mod table;
 
 pub use derived::Container;
+pub(super) use docs::Docs;
 pub use docs::{Doc, DocState};
 pub use presence::{Bitmap, PresenceBitmap};
 pub use table::{ColumnView, Table};
+pub(super) use table::{RepeatedGroup, Structure};
 
 use super::column::{Dictionary, Leaf, Words, push};
 use super::layout::{ItemKind, Key, Layout, LayoutStore};
@@ -20,7 +22,6 @@ use aqlite_rm::json::quote_into;
 use aqlite_rm::number;
 use aqlite_rm::tree::{Kind, Tree};
 use derived::{DERIVED, Derived};
-use docs::Docs;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -138,27 +139,30 @@ type CachedMapping = (Weak<Layout>, Rc<LayoutMapping>);
 /// Many packed documents, their EHRs and the tables of their fragments.
 #[derive(Debug, Default)]
 pub struct Batch {
-    ehrs: Vec<Option<EhrRow>>,
-    docs: Docs,
+    /// For each EHR whether population queries read it; `None` for a removed one.
+    pub(super) ehrs: Vec<Option<bool>>,
+    pub(super) docs: Docs,
     /// The texts of all columns.
-    words: Dictionary,
+    pub(super) words: Dictionary,
     /// Object ids that are not part of the uid of the version, by document.
-    odd_ids: HashMap<u32, String>,
+    pub(super) odd_ids: HashMap<u32, String>,
     ehr_numbers: HashMap<String, u32>,
-    ehr_fragments: Vec<Fragment>,
-    by_ehr: Vec<Vec<u32>>,
-    fragments: u32,
+    pub(super) ehr_fragments: Vec<Fragment>,
+    pub(super) by_ehr: Vec<Vec<u32>>,
+    pub(super) fragments: u32,
     layouts: LayoutStore,
-    tables: Vec<Table>,
+    pub(super) tables: Vec<Table>,
     /// Recent mappings by the address of the layout. The weak reference keeps the address in use.
     mappings: HashMap<(usize, Option<u32>), CachedMapping>,
     /// The node ids of roots.
-    root_ids: Vec<String>,
+    pub(super) root_ids: Vec<String>,
     /// The number of the first table.
     base: u32,
-    schema_id: u64,
+    pub(super) schema_id: u64,
     /// The invariant that did not hold when something was added, if any.
-    broken: Option<&'static str>,
+    pub(super) broken: Option<&'static str>,
+    /// Whether parts of it may be absent: see [`Batch::wanted`].
+    pub(super) is_late: bool,
     derived: OnceCell<Box<Derived>>,
 }
 
@@ -176,7 +180,10 @@ impl Batch {
     /// The invariant that did not hold when something was added: what the batch holds is not all
     /// that it was given, and no answer may be made of it.
     pub fn broken(&self) -> Option<&'static str> {
-        self.broken
+        // What is derived is kept, and could have been derived without the parts that were absent.
+        let is_partial = self.is_late && self.derived.get().is_some();
+        let derived = "objects of whole EHRs were derived from a segment";
+        self.broken.or(is_partial.then_some(derived))
     }
 
     /// Returns whether it holds no document.
@@ -194,8 +201,8 @@ impl Batch {
             let fragment = self.add_root(number, &packed);
             self.ehr_fragments.push(fragment);
         }
-        self.ehr_numbers.insert(ehr.ehr_id.clone(), number);
-        self.ehrs.push(Some(ehr));
+        self.ehrs.push(Some(ehr.is_queryable));
+        self.ehr_numbers.insert(ehr.ehr_id, number);
         self.by_ehr.push(Vec::new());
         number
     }
@@ -205,7 +212,7 @@ impl Batch {
         self.ehr_numbers
             .get(ehr_id)
             .copied()
-            .filter(|number| self.ehr(*number).is_some())
+            .filter(|number| self.has_ehr(*number))
     }
 
     /// The fragment of the EHR object itself; the table of it names the EHR where others name the
@@ -226,8 +233,8 @@ impl Batch {
 
     /// Changes whether an EHR takes child in population queries.
     pub fn set_queryable(&mut self, ehr: u32, is_queryable: bool) {
-        if let Some(Some(row)) = self.ehrs.get_mut(ehr as usize) {
-            row.is_queryable = is_queryable;
+        if let Some(Some(state)) = self.ehrs.get_mut(ehr as usize) {
+            *state = is_queryable;
         }
         self.set_live(ehr);
     }
@@ -239,9 +246,9 @@ impl Batch {
     }
 
     /// Updates the state of a document: whether population queries read it.
-    fn update_live(&mut self, document: u32) {
+    pub(super) fn update_live(&mut self, document: u32) {
         let lives = self.doc(document).is_some_and(|doc| self.lives(&doc));
-        if self.docs.set_live(document, lives) {
+        if self.docs.set_live(document, lives) && !self.is_late {
             self.hide(self.docs.version(document), !lives);
         }
     }
@@ -253,11 +260,7 @@ impl Batch {
             let Some(table) = self.tables.get_mut((fragment.table - self.base) as usize) else {
                 continue;
             };
-            match table.hidden.binary_search(&fragment.row) {
-                Err(at) if hidden => table.hidden.insert(at, fragment.row),
-                Ok(at) if !hidden => drop(table.hidden.remove(at)),
-                _ => {}
-            }
+            table.hide(fragment.row, hidden);
             (0..table.groups()).for_each(|group| {
                 fragments.extend_from_slice(table.child_rows(fragment.row, group))
             });
@@ -265,7 +268,7 @@ impl Batch {
     }
 
     fn lives(&self, doc: &Doc) -> bool {
-        doc.row.latest && !doc.row.deleted && self.ehr(doc.ehr).is_some_and(|ehr| ehr.is_queryable)
+        doc.row.latest && !doc.row.deleted && self.is_queryable(doc.ehr)
     }
 
     /// For each document: true for the latest version of an object, not deleted, of an EHR that
@@ -522,17 +525,39 @@ impl Batch {
         self.set_live(ehr);
     }
 
-    /// The EHRs with their numbers, in creation order, without removed ones.
-    pub fn ehrs(&self) -> impl Iterator<Item = (u32, &EhrRow)> {
-        self.ehrs
-            .iter()
-            .enumerate()
-            .filter_map(|(i, row)| row.as_ref().map(|row| (i as u32, row)))
+    /// Returns the numbers of the EHRs, in creation order, without removed ones.
+    pub fn ehrs(&self) -> impl Iterator<Item = u32> {
+        let states = (0..).zip(&self.ehrs);
+        states.filter_map(|(ehr, state)| state.map(|_| ehr))
     }
 
-    /// One EHR; `None` for a removed one.
-    pub fn ehr(&self, ehr: u32) -> Option<&EhrRow> {
-        self.ehrs.get(ehr as usize).and_then(Option::as_ref)
+    /// Returns whether an EHR exists and was not removed.
+    pub fn has_ehr(&self, ehr: u32) -> bool {
+        matches!(self.ehrs.get(ehr as usize), Some(Some(_)))
+    }
+
+    /// Returns whether population queries read an EHR.
+    pub fn is_queryable(&self, ehr: u32) -> bool {
+        self.ehrs.get(ehr as usize).copied().flatten() == Some(true)
+    }
+
+    /// Returns the metadata of an EHR; `None` for a removed one.
+    pub fn ehr(&self, ehr: u32) -> Option<EhrRow> {
+        let is_queryable = self.ehrs.get(ehr as usize).copied().flatten()?;
+        let fragment = self.ehr_fragment(ehr)?;
+        let text = |attr| self.text_along(fragment, &[attr, Attr::VALUE]);
+        Some(EhrRow {
+            ehr_id: self.ehr_id(ehr)?.to_owned(),
+            system_id: text(Attr::SYSTEM_ID)?.to_owned(),
+            time_created: text(Attr::TIME_CREATED)?.to_owned(),
+            is_queryable,
+        })
+    }
+
+    /// Returns EHR.ehr_id.value; `None` for a removed EHR.
+    pub fn ehr_id(&self, ehr: u32) -> Option<&str> {
+        let fragment = self.ehr_fragment(ehr).filter(|_| self.has_ehr(ehr))?;
+        self.text_along(fragment, &[Attr::EHR_ID, Attr::VALUE])
     }
 
     /// Returns the number of fragments: places are numbered from 0.
@@ -755,7 +780,7 @@ impl Batch {
             .values()
             .map(|(_, mapping)| mapping.bytes())
             .sum();
-        tables + mappings + self.words.bytes() + self.docs.bytes() + self.ehrs.len() * 200
+        tables + mappings + self.words.bytes() + self.docs.bytes() + self.ehrs.len() * 100
     }
 }
 
@@ -765,7 +790,7 @@ const MAX_MAPPINGS: usize = 1 << 13;
 const MAX_CANDIDATE_TABLES: usize = 64;
 
 /// Returns an identifier that no other batch schema of this process has.
-fn new_schema_id() -> u64 {
+pub(super) fn new_schema_id() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     LAST.fetch_add(1, Ordering::Relaxed) + 1
 }

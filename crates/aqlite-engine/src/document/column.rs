@@ -1,6 +1,7 @@
 //! Columns: the values of one leaf for the rows of a table, and the dictionary of the texts of all
 //! columns.
 
+use super::part::Part;
 use aqlite_rm::number;
 use aqlite_rm::time::{Temporal, TemporalKind};
 use aqlite_rm::tree::Kind;
@@ -56,19 +57,20 @@ pub struct Dictionary {
 /// one page at most.
 #[derive(Clone, Debug, Default)]
 pub struct Words {
-    pages: Arc<Vec<Arc<Page>>>,
+    pages: Arc<Vec<Arc<Part<Page>>>>,
+    len: u32,
 }
 
 /// Texts one behind the other.
 #[derive(Clone, Debug, Default)]
-struct Page {
+pub(super) struct Page {
     text: String,
     ends: Vec<u32>,
 }
 
 /// A page holds 2 to the power of this many texts.
 const PAGE_BITS: u32 = 12;
-const PAGE: usize = 1 << PAGE_BITS;
+pub(super) const PAGE: usize = 1 << PAGE_BITS;
 
 /// A number as it was written; `S` holds the text of those that are kept as such.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -84,14 +86,14 @@ pub enum Number<S> {
 /// Date-times as sent, and where each lies.
 #[derive(Clone, Debug, Default)]
 pub struct MomentColumn {
-    ids: Vec<u32>,
+    pub(super) ids: Vec<u32>,
     /// The beginning of each, in microseconds since 0001-01-01T00:00Z, twice; one more for what is
     /// partial or finer and so no point; [`NO_MOMENT`] for what is no date-time.
-    begins: Vec<i64>,
+    pub(super) begins: Vec<i64>,
 }
 
 /// The beginning of a text that is not a date-time.
-const NO_MOMENT: i64 = i64::MIN;
+pub(super) const NO_MOMENT: i64 = i64::MIN;
 
 const ODD: u8 = u8::MAX;
 const POWERS: [f64; 16] = [
@@ -224,6 +226,51 @@ impl NumberColumn {
         })
     }
 
+    /// Returns each value times 10 to the power of its decimals, and the decimals.
+    ///
+    /// A value that is kept as a token is 0, with the mark of such values as its decimals.
+    pub(super) fn scaled(&self) -> impl Iterator<Item = (i64, u8)> {
+        self.values.iter().zip(&self.decimals).map(|pair| {
+            let (value, decimals) = pair;
+            match POWERS.get(usize::from(*decimals)) {
+                // At most 15 digits: the product is whole but for its last bits.
+                Some(power) => ((value * power).round() as i64, *decimals),
+                None => (0, ODD),
+            }
+        })
+    }
+
+    /// Returns the tokens that are kept, by row.
+    pub(super) fn odd(&self) -> impl Iterator<Item = (u32, &str)> {
+        self.odd.iter().map(|(row, token)| (*row, &**token))
+    }
+
+    /// Creates the column of which [`NumberColumn::scaled`] and [`NumberColumn::odd`] are the
+    /// values and tokens. Returns `None` where they are of no column.
+    pub(super) fn from_scaled(
+        scaled: impl Iterator<Item = (i64, u8)>,
+        odd: Vec<(u32, String)>,
+    ) -> Option<NumberColumn> {
+        let mut column = NumberColumn::default();
+        for (scaled, decimals) in scaled {
+            // The same division as in `plain`, so that the value is the same to the last bit.
+            let value = match POWERS.get(usize::from(decimals)) {
+                Some(power) => scaled as f64 / power,
+                None => f64::NAN,
+            };
+            column.values.push(value);
+            column.decimals.push(decimals);
+        }
+        for (row, token) in odd {
+            if column.decimals.get(row as usize) != Some(&ODD) {
+                return None;
+            }
+            *column.values.get_mut(row as usize)? = number::parse(&token).unwrap_or(f64::NAN);
+            column.odd.push((row, token.into_boxed_str()));
+        }
+        Some(column)
+    }
+
     fn push(&mut self, token: &str) {
         let row = self.values.len() as u32;
         match plain(token) {
@@ -335,6 +382,14 @@ fn plain(token: &str) -> Option<(f64, u8)> {
 }
 
 impl Dictionary {
+    /// The dictionary of a segment. Its texts are found by their numbers only.
+    pub(super) fn absent(len: u32) -> Dictionary {
+        Dictionary {
+            words: Words::absent(len),
+            ..Dictionary::default()
+        }
+    }
+
     /// Returns the number of different texts.
     pub fn len(&self) -> usize {
         self.words.len()
@@ -384,23 +439,38 @@ impl Dictionary {
             .words
             .pages
             .iter()
-            .map(|page| page.text.capacity() + page.ends.capacity() * 4 + 80);
+            .filter_map(|page| page.present())
+            .map(Page::bytes);
         pages.sum::<usize>() + self.index.capacity() * 5
     }
 }
 
 impl Words {
+    /// Words in pages that are absent.
+    pub(super) fn absent(len: u32) -> Words {
+        let pages = (0..len.div_ceil(PAGE as u32)).map(|_| Arc::new(Part::absent()));
+        Words {
+            pages: Arc::new(pages.collect()),
+            len,
+        }
+    }
+
+    /// Returns the pages.
+    pub(super) fn pages(&self) -> &[Arc<Part<Page>>] {
+        &self.pages
+    }
+
     /// The text with a number.
     pub fn word(&self, id: u32) -> &str {
         self.pages
             .get((id >> PAGE_BITS) as usize)
+            .and_then(|page| page.get())
             .map_or("", |page| page.word(id as usize % PAGE))
     }
 
-    fn len(&self) -> usize {
-        self.pages
-            .last()
-            .map_or(0, |last| (self.pages.len() - 1) * PAGE + last.ends.len())
+    /// Returns the number of words.
+    pub(super) fn len(&self) -> usize {
+        self.len as usize
     }
 
     fn push(&mut self, text: &str) -> u32 {
@@ -409,20 +479,36 @@ impl Words {
         if (id as usize).is_multiple_of(PAGE) {
             // The first page of a small dictionary stays small.
             let ends = Vec::with_capacity(if id == 0 { 0 } else { PAGE });
-            pages.push(Arc::new(Page {
+            pages.push(Arc::new(Part::Owned(Page {
                 text: String::new(),
                 ends,
-            }));
+            })));
         }
-        pages
+        let last = pages
             .last_mut()
-            .into_iter()
-            .for_each(|page| Arc::make_mut(page).push(text));
+            .and_then(|page| Arc::make_mut(page).owned());
+        last.into_iter().for_each(|page| page.push(text));
+        self.len += 1;
         id
     }
 }
 
 impl Page {
+    /// Creates a page of texts, one behind the other; `ends` are their ends.
+    pub(super) fn new(text: String, ends: Vec<u32>) -> Page {
+        Page { text, ends }
+    }
+
+    /// Returns the number of texts.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Estimates the bytes in use.
+    pub(super) fn bytes(&self) -> usize {
+        self.text.capacity() + self.ends.capacity() * 4 + 80
+    }
+
     fn word(&self, at: usize) -> &str {
         let start = at
             .checked_sub(1)

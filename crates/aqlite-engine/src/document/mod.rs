@@ -14,7 +14,9 @@ mod form;
 mod layout;
 mod merge;
 mod pack;
+mod part;
 mod rule;
+mod segment;
 
 pub use batch::{
     Batch, Bitmap, ColumnView, Container, Doc, DocRow, DocState, EhrRow, Fragment, ObjectKind,
@@ -26,3 +28,4 @@ pub use form::Form;
 pub use layout::{Item, ItemKind, Layout, LayoutStore};
 pub use pack::{Packed, pack};
 pub use rule::{Known, NothingKnown, Texts};
+pub use segment::{EncodedSegment, PartPlace, Segment, SegmentState};

@@ -280,6 +280,10 @@ impl<'p> Run<'p> {
             now: self.now,
         };
         self.output.settle(evaluator);
+        if batch.is_late() {
+            // Texts are read now, so that every part that the answer needs is wanted by now.
+            self.output.turn_to(View::new(batch));
+        }
         if self.failure.is_none() && self.work.is_over() {
             self.failure = self.work.check().err();
         }
@@ -538,7 +542,7 @@ impl<'p> Run<'p> {
         let only = Scope::documents(self.plan, batch);
         let takes_part = |ehr: u32| match &ehrs {
             Some(ehrs) => ehrs.binary_search(&ehr).is_ok(),
-            None => batch.ehr(ehr).is_some_and(|row| row.is_queryable),
+            None => batch.is_queryable(ehr),
         };
         for at in range.clone() {
             let number = only.map_or(Some(at), |documents| documents.get(at as usize).copied());
@@ -579,8 +583,7 @@ impl<'p> Run<'p> {
         let queryable = || {
             batch
                 .ehrs()
-                .filter(|(_, row)| row.is_queryable)
-                .map(|(ehr, _)| ehr)
+                .filter(|ehr| batch.is_queryable(*ehr))
                 .collect()
         };
         let ehrs: Vec<u32> = self.plan.scan().ehrs_in(batch).unwrap_or_else(queryable);

@@ -66,19 +66,17 @@ impl Batch {
             references: Vec::new(),
             containers: Vec::new(),
         };
-        for (ehr, row) in (0..).zip(&self.ehrs) {
-            let objects = if row.is_some() {
+        for ehr in 0..self.ehrs.len() as u32 {
+            let exists = self.has_ehr(ehr);
+            let objects = if exists {
                 self.objects_of(ehr)
             } else {
                 Vec::new()
             };
-            let references = row.as_ref().and_then(|_| {
-                derived
-                    .batch
-                    .add_tree(ehr, &self.references_tree(ehr, &objects))
-            });
+            let references = exists.then(|| self.references_tree(ehr, &objects));
+            let references = references.and_then(|tree| derived.batch.add_tree(ehr, &tree));
             derived.references.push(references);
-            let owner = row.as_ref().map_or("", |row| row.ehr_id.as_str());
+            let owner = self.ehr_id(ehr).unwrap_or_default();
             let containers = objects.into_iter().filter_map(|docs| {
                 let number = docs.first().copied()?;
                 let fragment = derived.batch.add_tree(

@@ -34,8 +34,8 @@ pub struct DocState {
 }
 
 /// The documents, in commit order.
-#[derive(Debug, Default)]
-pub(super) struct Docs {
+#[derive(Clone, Debug, Default)]
+pub(in crate::document) struct Docs {
     ehrs: Vec<u32>,
     numbers: Vec<u32>,
     ordinals: Vec<u64>,

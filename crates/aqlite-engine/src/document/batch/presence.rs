@@ -166,6 +166,27 @@ impl PresenceBitmap {
         self.count += 1;
     }
 
+    /// Returns the bits of the rows, 64 in a word, the first row in the lowest bit.
+    pub(in crate::document) fn to_words(&self) -> Vec<u64> {
+        self.words.clone()
+    }
+
+    /// Creates the bitmap with these bits.
+    pub(in crate::document) fn from_words(words: Vec<u64>) -> PresenceBitmap {
+        let mut count = 0;
+        let rank = |word: &u64| {
+            let before = count;
+            count += word.count_ones();
+            before
+        };
+        let ranks = words.iter().map(rank).collect();
+        PresenceBitmap {
+            words,
+            ranks,
+            count,
+        }
+    }
+
     /// Returns whether a row has the item.
     pub fn contains(&self, row: u32) -> bool {
         self.word(row as usize / 64) >> (row % 64) & 1 == 1

@@ -9,9 +9,10 @@ use super::presence::PresenceBitmap;
 use crate::document::column::{Column, Dictionary, Leaf, Words, push};
 use crate::document::layout::{Item, ItemKind, Layout};
 use crate::document::merge::{InitialPresence, merge};
+use crate::document::part::Part;
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::tree::Kind;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A table of a batch: the fragments whose layouts merge, as columns.
 #[derive(Clone, Debug)]
@@ -23,20 +24,28 @@ pub struct Table {
     root_id: Option<u32>,
     /// The number of the archetype to which the root belongs.
     archetype: Option<u32>,
-    docs: Vec<u32>,
-    places: Vec<u32>,
-    /// The place of the parent row of each row.
-    parent_places: Vec<u32>,
-    columns: Vec<Column>,
+    /// The number of rows.
+    rows: u32,
+    pub(in crate::document) structure: Part<Structure>,
+    pub(in crate::document) columns: Vec<Part<Column>>,
     /// The presence bitmap of each column; `None` if all rows have a value.
     column_presence: Vec<Option<u32>>,
-    groups: Vec<RepeatedGroup>,
-    /// The presence bitmaps of the optional items.
-    bitmaps: Vec<PresenceBitmap>,
     /// The rows of documents that no population query reads, ascending.
-    pub(super) hidden: Vec<u32>,
+    pub(in crate::document) hidden: OnceLock<Vec<u32>>,
     /// The repeated groups, by table and number, whose child rows are rows of this table.
-    pub(super) origins: Vec<(u32, u32)>,
+    pub(in crate::document) origins: Vec<(u32, u32)>,
+}
+
+/// The structure of the rows of a table: the part that every query of the table reads.
+#[derive(Clone, Debug, Default)]
+pub(in crate::document) struct Structure {
+    pub docs: Vec<u32>,
+    pub places: Vec<u32>,
+    /// The place of the parent row of each row.
+    pub parent_places: Vec<u32>,
+    pub groups: Vec<RepeatedGroup>,
+    /// The presence bitmaps of the optional items.
+    pub bitmaps: Vec<PresenceBitmap>,
 }
 
 /// A column with its presence bitmap.
@@ -53,9 +62,9 @@ pub struct ColumnView<'t> {
 ///
 /// `ends[i]` is the end of the children of the `i`-th of these parent rows in `rows`.
 #[derive(Clone, Debug, Default)]
-struct RepeatedGroup {
-    ends: Vec<u32>,
-    rows: Vec<Fragment>,
+pub(in crate::document) struct RepeatedGroup {
+    pub ends: Vec<u32>,
+    pub rows: Vec<Fragment>,
 }
 
 /// The mapping of the items of a layout to the columns, groups and bitmaps of a table.
@@ -102,26 +111,41 @@ impl Table {
         layout: Arc<Layout>,
         (root_id, archetype): (Option<u32>, Option<u32>),
     ) -> Table {
-        let (docs, places, parent_places, columns, column_presence) =
-            (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let (groups, bitmaps, hidden, origins) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut table = Table {
             layout,
             grown: 0,
             root_id,
             archetype,
-            docs,
-            places,
-            parent_places,
-            columns,
-            column_presence,
-            groups,
-            bitmaps,
-            hidden,
-            origins,
+            rows: 0,
+            structure: Part::default(),
+            columns: Vec::new(),
+            column_presence: Vec::new(),
+            hidden: OnceLock::from(Vec::new()),
+            origins: Vec::new(),
         };
         table.widen();
         table
+    }
+
+    /// A table of a segment, without any of its parts.
+    pub(in crate::document) fn late(
+        layout: Arc<Layout>,
+        (root_id, archetype): (Option<u32>, Option<u32>),
+        rows: u32,
+    ) -> Table {
+        let columns = layout.leaves().iter().map(|_| Part::absent()).collect();
+        Table {
+            column_presence: presence_of_leaves(&layout),
+            layout,
+            grown: 0,
+            root_id,
+            archetype,
+            rows,
+            structure: Part::absent(),
+            columns,
+            hidden: OnceLock::new(),
+            origins: Vec::new(),
+        }
     }
 
     /// Adds the columns and groups that the merged layout has and the table lacks.
@@ -142,31 +166,34 @@ impl Table {
             }) => Column::new(*kind),
             _ => Column::new(Kind::Text),
         };
-        self.columns
-            .extend(layout.leaves().iter().skip(self.columns.len()).map(column));
-        self.column_presence = layout
-            .leaves()
-            .iter()
-            .map(|item| layout.item(*item)?.presence)
-            .collect();
-        self.groups
-            .resize(layout.groups().len(), RepeatedGroup::default());
+        let more = layout.leaves().iter().skip(self.columns.len()).map(column);
+        self.columns.extend(more.map(Part::Owned));
+        self.column_presence = presence_of_leaves(layout);
+        if let Some(structure) = self.structure.owned() {
+            structure
+                .groups
+                .resize(layout.groups().len(), RepeatedGroup::default());
+        }
     }
 
     /// Merges a layout into that of the table.
     ///
     /// Returns `None` if the layouts do not merge.
     pub(super) fn admit(&mut self, layout: &Layout, table: u32) -> Option<LayoutMapping> {
-        let merged = merge(&self.layout, layout, self.bitmaps.len() as u32)?;
+        let structure = self.structure.owned()?;
+        let merged = merge(&self.layout, layout, structure.bitmaps.len() as u32)?;
         if let Some(layout) = merged.layout {
             for rank in merged.bitmaps {
-                self.bitmaps.push(match rank {
+                let presence = match rank {
                     InitialPresence::None => PresenceBitmap::default(),
-                    InitialPresence::With(Some(presence)) => {
-                        self.presence(presence).cloned().unwrap_or_default()
-                    }
-                    InitialPresence::With(None) => PresenceBitmap::all_rows(self.docs.len() as u32),
-                });
+                    InitialPresence::With(Some(presence)) => structure
+                        .bitmaps
+                        .get(presence as usize)
+                        .cloned()
+                        .unwrap_or_default(),
+                    InitialPresence::With(None) => PresenceBitmap::all_rows(self.rows),
+                };
+                structure.bitmaps.push(presence);
             }
             self.layout = Arc::new(layout);
             self.grown += 1;
@@ -189,8 +216,10 @@ impl Table {
             |numbers: &[u32], len: usize| numbers.iter().all(|number| (*number as usize) < len);
         (mapping.leaves.len(), mapping.groups.len()) == (leaves, groups)
             && is_there(&mapping.leaves, self.columns.len())
-            && is_there(&mapping.groups, self.groups.len())
-            && is_there(&mapping.set, self.bitmaps.len())
+            && self.structure.present().is_some_and(|structure| {
+                is_there(&mapping.groups, structure.groups.len())
+                    && is_there(&mapping.set, structure.bitmaps.len())
+            })
     }
 
     /// Adds a fragment and returns its row.
@@ -209,18 +238,19 @@ impl Table {
         if !self.admits(mapping, texts.len(), groups.len()) {
             return None;
         }
-        let row = self.docs.len() as u32;
-        push(&mut self.docs, doc);
-        push(&mut self.places, place);
-        push(&mut self.parent_places, parent_place);
+        let (row, structure) = (self.rows, self.structure.owned()?);
+        push(&mut structure.docs, doc);
+        push(&mut structure.places, place);
+        push(&mut structure.parent_places, parent_place);
         for (text, leaf) in texts.zip(&mapping.leaves) {
-            self.columns
-                .get_mut(*leaf as usize)
+            let column = self.columns.get_mut(*leaf as usize);
+            column
+                .and_then(Part::owned)
                 .into_iter()
                 .for_each(|column| column.push(text, words));
         }
         for (children, group) in groups.iter().zip(&mapping.groups) {
-            let Some(group) = self.groups.get_mut(*group as usize) else {
+            let Some(group) = structure.groups.get_mut(*group as usize) else {
                 continue;
             };
             children
@@ -229,12 +259,16 @@ impl Table {
             push(&mut group.ends, group.rows.len() as u32);
         }
         for presence in &mapping.set {
-            self.bitmaps
+            structure
+                .bitmaps
                 .get_mut(*presence as usize)
                 .into_iter()
                 .for_each(|presence| presence.set(row));
         }
-        self.hidden.extend((doc == u32::MAX).then_some(row));
+        self.rows += 1;
+        if doc == u32::MAX {
+            self.hide(row, true);
+        }
         Some(row)
     }
 
@@ -254,7 +288,19 @@ impl Table {
 
     /// Returns a presence bitmap by number.
     pub fn presence(&self, presence: u32) -> Option<&PresenceBitmap> {
-        self.bitmaps.get(presence as usize)
+        self.structure.get()?.bitmaps.get(presence as usize)
+    }
+
+    /// Counts a row as hidden, or no longer so.
+    pub(super) fn hide(&mut self, row: u32, is_hidden: bool) {
+        let Some(hidden) = self.hidden.get_mut() else {
+            return;
+        };
+        match hidden.binary_search(&row) {
+            Err(at) if is_hidden => hidden.insert(at, row),
+            Ok(at) if !is_hidden => drop(hidden.remove(at)),
+            _ => {}
+        }
     }
 
     fn presence_of(&self, item: u32) -> Option<&PresenceBitmap> {
@@ -263,10 +309,9 @@ impl Table {
 
     /// Returns the child rows of a row in a repeated group, in list order.
     pub(super) fn child_rows(&self, row: u32, group: u32) -> &[Fragment] {
-        let (Some(item), Some(group)) = (
-            self.layout.groups().get(group as usize),
-            self.groups.get(group as usize),
-        ) else {
+        let (Some(item), Some(group)) =
+            (self.layout.groups().get(group as usize), self.group(group))
+        else {
             return &[];
         };
         let at = match self.presence_of(*item) {
@@ -286,16 +331,20 @@ impl Table {
             .unwrap_or_default()
     }
 
+    fn group(&self, group: u32) -> Option<&RepeatedGroup> {
+        self.structure.get()?.groups.get(group as usize)
+    }
+
     /// Returns the number of repeated groups.
-    pub(super) fn groups(&self) -> u32 {
-        self.groups.len() as u32
+    pub(in crate::document) fn groups(&self) -> u32 {
+        self.layout.groups().len() as u32
     }
 
     /// Returns the rows of documents that no population query reads, ascending.
     ///
     /// See [`super::Batch::live`].
     pub fn hidden(&self) -> &[u32] {
-        &self.hidden
+        self.hidden.get().map_or(&[], Vec::as_slice)
     }
 
     /// Returns the repeated groups, by table and number, whose child rows are rows of this table.
@@ -320,34 +369,40 @@ impl Table {
     }
 
     /// Returns the numbers of the node id and of the archetype of the root.
-    pub(super) fn root(&self) -> (Option<u32>, Option<u32>) {
+    pub(in crate::document) fn root(&self) -> (Option<u32>, Option<u32>) {
         (self.root_id, self.archetype)
     }
 
     /// Returns the number of rows.
     pub fn len(&self) -> usize {
-        self.docs.len()
+        self.rows as usize
     }
 
     /// Returns whether the table has no rows.
     pub fn is_empty(&self) -> bool {
-        self.docs.is_empty()
+        self.rows == 0
     }
 
     /// Returns the document of each row.
     pub fn docs(&self) -> &[u32] {
-        &self.docs
+        self.structure
+            .get()
+            .map_or(&[], |structure| &structure.docs)
     }
 
     /// Returns the place of each row: its position among all fragments of the batch in document
     /// order.
     pub fn places(&self) -> &[u32] {
-        &self.places
+        self.structure
+            .get()
+            .map_or(&[], |structure| &structure.places)
     }
 
     /// Returns the place of the parent row of each row; its own place if it has no parent row.
     pub fn parent_places(&self) -> &[u32] {
-        &self.parent_places
+        self.structure
+            .get()
+            .map_or(&[], |structure| &structure.parent_places)
     }
 
     /// Returns the column of a leaf.
@@ -356,31 +411,41 @@ impl Table {
             .column_presence
             .get(leaf as usize)?
             .and_then(|presence| self.presence(presence));
+        // Both parts are read before either may be found absent, so both are wanted at once.
+        let column = self.columns.get(leaf as usize)?.get();
         Some(ColumnView {
-            column: self.columns.get(leaf as usize)?,
+            column: column?,
             presence,
         })
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let columns: usize = self
-            .columns
-            .iter()
-            .map(|c| c.bytes() + std::mem::size_of::<Column>())
-            .sum();
+        let columns = self.columns.iter().filter_map(Part::present);
+        let columns: usize = columns.map(|c| c.bytes() + size_of::<Column>()).sum();
+        columns
+            + self.structure.present().map_or(0, Structure::bytes)
+            + self.column_presence.capacity() * 8
+            + self.hidden().len() * 4
+            + self.layout.bytes()
+    }
+}
+
+/// Returns the presence bitmap of each leaf of a layout.
+pub(in crate::document) fn presence_of_leaves(layout: &Layout) -> Vec<Option<u32>> {
+    let presence = |item: &u32| layout.item(*item)?.presence;
+    layout.leaves().iter().map(presence).collect()
+}
+
+impl Structure {
+    /// Estimates the bytes in use.
+    pub fn bytes(&self) -> usize {
         let groups: usize = self
             .groups
             .iter()
-            .map(|r| r.ends.capacity() * 4 + r.rows.capacity() * 8)
+            .map(|group| group.ends.capacity() * 4 + group.rows.capacity() * 8)
             .sum();
         let bitmaps: usize = self.bitmaps.iter().map(PresenceBitmap::bytes).sum();
-        columns
-            + groups
-            + bitmaps
-            + self.docs.capacity() * 12
-            + self.column_presence.capacity() * 8
-            + self.hidden.capacity() * 4
-            + self.layout.bytes()
+        groups + bitmaps + self.docs.capacity() * 12
     }
 }
 

@@ -1,0 +1,104 @@
+//! Parts of a batch that may be loaded after the batch.
+//!
+//! A batch that was made of documents owns all its parts. A batch that was read from a segment
+//! knows its layouts only; each other part is loaded when a query first reads it. A read of an
+//! absent part returns nothing and records that the part is wanted. An answer is valid only if no
+//! part was wanted while it was computed: see [`super::Batch::wanted`].
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// A part that is owned, or loaded later.
+#[derive(Debug)]
+pub(super) enum Part<T> {
+    /// The part of a batch that can grow.
+    Owned(T),
+    /// The part of a segment.
+    Late(Late<T>),
+}
+
+/// A part of a segment: absent until it is loaded, and then immutable.
+#[derive(Debug)]
+pub(super) struct Late<T> {
+    value: OnceLock<Arc<T>>,
+    wanted: AtomicBool,
+}
+
+impl<T> Default for Late<T> {
+    fn default() -> Late<T> {
+        Late {
+            value: OnceLock::new(),
+            wanted: AtomicBool::new(false),
+        }
+    }
+}
+
+impl<T: Default> Default for Part<T> {
+    fn default() -> Part<T> {
+        Part::Owned(T::default())
+    }
+}
+
+impl<T: Clone> Clone for Part<T> {
+    fn clone(&self) -> Part<T> {
+        match self {
+            Part::Owned(value) => Part::Owned(value.clone()),
+            Part::Late(late) => Part::Late(Late {
+                value: late.value.clone(),
+                wanted: AtomicBool::new(late.wanted.load(Ordering::Relaxed)),
+            }),
+        }
+    }
+}
+
+impl<T> Part<T> {
+    /// An absent part.
+    pub fn absent() -> Part<T> {
+        Part::Late(Late::default())
+    }
+
+    /// Returns the part; records that it is wanted where it is absent.
+    pub fn get(&self) -> Option<&T> {
+        match self {
+            Part::Owned(value) => Some(value),
+            Part::Late(late) => {
+                let value = late.value.get();
+                if value.is_none() {
+                    late.wanted.store(true, Ordering::Relaxed);
+                }
+                value.map(|value| &**value)
+            }
+        }
+    }
+
+    /// Returns the part to be changed, if this batch owns it.
+    pub fn owned(&mut self) -> Option<&mut T> {
+        match self {
+            Part::Owned(value) => Some(value),
+            Part::Late(_) => None,
+        }
+    }
+
+    /// Returns the part if it is there, without wanting it.
+    pub fn present(&self) -> Option<&T> {
+        match self {
+            Part::Owned(value) => Some(value),
+            Part::Late(late) => late.value.get().map(|value| &**value),
+        }
+    }
+
+    /// Returns whether a read of the absent part was attempted.
+    pub fn is_wanted(&self) -> bool {
+        match self {
+            Part::Owned(_) => false,
+            Part::Late(late) => late.value.get().is_none() && late.wanted.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Stores a loaded part. A part that is there already stays, as both are the same.
+    pub fn load(&self, value: Arc<T>) {
+        if let Part::Late(late) = self {
+            let _ = late.value.set(value);
+        }
+    }
+}

@@ -1,0 +1,515 @@
+//! Segments: immutable files that hold the documents of a range of commits as columns.
+//!
+//! A segment is a [`Batch`] in a stored form. Its *head* describes layouts, documents and the
+//! places of all other *parts*: the structure of a table, a column, a page of words. The parts are
+//! stored in *values*, each of some hundred kilobytes, so that a store without range reads serves
+//! few of them for a query. A batch that is read from a segment has no part at first. A query finds
+//! out which parts it needs by reading them: see [`Batch::wanted`].
+//!
+//! A segment is a copy. Whatever is wrong with it, the documents themselves can be read instead, so
+//! every error here means that the segment is treated as absent.
+
+mod form;
+
+use super::batch::{Docs, Fragment, ObjectKind, Structure, Table};
+use super::column::{Column, Dictionary, PAGE, Page, Words};
+use super::digest::fnv;
+use super::part::Part;
+use super::{Batch, DocState};
+use aqlite_rm::class::{Attr, Cls};
+use bitcode::{Decode, Encode};
+use form::{Differences, Fragments, StoredColumn, StoredLayout, StoredPage, StoredStructure};
+use std::sync::Arc;
+
+/// The first bytes of a head. The last one is the version of the form.
+const MAGIC: [u8; 4] = *b"AQS\x01";
+
+/// Bytes after which a value is complete.
+const VALUE: usize = 256 << 10;
+
+/// The largest size of a part, in bytes, before compression.
+const MOST: usize = 64 << 20;
+
+/// The invariant that does not hold if a stored segment cannot be read.
+const DAMAGED: &str = "a part of a segment is damaged";
+
+/// A segment in its stored form.
+#[derive(Debug)]
+pub struct EncodedSegment {
+    /// The head.
+    pub head: Vec<u8>,
+    /// The values with the parts, by number.
+    pub values: Vec<Vec<u8>>,
+}
+
+/// The place of a part in the values of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
+pub struct PartPlace {
+    /// The number of the value.
+    pub value: u32,
+    /// The first byte in the value.
+    pub start: u32,
+    /// The end in the value.
+    pub end: u32,
+    /// The FNV-1a hash of the bytes.
+    checksum: u64,
+}
+
+/// The state of the documents of a segment, which changes after the segment was written.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SegmentState<'s> {
+    /// The ordinals of documents that were superseded since, ascending.
+    pub superseded: &'s [u64],
+    /// The repository's numbers of the EHRs that population queries do not read, ascending.
+    pub unqueryable: &'s [u64],
+}
+
+/// A segment whose head was read.
+#[derive(Debug)]
+pub struct Segment {
+    head: Head,
+    layouts: Vec<Arc<super::Layout>>,
+    docs: Docs,
+    schema_id: u64,
+}
+
+#[derive(Encode, Decode)]
+struct Head {
+    /// The hash of the names of classes and attributes, by number: layouts refer to them by number.
+    vocabulary: u64,
+    /// The repository's numbers of the EHRs, by their numbers in the segment.
+    ehrs: Vec<u64>,
+    ehr_fragments: Fragments,
+    docs: StoredDocs,
+    /// Object ids that are not part of the uid of the version.
+    odd_ids: Vec<(u32, String)>,
+    root_ids: Vec<String>,
+    fragments: u32,
+    words: u32,
+    tables: Vec<StoredTable>,
+    /// Structure and columns of each table, then the pages of words.
+    parts: Vec<PartPlace>,
+}
+
+impl std::fmt::Debug for Head {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{} tables, {} parts",
+            self.tables.len(),
+            self.parts.len()
+        )
+    }
+}
+
+#[derive(Encode, Decode)]
+struct StoredDocs {
+    ehrs: Differences,
+    numbers: Vec<u32>,
+    first_ordinal: u64,
+    ordinals: Differences,
+    kinds: Vec<u8>,
+    latest: Vec<bool>,
+    deleted: Vec<bool>,
+    versions: Fragments,
+    data: Fragments,
+}
+
+#[derive(Encode, Decode)]
+struct StoredTable {
+    layout: StoredLayout,
+    rows: u32,
+    root_id: Option<u32>,
+    archetype: Option<u32>,
+    origins: Vec<(u32, u32)>,
+}
+
+/// Returns the hash of the names that layouts refer to by number.
+fn vocabulary() -> u64 {
+    let classes = (0..=u8::MAX).filter_map(Cls::from_number).map(Cls::name);
+    let attributes = (0..=u8::MAX).filter_map(Attr::from_number).map(Attr::name);
+    fnv(classes
+        .chain(attributes)
+        .flat_map(|name| name.bytes().chain([0xff])))
+}
+
+fn pack_bytes<T: Encode>(value: &T) -> Vec<u8> {
+    lz4_flex::compress_prepend_size(&bitcode::encode(value))
+}
+
+fn unpack_bytes<T: for<'d> Decode<'d>>(bytes: &[u8]) -> Result<T, &'static str> {
+    let (size, _) = lz4_flex::block::uncompressed_size(bytes).map_err(|_| DAMAGED)?;
+    if size > MOST {
+        return Err(DAMAGED);
+    }
+    let plain = lz4_flex::decompress_size_prepended(bytes).map_err(|_| DAMAGED)?;
+    bitcode::decode(&plain).map_err(|_| DAMAGED)
+}
+
+impl Batch {
+    /// Encodes a batch as a segment. `ehrs` are the repository's numbers of its EHRs.
+    ///
+    /// # Errors
+    /// If the batch was itself read from a segment and lacks parts, is broken, or has other EHRs.
+    pub fn to_segment(&self, ehrs: &[u64]) -> Result<EncodedSegment, &'static str> {
+        if let Some(broken) = self.broken {
+            return Err(broken);
+        }
+        if ehrs.len() != self.ehrs.len() {
+            return Err("a segment needs the number of each of its EHRs");
+        }
+        let mut encoder = Encoder::new(self.words.len());
+        for table in &self.tables {
+            encoder.add_table(table)?;
+        }
+        encoder.add_words(self.words.words());
+        let head = Head {
+            vocabulary: vocabulary(),
+            ehrs: ehrs.to_vec(),
+            ehr_fragments: Fragments::of(&self.ehr_fragments),
+            docs: StoredDocs::of(&self.docs),
+            odd_ids: self
+                .odd_ids
+                .iter()
+                .map(|(d, id)| (*d, id.clone()))
+                .collect(),
+            root_ids: self.root_ids.clone(),
+            fragments: self.fragments,
+            words: encoder.words.len() as u32,
+            tables: self.tables.iter().map(StoredTable::of).collect(),
+            parts: encoder.places,
+        };
+        let body = pack_bytes(&head);
+        let sum = fnv(body.iter().copied()).to_le_bytes();
+        Ok(EncodedSegment {
+            head: [MAGIC.as_slice(), &sum, &body].concat(),
+            values: encoder.values,
+        })
+    }
+
+    /// Returns the numbers of the absent parts that were read, ascending.
+    ///
+    /// What was computed from the batch is valid only if there are none. Otherwise the parts must
+    /// be loaded ([`Segment::load`]) and the computation repeated.
+    pub fn wanted(&self) -> Vec<u32> {
+        let mut wanted = Vec::new();
+        let mut number = 0;
+        let mut note = |is_wanted: bool| {
+            wanted.extend(is_wanted.then_some(number));
+            number += 1;
+        };
+        for table in &self.tables {
+            note(table.structure.is_wanted());
+            table
+                .columns
+                .iter()
+                .for_each(|column| note(column.is_wanted()));
+        }
+        let pages = self.words.words().pages().iter();
+        pages.for_each(|page| note(page.is_wanted()));
+        wanted
+    }
+
+    /// Returns whether the batch was read from a segment, so that parts of it may be absent.
+    pub fn is_late(&self) -> bool {
+        self.is_late
+    }
+}
+
+/// Collects parts into values.
+struct Encoder {
+    places: Vec<PartPlace>,
+    values: Vec<Vec<u8>>,
+    /// The numbers in the segment of the words of the batch; [`u32::MAX`] for one without.
+    numbers: Vec<u32>,
+    /// The words of the batch in the order of the segment: those of one column follow one another,
+    /// so that a column needs few pages.
+    words: Vec<u32>,
+}
+
+impl Encoder {
+    fn new(words: usize) -> Encoder {
+        Encoder {
+            places: Vec::new(),
+            values: vec![Vec::new()],
+            numbers: vec![u32::MAX; words],
+            words: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, part: &impl Encode) {
+        let bytes = pack_bytes(part);
+        if self.values.last().is_none_or(|value| value.len() >= VALUE) {
+            self.values.push(Vec::new());
+        }
+        let number = self.values.len() as u32 - 1;
+        let Some(value) = self.values.last_mut() else {
+            return;
+        };
+        let start = value.len() as u32;
+        value.extend_from_slice(&bytes);
+        self.places.push(PartPlace {
+            value: number,
+            start,
+            end: value.len() as u32,
+            checksum: fnv(bytes.into_iter()),
+        });
+    }
+
+    fn add_table(&mut self, table: &Table) -> Result<(), &'static str> {
+        let absent = "a batch with absent parts cannot become a segment";
+        let structure = table.structure.present().ok_or(absent)?;
+        self.add(&StoredStructure::of(structure));
+        for column in &table.columns {
+            let column = column.present().ok_or(absent)?;
+            let stored = StoredColumn::of(column, |word| self.number_of(word));
+            self.add(&stored);
+        }
+        Ok(())
+    }
+
+    fn number_of(&mut self, word: u32) -> u32 {
+        let Some(number) = self.numbers.get_mut(word as usize) else {
+            return u32::MAX;
+        };
+        if *number == u32::MAX {
+            *number = self.words.len() as u32;
+            self.words.push(word);
+        }
+        *number
+    }
+
+    fn add_words(&mut self, words: &Words) {
+        let order = std::mem::take(&mut self.words);
+        for page in order.chunks(PAGE) {
+            self.add(&StoredPage::of(page.iter().map(|word| words.word(*word))));
+        }
+        self.words = order;
+    }
+}
+
+impl StoredTable {
+    fn of(table: &Table) -> StoredTable {
+        let (root_id, archetype) = table.root();
+        StoredTable {
+            layout: StoredLayout::of(table.layout()),
+            rows: table.len() as u32,
+            root_id,
+            archetype,
+            origins: table.origins.clone(),
+        }
+    }
+}
+
+impl StoredDocs {
+    fn of(docs: &Docs) -> StoredDocs {
+        let all = || (0..docs.len() as u32).filter_map(|document| docs.get(document));
+        let first_ordinal = all().next().map_or(0, |doc| doc.row.ordinal);
+        // A segment holds a range of commits that is far shorter than 2 to the power of 32.
+        let ordinal = |doc: super::Doc| doc.row.ordinal.wrapping_sub(first_ordinal) as u32;
+        let (versions, data): (Vec<_>, Vec<_>) = all()
+            .map(|doc| (doc.version, doc.data.unwrap_or(Fragment::NONE)))
+            .unzip();
+        StoredDocs {
+            ehrs: Differences::of(all().map(|doc| doc.ehr)),
+            numbers: all().map(|doc| doc.row.number).collect(),
+            first_ordinal,
+            ordinals: Differences::of(all().map(ordinal)),
+            kinds: all().map(|doc| doc.row.kind.number() as u8).collect(),
+            latest: all().map(|doc| doc.row.latest).collect(),
+            deleted: all().map(|doc| doc.row.deleted).collect(),
+            versions: Fragments::of(&versions),
+            data: Fragments::of(&data),
+        }
+    }
+
+    /// Returns the documents, each alive.
+    fn docs(&self) -> Result<Docs, &'static str> {
+        let (ehrs, ordinals) = (self.ehrs.numbers(), self.ordinals.numbers());
+        let (versions, data) = (self.versions.fragments()?, self.data.fragments()?);
+        let lengths = [
+            ordinals.len(),
+            versions.len(),
+            data.len(),
+            self.numbers.len(),
+            self.kinds.len(),
+            self.latest.len(),
+            self.deleted.len(),
+        ];
+        if lengths.iter().any(|length| *length != ehrs.len()) {
+            return Err(DAMAGED);
+        }
+        let mut docs = Docs::default();
+        let rows = ehrs.into_iter().zip(ordinals).zip(versions).zip(data);
+        let states = self.numbers.iter().zip(&self.kinds);
+        let states = states.zip(&self.latest).zip(&self.deleted);
+        for ((((ehr, ordinal), version), data), (((number, kind), latest), deleted)) in
+            rows.zip(states)
+        {
+            let kind = ObjectKind::of_number(u64::from(*kind)).ok_or(DAMAGED)?;
+            docs.push(&super::Doc {
+                document: docs.len() as u32,
+                ehr,
+                row: DocState {
+                    kind,
+                    number: *number,
+                    ordinal: self.first_ordinal.wrapping_add(u64::from(ordinal)),
+                    latest: *latest,
+                    deleted: *deleted,
+                },
+                version,
+                data: Some(data).filter(|data| *data != Fragment::NONE),
+            });
+        }
+        Ok(docs)
+    }
+}
+
+impl Segment {
+    /// Reads the head of a segment.
+    ///
+    /// # Errors
+    /// If it is damaged, or was written by a release with another form or another Reference Model.
+    pub fn read(head: &[u8]) -> Result<Segment, &'static str> {
+        let rest = head.strip_prefix(&MAGIC).ok_or(DAMAGED)?;
+        let (sum, body) = rest.split_first_chunk::<8>().ok_or(DAMAGED)?;
+        if fnv(body.iter().copied()) != u64::from_le_bytes(*sum) {
+            return Err(DAMAGED);
+        }
+        let head: Head = unpack_bytes(body)?;
+        if head.vocabulary != vocabulary() {
+            return Err("a segment was written with another Reference Model");
+        }
+        let layouts = head
+            .tables
+            .iter()
+            .map(|table| table.layout.layout().map(Arc::new));
+        let layouts: Vec<_> = layouts.collect::<Result<_, _>>()?;
+        let parts: usize = layouts.iter().map(|layout| 1 + layout.leaves().len()).sum();
+        if head.parts.len() != parts + (head.words as usize).div_ceil(PAGE) {
+            return Err(DAMAGED);
+        }
+        Ok(Segment {
+            docs: head.docs.docs()?,
+            layouts,
+            head,
+            schema_id: super::batch::new_schema_id(),
+        })
+    }
+
+    /// Returns the repository's numbers of the EHRs, by their numbers in the segment.
+    pub fn ehrs(&self) -> &[u64] {
+        &self.head.ehrs
+    }
+
+    /// Returns the place of a part.
+    pub fn place(&self, part: u32) -> Option<PartPlace> {
+        self.head.parts.get(part as usize).copied()
+    }
+
+    /// Creates the batch of the segment in a state of the repository, without any part.
+    ///
+    /// # Errors
+    /// If the head refers to documents or EHRs that it does not have.
+    pub fn batch(&self, state: &SegmentState<'_>) -> Result<Batch, &'static str> {
+        let mut batch = Batch::new();
+        let ehrs = self.head.ehrs.iter();
+        batch.ehrs = ehrs.map(|id| Some(state.reads(*id))).collect();
+        batch.by_ehr = vec![Vec::new(); batch.ehrs.len()];
+        batch.ehr_fragments = self.head.ehr_fragments.fragments()?;
+        batch.docs = self.docs.clone();
+        batch.odd_ids = self.head.odd_ids.iter().cloned().collect();
+        batch.words = Dictionary::absent(self.head.words);
+        batch.fragments = self.head.fragments;
+        batch.root_ids.clone_from(&self.head.root_ids);
+        batch.schema_id = self.schema_id;
+        batch.is_late = true;
+        for (table, layout) in self.head.tables.iter().zip(&self.layouts) {
+            let root = (table.root_id, table.archetype);
+            let mut late = Table::late(Arc::clone(layout), root, table.rows);
+            late.origins.clone_from(&table.origins);
+            batch.tables.push(late);
+        }
+        for document in 0..batch.docs.len() as u32 {
+            let ehr = batch.docs.ehr(document).ok_or(DAMAGED)?;
+            batch
+                .by_ehr
+                .get_mut(ehr as usize)
+                .ok_or(DAMAGED)?
+                .push(document);
+            let doc = batch.docs.get(document).ok_or(DAMAGED)?;
+            if state.superseded.binary_search(&doc.row.ordinal).is_ok() {
+                batch.docs.supersede(document);
+            }
+            batch.update_live(document);
+        }
+        Ok(batch)
+    }
+
+    /// Loads a part into a batch of this segment. `bytes` are those at [`Segment::place`].
+    ///
+    /// # Errors
+    /// If the bytes are damaged, or there is no such part.
+    pub fn load(&self, batch: &Batch, part: u32, bytes: &[u8]) -> Result<(), &'static str> {
+        let place = self.place(part).ok_or(DAMAGED)?;
+        if fnv(bytes.iter().copied()) != place.checksum {
+            return Err(DAMAGED);
+        }
+        let mut first = 0;
+        for table in &batch.tables {
+            let end = first + 1 + table.columns.len() as u32;
+            if part == first {
+                return load_structure(batch, table, bytes);
+            }
+            if part < end {
+                let column = table.columns.get((part - first - 1) as usize);
+                return load_column(column.ok_or(DAMAGED)?, bytes);
+            }
+            first = end;
+        }
+        let pages = batch.words.words().pages();
+        let at = (part - first) as usize;
+        let page: Page = unpack_bytes::<StoredPage>(bytes)?.page()?;
+        let words = (self.head.words as usize)
+            .saturating_sub(at * PAGE)
+            .min(PAGE);
+        if page.len() != words {
+            return Err(DAMAGED);
+        }
+        pages.get(at).ok_or(DAMAGED)?.load(Arc::new(page));
+        Ok(())
+    }
+}
+
+impl SegmentState<'_> {
+    fn reads(&self, ehr: u64) -> bool {
+        self.unqueryable.binary_search(&ehr).is_err()
+    }
+}
+
+fn load_structure(batch: &Batch, table: &Table, bytes: &[u8]) -> Result<(), &'static str> {
+    let stored: StoredStructure = unpack_bytes(bytes)?;
+    let structure = stored.structure(table.len(), table.groups() as usize)?;
+    let _ = table.hidden.set(hidden(batch, table, &structure));
+    table.structure.load(Arc::new(structure));
+    Ok(())
+}
+
+/// Returns the rows of documents that no population query reads. Rows of EHRs are never hidden.
+fn hidden(batch: &Batch, table: &Table, structure: &Structure) -> Vec<u32> {
+    if table.layout().class() == Cls::EHR {
+        return Vec::new();
+    }
+    let live = batch.docs.live();
+    let is_live = |doc: &u32| live.get(*doc as usize).copied().unwrap_or(false);
+    let rows = (0..).zip(&structure.docs);
+    rows.filter(|(_, doc)| !is_live(doc))
+        .map(|(row, _)| row)
+        .collect()
+}
+
+fn load_column(part: &Part<Column>, bytes: &[u8]) -> Result<(), &'static str> {
+    let stored: StoredColumn = unpack_bytes(bytes)?;
+    part.load(Arc::new(stored.column()?));
+    Ok(())
+}

@@ -1,0 +1,459 @@
+//! The stored form of the parts of a segment: lists of numbers that compress well.
+//!
+//! Ascending numbers are stored as differences, numbers as whole numbers with their count of
+//! decimals, and times as multiples of their greatest common divisor.
+
+use crate::document::batch::{Fragment, PresenceBitmap, RepeatedGroup, Structure};
+use crate::document::column::{Column, MomentColumn, NO_MOMENT, NumberColumn, Page};
+use crate::document::layout::{Item, ItemKind, Layout};
+use aqlite_rm::class::{Attr, Cls};
+use aqlite_rm::tree::Kind;
+use bitcode::{Decode, Encode};
+
+/// The invariant that does not hold if a stored part has lists of different lengths.
+const UNEVEN: &str = "the lists of a part of a segment do not fit together";
+
+/// Numbers as differences, each to the one before it.
+#[derive(Encode, Decode)]
+pub(super) struct Differences(Vec<i32>);
+
+impl Differences {
+    pub fn of(numbers: impl IntoIterator<Item = u32>) -> Differences {
+        let mut last = 0u32;
+        let difference = |number: u32| {
+            let difference = number.wrapping_sub(last) as i32;
+            last = number;
+            difference
+        };
+        Differences(numbers.into_iter().map(difference).collect())
+    }
+
+    pub fn numbers(&self) -> Vec<u32> {
+        let mut last = 0u32;
+        let number = |difference: &i32| {
+            last = last.wrapping_add(*difference as u32);
+            last
+        };
+        self.0.iter().map(number).collect()
+    }
+}
+
+/// A list of fragments.
+#[derive(Encode, Decode)]
+pub(super) struct Fragments {
+    tables: Vec<u32>,
+    rows: Differences,
+}
+
+impl Fragments {
+    pub fn of(fragments: &[Fragment]) -> Fragments {
+        Fragments {
+            tables: fragments.iter().map(|fragment| fragment.table).collect(),
+            rows: Differences::of(fragments.iter().map(|fragment| fragment.row)),
+        }
+    }
+
+    /// Returns the fragments.
+    ///
+    /// # Errors
+    /// If the lists differ in length.
+    pub fn fragments(&self) -> Result<Vec<Fragment>, &'static str> {
+        if self.tables.len() != self.rows.0.len() {
+            return Err(UNEVEN);
+        }
+        let pairs = self.tables.iter().zip(self.rows.numbers());
+        Ok(pairs
+            .map(|(table, row)| Fragment { table: *table, row })
+            .collect())
+    }
+}
+
+/// The structure of a table.
+#[derive(Encode, Decode)]
+pub(super) struct StoredStructure {
+    docs: Differences,
+    places: Differences,
+    /// Places of fragments less the places of their parent rows.
+    depths: Vec<u32>,
+    groups: Vec<StoredGroup>,
+    bitmaps: Vec<Vec<u64>>,
+}
+
+#[derive(Encode, Decode)]
+struct StoredGroup {
+    ends: Differences,
+    rows: Fragments,
+}
+
+impl StoredStructure {
+    pub fn of(structure: &Structure) -> StoredStructure {
+        let places = structure.places.iter().zip(&structure.parent_places);
+        let group = |group: &RepeatedGroup| StoredGroup {
+            ends: Differences::of(group.ends.iter().copied()),
+            rows: Fragments::of(&group.rows),
+        };
+        StoredStructure {
+            docs: Differences::of(structure.docs.iter().copied()),
+            places: Differences::of(structure.places.iter().copied()),
+            depths: places
+                .map(|(place, parent)| place.wrapping_sub(*parent))
+                .collect(),
+            groups: structure.groups.iter().map(group).collect(),
+            bitmaps: structure.bitmaps.iter().map(|b| b.to_words()).collect(),
+        }
+    }
+
+    /// Returns the structure of a table with `rows` rows and `groups` repeated groups.
+    ///
+    /// # Errors
+    /// If the stored lists are of another table.
+    pub fn structure(&self, rows: usize, groups: usize) -> Result<Structure, &'static str> {
+        let (docs, places) = (self.docs.numbers(), self.places.numbers());
+        let lengths = [docs.len(), places.len(), self.depths.len()];
+        if lengths.iter().any(|length| *length != rows) || self.groups.len() != groups {
+            return Err(UNEVEN);
+        }
+        let parents = places.iter().zip(&self.depths);
+        let group = |group: &StoredGroup| {
+            let (ends, rows) = (group.ends.numbers(), group.rows.fragments()?);
+            let is_whole = ends.last().is_none_or(|end| *end as usize == rows.len());
+            if is_whole && ends.is_sorted() {
+                Ok(RepeatedGroup { ends, rows })
+            } else {
+                Err(UNEVEN)
+            }
+        };
+        let bitmaps = self.bitmaps.iter().cloned();
+        Ok(Structure {
+            parent_places: parents
+                .map(|(place, depth)| place.wrapping_sub(*depth))
+                .collect(),
+            docs,
+            places,
+            groups: self.groups.iter().map(group).collect::<Result<_, _>>()?,
+            bitmaps: bitmaps.map(PresenceBitmap::from_words).collect(),
+        })
+    }
+}
+
+/// A column.
+#[derive(Encode, Decode)]
+pub(super) enum StoredColumn {
+    Number(StoredNumbers),
+    Text(Vec<u32>),
+    Moment(StoredMoments),
+    Boolean(Vec<bool>),
+}
+
+/// Numbers as whole numbers, to be divided by 10 to the power of their decimals.
+#[derive(Encode, Decode)]
+pub(super) struct StoredNumbers {
+    scaled: Vec<i64>,
+    decimals: Vec<u8>,
+    /// The tokens that are kept as text, by row.
+    odd: Vec<(u32, String)>,
+}
+
+/// Date-times: `base + unit * steps`.
+#[derive(Encode, Decode)]
+pub(super) struct StoredMoments {
+    ids: Vec<u32>,
+    base: i64,
+    unit: u64,
+    steps: Vec<u64>,
+    /// The rows whose text is no date-time.
+    without: Vec<u32>,
+}
+
+impl StoredColumn {
+    /// Creates the stored form. `word` maps the number of a word to its number in the segment.
+    pub fn of(column: &Column, mut word: impl FnMut(u32) -> u32) -> StoredColumn {
+        let mut words = |ids: &[u32]| ids.iter().map(|id| word(*id)).collect();
+        match column {
+            Column::Number(numbers) => StoredColumn::Number(StoredNumbers::of(numbers)),
+            Column::Text(ids) => StoredColumn::Text(words(ids)),
+            Column::Moment(moments) => {
+                StoredColumn::Moment(StoredMoments::of(words(&moments.ids), &moments.begins))
+            }
+            Column::Boolean(flags) => StoredColumn::Boolean(flags.clone()),
+        }
+    }
+
+    /// Returns the column.
+    ///
+    /// # Errors
+    /// If its lists differ in length.
+    pub fn column(self) -> Result<Column, &'static str> {
+        Ok(match self {
+            StoredColumn::Number(numbers) => Column::Number(numbers.numbers()?),
+            StoredColumn::Text(ids) => Column::Text(ids),
+            StoredColumn::Moment(moments) => Column::Moment(moments.moments()?),
+            StoredColumn::Boolean(flags) => Column::Boolean(flags),
+        })
+    }
+}
+
+impl StoredNumbers {
+    fn of(numbers: &NumberColumn) -> StoredNumbers {
+        let (scaled, decimals) = numbers.scaled().unzip();
+        StoredNumbers {
+            scaled,
+            decimals,
+            odd: numbers
+                .odd()
+                .map(|(row, token)| (row, token.to_owned()))
+                .collect(),
+        }
+    }
+
+    fn numbers(self) -> Result<NumberColumn, &'static str> {
+        if self.scaled.len() != self.decimals.len() {
+            return Err(UNEVEN);
+        }
+        let scaled = self.scaled.into_iter().zip(self.decimals);
+        NumberColumn::from_scaled(scaled, self.odd).ok_or(UNEVEN)
+    }
+}
+
+impl StoredMoments {
+    fn of(ids: Vec<u32>, begins: &[i64]) -> StoredMoments {
+        let known = || begins.iter().filter(|begin| **begin != NO_MOMENT);
+        let base = known().min().copied().unwrap_or(0);
+        let distance = |begin: i64| begin.wrapping_sub(base) as u64;
+        let unit = known().fold(0, |unit, begin| greatest_divisor(unit, distance(*begin)));
+        let step = |begin: &i64| match *begin {
+            NO_MOMENT => 0,
+            begin => distance(begin) / unit.max(1),
+        };
+        let without = (0..).zip(begins).filter(|(_, begin)| **begin == NO_MOMENT);
+        StoredMoments {
+            ids,
+            base,
+            unit,
+            steps: begins.iter().map(step).collect(),
+            without: without.map(|(row, _)| row).collect(),
+        }
+    }
+
+    fn moments(self) -> Result<MomentColumn, &'static str> {
+        if self.ids.len() != self.steps.len() {
+            return Err(UNEVEN);
+        }
+        let begin = |steps: &u64| {
+            let distance = steps.wrapping_mul(self.unit);
+            self.base.wrapping_add(distance as i64)
+        };
+        let mut begins: Vec<i64> = self.steps.iter().map(begin).collect();
+        for row in self.without {
+            *begins.get_mut(row as usize).ok_or(UNEVEN)? = NO_MOMENT;
+        }
+        Ok(MomentColumn {
+            ids: self.ids,
+            begins,
+        })
+    }
+}
+
+/// Returns the greatest common divisor; that of 0 and a number is the number.
+fn greatest_divisor(mut one: u64, mut other: u64) -> u64 {
+    while other > 0 {
+        (one, other) = (other, one % other);
+    }
+    one
+}
+
+/// The texts of a page of words.
+#[derive(Encode, Decode)]
+pub(super) struct StoredPage {
+    text: String,
+    lengths: Vec<u32>,
+}
+
+impl StoredPage {
+    pub fn of<'t>(texts: impl Iterator<Item = &'t str>) -> StoredPage {
+        let (mut text, mut lengths) = (String::new(), Vec::new());
+        for word in texts {
+            text.push_str(word);
+            lengths.push(word.len() as u32);
+        }
+        StoredPage { text, lengths }
+    }
+
+    /// Returns the page.
+    ///
+    /// # Errors
+    /// If the lengths are not those of the texts.
+    pub fn page(self) -> Result<Page, &'static str> {
+        let mut end = 0u32;
+        let mut ends = Vec::with_capacity(self.lengths.len());
+        for length in self.lengths {
+            end = end.checked_add(length).ok_or(UNEVEN)?;
+            if !self.text.is_char_boundary(end as usize) {
+                return Err(UNEVEN);
+            }
+            ends.push(end);
+        }
+        if end as usize == self.text.len() {
+            Ok(Page::new(self.text, ends))
+        } else {
+            Err(UNEVEN)
+        }
+    }
+}
+
+/// A merged layout.
+#[derive(Encode, Decode)]
+pub(super) struct StoredLayout {
+    items: Vec<StoredItem>,
+    texts: String,
+}
+
+#[derive(Encode, Decode)]
+struct StoredItem {
+    attr: Option<u8>,
+    class: u8,
+    kind: StoredItemKind,
+    parent: u32,
+    end: u32,
+    presence: Option<u32>,
+}
+
+#[derive(Encode, Decode)]
+enum StoredItemKind {
+    Object,
+    List,
+    Constant(u8, u32, u32),
+    Leaf(u8, u32),
+    Group(u32),
+}
+
+impl StoredLayout {
+    pub fn of(layout: &Layout) -> StoredLayout {
+        let item = |item: &Item| StoredItem {
+            attr: item.attr.map(Attr::number),
+            class: item.class.number(),
+            kind: match item.kind {
+                ItemKind::Object => StoredItemKind::Object,
+                ItemKind::List => StoredItemKind::List,
+                ItemKind::Constant(kind, start, len) => {
+                    StoredItemKind::Constant(number_of(kind), start, len)
+                }
+                ItemKind::Leaf(kind, leaf) => StoredItemKind::Leaf(number_of(kind), leaf),
+                ItemKind::Group(group) => StoredItemKind::Group(group),
+            },
+            parent: item.parent,
+            end: item.end,
+            presence: item.presence,
+        };
+        StoredLayout {
+            items: layout.items().iter().map(item).collect(),
+            texts: layout.texts.clone(),
+        }
+    }
+
+    /// Returns the layout.
+    ///
+    /// # Errors
+    /// If it names a class or an attribute that this release does not know, or numbers its leaves
+    /// or groups otherwise than from 0 on.
+    pub fn layout(&self) -> Result<Layout, &'static str> {
+        let count = |counts: fn(&StoredItemKind) -> bool| {
+            self.items.iter().filter(|item| counts(&item.kind)).count()
+        };
+        let mut layout = Layout::default();
+        layout.texts.clone_from(&self.texts);
+        layout.leaves = vec![u32::MAX; count(|kind| matches!(kind, StoredItemKind::Leaf(..)))];
+        layout.groups = vec![u32::MAX; count(|kind| matches!(kind, StoredItemKind::Group(_)))];
+        for (index, item) in (0..).zip(&self.items) {
+            let kind = match item.kind {
+                StoredItemKind::Object => ItemKind::Object,
+                StoredItemKind::List => ItemKind::List,
+                StoredItemKind::Constant(kind, start, len) => {
+                    ItemKind::Constant(kind_of(kind), start, len)
+                }
+                StoredItemKind::Leaf(kind, leaf) => {
+                    *layout.leaves.get_mut(leaf as usize).ok_or(UNEVEN)? = index;
+                    ItemKind::Leaf(kind_of(kind), leaf)
+                }
+                StoredItemKind::Group(group) => {
+                    *layout.groups.get_mut(group as usize).ok_or(UNEVEN)? = index;
+                    ItemKind::Group(group)
+                }
+            };
+            layout.items.push(Item {
+                attr: item.attr.and_then(Attr::from_number),
+                class: Cls::from_number(item.class).ok_or(UNEVEN)?,
+                kind,
+                parent: item.parent,
+                end: item.end,
+                presence: item.presence,
+            });
+        }
+        // As many leaves as places for them, and each place taken: the numbers are 0, 1, 2, …
+        let numbers = layout.leaves.iter().chain(&layout.groups);
+        if numbers.into_iter().any(|item| *item == u32::MAX) {
+            return Err(UNEVEN);
+        }
+        Ok(layout)
+    }
+}
+
+fn number_of(kind: Kind) -> u8 {
+    match kind {
+        Kind::Number => 1,
+        Kind::Boolean => 2,
+        _ => 0,
+    }
+}
+
+fn kind_of(number: u8) -> Kind {
+    match number {
+        1 => Kind::Number,
+        2 => Kind::Boolean,
+        _ => Kind::Text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn greatest_divisor_of_distances() {
+        assert_eq!(greatest_divisor(0, 0), 0);
+        assert_eq!(greatest_divisor(0, 12), 12);
+        assert_eq!(greatest_divisor(18, 12), 6);
+    }
+
+    #[test]
+    fn moments_round_trip() {
+        for begins in [
+            vec![],
+            vec![NO_MOMENT],
+            vec![5, NO_MOMENT, 5],
+            vec![-40, 60, NO_MOMENT, 20],
+            vec![i64::MAX, i64::MIN + 1, 0],
+        ] {
+            let ids: Vec<u32> = (0..begins.len() as u32).collect();
+            let moments = StoredMoments::of(ids.clone(), &begins).moments().unwrap();
+            assert_eq!((moments.ids, moments.begins), (ids, begins));
+        }
+    }
+
+    #[test]
+    fn lists_of_different_lengths_are_refused() {
+        let moments = StoredMoments {
+            ids: vec![1],
+            base: 0,
+            unit: 0,
+            steps: Vec::new(),
+            without: Vec::new(),
+        };
+        assert!(moments.moments().is_err());
+        let page = StoredPage {
+            text: String::from("ä"),
+            lengths: vec![1, 1],
+        };
+        assert!(page.page().is_err(), "a word ends inside a character");
+    }
+}
