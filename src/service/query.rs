@@ -446,10 +446,11 @@ impl<R: Repository> Service<R> {
         let time = state.map_or(call.now, |state| state.now);
         let now = iso(time);
         let stopped = self.deadline(call);
-        let run = Run::new(&plan, &now, self.budget(), &stopped);
+        let begin = || Run::new(&plan, &now, self.budget(), &stopped);
         let mut sink = OneQuery {
             call,
-            run,
+            run: begin(),
+            begin: &begin,
             ehr: plan.scan().ehr(),
             seen: false,
             reading: Reading::new(self.query_memory.share(), self.deadline_at(call)),
@@ -648,6 +649,8 @@ const PIECE: usize = 1 << 20;
 struct OneQuery<'r, 'c, 'a> {
     call: &'c Call<'a>,
     run: Run<'r>,
+    /// Starts the run again.
+    begin: &'c dyn Fn() -> Run<'r>,
     /// The EHR that it is narrowed to.
     ehr: Option<&'r str>,
     /// Whether that EHR was in a batch.
@@ -669,6 +672,12 @@ impl BatchSink for OneQuery<'_, '_, '_> {
     fn admit(&mut self, bytes: usize) -> bool {
         self.reading
             .admit(bytes, self.run.footprint(), self.call.clock())
+    }
+
+    fn restart(&mut self) -> bool {
+        self.run = (self.begin)();
+        self.seen = false;
+        self.reading.restart()
     }
 
     fn pause(&self) -> Pause {

@@ -126,6 +126,16 @@ impl Reading {
         self.hold(held, now)
     }
 
+    /// Forgets a lack of memory, because all that was held is given up. Returns false if the time of
+    /// the query is over.
+    pub fn restart(&mut self) -> bool {
+        let is_late = matches!(self.refusal, Some(Refusal::Late));
+        if !is_late {
+            self.refusal = None;
+        }
+        !is_late
+    }
+
     /// Counts what the query itself holds; false when that is too much beside other queries.
     pub fn hold(&mut self, held: usize, now: i64) -> bool {
         let bytes = held.saturating_add(self.bytes);

@@ -490,6 +490,12 @@ pub trait BatchSink {
     /// Takes a piece of a batch; after [`Progress::Paused`] it gets the same batch again.
     fn take(&mut self, batch: &Batch) -> Progress;
 
+    /// Forgets all batches that were taken: they come again, with parts that were absent. Returns
+    /// false if the sink cannot, or wants no more; it then gets whole documents only.
+    fn restart(&mut self) -> bool {
+        false
+    }
+
     /// Lets others work. A repository that can wait awaits it after [`Progress::Paused`].
     fn pause(&self) -> Pause {
         Box::pin(std::future::ready(()))

@@ -39,6 +39,7 @@ mod rows;
 mod rules;
 mod rulings;
 mod samples;
+mod segments;
 mod simplified;
 mod snapshot;
 mod sql;

@@ -15,6 +15,7 @@ mod remove;
 mod rows;
 mod scan;
 mod seal;
+mod segments;
 mod tag;
 mod value;
 
@@ -27,6 +28,7 @@ use super::scan::{Scan, Snapshot};
 use crate::document::ObjectKind;
 pub use access::SqlLog;
 pub use catalogue::Catalogue;
+pub use segments::{BlobFuture, Blobs, Compaction, Segments};
 use std::cell::Cell;
 use std::rc::Rc;
 use value::Fields;
@@ -40,6 +42,7 @@ pub struct SqlRepository<S> {
     sql: S,
     catalogue: Rc<Catalogue>,
     log: Option<SqlLog<S>>,
+    segments: Option<Rc<Segments>>,
     /// Entries of change sets that were written since the last time that they were moved to the
     /// log.
     waiting: Cell<u64>,
@@ -52,6 +55,7 @@ impl<S: Sql> SqlRepository<S> {
             sql,
             catalogue,
             log: None,
+            segments: None,
             waiting: Cell::new(0),
         }
     }

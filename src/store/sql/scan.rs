@@ -26,7 +26,7 @@ const HELD: u64 = 4;
 const NO_BOUND: u64 = 1 << 52;
 
 /// The newest state, as [`Snapshot`] has it.
-const NEWEST: &str = "SELECT max((SELECT coalesce(max(id), 0) FROM version), (SELECT value FROM meta WHERE name = 'last_version')) AS version,
+pub(super) const NEWEST: &str = "SELECT max((SELECT coalesce(max(id), 0) FROM version), (SELECT value FROM meta WHERE name = 'last_version')) AS version,
     (SELECT coalesce(max(id), 0) FROM ehr) AS ehr, (SELECT coalesce(max(id), 0) FROM removal) AS removals,
     (SELECT value FROM meta WHERE name = 'revision') AS revision";
 /// Whether one of the deletions behind `?1` removed a version up to `?2`: of the EHRs with the
@@ -251,17 +251,19 @@ impl<S: Sql> SqlRepository<S> {
 
     /// Those EHRs that the scan names, else all: by EHR where that is asked for, else by document.
     async fn send_many(&self, scan: &Scan, sink: Sink<'_>) -> Result<Snapshot, StoreError> {
-        let mut answers = self
-            .batch(vec![
-                self.catalogue.ask_news(),
-                Statement::new(NEWEST),
-                removed(scan),
-            ])
-            .await?
-            .into_iter();
+        let segments = self.segments_for(scan, sink);
+        let mut batch = vec![
+            self.catalogue.ask_news(),
+            Statement::new(NEWEST),
+            removed(scan),
+        ];
+        batch.extend(segments.iter().flat_map(|segments| segments.statements()));
+        let mut answers = self.batch(batch).await?.into_iter();
         let mut next = || answers.next().unwrap_or_default();
         self.catalogue.take_news(next())?;
-        let state = state_of(scan, next(), next())?;
+        let newest = newest_of(next())?;
+        let state = state_of(scan, newest, next())?;
+        let of_segments = [next(), next(), next()];
         let matching = self.catalogue.matching(scan);
         let by_ehr = scan.ehrs.is_some() || scan.whole_ehrs || scan.empty_ehrs;
         if matching.profiles.is_empty() && !scan.empty_ehrs {
@@ -277,6 +279,14 @@ impl<S: Sql> SqlRepository<S> {
             rows: if by_ehr { PAGE_ROWS } else { PAGE_ROWS / 4 },
         };
         let (mut after, mut begun) = (0, false);
+        // Segments show the newest state only.
+        if let Some(segments) = segments.filter(|_| state == newest) {
+            let mut held = segments.begin(state, of_segments).await?;
+            if !segments.send(&mut held, sink).await {
+                return Ok(state);
+            }
+            after = held.covered;
+        }
         while after < end {
             let until = (after + pace.range).min(end);
             let named = scan.ehrs.as_ref().map(|ehrs| {
@@ -403,6 +413,59 @@ impl<S: Sql> SqlRepository<S> {
     }
 }
 
+/// The documents of a range of ids, as one batch.
+pub(super) struct Gathered {
+    pub batch: Batch,
+    /// The ids of its EHRs, by their numbers.
+    pub ehrs: Vec<u64>,
+    /// The last id of the range that was read.
+    pub end: u64,
+}
+
+impl<S: Sql> SqlRepository<S> {
+    /// Reads the documents of a scan with ids above `after` and up to `until`, in the state up to
+    /// `newest`. Ends early when they take `most` bytes of memory, about.
+    pub(super) async fn gather(
+        &self,
+        scan: &Scan,
+        (after, until, newest): (u64, u64, u64),
+        most: usize,
+        sink: Sink<'_>,
+    ) -> Result<Gathered, StoreError> {
+        let matching = self.catalogue.matching(scan);
+        let (mut pace, mut assembly) = (
+            Pace {
+                range: PAGE_ROWS,
+                rows: PAGE_ROWS,
+            },
+            Assembly::default(),
+        );
+        let mut end = after;
+        while end < until && assembly.batch.bytes() < most {
+            let to = (end + pace.range).min(until);
+            let place = Place::between(end, to);
+            let bounds = (newest, pace.rows);
+            let statement = page(BY_PROFILE, scan, &matching, &place, bounds, None);
+            let page = Page::of(self.rows(statement).await?, pace.rows)?;
+            let (rows, bytes) = (page.lines.len() as u64, page.bytes());
+            let reached = match page.end().filter(|_| page.is_cut) {
+                Some((_, version)) => version,
+                None => to,
+            };
+            self.add(&mut assembly, page.lines, scan, 0, sink).await?;
+            pace.learn(rows, bytes, reached - end, false);
+            end = reached;
+            sink.pause().await;
+        }
+        let Assembly { batch, numbers } = assembly;
+        let mut ehrs = vec![0; numbers.len()];
+        for (id, number) in numbers {
+            *ehrs.get_mut(number as usize).ok_or_else(unexpected)? = id;
+        }
+        Ok(Gathered { batch, ehrs, end })
+    }
+}
+
 fn page(
     query: &'static str,
     scan: &Scan,
@@ -468,15 +531,19 @@ fn state_of_ehr(scan: &Scan, told: Vec<Row>) -> Result<(Snapshot, u64), StoreErr
     Ok((state_to_read(scan.snapshot, newest, removed)?, bound))
 }
 
-/// The state that a scan reads, by what [`NEWEST`] and [`REMOVED`] gave.
-fn state_of(scan: &Scan, newest: Vec<Row>, removed: Vec<Row>) -> Result<Snapshot, StoreError> {
-    let mut fields = Fields::of(newest.into_iter().next().unwrap_or_default());
-    let newest = Snapshot {
+/// The newest state, by what [`NEWEST`] returned.
+pub(super) fn newest_of(rows: Vec<Row>) -> Result<Snapshot, StoreError> {
+    let mut fields = Fields::of(rows.into_iter().next().unwrap_or_default());
+    Ok(Snapshot {
         version: fields.number()?,
         ehr: fields.number()?,
         removals: fields.number()?,
         revision: fields.number()?,
-    };
+    })
+}
+
+/// The state that a scan reads, by what [`REMOVED`] returned.
+fn state_of(scan: &Scan, newest: Snapshot, removed: Vec<Row>) -> Result<Snapshot, StoreError> {
     let removed = Fields::of(removed.into_iter().next().unwrap_or_default()).flag()?;
     state_to_read(scan.snapshot, newest, removed)
 }

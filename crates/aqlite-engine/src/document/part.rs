@@ -101,4 +101,12 @@ impl<T> Part<T> {
             let _ = late.value.set(value);
         }
     }
+
+    /// Returns the loaded part, for another batch of the same segment.
+    pub fn share(&self) -> Option<Arc<T>> {
+        match self {
+            Part::Owned(_) => None,
+            Part::Late(late) => late.value.get().cloned(),
+        }
+    }
 }

@@ -210,6 +210,12 @@ impl Batch {
         wanted
     }
 
+    /// Estimates the bytes of the parts that were loaded.
+    pub fn late_bytes(&self) -> usize {
+        let tables: usize = self.tables.iter().map(Table::late_bytes).sum();
+        tables + self.words.bytes()
+    }
+
     /// Returns whether the batch was read from a segment, so that parts of it may be absent.
     pub fn is_late(&self) -> bool {
         self.is_late
@@ -444,6 +450,28 @@ impl Segment {
             batch.update_live(document);
         }
         Ok(batch)
+    }
+
+    /// Creates the batch of the segment in another state, with the parts that `batch` has.
+    ///
+    /// # Errors
+    /// As [`Segment::batch`].
+    pub fn renewed(&self, batch: &Batch, state: &SegmentState<'_>) -> Result<Batch, &'static str> {
+        let new = self.batch(state)?;
+        for (old, table) in batch.tables.iter().zip(&new.tables) {
+            if let Some(structure) = old.structure.share() {
+                let _ = table.hidden.set(hidden(&new, table, &structure));
+                table.structure.load(structure);
+            }
+            for (old, column) in old.columns.iter().zip(&table.columns) {
+                old.share().into_iter().for_each(|part| column.load(part));
+            }
+        }
+        let pages = batch.words.words().pages().iter();
+        for (old, page) in pages.zip(new.words.words().pages()) {
+            old.share().into_iter().for_each(|part| page.load(part));
+        }
+        Ok(new)
     }
 
     /// Loads a part into a batch of this segment. `bytes` are those at [`Segment::place`].

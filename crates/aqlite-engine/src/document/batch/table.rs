@@ -419,11 +419,15 @@ impl Table {
         })
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    /// Estimates the bytes of structure and columns.
+    pub(in crate::document) fn late_bytes(&self) -> usize {
         let columns = self.columns.iter().filter_map(Part::present);
         let columns: usize = columns.map(|c| c.bytes() + size_of::<Column>()).sum();
-        columns
-            + self.structure.present().map_or(0, Structure::bytes)
+        columns + self.structure.present().map_or(0, Structure::bytes)
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.late_bytes()
             + self.column_presence.capacity() * 8
             + self.hidden().len() * 4
             + self.layout.bytes()

@@ -1,0 +1,243 @@
+//! Segments of a database: copies of its versions as columns, in a blob store.
+//!
+//! The table `segment` is the manifest. A population query reads the segments that follow one
+//! another from the first version on, and the rows of all later versions. Truth stays in the rows:
+//! where a segment is missing, damaged or written by another release, its rows are read.
+
+mod cache;
+mod compaction;
+
+use super::SqlRepository;
+use super::value::{Fields, Row, Sql, Statement};
+use crate::store::repository::{Sink, StoreError, send};
+use crate::store::scan::{Scan, Snapshot};
+use cache::{Cache, Held, Listed, Overlay};
+pub use compaction::Compaction;
+use futures_util::future::join_all;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::rc::Rc;
+
+/// Blobs that are read at a time.
+const AT_ONCE: usize = 6;
+
+/// The least and the most versions of a segment. With fewer, reading their rows is as fast. With
+/// more, the documents would not fit into the memory of a worker while they are encoded.
+const LEAST: u64 = 4_096;
+const MOST: u64 = 32_768;
+
+/// The answer of a blob store; an error is a text for the log of the host.
+pub type BlobFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + 'a>>;
+
+/// A store of immutable blobs by key: KV, files, memory. It may be late or empty.
+pub trait Blobs {
+    /// Reads a blob; `None` where it is not there, or not yet.
+    fn get<'a>(&'a self, key: &'a str) -> BlobFuture<'a, Option<Vec<u8>>>;
+
+    /// Stores a blob. A key is never stored twice.
+    fn put<'a>(&'a self, key: &'a str, bytes: Vec<u8>) -> BlobFuture<'a, ()>;
+
+    /// Deletes a blob. One that is not there is deleted already.
+    fn delete<'a>(&'a self, key: &'a str) -> BlobFuture<'a, ()>;
+}
+
+/// The segments of one database, with a cache that outlives requests.
+pub struct Segments {
+    blobs: Box<dyn Blobs>,
+    cache: RefCell<Cache>,
+    is_due: Cell<bool>,
+    /// The least and the most versions of a segment. Ids without a version count too.
+    sizes: (u64, u64),
+}
+
+/// The live segments, in order.
+const MANIFEST: &str = "SELECT first, last, state, blob, files FROM segment ORDER BY first";
+/// Versions that were superseded by a version behind `?1`, or, where that is 0, by one behind the
+/// oldest state of a segment. Those without a segment are among them: one may be listed later that
+/// was written before.
+const SUPERSEDED: &str = "SELECT coalesce(json_group_array(id), '[]') AS superseded FROM version
+    WHERE successor > CASE ?1 WHEN 0 THEN (SELECT coalesce(min(state), 9007199254740991) FROM segment) ELSE ?1 END";
+const UNQUERYABLE: &str =
+    "SELECT coalesce(json_group_array(id), '[]') AS unqueryable FROM ehr WHERE NOT is_queryable";
+
+/// The segments that a scan reads, as they are in its state.
+pub(super) struct SegmentScan {
+    held: Vec<Rc<Held>>,
+    /// The newest version that they hold, or held before they were found damaged.
+    pub covered: u64,
+}
+
+impl Segments {
+    /// Segments in a store, of which nothing is read yet.
+    pub fn new(blobs: Box<dyn Blobs>) -> Segments {
+        Segments {
+            blobs,
+            cache: RefCell::default(),
+            is_due: Cell::new(false),
+            sizes: (LEAST, MOST),
+        }
+    }
+
+    /// Writes segments of other sizes: at least and at most so many versions.
+    #[must_use]
+    pub fn with_sizes(self, least: u64, most: u64) -> Segments {
+        Segments {
+            sizes: (least.max(1), most.max(1)),
+            ..self
+        }
+    }
+
+    /// Returns whether a query met so many rows behind the last segment that a compaction pays.
+    pub fn is_due(&self) -> bool {
+        self.is_due.get()
+    }
+
+    /// Returns whether a scan may read segments: of the whole population, document by document.
+    pub(super) fn serve(scan: &Scan) -> bool {
+        scan.ehrs.is_none() && !scan.whole_ehrs && !scan.empty_ehrs && !scan.unqueryable
+    }
+
+    /// The statements whose rows [`Segments::begin`] reads.
+    pub(super) fn statements(&self) -> [Statement; 3] {
+        let seen = self.cache.borrow().superseded_to();
+        [
+            Statement::new(MANIFEST),
+            Statement::new(SUPERSEDED).bind(seen),
+            Statement::new(UNQUERYABLE),
+        ]
+    }
+
+    /// Reads the heads of the segments that follow one another from the first version on.
+    ///
+    /// # Errors
+    /// If the rows are not those of [`Segments::statements`].
+    pub(super) async fn begin(
+        &self,
+        state: Snapshot,
+        [manifest, superseded, unqueryable]: [Vec<Row>; 3],
+    ) -> Result<SegmentScan, StoreError> {
+        let listed = manifest.into_iter().map(Listed::of);
+        let listed: Vec<Listed> = listed.collect::<Result<_, _>>()?;
+        let mut overlay = Overlay::default();
+        overlay.superseded = ids(superseded)?;
+        overlay.unqueryable = ids(unqueryable)?;
+        self.cache.borrow_mut().renew(state, &listed, overlay);
+        let mut found = SegmentScan {
+            held: Vec::new(),
+            covered: 0,
+        };
+        let contiguous = listed.iter().scan(0, |end, listed| {
+            (listed.first == std::mem::replace(end, listed.last) + 1).then_some(listed)
+        });
+        let known = |listed: &&Listed| self.cache.borrow().knows(listed);
+        let contiguous: Vec<&Listed> = contiguous.take_while(known).collect();
+        for some in contiguous.chunks(AT_ONCE) {
+            for held in join_all(some.iter().map(|listed| self.head(listed))).await {
+                let Some(held) = held else {
+                    return Ok(found);
+                };
+                found.covered = held.last;
+                found.held.push(held);
+            }
+        }
+        self.is_due
+            .set(state.version.saturating_sub(found.covered) >= self.sizes.0);
+        Ok(found)
+    }
+
+    /// A segment with its head, from the cache or the store; `None` where it cannot be read.
+    async fn head(&self, listed: &Listed) -> Option<Rc<Held>> {
+        if let Some(held) = self.cache.borrow().held(&listed.blob) {
+            return Some(held);
+        }
+        let head = self.blobs.get(&head_key(&listed.blob)).await.ok()??;
+        self.cache.borrow_mut().hold(listed, &head)
+    }
+
+    /// Sends the segments to a sink, and loads the parts that it needs; false when the sink wants
+    /// no more. On return the sink has seen no absent part.
+    pub(super) async fn send(&self, scan: &mut SegmentScan, sink: Sink<'_>) -> bool {
+        loop {
+            self.cache.borrow_mut().make_room(&scan.held);
+            let mut goes_on = true;
+            for held in &scan.held {
+                goes_on = send(sink, &held.batch()).await;
+                if !goes_on {
+                    break;
+                }
+            }
+            let mut files: BTreeMap<(usize, u32), Vec<u32>> = BTreeMap::new();
+            for (number, held) in scan.held.iter().enumerate() {
+                for part in held.batch().wanted() {
+                    let value = held
+                        .segment
+                        .place(part)
+                        .map_or(u32::MAX, |place| place.value);
+                    files.entry((number, value)).or_default().push(part);
+                }
+            }
+            if files.is_empty() {
+                return goes_on;
+            }
+            self.load(scan, files).await;
+            if !sink.restart() {
+                return false;
+            }
+        }
+    }
+
+    /// Loads parts. From the first segment on that lacks one, rows are read instead.
+    async fn load(&self, scan: &mut SegmentScan, files: BTreeMap<(usize, u32), Vec<u32>>) {
+        let files: Vec<_> = files.into_iter().collect();
+        let (mut usable, all) = (scan.held.len(), &scan.held);
+        for some in files.chunks(AT_ONCE) {
+            let read = some.iter().map(|((number, value), parts)| async move {
+                let held = all.get(*number)?;
+                let key = value_key(&held.blob, *value);
+                let bytes = self.blobs.get(&key).await.ok()??;
+                held.load(parts, &bytes).ok()
+            });
+            let outcomes = join_all(read).await;
+            for (((number, _), _), outcome) in some.iter().zip(outcomes) {
+                if outcome.is_none() {
+                    usable = usable.min(*number);
+                }
+            }
+        }
+        if usable < scan.held.len() {
+            scan.held.truncate(usable);
+            scan.covered = scan.held.last().map_or(0, |held| held.last);
+        }
+    }
+}
+
+/// The ids in a row that [`SUPERSEDED`] or [`UNQUERYABLE`] gave, ascending.
+fn ids(rows: Vec<Row>) -> Result<Vec<u64>, StoreError> {
+    let row = rows.into_iter().next().unwrap_or_default();
+    let mut ids = Fields::of(row).numbers()?;
+    ids.sort_unstable();
+    Ok(ids)
+}
+
+fn head_key(blob: &str) -> String {
+    format!("segment/{blob}/head")
+}
+
+fn value_key(blob: &str, number: u32) -> String {
+    format!("segment/{blob}/{number}")
+}
+
+impl<S: Sql> SqlRepository<S> {
+    /// Reads populations from segments in a blob store.
+    pub fn with_segments(mut self, segments: Rc<Segments>) -> SqlRepository<S> {
+        self.segments = Some(segments);
+        self
+    }
+
+    /// The segments that may serve a scan.
+    pub(super) fn segments_for(&self, scan: &Scan, sink: Sink<'_>) -> Option<Rc<Segments>> {
+        let segments = self.segments.as_ref().filter(|_| Segments::serve(scan))?;
+        sink.restart().then(|| Rc::clone(segments))
+    }
+}

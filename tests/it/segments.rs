@@ -1,0 +1,287 @@
+//! Segments of a database: under random histories, with compactions that are stopped, blobs that
+//! are late, lost or damaged, and several isolates with caches of their own, queries give the rows
+//! that the plain scan gives.
+
+use crate::rows::NOW;
+use crate::sql::{Dice, EHRS};
+use crate::sqlite::Sqlite;
+use crate::store::{Draft, creation, done};
+use aqlite::aql::{Budget, Parameters, QueryOptions, Run, prepare};
+use aqlite::document::Batch;
+use aqlite::store::ready::block_on;
+use aqlite::store::repository::{BatchSink, Repository};
+use aqlite::store::scan::Progress;
+use aqlite::store::sql::{BlobFuture, Blobs, Compaction, Segments, SqlRepository};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::future::ready;
+use std::rc::Rc;
+
+/// A store whose readings and writings fail at random.
+#[derive(Clone, Default)]
+struct Unreliable {
+    blobs: Rc<RefCell<BTreeMap<String, Vec<u8>>>>,
+    /// Of so many operations one fails; 0: none.
+    one_fails_in: Rc<Cell<u64>>,
+    state: Rc<Cell<u64>>,
+    reads: Rc<Cell<usize>>,
+}
+
+impl Unreliable {
+    /// A number from 0 to 3 where the operation fails.
+    fn fault(&self) -> Option<u64> {
+        let state = self.state.get().wrapping_mul(6_364_136_223_846_793_005) + 1;
+        self.state.set(state);
+        let every = self.one_fails_in.get();
+        (every > 0 && (state >> 33).is_multiple_of(every)).then_some(state >> 40 & 3)
+    }
+}
+
+impl Blobs for Unreliable {
+    fn get<'a>(&'a self, key: &'a str) -> BlobFuture<'a, Option<Vec<u8>>> {
+        self.reads.set(self.reads.get() + 1);
+        let mut blob = self.blobs.borrow().get(key).cloned();
+        let answer = match (self.fault(), &mut blob) {
+            (Some(0), _) => Err(String::from("the store is away")),
+            (Some(1), Some(bytes)) => {
+                let middle = bytes.len() / 2;
+                bytes.iter_mut().skip(middle).take(1).for_each(|b| *b ^= 1);
+                Ok(blob)
+            }
+            (Some(2), Some(bytes)) => {
+                bytes.truncate(bytes.len() / 2);
+                Ok(blob)
+            }
+            (Some(_), _) => Ok(None),
+            (None, _) => Ok(blob),
+        };
+        Box::pin(ready(answer))
+    }
+
+    fn put<'a>(&'a self, key: &'a str, bytes: Vec<u8>) -> BlobFuture<'a, ()> {
+        let answer = match self.fault() {
+            Some(_) => Err(String::from("the store is away")),
+            None => {
+                let before = self.blobs.borrow_mut().insert(key.to_owned(), bytes);
+                assert!(before.is_none(), "a key is stored once");
+                Ok(())
+            }
+        };
+        Box::pin(ready(answer))
+    }
+
+    fn delete<'a>(&'a self, key: &'a str) -> BlobFuture<'a, ()> {
+        let answer = match self.fault() {
+            Some(_) => Err(String::from("the store is away")),
+            None => {
+                self.blobs.borrow_mut().remove(key);
+                Ok(())
+            }
+        };
+        Box::pin(ready(answer))
+    }
+}
+
+/// A database with isolates that read segments, beside a repository that reads rows.
+struct Place {
+    plain: SqlRepository<Sqlite>,
+    isolates: Vec<SqlRepository<Sqlite>>,
+    blobs: Unreliable,
+    serial: u64,
+}
+
+/// Milliseconds since 1970 by which no blob that is being written is old.
+const TODAY: u64 = 1_800_000_000_000;
+/// Milliseconds after which each is.
+const LATER: u64 = TODAY + 3_600_000;
+
+impl Place {
+    fn new(most: u64) -> Place {
+        let (database, blobs) = (Sqlite::in_memory(), Unreliable::default());
+        let isolate = |_| {
+            let segments = Segments::new(Box::new(blobs.clone())).with_sizes(1, most);
+            database.repository().with_segments(Rc::new(segments))
+        };
+        Place {
+            plain: database.repository(),
+            isolates: (0..3).map(isolate).collect(),
+            blobs: blobs.clone(),
+            serial: 0,
+        }
+    }
+
+    /// Compacts once; a failure of the store leaves garbage.
+    fn compact(&mut self, isolate: usize) -> Option<Compaction> {
+        self.serial += 1;
+        let (blob, pause) = (format!("b{}", self.serial), || {
+            Box::pin(ready(())) as aqlite::store::repository::Pause
+        });
+        let compaction = self.isolates[isolate].compact(&blob, TODAY, &pause);
+        block_on(compaction).expect("ready").ok()
+    }
+
+    fn collect(&self, isolate: usize, now: u64) {
+        let _ = block_on(self.isolates[isolate].collect_garbage(now)).expect("ready");
+    }
+}
+
+/// A run that can be started again.
+struct Restarting<'p> {
+    begin: &'p dyn Fn() -> Run<'p>,
+    run: Run<'p>,
+}
+
+impl BatchSink for Restarting<'_> {
+    fn take(&mut self, batch: &Batch) -> Progress {
+        self.run.advance(batch)
+    }
+
+    fn restart(&mut self) -> bool {
+        self.run = (self.begin)();
+        true
+    }
+}
+
+fn rows(store: &SqlRepository<Sqlite>, query: &str) -> Vec<String> {
+    let plan = prepare(query, &Parameters::new(), &QueryOptions::default()).expect("a query");
+    let (go_on, budget) = (|| false, Budget::default());
+    let begin = || Run::new(&plan, NOW, budget, &go_on);
+    let mut sink = Restarting {
+        begin: &begin,
+        run: begin(),
+    };
+    done(store.scan(plan.scan(), &mut sink));
+    let result = sink.run.finish().expect("an answer");
+    let rows = result.rows().map(|row| {
+        let mut text = String::new();
+        row.iter().for_each(|cell| {
+            cell.write_json(&mut text);
+            text.push(' ');
+        });
+        text
+    });
+    rows.collect()
+}
+
+/// Queries of all strategies that may read segments, and some that may not.
+const QUERIES: [&str; 14] = [
+    "SELECT count(*) AS n FROM COMPOSITION c",
+    "SELECT c/uid/value AS uid FROM COMPOSITION c",
+    "SELECT c FROM COMPOSITION c LIMIT 3",
+    "SELECT e/ehr_id/value AS ehr, c/uid/value AS uid FROM EHR e CONTAINS COMPOSITION c",
+    "SELECT o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude AS m, o/data[at0001]/events[at0006]/data[at0003]/items[at0005]/value/value AS t FROM OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]",
+    "SELECT max(o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude) AS m, count(*) AS n FROM OBSERVATION o",
+    "SELECT c/uid/value AS uid, o/data[at0001]/events[at0006]/data[at0003]/items[at0005]/value/value AS t FROM COMPOSITION c CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.pulse.v2] ORDER BY t DESC, uid LIMIT 5",
+    "SELECT DISTINCT o/archetype_node_id AS id FROM OBSERVATION o",
+    "SELECT v/uid/value AS uid, v/lifecycle_state/defining_code/code_string AS s FROM VERSION v[ALL_VERSIONS]",
+    "SELECT count(*) AS n FROM VERSION v[ALL_VERSIONS] CONTAINS COMPOSITION c",
+    "SELECT c/uid/value AS uid FROM COMPOSITION c WHERE EXISTS c/content/data/events LIMIT 4 OFFSET 2",
+    "SELECT s/is_queryable AS q FROM EHR_STATUS s",
+    "SELECT e/ehr_id/value AS ehr, count(c) AS n FROM EHR e CONTAINS COMPOSITION c",
+    "SELECT e/ehr_id/value AS ehr FROM EHR e",
+];
+
+/// Compares the answers of an isolate with those of the rows.
+fn check(place: &Place, isolate: usize, seed: u64) {
+    for query in QUERIES {
+        let (expected, found) = (
+            rows(&place.plain, query),
+            rows(&place.isolates[isolate], query),
+        );
+        assert_eq!(found, expected, "seed {seed}: {query}");
+    }
+}
+
+fn random_history(seed: u64) -> (usize, usize) {
+    let mut dice = Dice::of(seed);
+    let mut place = Place::new([3, 20, 1_000][(seed % 3) as usize]);
+    place.blobs.state.set(seed);
+    let (mut written, mut lost) = (0, 0);
+    for serial in 0..250 {
+        let _ = block_on(place.plain.commit(dice.commit(serial))).expect("ready");
+        let isolate = dice.roll(3) as usize;
+        place.blobs.one_fails_in.set(dice.roll(4) * 8);
+        match dice.roll(24) {
+            0..=5 => match place.compact(isolate) {
+                Some(Compaction::Written) => written += 1,
+                None => lost += 1,
+                _ => {}
+            },
+            6 => place.collect(isolate, TODAY),
+            7 => place.collect(isolate, LATER),
+            8 if dice.roll(4) == 0 => {
+                let ehr = EHRS[dice.roll(3) as usize];
+                if done(place.plain.delete_ehr(ehr)) {
+                    drop(block_on(place.plain.commit(creation(ehr, None))));
+                }
+            }
+            9 | 10 => check(&place, isolate, seed),
+            _ => {}
+        }
+    }
+    place.blobs.one_fails_in.set(0);
+    while place.compact(0) == Some(Compaction::Written) {}
+    check(&place, 1, seed);
+    check(&place, 2, seed);
+    let reads = place.blobs.reads.get();
+    check(&place, 2, seed);
+    assert_eq!(place.blobs.reads.get(), reads, "seed {seed}: all is cached");
+    place.collect(0, LATER);
+    let live = Sqlite::texts(place.plain.sql(), "SELECT blob FROM segment");
+    let is_live = |key: &String| live.iter().any(|blob| key.contains(&format!("/{blob}/")));
+    let blobs = place.blobs.blobs.borrow();
+    assert!(
+        blobs.keys().all(is_live),
+        "seed {seed}: blobs without a segment: {live:?} {:?}",
+        blobs.keys()
+    );
+    (written, lost)
+}
+
+#[test]
+fn queries_over_segments_give_the_rows_of_the_plain_scan() {
+    let counts = (1..=6).map(random_history);
+    let (written, lost) = counts.fold((0, 0), |(written, lost), (more, failed)| {
+        (written + more, lost + failed)
+    });
+    assert!(
+        written > 60 && lost > 5,
+        "{written} segments were written, {lost} compactions failed"
+    );
+}
+
+#[test]
+fn deleted_text_is_in_no_blob() {
+    let mut place = Place::new(1_000);
+    let secret = "Rosalinde Unverkennbar";
+    done(place.plain.commit(creation(EHRS[0], None)));
+    done(place.plain.commit(creation(EHRS[1], None)));
+    let draft = Draft {
+        ehr: EHRS[0],
+        text: secret,
+        ..Draft::composition("a", 1)
+    };
+    done(place.plain.commit(draft.commit()));
+    assert_eq!(place.compact(0), Some(Compaction::Written));
+    check(&place, 1, 0);
+    done(place.plain.delete_ehr(EHRS[0]));
+    place.collect(0, TODAY);
+    assert!(place.blobs.blobs.borrow().is_empty(), "the blobs are gone");
+    check(&place, 1, 0);
+}
+
+#[test]
+fn of_two_compactions_one_makes_its_segment_live() {
+    let mut place = Place::new(1_000);
+    let fill = |place: &Place| {
+        done(place.plain.commit(creation(EHRS[0], None)));
+        done(place.plain.commit(Draft::composition("a", 1).commit()));
+    };
+    fill(&place);
+    assert_eq!(place.compact(0), Some(Compaction::Written));
+    assert_eq!(place.compact(1), Some(Compaction::Nothing));
+    done(place.plain.reset());
+    fill(&place);
+    assert_eq!(place.compact(1), Some(Compaction::Written));
+    check(&place, 2, 0);
+}
