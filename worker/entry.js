@@ -47,6 +47,22 @@ async function guarded(handler, event, env, context) {
   }
 }
 
+/** Whether segments are being written. */
+let compacting = false;
+
+/** Writes segments behind a request, where enough rows are in none. */
+async function compact() {
+  if (compacting || state.criticalError || !aqlite.is_compaction_due()) return;
+  compacting = true;
+  try {
+    await guarded(aqlite.compact);
+  } catch (error) {
+    console.error(JSON.stringify({ level: "error", problem: String(error).slice(0, 500) }));
+  } finally {
+    compacting = false;
+  }
+}
+
 /** The answer to a request that ended in an abort. */
 function failed(request, error) {
   const sent = request.headers.get("x-request-id") ?? "";
@@ -74,7 +90,7 @@ export default {
     // Work goes on to its end where the client goes away: the runtime would drop it, and what it holds would never be given back.
     context.waitUntil?.(
       answer.then(
-        () => {},
+        () => compact(),
         () => {},
       ),
     );

@@ -1,6 +1,7 @@
 //! The Cloudflare host of aqlite: events, D1, KV, clock, random numbers, keys and logs around the
 //! core's service. No domain logic lives here.
 
+mod blobs;
 mod cached;
 mod config;
 mod d1;
@@ -15,13 +16,16 @@ mod zone;
 
 use aqlite::service::auth::{Caller, Denied, Gate, KeyRing};
 use aqlite::service::{self, Admission, Auth, Moment, Pause, Place, Service, Turn, Turns, Work};
-use aqlite::store::sql::{Catalogue, SqlRepository};
+use aqlite::store::repository::StoreError;
+use aqlite::store::sql::{Catalogue, Compaction, Segments, SqlRepository};
+use blobs::KvBlobs;
 use cached::Cached;
 use d1::D1;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 use terminology::Fhir;
+use wasm_bindgen::prelude::wasm_bindgen;
 use worker::{Context, Date, Delay, Env, Result, ScheduleContext, ScheduledEvent, event, web_sys};
 
 /// The binding of the database in wrangler.toml.
@@ -50,6 +54,9 @@ struct House {
     gate: Gate,
     ring: KeyRing,
     admission: Admission,
+    /// The same database, for compaction.
+    database: SqlRepository<D1>,
+    segments: Rc<Segments>,
 }
 
 thread_local! {
@@ -277,18 +284,78 @@ async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) 
 
 async fn maintain(env: &Env) -> std::result::Result<(), String> {
     let days = config::retention(env)?;
-    let database = database(env).map_err(|error| error.to_string())?;
+    let Store { database, .. } = Store::open(env).map_err(|error| error.to_string())?;
     let before = service::days_before(Runtime.now(), days);
-    database
-        .maintain(&before, days, NIGHTLY_STEPS)
-        .await
-        .map_err(|error| error.to_string())
+    let maintained = database.maintain(&before, days, NIGHTLY_STEPS).await;
+    let compacted = compact_in(&database, NIGHTLY_SEGMENTS).await;
+    maintained.and(compacted).map_err(|error| error.to_string())
+}
+
+/// Segments that are written in one night, and behind one request, at most.
+const NIGHTLY_SEGMENTS: usize = 16;
+const SEGMENTS: usize = 4;
+
+/// Writes the segments that are due. The entry module calls it behind a request.
+#[wasm_bindgen(wasm_bindgen_futures = worker::wasm_bindgen_futures)]
+pub async fn compact() {
+    let Some(house) = HOUSE.with_borrow(Option::clone) else {
+        return;
+    };
+    if let Err(error) = compact_in(&house.database, SEGMENTS).await {
+        log::complain("compaction", &error);
+    }
+}
+
+/// Returns whether so many rows are in no segment that one should be written.
+#[wasm_bindgen]
+pub fn is_compaction_due() -> bool {
+    HOUSE.with_borrow(|house| house.as_ref().is_some_and(|house| house.segments.is_due()))
+}
+
+/// Writes some segments, and deletes the blobs of those that are no longer live.
+async fn compact_in(
+    database: &SqlRepository<D1>,
+    most: usize,
+) -> std::result::Result<(), StoreError> {
+    for _ in 0..most {
+        let (blob, now) = (Runtime.new_uuid(), Date::now().as_millis());
+        let pause = || Runtime.pause();
+        if database.compact(&blob, now, &pause).await? != Compaction::Written {
+            break;
+        }
+    }
+    database.collect_garbage(Date::now().as_millis()).await
+}
+
+/// The database of the documents, and what is known of it.
+struct Store {
+    database: SqlRepository<D1>,
+    catalogue: Rc<Catalogue>,
+    segments: Rc<Segments>,
+}
+
+impl Store {
+    /// Opens the databases of the bindings.
+    fn open(env: &Env) -> Result<Store> {
+        let blobs = Box::new(KvBlobs(env.kv(BLOBS)?));
+        let (catalogue, segments) = (Rc::default(), Rc::new(Segments::new(blobs)));
+        Ok(Store {
+            database: database(env, &catalogue, &segments)?,
+            catalogue,
+            segments,
+        })
+    }
 }
 
 /// The database of the documents, with that of the access log where one is bound. Without it
 /// nothing is answered that must be logged.
-fn database(env: &Env) -> Result<SqlRepository<D1>> {
-    let database = SqlRepository::new(D1::new(env.d1(DATABASE)?), Rc::new(Catalogue::default()));
+fn database(
+    env: &Env,
+    catalogue: &Rc<Catalogue>,
+    segments: &Rc<Segments>,
+) -> Result<SqlRepository<D1>> {
+    let database = SqlRepository::new(D1::new(env.d1(DATABASE)?), Rc::clone(catalogue))
+        .with_segments(Rc::clone(segments));
     Ok(match env.d1(LOG) {
         Ok(log) => database.with_log(D1::new(log)),
         Err(_) => database,
@@ -302,7 +369,9 @@ fn house(env: &Env) -> Result<Rc<House>> {
     }
     let config::Setup { config, gate } = config::read(env);
     let admission = Admission::new(config.limits.concurrency);
-    let service = Service::new(Cached::new(database(env)?, env.kv(BLOBS)?), config);
+    let store = Store::open(env)?;
+    let served = database(env, &store.catalogue, &store.segments)?;
+    let service = Service::new(Cached::new(served, env.kv(BLOBS)?), config);
     let service = match env.var("TERMINOLOGY_URL") {
         Ok(base) => {
             service.with_terminology(Box::new(Fhir::new(&base.to_string(), env.kv(BLOBS)?)))
@@ -314,6 +383,8 @@ fn house(env: &Env) -> Result<Rc<House>> {
         gate,
         ring: KeyRing::default(),
         admission,
+        database: store.database,
+        segments: store.segments,
     });
     HOUSE.replace(Some(Rc::clone(&house)));
     Ok(house)

@@ -134,13 +134,12 @@ impl<S: Sql> SqlRepository<S> {
                     self.catalogue.forget_ids()
                 }
                 Ok(_) => {
-                    self.noted(
-                        commits
-                            .iter()
-                            .filter(|commit| commit.access.is_some())
-                            .count(),
-                    )
-                    .await;
+                    let noted = commits.iter().filter(|commit| commit.access.is_some());
+                    self.noted(noted.count()).await;
+                    let versions = commits.iter().map(|commit| commit.versions.len());
+                    let segments = self.segments.iter();
+                    let written = versions.sum();
+                    segments.for_each(|segments| segments.count_written(written));
                     return Ok(Ok(()));
                 }
                 Err(error) => return Ok(Err(error)),

@@ -142,11 +142,13 @@ const OF_OBJECTS: [&str; 4] = [
     delete!("version", versions_of_objects!()),
 ];
 
-const ALL: [&str; 8] = [
+const ALL: [&str; 9] = [
     KEEP_LAST_VERSION,
     "INSERT INTO removal (ehr, first_version) VALUES (NULL, 0)",
     "DELETE FROM item_tag",
     "DELETE FROM chunk WHERE substr(owner, 1, 2) <> 's/'",
+    // Before the versions, each of which looks for its segment.
+    "DELETE FROM segment",
     "DELETE FROM version",
     "DELETE FROM contribution",
     "DELETE FROM definition",
@@ -312,6 +314,9 @@ impl<S: Sql> SqlRepository<S> {
             .and_then(|rows| Fields::of(rows.into_iter().next()?).flag().ok())
             .unwrap_or_default();
         self.catalogue.forget_ids();
+        // The segments that held the documents are not live any more. Blobs that a failure leaves
+        // are listed, and deleted by the next compaction.
+        let _ = self.collect_garbage(0).await;
         if large {
             // The documents are gone. Layouts that a failure leaves here are removed by the
             // maintenance of the next night.

@@ -47,6 +47,8 @@ pub struct Segments {
     blobs: Box<dyn Blobs>,
     cache: RefCell<Cache>,
     is_due: Cell<bool>,
+    /// Versions that were written since the last compaction.
+    written: Cell<u64>,
     /// The least and the most versions of a segment. Ids without a version count too.
     sizes: (u64, u64),
 }
@@ -75,6 +77,7 @@ impl Segments {
             blobs,
             cache: RefCell::default(),
             is_due: Cell::new(false),
+            written: Cell::new(0),
             sizes: (LEAST, MOST),
         }
     }
@@ -88,9 +91,22 @@ impl Segments {
         }
     }
 
-    /// Returns whether a query met so many rows behind the last segment that a compaction pays.
+    /// Returns whether a compaction pays: many versions were written, or a query met many rows
+    /// behind the last segment.
     pub fn is_due(&self) -> bool {
-        self.is_due.get()
+        self.is_due.get() || self.written.get() >= self.sizes.0
+    }
+
+    /// Counts versions that were written.
+    pub(super) fn count_written(&self, versions: usize) {
+        let written = self.written.get().saturating_add(versions as u64);
+        self.written.set(written);
+    }
+
+    /// Records that there is nothing to write.
+    fn rest(&self) {
+        self.is_due.set(false);
+        self.written.set(0);
     }
 
     /// Returns whether a scan may read segments: of the whole population, document by document.

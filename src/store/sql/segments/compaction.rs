@@ -114,7 +114,7 @@ impl<S: Sql> SqlRepository<S> {
         let listed = next().into_iter().map(Listed::of);
         let listed: Vec<Listed> = listed.collect::<Result<_, _>>()?;
         let Some(range) = Range::of(&listed, state.version, segments.sizes) else {
-            segments.is_due.set(false);
+            segments.rest();
             return Ok(Compaction::Nothing);
         };
         let mut sink = Gathering { pause };
@@ -143,6 +143,7 @@ impl<S: Sql> SqlRepository<S> {
             return Ok(Compaction::Written);
         }
         self.rows(Statement::new(ABANDON).bind(blob)).await?;
+        self.collect_garbage(0).await?;
         Ok(Compaction::Lost)
     }
 

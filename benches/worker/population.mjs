@@ -1,0 +1,68 @@
+// Queries of the whole population over HTTP: cold, in a new process, and warm, beside an empty read of the database.
+import { ITS } from "../../tests/e2e/server.mjs";
+import { expect, note, restart, seconds, tell } from "./host.mjs";
+
+/** Requests of each query that are timed when it is warm. */
+const ROUNDS = 20;
+/** Milliseconds within which all segments are written. */
+const PATIENCE = 600_000;
+
+const PRESSURE = "OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]";
+const SYSTOLIC = "o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude";
+const TIME = "c/context/start_time/value";
+const CONTAINED = `FROM EHR e CONTAINS COMPOSITION c CONTAINS ${PRESSURE}`;
+
+/** The queries of the goals, by the names of their figures. */
+const QUERIES = {
+  filter: `SELECT ${TIME} AS time, ${SYSTOLIC} AS systolic ${CONTAINED} WHERE ${SYSTOLIC} >= 160 LIMIT 50`,
+  top: `SELECT ${TIME} AS time, ${SYSTOLIC} AS systolic ${CONTAINED} WHERE ${SYSTOLIC} >= 140 ORDER BY systolic DESC LIMIT 50`,
+  average: `SELECT avg(${SYSTOLIC}) AS mean, max(${SYSTOLIC}) AS most FROM ${PRESSURE}`,
+  archetype:
+    "SELECT count(*) AS n FROM COMPOSITION c CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.body_temperature.v2]",
+  both: `SELECT count(*) AS n FROM COMPOSITION c CONTAINS (${PRESSURE} AND OBSERVATION p[openEHR-EHR-OBSERVATION.pulse.v2])`,
+  templates:
+    "SELECT c/archetype_details/template_id/value AS template, count(*) AS n FROM COMPOSITION c",
+  ehrs: "SELECT count(*) AS n FROM EHR e",
+};
+
+const ask = async (q) => {
+  const answer = await expect(200, "POST", `${ITS}/query/aql`, JSON.stringify({ q }));
+  return JSON.stringify(JSON.parse(answer.text).rows);
+};
+const median = (values) => values.sort((a, b) => a - b)[values.length >> 1];
+
+/** Waits until a query finds that no rows wait for a segment. */
+async function settle() {
+  const until = performance.now() + PATIENCE;
+  let last = Infinity;
+  while (performance.now() < until) {
+    const time = await seconds(() => ask(QUERIES.average));
+    if (time * 1000 < 100 && last * 1000 < 100) return;
+    last = time;
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+  }
+  throw new Error("the segments were not written");
+}
+
+export async function populationQueries() {
+  await expect(201, "POST", "/empty/write", "{}");
+  note("segments are written behind queries");
+  tell("segments.seconds", (await seconds(settle)).toFixed(1));
+  for (const [name, q] of Object.entries(QUERIES)) {
+    await restart();
+    await expect(200, "GET", "/empty/read");
+    await expect(200, "GET", "/health");
+    const cold = (await seconds(() => ask(q))) * 1000;
+    const [own, empty] = [[], []];
+    for (let round = 0; round < ROUNDS; round += 1) {
+      own.push((await seconds(() => ask(q))) * 1000);
+      empty.push((await seconds(() => expect(200, "GET", "/empty/read"))) * 1000);
+    }
+    note(
+      `${name}: cold ${cold.toFixed(0)} ms, warm ${median(own).toFixed(1)} ms, an empty read ${median(empty).toFixed(1)} ms`,
+    );
+    tell(`population_${name}.cold_ms`, cold.toFixed(1));
+    tell(`population_${name}.ms`, median(own).toFixed(2));
+    tell(`population_${name}.empty_ms`, median(empty).toFixed(2));
+  }
+}
