@@ -1,7 +1,7 @@
 -- Segments: copies of versions as columns, in a blob store. Nothing is lost with a segment: its versions are read from their rows.
 
 -- The live segments. `first` to `last` are ids of versions; `state` is the newest version when the rows were read; `files` is the number of
--- blobs beside the head, whose keys begin with `blob`.
+-- blobs beside the head, whose keys begin with `blob`, and `bytes` their size with the head's.
 CREATE TABLE segment (
   id INTEGER PRIMARY KEY,
   first INTEGER NOT NULL,
@@ -9,7 +9,8 @@ CREATE TABLE segment (
   state INTEGER NOT NULL,
   versions INTEGER NOT NULL,
   blob TEXT NOT NULL UNIQUE,
-  files INTEGER NOT NULL
+  files INTEGER NOT NULL,
+  bytes INTEGER NOT NULL
 ) STRICT;
 
 -- Blobs that no segment names: they are deleted from the store from this time on (milliseconds since 1970). A segment that is being written

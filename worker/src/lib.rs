@@ -3,6 +3,7 @@
 
 mod blobs;
 mod cached;
+mod compaction;
 mod config;
 mod d1;
 mod http;
@@ -16,8 +17,7 @@ mod zone;
 
 use aqlite::service::auth::{Caller, Denied, Gate, KeyRing};
 use aqlite::service::{self, Admission, Auth, Moment, Pause, Place, Service, Turn, Turns, Work};
-use aqlite::store::repository::StoreError;
-use aqlite::store::sql::{Catalogue, Compaction, Segments, SqlRepository};
+use aqlite::store::sql::{Catalogue, Segments, SqlRepository};
 use blobs::KvBlobs;
 use cached::Cached;
 use d1::D1;
@@ -25,7 +25,6 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 use terminology::Fhir;
-use wasm_bindgen::prelude::wasm_bindgen;
 use worker::{Context, Date, Delay, Env, Result, ScheduleContext, ScheduledEvent, event, web_sys};
 
 /// The binding of the database in wrangler.toml.
@@ -287,44 +286,8 @@ async fn maintain(env: &Env) -> std::result::Result<(), String> {
     let Store { database, .. } = Store::open(env).map_err(|error| error.to_string())?;
     let before = service::days_before(Runtime.now(), days);
     let maintained = database.maintain(&before, days, NIGHTLY_STEPS).await;
-    let compacted = compact_in(&database, NIGHTLY_SEGMENTS).await;
+    let compacted = compaction::run(&database, compaction::NIGHTLY).await;
     maintained.and(compacted).map_err(|error| error.to_string())
-}
-
-/// Segments that are written in one night, and behind one request, at most.
-const NIGHTLY_SEGMENTS: usize = 16;
-const SEGMENTS: usize = 4;
-
-/// Writes the segments that are due. The entry module calls it behind a request.
-#[wasm_bindgen(wasm_bindgen_futures = worker::wasm_bindgen_futures)]
-pub async fn compact() {
-    let Some(house) = HOUSE.with_borrow(Option::clone) else {
-        return;
-    };
-    if let Err(error) = compact_in(&house.database, SEGMENTS).await {
-        log::complain("compaction", &error);
-    }
-}
-
-/// Returns whether so many rows are in no segment that one should be written.
-#[wasm_bindgen]
-pub fn is_compaction_due() -> bool {
-    HOUSE.with_borrow(|house| house.as_ref().is_some_and(|house| house.segments.is_due()))
-}
-
-/// Writes some segments, and deletes the blobs of those that are no longer live.
-async fn compact_in(
-    database: &SqlRepository<D1>,
-    most: usize,
-) -> std::result::Result<(), StoreError> {
-    for _ in 0..most {
-        let (blob, now) = (Runtime.new_uuid(), Date::now().as_millis());
-        let pause = || Runtime.pause();
-        if database.compact(&blob, now, &pause).await? != Compaction::Written {
-            break;
-        }
-    }
-    database.collect_garbage(Date::now().as_millis()).await
 }
 
 /// The database of the documents, and what is known of it.

@@ -22,9 +22,9 @@ use std::rc::Rc;
 /// Blobs that are read at a time.
 const AT_ONCE: usize = 6;
 
-/// The least and the most versions of a segment. With fewer, reading their rows is as fast. With
-/// more, the documents would not fit into the memory of a worker while they are encoded.
-const LEAST: u64 = 4_096;
+/// The least and the most versions of a segment. Fewer are one page of rows. With more, the
+/// documents would not fit into the memory of a worker while they are encoded.
+const LEAST: u64 = 512;
 const MOST: u64 = 32_768;
 
 /// The answer of a blob store; an error is a text for the log of the host.
@@ -54,7 +54,7 @@ pub struct Segments {
 }
 
 /// The live segments, in order.
-const MANIFEST: &str = "SELECT first, last, state, blob, files FROM segment ORDER BY first";
+const MANIFEST: &str = "SELECT first, last, state, blob, bytes FROM segment ORDER BY first";
 /// Versions that were superseded by a version behind `?1`, or, where that is 0, by one behind the
 /// oldest state of a segment. Those without a segment are among them: one may be listed later that
 /// was written before.

@@ -17,6 +17,7 @@ pub(super) struct Listed {
     pub last: u64,
     pub state: u64,
     pub blob: String,
+    pub bytes: u64,
 }
 
 impl Listed {
@@ -28,6 +29,7 @@ impl Listed {
             last: fields.number()?,
             state: fields.number()?,
             blob: fields.text()?,
+            bytes: fields.number()?,
         })
     }
 }

@@ -9,7 +9,7 @@
 use super::{MANIFEST, Segments, head_key, value_key};
 use crate::document::{Batch, ObjectKind};
 use crate::store::repository::{BatchSink, Pause, StoreError};
-use crate::store::scan::{Progress, Scan};
+use crate::store::scan::{Progress, Scan, Snapshot};
 use crate::store::sql::SqlRepository;
 use crate::store::sql::scan::{Gathered, NEWEST, newest_of};
 use crate::store::sql::segments::cache::Listed;
@@ -18,6 +18,12 @@ use crate::store::sql::value::{Fields, Sql, Statement};
 /// Bytes of memory of the documents of a segment, about; with more it ends early.
 const BYTES: usize = 24 << 20;
 
+/// Bytes of segments that are merged: their documents then take fewer than [`BYTES`].
+const MERGED: u64 = 4 << 20;
+
+/// Segments of about one size that are merged.
+const FACTOR: usize = 8;
+
 /// Milliseconds within which a segment must be written.
 const LEASE: u64 = 600_000;
 
@@ -25,10 +31,27 @@ const LEASE: u64 = 600_000;
 const COLLECTED: u64 = 100;
 
 const BEGIN: &str = "INSERT INTO segment_garbage VALUES (?1, ?2, ?3)";
-const PUBLISH: &str = "INSERT INTO segment (first, last, state, versions, blob, files)
-    SELECT ?2, ?3, ?4, ?5, ?1, ?6 WHERE EXISTS (SELECT 1 FROM segment_garbage WHERE blob = ?1)
-      AND NOT EXISTS (SELECT 1 FROM segment WHERE first <= ?3 AND last >= ?2)
-      AND (SELECT coalesce(max(id), 0) FROM removal) = ?7 RETURNING id";
+/// `?1` blob, `?2` first, `?3` last, `?4` state, `?5` versions, `?6` files, `?7` removals, `?8`
+/// bytes. Nothing is done if the blob is not listed any more, if something was removed meanwhile,
+/// or if a live segment lies across an end of the new one.
+macro_rules! if_publishable {
+    () => {
+        "EXISTS (SELECT 1 FROM segment_garbage WHERE blob = ?1)
+           AND NOT EXISTS (SELECT 1 FROM segment s WHERE s.first <= ?3 AND s.last >= ?2 AND (s.first < ?2 OR s.last > ?3))
+           AND (SELECT coalesce(max(id), 0) FROM removal) = ?7"
+    };
+}
+
+const REPLACE: &str = concat!(
+    "DELETE FROM segment WHERE first >= ?2 AND last <= ?3 AND state <= ?4 AND ?5 >= 0 AND ?6 >= 0 AND ?8 >= 0 AND ",
+    if_publishable!()
+);
+const PUBLISH: &str = concat!(
+    "INSERT INTO segment (first, last, state, versions, blob, files, bytes) SELECT ?2, ?3, ?4, ?5, ?1, ?6, ?8
+     WHERE NOT EXISTS (SELECT 1 FROM segment WHERE first <= ?3 AND last >= ?2) AND ",
+    if_publishable!(),
+    " RETURNING id"
+);
 const END: &str = "DELETE FROM segment_garbage WHERE blob = ?1 AND EXISTS (SELECT 1 FROM segment WHERE blob = ?1)";
 const GARBAGE: &str =
     "SELECT blob, files FROM segment_garbage WHERE after <= ?1 ORDER BY after LIMIT ?2";
@@ -46,15 +69,21 @@ pub enum Compaction {
     Lost,
 }
 
-/// The rows of a segment to be.
+/// The ids of the versions of a segment to be.
+#[derive(Debug, PartialEq)]
 struct Range {
     first: u64,
     last: u64,
 }
 
 impl Range {
+    /// The next range to be written: rows that no segment holds, else segments to be merged.
+    fn of(listed: &[Listed], newest: u64, sizes: (u64, u64)) -> Option<Range> {
+        Range::unwritten(listed, newest, sizes).or_else(|| Range::merged(listed, sizes))
+    }
+
     /// The first rows that no segment holds, if they are enough.
-    fn of(listed: &[Listed], newest: u64, (least, most): (u64, u64)) -> Option<Range> {
+    fn unwritten(listed: &[Listed], newest: u64, (least, most): (u64, u64)) -> Option<Range> {
         let (mut end, mut gap_end) = (0, newest);
         for listed in listed {
             if listed.first > end + 1 {
@@ -70,6 +99,43 @@ impl Range {
             last: gap_end.min(most),
         })
     }
+
+    /// The range of [`FACTOR`] segments of about one size that follow one another, or of as many as
+    /// make a large one. There are never many small segments, and each version is rewritten a few
+    /// times only.
+    fn merged(listed: &[Listed], (least, most): (u64, u64)) -> Option<Range> {
+        let mut tier = least;
+        while tier < most {
+            tier = tier.saturating_mul(FACTOR as u64).min(most);
+            let range = (0..listed.len()).find_map(|at| {
+                let run = run_of(listed.get(at..).unwrap_or_default(), tier, most);
+                let (first, last) = (run.first()?.first, run.last()?.last);
+                let is_large = run.len() > 1 && last + 1 - first > most / 4 * 3;
+                (run.len() >= FACTOR || is_large).then_some(Range { first, last })
+            });
+            if range.is_some() {
+                return range;
+            }
+        }
+        None
+    }
+}
+
+/// The first segments that follow one another, have fewer versions than `tier` each, and no more
+/// than `most` together.
+fn run_of(listed: &[Listed], tier: u64, most: u64) -> &[Listed] {
+    let (mut count, mut total, mut bytes) = (0, 0, 0);
+    let mut end = None;
+    for segment in listed {
+        let versions = segment.last + 1 - segment.first;
+        let follows = end.is_none_or(|end| segment.first == end + 1);
+        (total, bytes) = (total + versions, bytes + segment.bytes);
+        if !follows || versions >= tier || total > most || bytes > MERGED || count == FACTOR {
+            break;
+        }
+        (count, end) = (count + 1, Some(segment.last));
+    }
+    listed.get(..count).unwrap_or_default()
 }
 
 /// Counts the documents of a segment, without evaluating anything.
@@ -117,6 +183,17 @@ impl<S: Sql> SqlRepository<S> {
             segments.rest();
             return Ok(Compaction::Nothing);
         };
+        self.write_segment(segments, blob, (&range, state), (now, pause))
+            .await
+    }
+
+    async fn write_segment(
+        &self,
+        segments: &Segments,
+        blob: &str,
+        (range, state): (&Range, Snapshot),
+        (now, pause): (u64, &dyn Fn() -> Pause),
+    ) -> Result<Compaction, StoreError> {
         let mut sink = Gathering { pause };
         let bounds = (range.first - 1, range.last, state.version);
         let gathered = self.gather(&everything(), bounds, BYTES, &mut sink).await?;
@@ -126,25 +203,31 @@ impl<S: Sql> SqlRepository<S> {
         let versions = batch.len() as u64;
         drop(batch);
         let files = encoded.values.len() as u64;
+        let values: usize = encoded.values.iter().map(Vec::len).sum();
+        let bytes = (values + encoded.head.len()) as u64;
         let begin = Statement::new(BEGIN).bind(blob).bind(files);
         self.rows(begin.bind(now + LEASE)).await?;
         segments.store(blob, encoded.head, encoded.values).await?;
-        let publish = Statement::new(PUBLISH)
-            .bind(blob)
-            .bind(range.first)
-            .bind(end)
-            .bind(state.version)
-            .bind(versions)
-            .bind(files)
-            .bind(state.removals);
+        let publish = |sql: &'static str| {
+            let ends = Statement::new(sql).bind(blob).bind(range.first).bind(end);
+            let sizes = ends.bind(state.version).bind(versions).bind(files);
+            sizes.bind(state.removals).bind(bytes)
+        };
         let finish = Statement::new(END).bind(blob);
-        let answers = self.batch(vec![publish, finish]).await?;
-        if answers.first().is_some_and(|rows| !rows.is_empty()) {
-            return Ok(Compaction::Written);
+        let batch = vec![publish(REPLACE), publish(PUBLISH), finish];
+        let answers = self.batch(batch).await?;
+        let is_live = answers.get(1).is_some_and(|rows| !rows.is_empty());
+        if !is_live {
+            self.rows(Statement::new(ABANDON).bind(blob)).await?;
+            // Whatever comes between shall not come again at once.
+            segments.rest();
         }
-        self.rows(Statement::new(ABANDON).bind(blob)).await?;
         self.collect_garbage(0).await?;
-        Ok(Compaction::Lost)
+        Ok(if is_live {
+            Compaction::Written
+        } else {
+            Compaction::Lost
+        })
     }
 
     /// Deletes the blobs of segments that are no longer live.
@@ -225,6 +308,7 @@ mod tests {
                 last: *last,
                 state: *last,
                 blob: String::new(),
+                bytes: 1,
             })
             .collect();
         Range::of(&listed, newest, (LEAST, MOST)).map(|range| (range.first, range.last))
@@ -241,6 +325,10 @@ mod tests {
             "one segment at a time"
         );
         assert_eq!(range(&[(1, 10_000)], 10_100), None);
+        assert_eq!(
+            range(&[(1, 10_000)], 10_000 + LEAST),
+            Some((10_001, 10_000 + LEAST))
+        );
         assert_eq!(range(&[(1, 10_000)], 20_000), Some((10_001, 20_000)));
         assert_eq!(
             range(&[(1, 10), (21, 10_000)], 10_100),
@@ -248,5 +336,30 @@ mod tests {
             "a gap is filled, however small"
         );
         assert_eq!(range(&[(5, 10_000)], 10_000), Some((1, 4)));
+    }
+
+    #[test]
+    fn small_segments_are_merged() {
+        let small = |from: u64, count: u64, size: u64| -> Vec<(u64, u64)> {
+            let first = |number| from + number * size;
+            (0..count)
+                .map(|n| (first(n), first(n) + size - 1))
+                .collect()
+        };
+        let segments = small(1, 8, 600);
+        assert_eq!(range(&segments, 4_800), Some((1, 4_800)));
+        assert_eq!(range(&segments[..7], 4_200), None, "too few");
+        let many = small(1, 20, 600);
+        assert_eq!(range(&many, 12_000), Some((1, 4_800)), "eight at a time");
+        let large = [vec![(1, 5_000)], small(5_001, 8, 600)].concat();
+        assert_eq!(range(&large, 9_800), Some((5_001, 9_800)), "of one size");
+        let six = small(1, 8, 5_000);
+        assert_eq!(range(&six, 40_000), Some((1, 30_000)), "no more than fit");
+        assert_eq!(
+            range(&small(1, 2, 20_000), 40_000),
+            None,
+            "too large together"
+        );
+        assert_eq!(range(&small(1, 8, 4_096), 32_768), Some((1, 32_768)));
     }
 }
