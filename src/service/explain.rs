@@ -88,19 +88,15 @@ impl<R: Repository> Service<R> {
         // The rows are counted and not shown: they need no more than a part of the memory that
         // queries share.
         let budget = self.budget();
-        let run = Run::new(
-            plan,
-            host.now,
-            Budget {
-                bytes: budget.bytes / 4,
-                ..budget
-            },
-            host.stopped,
-        );
+        let budget = Budget {
+            bytes: budget.bytes / 4,
+            ..budget
+        };
         let mut sink = Explained {
             plan,
             touched: Touched::default(),
-            run,
+            run: Run::new(plan, host.now, budget, host.stopped),
+            budget,
             is_new: true,
             host,
             reading: Reading::new(self.query_memory.share(), host.until),
@@ -123,6 +119,7 @@ impl<R: Repository> Service<R> {
         let outcome = run.finish();
         Ok(json!({
             "batches": touched.batches,
+            "segments": touched.segments,
             "bytes": touched.bytes,
             "ehrs": touched.ehrs,
             "documents": touched.documents,
@@ -155,13 +152,14 @@ struct Explained<'r, 'h> {
     plan: &'r Plan,
     touched: Touched,
     run: Run<'r>,
+    budget: Budget,
     /// False between the pieces of one batch.
     is_new: bool,
     host: &'h Host<'h>,
     reading: Reading,
 }
 
-impl BatchSink for Explained<'_, '_> {
+impl<'h: 'r, 'r> BatchSink for Explained<'r, 'h> {
     fn take(&mut self, batch: &Batch) -> Progress {
         if self.is_new {
             self.touched.add(self.plan, batch);
@@ -179,6 +177,13 @@ impl BatchSink for Explained<'_, '_> {
     fn admit(&mut self, bytes: usize) -> bool {
         let held = self.run.footprint();
         self.reading.admit(bytes, held, (self.host.clock)())
+    }
+
+    fn restart(&mut self) -> bool {
+        self.run = Run::new(self.plan, self.host.now, self.budget, self.host.stopped);
+        self.touched = Touched::default();
+        self.is_new = true;
+        self.reading.restart()
     }
 
     fn pause(&self) -> Pause {

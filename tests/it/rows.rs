@@ -11,7 +11,7 @@
 use super::notation::Repository;
 use super::reference;
 use aqlite::aql::{
-    Budget, ExecutionPath, Parameter, Parameters, QueryOptions, Run, check, parse, prepare,
+    Budget, ExecutionPath, Parameter, Parameters, Plan, QueryOptions, Run, check, parse, prepare,
 };
 use aqlite::document::Batch;
 use std::collections::HashMap;
@@ -150,6 +150,16 @@ pub fn traced(
             .join("\n")
     };
     let plan = prepare(query, parameters, options).map_err(told)?;
+    run_plan(query, &plan, batches, plain)
+}
+
+/// The rows of a plan, and the execution paths that made them.
+pub fn run_plan(
+    query: &str,
+    plan: &Plan,
+    batches: &[&Batch],
+    plain: bool,
+) -> Result<(Vec<String>, Vec<ExecutionPath>), String> {
     let go_on = || false;
     // Some queries in parts of a few documents, some in one.
     let part = if query.len().is_multiple_of(2) {
@@ -164,7 +174,7 @@ pub fn traced(
         1 + query.len() as u64
     };
     let mut run = Run::new(
-        &plan,
+        plan,
         NOW,
         Budget {
             plain,

@@ -59,6 +59,7 @@ export interface Explanation extends Parsed {
     bytes: number;
     ehrs: number;
     documents: number;
+    segments: number;
     documents_scanned: number;
     shapes: number;
     rows: number | null;

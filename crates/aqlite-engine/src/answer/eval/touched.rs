@@ -23,6 +23,8 @@ const SHOWN: usize = 40;
 pub struct Touched {
     /// Batches that the repository sent.
     pub batches: usize,
+    /// Those of them that are segments.
+    pub segments: usize,
     /// Bytes of them, about.
     pub bytes: usize,
     /// EHRs in them.
@@ -68,6 +70,7 @@ impl Touched {
     pub fn add(&mut self, plan: &Plan, batch: &Batch) {
         let scan = plan.scan();
         self.batches += 1;
+        self.segments += usize::from(batch.is_late());
         self.bytes += batch.bytes();
         self.ehrs += batch.ehrs().count();
         self.documents += batch.len();
