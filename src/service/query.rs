@@ -15,7 +15,7 @@ use super::root::generator;
 use super::stored_query::{detail, qualified_name};
 use super::time::iso;
 use super::validators::not_modified;
-use crate::aql::query::{ColumnValue, Condition, Expr, Function, Literal, Query, Window};
+use crate::aql::query::{ColumnValue, Condition, Expr, FunctionGroup, Literal, Query, Window};
 use crate::aql::{
     self, Budget, CheckOptions, Parameters, Plan, QueryError, ResultFormat, ResultSet, RowValue,
     Run,
@@ -823,13 +823,7 @@ fn condition_reads_clock(condition: &Condition) -> bool {
 fn expr_reads_clock(expr: &Expr) -> bool {
     match expr {
         Expr::Call(function, arguments) => {
-            matches!(
-                function,
-                Function::CurrentDate
-                    | Function::CurrentTime
-                    | Function::CurrentDateTime
-                    | Function::CurrentTimezone
-            ) || arguments.iter().any(expr_reads_clock)
+            function.entry().group == FunctionGroup::Clock || arguments.iter().any(expr_reads_clock)
         }
         Expr::Path(_) | Expr::Literal(_) => false,
     }

@@ -2,8 +2,7 @@
 //!
 //! Trees are equal when they say the same: places ([`At`]) do not count.
 
-use super::query::CompareOp;
-use super::token::Keyword;
+use super::query::{AggregateFunction, CompareOp};
 use aqlite_rm::diag::Span;
 
 /// The place of a part in the source text; all places are equal.
@@ -98,9 +97,9 @@ pub enum ColumnValue {
 /// `COUNT(*)`, `MAX(path)` …
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aggregate {
-    /// COUNT, MIN, MAX, SUM or AVG.
-    pub function: Keyword,
-    /// DISTINCT stands (only in COUNT).
+    /// The function.
+    pub function: AggregateFunction,
+    /// Whether DISTINCT precedes the path.
     pub distinct: bool,
     /// The argument; `None` for `*`.
     pub path: Option<Path>,

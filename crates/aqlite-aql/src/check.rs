@@ -19,7 +19,7 @@ use super::query::{
     Query, Variable, Window,
 };
 use super::terminology::Terminology;
-use super::token::{DIAGNOSTICS_LIMIT, Keyword};
+use super::token::DIAGNOSTICS_LIMIT;
 use aqlite_rm::diag::{Diagnostic, Severity, Span, nearest};
 use aqlite_rm::order;
 use bound::Bound;
@@ -268,18 +268,29 @@ impl<'a> Checker<'a> {
     }
 
     fn aggregate(&mut self, aggregate: &ast::Aggregate) -> Option<Aggregate> {
+        let entry = aggregate.function.entry();
         let Some(path) = &aggregate.path else {
-            return Some(Aggregate::CountRows);
+            return match &entry.over_rows {
+                Some(over_rows) => Some(over_rows.clone()),
+                None => self.broken(aggregate.at.0),
+            };
         };
         let path = self.path(path)?;
-        Some(match aggregate.function {
-            Keyword::Min => Aggregate::Min(path),
-            Keyword::Max => Aggregate::Max(path),
-            Keyword::Sum => Aggregate::Sum(path),
-            Keyword::Avg => Aggregate::Avg(path),
-            _ if aggregate.distinct => Aggregate::CountDistinct(path),
-            _ => Aggregate::Count(path),
-        })
+        match (aggregate.distinct, entry.over_distinct) {
+            (false, _) => Some((entry.over_path)(path)),
+            (true, Some(over_distinct)) => Some(over_distinct(path)),
+            (true, None) => self.broken(aggregate.at.0),
+        }
+    }
+
+    /// Reports a tree that the parser cannot have made: a defect of aqlite, not of the query.
+    fn broken<T>(&mut self, span: Span) -> Option<T> {
+        self.error(
+            "AQL0109",
+            span,
+            "the syntax tree is not one that the parser makes",
+            "this is an error of aqlite; please report the query",
+        )
     }
 
     fn condition(&mut self, condition: &ast::Condition) -> Option<Condition> {

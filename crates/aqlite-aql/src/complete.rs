@@ -3,11 +3,13 @@
 
 use super::check::{CheckOptions, Parameters, examine};
 use super::classes::{Classes, archetype_class};
+use super::expected::Expected;
 use super::labels::{Label, Labels};
 use super::parse::{expected_next, parse};
+use super::query::{AggregateFunction, CompareOp, Function};
 use super::scene::{Place, Scene};
-use super::signature::SIGNATURES;
 use super::token::{TokenKind, tokens};
+use super::vocabulary::{BOOLEANS, Keyword};
 use aqlite_rm::class::Cls;
 use aqlite_rm::diag::{Diagnostic, Span};
 use aqlite_rm::order;
@@ -210,53 +212,74 @@ impl Desk<'_> {
         }
     }
 
-    /// Offers what the parser says could stand here.
-    fn offer(&mut self, expected: &str) {
+    /// Offers the texts of one alternative of the grammar.
+    fn offer(&mut self, expected: Expected) {
         match expected {
-            "a column" => {
+            Expected::Column => {
                 self.variables();
                 self.labelled_paths();
-                for (name, meaning) in super::hover::AGGREGATES {
-                    self.push(CompletionKind::Function, name, &format!("{name}("), meaning);
-                }
+                self.aggregates();
                 self.functions();
             }
-            "a path" => {
+            Expected::Path => {
                 self.variables();
                 self.labelled_paths();
             }
-            "a path or function" | "a function" => {
+            Expected::PathOrFunction | Expected::Function => {
                 self.variables();
                 self.labelled_paths();
                 self.functions();
             }
-            "a value" | "an argument" => {
+            Expected::Value | Expected::Argument => {
                 self.variables();
                 self.parameters();
                 self.functions();
                 self.literals();
             }
-            "a literal" => self.literals(),
-            "a parameter" => self.parameters(),
-            "a column's alias" => self.aliases(),
-            "a class name" => self.classes(),
-            "an attribute" => self.attributes(),
-            "a predicate" => self.predicates(),
-            "a node name" => self.node_names(),
-            "a comparison" => ["=", "!=", "<", "<=", ">", ">="]
-                .into_iter()
-                .for_each(|op| self.push(CompletionKind::Keyword, op, op, "")),
-            words => {
-                let word = words.trim_matches('`');
-                if word.len() > 1 && word.starts_with(|c: char| c.is_ascii_uppercase()) {
-                    self.push(
-                        CompletionKind::Keyword,
-                        word,
-                        word,
-                        super::hover::keyword_meaning(word).unwrap_or_default(),
-                    );
-                }
+            Expected::Literal => self.literals(),
+            Expected::Parameter => self.parameters(),
+            Expected::Alias => self.aliases(),
+            Expected::ClassName => self.classes(),
+            Expected::Attribute => self.attributes(),
+            Expected::Predicate => self.predicates(),
+            Expected::NodeName => self.node_names(),
+            Expected::Comparison => self.comparisons(),
+            Expected::Clause(clause) => self.word(clause.title(), clause.keyword()),
+            Expected::Word(word) => self.word(word.text(), word),
+            Expected::NotContains => {
+                self.word("NOT CONTAINS", Keyword::Not);
             }
+            // The author invents these texts, or they are a single sign.
+            Expected::Sign(_)
+            | Expected::End
+            | Expected::Name
+            | Expected::Variable
+            | Expected::WholeNumber
+            | Expected::Number
+            | Expected::Text
+            | Expected::Operation
+            | Expected::Service
+            | Expected::ServiceParameters
+            | Expected::Uri
+            | Expected::Regex => {}
+        }
+    }
+
+    fn word(&mut self, text: &str, word: Keyword) {
+        self.push(CompletionKind::Keyword, text, text, word.entry().meaning);
+    }
+
+    fn comparisons(&mut self) {
+        for operator in CompareOp::ALL {
+            let text = operator.text();
+            self.push(CompletionKind::Keyword, text, text, "");
+        }
+    }
+
+    fn aggregates(&mut self) {
+        for entry in AggregateFunction::ALL.iter().map(|f| f.entry()) {
+            let insert = format!("{}(", entry.name);
+            self.push(CompletionKind::Function, entry.name, &insert, entry.meaning);
         }
     }
 
@@ -291,18 +314,11 @@ impl Desk<'_> {
     }
 
     fn functions(&mut self) {
-        for s in SIGNATURES {
-            let insert = if s.most == Some(0) {
-                format!("{}()", s.name)
-            } else {
-                format!("{}(", s.name)
-            };
-            self.push(
-                CompletionKind::Function,
-                s.name,
-                &insert,
-                &format!("{}: {}", s.arguments, s.meaning),
-            );
+        for entry in Function::ALL.iter().map(|f| f.entry()) {
+            let close = if entry.parameters.is_empty() { ")" } else { "" };
+            let insert = format!("{}({close}", entry.name);
+            let detail = format!("{}: {}", entry.arguments(), entry.meaning);
+            self.push(CompletionKind::Function, entry.name, &insert, &detail);
         }
     }
 
@@ -322,7 +338,7 @@ impl Desk<'_> {
     }
 
     fn literals(&mut self) {
-        for word in ["NULL", "true", "false"] {
+        for word in [Keyword::Null.text()].into_iter().chain(BOOLEANS) {
             self.push(CompletionKind::Literal, word, word, "");
         }
     }

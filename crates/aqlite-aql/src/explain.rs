@@ -272,12 +272,9 @@ fn truth(condition: &Condition) -> Part {
         Condition::And(all) => Part::of("AND", all.iter().map(truth).collect()),
         Condition::Or(any) => Part::of("OR", any.iter().map(truth).collect()),
         Condition::Not(inner) => Part::of("NOT", vec![truth(inner)]),
-        Condition::Compare(left, op, right) => Part::leaf(format!(
-            "{} {} {}",
-            value(left),
-            print::operator(*op),
-            value(right)
-        )),
+        Condition::Compare(left, op, right) => {
+            Part::leaf(format!("{} {} {}", value(left), op.text(), value(right)))
+        }
         Condition::Like(left, _) => Part::leaf(format!("{} LIKE a pattern", value(left))),
         Condition::Matches(left, members) => {
             let shown = members
@@ -310,11 +307,7 @@ fn value(out: &mut String, expr: &Expr) {
         Expr::Path(path) => drop(write!(out, "#{path}")),
         Expr::Literal(of) => literal(out, of),
         Expr::Call(function, arguments) => {
-            let name = super::signature::SIGNATURES
-                .iter()
-                .find(|s| s.function == *function)
-                .map_or("", |s| s.name);
-            out.push_str(name);
+            out.push_str(function.name());
             for (i, argument) in arguments.iter().enumerate() {
                 out.push_str(if i > 0 { ", " } else { "(" });
                 value(out, argument);

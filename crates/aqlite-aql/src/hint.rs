@@ -1,7 +1,9 @@
 //! What people mean who write a word where it cannot stand: other languages' habits, older and
 //! newer AQL.
 
-use super::token::{Keyword, TokenKind};
+use super::expected::Expected;
+use super::token::TokenKind;
+use super::vocabulary::{Clause, Keyword};
 use aqlite_rm::class::Cls;
 
 /// Where an unexpected word stands.
@@ -13,9 +15,9 @@ pub(crate) struct Place<'a> {
     /// The kind of the word before it.
     pub before: Option<TokenKind>,
     /// The clause: its keyword.
-    pub clause: Option<Keyword>,
+    pub clause: Option<Clause>,
     /// What could have stood there.
-    pub expected: &'a [&'static str],
+    pub expected: &'a [Expected],
 }
 
 /// A line of help, where there is something better to say than what was expected.
@@ -26,7 +28,7 @@ pub(crate) fn hint(place: &Place<'_>) -> Option<&'static str> {
 fn by_word(place: &Place<'_>) -> Option<&'static str> {
     use Keyword as W;
     use TokenKind as K;
-    let in_select = place.clause == Some(W::Select);
+    let in_select = place.clause == Some(Clause::Select);
     Some(match (place.word, place.before) {
         ("fetch", _) => "rows are limited by `LIMIT n OFFSET m`, or by `fetch` of the request",
         ("offset", _) => "OFFSET stands behind LIMIT only: `LIMIT n OFFSET m`",
@@ -57,18 +59,20 @@ fn by_word(place: &Place<'_>) -> Option<&'static str> {
         }
         ("-", Some(K::Integer)) => "a date is a string: `'2019-05-01'`",
         ("-", Some(K::Identifier)) => "a name has letters, digits and `_`; AQL has no arithmetic",
-        (",", _) if place.clause == Some(W::From) => "classes are joined by CONTAINS, AND and OR",
+        (",", _) if place.clause == Some(Clause::From) => {
+            "classes are joined by CONTAINS, AND and OR"
+        }
         (_, Some(K::Sign('{'))) if Cls::parse_any_case(place.word).is_some() => {
             "constraints of archetypes do not stand in AQL: compare an attribute, such as `path/magnitude >= 5`"
         }
         (_, Some(K::Identifier))
             if place.kind == K::Identifier
-                && place.expected.contains(&"`AND`")
-                && place.clause == Some(W::Where) =>
+                && place.expected.contains(&Expected::Word(W::And))
+                && place.clause == Some(Clause::Where) =>
         {
             "a text stands in quotes: `path = 'two words'`"
         }
-        ("<", Some(K::Identifier)) if place.clause == Some(W::From) => {
+        ("<", Some(K::Identifier)) if place.clause == Some(Clause::From) => {
             "a class is named without type parameters: `DV_INTERVAL`"
         }
         ("from", Some(K::Sign(','))) => "there is a comma too many",
@@ -77,7 +81,11 @@ fn by_word(place: &Place<'_>) -> Option<&'static str> {
         {
             "FROM stands before the classes"
         }
-        (_, _) if in_select && place.kind == K::Identifier && place.expected.contains(&"`AS`") => {
+        (_, _)
+            if in_select
+                && place.kind == K::Identifier
+                && place.expected.contains(&Expected::Word(W::As)) =>
+        {
             "a column's name stands behind AS"
         }
         _ => return None,
@@ -99,7 +107,7 @@ fn by_kind(place: &Place<'_>) -> Option<&'static str> {
         (Some(K::Sign('[')), K::Integer) => {
             "there are no positions in brackets; name the node by its code or its name"
         }
-        (_, K::Parameter) if place.clause != Some(W::Where) => {
+        (_, K::Parameter) if place.clause != Some(Clause::Where) => {
             "parameters stand for values in WHERE and in predicates only"
         }
         (_, K::Parameter) => {
@@ -109,18 +117,20 @@ fn by_kind(place: &Place<'_>) -> Option<&'static str> {
             "regular expressions stand in brackets only; in WHERE use LIKE with `*` and `?`"
         }
         (_, K::Code) => "a word such as `at1` or `id1` is a node code and cannot be a name",
-        (_, K::Keyword(W::Matches | W::Like)) if place.expected == ["a comparison"] => {
+        (_, K::Keyword(W::Matches | W::Like)) if place.expected == [Expected::Comparison] => {
             "MATCHES and LIKE have a path on their left"
         }
-        (_, K::End) if place.expected == ["a comparison"] => {
+        (_, K::End) if place.expected == [Expected::Comparison] => {
             "a function of truth is compared too: `… = true`"
         }
-        (_, K::Keyword(_)) if place.expected.iter().any(|e| e.starts_with("a string (")) => {
+        (_, K::Keyword(_)) if place.expected.iter().any(|e| e.is_terminology_argument()) => {
             "TERMINOLOGY takes three strings"
         }
-        (_, K::Keyword(_)) if place.expected == ["a path"] => "an aggregate function takes a path",
+        (_, K::Keyword(_)) if place.expected == [Expected::Path] => {
+            "an aggregate function takes a path"
+        }
         (_, K::Keyword(W::Contains)) => return None,
-        (_, K::Keyword(word)) if word.is_function() && place.clause == Some(W::Order) => {
+        (_, K::Keyword(word)) if word.is_function() && place.clause == Some(Clause::OrderBy) => {
             "ORDER BY takes paths and aliases; give the function an alias in SELECT"
         }
         (_, K::Keyword(word)) if word.is_function() => "it is a reserved word and cannot be a name",

@@ -1,9 +1,10 @@
 //! What a word of a query means.
 
 use super::labels::Labels;
+use super::query::Function;
 use super::scene::Scene;
-use super::signature::signature;
-use super::token::{Keyword, TokenKind};
+use super::token::TokenKind;
+use super::vocabulary::Keyword;
 use aqlite_rm::class::{Attr, Card, Cls};
 use aqlite_rm::diag::Span;
 
@@ -18,64 +19,6 @@ pub struct Hover {
     pub text: String,
 }
 
-/// The aggregate functions and what they compute over the rows of a group.
-pub(crate) const AGGREGATES: [(&str, &str); 5] = [
-    (
-        "COUNT",
-        "the number of rows, of values, or of different values",
-    ),
-    ("MIN", "the smallest value"),
-    ("MAX", "the greatest value"),
-    ("SUM", "the sum of the numbers"),
-    ("AVG", "the mean of the numbers"),
-];
-
-/// What the words of the language do.
-const MEANINGS: [(&str, &str); 18] = [
-    ("SELECT", "the columns of the result"),
-    ("DISTINCT", "equal rows once"),
-    ("TOP", "only so many rows (deprecated: use LIMIT)"),
-    (
-        "FROM",
-        "what the rows are made of: classes that contain classes",
-    ),
-    ("CONTAINS", "somewhere below, at any depth"),
-    (
-        "WHERE",
-        "which rows are kept: those for which the condition is true, not those for which it is unknown",
-    ),
-    (
-        "ORDER BY",
-        "the order of the rows; ascending unless DESC stands, values that are missing come last",
-    ),
-    ("LIMIT", "at most so many rows"),
-    ("OFFSET", "behind so many rows"),
-    ("AND", "both; binds tighter than OR"),
-    ("OR", "one or both"),
-    ("NOT", "the opposite; unknown stays unknown"),
-    ("EXISTS", "true when there is data at the path"),
-    (
-        "LIKE",
-        "the whole text fits the pattern: `*` any run, `?` one character",
-    ),
-    ("MATCHES", "equal to one member of the list"),
-    ("VERSION", "a version of a versioned object, with its audit"),
-    (
-        "LATEST_VERSION",
-        "the latest version of each object, not deleted",
-    ),
-    ("ALL_VERSIONS", "every version of each object"),
-];
-
-/// What a word of the language does.
-pub(crate) fn keyword_meaning(word: &str) -> Option<&'static str> {
-    MEANINGS
-        .iter()
-        .chain(&AGGREGATES)
-        .find(|(name, _)| *name == word)
-        .map(|(_, meaning)| *meaning)
-}
-
 /// The meaning of the word at an offset (in bytes).
 pub fn hover(text: &str, offset: usize, labels: &dyn Labels) -> Option<Hover> {
     let scene = Scene::new(text);
@@ -84,22 +27,10 @@ pub fn hover(text: &str, offset: usize, labels: &dyn Labels) -> Option<Hover> {
         .iter()
         .position(|t| t.span.start <= offset && offset < t.span.end)?;
     let (title, more) = match scene.kind(index)? {
-        TokenKind::Keyword(Keyword::Order | Keyword::By) => (
-            "ORDER BY".to_owned(),
-            keyword_meaning("ORDER BY").unwrap_or_default().to_owned(),
-        ),
-        TokenKind::Keyword(Keyword::Contains) if is_call(&scene, index) => described("CONTAINS")?,
-        TokenKind::Keyword(Keyword::Contains) => (
-            "CONTAINS".to_owned(),
-            keyword_meaning("CONTAINS")?.to_owned(),
-        ),
-        TokenKind::Keyword(keyword) => match described(keyword.text()) {
-            Some(function) => function,
-            None => (
-                keyword.text().to_owned(),
-                keyword_meaning(keyword.text())?.to_owned(),
-            ),
-        },
+        TokenKind::Keyword(Keyword::Contains) if is_call(&scene, index) => {
+            keyword(Keyword::Function(Function::Contains))
+        }
+        TokenKind::Keyword(word) => keyword(word),
         TokenKind::Identifier => word(&scene, index, labels)?,
         TokenKind::Archetype => {
             let id = scene.word(index);
@@ -137,8 +68,15 @@ fn is_call(scene: &Scene<'_>, index: usize) -> bool {
         && scene.class(index + 2).is_none()
 }
 
-fn described(function: &str) -> Option<(String, String)> {
-    signature(function).map(|s| (format!("{}{}", s.name, s.arguments), s.meaning.to_owned()))
+/// Returns title and text of a reserved word: the usage of a function, or the phrase of a word.
+fn keyword(word: Keyword) -> (String, String) {
+    let entry = word.entry();
+    let title = match word {
+        Keyword::Aggregate(function) => function.entry().usage(),
+        Keyword::Function(function) => function.entry().usage(),
+        _ => entry.phrase.to_owned(),
+    };
+    (title, entry.meaning.to_owned())
 }
 
 fn word(scene: &Scene<'_>, index: usize, labels: &dyn Labels) -> Option<(String, String)> {

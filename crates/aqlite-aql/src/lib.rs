@@ -6,6 +6,7 @@ pub mod ast;
 mod check;
 mod classes;
 mod complete;
+mod expected;
 mod explain;
 mod hint;
 mod hover;
@@ -14,9 +15,9 @@ mod parse;
 mod prepare;
 mod print;
 mod scene;
-mod signature;
 mod terminology;
 mod token;
+mod vocabulary;
 mod whereabouts;
 
 pub use aqlite_engine::answer::{
@@ -31,8 +32,8 @@ pub use labels::{Label, LabelStep, Labels, NoLabels, TemplateLabels};
 pub use parse::{NESTING_LIMIT, TEXT_LIMIT, parse};
 pub use prepare::{QueryOptions, prepare};
 pub use print::{format, print};
-pub use signature::{SIGNATURES, Signature, signature};
 pub use terminology::{
     Terminology, TerminologyAnswer, TerminologyCall, TerminologyError, terminology_calls,
 };
+pub use vocabulary::{BOOLEANS, Clause, Keyword, Word, WordKind};
 pub use whereabouts::document_query;

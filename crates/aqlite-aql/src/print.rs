@@ -6,7 +6,6 @@
 
 use super::ast::*;
 use super::parse::parse;
-use super::query::CompareOp;
 use super::token::{TokenKind, tokens};
 use aqlite_rm::diag::Diagnostic;
 use std::fmt::Write;
@@ -297,7 +296,7 @@ pub(super) fn condition(out: &mut String, whole: &Condition) {
         Condition::Exists(what) => drop(write!(out, "EXISTS {}", path(what))),
         Condition::Compare(compare) => {
             expr(out, &compare.left);
-            let _ = write!(out, " {} ", operator(compare.op));
+            let _ = write!(out, " {} ", compare.op.text());
             expr(out, &compare.right);
         }
         Condition::Like(left, pattern) => {
@@ -361,7 +360,7 @@ pub(super) fn aggregate(out: &mut String, value: &Aggregate) {
     let _ = write!(
         out,
         "{}({}{argument})",
-        value.function.text(),
+        value.function.name(),
         if value.distinct { "DISTINCT " } else { "" }
     );
 }
@@ -430,7 +429,7 @@ fn predicate(out: &mut String, inner: &Predicate) {
         }
         Predicate::Compare(compare) => {
             steps(out, &compare.path);
-            out.push_str(operator(compare.op));
+            out.push_str(compare.op.text());
             match &compare.value {
                 PredicateValue::Literal(value) => literal(out, value),
                 PredicateValue::Parameter(name) => parameter(out, name),
@@ -463,17 +462,6 @@ fn literal(out: &mut String, literal: &Literal) {
         LiteralValue::Null => out.push_str("NULL"),
         LiteralValue::Boolean(value) => drop(write!(out, "{value}")),
         LiteralValue::Number(text) | LiteralValue::Text(text) => out.push_str(text),
-    }
-}
-
-pub(super) fn operator(op: CompareOp) -> &'static str {
-    match op {
-        CompareOp::Eq => "=",
-        CompareOp::Ne => "!=",
-        CompareOp::Lt => "<",
-        CompareOp::Le => "<=",
-        CompareOp::Gt => ">",
-        CompareOp::Ge => ">=",
     }
 }
 

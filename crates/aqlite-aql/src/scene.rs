@@ -4,7 +4,8 @@
 use super::classes::{Classes, archetype_class};
 use super::labels::LabelStep;
 use super::parse::NESTING_LIMIT;
-use super::token::{Keyword, Token, TokenKind, tokens};
+use super::token::{Token, TokenKind, tokens};
+use super::vocabulary::{Clause, Keyword};
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::diag::Span;
 
@@ -90,15 +91,11 @@ impl<'t> Scene<'t> {
         let mut open = 0usize;
         for index in 0..self.tokens.len() {
             match self.kind(index) {
-                Some(TokenKind::Keyword(
-                    word @ (Keyword::Select
-                    | Keyword::From
-                    | Keyword::Where
-                    | Keyword::Order
-                    | Keyword::Limit),
-                )) => {
-                    in_from = word == Keyword::From;
-                    open = 0;
+                Some(TokenKind::Keyword(word)) => {
+                    if let Some(clause) = word.clause() {
+                        in_from = clause == Clause::From;
+                        open = 0;
+                    }
                 }
                 Some(TokenKind::Sign('[')) => open += 1,
                 Some(TokenKind::Sign(']')) => open = open.saturating_sub(1),
@@ -145,13 +142,7 @@ impl<'t> Scene<'t> {
                 TokenKind::Sign(']') => closed += 1,
                 TokenKind::Sign('[') if closed == 0 => return Some(index),
                 TokenKind::Sign('[') => closed -= 1,
-                TokenKind::Keyword(
-                    Keyword::Select
-                    | Keyword::From
-                    | Keyword::Where
-                    | Keyword::Order
-                    | Keyword::Limit,
-                ) => return None,
+                TokenKind::Keyword(word) if word.clause().is_some() => return None,
                 _ => {}
             }
         }

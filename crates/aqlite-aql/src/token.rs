@@ -4,6 +4,7 @@
 //! diagnostic, and reading goes on behind it, so that every mistake of a text is told at once and a
 //! half-written text still has tokens.
 
+use super::vocabulary::{BOOLEANS, Keyword};
 use aqlite_rm::diag::{Diagnostic, Span};
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_while, take_while1};
@@ -88,57 +89,6 @@ impl TokenKind {
     }
 }
 
-macro_rules! keywords {
-    ($($name:ident $text:literal),* $(,)?) => {
-        /// The reserved words; they cannot name a variable or an alias.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[allow(missing_docs, reason = "the names say it")]
-        pub enum Keyword { $($name),* }
-
-        impl Keyword {
-            /// Every reserved word.
-            pub const ALL: &[Keyword] = &[$(Keyword::$name),*];
-
-            /// The word in its usual spelling, upper case.
-            pub fn text(self) -> &'static str {
-                match self { $(Keyword::$name => $text),* }
-            }
-        }
-    };
-}
-
-keywords! {
-    Select "SELECT", Distinct "DISTINCT", Top "TOP", Forward "FORWARD", Backward "BACKWARD", As "AS", From "FROM", Where "WHERE",
-    Order "ORDER", By "BY", Asc "ASC", Ascending "ASCENDING", Desc "DESC", Descending "DESCENDING", Limit "LIMIT", Offset "OFFSET",
-    Contains "CONTAINS", And "AND", Or "OR", Not "NOT", Exists "EXISTS", Like "LIKE", Matches "MATCHES", Null "NULL",
-    Version "VERSION", LatestVersion "LATEST_VERSION", AllVersions "ALL_VERSIONS",
-    Count "COUNT", Min "MIN", Max "MAX", Sum "SUM", Avg "AVG", Terminology "TERMINOLOGY",
-    Length "LENGTH", Position "POSITION", Substring "SUBSTRING", ConcatWs "CONCAT_WS", Concat "CONCAT",
-    Abs "ABS", Mod "MOD", Ceil "CEIL", Floor "FLOOR", Round "ROUND",
-    Now "NOW", CurrentDateTime "CURRENT_DATE_TIME", CurrentDate "CURRENT_DATE", CurrentTimezone "CURRENT_TIMEZONE", CurrentTime "CURRENT_TIME",
-}
-
-impl Keyword {
-    /// True for the names of aggregate and single-row functions and for TERMINOLOGY.
-    pub fn is_function(self) -> bool {
-        self == Keyword::Contains || self as usize >= Keyword::Count as usize
-    }
-
-    /// True for the names of single-row functions.
-    pub fn is_single_row_function(self) -> bool {
-        self.is_function()
-            && !matches!(
-                self,
-                Keyword::Count
-                    | Keyword::Min
-                    | Keyword::Max
-                    | Keyword::Sum
-                    | Keyword::Avg
-                    | Keyword::Terminology
-            )
-    }
-}
-
 /// Splits a text into tokens, comments included, ended by [`TokenKind::End`]; what is no token is
 /// told.
 ///
@@ -184,14 +134,6 @@ pub fn tokens(text: &str) -> (Vec<Token>, Vec<Diagnostic>) {
         });
         rest = rest.get(len..).unwrap_or_default();
     }
-}
-
-/// Finds the reserved word with this spelling, in any case.
-pub fn keyword(word: &str) -> Option<Keyword> {
-    Keyword::ALL
-        .iter()
-        .copied()
-        .find(|k| k.text().eq_ignore_ascii_case(word))
 }
 
 /// True for an archetype id as AQL writes it, in full:
@@ -390,11 +332,9 @@ fn word(input: &str) -> IResult<&str, TokenKind> {
     {
         return Ok((after, TokenKind::Code));
     }
-    let kind = match keyword(text) {
+    let kind = match Keyword::parse(text) {
         Some(keyword) => TokenKind::Keyword(keyword),
-        None if text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false") => {
-            TokenKind::Boolean
-        }
+        None if BOOLEANS.iter().any(|b| b.eq_ignore_ascii_case(text)) => TokenKind::Boolean,
         None => TokenKind::Identifier,
     };
     Ok((rest, kind))

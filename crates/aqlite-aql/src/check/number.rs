@@ -4,7 +4,7 @@
 use super::{Checker, MAX_NUMBER};
 use crate::ast;
 use crate::classes::Classes;
-use crate::query::{Expr, Function, Literal, Step};
+use crate::query::{Expr, Literal, Step, ValueType};
 use aqlite_rm::class::Cls;
 use aqlite_rm::number;
 
@@ -99,13 +99,7 @@ impl Checker<'_> {
                     .map(|variable| variable.class);
                 class.is_some_and(|class| ends_in_number(&path.steps, Classes::of(class)))
             }),
-            Expr::Call(function, _) => {
-                use Function::{Abs, Ceil, Floor, Length, Mod, Position, Round};
-                matches!(
-                    function,
-                    Length | Position | Abs | Mod | Ceil | Floor | Round
-                )
-            }
+            Expr::Call(function, _) => function.entry().result == ValueType::Number,
             Expr::Literal(literal) => matches!(literal, Literal::Number(_)),
         }
     }

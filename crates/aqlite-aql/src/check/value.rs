@@ -2,10 +2,10 @@
 
 use super::{Checker, MAX_MEMBERS, MAX_NUMBER, MAX_PATTERN, Parameter, did_you_mean};
 use crate::ast;
-use crate::query::{Expr, LikeItem, LikePattern, List, Literal, Members};
-use crate::signature::{SIGNATURES, Signature, signature};
+use crate::query::{Expr, Function, FunctionEntry, LikeItem, LikePattern, List, Literal, Members};
 use crate::terminology::{TerminologyAnswer, TerminologyCall, TerminologyError};
 use crate::token::{Escapes, unescape};
+use crate::vocabulary::function_named;
 use aqlite_rm::diag::Span;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -39,41 +39,34 @@ impl Checker<'_> {
     fn call(&mut self, call: &ast::Call) -> Option<Expr> {
         let name = &call.name;
         let arguments: Vec<Option<Expr>> = call.arguments.iter().map(|a| self.expr(a)).collect();
-        let Some(signature) = signature(&name.text) else {
-            if self.is_full() {
-                return None;
-            }
-            let help = did_you_mean(&name.text, &mut SIGNATURES.iter().map(|s| s.name), || {
-                format!(
-                    "the functions are {}",
-                    SIGNATURES
-                        .iter()
-                        .map(|s| s.name)
-                        .collect::<Vec<_>>()
-                        .join(", ")
-                )
-            });
-            return self.error(
-                "AQL0205",
-                name.span(),
-                format!("`{}` is not a function of AQL", name.text),
-                help,
-            );
+        let Some(function) = function_named(&name.text) else {
+            return self.unknown_function(name);
         };
-        let given = call.arguments.len();
-        if given < signature.least || signature.most.is_some_and(|most| given > most) {
-            let message = format!("{} takes {}, not {given}", signature.name, arity(signature));
-            return self.error(
-                "AQL0206",
-                call.at.0,
-                message,
-                format!("write `{}{}`", signature.name, signature.arguments),
-            );
+        let (entry, given) = (function.entry(), call.arguments.len());
+        let too_many = entry.most_arguments().is_some_and(|most| given > most);
+        if given < entry.least_arguments() || too_many {
+            let message = format!("{} takes {}, not {given}", entry.name, arity(entry));
+            let help = format!("write `{}`", entry.usage());
+            return self.error("AQL0206", call.at.0, message, help);
         }
-        Some(Expr::Call(
-            signature.function,
-            arguments.into_iter().collect::<Option<Vec<Expr>>>()?,
-        ))
+        let arguments = arguments.into_iter().collect::<Option<Vec<Expr>>>()?;
+        Some(Expr::Call(function, arguments))
+    }
+
+    fn unknown_function<T>(&mut self, name: &ast::Name) -> Option<T> {
+        // Searching for a similar name costs time, so it is not done for errors that are dropped.
+        if self.is_full() {
+            return None;
+        }
+        let names = || Function::ALL.iter().map(|function| function.name());
+        let help = did_you_mean(&name.text, &mut names(), || {
+            format!(
+                "the functions are {}",
+                names().collect::<Vec<_>>().join(", ")
+            )
+        });
+        let message = format!("`{}` is not a function of AQL", name.text);
+        self.error("AQL0205", name.span(), message, help)
     }
 
     /// A literal with its escapes resolved.
@@ -374,7 +367,8 @@ fn pattern(text: &str) -> Result<LikePattern, String> {
     Ok(LikePattern::new(items))
 }
 
-fn arity(signature: &Signature) -> String {
+/// Describes the numbers of arguments that a function accepts: `1 to 2 arguments`.
+fn arity(entry: &FunctionEntry) -> String {
     let plural = |n: usize| {
         if n == 1 {
             "1 argument".to_owned()
@@ -382,9 +376,10 @@ fn arity(signature: &Signature) -> String {
             format!("{n} arguments")
         }
     };
-    match signature.most {
-        Some(most) if most == signature.least => plural(most),
-        Some(most) => format!("{} to {}", signature.least, plural(most)),
-        None => format!("at least {}", plural(signature.least)),
+    let least = entry.least_arguments();
+    match entry.most_arguments() {
+        Some(most) if most == least => plural(most),
+        Some(most) => format!("{least} to {}", plural(most)),
+        None => format!("at least {}", plural(least)),
     }
 }

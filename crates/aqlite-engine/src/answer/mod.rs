@@ -2,6 +2,7 @@
 
 mod csv_guard;
 mod eval;
+mod functions;
 mod members;
 mod plan;
 mod plan_cache;

@@ -4,6 +4,10 @@
 //! `check` lowers the syntax tree to it; the engine compiles it. Vocabulary of AQL Release 1.1.0,
 //! chapter 3.
 
+pub use super::functions::{
+    Aggregate, AggregateEntry, AggregateFunction, FormalParameter, Function, FunctionEntry,
+    FunctionGroup, Occurrence, ValueType,
+};
 pub use super::members::{List, Members, ShortUid};
 use aqlite_rm::class::{Attr, Cls};
 use std::sync::Arc;
@@ -152,25 +156,6 @@ pub enum ColumnValue {
     Aggregate(Aggregate),
 }
 
-/// An aggregate function and its argument.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Aggregate {
-    /// `COUNT(*)`.
-    CountRows,
-    /// `COUNT(path)`.
-    Count(usize),
-    /// `COUNT(DISTINCT path)`.
-    CountDistinct(usize),
-    /// `MIN(path)`.
-    Min(usize),
-    /// `MAX(path)`.
-    Max(usize),
-    /// `SUM(path)`.
-    Sum(usize),
-    /// `AVG(path)`.
-    Avg(usize),
-}
-
 /// An expression of one row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
@@ -266,37 +251,45 @@ pub enum LikeItem {
     Any,
 }
 
-/// Comparison operators.
+/// A comparison operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names say it")]
 pub enum CompareOp {
+    /// `=`
     Eq,
+    /// `!=`
     Ne,
+    /// `<`
     Lt,
+    /// `<=`
     Le,
+    /// `>`
     Gt,
+    /// `>=`
     Ge,
 }
 
-/// Single-row functions (AQL § 3.9.2–3.9.4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are the specification's")]
-pub enum Function {
-    Length,
-    Contains,
-    Position,
-    Substring,
-    Concat,
-    ConcatWs,
-    Abs,
-    Mod,
-    Ceil,
-    Floor,
-    Round,
-    CurrentDate,
-    CurrentTime,
-    CurrentDateTime,
-    CurrentTimezone,
+impl CompareOp {
+    /// All operators.
+    pub const ALL: [CompareOp; 6] = [
+        CompareOp::Eq,
+        CompareOp::Ne,
+        CompareOp::Lt,
+        CompareOp::Le,
+        CompareOp::Gt,
+        CompareOp::Ge,
+    ];
+
+    /// Returns the operator as AQL writes it.
+    pub const fn text(self) -> &'static str {
+        match self {
+            CompareOp::Eq => "=",
+            CompareOp::Ne => "!=",
+            CompareOp::Lt => "<",
+            CompareOp::Le => "<=",
+            CompareOp::Gt => ">",
+            CompareOp::Ge => ">=",
+        }
+    }
 }
 
 /// One key of ORDER BY.
