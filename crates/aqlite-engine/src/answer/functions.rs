@@ -301,6 +301,21 @@ impl FormalParameter {
     }
 }
 
+impl Aggregate {
+    /// Returns the index of the aggregated path; `None` if rows are counted.
+    pub fn path(&self) -> Option<usize> {
+        match self {
+            Aggregate::CountRows => None,
+            Aggregate::Count(path)
+            | Aggregate::CountDistinct(path)
+            | Aggregate::Min(path)
+            | Aggregate::Max(path)
+            | Aggregate::Sum(path)
+            | Aggregate::Avg(path) => Some(*path),
+        }
+    }
+}
+
 impl AggregateEntry {
     /// Returns the call as the editor shows it: `COUNT(* | [DISTINCT] path)`.
     pub fn usage(&self) -> String {
@@ -375,7 +390,7 @@ impl fmt::Display for FunctionGroup {
         f.write_str(match self {
             FunctionGroup::Text => "texts",
             FunctionGroup::Number => "numbers",
-            FunctionGroup::Clock => "clock",
+            FunctionGroup::Clock => "the clock",
         })
     }
 }

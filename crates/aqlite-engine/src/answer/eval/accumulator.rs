@@ -47,15 +47,12 @@ impl Accumulator {
         known: &mut Option<PathNumbers<'b>>,
     ) {
         let rows = block.rows.len();
-        let path = match aggregate {
-            Aggregate::CountRows => return self.count_block(view, rows),
-            Aggregate::Count(path) if block.fills(*path) => return self.count_block(view, rows),
-            Aggregate::Count(path) | Aggregate::CountDistinct(path) => *path,
-            Aggregate::Sum(path)
-            | Aggregate::Avg(path)
-            | Aggregate::Min(path)
-            | Aggregate::Max(path) => *path,
+        let Some(path) = aggregate.path() else {
+            return self.count_block(view, rows);
         };
+        if matches!(aggregate, Aggregate::Count(_)) && block.fills(path) {
+            return self.count_block(view, rows);
+        }
         if block.lacks(path) {
             return;
         }
@@ -113,7 +110,7 @@ impl Accumulator {
     fn is_behind(&self, aggregate: &Aggregate, number: f64) -> bool {
         match (&self.best, aggregate) {
             (Some((SortKey::Number(best), ..)), Aggregate::Min(_)) => *best < number,
-            (Some((SortKey::Number(best), ..)), _) => *best > number,
+            (Some((SortKey::Number(best), ..)), Aggregate::Max(_)) => *best > number,
             _ => false,
         }
     }
@@ -203,17 +200,18 @@ impl Accumulator {
                 Cell::Number(Number::Token(self.count.to_string()))
             }
             Aggregate::CountDistinct(_) => Cell::Number(Number::Token(self.seen.len().to_string())),
-            Aggregate::Sum(_) if self.count > 0 => match self.sum.whole().filter(|_| !self.is_real)
-            {
+            Aggregate::Sum(_) | Aggregate::Avg(_) if self.count == 0 => Cell::Null,
+            Aggregate::Sum(_) => match self.sum.whole().filter(|_| !self.is_real) {
                 Some(digits) => Cell::Number(Number::Token(digits)),
                 None => Cell::computed(self.sum.value()),
             },
-            Aggregate::Avg(_) if self.count > 0 => double(self.sum.value() / self.count as f64),
-            Aggregate::Min(_) | Aggregate::Max(_) if !self.unordered => self
-                .best
-                .as_ref()
-                .map_or(Cell::Null, |(_, cell, _)| cell.clone()),
-            _ => Cell::Null,
+            Aggregate::Avg(_) => double(self.sum.value() / self.count as f64),
+            // Texts with rubrics have no order, so none of them is the smallest.
+            Aggregate::Min(_) | Aggregate::Max(_) if self.unordered => Cell::Null,
+            Aggregate::Min(_) | Aggregate::Max(_) => match &self.best {
+                Some((_, cell, _)) => cell.clone(),
+                None => Cell::Null,
+            },
         }
     }
 
