@@ -786,9 +786,13 @@ fn href(call: &Call<'_>) -> String {
     }
 }
 
-/// 400 when the query is wrong, or a terminology refuses it; else what this host lacks (501), or
-/// what fails behind it (502, 504).
+/// Returns 400 if the query is wrong or a terminology refuses it; otherwise the status of a feature
+/// that this host lacks (501) or of a service that fails (502, 504). A broken invariant is 500,
+/// whatever else the diagnostics contain.
 fn status_of(diagnostics: &[crate::diag::Diagnostic]) -> u16 {
+    if diagnostics.iter().any(|d| d.code == aql::BROKEN_INVARIANT) {
+        return 500;
+    }
     let of_code = |code: &str| match code {
         "AQL0501" | "AQL0504" => 501,
         "AQL0505" => 502,

@@ -13,6 +13,7 @@ mod path;
 mod uid;
 mod value;
 
+use super::BROKEN_INVARIANT;
 use super::ast;
 use super::query::{
     Aggregate, Column, ColumnValue, Condition, Expr, IdentifiedPath, Literal, OrderBy, OrderKey,
@@ -24,6 +25,7 @@ use aqlite_rm::diag::{Diagnostic, Severity, Span, nearest};
 use aqlite_rm::order;
 use bound::Bound;
 use std::collections::{BTreeMap, HashSet};
+use uid::UidPaths;
 
 /// The most values that a list behind MATCHES may have, beside those of value sets.
 pub const MAX_MEMBERS: usize = 50_000;
@@ -104,23 +106,21 @@ pub fn examine(
         variables: Vec::new(),
         doubtful: Vec::new(),
         paths: Vec::new(),
+        exists: Vec::new(),
         conditions: 0,
         steps: 0,
         bound: Bound::default(),
         unbound: Vec::new(),
         diagnostics: Vec::new(),
     };
-    let query = checker.query(ast);
-    checker.tell_unbound();
+    let query = checker
+        .query(ast)
+        .and_then(|query| checker.rewritten(query));
+    checker.report_unbound();
     let mut diagnostics = checker.diagnostics;
     order::sort_by_key(&mut diagnostics, |d| d.span.start);
     let wrong = diagnostics.iter().any(|d| d.severity == Severity::Error);
-    let mut query = query.filter(|_| !wrong);
-    if let Some(query) = &mut query {
-        uid::widen(query);
-        fold::join_equalities(query);
-    }
-    (query, diagnostics)
+    (query.filter(|_| !wrong), diagnostics)
 }
 
 /// The state of one check. Its methods answer `None` where they have told an error.
@@ -132,6 +132,8 @@ struct Checker<'a> {
     /// Variables whose class is unknown: told once, their paths are not looked at.
     doubtful: Vec<usize>,
     paths: Vec<IdentifiedPath>,
+    /// The paths of EXISTS so far.
+    exists: Vec<IdentifiedPath>,
     /// Conditions and predicates that were looked at.
     conditions: usize,
     /// Steps of paths that were looked at.
@@ -182,7 +184,18 @@ impl<'a> Checker<'a> {
             window: window?,
             variables: std::mem::take(&mut self.variables),
             paths: std::mem::take(&mut self.paths),
+            exists: std::mem::take(&mut self.exists),
         })
+    }
+
+    /// Rewrites conditions into others of the same meaning that cost less.
+    fn rewritten(&mut self, mut query: Query) -> Option<Query> {
+        let Some(uids) = UidPaths::new(&query) else {
+            return self.broken(Span::default(), "a path starts at no variable");
+        };
+        uid::widen(&mut query, &uids);
+        fold::join_equalities(&mut query, &uids);
+        Some(query)
     }
 
     /// Refuses a query of too many columns before any of them is read.
@@ -268,29 +281,26 @@ impl<'a> Checker<'a> {
     }
 
     fn aggregate(&mut self, aggregate: &ast::Aggregate) -> Option<Aggregate> {
-        let entry = aggregate.function.entry();
+        let (entry, span) = (aggregate.function.entry(), aggregate.at.0);
         let Some(path) = &aggregate.path else {
             return match &entry.over_rows {
                 Some(over_rows) => Some(over_rows.clone()),
-                None => self.broken(aggregate.at.0),
+                None => self.broken(span, "this aggregate function does not count rows"),
             };
         };
         let path = self.path(path)?;
         match (aggregate.distinct, entry.over_distinct) {
             (false, _) => Some((entry.over_path)(path)),
             (true, Some(over_distinct)) => Some(over_distinct(path)),
-            (true, None) => self.broken(aggregate.at.0),
+            (true, None) => self.broken(span, "this aggregate function has no DISTINCT"),
         }
     }
 
-    /// Reports a tree that the parser cannot have made: a defect of aqlite, not of the query.
-    fn broken<T>(&mut self, span: Span) -> Option<T> {
-        self.error(
-            "AQL0109",
-            span,
-            "the syntax tree is not one that the parser makes",
-            "this is an error of aqlite; please report the query",
-        )
+    /// Reports a broken invariant: the parser or the checker has a defect, not the query.
+    fn broken<T>(&mut self, span: Span, found: &str) -> Option<T> {
+        let message = format!("an invariant of the checker is broken: {found}");
+        let help = "this is a defect of aqlite; report the query";
+        self.error(BROKEN_INVARIANT, span, message, help)
     }
 
     fn condition(&mut self, condition: &ast::Condition) -> Option<Condition> {
@@ -305,7 +315,11 @@ impl<'a> Checker<'a> {
             ast::Condition::And(all) => Condition::And(self.conditions(all)?),
             ast::Condition::Or(any) => Condition::Or(self.conditions(any)?),
             ast::Condition::Not(inner) => Condition::Not(Box::new(self.condition(inner)?)),
-            ast::Condition::Exists(path) => Condition::Exists(self.identified(path)?),
+            ast::Condition::Exists(path) => {
+                let path = self.identified(path)?;
+                self.exists.push(path);
+                Condition::Exists(self.exists.len() - 1)
+            }
             ast::Condition::Compare(compare) => {
                 let (left, right) = (self.expr(&compare.left), self.expr(&compare.right));
                 if right == Some(Expr::Literal(Literal::Null))
@@ -501,7 +515,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn tell_unbound(&mut self) {
+    fn report_unbound(&mut self) {
         let Some((_, span)) = self.unbound.first().cloned() else {
             return;
         };

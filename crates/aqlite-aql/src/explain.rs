@@ -253,7 +253,7 @@ fn checked(query: &Query) -> Part {
         query
             .condition
             .as_ref()
-            .map(|c| Part::of("condition", vec![truth(c)])),
+            .map(|c| Part::of("condition", vec![truth(query, c)])),
     );
     parts.extend(query.window.map(|window| {
         Part::leaf(match window {
@@ -266,12 +266,13 @@ fn checked(query: &Query) -> Part {
     Part::of("query", parts)
 }
 
-fn truth(condition: &Condition) -> Part {
+fn truth(query: &Query, condition: &Condition) -> Part {
+    let parts = |all: &[Condition]| all.iter().map(|c| truth(query, c)).collect();
     let value = |e: &Expr| written(value, e);
     match condition {
-        Condition::And(all) => Part::of("AND", all.iter().map(truth).collect()),
-        Condition::Or(any) => Part::of("OR", any.iter().map(truth).collect()),
-        Condition::Not(inner) => Part::of("NOT", vec![truth(inner)]),
+        Condition::And(all) => Part::of("AND", parts(all)),
+        Condition::Or(any) => Part::of("OR", parts(any)),
+        Condition::Not(inner) => Part::of("NOT", vec![truth(query, inner)]),
         Condition::Compare(left, op, right) => {
             Part::leaf(format!("{} {} {}", value(left), op.text(), value(right)))
         }
@@ -288,7 +289,10 @@ fn truth(condition: &Condition) -> Part {
                 shown.chain(more).collect(),
             )
         }
-        Condition::Exists(path) => Part::leaf(format!("EXISTS {}", path.text)),
+        Condition::Exists(index) => Part::leaf(match query.exists.get(*index) {
+            Some(path) => format!("EXISTS {}", path.text),
+            None => String::from("EXISTS of a path that the query does not have"),
+        }),
         Condition::Constant(truth) => Part::leaf(match truth {
             Some(truth) => format!("always {truth}"),
             None => String::from("always unknown"),

@@ -21,8 +21,9 @@ mod vocabulary;
 mod whereabouts;
 
 pub use aqlite_engine::answer::{
-    Budget, Cell, CsvOptions, ExecutionPath, MAX_PATHS, Plan, Progress, QueryError, ResultColumn,
-    ResultFormat, ResultSet, Row, RowValue, Run, Touched, TouchedLayout, plan, query,
+    BROKEN_INVARIANT, Budget, Cell, CsvOptions, ExecutionPath, MAX_PATHS, Plan, Progress,
+    QueryError, ResultColumn, ResultFormat, ResultSet, Row, RowValue, Run, Touched, TouchedLayout,
+    plan, query,
 };
 pub use check::{CheckOptions, MAX_MEMBERS, Parameter, Parameters, check, examine};
 pub use complete::{Completion, CompletionKind, complete, diagnose};

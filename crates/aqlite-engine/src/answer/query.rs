@@ -21,6 +21,9 @@ pub struct Query {
     pub variables: Vec<Variable>,
     /// Every identified path of SELECT, WHERE and ORDER BY in order of first use, equal paths once.
     pub paths: Vec<IdentifiedPath>,
+    /// The paths of the EXISTS conditions of WHERE, left to right. They are not among
+    /// [`Query::paths`], because EXISTS never multiplies rows.
+    pub exists: Vec<IdentifiedPath>,
     /// The output columns.
     pub select: Vec<Column>,
     /// `SELECT DISTINCT`.
@@ -200,8 +203,8 @@ pub enum Condition {
     Like(Expr, LikePattern),
     /// `a matches {…}`: parameters expanded, value sets resolved.
     Matches(Expr, Members),
-    /// `EXISTS path`: not in [`Query::paths`], it never multiplies rows.
-    Exists(IdentifiedPath),
+    /// `EXISTS path`: index into [`Query::exists`].
+    Exists(usize),
     /// A condition known before any row is seen.
     Constant(Option<bool>),
 }

@@ -159,7 +159,7 @@ impl<'b> Block<'b> {
         scratch: &mut [Node],
     ) -> bool {
         self.fill(i, scratch);
-        evaluator.truth(conjunct.condition, scratch, &mut conjunct.exists.clone()) == Some(true)
+        evaluator.truth(conjunct.condition, scratch) == Some(true)
     }
 
     /// Returns whether every row of the block is one of its table, has its place, its document and,

@@ -113,6 +113,17 @@ impl<'b> View<'b> {
         }
     }
 
+    /// Returns the node of a path in a row.
+    ///
+    /// A row has a node for every path of the query; the node is [`Node::NONE`] where the path
+    /// leads nowhere. A row without the node is a broken invariant, which ends the run.
+    pub fn node_at(self, row: &[Node], path: usize) -> Node {
+        row.get(path).copied().unwrap_or_else(|| {
+            self.note_broken("a row has no node for a path");
+            Node::NONE
+        })
+    }
+
     /// Notes that an execution path is taken.
     pub fn note(self, path: ExecutionPath) {
         if let Some(work) = self.work {

@@ -391,7 +391,7 @@ impl Output {
             found.clear();
             found.extend(plan.query.select.iter().map(|column| RowValue {
                 view,
-                node: node_of(&column.value, row),
+                node: node_of(view, &column.value, row),
             }));
             visit(&found);
         }
