@@ -46,7 +46,7 @@ impl Generator {
         Generator { state: seed }
     }
 
-    /// A query that parses.
+    /// Returns a query that parses.
     pub fn query(&mut self) -> String {
         let columns: Vec<String> = (0..=self.next(3)).map(|_| self.column()).collect();
         let prefix = [

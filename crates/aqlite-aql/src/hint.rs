@@ -1,31 +1,31 @@
-//! What people mean who write a word where it cannot stand: other languages' habits, older and
-//! newer AQL.
+//! Hints for unexpected words: the AQL form for habits from SQL, and from older and newer AQL.
 
 use super::expected::Expected;
 use super::token::TokenKind;
 use super::vocabulary::{Clause, Keyword};
 use aqlite_rm::class::Cls;
 
-/// Where an unexpected word stands.
-pub(crate) struct Place<'a> {
-    /// The word, in lower case.
+/// An unexpected token with its surroundings.
+pub(crate) struct Unexpected<'a> {
+    /// The text of the token, in lower case.
     pub word: &'a str,
-    /// Its kind.
+    /// The kind of the token.
     pub kind: TokenKind,
-    /// The kind of the word before it.
+    /// The kind of the token before it.
     pub before: Option<TokenKind>,
-    /// The clause: its keyword.
+    /// The clause of the token; `None` at the start of the text.
     pub clause: Option<Clause>,
-    /// What could have stood there.
+    /// The alternatives of the grammar.
     pub expected: &'a [Expected],
 }
 
-/// A line of help, where there is something better to say than what was expected.
-pub(crate) fn hint(place: &Place<'_>) -> Option<&'static str> {
+/// Returns a line of help, if one is known that helps more than the list of alternatives.
+pub(crate) fn hint(place: &Unexpected<'_>) -> Option<&'static str> {
     by_word(place).or_else(|| by_kind(place))
 }
 
-fn by_word(place: &Place<'_>) -> Option<&'static str> {
+/// Returns the hint for a text, with the token before it.
+fn by_word(place: &Unexpected<'_>) -> Option<&'static str> {
     use Keyword as W;
     use TokenKind as K;
     let in_select = place.clause == Some(Clause::Select);
@@ -92,7 +92,8 @@ fn by_word(place: &Place<'_>) -> Option<&'static str> {
     })
 }
 
-fn by_kind(place: &Place<'_>) -> Option<&'static str> {
+/// Returns the hint for a kind of token, with the token before it.
+fn by_kind(place: &Unexpected<'_>) -> Option<&'static str> {
     use Keyword as W;
     use TokenKind as K;
     let literal = matches!(place.kind, K::Text | K::Integer | K::Real | K::Boolean);

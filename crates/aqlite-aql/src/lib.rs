@@ -6,6 +6,8 @@ pub mod ast;
 mod check;
 mod classes;
 mod complete;
+mod document_query;
+mod draft;
 mod expected;
 mod explain;
 mod hint;
@@ -14,11 +16,9 @@ mod labels;
 mod parse;
 mod prepare;
 mod print;
-mod scene;
 mod terminology;
 mod token;
 mod vocabulary;
-mod whereabouts;
 
 pub use aqlite_engine::answer::{
     BROKEN_INVARIANT, Budget, Cell, CsvOptions, ExecutionPath, MAX_PATHS, Plan, Progress,
@@ -27,6 +27,7 @@ pub use aqlite_engine::answer::{
 };
 pub use check::{CheckOptions, MAX_MEMBERS, Parameter, Parameters, check, examine};
 pub use complete::{Completion, CompletionKind, complete, diagnose};
+pub use document_query::document_query;
 pub use explain::{Explanation, Part, explain};
 pub use hover::{Hover, hover};
 pub use labels::{Label, LabelStep, Labels, NoLabels, TemplateLabels};
@@ -37,4 +38,3 @@ pub use terminology::{
     Terminology, TerminologyAnswer, TerminologyCall, TerminologyError, terminology_calls,
 };
 pub use vocabulary::{BOOLEANS, Clause, Keyword, Word, WordKind};
-pub use whereabouts::document_query;

@@ -154,7 +154,7 @@ impl<'a> Parser<'a> {
             self.expected.push(Expected::End);
         }
         if is_end && is_complete {
-            self.note_end();
+            self.record_end();
             return true;
         }
         if !is_end || self.diagnostics.is_empty() {
@@ -213,7 +213,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    // SELECT, ORDER BY, LIMIT
+    // --- SELECT, ORDER BY, LIMIT
 
     fn select(&mut self, start: Span) -> Parsed<Select> {
         let distinct = self.eat_keyword(Keyword::Distinct);
@@ -347,7 +347,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    // FROM
+    // --- FROM
 
     fn containment(&mut self) -> Parsed<Containment> {
         let first = self.contained_all()?;
@@ -425,7 +425,7 @@ impl<'a> Parser<'a> {
         Ok(predicate)
     }
 
-    // WHERE
+    // --- WHERE
 
     fn condition(&mut self) -> Parsed<Condition> {
         let mut all = vec![self.condition_all()?];
@@ -540,9 +540,9 @@ impl<'a> Parser<'a> {
         }
     }
 
-    // values
+    // --- Values
 
-    /// A path, literal, parameter or function; `expected` is reported if there is none.
+    /// Parses a path, literal, parameter or function; `expected` is reported if there is none.
     fn expr(&mut self, expected: Expected) -> Parsed<Expr> {
         match self.kind() {
             TokenKind::Keyword(Keyword::Terminology) => Ok(Expr::Terminology(self.terminology()?)),
@@ -603,7 +603,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// A literal, if one starts here.
+    /// Parses a literal, if one starts here. Signs are repeated at will: `- - 2` is 2.
     fn literal(&mut self) -> Parsed<Option<Literal>> {
         let start = self.span();
         let mut negative = false;
@@ -634,7 +634,7 @@ impl<'a> Parser<'a> {
         }))
     }
 
-    // paths and predicates
+    // --- Paths and predicates
 
     fn path(&mut self, expected: Expected) -> Parsed<Path> {
         let start = self.span();
@@ -753,7 +753,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The only member, or the whole of them.
+/// Returns the only member, or joins several.
 fn one_or<T>(mut all: Vec<T>, whole: impl FnOnce(Vec<T>) -> T) -> T {
     match (all.len(), all.pop()) {
         (1, Some(only)) => only,

@@ -1,8 +1,8 @@
-//! The words of AQL: text → tokens (AQL Release 1.1.0, `AqlLexer.g4`).
+//! The lexer: text → tokens (AQL Release 1.1.0, `AqlLexer.g4`).
 //!
-//! The lexer never gives up: what is no token becomes [`TokenKind::Invalid`] with its own
-//! diagnostic, and reading goes on behind it, so that every mistake of a text is told at once and a
-//! half-written text still has tokens.
+//! The lexer never fails. A text that is not a token becomes [`TokenKind::Invalid`] with a
+//! diagnostic, and the lexer continues behind it. So one answer reports every mistake, and a
+//! half-written text still has tokens for the editor.
 
 use super::vocabulary::{BOOLEANS, Keyword};
 use aqlite_rm::diag::{Diagnostic, Span};
@@ -14,15 +14,15 @@ use nom::multi::{many0_count, many1_count};
 use nom::sequence::{delimited, pair, preceded};
 use nom::{IResult, Parser};
 
-/// So many problems of one text are told at most.
+/// The most diagnostics of one text. More would not help an author, and each costs memory.
 pub(crate) const DIAGNOSTICS_LIMIT: usize = 50;
 
-/// One word of a query.
+/// A token of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
+    /// The kind.
     pub kind: TokenKind,
-    /// Where it stands.
+    /// The position.
     pub span: Span,
 }
 
@@ -47,7 +47,7 @@ pub enum TokenKind {
     Regex,
     /// A quoted string, escapes unresolved.
     Text,
-    /// Digits, with an exponent perhaps.
+    /// Digits, optionally with an exponent.
     Integer,
     /// Digits with a decimal point.
     Real,
@@ -59,14 +59,14 @@ pub enum TokenKind {
     Sign(char),
     /// `-- …`, to the end of the line.
     Comment,
-    /// No token at all; told by the lexer.
+    /// Not a token; the lexer has reported it.
     Invalid,
-    /// Behind the last token.
+    /// The end of the text, behind the last token.
     End,
 }
 
 impl TokenKind {
-    /// What people call it.
+    /// Returns the name of the kind, as `explain` shows it.
     pub fn name(self) -> &'static str {
         match self {
             TokenKind::Keyword(_) => "keyword",
@@ -89,11 +89,11 @@ impl TokenKind {
     }
 }
 
-/// Splits a text into tokens, comments included, ended by [`TokenKind::End`]; what is no token is
-/// told.
+/// Splits a text into tokens. Comments are tokens too, and the last token is [`TokenKind::End`].
 ///
-/// Codes: AQL0102 a character that AQL does not know, AQL0103 an open string, AQL0104 an escape,
-/// AQL0107 a comment, AQL0108 an archetype id without version.
+/// The diagnostics have the codes AQL0102 (a character that AQL does not have), AQL0103 (a string
+/// that is not closed), AQL0104 (an escape), AQL0107 (a comment) and AQL0108 (an archetype id
+/// without version).
 pub fn tokens(text: &str) -> (Vec<Token>, Vec<Diagnostic>) {
     let mut out = Vec::with_capacity(text.len() / 5);
     let mut diagnostics = Vec::new();
@@ -136,27 +136,27 @@ pub fn tokens(text: &str) -> (Vec<Token>, Vec<Diagnostic>) {
     }
 }
 
-/// True for an archetype id as AQL writes it, in full:
+/// Returns whether a text is an archetype id in the syntax of AQL:
 /// `[namespace::]model-package-CLASS.concept.vN`.
 pub fn is_archetype_id(text: &str) -> bool {
     archetype(text).is_ok_and(|(rest, _)| rest.is_empty())
 }
 
-/// True for a node code in full: `at0001`, `at0004.1`, `id5`.
+/// Returns whether a text is a node code: `at0001`, `at0004.1`, `id5`.
 pub fn is_node_code(text: &str) -> bool {
     code(text).is_ok_and(|(rest, _)| rest.is_empty())
 }
 
-/// What the escapes of a string are resolved for.
+/// The use of a string, which decides how its escapes are resolved.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Escapes {
     /// A value: every escape becomes its character.
     Text,
-    /// A LIKE pattern: `\?` stays, for there it means the question mark itself.
+    /// A LIKE pattern: `\?` remains, because the pattern reads it as the question mark itself.
     Pattern,
 }
 
-/// An escape that AQL does not know; offset and length within the raw string.
+/// An escape that AQL does not have, with its offset in the raw string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadEscape {
     offset: usize,
@@ -181,7 +181,8 @@ impl BadEscape {
     }
 }
 
-/// The value of a quoted string, and the escapes that are none (they stand for themselves).
+/// Returns the value of a quoted string, and its invalid escapes. An invalid escape remains as
+/// written.
 pub fn unescape(raw: &str, escapes: Escapes) -> (String, Vec<BadEscape>) {
     let mut out = String::with_capacity(raw.len());
     let mut bad = Vec::new();
@@ -206,7 +207,7 @@ pub fn unescape(raw: &str, escapes: Escapes) -> (String, Vec<BadEscape>) {
     (out, bad)
 }
 
-/// The value of the escape behind a backslash, and its length.
+/// Returns the value of the escape behind a backslash, and its length in bytes.
 fn escape(text: &str, escapes: Escapes) -> (Option<String>, usize) {
     let Some(first) = text.chars().next() else {
         return (None, 0);
@@ -258,8 +259,8 @@ fn escape(text: &str, escapes: Escapes) -> (Option<String>, usize) {
 fn token(input: &str) -> IResult<&str, TokenKind> {
     let name = input.len() - input.trim_start_matches(is_word).len();
     match (input.as_bytes().first(), input.as_bytes().get(name)) {
-        // The most frequent word by far: nothing behind it could make it part of an archetype id, a
-        // term or a URI.
+        // Fast path for the most frequent tokens: a word in front of one of these characters cannot
+        // be the beginning of an archetype id, a term or a URI.
         (
             Some(first),
             Some(b' ' | b'/' | b'[' | b']' | b',' | b')' | b'=' | b'\n' | b'\r') | None,
@@ -396,7 +397,7 @@ fn archetype(input: &str) -> IResult<&str, &str> {
     .parse(input)
 }
 
-/// What would be an archetype id if it had a version.
+/// Reads a text that would be an archetype id if it had a version.
 fn unversioned(input: &str) -> IResult<&str, &str> {
     let concept = pair(
         satisfy(|c| c.is_ascii_alphabetic()),
@@ -465,7 +466,7 @@ fn regex(input: &str) -> IResult<&str, &str> {
     .parse(input)
 }
 
-/// The pattern between the slashes of a [`TokenKind::Regex`] token.
+/// Returns the pattern between the slashes of a [`TokenKind::Regex`] token.
 pub fn regex_body(raw: &str) -> &str {
     let from = raw.find('/').map_or(raw.len(), |i| i + 1);
     let inner = raw.get(from..).unwrap_or_default();
@@ -496,7 +497,7 @@ fn is_name(c: char) -> bool {
     is_word(c) || c == '-'
 }
 
-/// Describes the text that starts no token: its length and what to do about it.
+/// Describes a text that does not begin a token: its length, and a diagnostic with the remedy.
 fn foreign(rest: &str, start: usize) -> (usize, Diagnostic) {
     let first = rest.chars().next().unwrap_or_default();
     let line = rest.find(['\r', '\n']).unwrap_or(rest.len());
@@ -635,7 +636,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_is_told_and_skipped() {
+    fn invalid_text_is_reported_and_skipped() {
         let (_, diagnostics) = tokens("SELECT\u{a0}c --x\n= 'open");
         let codes: Vec<&str> = diagnostics.iter().map(|d| d.code).collect();
         assert_eq!(codes, ["AQL0102", "AQL0107", "AQL0103"]);

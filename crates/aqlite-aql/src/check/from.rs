@@ -61,7 +61,7 @@ impl Checker<'_> {
         });
         let predicate = match (&expr.predicate, class) {
             (Some(ast::ClassPredicate::Node(node)), Some(class)) => {
-                Some(self.predicate(node, &Classes::of(class)))
+                Some(self.predicate(node, &Classes::single(class)))
             }
             (_, Some(_)) => None,
             (_, None) => {

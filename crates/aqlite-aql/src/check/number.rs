@@ -97,7 +97,7 @@ impl Checker<'_> {
                     .variables
                     .get(path.variable)
                     .map(|variable| variable.class);
-                class.is_some_and(|class| ends_in_number(&path.steps, Classes::of(class)))
+                class.is_some_and(|class| ends_in_number(&path.steps, Classes::single(class)))
             }),
             Expr::Call(function, _) => function.entry().result == ValueType::Number,
             Expr::Literal(literal) => matches!(literal, Literal::Number(_)),

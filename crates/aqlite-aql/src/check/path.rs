@@ -67,7 +67,7 @@ impl Checker<'_> {
         if self.doubtful.contains(&variable) {
             return None;
         }
-        let classes = Classes::of(self.variables.get(variable)?.class);
+        let classes = Classes::single(self.variables.get(variable)?.class);
         let root = match &path.root {
             Some(root) => Some(self.predicate(root, &classes)?),
             None => None,

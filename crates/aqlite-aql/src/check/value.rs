@@ -18,7 +18,7 @@ impl Checker<'_> {
             ast::Expr::Parameter(name) => self.bound(name).map(Expr::Literal),
             ast::Expr::Call(call) => self.call(call),
             ast::Expr::Terminology(call) => {
-                match &*self.answer(&TerminologyCall::of(call), call.at.0)? {
+                match &*self.answer(&TerminologyCall::from_syntax(call), call.at.0)? {
                     TerminologyAnswer::Truth(value) => {
                         Some(Expr::Literal(Literal::Boolean(*value)))
                     }
@@ -174,7 +174,7 @@ impl Checker<'_> {
                 Some(Members::new(vec![self.codes(&call, uri.span())?]))
             }
             ast::MatchesOperand::Terminology(call) => {
-                let codes = self.codes(&TerminologyCall::of(call), call.at.0)?;
+                let codes = self.codes(&TerminologyCall::from_syntax(call), call.at.0)?;
                 Some(Members::new(vec![codes]))
             }
             ast::MatchesOperand::List(items) => {
@@ -221,7 +221,7 @@ impl Checker<'_> {
         match item {
             ast::MatchesItem::Literal(value) => lists.single(self.literal(value)?),
             ast::MatchesItem::Terminology(call) => {
-                lists.shared(self.codes(&TerminologyCall::of(call), call.at.0)?);
+                lists.shared(self.codes(&TerminologyCall::from_syntax(call), call.at.0)?);
             }
             ast::MatchesItem::Parameter(name) => match self.bound_list(name) {
                 Some(bound) => lists.shared(bound?.list),

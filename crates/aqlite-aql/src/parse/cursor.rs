@@ -1,14 +1,13 @@
-//! The token cursor of the parser: looking ahead, consuming, reporting, and skipping to where reading can
-//! go on.
+//! The token cursor of the parser: looking ahead, consuming, reporting errors, and skipping to a
+//! token at which the parser can continue.
 
 use super::{At, Failed, NESTING_LIMIT, Name, Parsed, Parser};
 use crate::expected::Expected;
-use crate::hint::{Place, hint};
+use crate::hint::{Unexpected, hint};
 use crate::token::{DIAGNOSTICS_LIMIT, Token, TokenKind};
 use crate::vocabulary::{Clause, Keyword};
 use aqlite_rm::diag::{Diagnostic, Span, nearest};
 
-/// The machinery: looking, taking, telling, going on.
 impl Parser<'_> {
     pub(super) fn token(&self) -> Token {
         self.tokens.get(self.position).copied().unwrap_or(Token {
@@ -29,7 +28,7 @@ impl Parser<'_> {
         self.text.get(span.start..span.end).unwrap_or_default()
     }
 
-    /// From a start to the end of the last token taken.
+    /// Returns the position from a start to the end of the last consumed token.
     pub(super) fn since(&self, start: Span) -> At {
         let last = self
             .position
@@ -129,7 +128,7 @@ impl Parser<'_> {
         result
     }
 
-    pub(super) fn note_end(&mut self) {
+    pub(super) fn record_end(&mut self) {
         if self.kind() == TokenKind::End && self.at_end.is_empty() {
             self.at_end.clone_from(&self.expected);
         }
@@ -150,7 +149,7 @@ impl Parser<'_> {
     /// reported again.
     fn report_unexpected(&mut self) {
         let Token { kind, span } = self.token();
-        self.note_end();
+        self.record_end();
         if kind == TokenKind::Invalid || self.diagnostics.len() >= DIAGNOSTICS_LIMIT {
             return;
         }
@@ -184,14 +183,14 @@ impl Parser<'_> {
             .checked_sub(1)
             .and_then(|i| self.tokens.get(i))
             .map(|t| t.kind);
-        let place = Place {
+        let unexpected = Unexpected {
             word: &word,
             kind,
             before,
             clause: (self.position > 0).then_some(self.clause),
             expected: &self.expected,
         };
-        hint(&place).map(str::to_owned)
+        hint(&unexpected).map(str::to_owned)
     }
 
     /// Skips to the first word of a clause, or to the end.
@@ -215,7 +214,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Goes to the next comma of the column list, over brackets of all kinds, or to the next
+    /// Skips to the next comma of the column list, over brackets of all kinds, or to the next
     /// clause.
     pub(super) fn skip_to_comma(&mut self) {
         let mut open = 0usize;
