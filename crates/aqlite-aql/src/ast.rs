@@ -18,15 +18,15 @@ impl PartialEq for At {
 /// A whole query (AQL § 3.13).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
-    /// SELECT.
+    /// The clause SELECT.
     pub select: Select,
-    /// FROM.
+    /// The clause FROM.
     pub from: Containment,
-    /// WHERE.
+    /// The clause WHERE.
     pub condition: Option<Condition>,
-    /// ORDER BY.
+    /// The keys of ORDER BY, most significant first; empty without the clause.
     pub order: Vec<OrderKey>,
-    /// LIMIT.
+    /// The clause LIMIT.
     pub limit: Option<Limit>,
 }
 
@@ -35,7 +35,7 @@ pub struct Query {
 pub struct Select {
     /// Whether DISTINCT is present.
     pub distinct: bool,
-    /// TOP.
+    /// TOP, the deprecated form of LIMIT.
     pub top: Option<Top>,
     /// The columns, at least one.
     pub columns: Vec<Column>,

@@ -1,9 +1,21 @@
-//! Syntax tree → checked query: names are resolved, classes and attributes known, parameters bound.
+//! The checker: syntax tree → checked query. It resolves names, classes and attributes, and binds
+//! parameters.
 //!
-//! All errors of a query are told together. Codes: AQL02xx names, AQL03xx parameters, AQL04xx what
-//! cannot be asked, AQL05xx what this host cannot answer (0501 nobody asked, 0502 refused, 0503 an
-//! answer of the wrong kind, 0504 not stored as such, 0505 a service that fails, 0506 one that
-//! takes too long).
+//! All errors of a query are reported together. Their codes:
+//!
+//! | codes | subject |
+//! |---|---|
+//! | AQL02xx | names |
+//! | AQL03xx | parameters |
+//! | AQL04xx | valid syntax that AQL does not allow |
+//! | AQL0501 | no source for a terminology |
+//! | AQL0502 | a request that a terminology refuses |
+//! | AQL0503 | an answer of the wrong kind |
+//! | AQL0504 | data that cannot be queried |
+//! | AQL0505 | a terminology service that fails |
+//! | AQL0506 | a terminology service that does not answer in time |
+//! | AQL06xx | warnings |
+//! | AQL0901 | a broken invariant: a defect of aqlite |
 
 mod bound;
 mod fold;
@@ -23,7 +35,7 @@ use super::terminology::Terminology;
 use super::token::DIAGNOSTICS_LIMIT;
 use aqlite_rm::diag::{Diagnostic, Severity, Span, nearest};
 use aqlite_rm::order;
-use bound::Bound;
+use bound::BoundValues;
 use std::collections::{BTreeMap, HashSet};
 use uid::UidPaths;
 
@@ -47,11 +59,11 @@ pub const MAX_ID: usize = 1_000;
 /// The most characters of a number: it is parsed for each row.
 pub const MAX_NUMBER: usize = 1_000;
 
-/// The most steps of all paths of a query. The text alone bounds them, except where ORDER BY goes on
-/// from the path behind an alias.
+/// The most steps of all paths of a query. The length of the text bounds them, except where ORDER BY
+/// continues the path behind an alias: there, copies multiply the steps.
 pub const MAX_STEPS: usize = 100_000;
 
-/// What a parameter is bound to.
+/// The value of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Parameter {
     /// JSON null.
@@ -62,7 +74,7 @@ pub enum Parameter {
     Number(String),
     /// A JSON string.
     Text(String),
-    /// Text of a URL: takes the type of what it is compared with.
+    /// A text of a URL. It has the type of the value that it is compared with.
     Untyped(String),
     /// A JSON array; only for `matches {$list}`.
     List(Vec<Parameter>),
@@ -71,17 +83,21 @@ pub enum Parameter {
 /// The parameters of a request by name, without `$`.
 pub type Parameters = BTreeMap<String, Parameter>;
 
-/// What the checker may use.
+/// The options of a check.
 #[derive(Clone, Copy, Default)]
 pub struct CheckOptions<'a> {
-    /// Who answers TERMINOLOGY() beside openEHR's own groups and code sets; absent: AQL0501.
+    /// The source of answers to TERMINOLOGY() beside openEHR's own groups and code sets. Without a
+    /// source, other requests are the error AQL0501.
     pub terminology: Option<&'a dyn Terminology>,
-    /// Checks a text that is being written: unbound parameters and unanswered terminologies are no
-    /// errors. The query that comes out is not meant to run.
+    /// Whether the text is being written: unbound parameters and unanswered terminologies are no
+    /// errors. The resulting query must not be executed.
     pub draft: bool,
 }
 
-/// Checks a query and lowers it; the diagnostics are in the order of the text.
+/// Checks a query.
+///
+/// # Errors
+/// The errors of the query, in the order of the text.
 pub fn check(
     ast: &ast::Query,
     parameters: &Parameters,
@@ -92,8 +108,8 @@ pub fn check(
     query.ok_or(diagnostics)
 }
 
-/// Like [`check`], and tells warnings too: what works, but hardly as meant (AQL06xx). Without a
-/// query there is an error.
+/// Checks a query as [`check`] does, and returns warnings too (AQL06xx): the query runs, but probably
+/// not as meant. If no query is returned, the diagnostics contain an error.
 pub fn examine(
     ast: &ast::Query,
     parameters: &Parameters,
@@ -104,12 +120,12 @@ pub fn examine(
         options,
         aliases: &ast.select.columns,
         variables: Vec::new(),
-        doubtful: Vec::new(),
+        unknown_class: Vec::new(),
         paths: Vec::new(),
         exists: Vec::new(),
         conditions: 0,
         steps: 0,
-        bound: Bound::default(),
+        bound: BoundValues::default(),
         unbound: Vec::new(),
         diagnostics: Vec::new(),
     };
@@ -123,23 +139,23 @@ pub fn examine(
     (query.filter(|_| !wrong), diagnostics)
 }
 
-/// The state of one check. Its methods answer `None` where they have told an error.
+/// The state of one check. Its methods return `None` after they reported an error.
 struct Checker<'a> {
     parameters: &'a Parameters,
     options: &'a CheckOptions<'a>,
     aliases: &'a [ast::Column],
     variables: Vec<Variable>,
-    /// Variables whose class is unknown: told once, their paths are not looked at.
-    doubtful: Vec<usize>,
+    /// Variables whose class is unknown. This is reported once, so their paths are not checked.
+    unknown_class: Vec<usize>,
     paths: Vec<IdentifiedPath>,
     /// The paths of EXISTS so far.
     exists: Vec<IdentifiedPath>,
-    /// Conditions and predicates that were looked at.
+    /// The number of conditions and predicates so far.
     conditions: usize,
-    /// Steps of paths that were looked at.
+    /// The number of steps of paths so far.
     steps: usize,
-    /// The values of parameters and value sets that were mentioned so far.
-    bound: Bound,
+    /// The values of the parameters and value sets that were mentioned so far.
+    bound: BoundValues,
     unbound: Vec<(String, Span)>,
     diagnostics: Vec<Diagnostic>,
 }
@@ -215,7 +231,7 @@ impl<'a> Checker<'a> {
         )
     }
 
-    /// Counts a condition or predicate; `None` where the query has too many, reported once.
+    /// Counts a condition or predicate; `None` if the query has too many, reported once.
     fn count_condition(&mut self, span: Span) -> Option<()> {
         self.conditions += 1;
         if self.conditions == MAX_CONDITIONS + 1 {
@@ -257,7 +273,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// True when enough has been told.
+    /// Returns whether the limit of diagnostics is reached.
     fn is_full(&self) -> bool {
         self.diagnostics.len() >= DIAGNOSTICS_LIMIT
     }
@@ -369,8 +385,8 @@ impl<'a> Checker<'a> {
         all.into_iter().collect()
     }
 
-    /// A bare name is an alias before it is a variable; a name with a path is a variable before it
-    /// is an alias.
+    /// Resolves a key of ORDER BY. A name alone is first sought among the aliases, a name with a path
+    /// first among the variables.
     fn order_key(
         &mut self,
         key: &ast::OrderKey,
@@ -432,7 +448,7 @@ impl<'a> Checker<'a> {
                 "only a column that is a path has attributes; order by the alias alone",
             );
         };
-        // Resolving the path counts its steps: behind the limit not even a copy is made.
+        // Resolving the path counts its steps. Above the limit, copying them would be wasted work.
         if self.steps > MAX_STEPS {
             return None;
         }
@@ -446,7 +462,7 @@ impl<'a> Checker<'a> {
         self.path(&whole)
     }
 
-    /// The column with this alias: in this spelling, or the only one in any spelling of case.
+    /// Returns the column with this alias; see [`spelled`].
     fn alias(&self, name: &str) -> Option<usize> {
         let aliases = || {
             self.aliases
@@ -540,10 +556,10 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The names that a message lists.
+/// The most names that a message lists.
 const LISTED: usize = 20;
 
-/// The first names of a list, and how many more there are.
+/// Joins the first names of a list, with the number of the others.
 fn listed(names: &[String]) -> String {
     let shown = names.iter().take(LISTED).cloned().collect::<Vec<_>>();
     match names.len().saturating_sub(LISTED) {
@@ -552,7 +568,7 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// The keys without those that stand before: rows that are equal by a key are equal by it again.
+/// Removes repeated keys. Rows that are equal by a key are equal by its repetition.
 fn distinct_keys(keys: Vec<OrderKey>) -> Vec<OrderKey> {
     let mut distinct: Vec<OrderKey> = Vec::new();
     for key in keys {
@@ -563,7 +579,7 @@ fn distinct_keys(keys: Vec<OrderKey>) -> Vec<OrderKey> {
     distinct
 }
 
-/// The item with this name: in this spelling, or the only one in any spelling of case (aql 3.13).
+/// Returns the item with this name: as spelled, otherwise in any letter case if only one has it.
 fn spelled<'n, I: Iterator<Item = (usize, &'n str)>>(
     name: &str,
     items: impl Fn() -> I,
@@ -578,7 +594,7 @@ fn spelled<'n, I: Iterator<Item = (usize, &'n str)>>(
     }
 }
 
-/// `did you mean `x`?`, or the other help.
+/// Returns the help `did you mean `x`?` for a similar word, or the other help.
 fn did_you_mean(
     word: &str,
     candidates: &mut dyn Iterator<Item = &str>,

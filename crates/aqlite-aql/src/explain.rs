@@ -1,5 +1,5 @@
-//! Every rung of a query as data: tokens, syntax tree, checked query, plan. What a run touches the
-//! engine tells (`Touched`).
+//! Explanation: tokens, syntax tree, checked query and plan of a query as data. The engine reports
+//! the data that a run touches (`Touched`).
 
 use super::ast;
 use super::check::{CheckOptions, Parameters, examine};
@@ -13,29 +13,30 @@ use aqlite_engine::answer::{Mode, Trie, evaluation_strategy};
 use aqlite_rm::diag::{Diagnostic, Severity, Span};
 use std::fmt::Write;
 
-/// What each step made of a text. A rung that was not reached is absent; the diagnostics say why.
+/// The result of each step from a text to its plan. A step that was not reached is absent, and the
+/// diagnostics have the reason.
 #[derive(Debug, Default)]
 pub struct Explanation {
-    /// The words, comments included: kind and place.
+    /// The tokens, comments included: kind and position.
     pub tokens: Vec<(&'static str, Span)>,
     /// The syntax tree.
     pub syntax: Option<Part>,
     /// The checked query: names resolved, parameters and value sets written in.
     pub query: Option<Part>,
-    /// The plan: what is asked of the repository, and how rows are made.
+    /// The plan: the scan of the repository, and the strategy that makes rows.
     pub plan: Option<Part>,
     /// Errors and warnings, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// A node of a rung.
+/// A node of the tree that shows a step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Part {
-    /// What it is, in one line.
+    /// The description, in one line.
     pub label: String,
-    /// Where it stands in the text.
+    /// The position in the text.
     pub span: Option<Span>,
-    /// What it is made of.
+    /// The parts below.
     pub parts: Vec<Part>,
 }
 
@@ -47,7 +48,7 @@ impl Part {
         }
     }
 
-    fn of(label: impl Into<String>, parts: Vec<Part>) -> Part {
+    fn new(label: impl Into<String>, parts: Vec<Part>) -> Part {
         Part {
             label: label.into(),
             span: None,
@@ -62,7 +63,7 @@ impl Part {
         }
     }
 
-    /// The tree as indented lines.
+    /// Returns the tree as indented lines.
     pub fn outline(&self) -> String {
         let mut out = String::new();
         self.write_outline(0, &mut out);
@@ -77,7 +78,7 @@ impl Part {
     }
 }
 
-/// Explains a query, and gives its plan where there is one.
+/// Explains a query, and returns its plan if it has one.
 pub fn explain(
     text: &str,
     parameters: &Parameters,
@@ -87,14 +88,16 @@ pub fn explain(
         .0
         .into_iter()
         .filter(|t| t.kind != TokenKind::End);
-    let mut told = Explanation {
+    let mut explanation = Explanation {
         tokens: words.map(|t| (t.kind.name(), t.span)).collect(),
         ..Explanation::default()
     };
     let (ast, diagnostics) = parse(text);
-    told.diagnostics = diagnostics;
-    let Some(ast) = ast else { return (told, None) };
-    told.syntax = Some(syntax(&ast));
+    explanation.diagnostics = diagnostics;
+    let Some(ast) = ast else {
+        return (explanation, None);
+    };
+    explanation.syntax = Some(syntax(&ast));
     let (query, diagnostics) = examine(
         &ast,
         parameters,
@@ -103,33 +106,36 @@ pub fn explain(
             draft: false,
         },
     );
-    told.diagnostics.extend(diagnostics);
+    explanation.diagnostics.extend(diagnostics);
     let Some(query) = query.filter(|_| {
-        told.diagnostics
+        explanation
+            .diagnostics
             .iter()
             .all(|d| d.severity != Severity::Error)
     }) else {
-        return (told, None);
+        return (explanation, None);
     };
-    told.query = Some(checked(&query));
+    explanation.query = Some(checked(&query));
     match plan(query, options.ehr, options.exact_archetypes) {
         Ok(plan) => {
-            told.plan = Some(planned(&plan));
-            (told, Some(plan))
+            explanation.plan = Some(planned(&plan));
+            (explanation, Some(plan))
         }
         Err(diagnostics) => {
-            told.diagnostics.extend(diagnostics);
-            (told, None)
+            explanation.diagnostics.extend(diagnostics);
+            (explanation, None)
         }
     }
 }
 
+/// Returns the text that a function of the printer writes.
 fn written<T>(write: impl Fn(&mut String, &T), what: &T) -> String {
     let mut out = String::new();
     write(&mut out, what);
     out
 }
 
+/// Shows the syntax tree.
 fn syntax(query: &ast::Query) -> Part {
     let distinct = if query.select.distinct {
         "SELECT DISTINCT"
@@ -149,14 +155,14 @@ fn syntax(query: &ast::Query) -> Part {
         .chain(query.select.columns.iter().map(column))
         .collect();
     let mut clauses = vec![
-        Part::of(distinct, columns).at(query.select.at.0),
-        Part::of("FROM", vec![containment(&query.from)]),
+        Part::new(distinct, columns).at(query.select.at.0),
+        Part::new("FROM", vec![containment(&query.from)]),
     ];
     clauses.extend(
         query
             .condition
             .as_ref()
-            .map(|c| Part::of("WHERE", vec![condition(c)])),
+            .map(|c| Part::new("WHERE", vec![condition(c)])),
     );
     if !query.order.is_empty() {
         let key = |k: &ast::OrderKey| {
@@ -167,7 +173,7 @@ fn syntax(query: &ast::Query) -> Part {
             ))
             .at(k.path.span())
         };
-        clauses.push(Part::of("ORDER BY", query.order.iter().map(key).collect()));
+        clauses.push(Part::new("ORDER BY", query.order.iter().map(key).collect()));
     }
     clauses.extend(query.limit.as_ref().map(|limit| {
         let offset = limit
@@ -177,7 +183,7 @@ fn syntax(query: &ast::Query) -> Part {
             .unwrap_or_default();
         Part::leaf(format!("LIMIT {}{offset}", limit.count.text)).at(limit.at.0)
     }));
-    Part::of("query", clauses)
+    Part::new("query", clauses)
 }
 
 fn column(column: &ast::Column) -> Part {
@@ -193,8 +199,8 @@ fn column(column: &ast::Column) -> Part {
 
 fn containment(from: &ast::Containment) -> Part {
     match from {
-        ast::Containment::And(all) => Part::of("AND", all.iter().map(containment).collect()),
-        ast::Containment::Or(any) => Part::of("OR", any.iter().map(containment).collect()),
+        ast::Containment::And(all) => Part::new("AND", all.iter().map(containment).collect()),
+        ast::Containment::Or(any) => Part::new("OR", any.iter().map(containment).collect()),
         ast::Containment::Class(class) => {
             let contains = class.contains.as_ref().map(|contains| {
                 let word = if contains.negated {
@@ -202,9 +208,9 @@ fn containment(from: &ast::Containment) -> Part {
                 } else {
                     "CONTAINS"
                 };
-                Part::of(word, vec![containment(&contains.inner)]).at(contains.at.0)
+                Part::new(word, vec![containment(&contains.inner)]).at(contains.at.0)
             });
-            Part::of(
+            Part::new(
                 written(print::class_head, &**class),
                 contains.into_iter().collect(),
             )
@@ -216,14 +222,15 @@ fn containment(from: &ast::Containment) -> Part {
 fn condition(whole: &ast::Condition) -> Part {
     let span = Span::new(print::condition_start(whole), print::condition_end(whole));
     let part = match whole {
-        ast::Condition::And(all) => Part::of("AND", all.iter().map(condition).collect()),
-        ast::Condition::Or(any) => Part::of("OR", any.iter().map(condition).collect()),
-        ast::Condition::Not(inner) => Part::of("NOT", vec![condition(inner)]),
+        ast::Condition::And(all) => Part::new("AND", all.iter().map(condition).collect()),
+        ast::Condition::Or(any) => Part::new("OR", any.iter().map(condition).collect()),
+        ast::Condition::Not(inner) => Part::new("NOT", vec![condition(inner)]),
         single => Part::leaf(written(print::condition, single)),
     };
     part.at(span)
 }
 
+/// Shows the checked query.
 fn checked(query: &Query) -> Part {
     let variable = |(i, v): (usize, &super::query::Variable)| {
         Part::leaf(format!(
@@ -235,12 +242,12 @@ fn checked(query: &Query) -> Part {
     let path =
         |(i, p): (usize, &super::query::IdentifiedPath)| Part::leaf(format!("#{i} {}", p.text));
     let mut parts = vec![
-        Part::of(
+        Part::new(
             "variables",
             query.variables.iter().enumerate().map(variable).collect(),
         ),
-        Part::of("paths", query.paths.iter().enumerate().map(path).collect()),
-        Part::of(
+        Part::new("paths", query.paths.iter().enumerate().map(path).collect()),
+        Part::new(
             "columns",
             query
                 .select
@@ -253,7 +260,7 @@ fn checked(query: &Query) -> Part {
         query
             .condition
             .as_ref()
-            .map(|c| Part::of("condition", vec![truth(query, c)])),
+            .map(|c| Part::new("condition", vec![truth(query, c)])),
     );
     parts.extend(query.window.map(|window| {
         Part::leaf(match window {
@@ -263,16 +270,17 @@ fn checked(query: &Query) -> Part {
             Window::Last { limit } => format!("window: the last {limit} rows"),
         })
     }));
-    Part::of("query", parts)
+    Part::new("query", parts)
 }
 
+/// Shows a checked condition.
 fn truth(query: &Query, condition: &Condition) -> Part {
     let parts = |all: &[Condition]| all.iter().map(|c| truth(query, c)).collect();
     let value = |e: &Expr| written(value, e);
     match condition {
-        Condition::And(all) => Part::of("AND", parts(all)),
-        Condition::Or(any) => Part::of("OR", parts(any)),
-        Condition::Not(inner) => Part::of("NOT", vec![truth(query, inner)]),
+        Condition::And(all) => Part::new("AND", parts(all)),
+        Condition::Or(any) => Part::new("OR", parts(any)),
+        Condition::Not(inner) => Part::new("NOT", vec![truth(query, inner)]),
         Condition::Compare(left, op, right) => {
             Part::leaf(format!("{} {} {}", value(left), op.text(), value(right)))
         }
@@ -280,11 +288,11 @@ fn truth(query: &Query, condition: &Condition) -> Part {
         Condition::Matches(left, members) => {
             let shown = members
                 .literals()
-                .take(MEMBERS)
+                .take(MAX_SHOWN_MEMBERS)
                 .map(|m| Part::leaf(written(literal, m)));
-            let more = members.len().saturating_sub(MEMBERS);
+            let more = members.len().saturating_sub(MAX_SHOWN_MEMBERS);
             let more = (more > 0).then(|| Part::leaf(format!("… and {more} more")));
-            Part::of(
+            Part::new(
                 format!("{} matches one of {}", value(left), members.len()),
                 shown.chain(more).collect(),
             )
@@ -300,16 +308,16 @@ fn truth(query: &Query, condition: &Condition) -> Part {
     }
 }
 
-/// The characters of a text that are shown.
-const SHOWN: usize = 200;
+/// The most characters of a text that are shown.
+const MAX_TEXT: usize = 200;
 
-/// How many members of a list are shown.
-const MEMBERS: usize = 20;
+/// The most members of a list that are shown.
+const MAX_SHOWN_MEMBERS: usize = 20;
 
 fn value(out: &mut String, expr: &Expr) {
     match expr {
         Expr::Path(path) => drop(write!(out, "#{path}")),
-        Expr::Literal(of) => literal(out, of),
+        Expr::Literal(value) => literal(out, value),
         Expr::Call(function, arguments) => {
             out.push_str(function.name());
             for (i, argument) in arguments.iter().enumerate() {
@@ -326,13 +334,14 @@ fn literal(out: &mut String, literal: &Literal) {
         Literal::Null => out.push_str("NULL"),
         Literal::Boolean(flag) => drop(write!(out, "{flag}")),
         Literal::Number(text) => out.push_str(text),
-        Literal::Text(text) | Literal::Untyped(text) => match text.char_indices().nth(SHOWN) {
+        Literal::Text(text) | Literal::Untyped(text) => match text.char_indices().nth(MAX_TEXT) {
             Some((end, _)) => drop(write!(out, "'{}…'", text.get(..end).unwrap_or_default())),
             None => drop(write!(out, "'{text}'")),
         },
     }
 }
 
+/// Shows the plan.
 fn planned(plan: &Plan) -> Part {
     let scan = plan.scan();
     let flag = |set: bool, label: &str| set.then(|| Part::leaf(label));
@@ -363,14 +372,14 @@ fn planned(plan: &Plan) -> Part {
             .map(|group| Part::leaf(format!("pruned to archetype {}", group.0.join(" or ")))),
     );
     let mut parts = vec![
-        Part::of("scan", asked),
+        Part::new("scan", asked),
         Part::leaf(format!("way: {}", evaluation_strategy(plan))),
     ];
     parts.extend(plan.tries().iter().map(|trie| tree(plan, trie, 0)));
-    Part::of("plan", parts)
+    Part::new("plan", parts)
 }
 
-/// A step of the merged paths, with those below.
+/// Shows a step of the merged paths, with the steps below.
 fn tree(plan: &Plan, trie: &Trie, at: usize) -> Part {
     let Some(node) = trie.nodes.get(at) else {
         return Part::default();
@@ -400,7 +409,7 @@ fn tree(plan: &Plan, trie: &Trie, at: usize) -> Part {
     if !ends.is_empty() {
         let _ = write!(label, " → {}", ends.join(", "));
     }
-    Part::of(
+    Part::new(
         label,
         node.kids.iter().map(|kid| tree(plan, trie, *kid)).collect(),
     )
@@ -414,18 +423,21 @@ mod tests {
         WHERE NOT o/name/value matches {'a', $b} -- why\nORDER BY t DESC LIMIT 5";
 
     #[test]
-    fn every_rung_is_told() {
+    fn every_step_is_explained() {
         let parameters =
             Parameters::from([(String::from("b"), crate::Parameter::Text(String::from("c")))]);
-        let (told, plan) = explain(Q, &parameters, &QueryOptions::default());
-        assert!(plan.is_some() && told.diagnostics.is_empty());
-        assert_eq!(told.tokens.first().map(|(kind, _)| *kind), Some("keyword"));
-        assert!(told.tokens.iter().any(|(kind, span)| {
+        let (explanation, plan) = explain(Q, &parameters, &QueryOptions::default());
+        assert!(plan.is_some() && explanation.diagnostics.is_empty());
+        assert_eq!(
+            explanation.tokens.first().map(|(kind, _)| *kind),
+            Some("keyword")
+        );
+        assert!(explanation.tokens.iter().any(|(kind, span)| {
             *kind == "comment"
                 && Q.get(span.start..span.end)
                     .is_some_and(|t| t.starts_with("-- why"))
         }));
-        let syntax = told.syntax.unwrap().outline();
+        let syntax = explanation.syntax.unwrap().outline();
         assert!(
             syntax.contains("SELECT\n    o/data/events/time/value AS t\n    COUNT(*)"),
             "{syntax}"
@@ -436,13 +448,13 @@ mod tests {
             ),
             "{syntax}"
         );
-        let query = told.query.unwrap().outline();
+        let query = explanation.query.unwrap().outline();
         assert!(
             query.contains("#1 o: OBSERVATION")
                 && query.contains("matches one of 2\n        'a'\n        'c'"),
             "{query}"
         );
-        let plan = told.plan.unwrap().outline();
+        let plan = explanation.plan.unwrap().outline();
         assert!(
             plan.contains("documents: COMPOSITION\n")
                 && plan.contains("pruned to archetype openEHR-EHR-OBSERVATION.x.v1"),
@@ -495,14 +507,21 @@ mod tests {
 
     #[test]
     fn a_wrong_query_is_explained_as_far_as_it_goes() {
-        let (told, plan) = explain(
+        let (explanation, plan) = explain(
             "SELECT x FROM EHR e",
             &Parameters::new(),
             &QueryOptions::default(),
         );
-        assert!(plan.is_none() && told.syntax.is_some() && told.query.is_none());
-        assert_eq!(told.diagnostics.first().map(|d| d.code), Some("AQL0202"));
-        let (told, _) = explain("SELECT", &Parameters::new(), &QueryOptions::default());
-        assert!(told.syntax.is_none() && !told.tokens.is_empty() && !told.diagnostics.is_empty());
+        assert!(plan.is_none() && explanation.syntax.is_some() && explanation.query.is_none());
+        assert_eq!(
+            explanation.diagnostics.first().map(|d| d.code),
+            Some("AQL0202")
+        );
+        let (explanation, _) = explain("SELECT", &Parameters::new(), &QueryOptions::default());
+        assert!(
+            explanation.syntax.is_none()
+                && !explanation.tokens.is_empty()
+                && !explanation.diagnostics.is_empty()
+        );
     }
 }

@@ -1,8 +1,8 @@
-//! The formatter: syntax tree → text. What it writes reads back as the same tree.
+//! The formatter: syntax tree → text. The text parses to the same tree.
 //!
-//! One clause, column, class and condition a line; a group in parentheses stays on its line while
-//! it fits. Words of the language are upper case, in brackets lower case as in published paths; the
-//! author's words, quotes and digits stay.
+//! Each clause, column, class and condition has a line of its own; a group in parentheses has one
+//! line if it fits. Words of the language are in upper case, in brackets in lower case as in
+//! published paths. Names, quotes and digits remain as the author wrote them.
 
 use super::ast::*;
 use super::parse::parse;
@@ -10,10 +10,10 @@ use super::token::{TokenKind, tokens};
 use aqlite_rm::diag::Diagnostic;
 use std::fmt::Write;
 
-/// How wide a line with a group may be before the group is broken up.
+/// The width in characters above which the group of a line is broken up.
 const WIDTH: usize = 100;
 
-/// Writes a query; comments are not part of the tree ([`format`] keeps them).
+/// Writes a query without comments, which are not part of the tree. [`format`] keeps them.
 pub fn print(query: &Query) -> String {
     Printer {
         out: String::new(),
@@ -22,7 +22,10 @@ pub fn print(query: &Query) -> String {
     .query(query)
 }
 
-/// Formats a text. A comment keeps its place before the column, class or condition that follows it.
+/// Formats a text. A comment remains in front of the column, class or condition that follows it.
+///
+/// # Errors
+/// The errors of the text, if it is not a query.
 pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
     let (query, diagnostics) = parse(text);
     let Some(query) = query else {
@@ -52,7 +55,7 @@ pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
 
 struct Printer<'a> {
     out: String,
-    /// Those not yet written, the first one last: where each starts, and its text.
+    /// The comments that are not yet written, in reverse order: the start of each, and its text.
     comments: Vec<(usize, &'a str)>,
 }
 
@@ -90,8 +93,8 @@ impl Printer<'_> {
         self.out
     }
 
-    /// Starts a line, unless one has just been started, behind the comments that stand before a
-    /// place of the source.
+    /// Starts a line, unless the present one is empty. The comments that precede the position
+    /// `before` of the source are written first.
     fn line(&mut self, indent: usize, before: usize) {
         let fresh = |out: &mut String| {
             out.truncate(out.trim_end().len());
@@ -183,7 +186,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Parentheses, broken up over lines.
+    /// Writes a group in parentheses, broken up over lines.
     fn group(&mut self, indent: usize, inner: impl FnOnce(&mut Self, usize)) {
         self.out.push('(');
         self.line(indent + 2, 0);
@@ -222,7 +225,7 @@ impl Printer<'_> {
     }
 }
 
-/// A class expression without what it contains.
+/// Writes a class expression without its containment.
 pub(super) fn class_head(out: &mut String, class: &ClassExpr) {
     out.push_str(&class.class.text);
     if let Some(variable) = &class.variable {
@@ -241,7 +244,8 @@ pub(super) fn class_head(out: &mut String, class: &ClassExpr) {
     }
 }
 
-/// True when a CONTAINS at the end would take what is written behind it.
+/// Returns whether the containment ends in a CONTAINS, which would apply to everything written
+/// behind it.
 fn open_to_the_right(containment: &Containment) -> bool {
     match containment {
         Containment::Class(class) => class.contains.is_some(),
@@ -276,7 +280,7 @@ pub(super) fn condition_start(condition: &Condition) -> usize {
     }
 }
 
-/// The start of the last condition within.
+/// Returns the start of the last condition within a condition.
 pub(super) fn condition_end(condition: &Condition) -> usize {
     match condition {
         Condition::And(all) | Condition::Or(all) => all.last().map_or(0, condition_end),
@@ -325,7 +329,7 @@ pub(super) fn condition(out: &mut String, whole: &Condition) {
     }
 }
 
-/// A condition below AND or NOT (`tight`), or below OR.
+/// Writes a condition below AND or NOT (`tight`), or below OR, with parentheses if it needs them.
 fn operand(out: &mut String, inner: &Condition, tight: bool) {
     let grouped = match inner {
         Condition::And(_) => tight,
@@ -373,7 +377,7 @@ fn terminology(out: &mut String, call: &Terminology) {
     );
 }
 
-/// A path on one line, without blanks except around words: `o/data[at0001]/events[at0002 and
+/// Returns a path on one line, without blanks except around words: `o/data[at0001]/events[at0002 and
 /// name/value='x']`.
 pub(crate) fn path(path: &Path) -> String {
     let mut out = path.variable.text.clone();
@@ -407,7 +411,7 @@ fn brackets(out: &mut String, inner: Option<&Predicate>) {
     }
 }
 
-/// Brackets know no parentheses: an OR never stands inside an AND.
+/// Writes a predicate. The grammar has no parentheses in brackets, so an AND never contains an OR.
 fn predicate(out: &mut String, inner: &Predicate) {
     match inner {
         Predicate::And(all) => joined(out, all, " and ", predicate),

@@ -499,41 +499,69 @@ fn is_name(c: char) -> bool {
 
 /// Describes a text that does not begin a token: its length, and a diagnostic with the remedy.
 fn foreign(rest: &str, start: usize) -> (usize, Diagnostic) {
-    let first = rest.chars().next().unwrap_or_default();
-    let line = rest.find(['\r', '\n']).unwrap_or(rest.len());
-    let error = |code, len: usize, message: String| {
-        Diagnostic::error(code, Span::new(start, start + len), message)
+    let known = open_string(rest)
+        .or_else(|| open_comment(rest))
+        .or_else(|| without_version(rest));
+    let foreign = known.unwrap_or_else(|| foreign_sign(rest));
+    let span = Span::new(start, start + foreign.len);
+    let diagnostic = Diagnostic {
+        help: foreign.help,
+        ..Diagnostic::error(foreign.code, span, foreign.message)
     };
-    if first == '\'' || first == '"' {
-        let help = format!("close it with `{first}`; a quote inside is written `\\{first}`");
-        return (
-            line,
-            error("AQL0103", line, "the string is not closed".to_owned()).with_help(help),
-        );
-    }
-    if rest.starts_with("--") {
-        return (
-            line,
-            error(
-                "AQL0107",
-                line,
-                "a comment starts with `--` and a space".to_owned(),
-            )
-            .with_help("write a space behind `--`"),
-        );
-    }
-    if let Ok((_, id)) = unversioned(rest) {
-        let help = format!("write its version: `{}.v1`", id.trim_end_matches('.'));
-        return (
-            id.len(),
-            error(
-                "AQL0108",
-                id.len(),
-                format!("the archetype id `{id}` has no version"),
-            )
-            .with_help(help),
-        );
-    }
+    (foreign.len, diagnostic)
+}
+
+/// A text that does not begin a token.
+struct Foreign {
+    len: usize,
+    code: &'static str,
+    message: String,
+    help: Option<String>,
+}
+
+/// Returns the length of the first line. An error that runs to the end of the text would hide all
+/// that follows, so it ends with the line.
+fn line_len(rest: &str) -> usize {
+    rest.find(['\r', '\n']).unwrap_or(rest.len())
+}
+
+fn open_string(rest: &str) -> Option<Foreign> {
+    let quote = rest.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
+    Some(Foreign {
+        len: line_len(rest),
+        code: "AQL0103",
+        message: "the string is not closed".to_owned(),
+        help: Some(format!(
+            "close it with `{quote}`; a quote inside is written `\\{quote}`"
+        )),
+    })
+}
+
+fn open_comment(rest: &str) -> Option<Foreign> {
+    rest.starts_with("--").then(|| Foreign {
+        len: line_len(rest),
+        code: "AQL0107",
+        message: "a comment starts with `--` and a space".to_owned(),
+        help: Some("write a space behind `--`".to_owned()),
+    })
+}
+
+fn without_version(rest: &str) -> Option<Foreign> {
+    let (_, id) = unversioned(rest).ok()?;
+    Some(Foreign {
+        len: id.len(),
+        code: "AQL0108",
+        message: format!("the archetype id `{id}` has no version"),
+        help: Some(format!(
+            "write its version: `{}.v1`",
+            id.trim_end_matches('.')
+        )),
+    })
+}
+
+/// Describes a sign that AQL does not have, with its meaning in other languages where there is one.
+fn foreign_sign(rest: &str) -> Foreign {
+    let first = rest.chars().next().unwrap_or_default();
     let (len, help) = match rest.as_bytes() {
         [b'<', b'>', ..] => (2, Some("not equal is written `!=`")),
         [b'=', b'=', ..] => (2, Some("equality is written `=`")),
@@ -541,43 +569,41 @@ fn foreign(rest: &str, start: usize) -> (usize, Diagnostic) {
             2,
             Some("the comparisons are `=`, `!=`, `<`, `<=`, `>`, `>=`"),
         ),
-        [b'.', ..] => (
-            1,
-            Some(
-                "a number needs digits on the right of its point, an archetype id a version such as `.v1`",
-            ),
-        ),
-        [b'+', ..] => (
-            1,
-            Some("numbers carry no plus sign, and AQL has no arithmetic"),
-        ),
-        [b';', ..] => (1, Some("a query ends without a semicolon")),
-        [b':', ..] => (1, Some("parameters are written `$name`")),
-        [b'|', ..] => (
-            1,
-            Some("AQL has no intervals: use two comparisons joined by AND"),
-        ),
-        [b'$', ..] => (
-            1,
-            Some("a parameter is `$` and a name: a letter, then letters, digits or `_`"),
-        ),
-        [b'_', ..] => (1, Some("a name starts with a letter")),
-        _ if first.is_whitespace() => (first.len_utf8(), Some("replace it by an ordinary space")),
-        _ => (first.len_utf8(), None),
+        [single, ..] => (first.len_utf8(), single_sign(*single)),
+        [] => (0, None),
     };
+    let help = help.or_else(|| {
+        first
+            .is_whitespace()
+            .then_some("replace it by an ordinary space")
+    });
+    // A blank cannot be seen in a message, so its code point is shown.
     let shown = if first.is_whitespace() || first.is_control() {
         format!("U+{:04X}", u32::from(first))
     } else {
         rest.get(..len).unwrap_or_default().to_owned()
     };
-    let diagnostic = error("AQL0102", len, format!("`{shown}` does not belong to AQL"));
-    (
+    Foreign {
         len,
-        Diagnostic {
-            help: help.map(str::to_owned),
-            ..diagnostic
-        },
-    )
+        code: "AQL0102",
+        message: format!("`{shown}` does not belong to AQL"),
+        help: help.map(str::to_owned),
+    }
+}
+
+fn single_sign(sign: u8) -> Option<&'static str> {
+    Some(match sign {
+        b'.' => {
+            "a number needs digits on the right of its point, an archetype id a version such as `.v1`"
+        }
+        b'+' => "numbers carry no plus sign, and AQL has no arithmetic",
+        b';' => "a query ends without a semicolon",
+        b':' => "parameters are written `$name`",
+        b'|' => "AQL has no intervals: use two comparisons joined by AND",
+        b'$' => "a parameter is `$` and a name: a letter, then letters, digits or `_`",
+        b'_' => "a name starts with a letter",
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ impl Checker<'_> {
         self.error("AQL0205", name.span(), message, help)
     }
 
-    /// A literal with its escapes resolved.
+    /// Checks a literal, and resolves its escapes.
     pub(super) fn literal(&mut self, literal: &ast::Literal) -> Option<Literal> {
         Some(match &literal.value {
             ast::LiteralValue::Null => Literal::Null,
@@ -82,7 +82,7 @@ impl Checker<'_> {
         })
     }
 
-    /// Tells that a number is longer than any may be.
+    /// Reports a number that is too long.
     pub(super) fn number_too_long<T>(&mut self, span: Span) -> Option<T> {
         let message = format!("the number has more than {MAX_NUMBER} characters");
         self.error(
@@ -93,7 +93,7 @@ impl Checker<'_> {
         )
     }
 
-    /// The text that a parameter is bound to; `what` says what it should be.
+    /// Returns the text that a parameter is bound to; `what` describes the text for the help.
     pub(super) fn bound_text(&mut self, name: &ast::Name, what: &str) -> Option<Arc<str>> {
         match self.bound(name)? {
             Literal::Text(text) | Literal::Untyped(text) => Some(text),
@@ -107,7 +107,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The pattern of LIKE; the inner `None` is NULL.
+    /// Returns the pattern of LIKE; the inner `None` is NULL.
     pub(super) fn like(&mut self, operand: &ast::LikeOperand) -> Option<Option<LikePattern>> {
         let (text, span): (Arc<str>, Span) = match operand {
             ast::LikeOperand::Text(raw) => {
@@ -166,7 +166,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The members of the list behind MATCHES.
+    /// Returns the members of the list behind MATCHES.
     pub(super) fn members(&mut self, operand: &ast::MatchesOperand) -> Option<Members> {
         match operand {
             ast::MatchesOperand::Uri(uri) => {
@@ -179,7 +179,7 @@ impl Checker<'_> {
             }
             ast::MatchesOperand::List(items) => {
                 self.short_enough(items)?;
-                let mut lists = Lists::default();
+                let mut lists = MemberLists::default();
                 let all: Vec<Option<()>> =
                     items.iter().map(|i| self.member(i, &mut lists)).collect();
                 all.into_iter().collect::<Option<Vec<()>>>()?;
@@ -217,7 +217,7 @@ impl Checker<'_> {
         Some(())
     }
 
-    fn member(&mut self, item: &ast::MatchesItem, lists: &mut Lists) -> Option<()> {
+    fn member(&mut self, item: &ast::MatchesItem, lists: &mut MemberLists) -> Option<()> {
         match item {
             ast::MatchesItem::Literal(value) => lists.single(self.literal(value)?),
             ast::MatchesItem::Terminology(call) => {
@@ -253,7 +253,7 @@ impl Checker<'_> {
         if self.options.draft {
             return Some(Rc::new(TerminologyAnswer::Truth(true)));
         }
-        match self.ask(call) {
+        match self.request(call) {
             Ok(answer) => Some(answer),
             Err(TerminologyError::Absent(remedy)) => self.error(
                 "AQL0501",
@@ -277,17 +277,17 @@ impl Checker<'_> {
     }
 }
 
-/// Bytes of a text above which it has a list of its own, shared by all its mentions.
+/// The length in bytes above which a text has a list of its own, shared by all its mentions.
 const LONG: usize = 64;
 
-/// The lists behind one MATCHES: values that are written one by one stand in lists of their own.
+/// The lists behind one MATCHES. Values that are written one by one are collected into lists.
 #[derive(Default)]
-struct Lists {
+struct MemberLists {
     lists: Vec<Arc<List>>,
     singles: Vec<Literal>,
 }
 
-impl Lists {
+impl MemberLists {
     fn single(&mut self, literal: Literal) {
         self.singles.push(literal);
     }
@@ -317,7 +317,7 @@ impl Lists {
     }
 }
 
-/// `.5` → `0.5`, `007` → `7`: a number that JSON can write.
+/// Returns a number in the syntax of JSON: `.5` → `0.5`, `007` → `7`.
 fn json_number(text: &str) -> String {
     let (sign, digits) = text
         .strip_prefix('-')
@@ -331,7 +331,10 @@ fn json_number(text: &str) -> String {
     format!("{sign}{zero}{digits}")
 }
 
-/// Compiles a LIKE pattern; the error is the escape that escapes nothing.
+/// Compiles a LIKE pattern.
+///
+/// # Errors
+/// The first invalid escape.
 fn pattern(text: &str) -> Result<LikePattern, String> {
     let mut items = Vec::new();
     let mut run = String::new();
