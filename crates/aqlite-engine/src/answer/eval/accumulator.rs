@@ -26,8 +26,8 @@ pub(super) struct Accumulator {
     is_real: bool,
     best: Option<(SortKey, Cell<String>, Order)>,
     seen: HashSet<String>,
-    /// Bytes of what was seen, about.
-    seen_bytes: usize,
+    /// The approximate bytes of the collections above, for the budget of memory.
+    kept_bytes: usize,
     unordered: bool,
 }
 
@@ -128,9 +128,9 @@ impl Accumulator {
         self.add(aggregate, view, scratch, order_at(start, block.place(i)));
     }
 
-    /// Bytes of what was seen, about.
+    /// Returns the approximate bytes that the accumulator keeps.
     pub fn bytes(&self) -> usize {
-        self.seen_bytes
+        self.kept_bytes
     }
 
     /// Adds a row.
@@ -144,7 +144,7 @@ impl Accumulator {
                     let mut key = String::new();
                     identity(&cell_of(view, node, &mut String::new()), &mut key);
                     let bytes = key.len() + 48;
-                    self.seen_bytes += if self.seen.insert(key) { bytes } else { 0 };
+                    self.kept_bytes += if self.seen.insert(key) { bytes } else { 0 };
                 }
             }
             Aggregate::Sum(path) | Aggregate::Avg(path) => {
