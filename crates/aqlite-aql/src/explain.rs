@@ -373,7 +373,7 @@ fn planned(plan: &Plan) -> Part {
     );
     let mut parts = vec![
         Part::new("scan", asked),
-        Part::leaf(format!("way: {}", evaluation_strategy(plan))),
+        Part::leaf(format!("strategy: {}", evaluation_strategy(plan))),
     ];
     parts.extend(plan.tries().iter().map(|trie| tree(plan, trie, 0)));
     Part::new("plan", parts)
@@ -461,7 +461,7 @@ mod tests {
             "{plan}"
         );
         assert!(
-            plan.contains("way: by row templates") && plan.contains("time\n          value → #0"),
+            plan.contains("strategy: by row templates") && plan.contains("time\n          value → #0"),
             "{plan}"
         );
     }

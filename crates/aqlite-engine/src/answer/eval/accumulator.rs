@@ -2,10 +2,10 @@
 
 use super::block::Block;
 use super::cells::{cell_of, identity};
+use super::execution_path::ExecutionPath;
 use super::node::{Node, View};
 use super::output::Order;
 use super::sort_key::{SortKey, compare_keys, sort_key};
-use super::strategy::ExecutionPath;
 use super::sum::Sum;
 use super::value::Value;
 use super::work::ROW;

@@ -3,9 +3,9 @@
 use super::accumulator::EXACT;
 use super::anchors::Conjunct;
 use super::condition::ConditionEvaluator;
+use super::execution_path::ExecutionPath;
 use super::node::{Node, View};
 use super::selection::{Numbers, Selection};
-use super::strategy::ExecutionPath;
 use super::templates::Abort;
 use crate::answer::plan_cache::{Cells, ProjectedCell};
 use crate::answer::query::CompareOp;

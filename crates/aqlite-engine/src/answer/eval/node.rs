@@ -1,6 +1,6 @@
 //! Walking stored documents without unpacking them: nodes of fragments, in one EHR.
 
-use super::strategy::ExecutionPath;
+use super::execution_path::ExecutionPath;
 use super::work::{BYTE, Work};
 use crate::answer::plan::EHR_REFERENCES;
 use crate::document::{Batch, Doc, Fragment, ItemKind, Layout, Leaf, ObjectKind, Table};

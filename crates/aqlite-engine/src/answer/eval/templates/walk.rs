@@ -2,9 +2,9 @@
 
 use super::super::QueryError;
 use super::super::anchors::Conjunct;
+use super::super::execution_path::ExecutionPath;
 use super::super::expand::Rows;
 use super::super::node::Node;
-use super::super::strategy::ExecutionPath;
 use super::super::work::{ROW, STEP};
 use super::anchor_rows::AnchorRows;
 use super::{Abort, ByTemplate, Search, Sink};
