@@ -135,6 +135,7 @@ pub fn examine(
     checker.report_unbound();
     let mut diagnostics = checker.diagnostics;
     order::sort_by_key(&mut diagnostics, |d| d.span.start);
+    // A wrong query is never returned, even if every clause has a result.
     let wrong = diagnostics.iter().any(|d| d.severity == Severity::Error);
     (query.filter(|_| !wrong), diagnostics)
 }
@@ -163,7 +164,10 @@ struct Checker<'a> {
 impl<'a> Checker<'a> {
     fn query(&mut self, ast: &'a ast::Query) -> Option<Query> {
         self.check_columns(ast)?;
+        // FROM first: all paths refer to its variables.
         let from = self.source(&ast.from);
+        // Every column is checked before the first error ends the check, so that all errors are
+        // reported.
         let select: Vec<Option<Column>> = ast
             .select
             .columns
@@ -173,6 +177,7 @@ impl<'a> Checker<'a> {
             .collect();
         let select: Option<Vec<Column>> = select.into_iter().collect();
         let condition = ast.condition.as_ref().map(|c| self.condition(c));
+        // With an aggregate, only columns have one value for each row of the result.
         let grouped = ast
             .select
             .columns
@@ -357,10 +362,12 @@ impl<'a> Checker<'a> {
                 let path = Expr::Path(path?);
                 match pattern? {
                     Some(pattern) => Condition::Like(path, pattern),
+                    // `LIKE NULL` is unknown for every row.
                     None => Condition::Constant(None),
                 }
             }
             ast::Condition::Matches(path, operand) => {
+                // A value set contains codes, so a path to a coded text continues to its code.
                 let coded = matches!(
                     operand,
                     ast::MatchesOperand::Terminology(_) | ast::MatchesOperand::Uri(_)
@@ -403,6 +410,8 @@ impl<'a> Checker<'a> {
             });
         }
         let index = match (self.variable(&path.variable.text), alias) {
+            // A variable precedes an alias with the same name, because a path starts at a variable
+            // elsewhere too.
             (None, Some(alias)) => self.path_behind_alias(alias, path)?,
             _ => self.path(path)?,
         };
@@ -453,6 +462,8 @@ impl<'a> Checker<'a> {
             return None;
         }
         let steps = start.steps.iter().chain(&path.steps).cloned().collect();
+        // The steps behind the alias are those of the path in SELECT, as if it had been written
+        // out.
         let whole = ast::Path {
             variable: start.variable.clone(),
             root: start.root.clone(),
@@ -492,6 +503,7 @@ impl<'a> Checker<'a> {
                 );
             }
             (Some((limit, top)), None) if top.backward => Some(Window::Last { limit }),
+            // FORWARD is the default of TOP.
             (Some((limit, _)), None) => Some(Window::First { limit, offset: 0 }),
             (None, Some((count, limit))) => {
                 let offset = match &limit.offset {
@@ -532,6 +544,7 @@ impl<'a> Checker<'a> {
     }
 
     fn report_unbound(&mut self) {
+        // One diagnostic names all parameters, because a client binds them together.
         let Some((_, span)) = self.unbound.first().cloned() else {
             return;
         };
@@ -587,6 +600,8 @@ fn spelled<'n, I: Iterator<Item = (usize, &'n str)>>(
     if let Some((found, _)) = items().find(|(_, n)| *n == name) {
         return Some(found);
     }
+    // Two names that differ in letter case only are two variables, so neither matches a third
+    // spelling.
     let mut similar = items().filter(|(_, n)| n.eq_ignore_ascii_case(name));
     match (similar.next(), similar.next()) {
         (Some((found, _)), None) => Some(found),

@@ -79,6 +79,7 @@ impl Classes {
 /// through that reference.
 fn target(class: Cls, attr: Attr) -> Option<Cls> {
     let def = class.attr(attr)?;
+    // The class table has an OBJECT_REF here.
     Some(if class == Cls::EHR && attr == Attr::EHR_STATUS {
         Cls::EHR_STATUS
     } else {

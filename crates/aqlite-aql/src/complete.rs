@@ -109,6 +109,8 @@ pub fn diagnose(text: &str) -> Vec<Diagnostic> {
 
 /// Returns the completions at an offset in bytes, the most likely first.
 pub fn complete(text: &str, offset: usize, labels: &dyn Labels) -> Vec<Completion> {
+    // The offset of an editor may be inside a character, or behind the end of a text that has
+    // changed.
     let offset = (0..=offset.min(text.len()))
         .rev()
         .find(|o| text.is_char_boundary(*o))
@@ -130,6 +132,7 @@ pub fn complete(text: &str, offset: usize, labels: &dyn Labels) -> Vec<Completio
             .unwrap_or(after.len());
     let whole = Draft::new(text);
     let mut before_word = Draft::new(before);
+    // SELECT precedes FROM, so the variables are declared behind the cursor.
     before_word.variables.clone_from(&whole.variables);
     let mut collector = Collector {
         whole,
@@ -144,6 +147,8 @@ pub fn complete(text: &str, offset: usize, labels: &dyn Labels) -> Vec<Completio
     }
     let prefix = collector.prefix;
     let mut out = collector.out;
+    // The sort is stable: below the labels that begin with the prefix, the order of the grammar
+    // remains.
     order::sort_by_key(&mut out, |c| !c.label.to_lowercase().starts_with(&prefix));
     out
 }
@@ -347,6 +352,7 @@ impl Collector<'_> {
     }
 
     fn aliases(&mut self) {
+        // The text up to ORDER BY is complete, even if the key is not.
         let (Some(query), _) = parse(self.before.before_order()) else {
             return;
         };

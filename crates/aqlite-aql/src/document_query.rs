@@ -32,6 +32,7 @@ fn within(mut query: Query, column: usize, row: Option<u64>) -> Option<Query> {
         .columns
         .iter()
         .any(|c| matches!(c.value, ColumnValue::Aggregate(_)));
+    // Such a row belongs to several documents, or its position changes with the limit.
     if query.select.distinct || query.select.top.is_some() || aggregates {
         return None;
     }
@@ -43,6 +44,7 @@ fn within(mut query: Query, column: usize, row: Option<u64>) -> Option<Query> {
     let document = enclose(&mut query.from, &wanted, &free, None)?;
     query.select.columns.push(variable_column(document));
     let Some(row) = row else { return Some(query) };
+    // The offset of the row counts from the first row of the query itself.
     let skipped = query
         .limit
         .as_ref()

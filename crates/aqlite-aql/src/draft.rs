@@ -43,14 +43,15 @@ pub(crate) struct PathEnd {
 impl<'t> Draft<'t> {
     pub fn new(text: &'t str) -> Draft<'t> {
         let (mut all, _) = tokens(text);
+        // Invalid tokens remain: they are words in the making.
         all.retain(|t| !matches!(t.kind, TokenKind::Comment | TokenKind::End));
-        let mut scene = Draft {
+        let mut draft = Draft {
             text,
             tokens: all,
             variables: Vec::new(),
         };
-        scene.variables = scene.declared();
-        scene
+        draft.variables = draft.declared();
+        draft
     }
 
     pub fn kind(&self, index: usize) -> Option<TokenKind> {
@@ -104,6 +105,7 @@ impl<'t> Draft<'t> {
                 Some(TokenKind::Sign(']')) => open = open.saturating_sub(1),
                 _ => {}
             }
+            // A class with a name behind it declares a variable, outside of brackets only.
             if let (true, 0, Some(class), Some(TokenKind::Identifier)) =
                 (in_from, open, self.class(index), self.kind(index + 1))
             {
@@ -145,6 +147,7 @@ impl<'t> Draft<'t> {
                 TokenKind::Sign(']') => closed += 1,
                 TokenKind::Sign('[') if closed == 0 => return Some(index),
                 TokenKind::Sign('[') => closed -= 1,
+                // A half-written text may lack a closing bracket. No bracket extends over a clause.
                 TokenKind::Keyword(word) if word.clause().is_some() => return None,
                 _ => {}
             }
@@ -166,9 +169,11 @@ impl<'t> Draft<'t> {
     }
 
     fn path_end(&self, mut end: usize, depth: usize) -> Option<PathEnd> {
+        // Each level of brackets is one level of recursion, and the text may have any number.
         if depth > NESTING_LIMIT {
             return None;
         }
+        // The path is read backwards, from its end to its variable.
         let mut items = Vec::new();
         let head = loop {
             let mut bracket = None;
@@ -184,11 +189,13 @@ impl<'t> Draft<'t> {
             }
         };
         let mut end_of_path = match self.open_bracket(head) {
+            // Inside brackets, a path starts at the node in front of them.
             Some(open) => self.path_end(open, depth + 1)?,
             None => {
                 let bracket = items.pop().and_then(|(_, bracket)| bracket);
                 let declared = self.variable(self.word(head));
                 let class = declared.map(|d| d.class).or_else(|| self.class(head))?;
+                // Brackets behind the variable in SELECT and WHERE narrow it further than FROM.
                 let archetype = bracket
                     .and_then(|open| self.archetype_in(open))
                     .or_else(|| declared.and_then(|d| d.archetype.clone()));

@@ -8,6 +8,7 @@ use super::prepare::QueryOptions;
 use super::print;
 use super::query::{Condition, Expr, Literal, Query, Window};
 use super::token::{TokenKind, tokens};
+use super::vocabulary::{Clause, Keyword};
 use super::{Plan, plan};
 use aqlite_engine::answer::{Mode, Trie, evaluation_strategy};
 use aqlite_rm::diag::{Diagnostic, Severity, Span};
@@ -107,6 +108,7 @@ pub fn explain(
         },
     );
     explanation.diagnostics.extend(diagnostics);
+    // Warnings do not prevent a plan.
     let Some(query) = query.filter(|_| {
         explanation
             .diagnostics
@@ -137,78 +139,47 @@ fn written<T>(write: impl Fn(&mut String, &T), what: &T) -> String {
 
 /// Shows the syntax tree.
 fn syntax(query: &ast::Query) -> Part {
-    let distinct = if query.select.distinct {
-        "SELECT DISTINCT"
-    } else {
-        "SELECT"
-    };
-    let top = query.select.top.as_ref().map(|top| {
-        Part::leaf(format!(
-            "TOP {}{}",
-            top.count.text,
-            if top.backward { " BACKWARD" } else { "" }
-        ))
-        .at(top.at.0)
-    });
+    let select = &query.select;
+    let top = select
+        .top
+        .as_ref()
+        .map(|top| Part::leaf(written(print::top, top)).at(top.at.0));
     let columns = top
         .into_iter()
-        .chain(query.select.columns.iter().map(column))
+        .chain(select.columns.iter().map(column))
         .collect();
     let mut clauses = vec![
-        Part::new(distinct, columns).at(query.select.at.0),
-        Part::new("FROM", vec![containment(&query.from)]),
+        Part::new(written(print::select_words, select), columns).at(select.at.0),
+        Part::new(Clause::From.title(), vec![containment(&query.from)]),
     ];
-    clauses.extend(
-        query
-            .condition
-            .as_ref()
-            .map(|c| Part::new("WHERE", vec![condition(c)])),
-    );
+    let predicate = query.condition.as_ref();
+    clauses.extend(predicate.map(|c| Part::new(Clause::Where.title(), vec![condition(c)])));
     if !query.order.is_empty() {
-        let key = |k: &ast::OrderKey| {
-            Part::leaf(format!(
-                "{}{}",
-                print::path(&k.path),
-                if k.descending { " DESC" } else { "" }
-            ))
-            .at(k.path.span())
-        };
-        clauses.push(Part::new("ORDER BY", query.order.iter().map(key).collect()));
+        let key = |k: &ast::OrderKey| Part::leaf(written(print::order_key, k)).at(k.path.span());
+        let keys = query.order.iter().map(key).collect();
+        clauses.push(Part::new(Clause::OrderBy.title(), keys));
     }
-    clauses.extend(query.limit.as_ref().map(|limit| {
-        let offset = limit
-            .offset
-            .as_ref()
-            .map(|o| format!(" OFFSET {}", o.text))
-            .unwrap_or_default();
-        Part::leaf(format!("LIMIT {}{offset}", limit.count.text)).at(limit.at.0)
-    }));
+    let limit = query.limit.as_ref();
+    clauses.extend(limit.map(|limit| Part::leaf(written(print::limit, limit)).at(limit.at.0)));
     Part::new("query", clauses)
 }
 
 fn column(column: &ast::Column) -> Part {
-    let mut label = match &column.value {
-        ast::ColumnValue::Expr(value) => written(print::expr, value),
-        ast::ColumnValue::Aggregate(value) => written(print::aggregate, value),
-    };
-    if let Some(alias) = &column.alias {
-        let _ = write!(label, " AS {}", alias.text);
-    }
-    Part::leaf(label).at(column.at.0)
+    Part::leaf(written(print::write_column, column)).at(column.at.0)
 }
 
 fn containment(from: &ast::Containment) -> Part {
     match from {
-        ast::Containment::And(all) => Part::new("AND", all.iter().map(containment).collect()),
-        ast::Containment::Or(any) => Part::new("OR", any.iter().map(containment).collect()),
+        ast::Containment::And(all) => {
+            Part::new(Keyword::And.text(), all.iter().map(containment).collect())
+        }
+        ast::Containment::Or(any) => {
+            Part::new(Keyword::Or.text(), any.iter().map(containment).collect())
+        }
         ast::Containment::Class(class) => {
             let contains = class.contains.as_ref().map(|contains| {
-                let word = if contains.negated {
-                    "NOT CONTAINS"
-                } else {
-                    "CONTAINS"
-                };
-                Part::new(word, vec![containment(&contains.inner)]).at(contains.at.0)
+                let words = written(print::contains_words, contains);
+                Part::new(words, vec![containment(&contains.inner)]).at(contains.at.0)
             });
             Part::new(
                 written(print::class_head, &**class),
@@ -222,9 +193,13 @@ fn containment(from: &ast::Containment) -> Part {
 fn condition(whole: &ast::Condition) -> Part {
     let span = Span::new(print::condition_start(whole), print::condition_end(whole));
     let part = match whole {
-        ast::Condition::And(all) => Part::new("AND", all.iter().map(condition).collect()),
-        ast::Condition::Or(any) => Part::new("OR", any.iter().map(condition).collect()),
-        ast::Condition::Not(inner) => Part::new("NOT", vec![condition(inner)]),
+        ast::Condition::And(all) => {
+            Part::new(Keyword::And.text(), all.iter().map(condition).collect())
+        }
+        ast::Condition::Or(any) => {
+            Part::new(Keyword::Or.text(), any.iter().map(condition).collect())
+        }
+        ast::Condition::Not(inner) => Part::new(Keyword::Not.text(), vec![condition(inner)]),
         single => Part::leaf(written(print::condition, single)),
     };
     part.at(span)
@@ -278,9 +253,9 @@ fn truth(query: &Query, condition: &Condition) -> Part {
     let parts = |all: &[Condition]| all.iter().map(|c| truth(query, c)).collect();
     let value = |e: &Expr| written(value, e);
     match condition {
-        Condition::And(all) => Part::new("AND", parts(all)),
-        Condition::Or(any) => Part::new("OR", parts(any)),
-        Condition::Not(inner) => Part::new("NOT", vec![truth(query, inner)]),
+        Condition::And(all) => Part::new(Keyword::And.text(), parts(all)),
+        Condition::Or(any) => Part::new(Keyword::Or.text(), parts(any)),
+        Condition::Not(inner) => Part::new(Keyword::Not.text(), vec![truth(query, inner)]),
         Condition::Compare(left, op, right) => {
             Part::leaf(format!("{} {} {}", value(left), op.text(), value(right)))
         }
@@ -331,7 +306,7 @@ fn value(out: &mut String, expr: &Expr) {
 
 fn literal(out: &mut String, literal: &Literal) {
     match literal {
-        Literal::Null => out.push_str("NULL"),
+        Literal::Null => out.push_str(Keyword::Null.text()),
         Literal::Boolean(flag) => drop(write!(out, "{flag}")),
         Literal::Number(text) => out.push_str(text),
         Literal::Text(text) | Literal::Untyped(text) => match text.char_indices().nth(MAX_TEXT) {
@@ -461,7 +436,8 @@ mod tests {
             "{plan}"
         );
         assert!(
-            plan.contains("strategy: by row templates") && plan.contains("time\n          value → #0"),
+            plan.contains("strategy: by row templates")
+                && plan.contains("time\n          value → #0"),
             "{plan}"
         );
     }

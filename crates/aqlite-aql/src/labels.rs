@@ -122,6 +122,7 @@ impl Labels for TemplateLabels<'_> {
                         )
                     })
                     .collect();
+                // The stack is popped at its end, so the first child is pushed last.
                 below.reverse();
                 open.append(&mut below);
                 if out.len() >= MAX_LABELS {

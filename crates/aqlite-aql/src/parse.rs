@@ -27,6 +27,7 @@ pub const NESTING_LIMIT: usize = 64;
 /// are AQL0001 (too long), AQL0002 (too deep), AQL0101 (unexpected word), AQL0105 (order of the
 /// clauses), AQL0106 (a reserved word as a name), and those of [`tokens`].
 pub fn parse(text: &str) -> (Option<Query>, Vec<Diagnostic>) {
+    // The limit comes before the lexer: tokens take more memory than the text.
     if text.len() > TEXT_LIMIT {
         let message = format!("the query has {} bytes, more than {TEXT_LIMIT}", text.len());
         return (
@@ -83,6 +84,7 @@ struct Clauses {
 impl<'a> Parser<'a> {
     fn new(text: &'a str) -> Parser<'a> {
         let (mut tokens, diagnostics) = tokens(text);
+        // The grammar has no comments. The formatter reads them from the text itself.
         tokens.retain(|t| t.kind != TokenKind::Comment);
         Parser {
             text,
@@ -225,6 +227,7 @@ impl<'a> Parser<'a> {
                 Ok(column) => columns.push(column),
                 Err(Failed) => {
                     failed = true;
+                    // A wrong column does not hide the errors of the others.
                     self.skip_to_comma();
                 }
             }
@@ -232,6 +235,7 @@ impl<'a> Parser<'a> {
                 break;
             }
         }
+        // All columns were parsed to report their errors, but the tree would be incomplete.
         if failed {
             return Err(Failed);
         }
@@ -250,6 +254,7 @@ impl<'a> Parser<'a> {
         }
         let count = self.word(TokenKind::Integer, Expected::WholeNumber)?;
         let forward = self.eat_keyword(Keyword::Forward);
+        // FORWARD and BACKWARD exclude each other; FORWARD is the default.
         let backward = !forward && self.eat_keyword(Keyword::Backward);
         Ok(Some(Top {
             count,
@@ -264,6 +269,8 @@ impl<'a> Parser<'a> {
             TokenKind::Keyword(Keyword::Aggregate(function)) => {
                 ColumnValue::Aggregate(self.aggregate(function)?)
             }
+            // `expr` would accept a parameter, but AQL has parameters in WHERE and in brackets
+            // only.
             TokenKind::Parameter => return self.want(Expected::Column),
             _ => ColumnValue::Expr(self.expr(Expected::Column)?),
         };
@@ -289,6 +296,7 @@ impl<'a> Parser<'a> {
         let help = "choose another name: a letter, then letters, digits or `_`";
         self.diagnostics
             .push(Diagnostic::error("AQL0106", span, message).with_help(help));
+        // The word was meant as the alias: continuing behind it avoids a second error.
         self.bump();
         Err(Failed)
     }
@@ -298,6 +306,8 @@ impl<'a> Parser<'a> {
         self.bump();
         self.need('(')?;
         let entry = function.entry();
+        // DISTINCT and `*` are tried only for functions that have these forms, so that a diagnostic
+        // does not list them for others.
         let distinct = entry.over_distinct.is_some() && self.eat_keyword(Keyword::Distinct);
         let path = if entry.over_rows.is_some() && !distinct && self.eat_sign('*') {
             None
@@ -319,6 +329,7 @@ impl<'a> Parser<'a> {
         }
         let mut keys = Vec::new();
         loop {
+            // An alias is a path without steps for the grammar; the checker tells them apart.
             self.expected.push(Expected::Alias);
             let path = self.path(Expected::Path)?;
             let mut descending = false;
@@ -391,6 +402,7 @@ impl<'a> Parser<'a> {
             None
         };
         let start = self.span();
+        // NOT is consumed only in front of CONTAINS, so that other uses get the hint about NOT.
         let negated = self.next_is(TokenKind::Keyword(Keyword::Contains))
             && self.eat(TokenKind::Keyword(Keyword::Not), Expected::NotContains);
         let contains = if self.eat_keyword(Keyword::Contains) {
@@ -419,6 +431,7 @@ impl<'a> Parser<'a> {
         } else if self.eat_keyword(Keyword::AllVersions) {
             ClassPredicate::AllVersions
         } else {
+            // A version has no node id, so its brackets contain a comparison only.
             ClassPredicate::Node(self.nested(Self::compare_predicate)?)
         };
         self.need(']')?;
@@ -455,6 +468,8 @@ impl<'a> Parser<'a> {
         if self.eat_keyword(Keyword::Exists) {
             return Ok(Condition::Exists(self.path(Expected::Path)?));
         }
+        // A literal cannot be the left side. Without this test it would be parsed, and the error
+        // would be at the operator behind it.
         let literal = matches!(
             self.kind(),
             TokenKind::Text
@@ -516,6 +531,7 @@ impl<'a> Parser<'a> {
             self.need('}')?;
             return Ok(MatchesOperand::Uri(uri));
         }
+        // The grammar has no empty list.
         let mut items = vec![self.matches_item()?];
         while self.eat_sign(',') {
             items.push(self.matches_item()?);
@@ -547,6 +563,7 @@ impl<'a> Parser<'a> {
         match self.kind() {
             TokenKind::Keyword(Keyword::Terminology) => Ok(Expr::Terminology(self.terminology()?)),
             TokenKind::Keyword(k) if k.function().is_some() => Ok(Expr::Call(self.call()?)),
+            // An unknown function is an error of the checker, which knows similar names.
             TokenKind::Identifier if self.next_is(TokenKind::Sign('(')) => {
                 Ok(Expr::Call(self.call()?))
             }
@@ -562,6 +579,7 @@ impl<'a> Parser<'a> {
     fn call(&mut self) -> Parsed<Call> {
         let start = self.span();
         let mut name = self.take_word();
+        // The formatter writes names of functions in upper case.
         if let Some(keyword) = Keyword::parse(&name.text) {
             name.text = keyword.text().to_owned();
         }
@@ -608,6 +626,7 @@ impl<'a> Parser<'a> {
         let start = self.span();
         let mut negative = false;
         let mut signed = false;
+        // The grammar has any number of signs (`numericPrimitive`).
         while self.kind() == TokenKind::Sign('-') {
             signed = true;
             negative = !negative;
@@ -755,6 +774,7 @@ impl<'a> Parser<'a> {
 
 /// Returns the only member, or joins several.
 fn one_or<T>(mut all: Vec<T>, whole: impl FnOnce(Vec<T>) -> T) -> T {
+    // A group of one member is the member itself, so that parentheses do not change the tree.
     match (all.len(), all.pop()) {
         (1, Some(only)) => only,
         (_, last) => {

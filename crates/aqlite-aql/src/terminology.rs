@@ -92,10 +92,8 @@ impl TerminologyCall {
                 .eq_ignore_ascii_case("openehr")
                 .then(|| answer_openehr(operation, &RequestParameters::parse(parameters))),
             TerminologyCall::Uri(uri) => {
-                let (authority, rest) = uri
-                    .strip_prefix("terminology://")?
-                    .split_once(['/', '?'])
-                    .unwrap_or((uri.get(14..)?, ""));
+                let address = uri.strip_prefix("terminology://")?;
+                let (authority, rest) = address.split_once(['/', '?']).unwrap_or((address, ""));
                 if authority.eq_ignore_ascii_case("openehr") {
                     return Some(answer_openehr("expand", &RequestParameters::parse(rest)));
                 }

@@ -95,10 +95,12 @@ impl TokenKind {
 /// that is not closed), AQL0104 (an escape), AQL0107 (a comment) and AQL0108 (an archetype id
 /// without version).
 pub fn tokens(text: &str) -> (Vec<Token>, Vec<Diagnostic>) {
+    // A token with the blank behind it has about five bytes.
     let mut out = Vec::with_capacity(text.len() / 5);
     let mut diagnostics = Vec::new();
     let mut rest = text;
     loop {
+        // Editors of some systems put a byte order mark in front of a text.
         rest = rest.trim_start_matches([' ', '\t', '\r', '\n', '\u{feff}']);
         let start = text.len() - rest.len();
         if rest.is_empty() {
@@ -118,7 +120,9 @@ pub fn tokens(text: &str) -> (Vec<Token>, Vec<Diagnostic>) {
                 (TokenKind::Invalid, len)
             }
         };
+        // A token without bytes would repeat the loop for ever.
         let len = len.max(1);
+        // The escapes of a string are checked here, where its position is known.
         if kind == TokenKind::Text && diagnostics.len() < DIAGNOSTICS_LIMIT {
             let raw = rest.get(..len).unwrap_or_default();
             diagnostics.extend(
@@ -231,6 +235,7 @@ fn escape(text: &str, escapes: Escapes) -> (Option<String>, usize) {
     let (digits, radix, skip) = match first {
         'u' => (text.get(1..5), 16, 1),
         '0'..='7' => {
+            // `\377` is the largest octal escape: above 3 a third digit would exceed one byte.
             let most = if first <= '3' { 3 } else { 2 };
             (
                 text.get(
@@ -247,6 +252,7 @@ fn escape(text: &str, escapes: Escapes) -> (Option<String>, usize) {
         _ => (None, 10, 0),
     };
     let value = digits
+        // `from_str_radix` accepts a sign, which an escape does not have.
         .filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()))
         .and_then(|d| u32::from_str_radix(d, radix).ok())
         .and_then(char::from_u32);
@@ -271,6 +277,7 @@ fn token(input: &str) -> IResult<&str, TokenKind> {
 
 fn any_token(input: &str) -> IResult<&str, TokenKind> {
     use TokenKind as K;
+    // The order matters: ids, terms and addresses begin like words, and the longest match wins.
     alt((
         comment.map(|_| K::Comment),
         alt((quoted('\''), quoted('"'))).map(|_| K::Text),
@@ -279,6 +286,8 @@ fn any_token(input: &str) -> IResult<&str, TokenKind> {
         archetype.map(|_| K::Archetype),
         term.map(|_| K::Term),
         uri.map(|_| K::Uri),
+        // Without this test, an archetype id without version would become a word and several signs,
+        // and its error would name a sign.
         preceded(not(unversioned), word),
         number,
         (
@@ -290,6 +299,7 @@ fn any_token(input: &str) -> IResult<&str, TokenKind> {
                 tag("<"),
                 tag(">"),
             )),
+            // `==`, `<>` and the like are reported as a whole.
             not(one_of("=<>")),
         )
             .map(|_| K::Comparison),
@@ -329,6 +339,7 @@ fn identifier(input: &str) -> IResult<&str, &str> {
 fn word(input: &str) -> IResult<&str, TokenKind> {
     let (rest, text) = identifier(input)?;
     if let Ok((after, code)) = code(input)
+        // `at0001.1` is a code, `at0001x` a name.
         && code.len() >= text.len()
     {
         return Ok((after, TokenKind::Code));
@@ -355,6 +366,7 @@ fn number(input: &str) -> IResult<&str, TokenKind> {
     let (rest, fraction) = opt(pair(char('.'), digit1)).parse(rest)?;
     let (rest, _) = opt((one_of("eE"), opt(one_of("+-")), digit1)).parse(rest)?;
     match (integer, fraction) {
+        // `.5` is a number, a point or an exponent alone is not.
         (None, None) => Err(nom::Err::Error(nom::error::Error::new(
             input,
             nom::error::ErrorKind::Digit,
@@ -478,6 +490,7 @@ pub fn regex_body(raw: &str) -> &str {
             .rev()
             .take_while(|b| *b == b'\\')
             .count()
+            // A slash behind an odd number of backslashes is escaped.
             % 2
             == 1
     };

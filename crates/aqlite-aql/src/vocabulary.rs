@@ -5,6 +5,7 @@
 //! (`www/src/aql-words.ts`) read these tables.
 
 use super::query::{AggregateFunction, Function};
+use std::fmt;
 
 /// The part of the language that a reserved word belongs to. It decides the color in an editor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,6 +158,12 @@ impl Keyword {
     }
 }
 
+impl fmt::Display for Keyword {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
 /// Returns the single-row function with this name, in any letter case.
 pub fn function_named(name: &str) -> Option<Function> {
     Keyword::parse(name).and_then(Keyword::function)
@@ -202,6 +209,12 @@ impl Clause {
     /// Returns whether every query has the clause.
     pub fn is_mandatory(self) -> bool {
         matches!(self, Clause::Select | Clause::From)
+    }
+}
+
+impl fmt::Display for Clause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.title())
     }
 }
 

@@ -119,6 +119,7 @@ impl Checker<'_> {
         if let Some(known) = self.bound.answers.get(call) {
             return known.clone();
         }
+        // Without a source for other services, the author can list the codes.
         let listed = || {
             Err(TerminologyError::Absent(
                 "list the codes: `path matches {'a', 'b'}`".to_owned(),

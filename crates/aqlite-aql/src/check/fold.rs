@@ -57,6 +57,7 @@ fn joined_or(uids: &UidPaths, all: Vec<Condition>) -> Condition {
         }
     }
     for (path, Equalities { first, values }) in by_path {
+        // A single equality remains a comparison, which the engine evaluates over columns.
         if values.len() > 1
             && let Some(first) = rest.get_mut(first)
         {

@@ -64,6 +64,7 @@ impl Checker<'_> {
             }
             return self.unknown_variable(&path.variable);
         };
+        // The class is already reported; its attributes are unknown.
         if self.unknown_class.contains(&variable) {
             return None;
         }
@@ -140,6 +141,7 @@ impl Checker<'_> {
         let mut out = Vec::with_capacity(steps.len());
         for step in steps {
             let (attr, behind) = self.attribute(&step.attribute, &classes)?;
+            // The class of an archetype in brackets decides which attributes may follow.
             classes = narrowed(behind, step.predicate.as_ref());
             let predicate = match &step.predicate {
                 Some(predicate) => Some(self.predicate(predicate, &classes)?),
@@ -201,6 +203,7 @@ impl Checker<'_> {
         {
             return Some((attr, behind));
         }
+        // Searching for a similar name costs time, so it is not done for errors that are dropped.
         if self.is_full() {
             return None;
         }
@@ -247,6 +250,7 @@ impl Checker<'_> {
         classes: &Classes,
     ) -> Option<Vec<Predicate>> {
         match predicate {
+            // A nested AND is flattened: the engine evaluates conjuncts one by one.
             ast::Predicate::And(all) => {
                 let all: Vec<Option<Vec<Predicate>>> =
                     all.iter().map(|p| self.conjuncts(p, classes)).collect();
@@ -286,6 +290,7 @@ impl Checker<'_> {
                 let (path, _) = self.steps(&regex.path, classes)?;
                 Some(vec![Predicate::Regex(
                     path,
+                    // Slashes delimit the expression in AQL only.
                     regex_body(&regex.regex.text).replace("\\/", "/"),
                 )])
             }
@@ -321,6 +326,7 @@ impl Checker<'_> {
     }
 
     fn node(&mut self, node: &ast::NodePredicate, classes: &Classes) -> Option<Vec<Predicate>> {
+        // Such a query is valid and returns nothing, so this is a warning.
         if let Some(class) = pinned(node)
             && !classes.possible().any(|c| c.is_a(class))
         {
@@ -345,6 +351,7 @@ impl Checker<'_> {
                 .short_text(unescape(raw, Escapes::Text).0.into(), node.at.0)
                 .map(|text| vec![named(&[Attr::NAME, Attr::VALUE], text)]),
             Some(ast::NodeName::Parameter(name)) => self.node_name(name),
+            // A code without a terminology is in the terminology `local` (AQL § 3.6).
             Some(ast::NodeName::Code(code)) => Some(coded("local", code)),
             Some(ast::NodeName::Term(term)) => {
                 let (terminology, code) = term.split_once("::").unwrap_or(("local", term));

@@ -56,6 +56,7 @@ fn widened(uids: &UidPaths, condition: Condition) -> Condition {
             match like {
                 None => exact,
                 Some(like) if op == CompareOp::Eq => Condition::Or(vec![exact, like]),
+                // `!=` is true only if neither the uid nor its short form matches.
                 Some(like) => Condition::And(vec![exact, Condition::Not(Box::new(like))]),
             }
         }
@@ -87,6 +88,7 @@ fn widen_source(source: &mut Source) {
 fn widen_predicate(predicate: &mut Predicate) {
     match predicate {
         Predicate::And(all) | Predicate::Or(all) => all.iter_mut().for_each(widen_predicate),
+        // Predicates have no LIKE; a regular expression matches the same uids.
         Predicate::Compare(steps, CompareOp::Eq, PredicateValue::Literal(literal))
             if ends_in_uid(steps) =>
         {

@@ -38,6 +38,7 @@ impl Checker<'_> {
 
     fn call(&mut self, call: &ast::Call) -> Option<Expr> {
         let name = &call.name;
+        // All arguments are checked, so that all errors are reported.
         let arguments: Vec<Option<Expr>> = call.arguments.iter().map(|a| self.expr(a)).collect();
         let Some(function) = function_named(&name.text) else {
             return self.unknown_function(name);
@@ -97,6 +98,7 @@ impl Checker<'_> {
     pub(super) fn bound_text(&mut self, name: &ast::Name, what: &str) -> Option<Arc<str>> {
         match self.bound(name)? {
             Literal::Text(text) | Literal::Untyped(text) => Some(text),
+            // A draft is never executed, so the value of an unbound parameter is not used.
             Literal::Null if self.options.draft => Some("".into()),
             _ => self.error(
                 "AQL0303",
@@ -114,6 +116,7 @@ impl Checker<'_> {
                 (unescape(&raw.text, Escapes::Pattern).0.into(), raw.span())
             }
             ast::LikeOperand::Parameter(name) => match self.bound(name)? {
+                // A parameter that occurs many times is compiled once.
                 _ if self.bound.patterns.contains_key(&name.text) => {
                     return Some(self.bound.patterns.get(&name.text).cloned());
                 }
@@ -131,6 +134,7 @@ impl Checker<'_> {
                 }
             },
         };
+        // A pattern is compared with each row, and its cost grows with its length.
         if text.chars().nth(MAX_PATTERN).is_some() {
             let message = format!("the LIKE pattern has more than {MAX_PATTERN} characters");
             return self.error(
@@ -140,6 +144,7 @@ impl Checker<'_> {
                 "shorten it, or compare with whole texts by `=` or `matches`",
             );
         }
+        // `%` alone is a habit from SQL; beside `*` or `?` it is probably meant as a character.
         if text.contains('%') && !text.contains(['*', '?']) {
             self.warn(
                 "AQL0602",
@@ -293,6 +298,7 @@ impl MemberLists {
     }
 
     fn shared(&mut self, list: Arc<List>) {
+        // The same list twice in a row adds no members.
         if self
             .lists
             .last()
@@ -360,6 +366,7 @@ fn pattern(text: &str) -> Result<LikePattern, String> {
         if !run.is_empty() {
             items.push(LikeItem::Text(std::mem::take(&mut run)));
         }
+        // Adjacent `*` match the same as one, and would cost time for each text.
         if wildcard == LikeItem::One || items.last() != Some(&LikeItem::Any) {
             items.push(wildcard);
         }

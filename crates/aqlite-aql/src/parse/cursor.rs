@@ -10,6 +10,7 @@ use aqlite_rm::diag::{Diagnostic, Span, nearest};
 
 impl Parser<'_> {
     pub(super) fn token(&self) -> Token {
+        // The last token is END and is never consumed, so the alternative is never used.
         self.tokens.get(self.position).copied().unwrap_or(Token {
             kind: TokenKind::End,
             span: Span::new(self.text.len(), self.text.len()),
@@ -48,6 +49,7 @@ impl Parser<'_> {
         if self.position + 1 < self.tokens.len() {
             self.position += 1;
         }
+        // Alternatives belong to one token.
         self.expected.clear();
     }
 
@@ -122,6 +124,8 @@ impl Parser<'_> {
                 .push(Diagnostic::error("AQL0002", self.span(), message));
             return Err(Failed);
         }
+        // The depth is restored after an error too, because the parser continues with the next
+        // clause.
         self.depth += 1;
         let result = inner(self);
         self.depth -= 1;
@@ -129,6 +133,8 @@ impl Parser<'_> {
     }
 
     pub(super) fn record_end(&mut self) {
+        // Completion needs the alternatives of the first attempt: recovery from an error adds
+        // others.
         if self.kind() == TokenKind::End && self.at_end.is_empty() {
             self.at_end.clone_from(&self.expected);
         }
@@ -150,6 +156,7 @@ impl Parser<'_> {
     fn report_unexpected(&mut self) {
         let Token { kind, span } = self.token();
         self.record_end();
+        // The lexer has reported an invalid token.
         if kind == TokenKind::Invalid || self.diagnostics.len() >= DIAGNOSTICS_LIMIT {
             return;
         }
@@ -168,11 +175,13 @@ impl Parser<'_> {
     /// Returns the help for an unexpected token: a similar word of the language, or a hint.
     fn help(&self, kind: TokenKind, span: Span) -> Option<String> {
         let word = self.slice(span).to_ascii_lowercase();
+        // A similar word explains more than a hint: most unexpected names are misspelled words.
         if kind == TokenKind::Identifier {
             let texts: Vec<_> = self.expected.iter().map(|e| e.text()).collect();
             let mut words = texts
                 .iter()
                 .map(|e| e.trim_matches('`'))
+                // Every short word is similar to every other.
                 .filter(|e| e.len() > 2);
             if let Some(near) = nearest(&word, &mut words) {
                 return Some(format!("did you mean `{near}`?"));
@@ -187,6 +196,7 @@ impl Parser<'_> {
             word: &word,
             kind,
             before,
+            // At the first token no clause has begun.
             clause: (self.position > 0).then_some(self.clause),
             expected: &self.expected,
         };
@@ -221,6 +231,7 @@ impl Parser<'_> {
         loop {
             match self.kind() {
                 TokenKind::End | TokenKind::Keyword(Keyword::From | Keyword::Where) => return,
+                // A comma inside parentheses or brackets does not separate columns.
                 TokenKind::Sign(',') if open == 0 => return,
                 TokenKind::Sign('(' | '[' | '{') => open += 1,
                 TokenKind::Sign(')' | ']' | '}') => open = open.saturating_sub(1),
