@@ -15,7 +15,7 @@ use super::root::generator;
 use super::stored_query::{detail, qualified_name};
 use super::time::iso;
 use super::validators::not_modified;
-use crate::aql::query::{ColumnValue, Condition, Expr, Function, Literal, Query, Window};
+use crate::aql::query::{ColumnValue, Condition, Expr, FunctionGroup, Literal, Query, Window};
 use crate::aql::{
     self, Budget, CheckOptions, Parameters, Plan, QueryError, ResultFormat, ResultSet, RowValue,
     Run,
@@ -786,9 +786,13 @@ fn href(call: &Call<'_>) -> String {
     }
 }
 
-/// 400 when the query is wrong, or a terminology refuses it; else what this host lacks (501), or
-/// what fails behind it (502, 504).
+/// Returns 400 if the query is wrong or a terminology refuses it; otherwise the status of a feature
+/// that this host lacks (501) or of a service that fails (502, 504). A broken invariant is 500,
+/// whatever else the diagnostics contain.
 fn status_of(diagnostics: &[crate::diag::Diagnostic]) -> u16 {
+    if diagnostics.iter().any(|d| d.code == aql::BROKEN_INVARIANT) {
+        return 500;
+    }
     let of_code = |code: &str| match code {
         "AQL0501" | "AQL0504" => 501,
         "AQL0505" => 502,
@@ -823,13 +827,7 @@ fn condition_reads_clock(condition: &Condition) -> bool {
 fn expr_reads_clock(expr: &Expr) -> bool {
     match expr {
         Expr::Call(function, arguments) => {
-            matches!(
-                function,
-                Function::CurrentDate
-                    | Function::CurrentTime
-                    | Function::CurrentDateTime
-                    | Function::CurrentTimezone
-            ) || arguments.iter().any(expr_reads_clock)
+            function.entry().group == FunctionGroup::Clock || arguments.iter().any(expr_reads_clock)
         }
         Expr::Path(_) | Expr::Literal(_) => false,
     }

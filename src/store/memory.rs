@@ -118,19 +118,19 @@ impl Memory {
                 .check_place(commit)
                 .map_err(|why| format!("the journal does not fit: {why}"))?;
         }
-        state.apply(change);
+        state.apply(change).map_err(|error| error.to_string())?;
         Ok(())
     }
 
     /// Checks a commit and does it.
     fn take(&self, commit: Commit) -> Result<(), StoreError> {
         self.state.borrow().check(&commit)?;
-        self.change(Change::Commit(Box::new(commit)));
+        self.change(Change::Commit(Box::new(commit)))?;
         Ok(())
     }
 
     /// Writes a change down and does it.
-    fn change(&self, change: Change) -> bool {
+    fn change(&self, change: Change) -> Result<bool, StoreError> {
         if let Some(journal) = &self.journal {
             journal.borrow_mut().write(&change);
         }
@@ -158,18 +158,29 @@ impl State {
             .find(object_id, |document| self.batch.object_id(document))
     }
 
-    /// The versions of an object of an EHR, newest first.
-    fn versions(&self, ehr_id: &str, object_id: &str) -> impl Iterator<Item = u32> {
-        let is_own = |document: &u32| {
-            self.record(ehr_id).is_some_and(|r| {
-                self.batch
-                    .doc(*document)
-                    .is_some_and(|doc| doc.ehr == r.in_batch)
-            })
+    /// Returns the versions of an object of an EHR, newest first; none if the object belongs to
+    /// another EHR.
+    fn versions(&self, ehr_id: &str, object_id: &str) -> Result<Vec<u32>, StoreError> {
+        let (Some(record), Some(newest)) = (self.record(ehr_id), self.newest(object_id)) else {
+            return Ok(Vec::new());
         };
-        std::iter::successors(self.newest(object_id).filter(is_own), |document| {
-            self.before.get(*document as usize).copied().flatten()
-        })
+        let doc = self.batch.doc(newest).ok_or_else(lost_document)?;
+        if doc.ehr != record.in_batch {
+            return Ok(Vec::new());
+        }
+        let mut versions = vec![newest];
+        let mut document = newest;
+        while let Some(before) = self.preceding(document)? {
+            versions.push(before);
+            document = before;
+        }
+        Ok(versions)
+    }
+
+    /// Returns the document of the version before that of a document; `None` for a first version.
+    fn preceding(&self, document: u32) -> Result<Option<u32>, StoreError> {
+        let before = self.before.get(document as usize);
+        before.copied().ok_or_else(lost_document)
     }
 
     /// The documents of an EHR in commit order.
@@ -201,12 +212,13 @@ impl State {
     }
 
     /// A version with its tags and those of its object.
-    fn version(&self, document: u32) -> Option<Version> {
+    fn version(&self, document: u32) -> Result<Version, StoreError> {
         let version = self
             .odd
             .get(&document)
             .cloned()
-            .or_else(|| self.told(document))?;
+            .or_else(|| self.told(document))
+            .ok_or_else(lost_document)?;
         let of = |target: &String| {
             self.tags.get(target).map(|(_, tags)| TagList {
                 target: target.clone(),
@@ -217,7 +229,7 @@ impl State {
             .into_iter()
             .filter_map(of)
             .collect();
-        Some(Version { tags, ..version })
+        Ok(Version { tags, ..version })
     }
 
     /// A version as its document tells it.
@@ -275,6 +287,16 @@ impl State {
             .filter(|(owner, _)| owner == ehr_id)
             .map_or(&[], |(_, tags)| tags)
     }
+}
+
+/// The error for a number of a document that the standing batch does not have.
+fn lost_document() -> StoreError {
+    broken("a document that the index names is not in the batch")
+}
+
+/// The error for a broken invariant of this repository.
+fn broken(what: &str) -> StoreError {
+    StoreError::Failed(format!("an invariant of the repository is broken: {what}"))
 }
 
 fn row_of(ehr: &Ehr) -> EhrRow {

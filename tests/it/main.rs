@@ -51,4 +51,5 @@ mod template;
 mod terminology;
 mod tidy;
 mod upgrade;
+mod vocabulary;
 mod work;

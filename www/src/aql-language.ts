@@ -7,17 +7,11 @@ import {
   type StringStream,
 } from "@codemirror/language";
 import { tags, Tag } from "@lezer/highlight";
+import { FUNCTIONS, KEYWORDS, LITERALS } from "./aql-words";
 
-const KEYWORDS = new Set(
-  "select distinct top forward backward as from contains not and or where order by asc ascending desc descending limit offset exists matches like is terminology".split(
-    " ",
-  ),
-);
-const ATOMS = new Set(["true", "false", "null"]);
-const FUNCTIONS = new Set(
-  `count min max sum avg length contains position substring concat concat_ws abs mod ceil floor round current_date current_time
-   current_date_time now current_timezone`.split(/\s+/),
-);
+const keywords = new Set(KEYWORDS);
+const literals = new Set(LITERALS);
+const functions = new Set(FUNCTIONS);
 
 const nodeCode = Tag.define(tags.atom);
 const archetype = Tag.define(tags.labelName);
@@ -47,9 +41,9 @@ function token(stream: StringStream, state: State): string | null {
     const word = stream.current();
     const lower = word.toLowerCase();
     if (path) return "propertyName";
-    if (KEYWORDS.has(lower)) return "keyword";
-    if (ATOMS.has(lower)) return "atom";
-    if (FUNCTIONS.has(lower) && stream.match(/^\s*\(/, false)) return "functionName";
+    if (keywords.has(lower)) return "keyword";
+    if (literals.has(lower)) return "atom";
+    if (functions.has(lower) && stream.match(/^\s*\(/, false)) return "functionName";
     if (/^[A-Z][A-Z0-9_]+$/.test(word)) return "typeName";
     return "variableName";
   }

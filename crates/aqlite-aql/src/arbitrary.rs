@@ -1,5 +1,7 @@
 //! Random queries from the grammar, for property tests.
 
+use super::query::{AggregateFunction, Function};
+
 /// A deterministic source of query texts (SplitMix64).
 pub(super) struct Generator {
     state: u64,
@@ -37,7 +39,6 @@ const NAMES: [&str; 6] = [
 ];
 const ATTRIBUTES: [&str; 6] = ["data", "events", "items", "value", "name", "magnitude"];
 const OPERATORS: [&str; 6] = ["=", "!=", "<", "<=", ">", ">="];
-const CALLS: [&str; 5] = ["length", "CONTAINS", "now", "my_fn", "Concat_WS"];
 const TERMINOLOGY: &str = "terminology('expand', 'hl7.org/fhir/4.0', 'url=x')";
 
 impl Generator {
@@ -45,7 +46,7 @@ impl Generator {
         Generator { state: seed }
     }
 
-    /// A query that parses.
+    /// Returns a query that parses.
     pub fn query(&mut self) -> String {
         let columns: Vec<String> = (0..=self.next(3)).map(|_| self.column()).collect();
         let prefix = [
@@ -101,16 +102,7 @@ impl Generator {
 
     fn column(&mut self) -> String {
         let value = match self.next(5) {
-            0 => format!(
-                "{}({})",
-                self.pick(&["min", "MAX", "Sum", "avg"]),
-                self.path(2)
-            ),
-            1 => [
-                "COUNT(*)".to_owned(),
-                format!("count(distinct {})", self.path(1)),
-            ][self.next(2)]
-            .clone(),
+            0 | 1 => self.aggregate(),
             2 => self.value(2),
             _ => self.path(2),
         };
@@ -124,6 +116,27 @@ impl Generator {
             self.comment(),
             ["", " AS a1", " as value"][self.next(3)]
         )
+    }
+
+    fn aggregate(&mut self) -> String {
+        let function = AggregateFunction::ALL[self.next(AggregateFunction::ALL.len())].entry();
+        let name = self.spelled(function.name);
+        match self.next(3) {
+            0 if function.over_rows.is_some() => format!("{name}(*)"),
+            1 if function.over_distinct.is_some() => {
+                format!("{name}(distinct {})", self.path(1))
+            }
+            _ => format!("{name}({})", self.path(2)),
+        }
+    }
+
+    /// A word of the language in upper, lower or mixed case.
+    fn spelled(&mut self, word: &str) -> String {
+        match self.next(3) {
+            0 => word.to_owned(),
+            1 => word.to_ascii_lowercase(),
+            _ => format!("{}{}", &word[..1], word[1..].to_ascii_lowercase()),
+        }
     }
 
     fn containment(&mut self, depth: usize) -> String {
@@ -224,7 +237,14 @@ impl Generator {
             return TERMINOLOGY.to_owned();
         }
         let arguments: Vec<String> = (0..self.next(3)).map(|_| self.value(depth)).collect();
-        format!("{}( {})", self.pick(&CALLS), arguments.join(","))
+        let name = match self.next(8) {
+            0 => "my_fn".to_owned(),
+            _ => {
+                let function = Function::ALL[self.next(Function::ALL.len())];
+                self.spelled(function.name())
+            }
+        };
+        format!("{name}( {})", arguments.join(","))
     }
 
     fn path(&mut self, depth: usize) -> String {

@@ -1,12 +1,11 @@
-//! The syntax tree of a query, as written; every part knows its place in the text.
+//! The syntax tree of a query, as written, with the position of every part in the text.
 //!
-//! Trees are equal when they say the same: places ([`At`]) do not count.
+//! Trees are equal if they have the same content: positions ([`At`]) are not compared.
 
-use super::query::CompareOp;
-use super::token::Keyword;
+use super::query::{AggregateFunction, CompareOp};
 use aqlite_rm::diag::Span;
 
-/// The place of a part in the source text; all places are equal.
+/// The position of a part in the source text. All positions are equal.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct At(pub Span);
 
@@ -19,26 +18,26 @@ impl PartialEq for At {
 /// A whole query (AQL § 3.13).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
-    /// SELECT.
+    /// The clause SELECT.
     pub select: Select,
-    /// FROM.
+    /// The clause FROM.
     pub from: Containment,
-    /// WHERE.
+    /// The clause WHERE.
     pub condition: Option<Condition>,
-    /// ORDER BY.
+    /// The keys of ORDER BY, most significant first; empty without the clause.
     pub order: Vec<OrderKey>,
-    /// LIMIT.
+    /// The clause LIMIT.
     pub limit: Option<Limit>,
 }
 
 /// `SELECT [DISTINCT] [TOP n] columns`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Select {
-    /// DISTINCT stands.
+    /// Whether DISTINCT is present.
     pub distinct: bool,
-    /// TOP.
+    /// TOP, the deprecated form of LIMIT.
     pub top: Option<Top>,
-    /// At least one.
+    /// The columns, at least one.
     pub columns: Vec<Column>,
     /// From SELECT to the last column.
     pub at: At,
@@ -47,46 +46,47 @@ pub struct Select {
 /// `TOP n [FORWARD | BACKWARD]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Top {
-    /// n, as written.
+    /// The number n, as written.
     pub count: Name,
-    /// BACKWARD stands.
+    /// Whether BACKWARD is present.
     pub backward: bool,
-    /// From TOP on.
+    /// The clause, from TOP on.
     pub at: At,
 }
 
 /// `LIMIT n [OFFSET m]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
-    /// n, as written.
+    /// The number n, as written.
     pub count: Name,
-    /// m, as written.
+    /// The number m, as written.
     pub offset: Option<Name>,
-    /// From LIMIT on.
+    /// The clause, from LIMIT on.
     pub at: At,
 }
 
-/// A word of the author: a variable, an alias, an attribute, a parameter without its `$`, digits.
+/// A text that the author chose: a variable, an alias, an attribute, a parameter without its `$`,
+/// or digits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Name {
-    /// As written.
+    /// The text, as written.
     pub text: String,
-    /// Where.
+    /// The position.
     pub at: At,
 }
 
 /// `expression [AS alias]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// What is shown.
+    /// The value of the column.
     pub value: ColumnValue,
     /// The alias.
     pub alias: Option<Name>,
-    /// All of it.
+    /// The whole of it.
     pub at: At,
 }
 
-/// What a column shows.
+/// The value of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ColumnValue {
     /// A path, a literal or a single-row function.
@@ -95,16 +95,16 @@ pub enum ColumnValue {
     Aggregate(Aggregate),
 }
 
-/// `COUNT(*)`, `MAX(path)` …
+/// An aggregate function with its argument: `COUNT(*)`, `MAX(path)` …
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aggregate {
-    /// COUNT, MIN, MAX, SUM or AVG.
-    pub function: Keyword,
-    /// DISTINCT stands (only in COUNT).
+    /// The function.
+    pub function: AggregateFunction,
+    /// Whether DISTINCT precedes the path.
     pub distinct: bool,
     /// The argument; `None` for `*`.
     pub path: Option<Path>,
-    /// All of it.
+    /// The whole of it.
     pub at: At,
 }
 
@@ -126,20 +126,20 @@ pub enum Expr {
 /// A literal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Literal {
-    /// What it says.
+    /// The value.
     pub value: LiteralValue,
-    /// Where.
+    /// The position.
     pub at: At,
 }
 
-/// The kinds of literal.
+/// The value of a literal, as written.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LiteralValue {
     /// `NULL`.
     Null,
     /// `true`, `false`.
     Boolean(bool),
-    /// Digits as written, with its sign.
+    /// A number: its digits as written, with its sign.
     Number(String),
     /// A string as written, with its quotes and escapes.
     Text(String),
@@ -152,31 +152,31 @@ pub struct Call {
     pub name: Name,
     /// Its arguments.
     pub arguments: Vec<Expr>,
-    /// All of it.
+    /// The whole of it.
     pub at: At,
 }
 
 /// `TERMINOLOGY(operation, service, parameters)`: three strings, with their quotes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Terminology {
-    /// What is asked: `expand`, `validate`, `subsumes` …
+    /// The operation: `expand`, `validate`, `subsumes` …
     pub operation: String,
-    /// Of which service: `hl7.org/fhir/4.0` …
+    /// The service: `hl7.org/fhir/4.0` …
     pub service: String,
-    /// With which parameters.
+    /// The parameters of the operation.
     pub parameters: String,
-    /// All of it.
+    /// The whole of it.
     pub at: At,
 }
 
-/// FROM: what contains what (§ 3.13.2).
+/// A containment of FROM (§ 3.13.2).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Containment {
     /// One class expression.
     Class(Box<ClassExpr>),
-    /// All of them: two or more.
+    /// Two or more, joined by AND.
     And(Vec<Containment>),
-    /// One of them or more: two or more.
+    /// Two or more, joined by OR.
     Or(Vec<Containment>),
 }
 
@@ -187,13 +187,13 @@ pub struct ClassExpr {
     pub class: Name,
     /// The variable.
     pub variable: Option<Name>,
-    /// What stands in brackets.
+    /// The predicate in brackets.
     pub predicate: Option<ClassPredicate>,
-    /// What stands behind CONTAINS.
+    /// The right side of CONTAINS.
     pub contains: Option<Contains>,
 }
 
-/// The brackets behind a class.
+/// The predicate of a class expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClassPredicate {
     /// `[LATEST_VERSION]`.
@@ -207,11 +207,11 @@ pub enum ClassPredicate {
 /// `[NOT] CONTAINS …`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contains {
-    /// NOT stands before.
+    /// Whether NOT precedes CONTAINS.
     pub negated: bool,
-    /// What is (not) contained.
+    /// The containment that must exist, or must not.
     pub inner: Containment,
-    /// The words themselves.
+    /// The words `CONTAINS` or `NOT CONTAINS`.
     pub at: At,
 }
 
@@ -220,11 +220,11 @@ pub struct Contains {
 pub struct Path {
     /// The variable.
     pub variable: Name,
-    /// The predicate directly behind it.
+    /// The predicate directly behind the variable.
     pub root: Option<Predicate>,
     /// The steps.
     pub steps: Vec<Step>,
-    /// All of it.
+    /// The whole of it.
     pub at: At,
 }
 
@@ -237,14 +237,14 @@ pub struct Step {
     pub predicate: Option<Predicate>,
 }
 
-/// What stands in brackets (§ 3.6).
+/// A predicate in brackets (§ 3.6).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Predicate {
-    /// Two or more, AND.
+    /// Two or more, joined by AND.
     And(Vec<Predicate>),
-    /// Two or more, OR.
+    /// Two or more, joined by OR.
     Or(Vec<Predicate>),
-    /// `at0001`, `openEHR-…`, `$p`, each with a name behind a comma perhaps.
+    /// `at0001`, `openEHR-…` or `$p`, optionally with a name behind a comma.
     Node(NodePredicate),
     /// `path op value`.
     Compare(Box<ComparePredicate>),
@@ -255,15 +255,15 @@ pub enum Predicate {
 /// `at0001, 'name'`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodePredicate {
-    /// The node.
+    /// The id of the node.
     pub id: NodeId,
-    /// Its name.
+    /// The name of the node.
     pub name: Option<NodeName>,
-    /// Where the id stands.
+    /// The position of the id.
     pub at: At,
 }
 
-/// Which node.
+/// The id of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NodeId {
     /// An at- or id-code.
@@ -274,7 +274,7 @@ pub enum NodeId {
     Parameter(Name),
 }
 
-/// Which name a node has.
+/// The name of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NodeName {
     /// The runtime name: a string with its quotes.
@@ -290,13 +290,13 @@ pub enum NodeName {
 /// `path op value` in brackets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComparePredicate {
-    /// From the node.
+    /// The path, relative to the node.
     pub path: Vec<Step>,
-    /// How.
+    /// The operator.
     pub op: CompareOp,
-    /// With what.
+    /// The right side.
     pub value: PredicateValue,
-    /// All of it.
+    /// The whole of it.
     pub at: At,
 }
 
@@ -316,22 +316,22 @@ pub enum PredicateValue {
 /// `path matches {/regex/}` in brackets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RegexPredicate {
-    /// From the node.
+    /// The path, relative to the node.
     pub path: Vec<Step>,
-    /// The braces and what is between them, as written.
+    /// The expression with its braces, as written.
     pub regex: Name,
 }
 
-/// WHERE (§ 3.13.3).
+/// A condition of WHERE (§ 3.13.3).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Condition {
-    /// Two or more.
+    /// Two or more, joined by AND.
     And(Vec<Condition>),
-    /// Two or more.
+    /// Two or more, joined by OR.
     Or(Vec<Condition>),
-    /// NOT.
+    /// `NOT condition`.
     Not(Box<Condition>),
-    /// EXISTS.
+    /// `EXISTS path`.
     Exists(Path),
     /// `left op right`; the left side is a path or a function.
     Compare(Box<Compare>),
@@ -346,9 +346,9 @@ pub enum Condition {
 pub struct Compare {
     /// A path or a function.
     pub left: Expr,
-    /// How.
+    /// The operator.
     pub op: CompareOp,
-    /// Anything.
+    /// Any expression.
     pub right: Expr,
 }
 
@@ -388,12 +388,12 @@ pub enum MatchesItem {
 pub struct OrderKey {
     /// A path, or a column's alias with a path behind it.
     pub path: Path,
-    /// DESC.
+    /// Whether DESC is present.
     pub descending: bool,
 }
 
 impl Name {
-    /// A name at a place.
+    /// Creates a name at a position.
     pub fn new(text: impl Into<String>, span: Span) -> Name {
         Name {
             text: text.into(),
@@ -401,14 +401,14 @@ impl Name {
         }
     }
 
-    /// Where it stands.
+    /// Returns the position.
     pub fn span(&self) -> Span {
         self.at.0
     }
 }
 
 impl Path {
-    /// Where it stands.
+    /// Returns the position.
     pub fn span(&self) -> Span {
         self.at.0
     }

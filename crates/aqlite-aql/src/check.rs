@@ -1,9 +1,21 @@
-//! Syntax tree → checked query: names are resolved, classes and attributes known, parameters bound.
+//! The checker: syntax tree → checked query. It resolves names, classes and attributes, and binds
+//! parameters.
 //!
-//! All errors of a query are told together. Codes: AQL02xx names, AQL03xx parameters, AQL04xx what
-//! cannot be asked, AQL05xx what this host cannot answer (0501 nobody asked, 0502 refused, 0503 an
-//! answer of the wrong kind, 0504 not stored as such, 0505 a service that fails, 0506 one that
-//! takes too long).
+//! All errors of a query are reported together. Their codes:
+//!
+//! | codes | subject |
+//! |---|---|
+//! | AQL02xx | names |
+//! | AQL03xx | parameters |
+//! | AQL04xx | valid syntax that AQL does not allow |
+//! | AQL0501 | no source for a terminology |
+//! | AQL0502 | a request that a terminology refuses |
+//! | AQL0503 | an answer of the wrong kind |
+//! | AQL0504 | data that cannot be queried |
+//! | AQL0505 | a terminology service that fails |
+//! | AQL0506 | a terminology service that does not answer in time |
+//! | AQL06xx | warnings |
+//! | AQL0901 | a broken invariant: a defect of aqlite |
 
 mod bound;
 mod fold;
@@ -13,17 +25,19 @@ mod path;
 mod uid;
 mod value;
 
+use super::BROKEN_INVARIANT;
 use super::ast;
 use super::query::{
     Aggregate, Column, ColumnValue, Condition, Expr, IdentifiedPath, Literal, OrderBy, OrderKey,
     Query, Variable, Window,
 };
 use super::terminology::Terminology;
-use super::token::{DIAGNOSTICS_LIMIT, Keyword};
+use super::token::DIAGNOSTICS_LIMIT;
 use aqlite_rm::diag::{Diagnostic, Severity, Span, nearest};
 use aqlite_rm::order;
-use bound::Bound;
+use bound::BoundValues;
 use std::collections::{BTreeMap, HashSet};
+use uid::UidPaths;
 
 /// The most values that a list behind MATCHES may have, beside those of value sets.
 pub const MAX_MEMBERS: usize = 50_000;
@@ -45,11 +59,11 @@ pub const MAX_ID: usize = 1_000;
 /// The most characters of a number: it is parsed for each row.
 pub const MAX_NUMBER: usize = 1_000;
 
-/// The most steps of all paths of a query. The text alone bounds them, except where ORDER BY goes on
-/// from the path behind an alias.
+/// The most steps of all paths of a query. The length of the text bounds them, except where ORDER BY
+/// continues the path behind an alias: there, copies multiply the steps.
 pub const MAX_STEPS: usize = 100_000;
 
-/// What a parameter is bound to.
+/// The value of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Parameter {
     /// JSON null.
@@ -60,7 +74,7 @@ pub enum Parameter {
     Number(String),
     /// A JSON string.
     Text(String),
-    /// Text of a URL: takes the type of what it is compared with.
+    /// A text of a URL. It has the type of the value that it is compared with.
     Untyped(String),
     /// A JSON array; only for `matches {$list}`.
     List(Vec<Parameter>),
@@ -69,17 +83,21 @@ pub enum Parameter {
 /// The parameters of a request by name, without `$`.
 pub type Parameters = BTreeMap<String, Parameter>;
 
-/// What the checker may use.
+/// The options of a check.
 #[derive(Clone, Copy, Default)]
 pub struct CheckOptions<'a> {
-    /// Who answers TERMINOLOGY() beside openEHR's own groups and code sets; absent: AQL0501.
+    /// The source of answers to TERMINOLOGY() beside openEHR's own groups and code sets. Without a
+    /// source, other requests are the error AQL0501.
     pub terminology: Option<&'a dyn Terminology>,
-    /// Checks a text that is being written: unbound parameters and unanswered terminologies are no
-    /// errors. The query that comes out is not meant to run.
+    /// Whether the text is being written: unbound parameters and unanswered terminologies are no
+    /// errors. The resulting query must not be executed.
     pub draft: bool,
 }
 
-/// Checks a query and lowers it; the diagnostics are in the order of the text.
+/// Checks a query.
+///
+/// # Errors
+/// The errors of the query, in the order of the text.
 pub fn check(
     ast: &ast::Query,
     parameters: &Parameters,
@@ -90,8 +108,8 @@ pub fn check(
     query.ok_or(diagnostics)
 }
 
-/// Like [`check`], and tells warnings too: what works, but hardly as meant (AQL06xx). Without a
-/// query there is an error.
+/// Checks a query as [`check`] does, and returns warnings too (AQL06xx): the query runs, but probably
+/// not as meant. If no query is returned, the diagnostics contain an error.
 pub fn examine(
     ast: &ast::Query,
     parameters: &Parameters,
@@ -102,42 +120,43 @@ pub fn examine(
         options,
         aliases: &ast.select.columns,
         variables: Vec::new(),
-        doubtful: Vec::new(),
+        unknown_class: Vec::new(),
         paths: Vec::new(),
+        exists: Vec::new(),
         conditions: 0,
         steps: 0,
-        bound: Bound::default(),
+        bound: BoundValues::default(),
         unbound: Vec::new(),
         diagnostics: Vec::new(),
     };
-    let query = checker.query(ast);
-    checker.tell_unbound();
+    let query = checker
+        .query(ast)
+        .and_then(|query| checker.rewritten(query));
+    checker.report_unbound();
     let mut diagnostics = checker.diagnostics;
     order::sort_by_key(&mut diagnostics, |d| d.span.start);
+    // A wrong query is never returned, even if every clause has a result.
     let wrong = diagnostics.iter().any(|d| d.severity == Severity::Error);
-    let mut query = query.filter(|_| !wrong);
-    if let Some(query) = &mut query {
-        uid::widen(query);
-        fold::join_equalities(query);
-    }
-    (query, diagnostics)
+    (query.filter(|_| !wrong), diagnostics)
 }
 
-/// The state of one check. Its methods answer `None` where they have told an error.
+/// The state of one check. Its methods return `None` after they reported an error.
 struct Checker<'a> {
     parameters: &'a Parameters,
     options: &'a CheckOptions<'a>,
     aliases: &'a [ast::Column],
     variables: Vec<Variable>,
-    /// Variables whose class is unknown: told once, their paths are not looked at.
-    doubtful: Vec<usize>,
+    /// Variables whose class is unknown. This is reported once, so their paths are not checked.
+    unknown_class: Vec<usize>,
     paths: Vec<IdentifiedPath>,
-    /// Conditions and predicates that were looked at.
+    /// The paths of EXISTS so far.
+    exists: Vec<IdentifiedPath>,
+    /// The number of conditions and predicates so far.
     conditions: usize,
-    /// Steps of paths that were looked at.
+    /// The number of steps of paths so far.
     steps: usize,
-    /// The values of parameters and value sets that were mentioned so far.
-    bound: Bound,
+    /// The values of the parameters and value sets that were mentioned so far.
+    bound: BoundValues,
     unbound: Vec<(String, Span)>,
     diagnostics: Vec<Diagnostic>,
 }
@@ -145,7 +164,10 @@ struct Checker<'a> {
 impl<'a> Checker<'a> {
     fn query(&mut self, ast: &'a ast::Query) -> Option<Query> {
         self.check_columns(ast)?;
+        // FROM first: all paths refer to its variables.
         let from = self.source(&ast.from);
+        // Every column is checked before the first error ends the check, so that all errors are
+        // reported.
         let select: Vec<Option<Column>> = ast
             .select
             .columns
@@ -155,6 +177,7 @@ impl<'a> Checker<'a> {
             .collect();
         let select: Option<Vec<Column>> = select.into_iter().collect();
         let condition = ast.condition.as_ref().map(|c| self.condition(c));
+        // With an aggregate, only columns have one value for each row of the result.
         let grouped = ast
             .select
             .columns
@@ -182,7 +205,18 @@ impl<'a> Checker<'a> {
             window: window?,
             variables: std::mem::take(&mut self.variables),
             paths: std::mem::take(&mut self.paths),
+            exists: std::mem::take(&mut self.exists),
         })
+    }
+
+    /// Rewrites conditions into others of the same meaning that cost less.
+    fn rewritten(&mut self, mut query: Query) -> Option<Query> {
+        let Some(uids) = UidPaths::new(&query) else {
+            return self.broken(Span::default(), "a path starts at no variable");
+        };
+        uid::widen(&mut query, &uids);
+        fold::join_equalities(&mut query, &uids);
+        Some(query)
     }
 
     /// Refuses a query of too many columns before any of them is read.
@@ -202,7 +236,7 @@ impl<'a> Checker<'a> {
         )
     }
 
-    /// Counts a condition or predicate; `None` where the query has too many, reported once.
+    /// Counts a condition or predicate; `None` if the query has too many, reported once.
     fn count_condition(&mut self, span: Span) -> Option<()> {
         self.conditions += 1;
         if self.conditions == MAX_CONDITIONS + 1 {
@@ -244,7 +278,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// True when enough has been told.
+    /// Returns whether the limit of diagnostics is reached.
     fn is_full(&self) -> bool {
         self.diagnostics.len() >= DIAGNOSTICS_LIMIT
     }
@@ -268,18 +302,26 @@ impl<'a> Checker<'a> {
     }
 
     fn aggregate(&mut self, aggregate: &ast::Aggregate) -> Option<Aggregate> {
+        let (entry, span) = (aggregate.function.entry(), aggregate.at.0);
         let Some(path) = &aggregate.path else {
-            return Some(Aggregate::CountRows);
+            return match &entry.over_rows {
+                Some(over_rows) => Some(over_rows.clone()),
+                None => self.broken(span, "this aggregate function does not count rows"),
+            };
         };
         let path = self.path(path)?;
-        Some(match aggregate.function {
-            Keyword::Min => Aggregate::Min(path),
-            Keyword::Max => Aggregate::Max(path),
-            Keyword::Sum => Aggregate::Sum(path),
-            Keyword::Avg => Aggregate::Avg(path),
-            _ if aggregate.distinct => Aggregate::CountDistinct(path),
-            _ => Aggregate::Count(path),
-        })
+        match (aggregate.distinct, entry.over_distinct) {
+            (false, _) => Some((entry.over_path)(path)),
+            (true, Some(over_distinct)) => Some(over_distinct(path)),
+            (true, None) => self.broken(span, "this aggregate function has no DISTINCT"),
+        }
+    }
+
+    /// Reports a broken invariant: the parser or the checker has a defect, not the query.
+    fn broken<T>(&mut self, span: Span, found: &str) -> Option<T> {
+        let message = format!("an invariant of the checker is broken: {found}");
+        let help = "this is a defect of aqlite; report the query";
+        self.error(BROKEN_INVARIANT, span, message, help)
     }
 
     fn condition(&mut self, condition: &ast::Condition) -> Option<Condition> {
@@ -294,7 +336,11 @@ impl<'a> Checker<'a> {
             ast::Condition::And(all) => Condition::And(self.conditions(all)?),
             ast::Condition::Or(any) => Condition::Or(self.conditions(any)?),
             ast::Condition::Not(inner) => Condition::Not(Box::new(self.condition(inner)?)),
-            ast::Condition::Exists(path) => Condition::Exists(self.identified(path)?),
+            ast::Condition::Exists(path) => {
+                let path = self.identified(path)?;
+                self.exists.push(path);
+                Condition::Exists(self.exists.len() - 1)
+            }
             ast::Condition::Compare(compare) => {
                 let (left, right) = (self.expr(&compare.left), self.expr(&compare.right));
                 if right == Some(Expr::Literal(Literal::Null))
@@ -316,10 +362,12 @@ impl<'a> Checker<'a> {
                 let path = Expr::Path(path?);
                 match pattern? {
                     Some(pattern) => Condition::Like(path, pattern),
+                    // `LIKE NULL` is unknown for every row.
                     None => Condition::Constant(None),
                 }
             }
             ast::Condition::Matches(path, operand) => {
+                // A value set contains codes, so a path to a coded text continues to its code.
                 let coded = matches!(
                     operand,
                     ast::MatchesOperand::Terminology(_) | ast::MatchesOperand::Uri(_)
@@ -344,8 +392,8 @@ impl<'a> Checker<'a> {
         all.into_iter().collect()
     }
 
-    /// A bare name is an alias before it is a variable; a name with a path is a variable before it
-    /// is an alias.
+    /// Resolves a key of ORDER BY. A name alone is first sought among the aliases, a name with a path
+    /// first among the variables.
     fn order_key(
         &mut self,
         key: &ast::OrderKey,
@@ -362,6 +410,8 @@ impl<'a> Checker<'a> {
             });
         }
         let index = match (self.variable(&path.variable.text), alias) {
+            // A variable precedes an alias with the same name, because a path starts at a variable
+            // elsewhere too.
             (None, Some(alias)) => self.path_behind_alias(alias, path)?,
             _ => self.path(path)?,
         };
@@ -407,11 +457,13 @@ impl<'a> Checker<'a> {
                 "only a column that is a path has attributes; order by the alias alone",
             );
         };
-        // Resolving the path counts its steps: behind the limit not even a copy is made.
+        // Resolving the path counts its steps. Above the limit, copying them would be wasted work.
         if self.steps > MAX_STEPS {
             return None;
         }
         let steps = start.steps.iter().chain(&path.steps).cloned().collect();
+        // The steps behind the alias are those of the path in SELECT, as if it had been written
+        // out.
         let whole = ast::Path {
             variable: start.variable.clone(),
             root: start.root.clone(),
@@ -421,7 +473,7 @@ impl<'a> Checker<'a> {
         self.path(&whole)
     }
 
-    /// The column with this alias: in this spelling, or the only one in any spelling of case.
+    /// Returns the column with this alias; see [`spelled`].
     fn alias(&self, name: &str) -> Option<usize> {
         let aliases = || {
             self.aliases
@@ -451,6 +503,7 @@ impl<'a> Checker<'a> {
                 );
             }
             (Some((limit, top)), None) if top.backward => Some(Window::Last { limit }),
+            // FORWARD is the default of TOP.
             (Some((limit, _)), None) => Some(Window::First { limit, offset: 0 }),
             (None, Some((count, limit))) => {
                 let offset = match &limit.offset {
@@ -490,7 +543,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn tell_unbound(&mut self) {
+    fn report_unbound(&mut self) {
+        // One diagnostic names all parameters, because a client binds them together.
         let Some((_, span)) = self.unbound.first().cloned() else {
             return;
         };
@@ -515,10 +569,10 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The names that a message lists.
+/// The most names that a message lists.
 const LISTED: usize = 20;
 
-/// The first names of a list, and how many more there are.
+/// Joins the first names of a list, with the number of the others.
 fn listed(names: &[String]) -> String {
     let shown = names.iter().take(LISTED).cloned().collect::<Vec<_>>();
     match names.len().saturating_sub(LISTED) {
@@ -527,7 +581,7 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// The keys without those that stand before: rows that are equal by a key are equal by it again.
+/// Removes repeated keys. Rows that are equal by a key are equal by its repetition.
 fn distinct_keys(keys: Vec<OrderKey>) -> Vec<OrderKey> {
     let mut distinct: Vec<OrderKey> = Vec::new();
     for key in keys {
@@ -538,7 +592,7 @@ fn distinct_keys(keys: Vec<OrderKey>) -> Vec<OrderKey> {
     distinct
 }
 
-/// The item with this name: in this spelling, or the only one in any spelling of case (aql 3.13).
+/// Returns the item with this name: as spelled, otherwise in any letter case if only one has it.
 fn spelled<'n, I: Iterator<Item = (usize, &'n str)>>(
     name: &str,
     items: impl Fn() -> I,
@@ -546,6 +600,8 @@ fn spelled<'n, I: Iterator<Item = (usize, &'n str)>>(
     if let Some((found, _)) = items().find(|(_, n)| *n == name) {
         return Some(found);
     }
+    // Two names that differ in letter case only are two variables, so neither matches a third
+    // spelling.
     let mut similar = items().filter(|(_, n)| n.eq_ignore_ascii_case(name));
     match (similar.next(), similar.next()) {
         (Some((found, _)), None) => Some(found),
@@ -553,7 +609,7 @@ fn spelled<'n, I: Iterator<Item = (usize, &'n str)>>(
     }
 }
 
-/// `did you mean `x`?`, or the other help.
+/// Returns the help `did you mean `x`?` for a similar word, or the other help.
 fn did_you_mean(
     word: &str,
     candidates: &mut dyn Iterator<Item = &str>,

@@ -1,4 +1,5 @@
-//! Which classes can stand at a step of a path, by the class table of the Reference Model.
+//! The classes that the values at a step of a path can have, by the class table of the Reference
+//! Model.
 
 use aqlite_rm::class::{Attr, Cls};
 
@@ -7,17 +8,17 @@ use aqlite_rm::class::{Attr, Cls};
 pub(crate) struct Classes(Vec<Cls>);
 
 impl Classes {
-    /// Objects of one class.
-    pub fn of(class: Cls) -> Classes {
+    /// Creates the set of one class.
+    pub fn single(class: Cls) -> Classes {
         Classes(vec![class])
     }
 
-    /// The declared classes.
+    /// Returns the declared classes.
     pub fn declared(&self) -> &[Cls] {
         &self.0
     }
 
-    /// The classes behind an attribute; `None` when no possible class has it.
+    /// Returns the classes behind an attribute; `None` if no possible class has it.
     pub fn step(&self, attr: Attr) -> Option<Classes> {
         let mut out: Vec<Cls> = Vec::new();
         for ty in self.possible().filter_map(|c| target(c, attr)) {
@@ -28,26 +29,27 @@ impl Classes {
         (!out.is_empty()).then_some(Classes(out))
     }
 
-    /// The same, knowing that the object is an instance of an archetype on this class.
+    /// Returns the classes of objects that are instances of an archetype on this class.
     pub fn narrowed(&self, class: Cls) -> Classes {
         if self.0.iter().any(|c| class.is_a(*c)) {
-            Classes::of(class)
+            Classes::single(class)
         } else {
             self.clone()
         }
     }
 
-    /// Every class that a value can have; descendants are numbered behind their ancestor. One may
-    /// come twice.
+    /// Iterates over every class that a value can have. A class may occur twice.
     pub fn possible(&self) -> impl Iterator<Item = Cls> + '_ {
         self.0.iter().flat_map(|declared| {
+            // The class table numbers the descendants of a class directly behind it.
+
             (declared.number()..=u8::MAX)
                 .map_while(|n| Cls::from_number(n).filter(|c| c.is_a(*declared)))
         })
     }
 
-    /// Every attribute that some possible class has, without repetition: those of the declared
-    /// classes first.
+    /// Returns every attribute that some possible class has, once: first those of the declared
+    /// classes.
     pub fn attributes(&self) -> Vec<Attr> {
         let mut out: Vec<Attr> = Vec::new();
         for class in self.0.iter().copied().chain(self.possible()) {
@@ -60,7 +62,7 @@ impl Classes {
         out
     }
 
-    /// `OBSERVATION`, or `ITEM_STRUCTURE and its descendants`.
+    /// Returns a text for messages: `OBSERVATION`, or `ITEM_STRUCTURE or a descendant`.
     pub fn describe(&self) -> String {
         let names: Vec<&str> = self.0.iter().take(3).map(|c| c.name()).collect();
         let more = if self.0.len() > 3 { " …" } else { "" };
@@ -73,10 +75,11 @@ impl Classes {
     }
 }
 
-/// The class behind an attribute. The EHR refers to its EHR_STATUS, and a path walks through that
-/// reference.
+/// Returns the class behind an attribute. The EHR refers to its EHR_STATUS, and a path continues
+/// through that reference.
 fn target(class: Cls, attr: Attr) -> Option<Cls> {
     let def = class.attr(attr)?;
+    // The class table has an OBJECT_REF here.
     Some(if class == Cls::EHR && attr == Attr::EHR_STATUS {
         Cls::EHR_STATUS
     } else {
@@ -84,7 +87,7 @@ fn target(class: Cls, attr: Attr) -> Option<Cls> {
     })
 }
 
-/// The class that an archetype id names: `OBSERVATION` of
+/// Returns the class that an archetype id names: `OBSERVATION` of
 /// `openEHR-EHR-OBSERVATION.blood_pressure.v2`.
 pub(crate) fn archetype_class(id: &str) -> Option<Cls> {
     let id = id.rsplit_once("::").map_or(id, |(_, id)| id);
@@ -100,7 +103,7 @@ mod tests {
 
     fn walk(class: Cls, path: &str) -> Option<Classes> {
         path.split('/')
-            .try_fold(Classes::of(class), |classes, step| {
+            .try_fold(Classes::single(class), |classes, step| {
                 classes.step(Attr::parse(step)?)
             })
     }

@@ -1,33 +1,34 @@
-//! The editor's questions about a text that may be half written: what could come next, what a word
-//! means, what is wrong.
+//! Completion and diagnostics of a text that is being written.
 
 use super::check::{CheckOptions, Parameters, examine};
 use super::classes::{Classes, archetype_class};
+use super::draft::{Draft, PathEnd};
+use super::expected::Expected;
 use super::labels::{Label, Labels};
 use super::parse::{expected_next, parse};
-use super::scene::{Place, Scene};
-use super::signature::SIGNATURES;
+use super::query::{AggregateFunction, CompareOp, Function};
 use super::token::{TokenKind, tokens};
+use super::vocabulary::{BOOLEANS, Keyword};
 use aqlite_rm::class::Cls;
 use aqlite_rm::diag::{Diagnostic, Span};
 use aqlite_rm::order;
 
-/// Something that could be written.
+/// A proposal of completion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// What the reader sees.
+    /// The text that the editor shows.
     pub label: String,
-    /// What it is.
+    /// The kind of the proposal.
     pub kind: CompletionKind,
-    /// More about it: a class, a path, a meaning; may be empty.
+    /// A class, a path or a meaning; may be empty.
     pub detail: String,
-    /// What is written.
+    /// The text that the editor inserts.
     pub insert: String,
-    /// In place of what, in bytes.
+    /// The range that the insertion replaces, in bytes.
     pub span: Span,
 }
 
-/// What a completion is.
+/// The kind of a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompletionKind {
     /// A word or sign of the language.
@@ -55,7 +56,7 @@ pub enum CompletionKind {
 }
 
 impl CompletionKind {
-    /// The name in lower case, as the JavaScript side knows it.
+    /// Returns the name in lower case, as the page reads it.
     pub fn name(self) -> &'static str {
         match self {
             CompletionKind::Keyword => "keyword",
@@ -73,7 +74,7 @@ impl CompletionKind {
     }
 }
 
-/// The classes that queries name most, before all others.
+/// The classes that queries name most. They come before all others.
 const USUAL: [Cls; 14] = [
     Cls::EHR,
     Cls::COMPOSITION,
@@ -91,7 +92,7 @@ const USUAL: [Cls; 14] = [
     Cls::VERSION,
 ];
 
-/// What is wrong with a text that is being written; parameters need not be bound.
+/// Returns the errors and warnings of a text that is being written. Parameters need not be bound.
 pub fn diagnose(text: &str) -> Vec<Diagnostic> {
     match parse(text) {
         (Some(query), mut diagnostics) => {
@@ -106,8 +107,10 @@ pub fn diagnose(text: &str) -> Vec<Diagnostic> {
     }
 }
 
-/// What could be written at an offset (in bytes), the likeliest first.
+/// Returns the completions at an offset in bytes, the most likely first.
 pub fn complete(text: &str, offset: usize, labels: &dyn Labels) -> Vec<Completion> {
+    // The offset of an editor may be inside a character, or behind the end of a text that has
+    // changed.
     let offset = (0..=offset.min(text.len()))
         .rev()
         .find(|o| text.is_char_boundary(*o))
@@ -127,27 +130,30 @@ pub fn complete(text: &str, offset: usize, labels: &dyn Labels) -> Vec<Completio
         + after
             .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
             .unwrap_or(after.len());
-    let whole = Scene::new(text);
-    let mut scene = Scene::new(before);
-    scene.variables.clone_from(&whole.variables);
-    let mut desk = Desk {
+    let whole = Draft::new(text);
+    let mut before_word = Draft::new(before);
+    // SELECT precedes FROM, so the variables are declared behind the cursor.
+    before_word.variables.clone_from(&whole.variables);
+    let mut collector = Collector {
         whole,
-        before: scene,
+        before: before_word,
         labels,
         span: Span::new(start, end),
         prefix: prefix.to_lowercase(),
         out: Vec::new(),
     };
     for expected in expected_next(before) {
-        desk.offer(expected);
+        collector.offer(expected);
     }
-    let prefix = desk.prefix;
-    let mut out = desk.out;
+    let prefix = collector.prefix;
+    let mut out = collector.out;
+    // The sort is stable: below the labels that begin with the prefix, the order of the grammar
+    // remains.
     order::sort_by_key(&mut out, |c| !c.label.to_lowercase().starts_with(&prefix));
     out
 }
 
-/// Inside strings and comments there is nothing to complete.
+/// Returns whether tokens of a kind have no completions inside: strings and comments.
 fn is_silent(kind: TokenKind) -> bool {
     matches!(
         kind,
@@ -169,8 +175,8 @@ fn ends_in_string(before: &str) -> bool {
     })
 }
 
-/// Where the word under the cursor starts; in brackets it may be an archetype id with its dots and
-/// dashes.
+/// Returns the start of the word under the cursor. In brackets the word may be an archetype id with
+/// dots and dashes.
 fn word_start(before: &str) -> usize {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
     let long = before
@@ -186,17 +192,21 @@ fn word_start(before: &str) -> usize {
     }
 }
 
-struct Desk<'a> {
-    whole: Scene<'a>,
-    before: Scene<'a>,
+/// The completions of one position, as they are collected.
+struct Collector<'a> {
+    whole: Draft<'a>,
+    /// The text before the word under the cursor, with the variables of the whole text.
+    before: Draft<'a>,
     labels: &'a dyn Labels,
     span: Span,
+    /// The word under the cursor, in lower case.
     prefix: String,
     out: Vec<Completion>,
 }
 
-impl Desk<'_> {
+impl Collector<'_> {
     fn push(&mut self, kind: CompletionKind, label: &str, insert: &str, detail: &str) {
+        // Any part of a label may match, so that `press` finds `Blood pressure`.
         let fits = |text: &str| text.to_lowercase().contains(&self.prefix);
         let new = Completion {
             label: label.to_owned(),
@@ -210,53 +220,74 @@ impl Desk<'_> {
         }
     }
 
-    /// Offers what the parser says could stand here.
-    fn offer(&mut self, expected: &str) {
+    /// Offers the texts of one alternative of the grammar.
+    fn offer(&mut self, expected: Expected) {
         match expected {
-            "a column" => {
+            Expected::Column => {
                 self.variables();
                 self.labelled_paths();
-                for (name, meaning) in super::hover::AGGREGATES {
-                    self.push(CompletionKind::Function, name, &format!("{name}("), meaning);
-                }
+                self.aggregates();
                 self.functions();
             }
-            "a path" => {
+            Expected::Path => {
                 self.variables();
                 self.labelled_paths();
             }
-            "a path or function" | "a function" => {
+            Expected::PathOrFunction | Expected::Function => {
                 self.variables();
                 self.labelled_paths();
                 self.functions();
             }
-            "a value" | "an argument" => {
+            Expected::Value | Expected::Argument => {
                 self.variables();
                 self.parameters();
                 self.functions();
                 self.literals();
             }
-            "a literal" => self.literals(),
-            "a parameter" => self.parameters(),
-            "a column's alias" => self.aliases(),
-            "a class name" => self.classes(),
-            "an attribute" => self.attributes(),
-            "a predicate" => self.predicates(),
-            "a node name" => self.node_names(),
-            "a comparison" => ["=", "!=", "<", "<=", ">", ">="]
-                .into_iter()
-                .for_each(|op| self.push(CompletionKind::Keyword, op, op, "")),
-            words => {
-                let word = words.trim_matches('`');
-                if word.len() > 1 && word.starts_with(|c: char| c.is_ascii_uppercase()) {
-                    self.push(
-                        CompletionKind::Keyword,
-                        word,
-                        word,
-                        super::hover::keyword_meaning(word).unwrap_or_default(),
-                    );
-                }
+            Expected::Literal => self.literals(),
+            Expected::Parameter => self.parameters(),
+            Expected::Alias => self.aliases(),
+            Expected::ClassName => self.classes(),
+            Expected::Attribute => self.attributes(),
+            Expected::Predicate => self.predicates(),
+            Expected::NodeName => self.node_names(),
+            Expected::Comparison => self.comparisons(),
+            Expected::Clause(clause) => self.word(clause.title(), clause.keyword()),
+            Expected::Word(word) => self.word(word.text(), word),
+            Expected::NotContains => {
+                self.word("NOT CONTAINS", Keyword::Not);
             }
+            // The author invents these texts, or they are a single sign.
+            Expected::Sign(_)
+            | Expected::End
+            | Expected::Name
+            | Expected::Variable
+            | Expected::WholeNumber
+            | Expected::Number
+            | Expected::Text
+            | Expected::Operation
+            | Expected::Service
+            | Expected::ServiceParameters
+            | Expected::Uri
+            | Expected::Regex => {}
+        }
+    }
+
+    fn word(&mut self, text: &str, word: Keyword) {
+        self.push(CompletionKind::Keyword, text, text, word.entry().meaning);
+    }
+
+    fn comparisons(&mut self) {
+        for operator in CompareOp::ALL {
+            let text = operator.text();
+            self.push(CompletionKind::Keyword, text, text, "");
+        }
+    }
+
+    fn aggregates(&mut self) {
+        for entry in AggregateFunction::ALL.iter().map(|f| f.entry()) {
+            let insert = format!("{}(", entry.name);
+            self.push(CompletionKind::Function, entry.name, &insert, entry.meaning);
         }
     }
 
@@ -275,7 +306,7 @@ impl Desk<'_> {
         }
     }
 
-    /// The data below the archetypes that FROM names.
+    /// Offers the paths to data below the archetypes of FROM, by their clinical names.
     fn labelled_paths(&mut self) {
         for variable in self.whole.variables.clone() {
             for label in variable
@@ -291,22 +322,15 @@ impl Desk<'_> {
     }
 
     fn functions(&mut self) {
-        for s in SIGNATURES {
-            let insert = if s.most == Some(0) {
-                format!("{}()", s.name)
-            } else {
-                format!("{}(", s.name)
-            };
-            self.push(
-                CompletionKind::Function,
-                s.name,
-                &insert,
-                &format!("{}: {}", s.arguments, s.meaning),
-            );
+        for entry in Function::ALL.iter().map(|f| f.entry()) {
+            let close = if entry.parameters.is_empty() { ")" } else { "" };
+            let insert = format!("{}({close}", entry.name);
+            let detail = format!("{}: {}", entry.arguments(), entry.meaning);
+            self.push(CompletionKind::Function, entry.name, &insert, &detail);
         }
     }
 
-    /// The parameters that the text uses elsewhere.
+    /// Offers the parameters that the text uses elsewhere.
     fn parameters(&mut self) {
         let own = self.span;
         let others = self
@@ -322,12 +346,13 @@ impl Desk<'_> {
     }
 
     fn literals(&mut self) {
-        for word in ["NULL", "true", "false"] {
+        for word in [Keyword::Null.text()].into_iter().chain(BOOLEANS) {
             self.push(CompletionKind::Literal, word, word, "");
         }
     }
 
     fn aliases(&mut self) {
+        // The text up to ORDER BY is complete, even if the key is not.
         let (Some(query), _) = parse(self.before.before_order()) else {
             return;
         };
@@ -351,15 +376,15 @@ impl Desk<'_> {
     }
 
     fn attributes(&mut self) {
-        let Some(place) = self.before.owner(self.before.tokens.len()) else {
+        let Some(end) = self.before.owner(self.before.tokens.len()) else {
             return;
         };
-        if let Some(archetype) = &place.archetype {
-            for label in self.labels.paths(archetype, &place.steps) {
+        if let Some(archetype) = &end.archetype {
+            for label in self.labels.paths(archetype, &end.steps) {
                 self.push(CompletionKind::Path, &label.text, &label.id, &label.id);
             }
         }
-        self.attributes_of(&place.classes);
+        self.attributes_of(&end.classes);
     }
 
     fn attributes_of(&mut self, classes: &Classes) {
@@ -374,10 +399,10 @@ impl Desk<'_> {
         let Some(open) = self.before.open_bracket(here) else {
             return;
         };
-        let Some(place) = self.before.place_before(open) else {
+        let Some(end) = self.before.path_end_before(open) else {
             return;
         };
-        for label in self.nodes(&place) {
+        for label in self.nodes(&end) {
             let (kind, shown) = match archetype_class(&label.id) {
                 Some(_) => (CompletionKind::Archetype, label.id.clone()),
                 None => (CompletionKind::Node, format!("{} {}", label.id, label.text)),
@@ -390,22 +415,20 @@ impl Desk<'_> {
             self.push(kind, &shown, &label.id, &detail);
         }
         self.parameters();
-        self.attributes_of(&place.classes);
+        self.attributes_of(&end.classes);
     }
 
-    /// The nodes that templates put at a place, else every archetype on its classes.
-    fn nodes(&self, place: &Place) -> Vec<Label> {
-        let known = match &place.archetype {
-            Some(archetype) if !place.steps.is_empty() => {
-                self.labels.nodes(archetype, &place.steps)
-            }
+    /// Returns the nodes that templates have at the end of a path, otherwise every archetype on its
+    /// classes.
+    fn nodes(&self, end: &PathEnd) -> Vec<Label> {
+        let known = match &end.archetype {
+            Some(archetype) if !end.steps.is_empty() => self.labels.nodes(archetype, &end.steps),
             _ => Vec::new(),
         };
         if !known.is_empty() {
             return known;
         }
-        place
-            .classes
+        end.classes
             .declared()
             .iter()
             .flat_map(|class| self.labels.archetypes(*class))
@@ -414,16 +437,16 @@ impl Desk<'_> {
 
     fn node_names(&mut self) {
         let here = self.before.tokens.len();
-        let Some((open, place)) = self
+        let Some((open, end)) = self
             .before
             .open_bracket(here)
-            .and_then(|open| Some((open, self.before.place_before(open)?)))
+            .and_then(|open| Some((open, self.before.path_end_before(open)?)))
         else {
             return;
         };
         let id = self.before.word(open + 1);
         for label in self
-            .nodes(&place)
+            .nodes(&end)
             .into_iter()
             .filter(|l| l.id == id && !l.text.is_empty())
         {

@@ -1,5 +1,5 @@
-//! Every rung of a query as data: tokens, syntax tree, checked query, plan. What a run touches the
-//! engine tells (`Touched`).
+//! Explanation: tokens, syntax tree, checked query and plan of a query as data. The engine reports
+//! the data that a run touches (`Touched`).
 
 use super::ast;
 use super::check::{CheckOptions, Parameters, examine};
@@ -8,34 +8,36 @@ use super::prepare::QueryOptions;
 use super::print;
 use super::query::{Condition, Expr, Literal, Query, Window};
 use super::token::{TokenKind, tokens};
+use super::vocabulary::{Clause, Keyword};
 use super::{Plan, plan};
 use aqlite_engine::answer::{Mode, Trie, evaluation_strategy};
 use aqlite_rm::diag::{Diagnostic, Severity, Span};
 use std::fmt::Write;
 
-/// What each step made of a text. A rung that was not reached is absent; the diagnostics say why.
+/// The result of each step from a text to its plan. A step that was not reached is absent, and the
+/// diagnostics have the reason.
 #[derive(Debug, Default)]
 pub struct Explanation {
-    /// The words, comments included: kind and place.
+    /// The tokens, comments included: kind and position.
     pub tokens: Vec<(&'static str, Span)>,
     /// The syntax tree.
     pub syntax: Option<Part>,
     /// The checked query: names resolved, parameters and value sets written in.
     pub query: Option<Part>,
-    /// The plan: what is asked of the repository, and how rows are made.
+    /// The plan: the scan of the repository, and the strategy that makes rows.
     pub plan: Option<Part>,
     /// Errors and warnings, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// A node of a rung.
+/// A node of the tree that shows a step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Part {
-    /// What it is, in one line.
+    /// The description, in one line.
     pub label: String,
-    /// Where it stands in the text.
+    /// The position in the text.
     pub span: Option<Span>,
-    /// What it is made of.
+    /// The parts below.
     pub parts: Vec<Part>,
 }
 
@@ -47,7 +49,7 @@ impl Part {
         }
     }
 
-    fn of(label: impl Into<String>, parts: Vec<Part>) -> Part {
+    fn new(label: impl Into<String>, parts: Vec<Part>) -> Part {
         Part {
             label: label.into(),
             span: None,
@@ -62,7 +64,7 @@ impl Part {
         }
     }
 
-    /// The tree as indented lines.
+    /// Returns the tree as indented lines.
     pub fn outline(&self) -> String {
         let mut out = String::new();
         self.write_outline(0, &mut out);
@@ -77,7 +79,7 @@ impl Part {
     }
 }
 
-/// Explains a query, and gives its plan where there is one.
+/// Explains a query, and returns its plan if it has one.
 pub fn explain(
     text: &str,
     parameters: &Parameters,
@@ -87,14 +89,16 @@ pub fn explain(
         .0
         .into_iter()
         .filter(|t| t.kind != TokenKind::End);
-    let mut told = Explanation {
+    let mut explanation = Explanation {
         tokens: words.map(|t| (t.kind.name(), t.span)).collect(),
         ..Explanation::default()
     };
     let (ast, diagnostics) = parse(text);
-    told.diagnostics = diagnostics;
-    let Some(ast) = ast else { return (told, None) };
-    told.syntax = Some(syntax(&ast));
+    explanation.diagnostics = diagnostics;
+    let Some(ast) = ast else {
+        return (explanation, None);
+    };
+    explanation.syntax = Some(syntax(&ast));
     let (query, diagnostics) = examine(
         &ast,
         parameters,
@@ -103,108 +107,81 @@ pub fn explain(
             draft: false,
         },
     );
-    told.diagnostics.extend(diagnostics);
+    explanation.diagnostics.extend(diagnostics);
+    // Warnings do not prevent a plan.
     let Some(query) = query.filter(|_| {
-        told.diagnostics
+        explanation
+            .diagnostics
             .iter()
             .all(|d| d.severity != Severity::Error)
     }) else {
-        return (told, None);
+        return (explanation, None);
     };
-    told.query = Some(checked(&query));
+    explanation.query = Some(checked(&query));
     match plan(query, options.ehr, options.exact_archetypes) {
         Ok(plan) => {
-            told.plan = Some(planned(&plan));
-            (told, Some(plan))
+            explanation.plan = Some(planned(&plan));
+            (explanation, Some(plan))
         }
         Err(diagnostics) => {
-            told.diagnostics.extend(diagnostics);
-            (told, None)
+            explanation.diagnostics.extend(diagnostics);
+            (explanation, None)
         }
     }
 }
 
+/// Returns the text that a function of the printer writes.
 fn written<T>(write: impl Fn(&mut String, &T), what: &T) -> String {
     let mut out = String::new();
     write(&mut out, what);
     out
 }
 
+/// Shows the syntax tree.
 fn syntax(query: &ast::Query) -> Part {
-    let distinct = if query.select.distinct {
-        "SELECT DISTINCT"
-    } else {
-        "SELECT"
-    };
-    let top = query.select.top.as_ref().map(|top| {
-        Part::leaf(format!(
-            "TOP {}{}",
-            top.count.text,
-            if top.backward { " BACKWARD" } else { "" }
-        ))
-        .at(top.at.0)
-    });
+    let select = &query.select;
+    let top = select
+        .top
+        .as_ref()
+        .map(|top| Part::leaf(written(print::top, top)).at(top.at.0));
     let columns = top
         .into_iter()
-        .chain(query.select.columns.iter().map(column))
+        .chain(select.columns.iter().map(column))
         .collect();
     let mut clauses = vec![
-        Part::of(distinct, columns).at(query.select.at.0),
-        Part::of("FROM", vec![containment(&query.from)]),
+        Part::new(written(print::select_words, select), columns).at(select.at.0),
+        Part::new(Clause::From.title(), vec![containment(&query.from)]),
     ];
-    clauses.extend(
-        query
-            .condition
-            .as_ref()
-            .map(|c| Part::of("WHERE", vec![condition(c)])),
-    );
+    let predicate = query.condition.as_ref();
+    clauses.extend(predicate.map(|c| Part::new(Clause::Where.title(), vec![condition(c)])));
     if !query.order.is_empty() {
-        let key = |k: &ast::OrderKey| {
-            Part::leaf(format!(
-                "{}{}",
-                print::path(&k.path),
-                if k.descending { " DESC" } else { "" }
-            ))
-            .at(k.path.span())
-        };
-        clauses.push(Part::of("ORDER BY", query.order.iter().map(key).collect()));
+        let key = |k: &ast::OrderKey| Part::leaf(written(print::order_key, k)).at(k.path.span());
+        let keys = query.order.iter().map(key).collect();
+        clauses.push(Part::new(Clause::OrderBy.title(), keys));
     }
-    clauses.extend(query.limit.as_ref().map(|limit| {
-        let offset = limit
-            .offset
-            .as_ref()
-            .map(|o| format!(" OFFSET {}", o.text))
-            .unwrap_or_default();
-        Part::leaf(format!("LIMIT {}{offset}", limit.count.text)).at(limit.at.0)
-    }));
-    Part::of("query", clauses)
+    let limit = query.limit.as_ref();
+    clauses.extend(limit.map(|limit| Part::leaf(written(print::limit, limit)).at(limit.at.0)));
+    Part::new("query", clauses)
 }
 
 fn column(column: &ast::Column) -> Part {
-    let mut label = match &column.value {
-        ast::ColumnValue::Expr(value) => written(print::expr, value),
-        ast::ColumnValue::Aggregate(value) => written(print::aggregate, value),
-    };
-    if let Some(alias) = &column.alias {
-        let _ = write!(label, " AS {}", alias.text);
-    }
-    Part::leaf(label).at(column.at.0)
+    Part::leaf(written(print::write_column, column)).at(column.at.0)
 }
 
 fn containment(from: &ast::Containment) -> Part {
     match from {
-        ast::Containment::And(all) => Part::of("AND", all.iter().map(containment).collect()),
-        ast::Containment::Or(any) => Part::of("OR", any.iter().map(containment).collect()),
+        ast::Containment::And(all) => {
+            Part::new(Keyword::And.text(), all.iter().map(containment).collect())
+        }
+        ast::Containment::Or(any) => {
+            Part::new(Keyword::Or.text(), any.iter().map(containment).collect())
+        }
         ast::Containment::Class(class) => {
             let contains = class.contains.as_ref().map(|contains| {
-                let word = if contains.negated {
-                    "NOT CONTAINS"
-                } else {
-                    "CONTAINS"
-                };
-                Part::of(word, vec![containment(&contains.inner)]).at(contains.at.0)
+                let words = written(print::contains_words, contains);
+                Part::new(words, vec![containment(&contains.inner)]).at(contains.at.0)
             });
-            Part::of(
+            Part::new(
                 written(print::class_head, &**class),
                 contains.into_iter().collect(),
             )
@@ -216,14 +193,19 @@ fn containment(from: &ast::Containment) -> Part {
 fn condition(whole: &ast::Condition) -> Part {
     let span = Span::new(print::condition_start(whole), print::condition_end(whole));
     let part = match whole {
-        ast::Condition::And(all) => Part::of("AND", all.iter().map(condition).collect()),
-        ast::Condition::Or(any) => Part::of("OR", any.iter().map(condition).collect()),
-        ast::Condition::Not(inner) => Part::of("NOT", vec![condition(inner)]),
+        ast::Condition::And(all) => {
+            Part::new(Keyword::And.text(), all.iter().map(condition).collect())
+        }
+        ast::Condition::Or(any) => {
+            Part::new(Keyword::Or.text(), any.iter().map(condition).collect())
+        }
+        ast::Condition::Not(inner) => Part::new(Keyword::Not.text(), vec![condition(inner)]),
         single => Part::leaf(written(print::condition, single)),
     };
     part.at(span)
 }
 
+/// Shows the checked query.
 fn checked(query: &Query) -> Part {
     let variable = |(i, v): (usize, &super::query::Variable)| {
         Part::leaf(format!(
@@ -235,12 +217,12 @@ fn checked(query: &Query) -> Part {
     let path =
         |(i, p): (usize, &super::query::IdentifiedPath)| Part::leaf(format!("#{i} {}", p.text));
     let mut parts = vec![
-        Part::of(
+        Part::new(
             "variables",
             query.variables.iter().enumerate().map(variable).collect(),
         ),
-        Part::of("paths", query.paths.iter().enumerate().map(path).collect()),
-        Part::of(
+        Part::new("paths", query.paths.iter().enumerate().map(path).collect()),
+        Part::new(
             "columns",
             query
                 .select
@@ -253,7 +235,7 @@ fn checked(query: &Query) -> Part {
         query
             .condition
             .as_ref()
-            .map(|c| Part::of("condition", vec![truth(c)])),
+            .map(|c| Part::new("condition", vec![truth(query, c)])),
     );
     parts.extend(query.window.map(|window| {
         Part::leaf(match window {
@@ -263,35 +245,37 @@ fn checked(query: &Query) -> Part {
             Window::Last { limit } => format!("window: the last {limit} rows"),
         })
     }));
-    Part::of("query", parts)
+    Part::new("query", parts)
 }
 
-fn truth(condition: &Condition) -> Part {
+/// Shows a checked condition.
+fn truth(query: &Query, condition: &Condition) -> Part {
+    let parts = |all: &[Condition]| all.iter().map(|c| truth(query, c)).collect();
     let value = |e: &Expr| written(value, e);
     match condition {
-        Condition::And(all) => Part::of("AND", all.iter().map(truth).collect()),
-        Condition::Or(any) => Part::of("OR", any.iter().map(truth).collect()),
-        Condition::Not(inner) => Part::of("NOT", vec![truth(inner)]),
-        Condition::Compare(left, op, right) => Part::leaf(format!(
-            "{} {} {}",
-            value(left),
-            print::operator(*op),
-            value(right)
-        )),
+        Condition::And(all) => Part::new(Keyword::And.text(), parts(all)),
+        Condition::Or(any) => Part::new(Keyword::Or.text(), parts(any)),
+        Condition::Not(inner) => Part::new(Keyword::Not.text(), vec![truth(query, inner)]),
+        Condition::Compare(left, op, right) => {
+            Part::leaf(format!("{} {} {}", value(left), op.text(), value(right)))
+        }
         Condition::Like(left, _) => Part::leaf(format!("{} LIKE a pattern", value(left))),
         Condition::Matches(left, members) => {
             let shown = members
                 .literals()
-                .take(MEMBERS)
+                .take(MAX_SHOWN_MEMBERS)
                 .map(|m| Part::leaf(written(literal, m)));
-            let more = members.len().saturating_sub(MEMBERS);
+            let more = members.len().saturating_sub(MAX_SHOWN_MEMBERS);
             let more = (more > 0).then(|| Part::leaf(format!("… and {more} more")));
-            Part::of(
+            Part::new(
                 format!("{} matches one of {}", value(left), members.len()),
                 shown.chain(more).collect(),
             )
         }
-        Condition::Exists(path) => Part::leaf(format!("EXISTS {}", path.text)),
+        Condition::Exists(index) => Part::leaf(match query.exists.get(*index) {
+            Some(path) => format!("EXISTS {}", path.text),
+            None => String::from("EXISTS of a path that the query does not have"),
+        }),
         Condition::Constant(truth) => Part::leaf(match truth {
             Some(truth) => format!("always {truth}"),
             None => String::from("always unknown"),
@@ -299,22 +283,18 @@ fn truth(condition: &Condition) -> Part {
     }
 }
 
-/// The characters of a text that are shown.
-const SHOWN: usize = 200;
+/// The most characters of a text that are shown.
+const MAX_TEXT: usize = 200;
 
-/// How many members of a list are shown.
-const MEMBERS: usize = 20;
+/// The most members of a list that are shown.
+const MAX_SHOWN_MEMBERS: usize = 20;
 
 fn value(out: &mut String, expr: &Expr) {
     match expr {
         Expr::Path(path) => drop(write!(out, "#{path}")),
-        Expr::Literal(of) => literal(out, of),
+        Expr::Literal(value) => literal(out, value),
         Expr::Call(function, arguments) => {
-            let name = super::signature::SIGNATURES
-                .iter()
-                .find(|s| s.function == *function)
-                .map_or("", |s| s.name);
-            out.push_str(name);
+            out.push_str(function.name());
             for (i, argument) in arguments.iter().enumerate() {
                 out.push_str(if i > 0 { ", " } else { "(" });
                 value(out, argument);
@@ -326,16 +306,17 @@ fn value(out: &mut String, expr: &Expr) {
 
 fn literal(out: &mut String, literal: &Literal) {
     match literal {
-        Literal::Null => out.push_str("NULL"),
+        Literal::Null => out.push_str(Keyword::Null.text()),
         Literal::Boolean(flag) => drop(write!(out, "{flag}")),
         Literal::Number(text) => out.push_str(text),
-        Literal::Text(text) | Literal::Untyped(text) => match text.char_indices().nth(SHOWN) {
+        Literal::Text(text) | Literal::Untyped(text) => match text.char_indices().nth(MAX_TEXT) {
             Some((end, _)) => drop(write!(out, "'{}…'", text.get(..end).unwrap_or_default())),
             None => drop(write!(out, "'{text}'")),
         },
     }
 }
 
+/// Shows the plan.
 fn planned(plan: &Plan) -> Part {
     let scan = plan.scan();
     let flag = |set: bool, label: &str| set.then(|| Part::leaf(label));
@@ -366,14 +347,14 @@ fn planned(plan: &Plan) -> Part {
             .map(|group| Part::leaf(format!("pruned to archetype {}", group.0.join(" or ")))),
     );
     let mut parts = vec![
-        Part::of("scan", asked),
-        Part::leaf(format!("way: {}", evaluation_strategy(plan))),
+        Part::new("scan", asked),
+        Part::leaf(format!("strategy: {}", evaluation_strategy(plan))),
     ];
     parts.extend(plan.tries().iter().map(|trie| tree(plan, trie, 0)));
-    Part::of("plan", parts)
+    Part::new("plan", parts)
 }
 
-/// A step of the merged paths, with those below.
+/// Shows a step of the merged paths, with the steps below.
 fn tree(plan: &Plan, trie: &Trie, at: usize) -> Part {
     let Some(node) = trie.nodes.get(at) else {
         return Part::default();
@@ -403,7 +384,7 @@ fn tree(plan: &Plan, trie: &Trie, at: usize) -> Part {
     if !ends.is_empty() {
         let _ = write!(label, " → {}", ends.join(", "));
     }
-    Part::of(
+    Part::new(
         label,
         node.kids.iter().map(|kid| tree(plan, trie, *kid)).collect(),
     )
@@ -417,18 +398,21 @@ mod tests {
         WHERE NOT o/name/value matches {'a', $b} -- why\nORDER BY t DESC LIMIT 5";
 
     #[test]
-    fn every_rung_is_told() {
+    fn every_step_is_explained() {
         let parameters =
             Parameters::from([(String::from("b"), crate::Parameter::Text(String::from("c")))]);
-        let (told, plan) = explain(Q, &parameters, &QueryOptions::default());
-        assert!(plan.is_some() && told.diagnostics.is_empty());
-        assert_eq!(told.tokens.first().map(|(kind, _)| *kind), Some("keyword"));
-        assert!(told.tokens.iter().any(|(kind, span)| {
+        let (explanation, plan) = explain(Q, &parameters, &QueryOptions::default());
+        assert!(plan.is_some() && explanation.diagnostics.is_empty());
+        assert_eq!(
+            explanation.tokens.first().map(|(kind, _)| *kind),
+            Some("keyword")
+        );
+        assert!(explanation.tokens.iter().any(|(kind, span)| {
             *kind == "comment"
                 && Q.get(span.start..span.end)
                     .is_some_and(|t| t.starts_with("-- why"))
         }));
-        let syntax = told.syntax.unwrap().outline();
+        let syntax = explanation.syntax.unwrap().outline();
         assert!(
             syntax.contains("SELECT\n    o/data/events/time/value AS t\n    COUNT(*)"),
             "{syntax}"
@@ -439,20 +423,21 @@ mod tests {
             ),
             "{syntax}"
         );
-        let query = told.query.unwrap().outline();
+        let query = explanation.query.unwrap().outline();
         assert!(
             query.contains("#1 o: OBSERVATION")
                 && query.contains("matches one of 2\n        'a'\n        'c'"),
             "{query}"
         );
-        let plan = told.plan.unwrap().outline();
+        let plan = explanation.plan.unwrap().outline();
         assert!(
             plan.contains("documents: COMPOSITION\n")
                 && plan.contains("pruned to archetype openEHR-EHR-OBSERVATION.x.v1"),
             "{plan}"
         );
         assert!(
-            plan.contains("way: by row templates") && plan.contains("time\n          value → #0"),
+            plan.contains("strategy: by row templates")
+                && plan.contains("time\n          value → #0"),
             "{plan}"
         );
     }
@@ -498,14 +483,21 @@ mod tests {
 
     #[test]
     fn a_wrong_query_is_explained_as_far_as_it_goes() {
-        let (told, plan) = explain(
+        let (explanation, plan) = explain(
             "SELECT x FROM EHR e",
             &Parameters::new(),
             &QueryOptions::default(),
         );
-        assert!(plan.is_none() && told.syntax.is_some() && told.query.is_none());
-        assert_eq!(told.diagnostics.first().map(|d| d.code), Some("AQL0202"));
-        let (told, _) = explain("SELECT", &Parameters::new(), &QueryOptions::default());
-        assert!(told.syntax.is_none() && !told.tokens.is_empty() && !told.diagnostics.is_empty());
+        assert!(plan.is_none() && explanation.syntax.is_some() && explanation.query.is_none());
+        assert_eq!(
+            explanation.diagnostics.first().map(|d| d.code),
+            Some("AQL0202")
+        );
+        let (explanation, _) = explain("SELECT", &Parameters::new(), &QueryOptions::default());
+        assert!(
+            explanation.syntax.is_none()
+                && !explanation.tokens.is_empty()
+                && !explanation.diagnostics.is_empty()
+        );
     }
 }

@@ -1,33 +1,36 @@
-//! What people mean who write a word where it cannot stand: other languages' habits, older and
-//! newer AQL.
+//! Hints for unexpected words: the AQL form for habits from SQL, and from older and newer AQL.
 
-use super::token::{Keyword, TokenKind};
+use super::expected::Expected;
+use super::token::TokenKind;
+use super::vocabulary::{Clause, Keyword};
 use aqlite_rm::class::Cls;
 
-/// Where an unexpected word stands.
-pub(crate) struct Place<'a> {
-    /// The word, in lower case.
+/// An unexpected token with its surroundings.
+pub(crate) struct Unexpected<'a> {
+    /// The text of the token, in lower case.
     pub word: &'a str,
-    /// Its kind.
+    /// The kind of the token.
     pub kind: TokenKind,
-    /// The kind of the word before it.
+    /// The kind of the token before it.
     pub before: Option<TokenKind>,
-    /// The clause: its keyword.
-    pub clause: Option<Keyword>,
-    /// What could have stood there.
-    pub expected: &'a [&'static str],
+    /// The clause of the token; `None` at the start of the text.
+    pub clause: Option<Clause>,
+    /// The alternatives of the grammar.
+    pub expected: &'a [Expected],
 }
 
-/// A line of help, where there is something better to say than what was expected.
-pub(crate) fn hint(place: &Place<'_>) -> Option<&'static str> {
-    by_word(place).or_else(|| by_kind(place))
+/// Returns a line of help, if one is known that helps more than the list of alternatives.
+pub(crate) fn hint(unexpected: &Unexpected<'_>) -> Option<&'static str> {
+    by_word(unexpected)
+        .or_else(|| by_clause(unexpected))
+        .or_else(|| by_kind(unexpected))
 }
 
-fn by_word(place: &Place<'_>) -> Option<&'static str> {
+/// Returns the hint for a text, with the token before it.
+fn by_word(unexpected: &Unexpected<'_>) -> Option<&'static str> {
     use Keyword as W;
     use TokenKind as K;
-    let in_select = place.clause == Some(W::Select);
-    Some(match (place.word, place.before) {
+    Some(match (unexpected.word, unexpected.before) {
         ("fetch", _) => "rows are limited by `LIMIT n OFFSET m`, or by `fetch` of the request",
         ("offset", _) => "OFFSET stands behind LIMIT only: `LIMIT n OFFSET m`",
         ("timewindow", _) => "TIMEWINDOW was removed from AQL: compare a time in WHERE",
@@ -57,38 +60,55 @@ fn by_word(place: &Place<'_>) -> Option<&'static str> {
         }
         ("-", Some(K::Integer)) => "a date is a string: `'2019-05-01'`",
         ("-", Some(K::Identifier)) => "a name has letters, digits and `_`; AQL has no arithmetic",
-        (",", _) if place.clause == Some(W::From) => "classes are joined by CONTAINS, AND and OR",
-        (_, Some(K::Sign('{'))) if Cls::parse_any_case(place.word).is_some() => {
+        ("from", Some(K::Sign(','))) => "there is a comma too many",
+        _ => return None,
+    })
+}
+
+/// Returns the hint for a text that is a mistake in one clause only.
+fn by_clause(unexpected: &Unexpected<'_>) -> Option<&'static str> {
+    use Keyword as W;
+    use TokenKind as K;
+    let in_select = unexpected.clause == Some(Clause::Select);
+    Some(match (unexpected.word, unexpected.before) {
+        (",", _) if unexpected.clause == Some(Clause::From) => {
+            "classes are joined by CONTAINS, AND and OR"
+        }
+        (_, Some(K::Sign('{'))) if Cls::parse_any_case(unexpected.word).is_some() => {
             "constraints of archetypes do not stand in AQL: compare an attribute, such as `path/magnitude >= 5`"
         }
         (_, Some(K::Identifier))
-            if place.kind == K::Identifier
-                && place.expected.contains(&"`AND`")
-                && place.clause == Some(W::Where) =>
+            if unexpected.kind == K::Identifier
+                && unexpected.expected.contains(&Expected::Word(W::And))
+                && unexpected.clause == Some(Clause::Where) =>
         {
             "a text stands in quotes: `path = 'two words'`"
         }
-        ("<", Some(K::Identifier)) if place.clause == Some(W::From) => {
+        ("<", Some(K::Identifier)) if unexpected.clause == Some(Clause::From) => {
             "a class is named without type parameters: `DV_INTERVAL`"
         }
-        ("from", Some(K::Sign(','))) => "there is a comma too many",
         (_, Some(K::Identifier | K::Sign(']' | ')')))
-            if in_select && Cls::parse_any_case(place.word).is_some() =>
+            if in_select && Cls::parse_any_case(unexpected.word).is_some() =>
         {
             "FROM stands before the classes"
         }
-        (_, _) if in_select && place.kind == K::Identifier && place.expected.contains(&"`AS`") => {
+        (_, _)
+            if in_select
+                && unexpected.kind == K::Identifier
+                && unexpected.expected.contains(&Expected::Word(W::As)) =>
+        {
             "a column's name stands behind AS"
         }
         _ => return None,
     })
 }
 
-fn by_kind(place: &Place<'_>) -> Option<&'static str> {
+/// Returns the hint for a kind of token, with the token before it.
+fn by_kind(unexpected: &Unexpected<'_>) -> Option<&'static str> {
     use Keyword as W;
     use TokenKind as K;
-    let literal = matches!(place.kind, K::Text | K::Integer | K::Real | K::Boolean);
-    Some(match (place.before, place.kind) {
+    let literal = matches!(unexpected.kind, K::Text | K::Integer | K::Real | K::Boolean);
+    Some(match (unexpected.before, unexpected.kind) {
         (Some(K::Keyword(W::Matches)), K::Parameter) => {
             "a parameter behind MATCHES stands in braces: `matches {$list}`"
         }
@@ -99,7 +119,7 @@ fn by_kind(place: &Place<'_>) -> Option<&'static str> {
         (Some(K::Sign('[')), K::Integer) => {
             "there are no positions in brackets; name the node by its code or its name"
         }
-        (_, K::Parameter) if place.clause != Some(W::Where) => {
+        (_, K::Parameter) if unexpected.clause != Some(Clause::Where) => {
             "parameters stand for values in WHERE and in predicates only"
         }
         (_, K::Parameter) => {
@@ -109,18 +129,27 @@ fn by_kind(place: &Place<'_>) -> Option<&'static str> {
             "regular expressions stand in brackets only; in WHERE use LIKE with `*` and `?`"
         }
         (_, K::Code) => "a word such as `at1` or `id1` is a node code and cannot be a name",
-        (_, K::Keyword(W::Matches | W::Like)) if place.expected == ["a comparison"] => {
+        (_, K::Keyword(W::Matches | W::Like)) if unexpected.expected == [Expected::Comparison] => {
             "MATCHES and LIKE have a path on their left"
         }
-        (_, K::End) if place.expected == ["a comparison"] => {
+        (_, K::End) if unexpected.expected == [Expected::Comparison] => {
             "a function of truth is compared too: `… = true`"
         }
-        (_, K::Keyword(_)) if place.expected.iter().any(|e| e.starts_with("a string (")) => {
+        (_, K::Keyword(_))
+            if unexpected
+                .expected
+                .iter()
+                .any(|e| e.is_terminology_argument()) =>
+        {
             "TERMINOLOGY takes three strings"
         }
-        (_, K::Keyword(_)) if place.expected == ["a path"] => "an aggregate function takes a path",
+        (_, K::Keyword(_)) if unexpected.expected == [Expected::Path] => {
+            "an aggregate function takes a path"
+        }
         (_, K::Keyword(W::Contains)) => return None,
-        (_, K::Keyword(word)) if word.is_function() && place.clause == Some(W::Order) => {
+        (_, K::Keyword(word))
+            if word.is_function() && unexpected.clause == Some(Clause::OrderBy) =>
+        {
             "ORDER BY takes paths and aliases; give the function an alias in SELECT"
         }
         (_, K::Keyword(word)) if word.is_function() => "it is a reserved word and cannot be a name",

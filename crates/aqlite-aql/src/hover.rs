@@ -1,108 +1,40 @@
-//! What a word of a query means.
+//! Hover: the meaning of a word of a query.
 
+use super::classes::Classes;
+use super::draft::{Declared, Draft};
 use super::labels::Labels;
-use super::scene::Scene;
-use super::signature::signature;
-use super::token::{Keyword, TokenKind};
+use super::query::Function;
+use super::token::TokenKind;
+use super::vocabulary::Keyword;
 use aqlite_rm::class::{Attr, Card, Cls};
 use aqlite_rm::diag::Span;
 
-/// The meaning of a word.
+/// The meaning of a word at a position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hover {
-    /// The word, in bytes.
+    /// The range of the word, in bytes.
     pub span: Span,
-    /// What it is: `OBSERVATION.data: HISTORY`, `Systolic`.
+    /// A title: `OBSERVATION.data: HISTORY`, `Systolic`.
     pub title: String,
-    /// More about it; may be empty.
+    /// The text below the title; may be empty.
     pub text: String,
 }
 
-/// The aggregate functions and what they compute over the rows of a group.
-pub(crate) const AGGREGATES: [(&str, &str); 5] = [
-    (
-        "COUNT",
-        "the number of rows, of values, or of different values",
-    ),
-    ("MIN", "the smallest value"),
-    ("MAX", "the greatest value"),
-    ("SUM", "the sum of the numbers"),
-    ("AVG", "the mean of the numbers"),
-];
-
-/// What the words of the language do.
-const MEANINGS: [(&str, &str); 18] = [
-    ("SELECT", "the columns of the result"),
-    ("DISTINCT", "equal rows once"),
-    ("TOP", "only so many rows (deprecated: use LIMIT)"),
-    (
-        "FROM",
-        "what the rows are made of: classes that contain classes",
-    ),
-    ("CONTAINS", "somewhere below, at any depth"),
-    (
-        "WHERE",
-        "which rows are kept: those for which the condition is true, not those for which it is unknown",
-    ),
-    (
-        "ORDER BY",
-        "the order of the rows; ascending unless DESC stands, values that are missing come last",
-    ),
-    ("LIMIT", "at most so many rows"),
-    ("OFFSET", "behind so many rows"),
-    ("AND", "both; binds tighter than OR"),
-    ("OR", "one or both"),
-    ("NOT", "the opposite; unknown stays unknown"),
-    ("EXISTS", "true when there is data at the path"),
-    (
-        "LIKE",
-        "the whole text fits the pattern: `*` any run, `?` one character",
-    ),
-    ("MATCHES", "equal to one member of the list"),
-    ("VERSION", "a version of a versioned object, with its audit"),
-    (
-        "LATEST_VERSION",
-        "the latest version of each object, not deleted",
-    ),
-    ("ALL_VERSIONS", "every version of each object"),
-];
-
-/// What a word of the language does.
-pub(crate) fn keyword_meaning(word: &str) -> Option<&'static str> {
-    MEANINGS
-        .iter()
-        .chain(&AGGREGATES)
-        .find(|(name, _)| *name == word)
-        .map(|(_, meaning)| *meaning)
-}
-
-/// The meaning of the word at an offset (in bytes).
+/// Returns the meaning of the word at an offset in bytes.
 pub fn hover(text: &str, offset: usize, labels: &dyn Labels) -> Option<Hover> {
-    let scene = Scene::new(text);
-    let index = scene
+    let draft = Draft::new(text);
+    let index = draft
         .tokens
         .iter()
         .position(|t| t.span.start <= offset && offset < t.span.end)?;
-    let (title, more) = match scene.kind(index)? {
-        TokenKind::Keyword(Keyword::Order | Keyword::By) => (
-            "ORDER BY".to_owned(),
-            keyword_meaning("ORDER BY").unwrap_or_default().to_owned(),
-        ),
-        TokenKind::Keyword(Keyword::Contains) if is_call(&scene, index) => described("CONTAINS")?,
-        TokenKind::Keyword(Keyword::Contains) => (
-            "CONTAINS".to_owned(),
-            keyword_meaning("CONTAINS")?.to_owned(),
-        ),
-        TokenKind::Keyword(keyword) => match described(keyword.text()) {
-            Some(function) => function,
-            None => (
-                keyword.text().to_owned(),
-                keyword_meaning(keyword.text())?.to_owned(),
-            ),
-        },
-        TokenKind::Identifier => word(&scene, index, labels)?,
+    let (title, more) = match draft.kind(index)? {
+        TokenKind::Keyword(Keyword::Contains) if is_call(&draft, index) => {
+            keyword(Keyword::Function(Function::Contains))
+        }
+        TokenKind::Keyword(word) => keyword(word),
+        TokenKind::Identifier => name(&draft, index, labels)?,
         TokenKind::Archetype => {
-            let id = scene.word(index);
+            let id = draft.word(index);
             let label = labels
                 .archetypes(Cls::ANY)
                 .into_iter()
@@ -110,17 +42,17 @@ pub fn hover(text: &str, offset: usize, labels: &dyn Labels) -> Option<Hover> {
             (label.text, label.detail)
         }
         TokenKind::Code => {
-            let place = scene.place_before(scene.open_bracket(index)?)?;
-            let label = labels.term(&place.archetype?, scene.word(index))?;
+            let end = draft.path_end_before(draft.open_bracket(index)?)?;
+            let label = labels.term(&end.archetype?, draft.word(index))?;
             (label.text, label.detail)
         }
         TokenKind::Parameter => (
-            scene.word(index).to_owned(),
+            draft.word(index).to_owned(),
             "a parameter: the request binds it".to_owned(),
         ),
         _ => return None,
     };
-    let span = scene.tokens.get(index)?.span;
+    let span = draft.tokens.get(index)?.span;
     Some(Hover {
         span,
         title,
@@ -128,71 +60,86 @@ pub fn hover(text: &str, offset: usize, labels: &dyn Labels) -> Option<Hover> {
     })
 }
 
-/// True for the function CONTAINS: behind the operator, a parenthesis opens on a class or on
-/// another one.
-fn is_call(scene: &Scene<'_>, index: usize) -> bool {
+/// Returns whether CONTAINS is the function. Behind the operator, a parenthesis is followed by a
+/// class or by another parenthesis.
+fn is_call(draft: &Draft<'_>, index: usize) -> bool {
     let open = Some(TokenKind::Sign('('));
-    scene.kind(index + 1) == open
-        && scene.kind(index + 2) != open
-        && scene.class(index + 2).is_none()
+    draft.kind(index + 1) == open
+        && draft.kind(index + 2) != open
+        && draft.class(index + 2).is_none()
 }
 
-fn described(function: &str) -> Option<(String, String)> {
-    signature(function).map(|s| (format!("{}{}", s.name, s.arguments), s.meaning.to_owned()))
+/// Returns title and text of a reserved word: the usage of a function, or the phrase of a word.
+fn keyword(word: Keyword) -> (String, String) {
+    let entry = word.entry();
+    let title = match word {
+        Keyword::Aggregate(function) => function.entry().usage(),
+        Keyword::Function(function) => function.entry().usage(),
+        _ => entry.phrase.to_owned(),
+    };
+    (title, entry.meaning.to_owned())
 }
 
-fn word(scene: &Scene<'_>, index: usize, labels: &dyn Labels) -> Option<(String, String)> {
-    let name = scene.word(index);
-    if let Some(place) = scene.owner(index) {
-        let attr = Attr::parse(name)?;
-        let mut lines: Vec<String> = Vec::new();
-        for class in place.classes.possible() {
-            let Some(def) = class.attr(attr) else {
-                continue;
-            };
-            let many = match def.card {
-                Card::Opt => " (0..1)",
-                Card::One => "",
-                Card::List => " (0..*)",
-                Card::List1 => " (1..*)",
-            };
-            let line = format!("{}.{attr}: {}{many}", def.owner, def.ty);
-            if !lines.contains(&line) {
-                lines.push(line);
-            }
+/// Returns title and text of a name: an attribute, a variable or a class.
+fn name(draft: &Draft<'_>, index: usize, labels: &dyn Labels) -> Option<(String, String)> {
+    let name = draft.word(index);
+    if let Some(end) = draft.owner(index) {
+        return attribute(name, &end.classes);
+    }
+    match draft.variable(name) {
+        Some(variable) => Some(declared(name, variable, labels)),
+        None => draft.class(index).map(class),
+    }
+}
+
+/// Describes an attribute: its type and cardinality in each class that has it.
+fn attribute(name: &str, classes: &Classes) -> Option<(String, String)> {
+    let attr = Attr::parse(name)?;
+    let mut lines: Vec<String> = Vec::new();
+    for class in classes.possible() {
+        let Some(def) = class.attr(attr) else {
+            continue;
+        };
+        let cardinality = match def.card {
+            Card::Opt => " (0..1)",
+            Card::One => "",
+            Card::List => " (0..*)",
+            Card::List1 => " (1..*)",
+        };
+        let line = format!("{}.{attr}: {}{cardinality}", def.owner, def.ty);
+        if !lines.contains(&line) {
+            lines.push(line);
         }
-        let title = lines.first().cloned()?;
-        return Some((
-            title,
-            lines.into_iter().skip(1).collect::<Vec<_>>().join("\n"),
-        ));
     }
-    if let Some(variable) = scene.variable(name) {
-        let concept = variable.archetype.as_ref().and_then(|a| {
-            labels
-                .archetypes(variable.class)
-                .into_iter()
-                .find(|l| l.id == *a)
-        });
-        let text = [variable.archetype.clone(), concept.map(|l| l.text)]
-            .into_iter()
-            .flatten()
-            .collect::<Vec<_>>()
-            .join(": ");
-        return Some((format!("{name}: {}", variable.class), text));
-    }
-    let class = scene.class(index)?;
+    let title = lines.first().cloned()?;
+    Some((title, lines.split_off(1).join("\n")))
+}
+
+/// Describes a variable: its class, and the archetype with its clinical name.
+fn declared(name: &str, variable: &Declared, labels: &dyn Labels) -> (String, String) {
+    let concept = variable.archetype.as_ref().and_then(|archetype| {
+        let known = labels.archetypes(variable.class);
+        known.into_iter().find(|label| label.id == *archetype)
+    });
+    let text: Vec<String> = [variable.archetype.clone(), concept.map(|l| l.text)]
+        .into_iter()
+        .flatten()
+        .collect();
+    (format!("{name}: {}", variable.class), text.join(": "))
+}
+
+/// Describes a class by its ancestors.
+fn class(class: Cls) -> (String, String) {
+    // The root of the classes is its own parent.
     let ancestors: Vec<&str> = std::iter::successors(Some(class.parent()), |c| {
         (*c != c.parent()).then(|| c.parent())
     })
     .map(Cls::name)
     .collect();
-    Some((
-        class.name().to_owned(),
-        if class.parent() == class {
-            String::new()
-        } else {
-            format!("a {}", ancestors.join(", a "))
-        },
-    ))
+    let text = if class.parent() == class {
+        String::new()
+    } else {
+        format!("a {}", ancestors.join(", a "))
+    };
+    (class.name().to_owned(), text)
 }

@@ -1,5 +1,4 @@
-//! What templates know about a query: archetypes, nodes and paths with the names that clinicians
-//! use.
+//! Labels: archetypes, nodes and paths with the names that clinicians use, from templates.
 
 use aqlite_rm::class::Cls;
 use aqlite_rm::order;
@@ -7,39 +6,39 @@ use aqlite_template::Template;
 use aqlite_template::describe::selector;
 use aqlite_template::tree::Node;
 
-/// At most so many labels are given for one question.
-const MOST: usize = 500;
+/// The most labels of one answer. More cannot be read in an editor.
+const MAX_LABELS: usize = 500;
 
-/// Something that has a name in clinical language.
+/// An archetype, node or path with its name in clinical language.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
-    /// What is written into the query: an archetype id, a node code, a path.
+    /// The text for the query: an archetype id, a node code or a path.
     pub id: String,
     /// The name: `Systolic`.
     pub text: String,
-    /// What kind of thing it is: its class, units perhaps.
+    /// The class, optionally with units.
     pub detail: String,
 }
 
-/// A step below an archetype: the attribute, and the node id where it is known.
+/// A step below an archetype: the attribute, and the node id if it is known.
 pub type LabelStep = (String, Option<String>);
 
-/// Clinical names for the editor.
+/// A source of clinical names for the editor.
 pub trait Labels {
-    /// The archetypes in use on a class or its descendants.
+    /// Returns the archetypes on a class or its descendants.
     fn archetypes(&self, class: Cls) -> Vec<Label>;
 
-    /// The nodes that can stand at the end of a path below an archetype.
+    /// Returns the nodes that can occur at the end of a path below an archetype.
     fn nodes(&self, archetype: &str, path: &[LabelStep]) -> Vec<Label>;
 
-    /// The paths to data below a node of an archetype, relative to that node.
+    /// Returns the paths to data below a node of an archetype, relative to that node.
     fn paths(&self, archetype: &str, path: &[LabelStep]) -> Vec<Label>;
 
-    /// The term of a node code in an archetype; its detail is the description.
+    /// Returns the term of a node code in an archetype; its detail is the description.
     fn term(&self, archetype: &str, code: &str) -> Option<Label>;
 }
 
-/// Labels of no templates.
+/// The labels of no templates.
 pub struct NoLabels;
 
 impl Labels for NoLabels {
@@ -60,7 +59,7 @@ impl Labels for NoLabels {
     }
 }
 
-/// The labels of templates, in one language where they have it.
+/// The labels of templates, in one language if they have it.
 pub struct TemplateLabels<'t> {
     /// The templates.
     pub templates: Vec<&'t Template>,
@@ -123,9 +122,10 @@ impl Labels for TemplateLabels<'_> {
                         )
                     })
                     .collect();
+                // The stack is popped at its end, so the first child is pushed last.
                 below.reverse();
                 open.append(&mut below);
-                if out.len() >= MOST {
+                if out.len() >= MAX_LABELS {
                     return out;
                 }
             }
@@ -151,7 +151,7 @@ impl Labels for TemplateLabels<'_> {
 }
 
 impl<'t> TemplateLabels<'t> {
-    /// The nodes of all templates that are wanted, in document order.
+    /// Returns the wanted nodes of all templates, in document order.
     fn all(&self, wanted: impl Fn(&Template, &Node) -> bool) -> Vec<Found<'t>> {
         let mut out = Vec::new();
         for template in &self.templates {
@@ -171,6 +171,7 @@ impl<'t> TemplateLabels<'t> {
         out
     }
 
+    /// Returns the nodes at the end of a path below an archetype.
     fn walk(&self, archetype: &str, path: &[LabelStep]) -> Vec<Found<'t>> {
         let mut found = self.all(|_, node| node.archetype_id.as_deref() == Some(archetype));
         for (attribute, id) in path {
@@ -190,7 +191,7 @@ impl<'t> TemplateLabels<'t> {
         found
     }
 
-    /// Adds a node under what names it in a query, unless the same is there already.
+    /// Adds the label of a node, unless it is present.
     fn push(&self, out: &mut Vec<Label>, template: &Template, node: &Node, id: String) {
         let code = if node.node_id.is_empty() {
             "at0000"
@@ -213,13 +214,13 @@ impl<'t> TemplateLabels<'t> {
             classes.join(", ")
         };
         let label = Label { id, text, detail };
-        if out.len() < MOST && !out.contains(&label) {
+        if out.len() < MAX_LABELS && !out.contains(&label) {
             out.push(label);
         }
     }
 }
 
-/// The data values that an element may hold.
+/// Returns the data values that an element may hold.
 fn values(node: &Node) -> impl Iterator<Item = &Node> {
     let element = node.class.is_some_and(|c| c.is_a(Cls::ELEMENT));
     node.attribute("value")
@@ -228,7 +229,7 @@ fn values(node: &Node) -> impl Iterator<Item = &Node> {
         .flat_map(|a| &a.children)
 }
 
-/// The paths to what people ask about a data value.
+/// Returns the paths to the attributes of data values that queries read most.
 fn data_paths(element: &Node) -> Vec<&'static str> {
     let path = |class: Cls| match class {
         Cls::DV_QUANTITY | Cls::DV_COUNT => "value/magnitude",

@@ -1,4 +1,5 @@
 #![doc = include_str!("../README.md")]
+#![deny(missing_docs)]
 
 #[cfg(test)]
 mod arbitrary;
@@ -6,6 +7,9 @@ pub mod ast;
 mod check;
 mod classes;
 mod complete;
+mod document_query;
+mod draft;
+mod expected;
 mod explain;
 mod hint;
 mod hover;
@@ -13,26 +17,25 @@ mod labels;
 mod parse;
 mod prepare;
 mod print;
-mod scene;
-mod signature;
 mod terminology;
 mod token;
-mod whereabouts;
+mod vocabulary;
 
 pub use aqlite_engine::answer::{
-    Budget, Cell, CsvOptions, ExecutionPath, MAX_PATHS, Plan, Progress, QueryError, ResultColumn,
-    ResultFormat, ResultSet, Row, RowValue, Run, Touched, TouchedLayout, plan, query,
+    BROKEN_INVARIANT, Budget, Cell, CsvOptions, ExecutionPath, MAX_PATHS, Plan, Progress,
+    QueryError, ResultColumn, ResultFormat, ResultSet, Row, RowValue, Run, Touched, TouchedLayout,
+    plan, query,
 };
 pub use check::{CheckOptions, MAX_MEMBERS, Parameter, Parameters, check, examine};
 pub use complete::{Completion, CompletionKind, complete, diagnose};
+pub use document_query::document_query;
 pub use explain::{Explanation, Part, explain};
 pub use hover::{Hover, hover};
 pub use labels::{Label, LabelStep, Labels, NoLabels, TemplateLabels};
 pub use parse::{NESTING_LIMIT, TEXT_LIMIT, parse};
 pub use prepare::{QueryOptions, prepare};
 pub use print::{format, print};
-pub use signature::{SIGNATURES, Signature, signature};
 pub use terminology::{
     Terminology, TerminologyAnswer, TerminologyCall, TerminologyError, terminology_calls,
 };
-pub use whereabouts::document_query;
+pub use vocabulary::{BOOLEANS, Clause, Keyword, Word, WordKind};

@@ -1,30 +1,33 @@
-//! Tokens → syntax tree: a recursive descent over AQL Release 1.1.0, chapter 3, with `CONTAINS(…)`
-//! as a function too.
+//! The parser: tokens → syntax tree, by recursive descent over AQL Release 1.1.0, chapter 3, with
+//! `CONTAINS(…)` as a function too.
 //!
-//! Every token that is asked for and not found is remembered, so an error names all that could have
-//! stood there. Behind an error, reading goes on at the next clause (or column), so several errors
-//! show at once.
+//! The parser records every alternative that it tried at a token, so an error lists them all. After
+//! an error it continues at the next clause or column, so one answer reports several errors.
 
 mod cursor;
 
 use super::ast::*;
-use super::query::CompareOp;
-use super::token::{Keyword, Token, TokenKind, keyword, tokens};
+use super::expected::Expected;
+use super::query::{AggregateFunction, CompareOp};
+use super::token::{Token, TokenKind, tokens};
+use super::vocabulary::{Clause, Keyword};
 use aqlite_rm::diag::{Diagnostic, Span};
 use aqlite_rm::order;
 
 /// The longest text that is read, in bytes.
 pub const TEXT_LIMIT: usize = 256 * 1024;
 
-/// How deep parentheses, CONTAINS, NOT, brackets and function calls nest.
+/// The greatest depth of nested parentheses, CONTAINS, NOT, brackets and function calls. The parser
+/// recurses for each level.
 pub const NESTING_LIMIT: usize = 64;
 
-/// Reads a query. The tree is there when nothing is wrong; the diagnostics are in the order of the
-/// text.
+/// Parses a query.
 ///
-/// Codes: AQL0001 too long, AQL0002 too deep, AQL0101 unexpected word, AQL0105 clauses out of
-/// order, AQL0106 a reserved word as a name, and those of [`tokens`].
+/// Returns a tree if there is no error. The diagnostics are in the order of the text. Their codes
+/// are AQL0001 (too long), AQL0002 (too deep), AQL0101 (unexpected word), AQL0105 (order of the
+/// clauses), AQL0106 (a reserved word as a name), and those of [`tokens`].
 pub fn parse(text: &str) -> (Option<Query>, Vec<Diagnostic>) {
+    // The limit comes before the lexer: tokens take more memory than the text.
     if text.len() > TEXT_LIMIT {
         let message = format!("the query has {} bytes, more than {TEXT_LIMIT}", text.len());
         return (
@@ -39,9 +42,8 @@ pub fn parse(text: &str) -> (Option<Query>, Vec<Diagnostic>) {
     (query.filter(|_| diagnostics.is_empty()), diagnostics)
 }
 
-/// What could be written next, at the end of the beginning of a query: words in back-ticks and
-/// descriptions.
-pub(crate) fn expected_next(beginning: &str) -> Vec<&'static str> {
+/// Returns the alternatives of the grammar behind the beginning of a query.
+pub(crate) fn expected_next(beginning: &str) -> Vec<Expected> {
     if beginning.len() > TEXT_LIMIT {
         return Vec::new();
     }
@@ -50,7 +52,7 @@ pub(crate) fn expected_next(beginning: &str) -> Vec<&'static str> {
     parser.at_end
 }
 
-/// A problem that has been told already.
+/// A failure whose diagnostic is already recorded.
 struct Failed;
 
 type Parsed<T> = Result<T, Failed>;
@@ -59,15 +61,17 @@ struct Parser<'a> {
     text: &'a str,
     tokens: Vec<Token>,
     position: usize,
+    /// The present depth of nesting.
     depth: usize,
-    clause: usize,
-    expected: Vec<&'static str>,
-    /// What was expected where the text ended.
-    at_end: Vec<&'static str>,
+    clause: Clause,
+    /// The alternatives that were tried at the present token.
+    expected: Vec<Expected>,
+    /// The alternatives where the text ended.
+    at_end: Vec<Expected>,
     diagnostics: Vec<Diagnostic>,
 }
 
-/// The clauses as far as they were read.
+/// The clauses that were parsed so far.
 #[derive(Default)]
 struct Clauses {
     select: Option<Select>,
@@ -77,24 +81,17 @@ struct Clauses {
     limit: Option<Limit>,
 }
 
-const CLAUSES: [(Keyword, &str); 5] = [
-    (Keyword::Select, "`SELECT`"),
-    (Keyword::From, "`FROM`"),
-    (Keyword::Where, "`WHERE`"),
-    (Keyword::Order, "`ORDER BY`"),
-    (Keyword::Limit, "`LIMIT`"),
-];
-
 impl<'a> Parser<'a> {
     fn new(text: &'a str) -> Parser<'a> {
         let (mut tokens, diagnostics) = tokens(text);
+        // The grammar has no comments. The formatter reads them from the text itself.
         tokens.retain(|t| t.kind != TokenKind::Comment);
         Parser {
             text,
             tokens,
             position: 0,
             depth: 0,
-            clause: 0,
+            clause: Clause::Select,
             expected: Vec::new(),
             at_end: Vec::new(),
             diagnostics,
@@ -103,50 +100,28 @@ impl<'a> Parser<'a> {
 
     fn query(&mut self) -> Option<Query> {
         let mut clauses = Clauses::default();
-        let mut next = 0;
+        let mut last: Option<Clause> = None;
         let mut selected = false;
         loop {
-            let (kind, span) = (self.kind(), self.span());
-            let found = CLAUSES
-                .iter()
-                .position(|(k, _)| kind == TokenKind::Keyword(*k));
-            let Some(found) = found else {
-                self.expected.extend(
-                    CLAUSES
-                        .iter()
-                        .skip(next)
-                        .take(if next < 2 { 1 } else { 5 })
-                        .map(|(_, name)| *name),
-                );
-                if next >= 2 {
-                    self.expected.push("the end of the query");
-                }
-                if kind == TokenKind::End && next >= 2 {
-                    self.note_end();
+            let Some(found) = self.clause_here() else {
+                if self.between_clauses(last) {
                     break;
                 }
-                if kind != TokenKind::End || self.diagnostics.is_empty() {
-                    let _ = self.unexpected::<()>();
-                }
-                if kind == TokenKind::End {
-                    break;
-                }
-                self.skip_to_clause();
-                next = next.max(1);
+                // Text that belongs to no clause is reported once, and SELECT is not requested
+                // again behind it.
+                last = last.or(Some(Clause::Select));
                 continue;
             };
-            self.missing(next..found.min(2));
-            if found == 0 && selected {
-                let help = "AQL has no subqueries and no UNION: one SELECT, FROM, WHERE, ORDER BY and LIMIT";
-                self.diagnostics
-                    .push(Diagnostic::error("AQL0105", span, "a second `SELECT`").with_help(help));
+            self.report_missing(last, found);
+            if found == Clause::Select && selected {
+                self.report_second_select();
                 return None;
             }
-            if found < next {
-                self.misplaced(found, next - 1, span);
+            match last {
+                Some(last) if found <= last => self.report_order(found, last),
+                _ => last = Some(found),
             }
-            selected |= found == 0;
-            next = next.max(found + 1);
+            selected |= found == Clause::Select;
             self.clause(found, &mut clauses);
         }
         Some(Query {
@@ -158,52 +133,92 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Tells which of the mandatory clauses were passed over and do not stand further on either.
-    fn missing(&mut self, passed: std::ops::Range<usize>) {
-        for (keyword, name) in CLAUSES.iter().take(passed.end).skip(passed.start) {
-            if !self
-                .tokens
-                .iter()
-                .any(|t| t.kind == TokenKind::Keyword(*keyword))
-            {
-                self.expected.push(name);
+    /// Returns the clause that the present token begins.
+    fn clause_here(&self) -> Option<Clause> {
+        match self.kind() {
+            TokenKind::Keyword(keyword) => keyword.clause(),
+            _ => None,
+        }
+    }
+
+    /// Handles a token that begins no clause. Returns whether the text ends here.
+    fn between_clauses(&mut self, last: Option<Clause>) -> bool {
+        let is_end = self.kind() == TokenKind::End;
+        let next = Clause::ALL.iter().filter(|c| last.is_none_or(|l| **c > l));
+        // A mandatory clause must be the next one; of the others each may be.
+        let next: Vec<Clause> = match next.clone().next() {
+            Some(first) if first.is_mandatory() => vec![*first],
+            _ => next.copied().collect(),
+        };
+        let is_complete = !next.iter().any(|c| c.is_mandatory());
+        self.expected.extend(next.into_iter().map(Expected::Clause));
+        if is_complete {
+            self.expected.push(Expected::End);
+        }
+        if is_end && is_complete {
+            self.record_end();
+            return true;
+        }
+        if !is_end || self.diagnostics.is_empty() {
+            let _ = self.unexpected::<()>();
+        }
+        if !is_end {
+            self.skip_to_clause();
+        }
+        is_end
+    }
+
+    /// Reports the mandatory clauses between `last` and `found` that the text does not have further
+    /// on either.
+    fn report_missing(&mut self, last: Option<Clause>, found: Clause) {
+        let skipped = |c: &&Clause| c.is_mandatory() && **c < found && last.is_none_or(|l| **c > l);
+        for clause in Clause::ALL.iter().filter(skipped) {
+            let keyword = TokenKind::Keyword(clause.keyword());
+            if !self.tokens.iter().any(|t| t.kind == keyword) {
+                self.expected.push(Expected::Clause(*clause));
                 let _ = self.unexpected::<()>();
             }
         }
     }
 
-    fn misplaced(&mut self, found: usize, last: usize, span: Span) {
-        let name = |i: usize| CLAUSES.get(i).map_or("", |c| c.1);
+    fn report_second_select(&mut self) {
+        let help =
+            "AQL has no subqueries and no UNION: one SELECT, FROM, WHERE, ORDER BY and LIMIT";
+        self.diagnostics
+            .push(Diagnostic::error("AQL0105", self.span(), "a second `SELECT`").with_help(help));
+    }
+
+    fn report_order(&mut self, found: Clause, last: Clause) {
         let message = if found == last {
-            format!("{} stands twice", name(found))
+            format!("`{}` stands twice", found.title())
         } else {
-            format!("{} stands behind {}", name(found), name(last))
+            format!("`{}` stands behind `{}`", found.title(), last.title())
         };
         let help = "the order is SELECT, FROM, WHERE, ORDER BY, LIMIT, each once";
         self.diagnostics
-            .push(Diagnostic::error("AQL0105", span, message).with_help(help));
+            .push(Diagnostic::error("AQL0105", self.span(), message).with_help(help));
     }
 
-    fn clause(&mut self, which: usize, clauses: &mut Clauses) {
+    fn clause(&mut self, clause: Clause, clauses: &mut Clauses) {
         let start = self.span();
-        self.clause = which;
+        self.clause = clause;
         self.bump();
-        let done = match which {
-            0 => self.select(start).map(|s| clauses.select = Some(s)),
-            1 => self.containment().map(|f| clauses.from = Some(f)),
-            2 => self.condition().map(|c| clauses.condition = Some(c)),
-            3 => self.order().map(|o| clauses.order = o),
-            _ => self.limit(start).map(|l| clauses.limit = Some(l)),
+        let done = match clause {
+            Clause::Select => self.select(start).map(|s| clauses.select = Some(s)),
+            Clause::From => self.containment().map(|f| clauses.from = Some(f)),
+            Clause::Where => self.condition().map(|c| clauses.condition = Some(c)),
+            Clause::OrderBy => self.order().map(|o| clauses.order = o),
+            Clause::Limit => self.limit(start).map(|l| clauses.limit = Some(l)),
         };
         if done.is_err() {
             self.skip_to_clause();
         }
     }
 
-    // SELECT, ORDER BY, LIMIT
+    // --- SELECT, ORDER BY, LIMIT
 
     fn select(&mut self, start: Span) -> Parsed<Select> {
-        let distinct = self.eat_keyword(Keyword::Distinct, "`DISTINCT`");
+        let distinct = self.eat_keyword(Keyword::Distinct);
         let top = self.top()?;
         let mut columns = Vec::new();
         let mut failed = false;
@@ -212,13 +227,15 @@ impl<'a> Parser<'a> {
                 Ok(column) => columns.push(column),
                 Err(Failed) => {
                     failed = true;
+                    // A wrong column does not hide the errors of the others.
                     self.skip_to_comma();
                 }
             }
-            if !self.eat(TokenKind::Sign(','), "`,`") {
+            if !self.eat_sign(',') {
                 break;
             }
         }
+        // All columns were parsed to report their errors, but the tree would be incomplete.
         if failed {
             return Err(Failed);
         }
@@ -232,12 +249,13 @@ impl<'a> Parser<'a> {
 
     fn top(&mut self) -> Parsed<Option<Top>> {
         let start = self.span();
-        if !self.eat_keyword(Keyword::Top, "`TOP`") {
+        if !self.eat_keyword(Keyword::Top) {
             return Ok(None);
         }
-        let count = self.word(TokenKind::Integer, "a whole number")?;
-        let forward = self.eat_keyword(Keyword::Forward, "`FORWARD`");
-        let backward = !forward && self.eat_keyword(Keyword::Backward, "`BACKWARD`");
+        let count = self.word(TokenKind::Integer, Expected::WholeNumber)?;
+        let forward = self.eat_keyword(Keyword::Forward);
+        // FORWARD and BACKWARD exclude each other; FORWARD is the default.
+        let backward = !forward && self.eat_keyword(Keyword::Backward);
         Ok(Some(Top {
             count,
             backward,
@@ -248,13 +266,15 @@ impl<'a> Parser<'a> {
     fn column(&mut self) -> Parsed<Column> {
         let start = self.span();
         let value = match self.kind() {
-            TokenKind::Keyword(
-                k @ (Keyword::Count | Keyword::Min | Keyword::Max | Keyword::Sum | Keyword::Avg),
-            ) => ColumnValue::Aggregate(self.aggregate(k)?),
-            TokenKind::Parameter => return self.want("a column"),
-            _ => ColumnValue::Expr(self.expr("a column")?),
+            TokenKind::Keyword(Keyword::Aggregate(function)) => {
+                ColumnValue::Aggregate(self.aggregate(function)?)
+            }
+            // `expr` would accept a parameter, but AQL has parameters in WHERE and in brackets
+            // only.
+            TokenKind::Parameter => return self.want(Expected::Column),
+            _ => ColumnValue::Expr(self.expr(Expected::Column)?),
         };
-        let alias = if self.eat_keyword(Keyword::As, "`AS`") {
+        let alias = if self.eat_keyword(Keyword::As) {
             Some(self.alias()?)
         } else {
             None
@@ -270,28 +290,31 @@ impl<'a> Parser<'a> {
         let (span, what) = match self.kind() {
             TokenKind::Keyword(_) | TokenKind::Boolean => (self.span(), "a reserved word"),
             TokenKind::Code => (self.span(), "a node code"),
-            _ => return self.word(TokenKind::Identifier, "a name"),
+            _ => return self.word(TokenKind::Identifier, Expected::Name),
         };
         let message = format!("`{}` is {what} and cannot name a column", self.slice(span));
         let help = "choose another name: a letter, then letters, digits or `_`";
         self.diagnostics
             .push(Diagnostic::error("AQL0106", span, message).with_help(help));
+        // The word was meant as the alias: continuing behind it avoids a second error.
         self.bump();
         Err(Failed)
     }
 
-    fn aggregate(&mut self, function: Keyword) -> Parsed<Aggregate> {
+    fn aggregate(&mut self, function: AggregateFunction) -> Parsed<Aggregate> {
         let start = self.span();
         self.bump();
-        self.need('(', "`(`")?;
-        let count = function == Keyword::Count;
-        let distinct = count && self.eat_keyword(Keyword::Distinct, "`DISTINCT`");
-        let path = if count && !distinct && self.eat(TokenKind::Sign('*'), "`*`") {
+        self.need('(')?;
+        let entry = function.entry();
+        // DISTINCT and `*` are tried only for functions that have these forms, so that a diagnostic
+        // does not list them for others.
+        let distinct = entry.over_distinct.is_some() && self.eat_keyword(Keyword::Distinct);
+        let path = if entry.over_rows.is_some() && !distinct && self.eat_sign('*') {
             None
         } else {
-            Some(self.path("a path")?)
+            Some(self.path(Expected::Path)?)
         };
-        self.need(')', "`)`")?;
+        self.need(')')?;
         Ok(Aggregate {
             function,
             distinct,
@@ -301,31 +324,30 @@ impl<'a> Parser<'a> {
     }
 
     fn order(&mut self) -> Parsed<Vec<OrderKey>> {
-        if !self.eat_keyword(Keyword::By, "`BY`") {
+        if !self.eat_keyword(Keyword::By) {
             return self.unexpected();
         }
         let mut keys = Vec::new();
         loop {
-            self.expected.push("a column's alias");
-            let path = self.path("a path")?;
+            // An alias is a path without steps for the grammar; the checker tells them apart.
+            self.expected.push(Expected::Alias);
+            let path = self.path(Expected::Path)?;
             let mut descending = false;
-            if !self.eat_keyword(Keyword::Asc, "`ASC`")
-                && !self.eat_keyword(Keyword::Ascending, "`ASCENDING`")
-            {
-                descending = self.eat_keyword(Keyword::Desc, "`DESC`")
-                    || self.eat_keyword(Keyword::Descending, "`DESCENDING`");
+            if !self.eat_keyword(Keyword::Asc) && !self.eat_keyword(Keyword::Ascending) {
+                descending =
+                    self.eat_keyword(Keyword::Desc) || self.eat_keyword(Keyword::Descending);
             }
             keys.push(OrderKey { path, descending });
-            if !self.eat(TokenKind::Sign(','), "`,`") {
+            if !self.eat_sign(',') {
                 return Ok(keys);
             }
         }
     }
 
     fn limit(&mut self, start: Span) -> Parsed<Limit> {
-        let count = self.word(TokenKind::Integer, "a whole number")?;
-        let offset = if self.eat_keyword(Keyword::Offset, "`OFFSET`") {
-            Some(self.word(TokenKind::Integer, "a whole number")?)
+        let count = self.word(TokenKind::Integer, Expected::WholeNumber)?;
+        let offset = if self.eat_keyword(Keyword::Offset) {
+            Some(self.word(TokenKind::Integer, Expected::WholeNumber)?)
         } else {
             None
         };
@@ -336,12 +358,12 @@ impl<'a> Parser<'a> {
         })
     }
 
-    // FROM
+    // --- FROM
 
     fn containment(&mut self) -> Parsed<Containment> {
         let first = self.contained_all()?;
         let mut all = vec![first];
-        while self.eat_keyword(Keyword::Or, "`OR`") {
+        while self.eat_keyword(Keyword::Or) {
             all.push(self.contained_all()?);
         }
         Ok(one_or(all, Containment::Or))
@@ -350,36 +372,40 @@ impl<'a> Parser<'a> {
     fn contained_all(&mut self) -> Parsed<Containment> {
         let first = self.contained()?;
         let mut all = vec![first];
-        while self.eat_keyword(Keyword::And, "`AND`") {
+        while self.eat_keyword(Keyword::And) {
             all.push(self.contained()?);
         }
         Ok(one_or(all, Containment::And))
     }
 
     fn contained(&mut self) -> Parsed<Containment> {
-        if self.eat(TokenKind::Sign('('), "`(`") {
+        if self.eat_sign('(') {
             let inner = self.nested(Self::containment)?;
-            self.need(')', "`)`")?;
+            self.need(')')?;
             return Ok(inner);
         }
         let (class, is_version) = match self.kind() {
             TokenKind::Keyword(Keyword::Version) => (self.take_word(), true),
-            _ => (self.word(TokenKind::Identifier, "a class name")?, false),
+            _ => (
+                self.word(TokenKind::Identifier, Expected::ClassName)?,
+                false,
+            ),
         };
-        let variable = if self.at(TokenKind::Identifier, "a variable") {
+        let variable = if self.at(TokenKind::Identifier, Expected::Variable) {
             Some(self.take_word())
         } else {
             None
         };
-        let predicate = if self.eat(TokenKind::Sign('['), "`[`") {
+        let predicate = if self.eat_sign('[') {
             Some(self.class_predicate(is_version)?)
         } else {
             None
         };
         let start = self.span();
+        // NOT is consumed only in front of CONTAINS, so that other uses get the hint about NOT.
         let negated = self.next_is(TokenKind::Keyword(Keyword::Contains))
-            && self.eat_keyword(Keyword::Not, "`NOT CONTAINS`");
-        let contains = if self.eat_keyword(Keyword::Contains, "`CONTAINS`") {
+            && self.eat(TokenKind::Keyword(Keyword::Not), Expected::NotContains);
+        let contains = if self.eat_keyword(Keyword::Contains) {
             let at = self.since(start);
             Some(Contains {
                 negated,
@@ -400,22 +426,23 @@ impl<'a> Parser<'a> {
     fn class_predicate(&mut self, is_version: bool) -> Parsed<ClassPredicate> {
         let predicate = if !is_version {
             ClassPredicate::Node(self.nested(Self::predicate)?)
-        } else if self.eat_keyword(Keyword::LatestVersion, "`LATEST_VERSION`") {
+        } else if self.eat_keyword(Keyword::LatestVersion) {
             ClassPredicate::LatestVersion
-        } else if self.eat_keyword(Keyword::AllVersions, "`ALL_VERSIONS`") {
+        } else if self.eat_keyword(Keyword::AllVersions) {
             ClassPredicate::AllVersions
         } else {
+            // A version has no node id, so its brackets contain a comparison only.
             ClassPredicate::Node(self.nested(Self::compare_predicate)?)
         };
-        self.need(']', "`]`")?;
+        self.need(']')?;
         Ok(predicate)
     }
 
-    // WHERE
+    // --- WHERE
 
     fn condition(&mut self) -> Parsed<Condition> {
         let mut all = vec![self.condition_all()?];
-        while self.eat_keyword(Keyword::Or, "`OR`") {
+        while self.eat_keyword(Keyword::Or) {
             all.push(self.condition_all()?);
         }
         Ok(one_or(all, Condition::Or))
@@ -423,24 +450,26 @@ impl<'a> Parser<'a> {
 
     fn condition_all(&mut self) -> Parsed<Condition> {
         let mut all = vec![self.condition_one()?];
-        while self.eat_keyword(Keyword::And, "`AND`") {
+        while self.eat_keyword(Keyword::And) {
             all.push(self.condition_one()?);
         }
         Ok(one_or(all, Condition::And))
     }
 
     fn condition_one(&mut self) -> Parsed<Condition> {
-        if self.eat_keyword(Keyword::Not, "`NOT`") {
+        if self.eat_keyword(Keyword::Not) {
             return Ok(Condition::Not(Box::new(self.nested(Self::condition_one)?)));
         }
-        if self.eat(TokenKind::Sign('('), "`(`") {
+        if self.eat_sign('(') {
             let inner = self.nested(Self::condition)?;
-            self.need(')', "`)`")?;
+            self.need(')')?;
             return Ok(inner);
         }
-        if self.eat_keyword(Keyword::Exists, "`EXISTS`") {
-            return Ok(Condition::Exists(self.path("a path")?));
+        if self.eat_keyword(Keyword::Exists) {
+            return Ok(Condition::Exists(self.path(Expected::Path)?));
         }
+        // A literal cannot be the left side. Without this test it would be parsed, and the error
+        // would be at the operator behind it.
         let literal = matches!(
             self.kind(),
             TokenKind::Text
@@ -450,93 +479,99 @@ impl<'a> Parser<'a> {
                 | TokenKind::Keyword(Keyword::Null)
         );
         if literal || matches!(self.kind(), TokenKind::Parameter | TokenKind::Sign('-')) {
-            self.expected.push("a function");
-            return self.want("a path");
+            self.expected.push(Expected::Function);
+            return self.want(Expected::Path);
         }
-        match self.expr("a path or function")? {
-            Expr::Path(path) if self.eat_keyword(Keyword::Like, "`LIKE`") => {
+        match self.expr(Expected::PathOrFunction)? {
+            Expr::Path(path) if self.eat_keyword(Keyword::Like) => {
                 Ok(Condition::Like(path, self.like_operand()?))
             }
-            Expr::Path(path) if self.eat_keyword(Keyword::Matches, "`MATCHES`") => {
+            Expr::Path(path) if self.eat_keyword(Keyword::Matches) => {
                 Ok(Condition::Matches(path, self.matches_operand()?))
             }
             left => {
                 let op = self.comparison()?;
-                let right = self.expr("a value")?;
+                let right = self.expr(Expected::Value)?;
                 Ok(Condition::Compare(Box::new(Compare { left, op, right })))
             }
         }
     }
 
     fn comparison(&mut self) -> Parsed<CompareOp> {
-        if !self.at(TokenKind::Comparison, "a comparison") {
+        if !self.at(TokenKind::Comparison, Expected::Comparison) {
             return self.unexpected();
         }
-        let op = match self.slice(self.span()) {
-            "=" => CompareOp::Eq,
-            "!=" => CompareOp::Ne,
-            "<" => CompareOp::Lt,
-            "<=" => CompareOp::Le,
-            ">" => CompareOp::Gt,
-            _ => CompareOp::Ge,
+        let sign = self.slice(self.span());
+        let Some(op) = CompareOp::ALL.into_iter().find(|op| op.text() == sign) else {
+            return self.unexpected();
         };
         self.bump();
         Ok(op)
     }
 
     fn like_operand(&mut self) -> Parsed<LikeOperand> {
-        if self.at(TokenKind::Parameter, "a parameter") {
+        if self.at(TokenKind::Parameter, Expected::Parameter) {
             return Ok(LikeOperand::Parameter(self.take_parameter()));
         }
-        Ok(LikeOperand::Text(self.word(TokenKind::Text, "a string")?))
+        Ok(LikeOperand::Text(
+            self.word(TokenKind::Text, Expected::Text)?,
+        ))
     }
 
     fn matches_operand(&mut self) -> Parsed<MatchesOperand> {
-        if self.at(TokenKind::Keyword(Keyword::Terminology), "`TERMINOLOGY`") {
+        if self.at(
+            TokenKind::Keyword(Keyword::Terminology),
+            Expected::Word(Keyword::Terminology),
+        ) {
             return Ok(MatchesOperand::Terminology(self.terminology()?));
         }
-        self.need('{', "`{`")?;
-        if self.at(TokenKind::Uri, "a URI") {
+        self.need('{')?;
+        if self.at(TokenKind::Uri, Expected::Uri) {
             let uri = self.take_word();
-            self.need('}', "`}`")?;
+            self.need('}')?;
             return Ok(MatchesOperand::Uri(uri));
         }
+        // The grammar has no empty list.
         let mut items = vec![self.matches_item()?];
-        while self.eat(TokenKind::Sign(','), "`,`") {
+        while self.eat_sign(',') {
             items.push(self.matches_item()?);
         }
-        self.need('}', "`}`")?;
+        self.need('}')?;
         Ok(MatchesOperand::List(items))
     }
 
     fn matches_item(&mut self) -> Parsed<MatchesItem> {
-        if self.at(TokenKind::Parameter, "a parameter") {
+        if self.at(TokenKind::Parameter, Expected::Parameter) {
             return Ok(MatchesItem::Parameter(self.take_parameter()));
         }
-        if self.at(TokenKind::Keyword(Keyword::Terminology), "`TERMINOLOGY`") {
+        if self.at(
+            TokenKind::Keyword(Keyword::Terminology),
+            Expected::Word(Keyword::Terminology),
+        ) {
             return Ok(MatchesItem::Terminology(self.terminology()?));
         }
         match self.literal()? {
             Some(literal) => Ok(MatchesItem::Literal(literal)),
-            None => self.want("a literal"),
+            None => self.want(Expected::Literal),
         }
     }
 
-    // values
+    // --- Values
 
-    /// A path, literal, parameter or function; `what` names what is asked for here.
-    fn expr(&mut self, what: &'static str) -> Parsed<Expr> {
+    /// Parses a path, literal, parameter or function; `expected` is reported if there is none.
+    fn expr(&mut self, expected: Expected) -> Parsed<Expr> {
         match self.kind() {
             TokenKind::Keyword(Keyword::Terminology) => Ok(Expr::Terminology(self.terminology()?)),
-            TokenKind::Keyword(k) if k.is_single_row_function() => Ok(Expr::Call(self.call()?)),
+            TokenKind::Keyword(k) if k.function().is_some() => Ok(Expr::Call(self.call()?)),
+            // An unknown function is an error of the checker, which knows similar names.
             TokenKind::Identifier if self.next_is(TokenKind::Sign('(')) => {
                 Ok(Expr::Call(self.call()?))
             }
-            TokenKind::Identifier => Ok(Expr::Path(self.path(what)?)),
+            TokenKind::Identifier => Ok(Expr::Path(self.path(expected)?)),
             TokenKind::Parameter => Ok(Expr::Parameter(self.take_parameter())),
             _ => match self.literal()? {
                 Some(literal) => Ok(Expr::Literal(literal)),
-                None => self.want(what),
+                None => self.want(expected),
             },
         }
     }
@@ -544,19 +579,20 @@ impl<'a> Parser<'a> {
     fn call(&mut self) -> Parsed<Call> {
         let start = self.span();
         let mut name = self.take_word();
-        if let Some(keyword) = keyword(&name.text) {
+        // The formatter writes names of functions in upper case.
+        if let Some(keyword) = Keyword::parse(&name.text) {
             name.text = keyword.text().to_owned();
         }
-        self.need('(', "`(`")?;
+        self.need('(')?;
         let mut arguments = Vec::new();
-        if !self.eat(TokenKind::Sign(')'), "`)`") {
+        if !self.eat_sign(')') {
             loop {
-                arguments.push(self.nested(|p| p.expr("an argument"))?);
-                if !self.eat(TokenKind::Sign(','), "`,`") {
+                arguments.push(self.nested(|p| p.expr(Expected::Argument))?);
+                if !self.eat_sign(',') {
                     break;
                 }
             }
-            self.need(')', "`)`")?;
+            self.need(')')?;
         }
         Ok(Call {
             name,
@@ -568,15 +604,15 @@ impl<'a> Parser<'a> {
     fn terminology(&mut self) -> Parsed<Terminology> {
         let start = self.span();
         self.bump();
-        self.need('(', "`(`")?;
-        let operation = self.word(TokenKind::Text, "a string (the operation)")?.text;
-        self.need(',', "`,`")?;
-        let service = self.word(TokenKind::Text, "a string (the service)")?.text;
-        self.need(',', "`,`")?;
+        self.need('(')?;
+        let operation = self.word(TokenKind::Text, Expected::Operation)?.text;
+        self.need(',')?;
+        let service = self.word(TokenKind::Text, Expected::Service)?.text;
+        self.need(',')?;
         let parameters = self
-            .word(TokenKind::Text, "a string (the parameters)")?
+            .word(TokenKind::Text, Expected::ServiceParameters)?
             .text;
-        self.need(')', "`)`")?;
+        self.need(')')?;
         Ok(Terminology {
             operation,
             service,
@@ -585,11 +621,12 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// A literal, if one starts here.
+    /// Parses a literal, if one starts here. Signs are repeated at will: `- - 2` is 2.
     fn literal(&mut self) -> Parsed<Option<Literal>> {
         let start = self.span();
         let mut negative = false;
         let mut signed = false;
+        // The grammar has any number of signs (`numericPrimitive`).
         while self.kind() == TokenKind::Sign('-') {
             signed = true;
             negative = !negative;
@@ -601,7 +638,7 @@ impl<'a> Parser<'a> {
                 if negative { "-" } else { "" },
                 self.slice(self.span())
             )),
-            _ if signed => return self.want("a number"),
+            _ if signed => return self.want(Expected::Number),
             TokenKind::Text => LiteralValue::Text(self.slice(start).to_owned()),
             TokenKind::Boolean => {
                 LiteralValue::Boolean(self.slice(start).eq_ignore_ascii_case("true"))
@@ -616,13 +653,13 @@ impl<'a> Parser<'a> {
         }))
     }
 
-    // paths and predicates
+    // --- Paths and predicates
 
-    fn path(&mut self, what: &'static str) -> Parsed<Path> {
+    fn path(&mut self, expected: Expected) -> Parsed<Path> {
         let start = self.span();
-        let variable = self.word(TokenKind::Identifier, what)?;
+        let variable = self.word(TokenKind::Identifier, expected)?;
         let root = self.brackets()?;
-        let steps = if self.eat(TokenKind::Sign('/'), "`/`") {
+        let steps = if self.eat_sign('/') {
             self.steps()?
         } else {
             Vec::new()
@@ -638,29 +675,29 @@ impl<'a> Parser<'a> {
     fn steps(&mut self) -> Parsed<Vec<Step>> {
         let mut steps = Vec::new();
         loop {
-            let attribute = self.word(TokenKind::Identifier, "an attribute")?;
+            let attribute = self.word(TokenKind::Identifier, Expected::Attribute)?;
             steps.push(Step {
                 attribute,
                 predicate: self.brackets()?,
             });
-            if !self.eat(TokenKind::Sign('/'), "`/`") {
+            if !self.eat_sign('/') {
                 return Ok(steps);
             }
         }
     }
 
     fn brackets(&mut self) -> Parsed<Option<Predicate>> {
-        if !self.eat(TokenKind::Sign('['), "`[`") {
+        if !self.eat_sign('[') {
             return Ok(None);
         }
         let predicate = self.nested(Self::predicate)?;
-        self.need(']', "`]`")?;
+        self.need(']')?;
         Ok(Some(predicate))
     }
 
     fn predicate(&mut self) -> Parsed<Predicate> {
         let mut any = vec![self.predicate_all()?];
-        while self.eat_keyword(Keyword::Or, "`OR`") {
+        while self.eat_keyword(Keyword::Or) {
             any.push(self.predicate_all()?);
         }
         Ok(one_or(any, Predicate::Or))
@@ -668,7 +705,7 @@ impl<'a> Parser<'a> {
 
     fn predicate_all(&mut self) -> Parsed<Predicate> {
         let mut all = vec![self.predicate_one()?];
-        while self.eat_keyword(Keyword::And, "`AND`") {
+        while self.eat_keyword(Keyword::And) {
             all.push(self.predicate_one()?);
         }
         Ok(one_or(all, Predicate::And))
@@ -682,7 +719,7 @@ impl<'a> Parser<'a> {
             TokenKind::Parameter => NodeId::Parameter(self.take_parameter()),
             _ => return self.compare_predicate(),
         };
-        let name = if self.eat(TokenKind::Sign(','), "`,`") {
+        let name = if self.eat_sign(',') {
             Some(self.node_name()?)
         } else {
             None
@@ -700,20 +737,20 @@ impl<'a> Parser<'a> {
             TokenKind::Parameter => NodeName::Parameter(self.take_parameter()),
             TokenKind::Term => NodeName::Term(self.take_word().text),
             TokenKind::Code => NodeName::Code(self.take_word().text),
-            _ => return self.want("a node name"),
+            _ => return self.want(Expected::NodeName),
         })
     }
 
     fn compare_predicate(&mut self) -> Parsed<Predicate> {
         let start = self.span();
         if self.kind() != TokenKind::Identifier {
-            return self.want("a predicate");
+            return self.want(Expected::Predicate);
         }
         let path = self.steps()?;
-        if self.eat_keyword(Keyword::Matches, "`MATCHES`") {
+        if self.eat_keyword(Keyword::Matches) {
             return Ok(Predicate::Regex(RegexPredicate {
                 path,
-                regex: self.word(TokenKind::Regex, "a regular expression `{/…/}`")?,
+                regex: self.word(TokenKind::Regex, Expected::Regex)?,
             }));
         }
         let op = self.comparison()?;
@@ -723,7 +760,7 @@ impl<'a> Parser<'a> {
             TokenKind::Identifier => PredicateValue::Path(self.steps()?),
             _ => match self.literal()? {
                 Some(literal) => PredicateValue::Literal(literal),
-                None => return self.want("a value"),
+                None => return self.want(Expected::Value),
             },
         };
         Ok(Predicate::Compare(Box::new(ComparePredicate {
@@ -735,8 +772,9 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The only member, or the whole of them.
+/// Returns the only member, or joins several.
 fn one_or<T>(mut all: Vec<T>, whole: impl FnOnce(Vec<T>) -> T) -> T {
+    // A group of one member is the member itself, so that parentheses do not change the tree.
     match (all.len(), all.pop()) {
         (1, Some(only)) => only,
         (_, last) => {

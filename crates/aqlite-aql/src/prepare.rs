@@ -1,4 +1,4 @@
-//! The whole ladder in one step: text and parameters → plan.
+//! All steps from text and parameters to a plan.
 
 use super::check::{CheckOptions, Parameters, check};
 use super::parse::parse;
@@ -6,22 +6,22 @@ use super::terminology::Terminology;
 use super::{Plan, plan};
 use aqlite_rm::diag::{Diagnostic, Severity, Span};
 
-/// What a query is prepared with, beside its text.
+/// The options of a query.
 #[derive(Clone, Copy, Default)]
 pub struct QueryOptions<'a> {
     /// Narrows the query to one EHR, as `ehr_id` of a request does.
     pub ehr: Option<&'a str>,
-    /// Archetype and node ids match by equality only, not by specialisation.
+    /// Whether archetype and node ids match by equality only, not by specialisation.
     pub exact_archetypes: bool,
-    /// Answers `TERMINOLOGY()` and value set URIs beside openEHR's own groups and code sets.
+    /// The source of answers to `TERMINOLOGY()` and value set URIs, beside openEHR's own groups and
+    /// code sets.
     pub terminology: Option<&'a dyn Terminology>,
 }
 
 /// Parses, checks and plans a query.
 ///
 /// # Errors
-/// Everything that is wrong with the text, the parameters or the size of the query, with position
-/// and remedy.
+/// The errors of the text, the parameters or the size of the query, with position and remedy.
 pub fn prepare(
     text: &str,
     parameters: &Parameters,

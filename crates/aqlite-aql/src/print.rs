@@ -1,20 +1,20 @@
-//! The formatter: syntax tree → text. What it writes reads back as the same tree.
+//! The formatter: syntax tree → text. The text parses to the same tree.
 //!
-//! One clause, column, class and condition a line; a group in parentheses stays on its line while
-//! it fits. Words of the language are upper case, in brackets lower case as in published paths; the
-//! author's words, quotes and digits stay.
+//! Each clause, column, class and condition has a line of its own; a group in parentheses has one
+//! line if it fits. Words of the language are in upper case, in brackets in lower case as in
+//! published paths. Names, quotes and digits remain as the author wrote them.
 
 use super::ast::*;
 use super::parse::parse;
-use super::query::CompareOp;
 use super::token::{TokenKind, tokens};
+use super::vocabulary::{Clause, Keyword};
 use aqlite_rm::diag::Diagnostic;
 use std::fmt::Write;
 
-/// How wide a line with a group may be before the group is broken up.
+/// The width in characters above which the group of a line is broken up.
 const WIDTH: usize = 100;
 
-/// Writes a query; comments are not part of the tree ([`format`] keeps them).
+/// Writes a query without comments, which are not part of the tree. [`format`] keeps them.
 pub fn print(query: &Query) -> String {
     Printer {
         out: String::new(),
@@ -23,7 +23,10 @@ pub fn print(query: &Query) -> String {
     .query(query)
 }
 
-/// Formats a text. A comment keeps its place before the column, class or condition that follows it.
+/// Formats a text. A comment remains in front of the column, class or condition that follows it.
+///
+/// # Errors
+/// The errors of the text, if it is not a query.
 pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
     let (query, diagnostics) = parse(text);
     let Some(query) = query else {
@@ -42,6 +45,7 @@ pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
                     .trim_end(),
             )
         })
+        // The first comment comes last, where it can be popped.
         .rev()
         .collect();
     Ok(Printer {
@@ -53,7 +57,7 @@ pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
 
 struct Printer<'a> {
     out: String,
-    /// Those not yet written, the first one last: where each starts, and its text.
+    /// The comments that are not yet written, in reverse order: the start of each, and its text.
     comments: Vec<(usize, &'a str)>,
 }
 
@@ -61,38 +65,28 @@ impl Printer<'_> {
     fn query(mut self, query: &Query) -> String {
         self.select(&query.select);
         self.line(0, containment_start(&query.from));
-        self.out.push_str("FROM ");
+        let _ = write!(self.out, "{} ", Clause::From);
         self.containment(&query.from, 2);
         if let Some(condition) = &query.condition {
             self.line(0, condition_start(condition));
-            self.out.push_str("WHERE ");
+            let _ = write!(self.out, "{} ", Clause::Where);
             self.condition(condition, 2);
         }
-        for (i, key) in query.order.iter().enumerate() {
-            if i == 0 {
-                self.line(0, key.path.span().start);
-            }
-            let _ = write!(
-                self.out,
-                "{} {}{}",
-                if i == 0 { "ORDER BY" } else { "," },
-                path(&key.path),
-                if key.descending { " DESC" } else { "" }
-            );
+        if let Some(first) = query.order.first() {
+            self.line(0, first.path.span().start);
+            let _ = write!(self.out, "{} ", Clause::OrderBy);
+            joined(&mut self.out, &query.order, ", ", order_key);
         }
-        if let Some(limit) = &query.limit {
-            self.line(0, limit.at.0.start);
-            let _ = write!(self.out, "LIMIT {}", limit.count.text);
-            if let Some(offset) = &limit.offset {
-                let _ = write!(self.out, " OFFSET {}", offset.text);
-            }
+        if let Some(clause) = &query.limit {
+            self.line(0, clause.at.0.start);
+            limit(&mut self.out, clause);
         }
         self.line(0, usize::MAX);
         self.out
     }
 
-    /// Starts a line, unless one has just been started, behind the comments that stand before a
-    /// place of the source.
+    /// Starts a line, unless the present one is empty. The comments that precede the position
+    /// `before` of the source are written first.
     fn line(&mut self, indent: usize, before: usize) {
         let fresh = |out: &mut String| {
             out.truncate(out.trim_end().len());
@@ -102,6 +96,7 @@ impl Printer<'_> {
             out.extend(std::iter::repeat_n(' ', indent));
         };
         fresh(&mut self.out);
+        // A comment extends to the end of its line, so the next token starts a line.
         while let Some((_, comment)) = self.comments.pop_if(|(start, _)| *start < before) {
             self.out.push_str(comment);
             fresh(&mut self.out);
@@ -110,18 +105,10 @@ impl Printer<'_> {
 
     fn select(&mut self, select: &Select) {
         self.line(0, select.at.0.start);
-        self.out.push_str(if select.distinct {
-            "SELECT DISTINCT"
-        } else {
-            "SELECT"
-        });
-        if let Some(top) = &select.top {
-            let _ = write!(
-                self.out,
-                " TOP {}{}",
-                top.count.text,
-                if top.backward { " BACKWARD" } else { "" }
-            );
+        select_words(&mut self.out, select);
+        if let Some(clause) = &select.top {
+            self.out.push(' ');
+            top(&mut self.out, clause);
         }
         for (i, column) in select.columns.iter().enumerate() {
             if i > 0 {
@@ -132,31 +119,27 @@ impl Printer<'_> {
             } else {
                 self.out.push(' ');
             }
-            match &column.value {
-                ColumnValue::Expr(value) => expr(&mut self.out, value),
-                ColumnValue::Aggregate(value) => aggregate(&mut self.out, value),
-            }
-            if let Some(alias) = &column.alias {
-                let _ = write!(self.out, " AS {}", alias.text);
-            }
+            write_column(&mut self.out, column);
         }
     }
 
     fn containment(&mut self, containment: &Containment, indent: usize) {
         let (all, word) = match containment {
             Containment::Class(class) => return self.class(class, indent),
-            Containment::And(all) => (all, "AND "),
-            Containment::Or(any) => (any, "OR "),
+            Containment::And(all) => (all, Keyword::And),
+            Containment::Or(any) => (any, Keyword::Or),
         };
         for (i, inner) in all.iter().enumerate() {
             if i > 0 {
                 self.line(indent, containment_start(inner));
-                self.out.push_str(word);
+                let _ = write!(self.out, "{word} ");
             }
+            // CONTAINS applies to everything behind it, so only the last member may end in one
+            // without parentheses.
             let last = i + 1 == all.len();
             let grouped = match inner {
                 Containment::Class(class) => class.contains.is_some() && !last,
-                Containment::And(_) => word == "AND " || open_to_the_right(inner) && !last,
+                Containment::And(_) => word == Keyword::And || open_to_the_right(inner) && !last,
                 Containment::Or(_) => true,
             };
             if grouped {
@@ -173,18 +156,15 @@ impl Printer<'_> {
             return;
         };
         self.line(indent, contains.at.0.start);
-        self.out.push_str(if contains.negated {
-            "NOT CONTAINS "
-        } else {
-            "CONTAINS "
-        });
+        contains_words(&mut self.out, contains);
+        self.out.push(' ');
         match &contains.inner {
             Containment::Class(inner) => self.class(inner, indent + 2),
             inner => self.group(indent, |p, indent| p.containment(inner, indent)),
         }
     }
 
-    /// Parentheses, broken up over lines.
+    /// Writes a group in parentheses, broken up over lines.
     fn group(&mut self, indent: usize, inner: impl FnOnce(&mut Self, usize)) {
         self.out.push('(');
         self.line(indent + 2, 0);
@@ -195,19 +175,20 @@ impl Printer<'_> {
 
     fn condition(&mut self, whole: &Condition, indent: usize) {
         let (all, word, both) = match whole {
-            Condition::And(all) => (all, "AND ", true),
-            Condition::Or(any) => (any, "OR ", false),
+            Condition::And(all) => (all, Keyword::And, true),
+            Condition::Or(any) => (any, Keyword::Or, false),
             single => return condition(&mut self.out, single),
         };
         for (i, inner) in all.iter().enumerate() {
             if i > 0 {
                 self.line(indent, condition_start(inner));
-                self.out.push_str(word);
+                let _ = write!(self.out, "{word} ");
             }
             let mut inline = String::new();
             operand(&mut inline, inner, both);
             let grouped =
                 matches!(inner, Condition::And(_) | Condition::Or(_)) && inline.starts_with('(');
+            // A comment ends with its line, so a group that contains one is broken up.
             if grouped
                 && (indent + inline.chars().count() > WIDTH
                     || self
@@ -223,7 +204,7 @@ impl Printer<'_> {
     }
 }
 
-/// A class expression without what it contains.
+/// Writes a class expression without its containment.
 pub(super) fn class_head(out: &mut String, class: &ClassExpr) {
     out.push_str(&class.class.text);
     if let Some(variable) = &class.variable {
@@ -231,9 +212,14 @@ pub(super) fn class_head(out: &mut String, class: &ClassExpr) {
     }
     match &class.predicate {
         None => {}
-        Some(ClassPredicate::LatestVersion) => out.push_str("[LATEST_VERSION]"),
-        Some(ClassPredicate::AllVersions) => out.push_str("[ALL_VERSIONS]"),
+        Some(ClassPredicate::LatestVersion) => {
+            let _ = write!(out, "[{}]", Keyword::LatestVersion);
+        }
+        Some(ClassPredicate::AllVersions) => {
+            let _ = write!(out, "[{}]", Keyword::AllVersions);
+        }
         Some(ClassPredicate::Node(node)) => {
+            // Published queries write `EHR [ehr_id/value=$ehr]` and `EHR e[…]`.
             if class.variable.is_none() {
                 out.push(' ');
             }
@@ -242,7 +228,8 @@ pub(super) fn class_head(out: &mut String, class: &ClassExpr) {
     }
 }
 
-/// True when a CONTAINS at the end would take what is written behind it.
+/// Returns whether the containment ends in a CONTAINS, which would apply to everything written
+/// behind it.
 fn open_to_the_right(containment: &Containment) -> bool {
     match containment {
         Containment::Class(class) => class.contains.is_some(),
@@ -277,7 +264,7 @@ pub(super) fn condition_start(condition: &Condition) -> usize {
     }
 }
 
-/// The start of the last condition within.
+/// Returns the start of the last condition within a condition.
 pub(super) fn condition_end(condition: &Condition) -> usize {
     match condition {
         Condition::And(all) | Condition::Or(all) => all.last().map_or(0, condition_end),
@@ -288,27 +275,33 @@ pub(super) fn condition_end(condition: &Condition) -> usize {
 
 pub(super) fn condition(out: &mut String, whole: &Condition) {
     match whole {
-        Condition::And(all) => joined(out, all, " AND ", |out, c| operand(out, c, true)),
-        Condition::Or(any) => joined(out, any, " OR ", |out, c| operand(out, c, false)),
+        Condition::And(all) => {
+            let between = format!(" {} ", Keyword::And);
+            joined(out, all, &between, |out, c| operand(out, c, true));
+        }
+        Condition::Or(any) => {
+            let between = format!(" {} ", Keyword::Or);
+            joined(out, any, &between, |out, c| operand(out, c, false));
+        }
         Condition::Not(inner) => {
-            out.push_str("NOT ");
+            let _ = write!(out, "{} ", Keyword::Not);
             operand(out, inner, true);
         }
-        Condition::Exists(what) => drop(write!(out, "EXISTS {}", path(what))),
+        Condition::Exists(what) => drop(write!(out, "{} {}", Keyword::Exists, path(what))),
         Condition::Compare(compare) => {
             expr(out, &compare.left);
-            let _ = write!(out, " {} ", operator(compare.op));
+            let _ = write!(out, " {} ", compare.op.text());
             expr(out, &compare.right);
         }
         Condition::Like(left, pattern) => {
-            let _ = write!(out, "{} LIKE ", path(left));
+            let _ = write!(out, "{} {} ", path(left), Keyword::Like);
             match pattern {
                 LikeOperand::Text(text) => out.push_str(&text.text),
                 LikeOperand::Parameter(name) => parameter(out, name),
             }
         }
         Condition::Matches(left, members) => {
-            let _ = write!(out, "{} MATCHES ", path(left));
+            let _ = write!(out, "{} {} ", path(left), Keyword::Matches);
             match members {
                 MatchesOperand::Terminology(call) => terminology(out, call),
                 MatchesOperand::Uri(uri) => drop(write!(out, "{{{}}}", uri.text)),
@@ -326,7 +319,7 @@ pub(super) fn condition(out: &mut String, whole: &Condition) {
     }
 }
 
-/// A condition below AND or NOT (`tight`), or below OR.
+/// Writes a condition below AND or NOT (`tight`), or below OR, with parentheses if it needs them.
 fn operand(out: &mut String, inner: &Condition, tight: bool) {
     let grouped = match inner {
         Condition::And(_) => tight,
@@ -356,25 +349,78 @@ pub(super) fn expr(out: &mut String, value: &Expr) {
     }
 }
 
-pub(super) fn aggregate(out: &mut String, value: &Aggregate) {
+fn aggregate(out: &mut String, value: &Aggregate) {
+    let _ = write!(out, "{}(", value.function.name());
+    if value.distinct {
+        let _ = write!(out, "{} ", Keyword::Distinct);
+    }
     let argument = value.path.as_ref().map_or_else(|| "*".to_owned(), path);
-    let _ = write!(
-        out,
-        "{}({}{argument})",
-        value.function.text(),
-        if value.distinct { "DISTINCT " } else { "" }
-    );
+    let _ = write!(out, "{argument})");
+}
+
+/// Writes `SELECT` or `SELECT DISTINCT`.
+pub(super) fn select_words(out: &mut String, select: &Select) {
+    let _ = write!(out, "{}", Clause::Select);
+    if select.distinct {
+        let _ = write!(out, " {}", Keyword::Distinct);
+    }
+}
+
+/// Writes `TOP n`, with `BACKWARD` if it is present.
+pub(super) fn top(out: &mut String, top: &Top) {
+    let _ = write!(out, "{} {}", Keyword::Top, top.count.text);
+    if top.backward {
+        let _ = write!(out, " {}", Keyword::Backward);
+    }
+}
+
+/// Writes a column with its alias.
+pub(super) fn write_column(out: &mut String, column: &Column) {
+    match &column.value {
+        ColumnValue::Expr(value) => expr(out, value),
+        ColumnValue::Aggregate(value) => aggregate(out, value),
+    }
+    if let Some(alias) = &column.alias {
+        let _ = write!(out, " {} {}", Keyword::As, alias.text);
+    }
+}
+
+/// Writes `CONTAINS` or `NOT CONTAINS`.
+pub(super) fn contains_words(out: &mut String, contains: &Contains) {
+    if contains.negated {
+        let _ = write!(out, "{} ", Keyword::Not);
+    }
+    let _ = write!(out, "{}", Keyword::Contains);
+}
+
+/// Writes a key of ORDER BY.
+pub(super) fn order_key(out: &mut String, key: &OrderKey) {
+    out.push_str(&path(&key.path));
+    if key.descending {
+        let _ = write!(out, " {}", Keyword::Desc);
+    }
+}
+
+/// Writes `LIMIT n`, with `OFFSET m` if it is present.
+pub(super) fn limit(out: &mut String, limit: &Limit) {
+    let _ = write!(out, "{} {}", Clause::Limit, limit.count.text);
+    if let Some(offset) = &limit.offset {
+        let _ = write!(out, " {} {}", Keyword::Offset, offset.text);
+    }
 }
 
 fn terminology(out: &mut String, call: &Terminology) {
     let _ = write!(
         out,
-        "TERMINOLOGY({}, {}, {})",
-        call.operation, call.service, call.parameters
+        "{}({}, {}, {})",
+        Keyword::Terminology,
+        call.operation,
+        call.service,
+        call.parameters
     );
 }
 
-/// A path on one line, without blanks except around words: `o/data[at0001]/events[at0002 and
+/// Returns a path on one line, without blanks except around words: `o/data[at0001]/events[at0002 and
 /// name/value='x']`.
 pub(crate) fn path(path: &Path) -> String {
     let mut out = path.variable.text.clone();
@@ -408,7 +454,7 @@ fn brackets(out: &mut String, inner: Option<&Predicate>) {
     }
 }
 
-/// Brackets know no parentheses: an OR never stands inside an AND.
+/// Writes a predicate. The grammar has no parentheses in brackets, so an AND never contains an OR.
 fn predicate(out: &mut String, inner: &Predicate) {
     match inner {
         Predicate::And(all) => joined(out, all, " and ", predicate),
@@ -430,7 +476,7 @@ fn predicate(out: &mut String, inner: &Predicate) {
         }
         Predicate::Compare(compare) => {
             steps(out, &compare.path);
-            out.push_str(operator(compare.op));
+            out.push_str(compare.op.text());
             match &compare.value {
                 PredicateValue::Literal(value) => literal(out, value),
                 PredicateValue::Parameter(name) => parameter(out, name),
@@ -460,20 +506,9 @@ fn parameter(out: &mut String, name: &Name) {
 
 fn literal(out: &mut String, literal: &Literal) {
     match &literal.value {
-        LiteralValue::Null => out.push_str("NULL"),
+        LiteralValue::Null => out.push_str(Keyword::Null.text()),
         LiteralValue::Boolean(value) => drop(write!(out, "{value}")),
         LiteralValue::Number(text) | LiteralValue::Text(text) => out.push_str(text),
-    }
-}
-
-pub(super) fn operator(op: CompareOp) -> &'static str {
-    match op {
-        CompareOp::Eq => "=",
-        CompareOp::Ne => "!=",
-        CompareOp::Lt => "<",
-        CompareOp::Le => "<=",
-        CompareOp::Gt => ">",
-        CompareOp::Ge => ">=",
     }
 }
 

@@ -1,15 +1,14 @@
-//! What a query asks of terminologies, as data, and the answers of openEHR's own groups and code
+//! The terminology requests of a query as data, and the answers of openEHR's own groups and code
 //! sets.
 //!
-//! A host that knows more reads [`terminology_calls`], fetches what it can, and answers by a
-//! [`Terminology`] of its own: the checker puts the answers into the query, so that a run asks
-//! nobody.
+//! A host with other sources reads [`terminology_calls`], fetches the answers, and passes them as a
+//! [`Terminology`]. The checker writes the answers into the query, so a run needs no terminology.
 
 use super::ast;
 use super::token::{Escapes, unescape};
 use aqlite_rm::terminology::{CodeGroup, rubric};
 
-/// What is asked of a terminology.
+/// A terminology request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TerminologyCall {
     /// `TERMINOLOGY(operation, service, parameters)` (AQL § 3.9.5).
@@ -25,39 +24,42 @@ pub enum TerminologyCall {
     Uri(String),
 }
 
-/// What a terminology answers.
+/// The answer of a terminology.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TerminologyAnswer {
     /// The codes of a value set.
     Codes(Vec<String>),
-    /// Whether something holds.
+    /// The outcome of a test.
     Truth(bool),
     /// The text of a code.
     Text(String),
 }
 
-/// Why a terminology does not answer.
+/// The failure of a terminology request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TerminologyError {
-    /// Nobody here knows this service: what could be done about it.
+    /// No source answers for this service. The text is the remedy.
     Absent(String),
-    /// The service refuses the question, with its reason.
+    /// The service refuses the request. The text is its reason.
     Refused(String),
-    /// The service is there but fails.
+    /// The service fails. The text is the reason.
     Failed(String),
-    /// The service takes too long.
+    /// The service does not answer in time. The text is the reason.
     Late(String),
 }
 
 /// A source of value sets beside openEHR's own: uploaded ones, answers that the host has fetched.
 pub trait Terminology {
-    /// Answers one call.
+    /// Answers one request.
+    ///
+    /// # Errors
+    /// See the variants of [`TerminologyError`].
     fn ask(&self, call: &TerminologyCall) -> Result<TerminologyAnswer, TerminologyError>;
 }
 
 impl TerminologyCall {
-    /// The call of a function, its strings unescaped.
-    pub(super) fn of(call: &ast::Terminology) -> TerminologyCall {
+    /// Creates the request of a function call, with its strings unescaped.
+    pub(super) fn from_syntax(call: &ast::Terminology) -> TerminologyCall {
         let text = |raw: &str| unescape(raw, Escapes::Text).0;
         TerminologyCall::Function {
             operation: text(&call.operation),
@@ -66,7 +68,7 @@ impl TerminologyCall {
         }
     }
 
-    /// Whom the call is addressed to, as the author wrote it.
+    /// Returns the service of the request, as the author wrote it.
     pub fn service(&self) -> &str {
         match self {
             TerminologyCall::Function { service, .. } => service,
@@ -74,7 +76,8 @@ impl TerminologyCall {
         }
     }
 
-    /// The answer of openEHR's own groups and code sets; `None` when they are not asked.
+    /// Returns the answer of openEHR's own groups and code sets; `None` if the request has another
+    /// service.
     ///
     /// `TERMINOLOGY('expand', 'openehr', 'group=setting')` with the operations `expand`, `validate`
     /// (`group`, `code`), `subsumes` (`codeA`, `codeB`) and `lookup` (`code`);
@@ -87,14 +90,12 @@ impl TerminologyCall {
                 parameters,
             } => service
                 .eq_ignore_ascii_case("openehr")
-                .then(|| of_openehr(operation, &Parameters::of(parameters))),
+                .then(|| answer_openehr(operation, &RequestParameters::parse(parameters))),
             TerminologyCall::Uri(uri) => {
-                let (authority, rest) = uri
-                    .strip_prefix("terminology://")?
-                    .split_once(['/', '?'])
-                    .unwrap_or((uri.get(14..)?, ""));
+                let address = uri.strip_prefix("terminology://")?;
+                let (authority, rest) = address.split_once(['/', '?']).unwrap_or((address, ""));
                 if authority.eq_ignore_ascii_case("openehr") {
-                    return Some(of_openehr("expand", &Parameters::of(rest)));
+                    return Some(answer_openehr("expand", &RequestParameters::parse(rest)));
                 }
                 CodeGroup::by_terminology_id(authority).map(|group| Ok(codes(group)))
             }
@@ -102,38 +103,39 @@ impl TerminologyCall {
     }
 }
 
-/// Every call of a terminology in a query, for a host that must fetch the answers first.
+/// Returns every terminology request of a query, for a host that fetches the answers before the
+/// check.
 pub fn terminology_calls(ast: &ast::Query) -> Vec<TerminologyCall> {
     let mut calls = Vec::new();
     for column in &ast.select.columns {
         if let ast::ColumnValue::Expr(expr) = &column.value {
-            calls_of_expr(expr, &mut calls);
+            collect_from_expr(expr, &mut calls);
         }
     }
     if let Some(condition) = &ast.condition {
-        calls_of(condition, &mut calls);
+        collect_from_condition(condition, &mut calls);
     }
     calls
 }
 
-fn calls_of(condition: &ast::Condition, calls: &mut Vec<TerminologyCall>) {
+fn collect_from_condition(condition: &ast::Condition, calls: &mut Vec<TerminologyCall>) {
     match condition {
         ast::Condition::And(all) | ast::Condition::Or(all) => {
-            all.iter().for_each(|c| calls_of(c, calls))
+            all.iter().for_each(|c| collect_from_condition(c, calls))
         }
-        ast::Condition::Not(inner) => calls_of(inner, calls),
+        ast::Condition::Not(inner) => collect_from_condition(inner, calls),
         ast::Condition::Compare(compare) => [&compare.left, &compare.right]
             .into_iter()
-            .for_each(|e| calls_of_expr(e, calls)),
+            .for_each(|e| collect_from_expr(e, calls)),
         ast::Condition::Matches(_, ast::MatchesOperand::Terminology(call)) => {
-            calls.push(TerminologyCall::of(call))
+            calls.push(TerminologyCall::from_syntax(call))
         }
         ast::Condition::Matches(_, ast::MatchesOperand::Uri(uri)) => {
             calls.push(TerminologyCall::Uri(uri.text.clone()))
         }
         ast::Condition::Matches(_, ast::MatchesOperand::List(items)) => {
             calls.extend(items.iter().filter_map(|i| match i {
-                ast::MatchesItem::Terminology(call) => Some(TerminologyCall::of(call)),
+                ast::MatchesItem::Terminology(call) => Some(TerminologyCall::from_syntax(call)),
                 _ => None,
             }))
         }
@@ -141,24 +143,27 @@ fn calls_of(condition: &ast::Condition, calls: &mut Vec<TerminologyCall>) {
     }
 }
 
-fn calls_of_expr(expr: &ast::Expr, calls: &mut Vec<TerminologyCall>) {
+fn collect_from_expr(expr: &ast::Expr, calls: &mut Vec<TerminologyCall>) {
     match expr {
-        ast::Expr::Terminology(call) => calls.push(TerminologyCall::of(call)),
-        ast::Expr::Call(call) => call.arguments.iter().for_each(|e| calls_of_expr(e, calls)),
+        ast::Expr::Terminology(call) => calls.push(TerminologyCall::from_syntax(call)),
+        ast::Expr::Call(call) => call
+            .arguments
+            .iter()
+            .for_each(|e| collect_from_expr(e, calls)),
         ast::Expr::Path(_) | ast::Expr::Literal(_) | ast::Expr::Parameter(_) => {}
     }
 }
 
-/// `key=value&…`, or one bare value.
-struct Parameters<'t>(Vec<(&'t str, &'t str)>);
+/// The parameters of a request: `key=value&…`, or one value without a key.
+struct RequestParameters<'t>(Vec<(&'t str, &'t str)>);
 
-impl<'t> Parameters<'t> {
-    fn of(text: &'t str) -> Parameters<'t> {
+impl<'t> RequestParameters<'t> {
+    fn parse(text: &'t str) -> RequestParameters<'t> {
         let pairs = text
             .trim_start_matches('?')
             .split('&')
             .filter(|p| !p.is_empty());
-        Parameters(
+        RequestParameters(
             pairs
                 .map(|pair| pair.split_once('=').unwrap_or(("", pair)))
                 .collect(),
@@ -195,9 +200,9 @@ impl<'t> Parameters<'t> {
     }
 }
 
-fn of_openehr(
+fn answer_openehr(
     operation: &str,
-    parameters: &Parameters<'_>,
+    parameters: &RequestParameters<'_>,
 ) -> Result<TerminologyAnswer, TerminologyError> {
     Ok(match operation.to_ascii_lowercase().as_str() {
         "expand" => codes(parameters.group()?),

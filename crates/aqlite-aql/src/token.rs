@@ -1,9 +1,10 @@
-//! The words of AQL: text → tokens (AQL Release 1.1.0, `AqlLexer.g4`).
+//! The lexer: text → tokens (AQL Release 1.1.0, `AqlLexer.g4`).
 //!
-//! The lexer never gives up: what is no token becomes [`TokenKind::Invalid`] with its own
-//! diagnostic, and reading goes on behind it, so that every mistake of a text is told at once and a
-//! half-written text still has tokens.
+//! The lexer never fails. A text that is not a token becomes [`TokenKind::Invalid`] with a
+//! diagnostic, and the lexer continues behind it. So one answer reports every mistake, and a
+//! half-written text still has tokens for the editor.
 
+use super::vocabulary::{BOOLEANS, Keyword};
 use aqlite_rm::diag::{Diagnostic, Span};
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_while, take_while1};
@@ -13,15 +14,15 @@ use nom::multi::{many0_count, many1_count};
 use nom::sequence::{delimited, pair, preceded};
 use nom::{IResult, Parser};
 
-/// So many problems of one text are told at most.
+/// The most diagnostics of one text. More would not help an author, and each costs memory.
 pub(crate) const DIAGNOSTICS_LIMIT: usize = 50;
 
-/// One word of a query.
+/// A token of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
+    /// The kind.
     pub kind: TokenKind,
-    /// Where it stands.
+    /// The position.
     pub span: Span,
 }
 
@@ -46,7 +47,7 @@ pub enum TokenKind {
     Regex,
     /// A quoted string, escapes unresolved.
     Text,
-    /// Digits, with an exponent perhaps.
+    /// Digits, optionally with an exponent.
     Integer,
     /// Digits with a decimal point.
     Real,
@@ -58,14 +59,14 @@ pub enum TokenKind {
     Sign(char),
     /// `-- …`, to the end of the line.
     Comment,
-    /// No token at all; told by the lexer.
+    /// Not a token; the lexer has reported it.
     Invalid,
-    /// Behind the last token.
+    /// The end of the text, behind the last token.
     End,
 }
 
 impl TokenKind {
-    /// What people call it.
+    /// Returns the name of the kind, as `explain` shows it.
     pub fn name(self) -> &'static str {
         match self {
             TokenKind::Keyword(_) => "keyword",
@@ -88,67 +89,18 @@ impl TokenKind {
     }
 }
 
-macro_rules! keywords {
-    ($($name:ident $text:literal),* $(,)?) => {
-        /// The reserved words; they cannot name a variable or an alias.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[allow(missing_docs, reason = "the names say it")]
-        pub enum Keyword { $($name),* }
-
-        impl Keyword {
-            /// Every reserved word.
-            pub const ALL: &[Keyword] = &[$(Keyword::$name),*];
-
-            /// The word in its usual spelling, upper case.
-            pub fn text(self) -> &'static str {
-                match self { $(Keyword::$name => $text),* }
-            }
-        }
-    };
-}
-
-keywords! {
-    Select "SELECT", Distinct "DISTINCT", Top "TOP", Forward "FORWARD", Backward "BACKWARD", As "AS", From "FROM", Where "WHERE",
-    Order "ORDER", By "BY", Asc "ASC", Ascending "ASCENDING", Desc "DESC", Descending "DESCENDING", Limit "LIMIT", Offset "OFFSET",
-    Contains "CONTAINS", And "AND", Or "OR", Not "NOT", Exists "EXISTS", Like "LIKE", Matches "MATCHES", Null "NULL",
-    Version "VERSION", LatestVersion "LATEST_VERSION", AllVersions "ALL_VERSIONS",
-    Count "COUNT", Min "MIN", Max "MAX", Sum "SUM", Avg "AVG", Terminology "TERMINOLOGY",
-    Length "LENGTH", Position "POSITION", Substring "SUBSTRING", ConcatWs "CONCAT_WS", Concat "CONCAT",
-    Abs "ABS", Mod "MOD", Ceil "CEIL", Floor "FLOOR", Round "ROUND",
-    Now "NOW", CurrentDateTime "CURRENT_DATE_TIME", CurrentDate "CURRENT_DATE", CurrentTimezone "CURRENT_TIMEZONE", CurrentTime "CURRENT_TIME",
-}
-
-impl Keyword {
-    /// True for the names of aggregate and single-row functions and for TERMINOLOGY.
-    pub fn is_function(self) -> bool {
-        self == Keyword::Contains || self as usize >= Keyword::Count as usize
-    }
-
-    /// True for the names of single-row functions.
-    pub fn is_single_row_function(self) -> bool {
-        self.is_function()
-            && !matches!(
-                self,
-                Keyword::Count
-                    | Keyword::Min
-                    | Keyword::Max
-                    | Keyword::Sum
-                    | Keyword::Avg
-                    | Keyword::Terminology
-            )
-    }
-}
-
-/// Splits a text into tokens, comments included, ended by [`TokenKind::End`]; what is no token is
-/// told.
+/// Splits a text into tokens. Comments are tokens too, and the last token is [`TokenKind::End`].
 ///
-/// Codes: AQL0102 a character that AQL does not know, AQL0103 an open string, AQL0104 an escape,
-/// AQL0107 a comment, AQL0108 an archetype id without version.
+/// The diagnostics have the codes AQL0102 (a character that AQL does not have), AQL0103 (a string
+/// that is not closed), AQL0104 (an escape), AQL0107 (a comment) and AQL0108 (an archetype id
+/// without version).
 pub fn tokens(text: &str) -> (Vec<Token>, Vec<Diagnostic>) {
+    // A token with the blank behind it has about five bytes.
     let mut out = Vec::with_capacity(text.len() / 5);
     let mut diagnostics = Vec::new();
     let mut rest = text;
     loop {
+        // Editors of some systems put a byte order mark in front of a text.
         rest = rest.trim_start_matches([' ', '\t', '\r', '\n', '\u{feff}']);
         let start = text.len() - rest.len();
         if rest.is_empty() {
@@ -168,7 +120,9 @@ pub fn tokens(text: &str) -> (Vec<Token>, Vec<Diagnostic>) {
                 (TokenKind::Invalid, len)
             }
         };
+        // A token without bytes would repeat the loop for ever.
         let len = len.max(1);
+        // The escapes of a string are checked here, where its position is known.
         if kind == TokenKind::Text && diagnostics.len() < DIAGNOSTICS_LIMIT {
             let raw = rest.get(..len).unwrap_or_default();
             diagnostics.extend(
@@ -186,35 +140,27 @@ pub fn tokens(text: &str) -> (Vec<Token>, Vec<Diagnostic>) {
     }
 }
 
-/// Finds the reserved word with this spelling, in any case.
-pub fn keyword(word: &str) -> Option<Keyword> {
-    Keyword::ALL
-        .iter()
-        .copied()
-        .find(|k| k.text().eq_ignore_ascii_case(word))
-}
-
-/// True for an archetype id as AQL writes it, in full:
+/// Returns whether a text is an archetype id in the syntax of AQL:
 /// `[namespace::]model-package-CLASS.concept.vN`.
 pub fn is_archetype_id(text: &str) -> bool {
     archetype(text).is_ok_and(|(rest, _)| rest.is_empty())
 }
 
-/// True for a node code in full: `at0001`, `at0004.1`, `id5`.
+/// Returns whether a text is a node code: `at0001`, `at0004.1`, `id5`.
 pub fn is_node_code(text: &str) -> bool {
     code(text).is_ok_and(|(rest, _)| rest.is_empty())
 }
 
-/// What the escapes of a string are resolved for.
+/// The use of a string, which decides how its escapes are resolved.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Escapes {
     /// A value: every escape becomes its character.
     Text,
-    /// A LIKE pattern: `\?` stays, for there it means the question mark itself.
+    /// A LIKE pattern: `\?` remains, because the pattern reads it as the question mark itself.
     Pattern,
 }
 
-/// An escape that AQL does not know; offset and length within the raw string.
+/// An escape that AQL does not have, with its offset in the raw string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadEscape {
     offset: usize,
@@ -239,7 +185,8 @@ impl BadEscape {
     }
 }
 
-/// The value of a quoted string, and the escapes that are none (they stand for themselves).
+/// Returns the value of a quoted string, and its invalid escapes. An invalid escape remains as
+/// written.
 pub fn unescape(raw: &str, escapes: Escapes) -> (String, Vec<BadEscape>) {
     let mut out = String::with_capacity(raw.len());
     let mut bad = Vec::new();
@@ -264,7 +211,7 @@ pub fn unescape(raw: &str, escapes: Escapes) -> (String, Vec<BadEscape>) {
     (out, bad)
 }
 
-/// The value of the escape behind a backslash, and its length.
+/// Returns the value of the escape behind a backslash, and its length in bytes.
 fn escape(text: &str, escapes: Escapes) -> (Option<String>, usize) {
     let Some(first) = text.chars().next() else {
         return (None, 0);
@@ -288,6 +235,7 @@ fn escape(text: &str, escapes: Escapes) -> (Option<String>, usize) {
     let (digits, radix, skip) = match first {
         'u' => (text.get(1..5), 16, 1),
         '0'..='7' => {
+            // `\377` is the largest octal escape: above 3 a third digit would exceed one byte.
             let most = if first <= '3' { 3 } else { 2 };
             (
                 text.get(
@@ -304,6 +252,7 @@ fn escape(text: &str, escapes: Escapes) -> (Option<String>, usize) {
         _ => (None, 10, 0),
     };
     let value = digits
+        // `from_str_radix` accepts a sign, which an escape does not have.
         .filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()))
         .and_then(|d| u32::from_str_radix(d, radix).ok())
         .and_then(char::from_u32);
@@ -316,8 +265,8 @@ fn escape(text: &str, escapes: Escapes) -> (Option<String>, usize) {
 fn token(input: &str) -> IResult<&str, TokenKind> {
     let name = input.len() - input.trim_start_matches(is_word).len();
     match (input.as_bytes().first(), input.as_bytes().get(name)) {
-        // The most frequent word by far: nothing behind it could make it part of an archetype id, a
-        // term or a URI.
+        // Fast path for the most frequent tokens: a word in front of one of these characters cannot
+        // be the beginning of an archetype id, a term or a URI.
         (
             Some(first),
             Some(b' ' | b'/' | b'[' | b']' | b',' | b')' | b'=' | b'\n' | b'\r') | None,
@@ -328,6 +277,7 @@ fn token(input: &str) -> IResult<&str, TokenKind> {
 
 fn any_token(input: &str) -> IResult<&str, TokenKind> {
     use TokenKind as K;
+    // The order matters: ids, terms and addresses begin like words, and the longest match wins.
     alt((
         comment.map(|_| K::Comment),
         alt((quoted('\''), quoted('"'))).map(|_| K::Text),
@@ -336,6 +286,8 @@ fn any_token(input: &str) -> IResult<&str, TokenKind> {
         archetype.map(|_| K::Archetype),
         term.map(|_| K::Term),
         uri.map(|_| K::Uri),
+        // Without this test, an archetype id without version would become a word and several signs,
+        // and its error would name a sign.
         preceded(not(unversioned), word),
         number,
         (
@@ -347,6 +299,7 @@ fn any_token(input: &str) -> IResult<&str, TokenKind> {
                 tag("<"),
                 tag(">"),
             )),
+            // `==`, `<>` and the like are reported as a whole.
             not(one_of("=<>")),
         )
             .map(|_| K::Comparison),
@@ -386,15 +339,14 @@ fn identifier(input: &str) -> IResult<&str, &str> {
 fn word(input: &str) -> IResult<&str, TokenKind> {
     let (rest, text) = identifier(input)?;
     if let Ok((after, code)) = code(input)
+        // `at0001.1` is a code, `at0001x` a name.
         && code.len() >= text.len()
     {
         return Ok((after, TokenKind::Code));
     }
-    let kind = match keyword(text) {
+    let kind = match Keyword::parse(text) {
         Some(keyword) => TokenKind::Keyword(keyword),
-        None if text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false") => {
-            TokenKind::Boolean
-        }
+        None if BOOLEANS.iter().any(|b| b.eq_ignore_ascii_case(text)) => TokenKind::Boolean,
         None => TokenKind::Identifier,
     };
     Ok((rest, kind))
@@ -414,6 +366,7 @@ fn number(input: &str) -> IResult<&str, TokenKind> {
     let (rest, fraction) = opt(pair(char('.'), digit1)).parse(rest)?;
     let (rest, _) = opt((one_of("eE"), opt(one_of("+-")), digit1)).parse(rest)?;
     match (integer, fraction) {
+        // `.5` is a number, a point or an exponent alone is not.
         (None, None) => Err(nom::Err::Error(nom::error::Error::new(
             input,
             nom::error::ErrorKind::Digit,
@@ -456,7 +409,7 @@ fn archetype(input: &str) -> IResult<&str, &str> {
     .parse(input)
 }
 
-/// What would be an archetype id if it had a version.
+/// Reads a text that would be an archetype id if it had a version.
 fn unversioned(input: &str) -> IResult<&str, &str> {
     let concept = pair(
         satisfy(|c| c.is_ascii_alphabetic()),
@@ -525,7 +478,7 @@ fn regex(input: &str) -> IResult<&str, &str> {
     .parse(input)
 }
 
-/// The pattern between the slashes of a [`TokenKind::Regex`] token.
+/// Returns the pattern between the slashes of a [`TokenKind::Regex`] token.
 pub fn regex_body(raw: &str) -> &str {
     let from = raw.find('/').map_or(raw.len(), |i| i + 1);
     let inner = raw.get(from..).unwrap_or_default();
@@ -537,6 +490,7 @@ pub fn regex_body(raw: &str) -> &str {
             .rev()
             .take_while(|b| *b == b'\\')
             .count()
+            // A slash behind an odd number of backslashes is escaped.
             % 2
             == 1
     };
@@ -556,43 +510,71 @@ fn is_name(c: char) -> bool {
     is_word(c) || c == '-'
 }
 
-/// Describes the text that starts no token: its length and what to do about it.
+/// Describes a text that does not begin a token: its length, and a diagnostic with the remedy.
 fn foreign(rest: &str, start: usize) -> (usize, Diagnostic) {
-    let first = rest.chars().next().unwrap_or_default();
-    let line = rest.find(['\r', '\n']).unwrap_or(rest.len());
-    let error = |code, len: usize, message: String| {
-        Diagnostic::error(code, Span::new(start, start + len), message)
+    let known = open_string(rest)
+        .or_else(|| open_comment(rest))
+        .or_else(|| without_version(rest));
+    let foreign = known.unwrap_or_else(|| foreign_sign(rest));
+    let span = Span::new(start, start + foreign.len);
+    let diagnostic = Diagnostic {
+        help: foreign.help,
+        ..Diagnostic::error(foreign.code, span, foreign.message)
     };
-    if first == '\'' || first == '"' {
-        let help = format!("close it with `{first}`; a quote inside is written `\\{first}`");
-        return (
-            line,
-            error("AQL0103", line, "the string is not closed".to_owned()).with_help(help),
-        );
-    }
-    if rest.starts_with("--") {
-        return (
-            line,
-            error(
-                "AQL0107",
-                line,
-                "a comment starts with `--` and a space".to_owned(),
-            )
-            .with_help("write a space behind `--`"),
-        );
-    }
-    if let Ok((_, id)) = unversioned(rest) {
-        let help = format!("write its version: `{}.v1`", id.trim_end_matches('.'));
-        return (
-            id.len(),
-            error(
-                "AQL0108",
-                id.len(),
-                format!("the archetype id `{id}` has no version"),
-            )
-            .with_help(help),
-        );
-    }
+    (foreign.len, diagnostic)
+}
+
+/// A text that does not begin a token.
+struct Foreign {
+    len: usize,
+    code: &'static str,
+    message: String,
+    help: Option<String>,
+}
+
+/// Returns the length of the first line. An error that runs to the end of the text would hide all
+/// that follows, so it ends with the line.
+fn line_len(rest: &str) -> usize {
+    rest.find(['\r', '\n']).unwrap_or(rest.len())
+}
+
+fn open_string(rest: &str) -> Option<Foreign> {
+    let quote = rest.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
+    Some(Foreign {
+        len: line_len(rest),
+        code: "AQL0103",
+        message: "the string is not closed".to_owned(),
+        help: Some(format!(
+            "close it with `{quote}`; a quote inside is written `\\{quote}`"
+        )),
+    })
+}
+
+fn open_comment(rest: &str) -> Option<Foreign> {
+    rest.starts_with("--").then(|| Foreign {
+        len: line_len(rest),
+        code: "AQL0107",
+        message: "a comment starts with `--` and a space".to_owned(),
+        help: Some("write a space behind `--`".to_owned()),
+    })
+}
+
+fn without_version(rest: &str) -> Option<Foreign> {
+    let (_, id) = unversioned(rest).ok()?;
+    Some(Foreign {
+        len: id.len(),
+        code: "AQL0108",
+        message: format!("the archetype id `{id}` has no version"),
+        help: Some(format!(
+            "write its version: `{}.v1`",
+            id.trim_end_matches('.')
+        )),
+    })
+}
+
+/// Describes a sign that AQL does not have, with its meaning in other languages where there is one.
+fn foreign_sign(rest: &str) -> Foreign {
+    let first = rest.chars().next().unwrap_or_default();
     let (len, help) = match rest.as_bytes() {
         [b'<', b'>', ..] => (2, Some("not equal is written `!=`")),
         [b'=', b'=', ..] => (2, Some("equality is written `=`")),
@@ -600,43 +582,41 @@ fn foreign(rest: &str, start: usize) -> (usize, Diagnostic) {
             2,
             Some("the comparisons are `=`, `!=`, `<`, `<=`, `>`, `>=`"),
         ),
-        [b'.', ..] => (
-            1,
-            Some(
-                "a number needs digits on the right of its point, an archetype id a version such as `.v1`",
-            ),
-        ),
-        [b'+', ..] => (
-            1,
-            Some("numbers carry no plus sign, and AQL has no arithmetic"),
-        ),
-        [b';', ..] => (1, Some("a query ends without a semicolon")),
-        [b':', ..] => (1, Some("parameters are written `$name`")),
-        [b'|', ..] => (
-            1,
-            Some("AQL has no intervals: use two comparisons joined by AND"),
-        ),
-        [b'$', ..] => (
-            1,
-            Some("a parameter is `$` and a name: a letter, then letters, digits or `_`"),
-        ),
-        [b'_', ..] => (1, Some("a name starts with a letter")),
-        _ if first.is_whitespace() => (first.len_utf8(), Some("replace it by an ordinary space")),
-        _ => (first.len_utf8(), None),
+        [single, ..] => (first.len_utf8(), single_sign(*single)),
+        [] => (0, None),
     };
+    let help = help.or_else(|| {
+        first
+            .is_whitespace()
+            .then_some("replace it by an ordinary space")
+    });
+    // A blank cannot be seen in a message, so its code point is shown.
     let shown = if first.is_whitespace() || first.is_control() {
         format!("U+{:04X}", u32::from(first))
     } else {
         rest.get(..len).unwrap_or_default().to_owned()
     };
-    let diagnostic = error("AQL0102", len, format!("`{shown}` does not belong to AQL"));
-    (
+    Foreign {
         len,
-        Diagnostic {
-            help: help.map(str::to_owned),
-            ..diagnostic
-        },
-    )
+        code: "AQL0102",
+        message: format!("`{shown}` does not belong to AQL"),
+        help: help.map(str::to_owned),
+    }
+}
+
+fn single_sign(sign: u8) -> Option<&'static str> {
+    Some(match sign {
+        b'.' => {
+            "a number needs digits on the right of its point, an archetype id a version such as `.v1`"
+        }
+        b'+' => "numbers carry no plus sign, and AQL has no arithmetic",
+        b';' => "a query ends without a semicolon",
+        b':' => "parameters are written `$name`",
+        b'|' => "AQL has no intervals: use two comparisons joined by AND",
+        b'$' => "a parameter is `$` and a name: a letter, then letters, digits or `_`",
+        b'_' => "a name starts with a letter",
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
@@ -695,7 +675,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_is_told_and_skipped() {
+    fn invalid_text_is_reported_and_skipped() {
         let (_, diagnostics) = tokens("SELECT\u{a0}c --x\n= 'open");
         let codes: Vec<&str> = diagnostics.iter().map(|d| d.code).collect();
         assert_eq!(codes, ["AQL0102", "AQL0107", "AQL0103"]);

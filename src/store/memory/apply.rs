@@ -1,24 +1,28 @@
 //! Changes of the state: what a line of the journal does.
 
 use super::index::Stated;
-use super::{Record, State, row_of};
+use super::{Record, State, broken, lost_document, row_of};
 use crate::document::{Batch, DocRow, DocState};
 use crate::store::journal::Change;
-use crate::store::repository::{Commit, Definition, Ehr, EhrFlags, TagList, Version};
+use crate::store::repository::{Commit, Definition, Ehr, EhrFlags, StoreError, TagList, Version};
 use aqlite_rm::order;
 use std::collections::HashMap;
 
 impl State {
-    /// False when there was nothing to do.
-    pub(super) fn apply(&mut self, change: Change) -> bool {
+    /// Applies a change. Returns whether there was anything to do.
+    ///
+    /// # Errors
+    /// [`StoreError::Failed`] if an invariant of the state is broken. The state is not to be used
+    /// then.
+    pub(super) fn apply(&mut self, change: Change) -> Result<bool, StoreError> {
         match change {
-            Change::Commit(commit) => self.commit(*commit),
+            Change::Commit(commit) => self.commit(*commit)?,
             Change::Tags(ehr_id, list) => self.tag(&ehr_id, list),
-            Change::RemoveObjects(ehr_id, objects) => self.remove_objects(&ehr_id, &objects),
+            Change::RemoveObjects(ehr_id, objects) => self.remove_objects(&ehr_id, &objects)?,
             Change::RemoveEhr(ehr_id) => return self.remove(&ehr_id),
             Change::Idempotency(uid, text) => {
                 self.idempotency.insert(uid, text);
-                return true;
+                return Ok(true);
             }
             Change::Define(kind, definition) => {
                 let definition = Definition {
@@ -33,11 +37,11 @@ impl State {
             Change::Undefine(kind, name, version) => {
                 let found = self.definitions.remove(&(kind, name, version)).is_some();
                 self.revision += u64::from(found);
-                return found;
+                return Ok(found);
             }
             Change::Note(accesses) => {
                 self.log.push(accesses);
-                return true;
+                return Ok(true);
             }
             Change::Reset => {
                 self.past.remove_all();
@@ -55,15 +59,15 @@ impl State {
             }
         }
         self.revision += 1;
-        true
+        Ok(true)
     }
 
-    fn commit(&mut self, commit: Commit) {
+    fn commit(&mut self, commit: Commit) -> Result<(), StoreError> {
         if let Some(ehr) = commit.new_ehr {
             self.create(ehr);
         }
         if let Some(flags) = commit.status {
-            self.flag(&commit.ehr_id, flags);
+            self.flag(&commit.ehr_id, flags)?;
         }
         let owner = self.owner(&commit.ehr_id);
         self.log.push(commit.access);
@@ -91,6 +95,7 @@ impl State {
                 .is_some_and(|told| told == commit.contribution);
         let own = (!is_told).then(|| Box::new((commit.contribution_uid, commit.contribution)));
         self.contribute(Stated { own, ..told });
+        Ok(())
     }
 
     fn contribute(&mut self, stated: Stated) {
@@ -140,14 +145,13 @@ impl State {
             .extend(subject.map(|subject| (subject, place)));
     }
 
-    fn flag(&mut self, ehr_id: &str, flags: EhrFlags) {
-        let Some(place) = self.ehr_ids.get(ehr_id).copied() else {
-            return;
+    fn flag(&mut self, ehr_id: &str, flags: EhrFlags) -> Result<(), StoreError> {
+        let place = self.ehr_ids.get(ehr_id).copied();
+        let record = place.and_then(|place| Some((place, self.ehrs.get_mut(place)?)));
+        let (place, record) = record.ok_or_else(|| broken("a status has no EHR"))?;
+        let Some(ehr) = &mut record.ehr else {
+            return Err(broken("the owner of the parties has no status"));
         };
-        let Some(record) = self.ehrs.get_mut(place) else {
-            return;
-        };
-        let Some(ehr) = &mut record.ehr else { return };
         if let Some(subject) = &ehr.subject {
             self.subjects.remove(subject);
         }
@@ -162,6 +166,7 @@ impl State {
             (flags.subject, flags.is_queryable, flags.is_modifiable);
         self.batch
             .set_queryable(record.in_batch, flags.is_queryable);
+        Ok(())
     }
 
     fn tag(&mut self, ehr_id: &str, list: TagList) {
@@ -195,15 +200,16 @@ impl State {
         }
     }
 
-    /// Forgets an EHR, its objects, contributions and columns.
-    fn remove(&mut self, ehr_id: &str) -> bool {
-        let Some(first) = self.record(ehr_id).map(|record| record.behind + 1) else {
-            return false;
+    /// Removes an EHR, its objects, contributions and columns. Returns whether it existed.
+    fn remove(&mut self, ehr_id: &str) -> Result<bool, StoreError> {
+        let Some(place) = self.ehr_ids.remove(ehr_id) else {
+            return Ok(false);
+        };
+        let first = match self.ehrs.get(place) {
+            Some(record) => record.behind + 1,
+            None => return Err(broken("an EHR id has no EHR")),
         };
         self.past.remove_ehr(ehr_id, first);
-        let Some(place) = self.ehr_ids.remove(ehr_id) else {
-            return false;
-        };
         let record = self.ehrs.remove(place);
         self.tags.retain(|_, (owner, _)| owner != ehr_id);
         if let Some(subject) = record.ehr.and_then(|e| e.subject) {
@@ -214,13 +220,13 @@ impl State {
             .chain(self.subjects.values_mut())
             .filter(|other| **other > place)
             .for_each(|other| *other -= 1);
-        self.rebuild(&|_| true);
+        self.rebuild(&|_| true)?;
         self.revision += 1;
-        true
+        Ok(true)
     }
 
     /// Forgets objects, and contributions that are left without versions.
-    fn remove_objects(&mut self, ehr_id: &str, objects: &[String]) {
+    fn remove_objects(&mut self, ehr_id: &str, objects: &[String]) -> Result<(), StoreError> {
         self.tags.retain(|target, _| {
             !objects.iter().any(|o| {
                 target
@@ -228,25 +234,26 @@ impl State {
                     .is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
             })
         });
-        let gone = order::distinct(
-            objects
-                .iter()
-                .flat_map(|object| self.versions(ehr_id, object)),
-        );
-        let first = gone
+        let mut versions = Vec::new();
+        for object in objects {
+            versions.extend(self.versions(ehr_id, object)?);
+        }
+        let gone = order::distinct(versions.into_iter());
+        let ordinals: Result<Vec<u64>, StoreError> = gone
             .iter()
-            .filter_map(|document| self.batch.doc(*document))
-            .map(|doc| doc.row.ordinal)
-            .min();
+            .map(|document| self.batch.doc(*document).ok_or_else(lost_document))
+            .map(|doc| Ok(doc?.row.ordinal))
+            .collect();
+        let first = ordinals?.into_iter().min();
         first
             .into_iter()
             .for_each(|first| self.past.remove_objects(ehr_id, first));
-        self.rebuild(&|document| gone.binary_search(&document).is_err());
+        self.rebuild(&|document| gone.binary_search(&document).is_err())
     }
 
     /// Makes the standing batch anew of the versions that are kept, so that nothing of a removed
     /// one stays in its columns.
-    fn rebuild(&mut self, kept: &dyn Fn(u32) -> bool) {
+    fn rebuild(&mut self, kept: &dyn Fn(u32) -> bool) -> Result<(), StoreError> {
         let old = std::mem::take(&mut self.batch);
         let contributions = std::mem::take(&mut self.contributions);
         let mut odd = std::mem::take(&mut self.odd);
@@ -260,6 +267,7 @@ impl State {
             owners.insert(std::mem::replace(&mut record.in_batch, number), number);
         }
         for stated in contributions {
+            // The EHR of these contributions is the one that is removed.
             let Some(owner) = owners.get(&stated.owner).copied() else {
                 continue;
             };
@@ -267,13 +275,17 @@ impl State {
             for document in
                 (stated.documents.0..stated.documents.1).filter(|document| kept(*document))
             {
-                self.carry(owner, document, &old, odd.remove(&document));
+                self.carry(owner, document, &old, odd.remove(&document))?;
             }
             let documents = (first, self.batch.len() as u32);
             if documents.0 < documents.1 || stated.documents.0 == stated.documents.1 {
                 let is_whole = documents.1 - documents.0 == stated.documents.1 - stated.documents.0;
-                let before = || Box::new((stated.uid(&old).to_owned(), stated.document(&old)));
-                let own = (stated.own.is_some() || !is_whole).then(before);
+                let own = if stated.own.is_some() || !is_whole {
+                    let document = stated.document(&old)?;
+                    Some(Box::new((stated.uid(&old).to_owned(), document)))
+                } else {
+                    None
+                };
                 self.contribute(Stated {
                     owner,
                     documents,
@@ -284,16 +296,19 @@ impl State {
         let mut idempotency = std::mem::take(&mut self.idempotency);
         idempotency.retain(|uid, _| self.contribution(uid).is_some());
         self.idempotency = idempotency;
+        Ok(())
     }
 
     /// Takes a document over from another batch.
-    fn carry(&mut self, owner: u32, document: u32, old: &Batch, odd: Option<Version>) {
-        let Some((doc, packed)) = old
-            .doc(document)
-            .and_then(|doc| Some((doc, old.packed(doc.version)?)))
-        else {
-            return;
-        };
+    fn carry(
+        &mut self,
+        owner: u32,
+        document: u32,
+        old: &Batch,
+        odd: Option<Version>,
+    ) -> Result<(), StoreError> {
+        let doc = old.doc(document).ok_or_else(lost_document)?;
+        let packed = old.packed(doc.version).ok_or_else(lost_document)?;
         let before = self.newest(old.object_id(document));
         let DocState {
             kind,
@@ -315,5 +330,6 @@ impl State {
         self.objects
             .put(document, |document| self.batch.object_id(document));
         self.odd.extend(odd.map(|odd| (document, odd)));
+        Ok(())
     }
 }

@@ -1,8 +1,9 @@
 //! Contributions as they are held, and the index of numbers by text.
 
-use super::{CONTRIBUTION, UID};
+use super::{CONTRIBUTION, UID, lost_document};
 use crate::document::{Batch, Doc};
 use crate::rm::class::Attr;
+use crate::store::repository::StoreError;
 use crate::store::statement;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::hash::BuildHasher;
@@ -28,10 +29,15 @@ impl Stated {
         }
     }
 
-    pub(super) fn document(&self, batch: &Batch) -> String {
-        self.own
-            .as_ref()
-            .map_or_else(|| self.told(batch).unwrap_or_default(), |own| own.1.clone())
+    /// Returns the document of the contribution.
+    ///
+    /// # Errors
+    /// If it has no document of its own, and its versions do not supply one.
+    pub(super) fn document(&self, batch: &Batch) -> Result<String, StoreError> {
+        match &self.own {
+            Some(own) => Ok(own.1.clone()),
+            None => self.told(batch).ok_or_else(lost_document),
+        }
     }
 
     /// The document of a contribution that has the audit of its first version.

@@ -19,28 +19,32 @@ fn at_once<T>(make: impl FnOnce() -> T) -> Ready<T> {
     ready(make())
 }
 
-/// The first of some items: at most `limit`, and no more than [`PIECE_BYTES`] of them.
+/// Returns the first of some items: at most `limit`, and no more than [`PIECE_BYTES`] of them.
+///
+/// # Errors
+/// The first error among the items of the piece.
 fn piece_of<T>(
-    items: impl Iterator<Item = T>,
+    items: impl Iterator<Item = Result<T, StoreError>>,
     limit: usize,
     size: impl Fn(&T) -> usize,
-) -> Piece<T> {
+) -> Result<Piece<T>, StoreError> {
     let (mut piece, mut bytes) = (Vec::new(), 0);
     for item in items {
+        let item = item?;
         bytes += size(&item);
         let is_full = piece.len() >= limit || bytes as u64 > PIECE_BYTES;
         if is_full && !piece.is_empty() {
-            return Piece {
+            return Ok(Piece {
                 items: piece,
                 more: true,
-            };
+            });
         }
         piece.push(item);
     }
-    Piece {
+    Ok(Piece {
         more: piece.len() >= limit,
         items: piece,
-    }
+    })
 }
 
 impl Memory {
@@ -116,21 +120,24 @@ impl Repository for Memory {
             let wanted = stated
                 .filter(|(_, c)| ehr_id.is_none_or(|ehr_id| state.owner_id(c.owner) == ehr_id))
                 .take(limit);
-            let whole = |(number, c): (u32, &Stated)| Contribution {
-                ehr_id: state.owner_id(c.owner).to_owned(),
-                uid: state.uid_of(number).to_owned(),
-                document: c.document(&state.batch),
-                versions: match extent {
+            let whole = |(number, c): (u32, &Stated)| {
+                let versions = match extent {
                     Extent::Alone => Vec::new(),
                     Extent::WithVersions => (c.documents.0..c.documents.1)
-                        .filter_map(|document| state.version(document))
-                        .collect(),
-                },
+                        .map(|document| state.version(document))
+                        .collect::<Result<_, _>>()?,
+                };
+                Ok(Contribution {
+                    ehr_id: state.owner_id(c.owner).to_owned(),
+                    uid: state.uid_of(number).to_owned(),
+                    document: c.document(&state.batch)?,
+                    versions,
+                })
             };
-            Ok(piece_of(wanted.map(whole), limit, |contribution| {
+            piece_of(wanted.map(whole), limit, |contribution| {
                 let versions = contribution.versions.iter();
                 contribution.document.len() + versions.map(|v| v.packed.size()).sum::<usize>()
-            }))
+            })
         })
     }
 
@@ -150,7 +157,7 @@ impl Repository for Memory {
             }) {
                 return Err(StoreError::TagsChanged);
             }
-            self.change(Change::Tags(ehr_id.to_owned(), list));
+            self.change(Change::Tags(ehr_id.to_owned(), list))?;
             Ok(())
         })
     }
@@ -180,9 +187,9 @@ impl Repository for Memory {
                 })
                 .collect();
             order::sort_by(&mut lists, |a, b| a.target.cmp(&b.target));
-            Ok(piece_of(lists.into_iter(), usize::MAX, |list| {
+            piece_of(lists.into_iter().map(Ok), usize::MAX, |list| {
                 list.tags.iter().map(|tag| tag.key.len() + 100).sum()
-            }))
+            })
         })
     }
 
@@ -192,7 +199,7 @@ impl Repository for Memory {
         objects: &[String],
     ) -> impl Future<Output = Result<(), StoreError>> {
         at_once(|| {
-            self.change(Change::RemoveObjects(ehr_id.to_owned(), objects.to_vec()));
+            self.change(Change::RemoveObjects(ehr_id.to_owned(), objects.to_vec()))?;
             Ok(())
         })
     }
@@ -245,14 +252,18 @@ impl Repository for Memory {
     ) -> impl Future<Output = Result<Option<Version>, StoreError>> {
         at_once(|| {
             let state = self.state.borrow();
-            let mut versions = state
-                .versions(ehr_id, object_id)
-                .filter_map(|document| state.version(document));
-            Ok(match which {
-                Which::Latest => versions.next(),
-                Which::Uid(uid) => versions.find(|v| v.version_uid == uid),
-                Which::At(time) => versions.find(|v| v.time_committed.as_str() <= time),
-            })
+            let is_wanted = |version: &Version| match which {
+                Which::Latest => true,
+                Which::Uid(uid) => version.version_uid == uid,
+                Which::At(time) => version.time_committed.as_str() <= time,
+            };
+            for document in state.versions(ehr_id, object_id)? {
+                let version = state.version(document)?;
+                if is_wanted(&version) {
+                    return Ok(Some(version));
+                }
+            }
+            Ok(None)
         })
     }
 
@@ -264,13 +275,13 @@ impl Repository for Memory {
     ) -> impl Future<Output = Result<Piece<Version>, StoreError>> {
         at_once(|| {
             let state = self.state.borrow();
-            let mut documents: Vec<u32> = state.versions(ehr_id, object_id).collect();
+            let mut documents = state.versions(ehr_id, object_id)?;
             documents.reverse();
             let versions = documents
                 .into_iter()
-                .filter_map(|document| state.version(document))
-                .filter(|version| version.number > after);
-            Ok(piece_of(versions, usize::MAX, |v| v.packed.size()))
+                .map(|document| state.version(document))
+                .filter(|version| version.as_ref().map_or(true, |v| v.number > after));
+            piece_of(versions, usize::MAX, |v| v.packed.size())
         })
     }
 
@@ -281,18 +292,18 @@ impl Repository for Memory {
     ) -> impl Future<Output = Result<Vec<VersionHead>, StoreError>> {
         at_once(|| {
             let state = self.state.borrow();
-            let mut heads: Vec<VersionHead> = state
-                .versions(ehr_id, object_id)
-                .filter_map(|document| state.version(document))
-                .map(|version| VersionHead {
+            let mut heads = Vec::new();
+            for document in state.versions(ehr_id, object_id)? {
+                let version = state.version(document)?;
+                heads.push(VersionHead {
                     kind: version.kind,
                     version_uid: version.version_uid,
                     number: version.number,
                     time_committed: version.time_committed,
                     lifecycle: version.lifecycle,
                     template_id: version.template_id,
-                })
-                .collect();
+                });
+            }
             heads.reverse();
             Ok(heads)
         })
@@ -362,7 +373,7 @@ impl Repository for Memory {
             let found = state
                 .contribution(uid)
                 .filter(|(_, c)| state.owner_id(c.owner) == ehr_id);
-            Ok(found.map(|(_, c)| c.document(&state.batch)))
+            found.map(|(_, c)| c.document(&state.batch)).transpose()
         })
     }
 
@@ -379,19 +390,24 @@ impl Repository for Memory {
                 state.lacks_of(scan),
             )?;
             if let Some(version) = state.earlier_version(scan, read) {
-                send_at_once(sink, &state.as_of(version, scan.ehrs.as_deref()));
+                send_at_once(sink, &state.as_of(version, scan.ehrs.as_deref())?);
                 return Ok(read);
             }
             match scan.ehrs_in(&state.batch) {
-                Some(found) if found.is_empty() => true,
+                Some(found) if found.is_empty() => {}
                 // What follows from all versions of an EHR would be made for all EHRs of the
                 // standing batch.
                 Some(found) if scan.whole_ehrs && scan.all_versions => {
-                    let rows = found.iter().filter_map(|ehr| state.batch.ehr(*ehr));
-                    rows.filter_map(|row| state.batch_of(&row.ehr_id))
-                        .all(|batch| send_at_once(sink, &batch))
+                    // The owner of the parties is no EHR: it has no row.
+                    for row in found.iter().filter_map(|ehr| state.batch.ehr(*ehr)) {
+                        if !send_at_once(sink, &state.batch_of(&row.ehr_id)?) {
+                            break;
+                        }
+                    }
                 }
-                _ => send_at_once(sink, &state.batch),
+                _ => {
+                    send_at_once(sink, &state.batch);
+                }
             };
             Ok(read)
         })
@@ -407,7 +423,7 @@ impl Repository for Memory {
             if self.state.borrow().definitions.contains_key(&key) {
                 return Err(StoreError::DefinitionExists);
             }
-            self.change(Change::Define(kind, definition));
+            self.change(Change::Define(kind, definition))?;
             Ok(())
         })
     }
@@ -473,24 +489,24 @@ impl Repository for Memory {
             if kind == DefinitionKind::Template && self.state.borrow().names_template(name) {
                 return Err(StoreError::TemplateInUse);
             }
-            Ok(self.change(Change::Undefine(kind, name.to_owned(), version.to_owned())))
+            self.change(Change::Undefine(kind, name.to_owned(), version.to_owned()))
         })
     }
 
     fn delete_ehr(&self, ehr_id: &str) -> impl Future<Output = Result<bool, StoreError>> {
-        at_once(|| Ok(!ehr_id.is_empty() && self.change(Change::RemoveEhr(ehr_id.to_owned()))))
+        at_once(|| Ok(!ehr_id.is_empty() && self.change(Change::RemoveEhr(ehr_id.to_owned()))?))
     }
 
     fn reset(&self) -> impl Future<Output = Result<(), StoreError>> {
         at_once(|| {
-            self.change(Change::Reset);
+            self.change(Change::Reset)?;
             Ok(())
         })
     }
 
     fn note(&self, accesses: Vec<Access>) -> impl Future<Output = Result<(), StoreError>> {
         at_once(|| {
-            self.change(Change::Note(accesses));
+            self.change(Change::Note(accesses))?;
             Ok(())
         })
     }
@@ -503,7 +519,7 @@ impl Repository for Memory {
     ) -> impl Future<Output = Result<bool, StoreError>> {
         at_once(|| {
             let has_room = self.state.borrow().log.has_room(day, most);
-            Ok(has_room && self.change(Change::Note(accesses.to_vec())))
+            Ok(has_room && self.change(Change::Note(accesses.to_vec()))?)
         })
     }
 

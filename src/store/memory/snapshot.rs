@@ -1,7 +1,8 @@
 //! States to read: the newest one, and earlier ones of a snapshot.
 
-use super::{State, row_of};
+use super::{State, broken, lost_document, row_of};
 use crate::document::{Batch, DocRow, DocState, EhrRow};
+use crate::store::repository::StoreError;
 use crate::store::scan::{Scan, Snapshot};
 use std::collections::HashMap;
 
@@ -48,7 +49,7 @@ impl State {
     }
 
     /// A batch of the versions up to one, of these EHRs or of all, in commit order.
-    pub(super) fn as_of(&self, version: u64, ehrs: Option<&[String]>) -> Batch {
+    pub(super) fn as_of(&self, version: u64, ehrs: Option<&[String]>) -> Result<Batch, StoreError> {
         let mut batch = Batch::new();
         let mut owners: HashMap<u32, u32> = HashMap::new();
         for record in self.ehrs.iter().filter(|record| record.behind < version) {
@@ -70,18 +71,18 @@ impl State {
         }
         let mut numbers: HashMap<u32, u32> = HashMap::new();
         for doc in self.batch.docs().filter(|doc| doc.row.ordinal <= version) {
-            let Some((owner, packed)) = owners
-                .get(&doc.ehr)
-                .copied()
-                .zip(self.batch.packed(doc.version))
-            else {
+            // Documents of EHRs that are not requested have no owner in the new batch.
+            let Some(owner) = owners.get(&doc.ehr).copied() else {
                 continue;
             };
-            let before = self.before.get(doc.document as usize).copied().flatten();
-            before
-                .and_then(|before| numbers.get(&before))
-                .into_iter()
-                .for_each(|before| batch.supersede(*before));
+            let packed = self.batch.packed(doc.version).ok_or_else(lost_document)?;
+            if let Some(before) = self.preceding(doc.document)? {
+                // A version follows its predecessor in commit order, so the predecessor was added.
+                let before = numbers
+                    .get(&before)
+                    .ok_or_else(|| broken("a version precedes the version that it follows"))?;
+                batch.supersede(*before);
+            }
             let DocState {
                 kind,
                 number,
@@ -99,13 +100,16 @@ impl State {
             };
             numbers.insert(doc.document, batch.add(owner, row, &packed));
         }
-        batch
+        Ok(batch)
     }
 
     /// A batch of one EHR with all its versions.
-    pub(super) fn batch_of(&self, ehr_id: &str) -> Option<Batch> {
+    pub(super) fn batch_of(&self, ehr_id: &str) -> Result<Batch, StoreError> {
         let mut batch = Batch::new();
-        let number = batch.add_ehr(row_of(self.ehr(ehr_id)?));
+        let ehr = self
+            .ehr(ehr_id)
+            .ok_or_else(|| broken("an EHR of the batch is not in the index"))?;
+        let number = batch.add_ehr(row_of(ehr));
         for doc in self.documents(ehr_id) {
             let DocState {
                 kind,
@@ -122,8 +126,9 @@ impl State {
                 latest,
                 deleted,
             };
-            batch.add(number, row, &self.batch.packed(doc.version)?);
+            let packed = self.batch.packed(doc.version).ok_or_else(lost_document)?;
+            batch.add(number, row, &packed);
         }
-        Some(batch)
+        Ok(batch)
     }
 }

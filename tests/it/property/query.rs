@@ -5,10 +5,11 @@ mod draft;
 mod features;
 
 use super::random::Random;
+use aqlite::aql::query::{AggregateFunction, Function, ValueType};
 use aqlite::aql::{Parameter, Parameters};
 use classes::{LEAF, NODE, is_node, ways};
 pub use draft::{Condition, Draft, From};
-pub use features::FEATURES;
+pub use features::features;
 
 /// A path in the making: the text of each step, and the class behind it.
 #[derive(Clone)]
@@ -525,15 +526,17 @@ impl Writer<'_> {
     }
 
     fn aggregate(&mut self) -> String {
-        match self.random.below(8) {
-            0 => "COUNT(*)".to_owned(),
-            1 => format!("COUNT(DISTINCT {})", self.path()),
-            n => format!(
-                "{}({})",
-                ["COUNT", "MIN", "MAX", "SUM", "AVG", "MIN"][n - 2],
-                self.path()
-            ),
+        let function = self.random.pick(AggregateFunction::ALL).entry();
+        let form = self.random.below(4);
+        if form == 0 && function.over_rows.is_some() {
+            return format!("{}(*)", function.name);
         }
+        let distinct = if form == 1 && function.over_distinct.is_some() {
+            "DISTINCT "
+        } else {
+            ""
+        };
+        format!("{}({distinct}{})", function.name, self.path())
     }
 
     fn literal(&mut self) -> &'static str {
@@ -577,52 +580,38 @@ impl Writer<'_> {
             .pick(&["=", "=", "=", "!=", "<", "<=", ">", ">="])
     }
 
+    /// A call of any function: one argument is a path or another call, the others are values of the
+    /// type of their parameter.
     fn function(&mut self) -> String {
-        let (path, number) = (self.path(), self.random.pick(&["-1", "0", "1", "2", "3"]));
-        let path = if self.random.one_in(8) {
-            self.function()
-        } else {
-            path
-        };
-        match self.random.below(13) {
-            11 => self
-                .random
-                .pick(&[
-                    "NOW()",
-                    "CURRENT_DATE()",
-                    "CURRENT_TIME()",
-                    "CURRENT_DATE_TIME()",
-                    "CURRENT_TIMEZONE()",
-                ])
-                .to_owned(),
-            12 => self
-                .random
-                .pick(&[
-                    "TERMINOLOGY('lookup', 'openehr', 'code=433')",
-                    "CONCAT_WS('-', 'a', NULL, 'b')",
-                ])
-                .to_owned(),
-            0 => format!("LENGTH({path})"),
-            1 => format!(
-                "CONTAINS({path}, '{}')",
-                self.random.pick(&["A", "b", "ä", ""])
-            ),
-            2 => format!(
-                "POSITION('{}', {path})",
-                self.random.pick(&["A", "b", "ä", ""])
-            ),
-            3 => format!("SUBSTRING({path}, {number})"),
-            4 => format!(
-                "SUBSTRING({path}, {number}, {})",
-                self.random.pick(&["-1", "0", "1", "2"])
-            ),
-            5 => format!("CONCAT({path}, {})", self.operand()),
-            6 => format!("CONCAT_WS('-', {path}, {})", self.path()),
-            7 => format!("ABS({path})"),
-            8 => format!("MOD({path}, {number})"),
-            9 => format!("ROUND({path}, {number})"),
-            _ => format!("{}({path})", self.random.pick(&["CEIL", "FLOOR"])),
+        if self.random.one_in(25) {
+            return "TERMINOLOGY('lookup', 'openehr', 'code=433')".to_owned();
         }
+        let entry = self.random.pick(Function::ALL).entry();
+        let least = entry.least_arguments();
+        let most = entry.most_arguments().unwrap_or(least + 2);
+        let count = least + self.random.below(most - least + 1);
+        let from_document = self.random.below(count.max(1));
+        let arguments: Vec<String> = (0..count)
+            .map(|i| match entry.parameter(i).map(|p| p.value_type) {
+                _ if i == from_document && self.random.one_in(8) => self.function(),
+                _ if i == from_document => self.path(),
+                _ if self.random.one_in(6) => self.operand(),
+                Some(ValueType::Number) => self.number().to_owned(),
+                Some(ValueType::Text) => self.text().to_owned(),
+                Some(ValueType::Boolean) => "true".to_owned(),
+                Some(ValueType::Any) | None => self.operand(),
+            })
+            .collect();
+        format!("{}({})", entry.name, arguments.join(", "))
+    }
+
+    fn number(&mut self) -> &'static str {
+        self.random.pick(&["-1", "0", "1", "2", "3"])
+    }
+
+    fn text(&mut self) -> &'static str {
+        self.random
+            .pick(&["'A'", "'b'", "'ä'", "''", "'-'", "NULL"])
     }
 
     fn condition(&mut self, depth: usize) -> Condition {

@@ -7,6 +7,7 @@
 use super::query::{Condition, Draft, From};
 use super::random::Random;
 use aqlite::aql::Parameters;
+use aqlite::aql::query::AggregateFunction;
 use std::fmt::Write;
 
 const ENTRY: &str = "openEHR-EHR-OBSERVATION.series.v1";
@@ -226,20 +227,14 @@ fn from(random: &mut Random, used: &str) -> From {
 }
 
 fn aggregate(random: &mut Random) -> String {
+    let function = random.pick(AggregateFunction::ALL).entry();
     match random.below(10) {
-        0 => "COUNT(*)".to_owned(),
-        1 => format!("COUNT(DISTINCT {})", path(random)),
-        2 => format!("COUNT({})", path(random)),
-        3 | 4 => format!(
-            "{}({})",
-            random.pick(&["MIN", "MAX", "SUM", "AVG"]),
-            path(random)
-        ),
-        n => format!(
-            "{}({})",
-            ["MIN", "MAX", "SUM", "AVG", "MAX"][n - 5],
-            number(random)
-        ),
+        0 if function.over_rows.is_some() => format!("{}(*)", function.name),
+        1..4 if function.over_distinct.is_some() => {
+            format!("{}(DISTINCT {})", function.name, path(random))
+        }
+        0..4 => format!("{}({})", function.name, path(random)),
+        _ => format!("{}({})", function.name, number(random)),
     }
 }
 

@@ -641,7 +641,8 @@ impl<'a> World<'a> {
                     Some(false)
                 }
             }
-            Condition::Exists(path) => {
+            Condition::Exists(index) => {
+                let path = &self.query.exists[*index];
                 let mut at = assignment[path.variable].map(|f| f.at);
                 let passes = |at: Option<At<'a>>, p: &Option<Predicate>| {
                     at.filter(|at| p.as_ref().is_none_or(|p| self.holds(p, *at)))

@@ -267,7 +267,7 @@ pub fn call(function: Function, arguments: &[(Value, Option<String>)], now: &str
         }
         Function::CurrentDate => Some(Value::Text(now[..10].to_owned())),
         Function::CurrentTime => Some(Value::Text(now[11..19].to_owned())),
-        Function::CurrentDateTime => Some(Value::Text(now.replace('Z', "+00:00"))),
+        Function::CurrentDateTime | Function::Now => Some(Value::Text(now.replace('Z', "+00:00"))),
         Function::CurrentTimezone => Some(Value::Text("+00:00".to_owned())),
     }
 }

@@ -12,9 +12,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What was made of parameters and value sets so far.
+/// The values of the parameters and value sets that were mentioned so far.
 #[derive(Default)]
-pub(super) struct Bound {
+pub(super) struct BoundValues {
     /// The literals of parameters with one value.
     literals: BTreeMap<String, Literal>,
     lists: BTreeMap<String, BoundList>,
@@ -29,14 +29,14 @@ pub(super) struct Bound {
 /// The list that a parameter is bound to.
 #[derive(Clone)]
 pub(super) struct BoundList {
-    /// Its values.
+    /// The values.
     pub list: Arc<List>,
-    /// The first value that is a text and no number.
+    /// The first value that is a text but not a number.
     pub not_number: Option<Literal>,
 }
 
 impl Checker<'_> {
-    /// The single value that a parameter is bound to.
+    /// Returns the single value that a parameter is bound to.
     pub(super) fn bound(&mut self, name: &ast::Name) -> Option<Literal> {
         if let Some(known) = self.bound.literals.get(&name.text) {
             return Some(known.clone());
@@ -66,7 +66,7 @@ impl Checker<'_> {
         Some(literal)
     }
 
-    /// The single value that a parameter is bound to, as a list.
+    /// Returns the single value that a parameter is bound to, as a list.
     pub(super) fn single(&mut self, name: &ast::Name) -> Option<Arc<List>> {
         if let Some(known) = self.bound.singles.get(&name.text) {
             return Some(Arc::clone(known));
@@ -77,7 +77,8 @@ impl Checker<'_> {
         Some(list)
     }
 
-    /// The list that a parameter is bound to; the outer `None` where it is bound to no list.
+    /// Returns the list that a parameter is bound to. The outer `None` means that it is not bound to a
+    /// list, the inner one that an error was reported.
     pub(super) fn bound_list(&mut self, name: &ast::Name) -> Option<Option<BoundList>> {
         if let Some(known) = self.bound.lists.get(&name.text) {
             return Some(Some(known.clone()));
@@ -110,14 +111,15 @@ impl Checker<'_> {
         Some(Some(bound))
     }
 
-    /// What a terminology answers to a call; asked once for equal calls.
-    pub(super) fn ask(
+    /// Returns the answer of a terminology. Equal requests are sent once.
+    pub(super) fn request(
         &mut self,
         call: &TerminologyCall,
     ) -> Result<Rc<TerminologyAnswer>, TerminologyError> {
         if let Some(known) = self.bound.answers.get(call) {
             return known.clone();
         }
+        // Without a source for other services, the author can list the codes.
         let listed = || {
             Err(TerminologyError::Absent(
                 "list the codes: `path matches {'a', 'b'}`".to_owned(),
@@ -135,7 +137,7 @@ impl Checker<'_> {
         answer
     }
 
-    /// The codes of a value set as a list.
+    /// Returns the codes of a value set as a list.
     pub(super) fn value_set(&mut self, call: &TerminologyCall, codes: &[String]) -> Arc<List> {
         if let Some(known) = self.bound.value_sets.get(call) {
             return Arc::clone(known);
@@ -149,14 +151,14 @@ impl Checker<'_> {
     }
 }
 
-/// The literal of a parameter with one value.
+/// Returns the literal of a parameter with one value; `None` for a list.
 fn scalar(value: &Parameter) -> Option<Literal> {
     Some(match value {
         Parameter::Null => Literal::Null,
         Parameter::Boolean(value) => Literal::Boolean(*value),
         Parameter::Number(text) => Literal::Number(text.as_str().into()),
-        // JSON clients send numbers and booleans as texts too: such a text takes the type of what
-        // it is compared with, as in a URL.
+        // JSON clients send numbers and booleans as texts too. Such a text has the type of the value
+        // that it is compared with, as in a URL.
         Parameter::Text(text) | Parameter::Untyped(text) if text.len() > MAX_NUMBER => {
             Literal::Text(text.as_str().into())
         }

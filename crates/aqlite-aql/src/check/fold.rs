@@ -4,54 +4,62 @@
 //! MATCHES is true, false or unknown exactly where the OR of its equalities is. Comparisons with
 //! the uid of a version stay as they are: [`super::uid`] has widened them.
 
-use super::uid::is_uid;
+use super::uid::UidPaths;
 use crate::query::{CompareOp, Condition, Expr, List, Literal, Members, Query};
+use std::collections::BTreeMap;
 
 /// Joins the equalities of every OR of WHERE.
-pub(super) fn join_equalities(query: &mut Query) {
-    if let Some(condition) = query.condition.take() {
-        query.condition = Some(joined(query, condition));
-    }
+pub(super) fn join_equalities(query: &mut Query, uids: &UidPaths) {
+    query.condition = query.condition.take().map(|c| joined(uids, c));
 }
 
-fn joined(query: &Query, condition: Condition) -> Condition {
+fn joined(uids: &UidPaths, condition: Condition) -> Condition {
     match condition {
-        Condition::And(all) => Condition::And(all.into_iter().map(|c| joined(query, c)).collect()),
-        Condition::Not(inner) => Condition::Not(Box::new(joined(query, *inner))),
-        Condition::Or(all) => joined_or(query, all),
+        Condition::And(all) => Condition::And(all.into_iter().map(|c| joined(uids, c)).collect()),
+        Condition::Not(inner) => Condition::Not(Box::new(joined(uids, *inner))),
+        Condition::Or(all) => joined_or(uids, all),
         other => other,
     }
 }
 
-/// An OR in which each path is compared once; the values stand where the path was first compared.
-fn joined_or(query: &Query, all: Vec<Condition>) -> Condition {
+/// The equalities of an OR with one path.
+struct Equalities {
+    /// The index of the first of them among the remaining conditions.
+    first: usize,
+    values: Vec<Literal>,
+}
+
+/// Joins an OR: each path is compared once, in the position of its first comparison.
+fn joined_or(uids: &UidPaths, all: Vec<Condition>) -> Condition {
     let mut rest: Vec<Condition> = Vec::with_capacity(all.len());
-    // By path: the place in `rest`, and the values.
-    let mut lists: Vec<Option<(usize, Vec<Literal>)>> = vec![None; query.paths.len()];
+    let mut by_path: BTreeMap<usize, Equalities> = BTreeMap::new();
     for condition in all {
         match condition {
             Condition::Compare(Expr::Path(path), CompareOp::Eq, Expr::Literal(literal))
-                if !is_uid(query, path) =>
+                if !uids.contains(path) =>
             {
-                if let Some(Some((_, values))) = lists.get_mut(path) {
-                    values.push(literal);
+                if let Some(known) = by_path.get_mut(&path) {
+                    known.values.push(literal);
                     continue;
                 }
-                if let Some(list) = lists.get_mut(path) {
-                    *list = Some((rest.len(), vec![literal.clone()]));
-                }
+                let equalities = Equalities {
+                    first: rest.len(),
+                    values: vec![literal.clone()],
+                };
+                by_path.insert(path, equalities);
                 rest.push(Condition::Compare(
                     Expr::Path(path),
                     CompareOp::Eq,
                     Expr::Literal(literal),
                 ));
             }
-            other => rest.push(joined(query, other)),
+            other => rest.push(joined(uids, other)),
         }
     }
-    for (path, list) in lists.into_iter().enumerate() {
-        if let Some((place, values)) = list.filter(|(_, values)| values.len() > 1)
-            && let Some(first) = rest.get_mut(place)
+    for (path, Equalities { first, values }) in by_path {
+        // A single equality remains a comparison, which the engine evaluates over columns.
+        if values.len() > 1
+            && let Some(first) = rest.get_mut(first)
         {
             *first = Condition::Matches(Expr::Path(path), Members::new(vec![List::new(values)]));
         }

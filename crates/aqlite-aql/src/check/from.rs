@@ -6,7 +6,7 @@ use crate::classes::Classes;
 use crate::query::{ClassExpr, Contains, Source, Variable, Versions};
 use aqlite_rm::class::Cls;
 
-/// So many class expressions may stand in FROM.
+/// The most class expressions of FROM.
 const CLASSES_LIMIT: usize = 200;
 
 impl Checker<'_> {
@@ -29,6 +29,7 @@ impl Checker<'_> {
         balanced(all.into_iter().collect::<Option<Vec<Source>>>()?, join)
     }
 
+    /// Checks a class expression. Its variable precedes those of its containment.
     fn class_expr(&mut self, expr: &ast::ClassExpr) -> Option<ClassExpr> {
         if self.variables.len() >= CLASSES_LIMIT {
             return self.error(
@@ -39,33 +40,14 @@ impl Checker<'_> {
             );
         }
         let class = self.class(&expr.class);
-        let name = expr.variable.as_ref().map(|v| v.text.clone());
-        if let Some(variable) = &expr.variable
-            && self
-                .variables
-                .iter()
-                .any(|v| v.name.as_deref() == Some(&variable.text))
-        {
-            let message = format!("the variable `{}` is declared twice", variable.text);
-            let _ = self.error::<()>(
-                "AQL0204",
-                variable.span(),
-                message,
-                "give each class expression a variable of its own",
-            );
-        }
-        let variable = self.variables.len();
-        self.variables.push(Variable {
-            name,
-            class: class.unwrap_or(Cls::ANY),
-        });
+        let variable = self.declare(expr, class);
         let predicate = match (&expr.predicate, class) {
             (Some(ast::ClassPredicate::Node(node)), Some(class)) => {
-                Some(self.predicate(node, &Classes::of(class)))
+                Some(self.predicate(node, &Classes::single(class)))
             }
             (_, Some(_)) => None,
             (_, None) => {
-                self.doubtful.push(variable);
+                self.unknown_class.push(variable);
                 None
             }
         };
@@ -77,15 +59,10 @@ impl Checker<'_> {
         if let (Some(contains), Some(Cls::COMPOSITION)) = (&expr.contains, class) {
             self.warn_of_roots(&contains.inner);
         }
-        let versions = match (&expr.predicate, class == Some(Cls::VERSION)) {
-            (Some(ast::ClassPredicate::AllVersions), _)
-            | (Some(ast::ClassPredicate::Node(_)), true) => Versions::All,
-            _ => Versions::Latest,
-        };
         Some(ClassExpr {
             variable,
             class: class?,
-            versions,
+            versions: versions(expr, class?),
             predicate: match predicate {
                 Some(predicate) => Some(predicate?),
                 None => None,
@@ -94,7 +71,26 @@ impl Checker<'_> {
         })
     }
 
-    /// A composition never contains what is a root of its own (aql 3.14).
+    /// Declares the variable of a class expression, and returns its index.
+    fn declare(&mut self, expr: &ast::ClassExpr, class: Option<Cls>) -> usize {
+        let name = expr.variable.as_ref();
+        let declared = |text: &str| {
+            let mut names = self.variables.iter().map(|v| v.name.as_deref());
+            names.any(|name| name == Some(text))
+        };
+        if let Some(name) = name.filter(|name| declared(&name.text)) {
+            let message = format!("the variable `{}` is declared twice", name.text);
+            let help = "give each class expression a variable of its own";
+            let _ = self.error::<()>("AQL0204", name.span(), message, help);
+        }
+        self.variables.push(Variable {
+            name: name.map(|name| name.text.clone()),
+            class: class.unwrap_or(Cls::ANY),
+        });
+        self.variables.len() - 1
+    }
+
+    /// Warns of classes below COMPOSITION that are roots of documents of their own (AQL § 3.14).
     fn warn_of_roots(&mut self, inner: &ast::Containment) {
         match inner {
             ast::Containment::And(all) | ast::Containment::Or(all) => {
@@ -145,7 +141,19 @@ impl Checker<'_> {
     }
 }
 
-/// Joins a long list without a deep tree; both connectives are associative.
+/// Returns the versions that a class expression binds.
+fn versions(expr: &ast::ClassExpr, class: Cls) -> Versions {
+    match &expr.predicate {
+        Some(ast::ClassPredicate::AllVersions) => Versions::All,
+        // A predicate of VERSION may select an old version, so all are considered (§ 3.13.2).
+        Some(ast::ClassPredicate::Node(_)) if class == Cls::VERSION => Versions::All,
+        Some(ast::ClassPredicate::Node(_) | ast::ClassPredicate::LatestVersion) | None => {
+            Versions::Latest
+        }
+    }
+}
+
+/// Joins a long list as a balanced tree, which recursion can walk. Both connectives are associative.
 fn balanced(mut all: Vec<Source>, join: fn(Box<Source>, Box<Source>) -> Source) -> Option<Source> {
     if all.len() < 2 {
         return all.pop();

@@ -1,10 +1,10 @@
-//! Parameters that are compared with numbers: a text that is no number would silently match
-//! nothing.
+//! Parameters that are compared with numbers. A text that is not a number is refused, because it
+//! would match nothing.
 
 use super::{Checker, MAX_NUMBER};
 use crate::ast;
 use crate::classes::Classes;
-use crate::query::{Expr, Function, Literal, Step};
+use crate::query::{Expr, Literal, Step, ValueType};
 use aqlite_rm::class::Cls;
 use aqlite_rm::number;
 
@@ -89,7 +89,7 @@ impl Checker<'_> {
         )
     }
 
-    /// True for an expression whose values are numbers whatever the documents hold.
+    /// Returns whether the values of an expression are numbers in every document.
     fn is_number(&self, expr: &Expr) -> bool {
         match expr {
             Expr::Path(index) => self.paths.get(*index).is_some_and(|path| {
@@ -97,22 +97,16 @@ impl Checker<'_> {
                     .variables
                     .get(path.variable)
                     .map(|variable| variable.class);
-                class.is_some_and(|class| ends_in_number(&path.steps, Classes::of(class)))
+                class.is_some_and(|class| ends_in_number(&path.steps, Classes::single(class)))
             }),
-            Expr::Call(function, _) => {
-                use Function::{Abs, Ceil, Floor, Length, Mod, Position, Round};
-                matches!(
-                    function,
-                    Length | Position | Abs | Mod | Ceil | Floor | Round
-                )
-            }
+            Expr::Call(function, _) => function.entry().result == ValueType::Number,
             Expr::Literal(literal) => matches!(literal, Literal::Number(_)),
         }
     }
 }
 
-/// True where every class that can stand at the end of a path is a number. Predicates only narrow
-/// the classes, so they are not needed.
+/// Returns whether every class at the end of a path is a number. Predicates only narrow the classes,
+/// so they are not needed.
 fn ends_in_number(steps: &[Step], from: Classes) -> bool {
     let end = steps
         .iter()
@@ -126,7 +120,7 @@ fn ends_in_number(steps: &[Step], from: Classes) -> bool {
     })
 }
 
-/// True for a text that reads as a number that a query may have.
+/// Returns whether a text is a number that a query may have.
 pub(super) fn is_number(text: &str) -> bool {
     text.len() <= MAX_NUMBER && number::parse(text.trim()).is_some()
 }

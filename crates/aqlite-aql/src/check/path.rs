@@ -12,14 +12,14 @@ use aqlite_rm::diag::Span;
 use std::sync::Arc;
 
 impl Checker<'_> {
-    /// Resolves a path and gives its number among the paths of the query.
+    /// Resolves a path, and returns its index among the paths of the query.
     pub(super) fn path(&mut self, path: &ast::Path) -> Option<usize> {
         let path = self.identified(path)?;
         Some(self.register(path))
     }
 
-    /// Like [`Checker::path`], and goes on from a coded object to its code, for value sets hold
-    /// codes.
+    /// Resolves a path as [`Checker::path`] does, and continues from a coded object to its code,
+    /// because value sets contain codes.
     pub(super) fn coded_path(&mut self, path: &ast::Path) -> Option<usize> {
         let (mut path, end) = self.resolved(path)?;
         let bare = |attr| Step {
@@ -27,7 +27,7 @@ impl Checker<'_> {
             predicate: None,
         };
         let declared = end.declared();
-        // A path that may end at a text is compared as it stands.
+        // A path that may end at a text is compared as written.
         if declared.iter().any(|c| c.is_primitive()) {
             return Some(self.register(path));
         }
@@ -44,7 +44,7 @@ impl Checker<'_> {
         let same = |p: &IdentifiedPath| {
             p.variable == path.variable && p.steps == path.steps && p.root == path.root
         };
-        // Behind the limit the planner refuses the query: looking further would only cost time.
+        // Above the limit the planner refuses the query, so a longer search would be wasted work.
         if let Some(known) = self.paths.iter().take(MAX_PATHS).position(same) {
             return known;
         }
@@ -52,7 +52,7 @@ impl Checker<'_> {
         self.paths.len() - 1
     }
 
-    /// Resolves a path that is not one of the query's own.
+    /// Resolves a path without adding it to the paths of the query.
     pub(super) fn identified(&mut self, path: &ast::Path) -> Option<IdentifiedPath> {
         self.resolved(path).map(|(path, _)| path)
     }
@@ -64,10 +64,11 @@ impl Checker<'_> {
             }
             return self.unknown_variable(&path.variable);
         };
-        if self.doubtful.contains(&variable) {
+        // The class is already reported; its attributes are unknown.
+        if self.unknown_class.contains(&variable) {
             return None;
         }
-        let classes = Classes::of(self.variables.get(variable)?.class);
+        let classes = Classes::single(self.variables.get(variable)?.class);
         let root = match &path.root {
             Some(root) => Some(self.predicate(root, &classes)?),
             None => None,
@@ -84,7 +85,7 @@ impl Checker<'_> {
         ))
     }
 
-    /// The variable of this name: in this spelling, or the only one in any spelling of case.
+    /// Returns the variable with this name; see [`spelled`].
     pub(super) fn variable(&self, name: &str) -> Option<usize> {
         spelled(name, || {
             self.variables
@@ -140,6 +141,7 @@ impl Checker<'_> {
         let mut out = Vec::with_capacity(steps.len());
         for step in steps {
             let (attr, behind) = self.attribute(&step.attribute, &classes)?;
+            // The class of an archetype in brackets decides which attributes may follow.
             classes = narrowed(behind, step.predicate.as_ref());
             let predicate = match &step.predicate {
                 Some(predicate) => Some(self.predicate(predicate, &classes)?),
@@ -150,7 +152,7 @@ impl Checker<'_> {
         Some((out, classes))
     }
 
-    /// Counts the steps of a path; false where the query has too many, reported once.
+    /// Counts the steps of a path. Returns false if the query has too many, reported once.
     fn count_steps(&mut self, steps: &[ast::Step]) -> bool {
         let before = self.steps;
         self.steps = before.saturating_add(steps.len());
@@ -168,7 +170,7 @@ impl Checker<'_> {
         self.steps <= MAX_STEPS
     }
 
-    /// Refuses an id that is longer than any: it is compared with that of every node.
+    /// Refuses an id that is longer than any real one, because it is compared with that of every node.
     fn short_id(&mut self, id: &str, span: Span) -> Option<Arc<str>> {
         if id.len() <= MAX_ID {
             return Some(id.into());
@@ -181,8 +183,8 @@ impl Checker<'_> {
         )
     }
 
-    /// Refuses a text in brackets that is too long: it is compared at every node, and tells paths
-    /// apart.
+    /// Refuses a text in brackets that is too long, because it is compared at every node, and with the
+    /// texts of other paths.
     fn short_text(&mut self, text: Arc<str>, span: Span) -> Option<Arc<str>> {
         if text.len() <= MAX_PATTERN {
             return Some(text);
@@ -201,6 +203,7 @@ impl Checker<'_> {
         {
             return Some((attr, behind));
         }
+        // Searching for a similar name costs time, so it is not done for errors that are dropped.
         if self.is_full() {
             return None;
         }
@@ -247,6 +250,7 @@ impl Checker<'_> {
         classes: &Classes,
     ) -> Option<Vec<Predicate>> {
         match predicate {
+            // A nested AND is flattened: the engine evaluates conjuncts one by one.
             ast::Predicate::And(all) => {
                 let all: Vec<Option<Vec<Predicate>>> =
                     all.iter().map(|p| self.conjuncts(p, classes)).collect();
@@ -286,6 +290,7 @@ impl Checker<'_> {
                 let (path, _) = self.steps(&regex.path, classes)?;
                 Some(vec![Predicate::Regex(
                     path,
+                    // Slashes delimit the expression in AQL only.
                     regex_body(&regex.regex.text).replace("\\/", "/"),
                 )])
             }
@@ -321,6 +326,7 @@ impl Checker<'_> {
     }
 
     fn node(&mut self, node: &ast::NodePredicate, classes: &Classes) -> Option<Vec<Predicate>> {
+        // Such a query is valid and returns nothing, so this is a warning.
         if let Some(class) = pinned(node)
             && !classes.possible().any(|c| c.is_a(class))
         {
@@ -345,6 +351,7 @@ impl Checker<'_> {
                 .short_text(unescape(raw, Escapes::Text).0.into(), node.at.0)
                 .map(|text| vec![named(&[Attr::NAME, Attr::VALUE], text)]),
             Some(ast::NodeName::Parameter(name)) => self.node_name(name),
+            // A code without a terminology is in the terminology `local` (AQL § 3.6).
             Some(ast::NodeName::Code(code)) => Some(coded("local", code)),
             Some(ast::NodeName::Term(term)) => {
                 let (terminology, code) = term.split_once("::").unwrap_or(("local", term));
@@ -396,7 +403,7 @@ fn named(path: &[Attr], text: Arc<str>) -> Predicate {
     )
 }
 
-/// The name is a coded text with this code.
+/// Returns the predicates of a name that is a coded text with this code.
 fn coded(terminology: &str, code: &str) -> Vec<Predicate> {
     vec![
         named(
@@ -415,7 +422,7 @@ fn coded(terminology: &str, code: &str) -> Vec<Predicate> {
     ]
 }
 
-/// The classes behind a step whose predicate says which archetype stands there.
+/// Returns the classes behind a step, narrowed by the archetype in its predicate.
 fn narrowed(classes: Classes, predicate: Option<&ast::Predicate>) -> Classes {
     let class = match predicate {
         Some(ast::Predicate::Node(node)) => pinned(node),

@@ -1,4 +1,4 @@
-//! What the checker lowers to and what it refuses.
+//! Tests of the checker: checked queries, and refused ones.
 
 use super::*;
 use crate::parse;
@@ -32,7 +32,7 @@ fn codes(text: &str) -> Vec<&'static str> {
 }
 
 #[test]
-fn equal_paths_stand_once() {
+fn equal_paths_occur_once() {
     let query = ok(
         "SELECT c/name/value, C/name/value AS n FROM COMPOSITION c WHERE c/name/value = 'x' ORDER BY n, c/uid/value",
     );
@@ -147,7 +147,7 @@ fn like_patterns_are_compiled() {
 }
 
 #[test]
-fn parameters_are_bound_wherever_they_stand() {
+fn parameters_are_bound_in_all_clauses() {
     let list = Parameter::List(vec![
         Parameter::Text("a".into()),
         Parameter::Number("2".into()),
@@ -220,7 +220,7 @@ fn numbers_can_be_written_as_json() {
 }
 
 #[test]
-fn terminologies_answer_or_are_told_absent() {
+fn terminologies_answer_or_are_reported_absent() {
     struct Group;
     impl Terminology for Group {
         fn ask(&self, call: &TerminologyCall) -> Result<TerminologyAnswer, TerminologyError> {

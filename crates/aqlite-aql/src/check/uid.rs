@@ -1,5 +1,5 @@
-//! Comparisons with the uid of a version: the uid of its object, `uuid`, and `uuid::::2` without
-//! the system name it too.
+//! Comparisons with the uid of a version. The uid of its object, `uuid`, and `uuid::::2` without the
+//! system also match it.
 //!
 //! COMPOSITION.uid holds a version uid (`uuid::system::2`), but people and clients know the object.
 //! So `=`, `!=` and `matches` on `…/uid/value` also compare with these short forms; other texts
@@ -10,35 +10,57 @@ use crate::query::{
     ShortUid, Source, Step,
 };
 use aqlite_rm::class::{Attr, Cls};
+use std::collections::BTreeSet;
 
-/// Lets short forms of version uids match.
-pub(super) fn widen(query: &mut Query) {
-    if let Some(condition) = query.condition.take() {
-        query.condition = Some(widened(query, condition));
+/// The paths of a query that lead to the uid of a version, as indexes into `Query::paths`.
+pub(super) struct UidPaths(BTreeSet<usize>);
+
+impl UidPaths {
+    /// Collects the paths; `None` if a path starts at a variable that the query does not have.
+    pub fn new(query: &Query) -> Option<UidPaths> {
+        let mut found = BTreeSet::new();
+        for (index, path) in query.paths.iter().enumerate() {
+            let class = query.variables.get(path.variable)?.class;
+            if class.is_a(Cls::LOCATABLE) && ends_in_uid(&path.steps) {
+                found.insert(index);
+            }
+        }
+        Some(UidPaths(found))
     }
+
+    /// Returns whether a path leads to the uid of a version.
+    pub fn contains(&self, path: usize) -> bool {
+        self.0.contains(&path)
+    }
+}
+
+/// Adds the short forms of version uids to the comparisons of a query.
+pub(super) fn widen(query: &mut Query, uids: &UidPaths) {
+    query.condition = query.condition.take().map(|c| widened(uids, c));
     widen_source(&mut query.from);
 }
 
-fn widened(query: &Query, condition: Condition) -> Condition {
+fn widened(uids: &UidPaths, condition: Condition) -> Condition {
     match condition {
-        Condition::And(all) => Condition::And(all.into_iter().map(|c| widened(query, c)).collect()),
-        Condition::Or(all) => Condition::Or(all.into_iter().map(|c| widened(query, c)).collect()),
-        Condition::Not(inner) => Condition::Not(Box::new(widened(query, *inner))),
+        Condition::And(all) => Condition::And(all.into_iter().map(|c| widened(uids, c)).collect()),
+        Condition::Or(all) => Condition::Or(all.into_iter().map(|c| widened(uids, c)).collect()),
+        Condition::Not(inner) => Condition::Not(Box::new(widened(uids, *inner))),
         Condition::Compare(
             Expr::Path(path),
             op @ (CompareOp::Eq | CompareOp::Ne),
             Expr::Literal(literal),
-        ) if is_uid(query, path) => {
+        ) if uids.contains(path) => {
             let like = ShortUid::of(&literal)
                 .map(|form| Condition::Like(Expr::Path(path), pattern(&form)));
             let exact = Condition::Compare(Expr::Path(path), op, Expr::Literal(literal));
             match like {
                 None => exact,
                 Some(like) if op == CompareOp::Eq => Condition::Or(vec![exact, like]),
+                // `!=` is true only if neither the uid nor its short form matches.
                 Some(like) => Condition::And(vec![exact, Condition::Not(Box::new(like))]),
             }
         }
-        Condition::Matches(Expr::Path(path), members) if is_uid(query, path) => {
+        Condition::Matches(Expr::Path(path), members) if uids.contains(path) => {
             Condition::Matches(Expr::Path(path), members.by_short_uid())
         }
         other => other,
@@ -66,6 +88,7 @@ fn widen_source(source: &mut Source) {
 fn widen_predicate(predicate: &mut Predicate) {
     match predicate {
         Predicate::And(all) | Predicate::Or(all) => all.iter_mut().for_each(widen_predicate),
+        // Predicates have no LIKE; a regular expression matches the same uids.
         Predicate::Compare(steps, CompareOp::Eq, PredicateValue::Literal(literal))
             if ends_in_uid(steps) =>
         {
@@ -78,21 +101,11 @@ fn widen_predicate(predicate: &mut Predicate) {
     }
 }
 
-pub(super) fn is_uid(query: &Query, path: usize) -> bool {
-    query.paths.get(path).is_some_and(|path| {
-        let class = query
-            .variables
-            .get(path.variable)
-            .map_or(Cls::ANY, |v| v.class);
-        class.is_a(Cls::LOCATABLE) && ends_in_uid(&path.steps)
-    })
-}
-
 fn ends_in_uid(steps: &[Step]) -> bool {
     steps.iter().map(|s| s.attr).eq([Attr::UID, Attr::VALUE])
 }
 
-/// The pattern of the version uids that a short form names.
+/// Returns the pattern of the version uids that a short form names.
 fn pattern(form: &ShortUid) -> LikePattern {
     let start = LikeItem::Text(format!("{}::", form.object));
     let end = form
@@ -102,7 +115,7 @@ fn pattern(form: &ShortUid) -> LikePattern {
     LikePattern::new([start, LikeItem::Any].into_iter().chain(end).collect())
 }
 
-/// The same as a regular expression.
+/// Returns the regular expression of the version uids that a short form names.
 fn regex(form: &ShortUid) -> String {
     let number = form.number.as_ref().map(|n| format!("::{n}"));
     format!("{}::.*{}", form.object, number.unwrap_or_default())

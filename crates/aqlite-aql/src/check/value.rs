@@ -2,10 +2,10 @@
 
 use super::{Checker, MAX_MEMBERS, MAX_NUMBER, MAX_PATTERN, Parameter, did_you_mean};
 use crate::ast;
-use crate::query::{Expr, LikeItem, LikePattern, List, Literal, Members};
-use crate::signature::{SIGNATURES, Signature, signature};
+use crate::query::{Expr, Function, FunctionEntry, LikeItem, LikePattern, List, Literal, Members};
 use crate::terminology::{TerminologyAnswer, TerminologyCall, TerminologyError};
 use crate::token::{Escapes, unescape};
+use crate::vocabulary::function_named;
 use aqlite_rm::diag::Span;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ impl Checker<'_> {
             ast::Expr::Parameter(name) => self.bound(name).map(Expr::Literal),
             ast::Expr::Call(call) => self.call(call),
             ast::Expr::Terminology(call) => {
-                match &*self.answer(&TerminologyCall::of(call), call.at.0)? {
+                match &*self.answer(&TerminologyCall::from_syntax(call), call.at.0)? {
                     TerminologyAnswer::Truth(value) => {
                         Some(Expr::Literal(Literal::Boolean(*value)))
                     }
@@ -38,45 +38,39 @@ impl Checker<'_> {
 
     fn call(&mut self, call: &ast::Call) -> Option<Expr> {
         let name = &call.name;
+        // All arguments are checked, so that all errors are reported.
         let arguments: Vec<Option<Expr>> = call.arguments.iter().map(|a| self.expr(a)).collect();
-        let Some(signature) = signature(&name.text) else {
-            if self.is_full() {
-                return None;
-            }
-            let help = did_you_mean(&name.text, &mut SIGNATURES.iter().map(|s| s.name), || {
-                format!(
-                    "the functions are {}",
-                    SIGNATURES
-                        .iter()
-                        .map(|s| s.name)
-                        .collect::<Vec<_>>()
-                        .join(", ")
-                )
-            });
-            return self.error(
-                "AQL0205",
-                name.span(),
-                format!("`{}` is not a function of AQL", name.text),
-                help,
-            );
+        let Some(function) = function_named(&name.text) else {
+            return self.unknown_function(name);
         };
-        let given = call.arguments.len();
-        if given < signature.least || signature.most.is_some_and(|most| given > most) {
-            let message = format!("{} takes {}, not {given}", signature.name, arity(signature));
-            return self.error(
-                "AQL0206",
-                call.at.0,
-                message,
-                format!("write `{}{}`", signature.name, signature.arguments),
-            );
+        let (entry, given) = (function.entry(), call.arguments.len());
+        let too_many = entry.most_arguments().is_some_and(|most| given > most);
+        if given < entry.least_arguments() || too_many {
+            let message = format!("{} takes {}, not {given}", entry.name, arity(entry));
+            let help = format!("write `{}`", entry.usage());
+            return self.error("AQL0206", call.at.0, message, help);
         }
-        Some(Expr::Call(
-            signature.function,
-            arguments.into_iter().collect::<Option<Vec<Expr>>>()?,
-        ))
+        let arguments = arguments.into_iter().collect::<Option<Vec<Expr>>>()?;
+        Some(Expr::Call(function, arguments))
     }
 
-    /// A literal with its escapes resolved.
+    fn unknown_function<T>(&mut self, name: &ast::Name) -> Option<T> {
+        // Searching for a similar name costs time, so it is not done for errors that are dropped.
+        if self.is_full() {
+            return None;
+        }
+        let names = || Function::ALL.iter().map(|function| function.name());
+        let help = did_you_mean(&name.text, &mut names(), || {
+            format!(
+                "the functions are {}",
+                names().collect::<Vec<_>>().join(", ")
+            )
+        });
+        let message = format!("`{}` is not a function of AQL", name.text);
+        self.error("AQL0205", name.span(), message, help)
+    }
+
+    /// Checks a literal, and resolves its escapes.
     pub(super) fn literal(&mut self, literal: &ast::Literal) -> Option<Literal> {
         Some(match &literal.value {
             ast::LiteralValue::Null => Literal::Null,
@@ -89,7 +83,7 @@ impl Checker<'_> {
         })
     }
 
-    /// Tells that a number is longer than any may be.
+    /// Reports a number that is too long.
     pub(super) fn number_too_long<T>(&mut self, span: Span) -> Option<T> {
         let message = format!("the number has more than {MAX_NUMBER} characters");
         self.error(
@@ -100,10 +94,11 @@ impl Checker<'_> {
         )
     }
 
-    /// The text that a parameter is bound to; `what` says what it should be.
+    /// Returns the text that a parameter is bound to; `what` describes the text for the help.
     pub(super) fn bound_text(&mut self, name: &ast::Name, what: &str) -> Option<Arc<str>> {
         match self.bound(name)? {
             Literal::Text(text) | Literal::Untyped(text) => Some(text),
+            // A draft is never executed, so the value of an unbound parameter is not used.
             Literal::Null if self.options.draft => Some("".into()),
             _ => self.error(
                 "AQL0303",
@@ -114,13 +109,14 @@ impl Checker<'_> {
         }
     }
 
-    /// The pattern of LIKE; the inner `None` is NULL.
+    /// Returns the pattern of LIKE; the inner `None` is NULL.
     pub(super) fn like(&mut self, operand: &ast::LikeOperand) -> Option<Option<LikePattern>> {
         let (text, span): (Arc<str>, Span) = match operand {
             ast::LikeOperand::Text(raw) => {
                 (unescape(&raw.text, Escapes::Pattern).0.into(), raw.span())
             }
             ast::LikeOperand::Parameter(name) => match self.bound(name)? {
+                // A parameter that occurs many times is compiled once.
                 _ if self.bound.patterns.contains_key(&name.text) => {
                     return Some(self.bound.patterns.get(&name.text).cloned());
                 }
@@ -138,6 +134,7 @@ impl Checker<'_> {
                 }
             },
         };
+        // A pattern is compared with each row, and its cost grows with its length.
         if text.chars().nth(MAX_PATTERN).is_some() {
             let message = format!("the LIKE pattern has more than {MAX_PATTERN} characters");
             return self.error(
@@ -147,6 +144,7 @@ impl Checker<'_> {
                 "shorten it, or compare with whole texts by `=` or `matches`",
             );
         }
+        // `%` alone is a habit from SQL; beside `*` or `?` it is probably meant as a character.
         if text.contains('%') && !text.contains(['*', '?']) {
             self.warn(
                 "AQL0602",
@@ -173,7 +171,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The members of the list behind MATCHES.
+    /// Returns the members of the list behind MATCHES.
     pub(super) fn members(&mut self, operand: &ast::MatchesOperand) -> Option<Members> {
         match operand {
             ast::MatchesOperand::Uri(uri) => {
@@ -181,12 +179,12 @@ impl Checker<'_> {
                 Some(Members::new(vec![self.codes(&call, uri.span())?]))
             }
             ast::MatchesOperand::Terminology(call) => {
-                let codes = self.codes(&TerminologyCall::of(call), call.at.0)?;
+                let codes = self.codes(&TerminologyCall::from_syntax(call), call.at.0)?;
                 Some(Members::new(vec![codes]))
             }
             ast::MatchesOperand::List(items) => {
                 self.short_enough(items)?;
-                let mut lists = Lists::default();
+                let mut lists = MemberLists::default();
                 let all: Vec<Option<()>> =
                     items.iter().map(|i| self.member(i, &mut lists)).collect();
                 all.into_iter().collect::<Option<Vec<()>>>()?;
@@ -224,11 +222,11 @@ impl Checker<'_> {
         Some(())
     }
 
-    fn member(&mut self, item: &ast::MatchesItem, lists: &mut Lists) -> Option<()> {
+    fn member(&mut self, item: &ast::MatchesItem, lists: &mut MemberLists) -> Option<()> {
         match item {
             ast::MatchesItem::Literal(value) => lists.single(self.literal(value)?),
             ast::MatchesItem::Terminology(call) => {
-                lists.shared(self.codes(&TerminologyCall::of(call), call.at.0)?);
+                lists.shared(self.codes(&TerminologyCall::from_syntax(call), call.at.0)?);
             }
             ast::MatchesItem::Parameter(name) => match self.bound_list(name) {
                 Some(bound) => lists.shared(bound?.list),
@@ -260,7 +258,7 @@ impl Checker<'_> {
         if self.options.draft {
             return Some(Rc::new(TerminologyAnswer::Truth(true)));
         }
-        match self.ask(call) {
+        match self.request(call) {
             Ok(answer) => Some(answer),
             Err(TerminologyError::Absent(remedy)) => self.error(
                 "AQL0501",
@@ -284,22 +282,23 @@ impl Checker<'_> {
     }
 }
 
-/// Bytes of a text above which it has a list of its own, shared by all its mentions.
+/// The length in bytes above which a text has a list of its own, shared by all its mentions.
 const LONG: usize = 64;
 
-/// The lists behind one MATCHES: values that are written one by one stand in lists of their own.
+/// The lists behind one MATCHES. Values that are written one by one are collected into lists.
 #[derive(Default)]
-struct Lists {
+struct MemberLists {
     lists: Vec<Arc<List>>,
     singles: Vec<Literal>,
 }
 
-impl Lists {
+impl MemberLists {
     fn single(&mut self, literal: Literal) {
         self.singles.push(literal);
     }
 
     fn shared(&mut self, list: Arc<List>) {
+        // The same list twice in a row adds no members.
         if self
             .lists
             .last()
@@ -324,7 +323,7 @@ impl Lists {
     }
 }
 
-/// `.5` → `0.5`, `007` → `7`: a number that JSON can write.
+/// Returns a number in the syntax of JSON: `.5` → `0.5`, `007` → `7`.
 fn json_number(text: &str) -> String {
     let (sign, digits) = text
         .strip_prefix('-')
@@ -338,7 +337,10 @@ fn json_number(text: &str) -> String {
     format!("{sign}{zero}{digits}")
 }
 
-/// Compiles a LIKE pattern; the error is the escape that escapes nothing.
+/// Compiles a LIKE pattern.
+///
+/// # Errors
+/// The first invalid escape.
 fn pattern(text: &str) -> Result<LikePattern, String> {
     let mut items = Vec::new();
     let mut run = String::new();
@@ -364,6 +366,7 @@ fn pattern(text: &str) -> Result<LikePattern, String> {
         if !run.is_empty() {
             items.push(LikeItem::Text(std::mem::take(&mut run)));
         }
+        // Adjacent `*` match the same as one, and would cost time for each text.
         if wildcard == LikeItem::One || items.last() != Some(&LikeItem::Any) {
             items.push(wildcard);
         }
@@ -374,7 +377,8 @@ fn pattern(text: &str) -> Result<LikePattern, String> {
     Ok(LikePattern::new(items))
 }
 
-fn arity(signature: &Signature) -> String {
+/// Describes the numbers of arguments that a function accepts: `1 to 2 arguments`.
+fn arity(entry: &FunctionEntry) -> String {
     let plural = |n: usize| {
         if n == 1 {
             "1 argument".to_owned()
@@ -382,9 +386,10 @@ fn arity(signature: &Signature) -> String {
             format!("{n} arguments")
         }
     };
-    match signature.most {
-        Some(most) if most == signature.least => plural(most),
-        Some(most) => format!("{} to {}", signature.least, plural(most)),
-        None => format!("at least {}", plural(signature.least)),
+    let least = entry.least_arguments();
+    match entry.most_arguments() {
+        Some(most) if most == least => plural(most),
+        Some(most) => format!("{least} to {}", plural(most)),
+        None => format!("at least {}", plural(least)),
     }
 }

@@ -1,4 +1,4 @@
-//! Texts with a cursor `|` and what is offered there.
+//! Completions at a cursor, which a text marks by `|`.
 
 use super::*;
 use crate::arbitrary::Generator;
@@ -6,7 +6,7 @@ use crate::hover::hover;
 use crate::labels::{LabelStep, NoLabels};
 use crate::print::format;
 
-/// One archetype with one measured value.
+/// The labels of one archetype with one measured value.
 struct Pressure;
 
 const PRESSURE: &str = "openEHR-EHR-OBSERVATION.blood_pressure.v2";

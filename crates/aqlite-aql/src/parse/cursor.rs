@@ -1,14 +1,16 @@
-//! The token cursor of the parser: looking ahead, consuming, reporting, and skipping to where reading can
-//! go on.
+//! The token cursor of the parser: looking ahead, consuming, reporting errors, and skipping to a
+//! token at which the parser can continue.
 
-use super::{At, CLAUSES, Failed, NESTING_LIMIT, Name, Parsed, Parser};
-use crate::hint::{Place, hint};
-use crate::token::{DIAGNOSTICS_LIMIT, Keyword, Token, TokenKind};
+use super::{At, Failed, NESTING_LIMIT, Name, Parsed, Parser};
+use crate::expected::Expected;
+use crate::hint::{Unexpected, hint};
+use crate::token::{DIAGNOSTICS_LIMIT, Token, TokenKind};
+use crate::vocabulary::{Clause, Keyword};
 use aqlite_rm::diag::{Diagnostic, Span, nearest};
 
-/// The machinery: looking, taking, telling, going on.
 impl Parser<'_> {
     pub(super) fn token(&self) -> Token {
+        // The last token is END and is never consumed, so the alternative is never used.
         self.tokens.get(self.position).copied().unwrap_or(Token {
             kind: TokenKind::End,
             span: Span::new(self.text.len(), self.text.len()),
@@ -27,7 +29,7 @@ impl Parser<'_> {
         self.text.get(span.start..span.end).unwrap_or_default()
     }
 
-    /// From a start to the end of the last token taken.
+    /// Returns the position from a start to the end of the last consumed token.
     pub(super) fn since(&self, start: Span) -> At {
         let last = self
             .position
@@ -47,40 +49,53 @@ impl Parser<'_> {
         if self.position + 1 < self.tokens.len() {
             self.position += 1;
         }
+        // Alternatives belong to one token.
         self.expected.clear();
     }
 
-    /// True when such a token stands here; if not, `what` is remembered as missing.
-    pub(super) fn at(&mut self, kind: TokenKind, what: &'static str) -> bool {
+    /// Returns whether the present token is of a kind. If not, `expected` is recorded as an
+    /// alternative.
+    pub(super) fn at(&mut self, kind: TokenKind, expected: Expected) -> bool {
         let found = self.kind() == kind;
-        if !found && !self.expected.contains(&what) {
-            self.expected.push(what);
+        if !found {
+            self.record(expected);
         }
         found
     }
 
-    pub(super) fn eat(&mut self, kind: TokenKind, what: &'static str) -> bool {
-        let found = self.at(kind, what);
+    /// Records an alternative of the present token, once.
+    fn record(&mut self, expected: Expected) {
+        if !self.expected.contains(&expected) {
+            self.expected.push(expected);
+        }
+    }
+
+    pub(super) fn eat(&mut self, kind: TokenKind, expected: Expected) -> bool {
+        let found = self.at(kind, expected);
         if found {
             self.bump();
         }
         found
     }
 
-    pub(super) fn eat_keyword(&mut self, keyword: Keyword, what: &'static str) -> bool {
-        self.eat(TokenKind::Keyword(keyword), what)
+    pub(super) fn eat_keyword(&mut self, keyword: Keyword) -> bool {
+        self.eat(TokenKind::Keyword(keyword), Expected::Word(keyword))
     }
 
-    pub(super) fn need(&mut self, sign: char, what: &'static str) -> Parsed<()> {
-        if self.eat(TokenKind::Sign(sign), what) {
+    pub(super) fn eat_sign(&mut self, sign: char) -> bool {
+        self.eat(TokenKind::Sign(sign), Expected::Sign(sign))
+    }
+
+    pub(super) fn need(&mut self, sign: char) -> Parsed<()> {
+        if self.eat_sign(sign) {
             Ok(())
         } else {
             self.unexpected()
         }
     }
 
-    pub(super) fn word(&mut self, kind: TokenKind, what: &'static str) -> Parsed<Name> {
-        if self.at(kind, what) {
+    pub(super) fn word(&mut self, kind: TokenKind, expected: Expected) -> Parsed<Name> {
+        if self.at(kind, expected) {
             Ok(self.take_word())
         } else {
             self.unexpected()
@@ -109,35 +124,39 @@ impl Parser<'_> {
                 .push(Diagnostic::error("AQL0002", self.span(), message));
             return Err(Failed);
         }
+        // The depth is restored after an error too, because the parser continues with the next
+        // clause.
         self.depth += 1;
         let result = inner(self);
         self.depth -= 1;
         result
     }
 
-    pub(super) fn note_end(&mut self) {
+    pub(super) fn record_end(&mut self) {
+        // Completion needs the alternatives of the first attempt: recovery from an error adds
+        // others.
         if self.kind() == TokenKind::End && self.at_end.is_empty() {
             self.at_end.clone_from(&self.expected);
         }
     }
 
-    /// Tells that `what` is missing here, beside all that was looked for.
-    pub(super) fn want<T>(&mut self, what: &'static str) -> Parsed<T> {
-        if !self.expected.contains(&what) {
-            self.expected.push(what);
-        }
+    /// Fails because `expected` is missing here, beside the alternatives that were tried.
+    pub(super) fn want<T>(&mut self, expected: Expected) -> Parsed<T> {
+        self.record(expected);
         self.unexpected()
     }
 
     pub(super) fn unexpected<T>(&mut self) -> Parsed<T> {
-        self.tell_unexpected();
+        self.report_unexpected();
         Err(Failed)
     }
 
-    /// Tells what stands here and what should; silent where the lexer has spoken already.
-    pub(super) fn tell_unexpected(&mut self) {
+    /// Reports the present token and the alternatives. A token that the lexer has reported is not
+    /// reported again.
+    fn report_unexpected(&mut self) {
         let Token { kind, span } = self.token();
-        self.note_end();
+        self.record_end();
+        // The lexer has reported an invalid token.
         if kind == TokenKind::Invalid || self.diagnostics.len() >= DIAGNOSTICS_LIMIT {
             return;
         }
@@ -147,67 +166,72 @@ impl Parser<'_> {
             format!("`{}`", shorten(self.slice(span)))
         };
         let message = format!("expected {}, found {found}", list(&self.expected));
+        self.diagnostics.push(Diagnostic {
+            help: self.help(kind, span),
+            ..Diagnostic::error("AQL0101", span, message)
+        });
+    }
+
+    /// Returns the help for an unexpected token: a similar word of the language, or a hint.
+    fn help(&self, kind: TokenKind, span: Span) -> Option<String> {
+        let word = self.slice(span).to_ascii_lowercase();
+        // A similar word explains more than a hint: most unexpected names are misspelled words.
+        if kind == TokenKind::Identifier {
+            let texts: Vec<_> = self.expected.iter().map(|e| e.text()).collect();
+            let mut words = texts
+                .iter()
+                .map(|e| e.trim_matches('`'))
+                // Every short word is similar to every other.
+                .filter(|e| e.len() > 2);
+            if let Some(near) = nearest(&word, &mut words) {
+                return Some(format!("did you mean `{near}`?"));
+            }
+        }
         let before = self
             .position
             .checked_sub(1)
             .and_then(|i| self.tokens.get(i))
             .map(|t| t.kind);
-        let clause = CLAUSES
-            .get(self.clause)
-            .filter(|_| self.position > 0)
-            .map(|c| c.0);
-        let word = self.slice(span).to_ascii_lowercase();
-        let mut words = self
-            .expected
-            .iter()
-            .map(|e| e.trim_matches('`'))
-            .filter(|e| e.len() > 2);
-        let near = if kind == TokenKind::Identifier {
-            nearest(&word, &mut words)
-        } else {
-            None
+        let unexpected = Unexpected {
+            word: &word,
+            kind,
+            before,
+            // At the first token no clause has begun.
+            clause: (self.position > 0).then_some(self.clause),
+            expected: &self.expected,
         };
-        let help = match near {
-            Some(near) => Some(format!("did you mean `{near}`?")),
-            None => hint(&Place {
-                word: &word,
-                kind,
-                before,
-                clause,
-                expected: &self.expected,
-            })
-            .map(str::to_owned),
-        };
-        self.diagnostics.push(Diagnostic {
-            help,
-            ..Diagnostic::error("AQL0101", span, message)
-        });
+        hint(&unexpected).map(str::to_owned)
     }
 
+    /// Skips to the first word of a clause, or to the end.
     pub(super) fn skip_to_clause(&mut self) {
         loop {
             match self.kind() {
                 TokenKind::End => return,
-                TokenKind::Keyword(Keyword::Order)
-                    if self.next_is(TokenKind::Keyword(Keyword::By)) =>
-                {
-                    return;
-                }
-                TokenKind::Keyword(
-                    Keyword::Select | Keyword::From | Keyword::Where | Keyword::Limit,
-                ) => return,
+                TokenKind::Keyword(keyword) if self.begins_clause(keyword) => return,
                 _ => self.bump(),
             }
         }
     }
 
-    /// Goes to the next comma of the column list, over brackets of all kinds, or to the next
+    /// Returns whether the present word begins a clause. ORDER alone does not: it may be a name
+    /// that the author did not know to be reserved.
+    fn begins_clause(&self, keyword: Keyword) -> bool {
+        match keyword.clause() {
+            Some(Clause::OrderBy) => self.next_is(TokenKind::Keyword(Keyword::By)),
+            Some(_) => true,
+            None => false,
+        }
+    }
+
+    /// Skips to the next comma of the column list, over brackets of all kinds, or to the next
     /// clause.
     pub(super) fn skip_to_comma(&mut self) {
         let mut open = 0usize;
         loop {
             match self.kind() {
                 TokenKind::End | TokenKind::Keyword(Keyword::From | Keyword::Where) => return,
+                // A comma inside parentheses or brackets does not separate columns.
                 TokenKind::Sign(',') if open == 0 => return,
                 TokenKind::Sign('(' | '[' | '{') => open += 1,
                 TokenKind::Sign(')' | ']' | '}') => open = open.saturating_sub(1),
@@ -218,13 +242,14 @@ impl Parser<'_> {
     }
 }
 
-/// `a`, `a or b`, `a, b or c`; the plain words first, what needs explaining last.
-fn list(all: &[&str]) -> String {
-    let (words, phrases): (Vec<&str>, Vec<&str>) = all.iter().partition(|w| w.starts_with('`'));
-    let mut all: Vec<&str> = words.into_iter().chain(phrases).collect();
+/// Joins alternatives: `a`, `a or b`, `a, b or c`. Words and signs come first, then phrases.
+fn list(all: &[Expected]) -> String {
+    let (words, phrases): (Vec<Expected>, Vec<Expected>) =
+        all.iter().partition(|e| e.is_verbatim());
+    let mut all: Vec<_> = words.iter().chain(&phrases).map(|e| e.text()).collect();
     match all.pop() {
         None => "something else".to_owned(),
-        Some(only) if all.is_empty() => only.to_owned(),
+        Some(only) if all.is_empty() => only.into_owned(),
         Some(last) => format!("{} or {last}", all.join(", ")),
     }
 }

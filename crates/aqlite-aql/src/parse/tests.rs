@@ -30,7 +30,7 @@ fn not_binds_tighter_than_and_tighter_than_or() {
 }
 
 #[test]
-fn several_errors_show_at_once() {
+fn several_errors_are_reported_together() {
     assert_eq!(
         codes("SELECT a/, b/name/ FROM EHR WHERE a/b <> 3 ORDER BY 1 LIMIT x"),
         ["AQL0101", "AQL0101", "AQL0102", "AQL0101", "AQL0101"]
@@ -38,7 +38,7 @@ fn several_errors_show_at_once() {
 }
 
 #[test]
-fn clauses_out_of_order_are_told_once() {
+fn clauses_out_of_order_are_reported_once() {
     assert_eq!(
         codes("SELECT c FROM COMPOSITION c LIMIT 5 ORDER BY c/name/value"),
         ["AQL0105"]

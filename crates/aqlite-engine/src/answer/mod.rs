@@ -2,6 +2,7 @@
 
 mod csv_guard;
 mod eval;
+mod functions;
 mod members;
 mod plan;
 mod plan_cache;
@@ -14,7 +15,7 @@ mod trie;
 pub use eval::{
     Budget, ExecutionPath, QueryError, RowValue, Run, Touched, TouchedLayout, evaluation_strategy,
 };
-pub use plan::{MAX_PATHS, Plan, plan};
+pub use plan::{BROKEN_INVARIANT, MAX_PATHS, Plan, plan};
 pub use result::{Cell, ResultColumn, ResultFormat, ResultSet, Row};
 pub use scan::Progress;
 pub use table::CsvOptions;

@@ -22,8 +22,8 @@ pub const MAX_PATHS: usize = 256;
 pub struct Plan {
     pub(super) query: Query,
     pub(super) tries: Vec<Trie>,
-    /// The plans of the EXISTS conditions, in the order of the conditions in WHERE.
-    pub(super) exists: Vec<(IdentifiedPath, ExistsPlan)>,
+    /// The plan of each path of [`Query::exists`], under the same index.
+    pub(super) exists: Vec<ExistsPlan>,
     /// Columns of a row: all paths, then captured steps; at least one, so that a row without paths
     /// is one.
     pub(super) width: usize,
@@ -59,6 +59,16 @@ impl PathSet {
     pub fn is_empty(&self) -> bool {
         self.0 == [0; MAX_PATHS / 64]
     }
+}
+
+/// The code of a broken invariant in a query or its plan. A host answers it as an internal error.
+pub const BROKEN_INVARIANT: &str = "AQL0901";
+
+/// Returns the error of a broken invariant.
+fn broken(what: &str) -> Diagnostic {
+    let message = format!("an invariant of the engine is broken: {what}");
+    Diagnostic::error(BROKEN_INVARIANT, Span::default(), message)
+        .with_help("this is a defect of aqlite; report the query")
 }
 
 /// Plans a checked query.
@@ -100,6 +110,10 @@ pub fn plan(query: Query, ehr: Option<&str>, exact: bool) -> Result<Plan, Vec<Di
             Diagnostic::error("AQL0504", whole, message).with_help(help),
         ]);
     }
+    let starts_nowhere = |p: &IdentifiedPath| query.variables.get(p.variable).is_none();
+    if query.paths.iter().chain(&query.exists).any(starts_nowhere) {
+        return Err(vec![broken("a path starts at no variable of FROM")]);
+    }
     let mut tries: Vec<Trie> = Vec::new();
     for path in &query.paths {
         if !tries.iter().any(|t| t.variable == path.variable) {
@@ -118,7 +132,7 @@ pub fn plan(query: Query, ehr: Option<&str>, exact: bool) -> Result<Plan, Vec<Di
     }
     let mut width = query.paths.len().max(1);
     let mut exists = Vec::new();
-    for path in query.condition.iter().flat_map(exists_paths) {
+    for path in &query.exists {
         if !tries.iter().any(|t| t.variable == path.variable) {
             tries.push(Trie::build(
                 path.variable,
@@ -127,9 +141,11 @@ pub fn plan(query: Query, ehr: Option<&str>, exact: bool) -> Result<Plan, Vec<Di
                 &[],
             ));
         }
-        if let Some(trie) = tries.iter_mut().find(|t| t.variable == path.variable) {
-            exists.push((path.clone(), trie.share(path, &mut width)));
-        }
+        // Each path must get a plan: conditions refer to the plans by index.
+        let Some(trie) = tries.iter_mut().find(|t| t.variable == path.variable) else {
+            return Err(vec![broken("a path of EXISTS has no trie")]);
+        };
+        exists.push(trie.share(path, &mut width));
     }
     let regexes = regexes(&query)?;
     let derived = uses_derived(&query);
@@ -261,11 +277,10 @@ fn leaves_ehr_by(query: &Query, attrs: &[Attr]) -> bool {
                 .as_ref()
                 .is_some_and(|p| predicate_starts(p, attrs))
     });
-    let exists = query.condition.iter().flat_map(exists_paths);
     let mut of_ehr = query
         .paths
         .iter()
-        .chain(exists)
+        .chain(&query.exists)
         .filter(|p| class_of(query, p.variable) == Cls::EHR);
     found
         || of_ehr.any(|p| {
@@ -297,28 +312,12 @@ fn class_of(query: &Query, variable: usize) -> Cls {
     query.variables.get(variable).map_or(Cls::ANY, |v| v.class)
 }
 
-/// The EXISTS paths of a condition, left to right.
-fn exists_paths(condition: &Condition) -> Vec<&IdentifiedPath> {
-    match condition {
-        Condition::And(terms) | Condition::Or(terms) => {
-            terms.iter().flat_map(exists_paths).collect()
-        }
-        Condition::Not(inner) => exists_paths(inner),
-        Condition::Exists(path) => vec![path],
-        _ => Vec::new(),
-    }
-}
-
 fn regexes(query: &Query) -> Result<Vec<(String, Pattern)>, Vec<Diagnostic>> {
     let mut patterns = Vec::new();
     each_class(&query.from, &mut |expr| {
         patterns.extend(expr.predicate.iter().flat_map(patterns_of))
     });
-    let paths = query
-        .paths
-        .iter()
-        .chain(query.condition.iter().flat_map(exists_paths));
-    for path in paths {
+    for path in query.paths.iter().chain(&query.exists) {
         let predicates = path
             .root
             .iter()

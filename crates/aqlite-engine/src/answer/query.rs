@@ -4,6 +4,10 @@
 //! `check` lowers the syntax tree to it; the engine compiles it. Vocabulary of AQL Release 1.1.0,
 //! chapter 3.
 
+pub use super::functions::{
+    Aggregate, AggregateEntry, AggregateFunction, FormalParameter, Function, FunctionEntry,
+    FunctionGroup, Occurrence, ValueType,
+};
 pub use super::members::{List, Members, ShortUid};
 use aqlite_rm::class::{Attr, Cls};
 use std::sync::Arc;
@@ -17,6 +21,9 @@ pub struct Query {
     pub variables: Vec<Variable>,
     /// Every identified path of SELECT, WHERE and ORDER BY in order of first use, equal paths once.
     pub paths: Vec<IdentifiedPath>,
+    /// The paths of the EXISTS conditions of WHERE, left to right. They are not among
+    /// [`Query::paths`], because EXISTS never multiplies rows.
+    pub exists: Vec<IdentifiedPath>,
     /// The output columns.
     pub select: Vec<Column>,
     /// `SELECT DISTINCT`.
@@ -152,25 +159,6 @@ pub enum ColumnValue {
     Aggregate(Aggregate),
 }
 
-/// An aggregate function and its argument.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Aggregate {
-    /// `COUNT(*)`.
-    CountRows,
-    /// `COUNT(path)`.
-    Count(usize),
-    /// `COUNT(DISTINCT path)`.
-    CountDistinct(usize),
-    /// `MIN(path)`.
-    Min(usize),
-    /// `MAX(path)`.
-    Max(usize),
-    /// `SUM(path)`.
-    Sum(usize),
-    /// `AVG(path)`.
-    Avg(usize),
-}
-
 /// An expression of one row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
@@ -215,8 +203,8 @@ pub enum Condition {
     Like(Expr, LikePattern),
     /// `a matches {…}`: parameters expanded, value sets resolved.
     Matches(Expr, Members),
-    /// `EXISTS path`: not in [`Query::paths`], it never multiplies rows.
-    Exists(IdentifiedPath),
+    /// `EXISTS path`: index into [`Query::exists`].
+    Exists(usize),
     /// A condition known before any row is seen.
     Constant(Option<bool>),
 }
@@ -266,37 +254,45 @@ pub enum LikeItem {
     Any,
 }
 
-/// Comparison operators.
+/// A comparison operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names say it")]
 pub enum CompareOp {
+    /// `=`
     Eq,
+    /// `!=`
     Ne,
+    /// `<`
     Lt,
+    /// `<=`
     Le,
+    /// `>`
     Gt,
+    /// `>=`
     Ge,
 }
 
-/// Single-row functions (AQL § 3.9.2–3.9.4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are the specification's")]
-pub enum Function {
-    Length,
-    Contains,
-    Position,
-    Substring,
-    Concat,
-    ConcatWs,
-    Abs,
-    Mod,
-    Ceil,
-    Floor,
-    Round,
-    CurrentDate,
-    CurrentTime,
-    CurrentDateTime,
-    CurrentTimezone,
+impl CompareOp {
+    /// All operators.
+    pub const ALL: [CompareOp; 6] = [
+        CompareOp::Eq,
+        CompareOp::Ne,
+        CompareOp::Lt,
+        CompareOp::Le,
+        CompareOp::Gt,
+        CompareOp::Ge,
+    ];
+
+    /// Returns the operator as AQL writes it.
+    pub const fn text(self) -> &'static str {
+        match self {
+            CompareOp::Eq => "=",
+            CompareOp::Ne => "!=",
+            CompareOp::Lt => "<",
+            CompareOp::Le => "<=",
+            CompareOp::Gt => ">",
+            CompareOp::Ge => ">=",
+        }
+    }
 }
 
 /// One key of ORDER BY.

@@ -688,7 +688,7 @@ impl Batch {
     pub fn packed(&self, fragment: Fragment) -> Option<Packed> {
         let mut text = String::new();
         let root = self.pack_fragment(fragment, &mut text)?;
-        Some(Packed::new(text, root))
+        Packed::new(text, root)
     }
 
     fn pack_fragment(&self, fragment: Fragment, text: &mut String) -> Option<PackedFragment> {

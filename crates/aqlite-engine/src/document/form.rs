@@ -53,16 +53,15 @@ impl Form {
             at = *end;
         }
         let layout = Arc::clone(&self.packed.root().layout);
-        (self.json.get(at..)? == rest).then(|| {
-            Packed::new(
-                text,
-                PackedFragment {
-                    layout,
-                    leaves,
-                    groups: Vec::new(),
-                },
-            )
-        })
+        if self.json.get(at..)? != rest {
+            return None;
+        }
+        let root = PackedFragment {
+            layout,
+            leaves,
+            groups: Vec::new(),
+        };
+        Packed::new(text, root)
     }
 }
 

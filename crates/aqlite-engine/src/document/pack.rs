@@ -28,6 +28,19 @@ pub(super) struct PackedFragment {
     pub groups: Vec<Vec<PackedFragment>>,
 }
 
+impl PackedFragment {
+    /// Returns whether the fragment and those below it have the leaf values and groups of their
+    /// layouts, and the leaf values are parts of a text. Costs one step for each leaf value.
+    fn fits(&self, text: &str) -> bool {
+        let is_part =
+            |(start, end): &(u32, u32)| text.get(*start as usize..*end as usize).is_some();
+        self.leaves.len() == self.layout.leaves().len()
+            && self.groups.len() == self.layout.groups().len()
+            && self.leaves.iter().all(is_part)
+            && self.groups.iter().flatten().all(|inner| inner.fits(text))
+    }
+}
+
 /// Packs a document (or any object) into layouts and leaf values.
 ///
 /// `known` are the texts of its template; other texts become leaf values, whatever the class table
@@ -160,20 +173,25 @@ fn is_about(class: Cls) -> bool {
 }
 
 impl Packed {
-    pub(super) fn new(text: String, root: PackedFragment) -> Packed {
-        Packed { text, root }
+    /// Creates a packed document; `None` if a fragment does not fit its layout, or a leaf value is
+    /// not a part of the text. [`pack`] and [`Packed::from_text`] only make fragments that fit.
+    pub(super) fn new(text: String, root: PackedFragment) -> Option<Packed> {
+        let is_whole = root.fits(&text);
+        is_whole.then_some(Packed { text, root })
     }
 
     pub(super) fn root(&self) -> &PackedFragment {
         &self.root
     }
 
+    /// Returns the text of a leaf value of a fragment of this document.
+    ///
+    /// Every fragment has the leaf values of its layout, each a part of the text
+    /// ([`PackedFragment::fits`]), so the empty text is returned only for the empty leaf value.
     pub(super) fn leaf_text(&self, fragment: &PackedFragment, leaf: u32) -> &str {
-        let (start, end) = fragment
-            .leaves
-            .get(leaf as usize)
-            .copied()
-            .unwrap_or_default();
+        let range = fragment.leaves.get(leaf as usize);
+        debug_assert!(range.is_some(), "a fragment has the leaves of its layout");
+        let (start, end) = range.copied().unwrap_or_default();
         self.text
             .get(start as usize..end as usize)
             .unwrap_or_default()

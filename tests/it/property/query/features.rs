@@ -1,7 +1,26 @@
-//! The features that random queries must show.
+//! The features that random queries must have.
 
-/// What a query may be made of, and the words that show it.
-pub const FEATURES: [(&str, &str); 86] = [
+use aqlite::aql::query::{AggregateFunction, Function};
+
+/// Returns the name of each feature with the words that show it: the fixed features, and one for
+/// each form of each function.
+pub fn features() -> Vec<(String, String)> {
+    let fixed = FIXED
+        .iter()
+        .map(|(name, words)| ((*name).to_owned(), (*words).to_owned()));
+    let aggregates = AggregateFunction::ALL.iter().map(|f| f.entry());
+    let forms = aggregates.flat_map(|entry| {
+        let rows = entry.over_rows.as_ref().map(|_| "(*)");
+        let distinct = entry.over_distinct.map(|_| "(DISTINCT ");
+        let forms = ["("].into_iter().chain(rows).chain(distinct);
+        forms.map(|form| format!("{}{form}", entry.name))
+    });
+    let functions = Function::ALL.iter().map(|f| format!("{}(", f.name()));
+    let calls = forms.chain(functions).map(|call| (call.clone(), call));
+    fixed.chain(calls).collect()
+}
+
+const FIXED: [(&str, &str); 63] = [
     ("EXISTS", "EXISTS "),
     ("NOT CONTAINS", " NOT CONTAINS "),
     ("CONTAINS", " CONTAINS "),
@@ -37,29 +56,6 @@ pub const FEATURES: [(&str, &str); 86] = [
     ("DESC", " DESC"),
     ("a key that is an alias", "ORDER BY k"),
     ("a key behind an alias", "/value DESC"),
-    ("COUNT(*)", "COUNT(*)"),
-    ("COUNT(DISTINCT)", "COUNT(DISTINCT"),
-    ("COUNT", "COUNT("),
-    ("MIN", "MIN("),
-    ("MAX", "MAX("),
-    ("SUM", "SUM("),
-    ("AVG", "AVG("),
-    ("LENGTH", "LENGTH("),
-    ("CONTAINS()", " CONTAINS("),
-    ("POSITION", "POSITION("),
-    ("SUBSTRING", "SUBSTRING("),
-    ("CONCAT", "CONCAT("),
-    ("CONCAT_WS", "CONCAT_WS("),
-    ("ABS", "ABS("),
-    ("MOD", "MOD("),
-    ("CEIL", "CEIL("),
-    ("FLOOR", "FLOOR("),
-    ("ROUND", "ROUND("),
-    ("NOW", "NOW()"),
-    ("CURRENT_DATE", "CURRENT_DATE()"),
-    ("CURRENT_TIME", "CURRENT_TIME()"),
-    ("CURRENT_DATE_TIME", "CURRENT_DATE_TIME()"),
-    ("CURRENT_TIMEZONE", "CURRENT_TIMEZONE()"),
     ("TERMINOLOGY", "TERMINOLOGY('lookup'"),
     ("ALL_VERSIONS", "[ALL_VERSIONS]"),
     ("LATEST_VERSION", "[LATEST_VERSION]"),

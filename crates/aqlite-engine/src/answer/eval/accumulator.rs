@@ -2,10 +2,10 @@
 
 use super::block::Block;
 use super::cells::{cell_of, identity};
+use super::execution_path::ExecutionPath;
 use super::node::{Node, View};
 use super::output::Order;
 use super::sort_key::{SortKey, compare_keys, sort_key};
-use super::strategy::ExecutionPath;
 use super::sum::Sum;
 use super::value::Value;
 use super::work::ROW;
@@ -26,8 +26,8 @@ pub(super) struct Accumulator {
     is_real: bool,
     best: Option<(SortKey, Cell<String>, Order)>,
     seen: HashSet<String>,
-    /// Bytes of what was seen, about.
-    seen_bytes: usize,
+    /// The approximate bytes of the collections above, for the budget of memory.
+    kept_bytes: usize,
     unordered: bool,
 }
 
@@ -47,15 +47,12 @@ impl Accumulator {
         known: &mut Option<PathNumbers<'b>>,
     ) {
         let rows = block.rows.len();
-        let path = match aggregate {
-            Aggregate::CountRows => return self.count_block(view, rows),
-            Aggregate::Count(path) if block.fills(*path) => return self.count_block(view, rows),
-            Aggregate::Count(path) | Aggregate::CountDistinct(path) => *path,
-            Aggregate::Sum(path)
-            | Aggregate::Avg(path)
-            | Aggregate::Min(path)
-            | Aggregate::Max(path) => *path,
+        let Some(path) = aggregate.path() else {
+            return self.count_block(view, rows);
         };
+        if matches!(aggregate, Aggregate::Count(_)) && block.fills(path) {
+            return self.count_block(view, rows);
+        }
         if block.lacks(path) {
             return;
         }
@@ -113,7 +110,7 @@ impl Accumulator {
     fn is_behind(&self, aggregate: &Aggregate, number: f64) -> bool {
         match (&self.best, aggregate) {
             (Some((SortKey::Number(best), ..)), Aggregate::Min(_)) => *best < number,
-            (Some((SortKey::Number(best), ..)), _) => *best > number,
+            (Some((SortKey::Number(best), ..)), Aggregate::Max(_)) => *best > number,
             _ => false,
         }
     }
@@ -131,9 +128,9 @@ impl Accumulator {
         self.add(aggregate, view, scratch, order_at(start, block.place(i)));
     }
 
-    /// Bytes of what was seen, about.
+    /// Returns the approximate bytes that the accumulator keeps.
     pub fn bytes(&self) -> usize {
-        self.seen_bytes
+        self.kept_bytes
     }
 
     /// Adds a row.
@@ -147,7 +144,7 @@ impl Accumulator {
                     let mut key = String::new();
                     identity(&cell_of(view, node, &mut String::new()), &mut key);
                     let bytes = key.len() + 48;
-                    self.seen_bytes += if self.seen.insert(key) { bytes } else { 0 };
+                    self.kept_bytes += if self.seen.insert(key) { bytes } else { 0 };
                 }
             }
             Aggregate::Sum(path) | Aggregate::Avg(path) => {
@@ -203,17 +200,18 @@ impl Accumulator {
                 Cell::Number(Number::Token(self.count.to_string()))
             }
             Aggregate::CountDistinct(_) => Cell::Number(Number::Token(self.seen.len().to_string())),
-            Aggregate::Sum(_) if self.count > 0 => match self.sum.whole().filter(|_| !self.is_real)
-            {
+            Aggregate::Sum(_) | Aggregate::Avg(_) if self.count == 0 => Cell::Null,
+            Aggregate::Sum(_) => match self.sum.whole().filter(|_| !self.is_real) {
                 Some(digits) => Cell::Number(Number::Token(digits)),
                 None => Cell::computed(self.sum.value()),
             },
-            Aggregate::Avg(_) if self.count > 0 => double(self.sum.value() / self.count as f64),
-            Aggregate::Min(_) | Aggregate::Max(_) if !self.unordered => self
-                .best
-                .as_ref()
-                .map_or(Cell::Null, |(_, cell, _)| cell.clone()),
-            _ => Cell::Null,
+            Aggregate::Avg(_) => double(self.sum.value() / self.count as f64),
+            // Texts with rubrics have no order, so none of them is the smallest.
+            Aggregate::Min(_) | Aggregate::Max(_) if self.unordered => Cell::Null,
+            Aggregate::Min(_) | Aggregate::Max(_) => match &self.best {
+                Some((_, cell, _)) => cell.clone(),
+                None => Cell::Null,
+            },
         }
     }
 

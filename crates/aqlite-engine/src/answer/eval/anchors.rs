@@ -89,8 +89,6 @@ fn is_anywhere(expr: &ClassExpr) -> bool {
 /// A conjunct of WHERE.
 pub(super) struct Conjunct<'p> {
     pub condition: &'p Condition,
-    /// The number of EXISTS conditions before it.
-    pub exists: usize,
     /// The paths that it reads; `None` for one that reads more than paths.
     pub paths: Option<Vec<usize>>,
     /// For a comparison of a path with a number, what it compares.
@@ -115,13 +113,13 @@ impl<'p> Anchors<'p> {
             Some(Condition::And(terms)) => terms.iter().collect(),
             other => other.iter().collect(),
         };
-        let (mut exists, mut taken) = (0, 0);
+        let mut taken = 0;
         for condition in &terms {
             let mut read = Read {
                 plan,
                 paths: Vec::new(),
                 variables: Vec::new(),
-                exists,
+                has_exists: false,
             };
             read.condition(condition);
             let anchor = self
@@ -129,16 +127,14 @@ impl<'p> Anchors<'p> {
                 .iter()
                 .position(|e| read.variables.iter().all(|v| *v == e.variable));
             if let Some(conjuncts) = anchor.and_then(|a| per_anchor.get_mut(a)) {
-                let paths = (read.exists == exists).then_some(read.paths);
+                let paths = (!read.has_exists).then_some(read.paths);
                 conjuncts.push(Conjunct {
                     condition,
-                    exists,
                     paths,
                     number: number_test(condition),
                 });
                 taken += 1;
             }
-            exists = read.exists;
         }
         (per_anchor, taken == terms.len())
     }
@@ -149,8 +145,8 @@ struct Read<'p> {
     plan: &'p Plan,
     paths: Vec<usize>,
     variables: Vec<usize>,
-    /// EXISTS conditions so far.
-    exists: usize,
+    /// Whether the condition contains EXISTS.
+    has_exists: bool,
 }
 
 impl Read<'_> {
@@ -165,9 +161,10 @@ impl Read<'_> {
                 self.expr(right);
             }
             Condition::Like(expr, _) | Condition::Matches(expr, _) => self.expr(expr),
-            Condition::Exists(path) => {
-                self.exists += 1;
-                self.variables.push(path.variable);
+            Condition::Exists(index) => {
+                self.has_exists = true;
+                let path = self.plan.query.exists.get(*index);
+                self.variables.extend(path.map(|p| p.variable));
             }
             Condition::Constant(_) => {}
         }

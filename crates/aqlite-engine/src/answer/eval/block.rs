@@ -3,9 +3,9 @@
 use super::accumulator::EXACT;
 use super::anchors::Conjunct;
 use super::condition::ConditionEvaluator;
+use super::execution_path::ExecutionPath;
 use super::node::{Node, View};
 use super::selection::{Numbers, Selection};
-use super::strategy::ExecutionPath;
 use super::templates::Abort;
 use crate::answer::plan_cache::{Cells, ProjectedCell};
 use crate::answer::query::CompareOp;
@@ -159,7 +159,7 @@ impl<'b> Block<'b> {
         scratch: &mut [Node],
     ) -> bool {
         self.fill(i, scratch);
-        evaluator.truth(conjunct.condition, scratch, &mut conjunct.exists.clone()) == Some(true)
+        evaluator.truth(conjunct.condition, scratch) == Some(true)
     }
 
     /// Returns whether every row of the block is one of its table, has its place, its document and,

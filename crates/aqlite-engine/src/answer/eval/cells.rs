@@ -27,8 +27,9 @@ pub(super) fn append_row<'p: 'b, 'b>(
     let mut buffer = String::new();
     for ((cell, column), shown) in cells.iter_mut().zip(select).zip(shown) {
         *cell = match &column.value {
-            value @ ColumnValue::Expr(Expr::Path(_)) => {
-                node_cell_ref(evaluator.view, node_of(value, row), own, shown)
+            ColumnValue::Expr(Expr::Path(path)) => {
+                let node = evaluator.view.node_at(row, *path);
+                node_cell_ref(evaluator.view, node, own, shown)
             }
             value => CellRef::of(&plain_cell(evaluator, value, row, &mut buffer), own),
         };
@@ -75,35 +76,42 @@ fn shown_as(view: View<'_>, node: Node, own: &mut Dictionary, shown: &mut Shown)
     held
 }
 
-/// The cell of a column; `buffer` is for texts that are made.
+/// Returns the cell of a column; `buffer` holds a text that is made for it.
+///
+/// The cell of an aggregate is NULL until its group is complete.
 pub(super) fn plain_cell<'c, 'p: 'b, 'b: 'c>(
     evaluator: ConditionEvaluator<'p, 'b>,
     value: &'p ColumnValue,
     row: &[Node],
     buffer: &'c mut String,
 ) -> Cell<&'c str> {
+    let view = evaluator.view;
     match value {
         ColumnValue::Aggregate(_) => Cell::Null,
-        ColumnValue::Expr(Expr::Path(path)) => row
-            .get(*path)
-            .map_or(Cell::Null, |n| cell_of(evaluator.view, *n, buffer)),
+        ColumnValue::Expr(Expr::Path(path)) => cell_of(view, view.node_at(row, *path), buffer),
         ColumnValue::Expr(Expr::Literal(literal)) => cell_of_literal(literal),
-        ColumnValue::Expr(call) => cell_of_value(&evaluator.value(call, row), buffer),
+        ColumnValue::Expr(call @ Expr::Call(..)) => {
+            cell_of_value(&evaluator.value(call, row), buffer)
+        }
     }
 }
 
-/// The node of a column that is a path.
-pub(super) fn node_of(value: &ColumnValue, row: &[Node]) -> Node {
+/// Returns the node of a column; [`Node::NONE`] for a column that is not a path.
+pub(super) fn node_of(view: View<'_>, value: &ColumnValue, row: &[Node]) -> Node {
     match value {
-        ColumnValue::Expr(Expr::Path(path)) => row.get(*path).copied().unwrap_or(Node::NONE),
-        _ => Node::NONE,
+        ColumnValue::Expr(Expr::Path(path)) => view.node_at(row, *path),
+        ColumnValue::Expr(Expr::Literal(_) | Expr::Call(..)) | ColumnValue::Aggregate(_) => {
+            Node::NONE
+        }
     }
 }
 
+/// Returns the cell of a column in a group without rows. The group has no keys, so its columns are
+/// literals and aggregates; the cells of aggregates are set when the group is complete.
 pub(super) fn constant_cell(value: &ColumnValue) -> Cell<String> {
     match value {
         ColumnValue::Expr(Expr::Literal(literal)) => cell_of_literal(literal).to_owned(),
-        _ => Cell::Null,
+        ColumnValue::Expr(Expr::Path(_) | Expr::Call(..)) | ColumnValue::Aggregate(_) => Cell::Null,
     }
 }
 

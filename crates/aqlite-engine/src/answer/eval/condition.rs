@@ -20,18 +20,16 @@ pub(super) struct ConditionEvaluator<'p, 'b> {
 impl<'p: 'b, 'b> ConditionEvaluator<'p, 'b> {
     /// Returns whether WHERE keeps the row.
     pub fn keeps(self, row: &[Node]) -> bool {
-        let mut exists = 0;
         self.view.count(STEP);
         self.plan
             .query
             .condition
             .as_ref()
-            .is_none_or(|c| self.truth(c, row, &mut exists) == Some(true))
+            .is_none_or(|c| self.truth(c, row) == Some(true))
     }
 
-    /// The truth of a condition; `None` is unknown. `exists` counts the EXISTS conditions passed so
-    /// far.
-    pub fn truth(self, condition: &'p Condition, row: &[Node], exists: &mut usize) -> Option<bool> {
+    /// Returns the truth of a condition; `None` is unknown.
+    pub fn truth(self, condition: &'p Condition, row: &[Node]) -> Option<bool> {
         if !matches!(
             condition,
             Condition::And(_) | Condition::Or(_) | Condition::Not(_)
@@ -39,9 +37,9 @@ impl<'p: 'b, 'b> ConditionEvaluator<'p, 'b> {
             self.view.count(TEST);
         }
         match condition {
-            Condition::And(terms) => self.all(terms, row, exists, false),
-            Condition::Or(terms) => self.all(terms, row, exists, true),
-            Condition::Not(inner) => self.truth(inner, row, exists).map(|t| !t),
+            Condition::And(terms) => self.all(terms, row, false),
+            Condition::Or(terms) => self.all(terms, row, true),
+            Condition::Not(inner) => self.truth(inner, row).map(|t| !t),
             Condition::Compare(left, op, right) => {
                 let (left, right) = (self.value(left, row), self.value(right, row));
                 self.view
@@ -60,23 +58,16 @@ impl<'p: 'b, 'b> ConditionEvaluator<'p, 'b> {
                     .count((TEST + of_texts(bytes)).saturating_mul(members.lists() as u64));
                 member(&value, members)
             }
-            Condition::Exists(_) => {
-                *exists += 1;
-                Some(self.exists(*exists - 1, row))
-            }
+            Condition::Exists(index) => Some(self.exists(*index, row)),
             Condition::Constant(truth) => *truth,
         }
     }
 
-    /// AND (`dominant` false) and OR (`dominant` true); every term is visited, so that EXISTS
-    /// conditions keep their numbers.
-    fn all(
-        self,
-        terms: &'p [Condition],
-        row: &[Node],
-        exists: &mut usize,
-        dominant: bool,
-    ) -> Option<bool> {
+    /// Returns the truth of AND (`dominant` is false) or OR (`dominant` is true).
+    ///
+    /// A term with the dominant value decides, and the terms behind it are not evaluated. An unknown
+    /// term does not decide: a later one may have the dominant value.
+    fn all(self, terms: &'p [Condition], row: &[Node], dominant: bool) -> Option<bool> {
         let mut result = Some(!dominant);
         let spent = || self.view.work().map_or(0, Work::spent);
         let before = spent();
@@ -89,17 +80,20 @@ impl<'p: 'b, 'b> ConditionEvaluator<'p, 'b> {
             {
                 return None;
             }
-            match self.truth(term, row, exists) {
-                Some(truth) if truth == dominant => result = Some(dominant),
-                None if result != Some(dominant) => result = None,
-                _ => {}
+            match self.truth(term, row) {
+                Some(truth) if truth == dominant => return Some(dominant),
+                Some(_) => {}
+                None => result = None,
             }
         }
         result
     }
 
-    fn exists(self, number: usize, row: &[Node]) -> bool {
-        let Some((_, plan)) = self.plan.exists.get(number) else {
+    /// Returns whether there is data at a path of [`Query::exists`], given by its index.
+    ///
+    /// [`Query::exists`]: crate::answer::query::Query::exists
+    fn exists(self, index: usize, row: &[Node]) -> bool {
+        let Some(plan) = self.plan.exists.get(index) else {
             self.view.note_broken("an EXISTS condition has no plan");
             return false;
         };
@@ -119,7 +113,7 @@ impl<'p: 'b, 'b> ConditionEvaluator<'p, 'b> {
     /// The value of an expression in a row.
     pub fn value(self, expr: &'p Expr, row: &[Node]) -> Value<'b> {
         match expr {
-            Expr::Path(path) => row.get(*path).map_or(Value::Null, |n| self.view.value(*n)),
+            Expr::Path(path) => self.view.value(self.view.node_at(row, *path)),
             Expr::Literal(literal) => Value::of_literal(literal),
             Expr::Call(function, arguments) => {
                 let argument = |(place, argument)| match function::takes_text(*function, place) {
@@ -152,17 +146,18 @@ impl<'p: 'b, 'b> ConditionEvaluator<'p, 'b> {
     /// The value of an argument that is a text: of a number its digits as stored or written.
     fn text_argument(self, expr: &'p Expr, row: &[Node]) -> Value<'b> {
         let digits = match expr {
-            Expr::Path(path) => row
-                .get(*path)
-                .filter(|node| !node.is_none())
-                .and_then(|node| self.view.digits(*node)),
+            Expr::Path(path) => {
+                let node = self.view.node_at(row, *path);
+                // A missing value has no digits: it is NULL.
+                (!node.is_none()).then(|| self.view.digits(node)).flatten()
+            }
             Expr::Literal(Literal::Number(token)) => Some(token.to_string()),
-            _ => None,
+            Expr::Literal(_) | Expr::Call(..) => None,
         };
-        digits.map_or_else(
-            || self.value(expr, row),
-            |digits| Value::Text(digits.into()),
-        )
+        match digits {
+            Some(digits) => Value::Text(digits.into()),
+            None => self.value(expr, row),
+        }
     }
 }
 

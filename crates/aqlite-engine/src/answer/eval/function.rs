@@ -1,7 +1,7 @@
 //! Single-row functions (AQL § 3.9.2–3.9.4): NULL in, NULL out; positions count characters from 1.
 
 use super::value::Value;
-use crate::answer::query::Function;
+use crate::answer::query::{Function, ValueType};
 use aqlite_rm::number;
 use aqlite_rm::time::TemporalKind;
 
@@ -52,7 +52,7 @@ fn evaluate<'a>(function: Function, arguments: &[Value<'a>], now: &str) -> Optio
         ))?,
         Function::CurrentDate => Value::Text(now.get(..10)?.to_owned().into()),
         Function::CurrentTime => Value::Text(now.get(11..19)?.to_owned().into()),
-        Function::CurrentDateTime => {
+        Function::CurrentDateTime | Function::Now => {
             Value::Text(format!("{}{}", now.strip_suffix(zone(now))?, difference(now)).into())
         }
         Function::CurrentTimezone => Value::Text(difference(now).to_owned().into()),
@@ -65,17 +65,10 @@ fn finite<'a>(number: f64) -> Option<Value<'a>> {
     number.is_finite().then_some(Value::Number(number + 0.0))
 }
 
-/// Returns whether this is an argument that is read as a text.
+/// Returns whether an argument is read as a text.
 pub(super) fn takes_text(function: Function, argument: usize) -> bool {
-    match function {
-        Function::Length
-        | Function::Contains
-        | Function::Position
-        | Function::Concat
-        | Function::ConcatWs => true,
-        Function::Substring => argument == 0,
-        _ => false,
-    }
+    let parameter = function.entry().parameter(argument);
+    parameter.is_some_and(|parameter| parameter.value_type == ValueType::Text)
 }
 
 /// A value as text, as CONCAT and its kin take it: a whole duration is its length in seconds.
@@ -170,6 +163,31 @@ mod tests {
             ),
             (Some(""), Some(""))
         );
+    }
+
+    #[test]
+    fn results_have_the_declared_types() {
+        for function in Function::ALL {
+            let entry = function.entry();
+            let sample = |value_type: ValueType| match value_type {
+                ValueType::Text => Value::Text("abc".into()),
+                ValueType::Number => Value::Number(2.0),
+                ValueType::Boolean => Value::Boolean(true),
+                ValueType::Any => Value::Null,
+            };
+            let arguments: Vec<Value<'_>> = entry
+                .parameters
+                .iter()
+                .map(|p| sample(p.value_type))
+                .collect();
+            let found = match call(*function, &arguments, "2026-01-02T03:04:05.678+01:00") {
+                Value::Text(_) => ValueType::Text,
+                Value::Number(_) => ValueType::Number,
+                Value::Boolean(_) => ValueType::Boolean,
+                _ => ValueType::Any,
+            };
+            assert_eq!(found, entry.result, "{}", entry.name);
+        }
     }
 
     #[test]

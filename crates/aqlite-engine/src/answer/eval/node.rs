@@ -1,6 +1,6 @@
 //! Walking stored documents without unpacking them: nodes of fragments, in one EHR.
 
-use super::strategy::ExecutionPath;
+use super::execution_path::ExecutionPath;
 use super::work::{BYTE, Work};
 use crate::answer::plan::EHR_REFERENCES;
 use crate::document::{Batch, Doc, Fragment, ItemKind, Layout, Leaf, ObjectKind, Table};
@@ -111,6 +111,17 @@ impl<'b> View<'b> {
         if let Some(work) = self.work {
             work.broken.set(Some(what));
         }
+    }
+
+    /// Returns the node of a path in a row.
+    ///
+    /// A row has a node for every path of the query; the node is [`Node::NONE`] where the path
+    /// leads nowhere. A row without the node is a broken invariant, which ends the run.
+    pub fn node_at(self, row: &[Node], path: usize) -> Node {
+        row.get(path).copied().unwrap_or_else(|| {
+            self.note_broken("a row has no node for a path");
+            Node::NONE
+        })
     }
 
     /// Notes that an execution path is taken.

@@ -6,10 +6,10 @@ use super::cells::{Shown, append_row, constant_cell, identity, node_of, plain_ce
 use super::close::Closing;
 use super::condition::ConditionEvaluator;
 use super::distinct::Distinct;
+use super::execution_path::ExecutionPath;
 use super::node::{Node, View};
 use super::row_value::RowValue;
 use super::sort_key::{SortKey, compare_rows, order_key};
-use super::strategy::ExecutionPath;
 use super::work::{CELL, ROW, Work};
 use super::{Budget, QueryError};
 use crate::answer::plan::Plan;
@@ -391,7 +391,7 @@ impl Output {
             found.clear();
             found.extend(plan.query.select.iter().map(|column| RowValue {
                 view,
-                node: node_of(&column.value, row),
+                node: node_of(view, &column.value, row),
             }));
             visit(&found);
         }

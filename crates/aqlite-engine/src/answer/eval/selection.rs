@@ -1,6 +1,6 @@
 //! Selections: rows of a table as a range with exceptions, as indices, or as a bitmap.
 
-use super::strategy::ExecutionPath;
+use super::execution_path::ExecutionPath;
 use crate::document::{Bitmap, ColumnView, PresenceBitmap};
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};

@@ -22,26 +22,34 @@ pub(super) enum SortKey {
     Null,
 }
 
+/// Returns the sort key of a row by one criterion.
+///
+/// The key of a column that is an aggregate is NULL until its group is complete.
 pub(super) fn order_key<'p: 'b, 'b>(
     evaluator: ConditionEvaluator<'p, 'b>,
     key: &'p OrderBy,
     row: &[Node],
 ) -> SortKey {
-    let of_path = |path: usize| match row.get(path) {
-        Some(node) => match evaluator.view.batch.point(node.fragment, node.item) {
+    let view = evaluator.view;
+    let of_path = |path: usize| {
+        let node = view.node_at(row, path);
+        match view.batch.point(node.fragment, node.item) {
             Some(micros) => SortKey::Temporal(Temporal::from_micros(micros)),
-            None => sort_key(&evaluator.view.value(*node)),
-        },
-        None => SortKey::Null,
+            None => sort_key(&view.value(node)),
+        }
     };
-    match key {
-        OrderBy::Path(path) => of_path(*path),
-        OrderBy::Column(column) => match evaluator.plan.query.select.get(*column).map(|c| &c.value)
-        {
-            Some(ColumnValue::Expr(Expr::Path(path))) => of_path(*path),
-            Some(ColumnValue::Expr(expr)) => sort_key(&evaluator.value(expr, row)),
-            _ => SortKey::Null,
-        },
+    let column = match key {
+        OrderBy::Path(path) => return of_path(*path),
+        OrderBy::Column(column) => evaluator.plan.query.select.get(*column),
+    };
+    match column.map(|column| &column.value) {
+        Some(ColumnValue::Expr(Expr::Path(path))) => of_path(*path),
+        Some(ColumnValue::Expr(expr)) => sort_key(&evaluator.value(expr, row)),
+        Some(ColumnValue::Aggregate(_)) => SortKey::Null,
+        None => {
+            view.note_broken("ORDER BY names a column that the query does not have");
+            SortKey::Null
+        }
     }
 }
 

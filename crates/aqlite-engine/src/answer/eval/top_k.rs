@@ -1,8 +1,8 @@
 //! Top-k: rows that ORDER BY and LIMIT certainly exclude are removed before their cells are made.
 
 use super::block::{Block, NO_RANK};
+use super::execution_path::{ExecutionPath, Taken};
 use super::output::best_of;
-use super::strategy::{ExecutionPath, Taken};
 use crate::answer::query::{ColumnValue, Expr, OrderBy, Query};
 
 /// A filter that collects all blocks, then removes the rows beyond the first k in ORDER BY.

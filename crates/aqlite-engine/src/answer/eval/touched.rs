@@ -1,7 +1,6 @@
 //! Statistics of the tables and layouts that a run reads, for the explanation of a query.
 
 use super::anchor_scan::TableVariants;
-use super::anchors::Anchors;
 use super::expand::{Expander, Start};
 use super::node::{Node, View};
 use super::predicate::PredicateEvaluator;
@@ -54,15 +53,6 @@ pub struct TouchedLayout {
     /// The sources of each row of a fragment, one text for each path: the path to a leaf, a
     /// constant, or NULL. Empty where the rows differ from fragment to fragment.
     pub rows: Vec<Vec<String>>,
-}
-
-/// Returns the evaluation strategy: by row templates, document by document, or EHR by EHR.
-pub fn evaluation_strategy(plan: &Plan) -> &'static str {
-    match Anchors::of(plan) {
-        Some(_) => "by row templates, one set for each layout",
-        None if plan.single => "document by document",
-        None => "EHR by EHR, for its documents are joined",
-    }
 }
 
 impl Touched {

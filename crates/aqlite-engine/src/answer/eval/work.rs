@@ -6,7 +6,7 @@
 //! batch of columnar rows, once for each step elsewhere.
 
 use super::QueryError;
-use super::strategy::Taken;
+use super::execution_path::Taken;
 use std::cell::Cell;
 use std::ops::ControlFlow;
 

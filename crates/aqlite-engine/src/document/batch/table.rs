@@ -590,6 +590,7 @@ mod tests {
                 class: Cls::COMPOSITION,
             }],
             paths: Vec::new(),
+            exists: Vec::new(),
             select: vec![Column {
                 name: String::from("#0"),
                 path: None,

@@ -2,9 +2,9 @@
 
 use super::super::QueryError;
 use super::super::anchors::Conjunct;
+use super::super::execution_path::ExecutionPath;
 use super::super::expand::Rows;
 use super::super::node::Node;
-use super::super::strategy::ExecutionPath;
 use super::super::work::{ROW, STEP};
 use super::anchor_rows::AnchorRows;
 use super::{Abort, ByTemplate, Search, Sink};
@@ -31,9 +31,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         self.work.add(STEP * rows.len() as u64);
         for (order, row) in (0..).zip(rows.iter()) {
             self.go_on(&mut search.done, 0)?;
-            let passes = |c: &Conjunct<'p>| {
-                evaluator.truth(c.condition, row, &mut c.exists.clone()) == Some(true)
-            };
+            let passes = |c: &Conjunct<'p>| evaluator.truth(c.condition, row) == Some(true);
             if search.conjuncts.iter().all(passes) {
                 search.walked.push((place, order), doc, row);
             }

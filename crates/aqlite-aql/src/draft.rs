@@ -1,17 +1,18 @@
-//! What stands where in a text that may be half written: declared variables, and the node that a
-//! path leads to.
+//! The text in an editor, which may be half written: its tokens, the variables of FROM, and the
+//! classes and node that a path leads to. It needs no syntax tree.
 
 use super::classes::{Classes, archetype_class};
 use super::labels::LabelStep;
 use super::parse::NESTING_LIMIT;
-use super::token::{Keyword, Token, TokenKind, tokens};
+use super::token::{Token, TokenKind, tokens};
+use super::vocabulary::{Clause, Keyword};
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::diag::Span;
 
-/// The words of a text and what FROM declares, read without a parser.
-pub(crate) struct Scene<'t> {
+/// A text that is being written, with its tokens and variables.
+pub(crate) struct Draft<'t> {
     text: &'t str,
-    /// The words without comments and without the end.
+    /// The tokens without comments and without the end.
     pub tokens: Vec<Token>,
     /// The variables of FROM.
     pub variables: Vec<Declared>,
@@ -20,33 +21,37 @@ pub(crate) struct Scene<'t> {
 /// A variable as FROM declares it.
 #[derive(Clone, Debug)]
 pub(crate) struct Declared {
+    /// The name.
     pub name: String,
+    /// The class.
     pub class: Cls,
+    /// The archetype in brackets, if there is one.
     pub archetype: Option<String>,
 }
 
-/// Where a path leads.
+/// The end of a path: the values that it can lead to.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
-    /// What can stand there.
+pub(crate) struct PathEnd {
+    /// The classes that the values can have.
     pub classes: Classes,
-    /// The nearest archetype above.
+    /// The nearest archetype above the end.
     pub archetype: Option<String>,
-    /// The way from that archetype.
+    /// The steps from the root of that archetype.
     pub steps: Vec<LabelStep>,
 }
 
-impl<'t> Scene<'t> {
-    pub fn new(text: &'t str) -> Scene<'t> {
+impl<'t> Draft<'t> {
+    pub fn new(text: &'t str) -> Draft<'t> {
         let (mut all, _) = tokens(text);
+        // Invalid tokens remain: they are words in the making.
         all.retain(|t| !matches!(t.kind, TokenKind::Comment | TokenKind::End));
-        let mut scene = Scene {
+        let mut draft = Draft {
             text,
             tokens: all,
             variables: Vec::new(),
         };
-        scene.variables = scene.declared();
-        scene
+        draft.variables = draft.declared();
+        draft
     }
 
     pub fn kind(&self, index: usize) -> Option<TokenKind> {
@@ -62,7 +67,7 @@ impl<'t> Scene<'t> {
         self.kind(index) == Some(TokenKind::Sign(sign))
     }
 
-    /// The text up to ORDER BY: a query by itself.
+    /// Returns the text up to ORDER BY, which is a query by itself.
     pub fn before_order(&self) -> &'t str {
         let order = self
             .tokens
@@ -74,7 +79,7 @@ impl<'t> Scene<'t> {
             .unwrap_or_default()
     }
 
-    /// The class that a word names.
+    /// Returns the class that a token names.
     pub fn class(&self, index: usize) -> Option<Cls> {
         match self.kind(index)? {
             TokenKind::Identifier | TokenKind::Keyword(Keyword::Version) => {
@@ -90,20 +95,17 @@ impl<'t> Scene<'t> {
         let mut open = 0usize;
         for index in 0..self.tokens.len() {
             match self.kind(index) {
-                Some(TokenKind::Keyword(
-                    word @ (Keyword::Select
-                    | Keyword::From
-                    | Keyword::Where
-                    | Keyword::Order
-                    | Keyword::Limit),
-                )) => {
-                    in_from = word == Keyword::From;
-                    open = 0;
+                Some(TokenKind::Keyword(word)) => {
+                    if let Some(clause) = word.clause() {
+                        in_from = clause == Clause::From;
+                        open = 0;
+                    }
                 }
                 Some(TokenKind::Sign('[')) => open += 1,
                 Some(TokenKind::Sign(']')) => open = open.saturating_sub(1),
                 _ => {}
             }
+            // A class with a name behind it declares a variable, outside of brackets only.
             if let (true, 0, Some(class), Some(TokenKind::Identifier)) =
                 (in_from, open, self.class(index), self.kind(index + 1))
             {
@@ -122,12 +124,12 @@ impl<'t> Scene<'t> {
         out
     }
 
-    /// The archetype id directly behind an opening bracket.
+    /// Returns the archetype id directly behind an opening bracket.
     fn archetype_in(&self, open: usize) -> Option<String> {
         (self.kind(open + 1) == Some(TokenKind::Archetype)).then(|| self.word(open + 1).to_owned())
     }
 
-    /// The variable of this name.
+    /// Returns the variable with this name: as spelled, otherwise in any letter case.
     pub fn variable(&self, name: &str) -> Option<&Declared> {
         let exact = self.variables.iter().find(|v| v.name == name);
         exact.or_else(|| {
@@ -137,7 +139,7 @@ impl<'t> Scene<'t> {
         })
     }
 
-    /// The bracket that is open before a word.
+    /// Returns the innermost bracket that is open before a token.
     pub fn open_bracket(&self, before: usize) -> Option<usize> {
         let mut closed = 0usize;
         for index in (0..before).rev() {
@@ -145,36 +147,33 @@ impl<'t> Scene<'t> {
                 TokenKind::Sign(']') => closed += 1,
                 TokenKind::Sign('[') if closed == 0 => return Some(index),
                 TokenKind::Sign('[') => closed -= 1,
-                TokenKind::Keyword(
-                    Keyword::Select
-                    | Keyword::From
-                    | Keyword::Where
-                    | Keyword::Order
-                    | Keyword::Limit,
-                ) => return None,
+                // A half-written text may lack a closing bracket. No bracket extends over a clause.
+                TokenKind::Keyword(word) if word.clause().is_some() => return None,
                 _ => {}
             }
         }
         None
     }
 
-    /// Where the path that ends before a word leads.
-    pub fn place_before(&self, end: usize) -> Option<Place> {
-        self.place(end, 0)
+    /// Returns the end of the path that ends before a token.
+    pub fn path_end_before(&self, end: usize) -> Option<PathEnd> {
+        self.path_end(end, 0)
     }
 
-    /// Where the word stands: what the attribute or predicate there belongs to.
-    pub fn owner(&self, index: usize) -> Option<Place> {
+    /// Returns the end of the path that an attribute or predicate at a token continues.
+    pub fn owner(&self, index: usize) -> Option<PathEnd> {
         match index.checked_sub(1) {
-            Some(slash) if self.is_sign(slash, '/') => self.place_before(slash),
-            _ => self.place_before(self.open_bracket(index)?),
+            Some(slash) if self.is_sign(slash, '/') => self.path_end_before(slash),
+            _ => self.path_end_before(self.open_bracket(index)?),
         }
     }
 
-    fn place(&self, mut end: usize, depth: usize) -> Option<Place> {
+    fn path_end(&self, mut end: usize, depth: usize) -> Option<PathEnd> {
+        // Each level of brackets is one level of recursion, and the text may have any number.
         if depth > NESTING_LIMIT {
             return None;
         }
+        // The path is read backwards, from its end to its variable.
         let mut items = Vec::new();
         let head = loop {
             let mut bracket = None;
@@ -189,35 +188,37 @@ impl<'t> Scene<'t> {
                 _ => break word,
             }
         };
-        let mut place = match self.open_bracket(head) {
-            Some(open) => self.place(open, depth + 1)?,
+        let mut end_of_path = match self.open_bracket(head) {
+            // Inside brackets, a path starts at the node in front of them.
+            Some(open) => self.path_end(open, depth + 1)?,
             None => {
                 let bracket = items.pop().and_then(|(_, bracket)| bracket);
                 let declared = self.variable(self.word(head));
                 let class = declared.map(|d| d.class).or_else(|| self.class(head))?;
+                // Brackets behind the variable in SELECT and WHERE narrow it further than FROM.
                 let archetype = bracket
                     .and_then(|open| self.archetype_in(open))
                     .or_else(|| declared.and_then(|d| d.archetype.clone()));
-                Place {
-                    classes: Classes::of(class),
+                PathEnd {
+                    classes: Classes::single(class),
                     archetype,
                     steps: Vec::new(),
                 }
             }
         };
         for (word, bracket) in items.into_iter().rev() {
-            place = self.step(place, word, bracket)?;
+            end_of_path = self.step(end_of_path, word, bracket)?;
         }
-        Some(place)
+        Some(end_of_path)
     }
 
-    fn step(&self, from: Place, word: usize, bracket: Option<usize>) -> Option<Place> {
+    fn step(&self, from: PathEnd, word: usize, bracket: Option<usize>) -> Option<PathEnd> {
         let name = self.word(word);
         let classes = from.classes.step(Attr::parse(name)?)?;
         if let Some(archetype) = bracket.and_then(|open| self.archetype_in(open)) {
             let classes = archetype_class(&archetype)
                 .map_or_else(|| classes.clone(), |class| classes.narrowed(class));
-            return Some(Place {
+            return Some(PathEnd {
                 classes,
                 archetype: Some(archetype),
                 steps: Vec::new(),
@@ -228,7 +229,7 @@ impl<'t> Scene<'t> {
             .map(|open| self.word(open + 1).to_owned());
         let mut steps = from.steps;
         steps.push((name.to_owned(), code));
-        Some(Place {
+        Some(PathEnd {
             classes,
             archetype: from.archetype,
             steps,

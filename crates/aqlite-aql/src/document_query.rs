@@ -1,5 +1,4 @@
-//! Where a cell comes from: the query whose only row ends with the document that a cell of another
-//! query stands in.
+//! The query for the document that contains a cell of another query.
 
 use super::ast::{
     At, ClassExpr, Column, ColumnValue, Containment, Contains, Expr, Limit, Name, Path, Query,
@@ -8,13 +7,14 @@ use super::print::print;
 use aqlite_rm::class::Cls;
 use aqlite_rm::diag::{Diagnostic, Span};
 
-/// The query that answers one row, the `row`-th of `text` (without one: every row), with the whole
-/// COMPOSITION behind its columns in which the value of the `column`-th stands (both from 0).
-/// `None` where there is no such document: for literals, functions and aggregates, for what an EHR
-/// says itself, for DISTINCT rows, which stand for many, and behind TOP.
+/// Returns a query that adds a column to `text`: the whole COMPOSITION that contains the value of
+/// the column with index `column`. With `row`, the query returns the row with this index only.
+///
+/// Returns `None` if there is no such document: for literals, functions and aggregates, for
+/// attributes of the EHR, for DISTINCT rows, which several documents may have, and with TOP.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// The errors of the text.
 pub fn document_query(
     text: &str,
     column: usize,
@@ -25,12 +25,14 @@ pub fn document_query(
     Ok(within(query, column, row).map(|query| print(&query)))
 }
 
+/// Adds the column to a query.
 fn within(mut query: Query, column: usize, row: Option<u64>) -> Option<Query> {
     let aggregates = query
         .select
         .columns
         .iter()
         .any(|c| matches!(c.value, ColumnValue::Aggregate(_)));
+    // Such a row belongs to several documents, or its position changes with the limit.
     if query.select.distinct || query.select.top.is_some() || aggregates {
         return None;
     }
@@ -40,8 +42,9 @@ fn within(mut query: Query, column: usize, row: Option<u64>) -> Option<Query> {
     let wanted = path.variable.text.clone();
     let free = free_name(&query.from);
     let document = enclose(&mut query.from, &wanted, &free, None)?;
-    query.select.columns.push(whole(document));
+    query.select.columns.push(variable_column(document));
     let Some(row) = row else { return Some(query) };
+    // The offset of the row counts from the first row of the query itself.
     let skipped = query
         .limit
         .as_ref()
@@ -55,12 +58,13 @@ fn within(mut query: Query, column: usize, row: Option<u64>) -> Option<Query> {
     Some(query)
 }
 
+/// Returns a name without position.
 fn name(text: &str) -> Name {
     Name::new(text, Span::default())
 }
 
-/// The variable itself as a column.
-fn whole(variable: String) -> Column {
+/// Returns a variable itself as a column.
+fn variable_column(variable: String) -> Column {
     let path = Path {
         variable: name(&variable),
         root: None,
@@ -74,7 +78,7 @@ fn whole(variable: String) -> Column {
     }
 }
 
-/// A variable that the query does not have.
+/// Returns a name that no variable of the query has.
 fn free_name(from: &Containment) -> String {
     let mut free = String::from("document");
     while mentions(from, &free) {
@@ -83,6 +87,7 @@ fn free_name(from: &Containment) -> String {
     free
 }
 
+/// Returns whether a containment declares a variable, in any letter case.
 fn mentions(from: &Containment, variable: &str) -> bool {
     let is = |expr: &ClassExpr| {
         expr.variable
@@ -103,9 +108,9 @@ fn mentions(from: &Containment, variable: &str) -> bool {
     }
 }
 
-/// The variable of the COMPOSITION that encloses the wanted one; `outer` is that of the last
-/// COMPOSITION passed. Where none is passed, one with the variable `free` is put around the
-/// outermost class that stands in compositions only.
+/// Returns the variable of the COMPOSITION around the variable `wanted`; `outer` is that of the last
+/// COMPOSITION above `from`. If there is none, one with the variable `free` is put around the
+/// outermost class that only compositions contain.
 fn enclose(
     from: &mut Containment,
     wanted: &str,
@@ -130,7 +135,7 @@ fn enclose_class(
     };
     let class = Cls::parse_any_case(&expr.class.text);
     if outer.is_none()
-        && class.is_some_and(|class| Cls::COMPOSITION.may_contain(class) && !stands_alone(class))
+        && class.is_some_and(|class| Cls::COMPOSITION.may_contain(class) && !occurs_outside(class))
     {
         put_composition_around(from, free);
         return Some(free.to_owned());
@@ -151,13 +156,15 @@ fn enclose_class(
     )
 }
 
-/// What stands in other documents too: an abstract class above one of them.
-fn stands_alone(class: Cls) -> bool {
+/// Returns whether a class also occurs outside compositions: EHR_STATUS and FOLDER, their
+/// descendants and abstract ancestors.
+fn occurs_outside(class: Cls) -> bool {
     [Cls::EHR_STATUS, Cls::FOLDER]
         .iter()
         .any(|alone| class.is_a(*alone) || alone.is_a(class))
 }
 
+/// Puts a COMPOSITION around a containment.
 fn put_composition_around(from: &mut Containment, variable: &str) {
     let composition = ClassExpr {
         class: name("COMPOSITION"),
@@ -179,8 +186,8 @@ fn put_composition_around(from: &mut Containment, variable: &str) {
 mod tests {
     use super::document_query;
 
-    /// The answer in one line.
-    fn asked(text: &str, column: usize, row: u64) -> Option<String> {
+    /// Returns the query on one line.
+    fn rewritten(text: &str, column: usize, row: u64) -> Option<String> {
         document_query(text, column, Some(row))
             .unwrap()
             .map(|q| q.split_whitespace().collect::<Vec<_>>().join(" "))
@@ -190,24 +197,24 @@ mod tests {
     fn the_composition_of_the_query_is_added() {
         let q = "SELECT c/name/value, o/data FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o ORDER BY o/name/value LIMIT 10 OFFSET 5";
         let expected = "SELECT c/name/value, o/data, c FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o ORDER BY o/name/value LIMIT 1 OFFSET 8";
-        assert_eq!(asked(q, 1, 3).unwrap(), expected);
-        assert_eq!(asked(q, 0, 3).unwrap(), expected);
+        assert_eq!(rewritten(q, 1, 3).unwrap(), expected);
+        assert_eq!(rewritten(q, 0, 3).unwrap(), expected);
     }
 
     #[test]
-    fn where_the_query_names_none_one_is_put_around() {
+    fn a_composition_is_added_where_the_query_has_none() {
         let q = "SELECT d/data, document/name FROM EHR e CONTAINS (SECTION document CONTAINS OBSERVATION d AND COMPOSITION)";
         let expected = "SELECT d/data, document/name, document_ FROM EHR e CONTAINS COMPOSITION document_ CONTAINS SECTION document CONTAINS ( OBSERVATION d AND COMPOSITION ) LIMIT 1 OFFSET 0";
-        assert_eq!(asked(q, 0, 0).unwrap(), expected);
+        assert_eq!(rewritten(q, 0, 0).unwrap(), expected);
         let bare = "SELECT o/data FROM COMPOSITION CONTAINS OBSERVATION o";
         assert_eq!(
-            asked(bare, 0, 0).unwrap(),
+            rewritten(bare, 0, 0).unwrap(),
             "SELECT o/data, document FROM COMPOSITION document CONTAINS OBSERVATION o LIMIT 1 OFFSET 0"
         );
     }
 
     #[test]
-    fn what_stands_in_no_document_has_none() {
+    fn values_outside_compositions_have_no_document() {
         for (q, column) in [
             (
                 "SELECT e/ehr_id/value, c/name FROM EHR e CONTAINS COMPOSITION c",
@@ -221,7 +228,7 @@ mod tests {
             ("SELECT f/name FROM EHR e CONTAINS FOLDER f", 0),
             ("SELECT c/name FROM COMPOSITION c", 7),
         ] {
-            assert_eq!(asked(q, column, 0), None, "{q}");
+            assert_eq!(rewritten(q, column, 0), None, "{q}");
         }
         assert!(document_query("SELECT", 0, Some(0)).is_err());
     }

@@ -1,0 +1,65 @@
+//! The strategy for queries whose rows belong to one document each: documents one by one.
+
+use super::walk::bind;
+use super::{Halt, Strategy, Tasks};
+use crate::answer::eval::bind::{LastEhr, Parent};
+use crate::answer::eval::execution_path::ExecutionPath;
+use crate::answer::eval::scope::Scope;
+use crate::answer::eval::{QueryError, Run};
+use crate::document::{Batch, Doc};
+use std::ops::Range;
+
+/// The number of documents between two questions to the host whether the run was stopped.
+const PATIENCE: u32 = 1024;
+
+/// A walk through the documents with these numbers; of a query about one EHR, with these numbers
+/// among its documents.
+pub(super) struct DocumentWalk(pub Range<u32>);
+
+impl Strategy for DocumentWalk {
+    fn evaluate(
+        self: Box<Self>,
+        run: &mut Run<'_>,
+        batch: &Batch,
+        last_ehr: &LastEhr,
+        tasks: &mut Tasks,
+    ) -> Result<(), Halt> {
+        let DocumentWalk(range) = *self;
+        run.work.taken.note(ExecutionPath::Documents);
+        let ehrs = run.plan.scan().ehrs_in(batch);
+        let only = Scope::documents(run.plan, batch);
+        let takes_part = |ehr: u32| match &ehrs {
+            Some(ehrs) => ehrs.binary_search(&ehr).is_ok(),
+            None => batch.is_queryable(ehr),
+        };
+        for at in range.clone() {
+            let number = match only {
+                Some(documents) => documents.get(at as usize).copied(),
+                None => Some(at),
+            };
+            let doc = number.and_then(|number| batch.doc(number));
+            let doc = doc.ok_or(QueryError::Broken(
+                "a walk names a document that is not there",
+            ))?;
+            if at.is_multiple_of(PATIENCE) && (run.stopped)() {
+                return Err(Halt::Failed(QueryError::Stopped));
+            }
+            if takes_part(doc.ehr) && is_scanned(run, doc) {
+                let done = bind(run, batch, doc.ehr, Parent::Doc(doc), last_ehr);
+                if let Err(Halt::Paused) = done {
+                    // The trail of the run is inside this document, so the rest begins with it.
+                    tasks.push(Box::new(DocumentWalk(at..range.end)));
+                }
+                done?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether the scan of the query contains a document.
+fn is_scanned(run: &Run<'_>, doc: Doc) -> bool {
+    let scan = run.plan.scan();
+    let is_current = doc.row.latest && !doc.row.deleted;
+    scan.kinds.contains(&doc.row.kind) && (scan.all_versions || is_current)
+}

@@ -1,0 +1,42 @@
+//! The strategy for queries whose rows join documents of one EHR: EHRs one by one.
+
+use super::walk::bind;
+use super::{Halt, Strategy, Tasks};
+use crate::answer::eval::bind::{LastEhr, Parent};
+use crate::answer::eval::execution_path::ExecutionPath;
+use crate::answer::eval::{QueryError, Run};
+use crate::document::Batch;
+use std::ops::Range;
+
+/// A walk through the EHRs with these numbers among the EHRs that the query reads.
+pub(super) struct EhrWalk(pub Range<u32>);
+
+impl Strategy for EhrWalk {
+    fn evaluate(
+        self: Box<Self>,
+        run: &mut Run<'_>,
+        batch: &Batch,
+        last_ehr: &LastEhr,
+        tasks: &mut Tasks,
+    ) -> Result<(), Halt> {
+        let EhrWalk(range) = *self;
+        run.work.taken.note(ExecutionPath::Ehrs);
+        let queryable = || {
+            let ehrs = batch.ehrs();
+            ehrs.filter(|ehr| batch.is_queryable(*ehr)).collect()
+        };
+        let ehrs: Vec<u32> = run.plan.scan().ehrs_in(batch).unwrap_or_else(queryable);
+        for (at, ehr) in (0..).zip(ehrs).skip(range.start as usize) {
+            if (run.stopped)() {
+                return Err(Halt::Failed(QueryError::Stopped));
+            }
+            let done = bind(run, batch, ehr, Parent::Ehr(ehr), last_ehr);
+            if let Err(Halt::Paused) = done {
+                // The trail of the run is inside this EHR, so the rest begins with it.
+                tasks.push(Box::new(EhrWalk(at..range.end)));
+            }
+            done?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,122 @@
+//! Strategies: the ways of evaluating a batch, one file each, and the choice among them.
+//!
+//! A task is a strategy with the part of a batch that it is to evaluate. Tasks form a stack. A task
+//! that cannot complete its part in one piece of work pushes tasks for the rest.
+
+mod document_walk;
+mod ehr_walk;
+mod first_rows;
+mod row_templates;
+mod walk;
+
+use super::anchors::Anchors;
+use super::bind::LastEhr;
+use super::scope::Scope;
+use super::{QueryError, Run};
+use crate::answer::plan::Plan;
+use crate::document::Batch;
+use document_walk::DocumentWalk;
+use ehr_walk::EhrWalk;
+use first_rows::FirstRows;
+use row_templates::RowTemplates;
+
+/// A way of evaluating a part of a batch.
+pub(super) trait Strategy {
+    /// Evaluates the part, and outputs its rows in default order.
+    ///
+    /// # Errors
+    /// [`Halt::Paused`] if a piece of work is done; a task for the rest is then on the stack.
+    /// [`Halt::Full`] if no more rows are wanted, [`Halt::Failed`] if the run failed.
+    fn evaluate(
+        self: Box<Self>,
+        run: &mut Run<'_>,
+        batch: &Batch,
+        last_ehr: &LastEhr,
+        tasks: &mut Tasks,
+    ) -> Result<(), Halt>;
+}
+
+/// The remaining tasks of a batch, as a stack.
+pub(super) type Tasks = Vec<Box<dyn Strategy>>;
+
+/// The reason why a task is not finished.
+pub(super) enum Halt {
+    /// A piece of work is done: the host may let other requests run.
+    Paused,
+    /// No more rows are wanted.
+    Full,
+    /// The run failed.
+    Failed(QueryError),
+}
+
+impl From<QueryError> for Halt {
+    fn from(failure: QueryError) -> Halt {
+        Halt::Failed(failure)
+    }
+}
+
+/// The largest number of documents of a slice of a costly query. A slice that exceeds one piece of
+/// work is discarded and split, so a large one wastes work.
+const COSTLY: u32 = 1 << 13;
+
+/// The strategy that the plan alone decides.
+#[derive(Clone, Copy)]
+enum Choice {
+    /// FROM has an anchor.
+    RowTemplates,
+    /// Each row belongs to one document.
+    Documents,
+    /// Rows join documents of one EHR.
+    Ehrs,
+}
+
+/// Returns the strategy of a plan.
+fn choice(plan: &Plan) -> Choice {
+    match Anchors::of(plan) {
+        Some(_) => Choice::RowTemplates,
+        None if plan.single => Choice::Documents,
+        None => Choice::Ehrs,
+    }
+}
+
+/// Returns the description of the strategy of a plan, as `explain` shows it.
+pub fn evaluation_strategy(plan: &Plan) -> &'static str {
+    match choice(plan) {
+        Choice::RowTemplates => "by row templates, one set for each layout",
+        Choice::Documents => "document by document",
+        Choice::Ehrs => "EHR by EHR, for its documents are joined",
+    }
+}
+
+/// Returns the tasks of a batch. Rows must be output in default order, so the task of the first
+/// documents is on top.
+pub(super) fn tasks(run: &Run<'_>, batch: &Batch) -> Tasks {
+    let (plan, budget) = (run.plan, &run.budget);
+    match choice(plan) {
+        Choice::RowTemplates if !budget.plain => {}
+        // Without row templates, a plan with an anchor is evaluated like any other.
+        _ if plan.single => return vec![Box::new(DocumentWalk(0..documents(plan, batch)))],
+        _ => return vec![Box::new(EhrWalk(0..u32::MAX))],
+    }
+    let all = batch.len() as u32;
+    let is_narrow = plan.scan().ehrs.is_some();
+    if run.output.missing(plan).is_some() && !is_narrow {
+        return vec![Box::new(FirstRows { start: 0 })];
+    }
+    let part = match plan.costly {
+        true => budget.part.min(COSTLY),
+        false => budget.part,
+    };
+    let most = if is_narrow { all } else { part }.max(1);
+    let starts = (0..all).step_by(most as usize).rev();
+    starts
+        .map(|start| start..all.min(start.saturating_add(most)))
+        .map(|slice| Box::new(RowTemplates(slice)) as Box<dyn Strategy>)
+        .collect()
+}
+
+/// Returns the number of documents of a walk: those of the batch, or of the one EHR that the query
+/// is about.
+fn documents(plan: &Plan, batch: &Batch) -> u32 {
+    Scope::documents(plan, batch).map_or(batch.len(), <[u32]>::len) as u32
+}

@@ -1,0 +1,80 @@
+//! The strategy for queries with an anchor: row templates over the columns of a slice of documents.
+
+use super::document_walk::DocumentWalk;
+use super::{Halt, Strategy, Tasks, documents};
+use crate::answer::eval::anchors::Anchors;
+use crate::answer::eval::bind::LastEhr;
+use crate::answer::eval::execution_path::ExecutionPath;
+use crate::answer::eval::templates::{Abort, ByTemplate};
+use crate::answer::eval::{QueryError, Run};
+use crate::document::Batch;
+use std::ops::Range;
+use std::rc::Rc;
+
+/// Row templates over the documents with these numbers.
+pub(super) struct RowTemplates(pub Range<u32>);
+
+impl Strategy for RowTemplates {
+    fn evaluate(
+        self: Box<Self>,
+        run: &mut Run<'_>,
+        batch: &Batch,
+        _: &LastEhr,
+        tasks: &mut Tasks,
+    ) -> Result<(), Halt> {
+        let RowTemplates(slice) = *self;
+        let (plan, budget, work) = (run.plan, run.budget, Rc::clone(&run.work));
+        let anchors = Anchors::of(plan).ok_or(QueryError::Broken(
+            "a query without anchor is evaluated by row templates",
+        ))?;
+        work.taken.note(ExecutionPath::Templates);
+        let first_only = run.output.missing(plan).is_some();
+        let before = run.output.end();
+        run.output.may_go_back(first_only);
+        let by_template = ByTemplate {
+            plan,
+            anchors: &anchors,
+            batch,
+            now: run.now,
+            budget,
+            stopped: run.stopped,
+            slice: slice.clone(),
+            work: &work,
+            begun_at: work.spent(),
+        };
+        let outcome = by_template.run(&mut run.output);
+        run.output.may_go_back(false);
+        let is_whole = plan.scan().ehr().is_some();
+        match outcome {
+            Ok(()) => {
+                run.output.remove_duplicates(plan, &work);
+                run.output.within(plan, &budget, &work)?;
+            }
+            Err(Abort::Heavy) if slice.len() > 1 && !is_whole => split(slice, tasks),
+            // A single document, or one EHR, cannot be split. A walk can pause inside a document.
+            Err(Abort::Heavy) if is_whole => {
+                tasks.push(Box::new(DocumentWalk(0..documents(plan, batch))));
+            }
+            Err(Abort::Heavy) => tasks.push(Box::new(DocumentWalk(slice))),
+            // The slice has more rows than may be held, but only a few of them may be wanted. A
+            // walk ends as soon as it has these.
+            Err(Abort::Failed(
+                QueryError::TooManyRows(_)
+                | QueryError::TooManyCombinations(_)
+                | QueryError::TooLarge(_),
+            )) if first_only && !is_whole => {
+                run.output.back_to(before);
+                tasks.push(Box::new(DocumentWalk(slice)));
+            }
+            Err(Abort::Failed(failure)) => return Err(Halt::Failed(failure)),
+        }
+        Ok(())
+    }
+}
+
+/// Pushes both halves of a slice that exceeds one piece of work, the first half on top.
+fn split(slice: Range<u32>, tasks: &mut Tasks) {
+    let middle = slice.start + slice.len() as u32 / 2;
+    tasks.push(Box::new(RowTemplates(middle..slice.end)));
+    tasks.push(Box::new(RowTemplates(slice.start..middle)));
+}

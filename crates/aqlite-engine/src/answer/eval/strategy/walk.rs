@@ -1,0 +1,142 @@
+//! The walk through one document or EHR: assignments of the variables of FROM, and the rows of each
+//! assignment. A pause leaves a trail, from which the walk continues.
+
+use super::Halt;
+use crate::answer::eval::bind::{Binder, LastEhr, Parent, Trail};
+use crate::answer::eval::condition::ConditionEvaluator;
+use crate::answer::eval::expand::Expander;
+use crate::answer::eval::node::{Node, View};
+use crate::answer::eval::output::Output;
+use crate::answer::eval::work::{ROW, STEP, Work};
+use crate::answer::eval::{Budget, CHECKED, QueryError, Run};
+use crate::document::Batch;
+use std::cell::OnceCell;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+
+/// Outputs the rows of one document or EHR, from the position of its trail.
+pub(super) fn bind(
+    run: &mut Run<'_>,
+    batch: &Batch,
+    ehr: u32,
+    parent: Parent<'_>,
+    last_ehr: &LastEhr,
+) -> Result<(), Halt> {
+    let (plan, now, budget) = (run.plan, run.now, run.budget);
+    let (work, trail) = (Rc::clone(&run.work), Rc::clone(&run.trail));
+    let view = View::new(batch).counting(&work);
+    let binder = Binder {
+        plan,
+        view,
+        ehr,
+        last_ehr,
+        work: &work,
+        trail: &trail,
+        listed: OnceCell::new(),
+    };
+    let most = budget.rows_of_variable(plan);
+    let expander = Expander {
+        plan,
+        view,
+        most,
+        plain: budget.plain,
+    };
+    let (mut assignment, mut row) = (
+        vec![Node::NONE; plan.query.variables.len()],
+        vec![Node::NONE; plan.width],
+    );
+    let mut halt = None;
+    let output = &mut run.output;
+    let flow = binder.bind(&plan.query.from, parent, &mut assignment, &mut |a| {
+        let done = rows_of(
+            ConditionEvaluator { plan, view, now },
+            expander,
+            &trail,
+            a,
+            &mut row,
+            output,
+            (&budget, &work),
+        );
+        halt = done.err();
+        if halt.is_some() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    });
+    let halted = match (flow, halt) {
+        _ if work.is_over() => Err(Halt::Failed(QueryError::TooMuchWork(budget.work))),
+        (_, Some(halt)) => Err(halt),
+        (ControlFlow::Break(()), None) => Err(Halt::Paused),
+        (ControlFlow::Continue(()), None) => Ok(()),
+    };
+    if !matches!(halted, Err(Halt::Paused)) {
+        run.trail.clear();
+    }
+    halted
+}
+
+/// Takes the rows of an assignment that the trail has not passed.
+fn rows_of<'p: 'b, 'b>(
+    evaluator: ConditionEvaluator<'p, 'b>,
+    expander: Expander<'p, 'b>,
+    trail: &Trail,
+    assignment: &[Node],
+    row: &mut [Node],
+    output: &mut Output,
+    (budget, work): (&Budget, &Work),
+) -> Result<(), Halt> {
+    let (plan, view) = (evaluator.plan, evaluator.view);
+    let product = trail
+        .product()
+        .unwrap_or_else(|| expander.product(assignment));
+    if product.widest() > expander.most {
+        return Err(Halt::Failed(QueryError::TooManyCombinations(expander.most)));
+    }
+    let order = if plan.single {
+        None
+    } else {
+        Some(join_order(view.batch, assignment))
+    };
+    for number in trail.rows()..product.len() {
+        if work.step(STEP).is_break() {
+            trail.leave(product, number);
+            return Err(Halt::Paused);
+        }
+        product.fill(number, row);
+        if evaluator.keeps(row) {
+            output.take(evaluator, row, order);
+            view.count(ROW);
+            if output.is_full(plan, work) {
+                return Err(Halt::Full);
+            }
+            if number % CHECKED == CHECKED - 1 {
+                output.within(plan, budget, work)?;
+            }
+        }
+    }
+    trail.close_rows();
+    Ok(output.within(plan, budget, work)?)
+}
+
+/// The default order of a row whose assignment joins documents: the first bound document of the
+/// class expressions decides, unbound ones before it come last. Within one EHR, and where only EHRs
+/// are bound, rows come in the right order by themselves.
+fn join_order(batch: &Batch, assignment: &[Node]) -> (u64, u64) {
+    let ordinal = |node: &Node| {
+        let table = batch.table(node.fragment.table)?;
+        let is_ehr = table.layout().class() == aqlite_rm::class::Cls::EHR;
+        let number = *table.docs().get(node.fragment.row as usize)?;
+        (!is_ehr)
+            .then(|| batch.doc(number).map(|d| d.row.ordinal))
+            .flatten()
+    };
+    match assignment
+        .iter()
+        .enumerate()
+        .find_map(|(i, node)| ordinal(node).map(|o| (i, o)))
+    {
+        Some((before, ordinal)) => (before as u64, ordinal),
+        None => (u64::MAX, u64::MAX),
+    }
+}
