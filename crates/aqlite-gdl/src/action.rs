@@ -1,4 +1,4 @@
-//! What actions do: set variables and attributes, create instances, fill templates.
+//! The actions of rules: they set variables and attributes, create instances and fill templates.
 
 use super::budget::{FRAME, OUTPUT_FRAME, json_size, size};
 use super::calc::Trouble;
@@ -9,23 +9,23 @@ use super::value::{Coded, Ordinal, Proportion, Quantity, Value, integer, real};
 use super::{calc, fill};
 use std::sync::Arc;
 
-/// Which instance of a binding a value goes into.
+/// The instance of a binding that receives a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Instance {
-    /// The one that the guide fills all along.
-    Standing,
-    /// One that `create` begins: the variable has no attributes yet.
+    /// The instance that exists from the start of the run.
+    Existing,
+    /// An instance that `create` begins: the variable has no attributes yet.
     New,
-    /// One that `create` has begun.
+    /// An instance that an earlier assignment of the same `create` has begun.
     Created,
 }
 
 impl Machine<'_> {
-    /// Carries out one action; what it makes beyond variables goes into `made`.
+    /// Carries out one action. Instances, templates and cards that it makes are added to `made`.
     pub fn act(&mut self, action: &Do, made: &mut Made) {
         match action {
             Do::Assign(assign) => {
-                self.assign(assign, Instance::Standing);
+                self.assign(assign, Instance::Existing);
             }
             Do::Create { binding, values } => self.create(*binding, values, made),
             Do::UseTemplate { template, values } => {
@@ -88,9 +88,10 @@ impl Machine<'_> {
         }
     }
 
-    /// The values of a place such as `{$gt0009.magnitude}`: all with `all`, otherwise the last;
-    /// with `all` behind the code of a binding its instances, those of `created` behind the others.
-    /// They count as written; once the budget is exceeded there are none.
+    /// Returns the values of a placeholder such as `{$gt0009.magnitude}`: all values with `all`,
+    /// otherwise the last one. For the code of a binding, `all` returns its instances, followed by
+    /// the `created` ones. The values count as written. Once the budget is exceeded, the list is
+    /// empty.
     pub fn place_value(
         &self,
         code: &str,
@@ -115,8 +116,9 @@ impl Machine<'_> {
         }
     }
 
-    /// The instances of a binding that its predicates keep, then those that the guide created: each
-    /// an object of its values by variable. `None` where no binding has this code.
+    /// Returns the instances that the predicates of a binding keep, followed by the instances that
+    /// the guide created. Each is an object of its values by variable. `None` if no binding has
+    /// this code.
     fn instances_as_values(&self, code: &str, created: &[Output]) -> Option<Vec<Value>> {
         let binding = self
             .guide
@@ -240,7 +242,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Sets a variable; true when a value was stored.
+    /// Sets a variable. Returns true when a value was stored.
     fn assign(&mut self, assign: &Assign, instance: Instance) -> bool {
         let value = self.eval(assign.value, None).into_owned();
         if value.is_null() || !self.budget.value(&value) {
@@ -301,13 +303,14 @@ impl Machine<'_> {
         } else {
             slot.push(new);
         }
-        slot.only_created = instance != Instance::Standing && (slot.only_created || !slot.assigned);
+        slot.only_created = instance != Instance::Existing && (slot.only_created || !slot.assigned);
         slot.pending = None;
         slot.set_in = turn;
         slot.assigned = true;
     }
 
-    /// What a value becomes when one of its attributes, or the whole of it, is set.
+    /// Returns the value of a variable after an assignment to the whole value or to one of its
+    /// attributes.
     fn changed(
         &self,
         base: &Value,
@@ -370,7 +373,8 @@ impl Machine<'_> {
         }
     }
 
-    /// A whole value: terms of the guide take their text, numbers the class of the variable.
+    /// Prepares a whole value for storing: a term of the guide gets its text, a number the class of
+    /// the variable.
     fn whole(&self, base: &Value, value: Value, is_quantity: bool) -> Value {
         match value {
             Value::Coded(code) if &*code.terminology == "local" && code.code.starts_with("gt") => {
@@ -475,7 +479,7 @@ fn proportion(base: &Value, attribute: Attribute, n: f64) -> Result<Value, Troub
     Ok(Value::Proportion(p))
 }
 
-/// Values by their names as one object, without those that are null.
+/// Builds one object from named values, leaving out those that are null.
 fn object_of<'v>(values: impl Iterator<Item = (&'v str, &'v Value)>) -> Value {
     let members = values
         .filter(|(_, value)| !value.is_null())

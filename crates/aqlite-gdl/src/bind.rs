@@ -1,7 +1,7 @@
 //! From bindings to AQL, and from result rows back to the instances that a guide reads.
 //!
-//! Nothing here runs a query: a [`BindingQuery`] says what to ask and what its columns mean, and
-//! takes the cells of the answer as values of the Reference Model.
+//! Nothing here runs a query. A [`BindingQuery`] holds the query and the meaning of its columns,
+//! and converts the cells of the answer to values.
 
 use super::compile::CompiledGuide;
 use super::guide::Direction;
@@ -20,13 +20,13 @@ use std::sync::Arc;
 pub struct Instance {
     /// One value for each column of the binding, null where the data has none.
     pub values: Vec<Value>,
-    /// When it happened, where the data says so.
+    /// The time of the event, if the data contain one.
     pub time: Option<Moment>,
-    /// The composition that it comes from.
+    /// The uid of the composition that contains the occurrence.
     pub source: Option<Arc<str>>,
 }
 
-/// The data of a model by its paths, as guides pass them on to each other.
+/// The data of one model by path, in the form in which guides pass results on to each other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DataInstance {
     /// The archetype or resource class.
@@ -40,55 +40,57 @@ pub struct DataInstance {
 pub struct BindingQuery {
     /// The gt-code of the binding.
     pub id: String,
-    /// The place of the binding in the guide, and so of its instances in [`super::RunInput`].
+    /// The index of the binding in the guide, and of its instances in [`super::RunInput`].
     pub binding: usize,
     /// The archetype that is read.
     pub model_id: String,
-    /// For one EHR, the parameter `$ehr_id`; its columns are [`BindingQuery::columns`].
+    /// The query for one EHR, which is the parameter `$ehr_id`. Its columns are
+    /// [`BindingQuery::columns`].
     pub aql: String,
-    /// For all EHRs at once: the id of the EHR stands in one more column at the end.
+    /// The query for all EHRs at once. It has one more column at the end: the id of the EHR.
     pub population_aql: String,
-    /// What the columns mean.
+    /// The meaning of each column.
     pub columns: Vec<QueryColumn>,
 }
 
 /// The meaning of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QueryColumn {
-    /// A value at a path of the model, and the variable that it feeds (none where only a predicate
-    /// needs it).
+    /// A value at a path of the model and the variable that it feeds. The variable is `None` for a
+    /// path that only a predicate reads.
     Value {
         /// The path in the archetype.
         path: String,
-        /// The gt-code.
+        /// The gt-code of the variable.
         variable: Option<String>,
-        /// It dates the instance.
+        /// Whether the value is the time of the instance.
         is_time: bool,
     },
-    /// The time that dates the instance, where no value column does.
+    /// The time of the instance, if no value column contains it.
     Time,
     /// The uid of the composition.
     Source,
 }
 
-/// The conditions of a binding, for the places of its columns in the query.
+/// A function that returns the conditions of a binding (by index), given the spelling of its
+/// columns in the query.
 type Pushed<'a> = &'a dyn Fn(usize, &dyn Fn(&str) -> String) -> Vec<String>;
 
 impl CompiledGuide {
-    /// The queries of the bindings that are read (INPUT, EHR, or without type). Models that are no
-    /// archetypes have none.
+    /// Returns the queries of the bindings that are read (INPUT, EHR, or without type). Models that
+    /// are not archetypes have none.
     pub fn queries(&self) -> Vec<BindingQuery> {
         self.queries_with(&|_, _| Vec::new())
     }
 
-    /// The same for a run at a moment, as they should be asked: predicates leave out in the query
-    /// what they would leave out afterwards anyway.
+    /// Returns the queries for a run at `clock`. The predicates of the bindings become conditions
+    /// of the queries where that cannot change the result.
     pub fn queries_at<'c>(&self, clock: impl Into<Clock<'c>>) -> Vec<BindingQuery> {
         self.queries_for(clock, &Options::default())
     }
 
-    /// The same for a run with these options: where units are converted, no query leaves out
-    /// quantities of other units.
+    /// Returns the queries for a run with `options`. Where the run converts units, no condition
+    /// excludes quantities of other units.
     pub fn queries_for<'c>(
         &self,
         clock: impl Into<Clock<'c>>,
@@ -190,8 +192,8 @@ impl CompiledGuide {
         })
     }
 
-    /// Instances for every binding from data by path: an archetype that is bound twice shares its
-    /// data.
+    /// Returns the instances of every binding from data by path. Two bindings of one archetype
+    /// share its data.
     pub fn instances_of(&self, data: &[DataInstance]) -> Vec<Vec<Instance>> {
         let mut all = Vec::with_capacity(self.bindings.len());
         for (binding, plan) in self.guide.bindings.iter().zip(&self.bindings) {
@@ -218,9 +220,9 @@ impl CompiledGuide {
 }
 
 impl BindingQuery {
-    /// The instances of one EHR from rows in commit order. Each row has one value for each of
-    /// [`BindingQuery::columns`]. Instances dated after `now` and those without any value are left
-    /// out; the others come in the order of their time, undated ones first.
+    /// Builds the instances of one EHR from rows in commit order. Each row has one value for each
+    /// of [`BindingQuery::columns`]. Instances dated after `now` and instances without any value
+    /// are left out. The others are sorted by time, undated ones first.
     pub fn instances(
         &self,
         rows: impl IntoIterator<Item = Vec<Value>>,
@@ -234,8 +236,8 @@ impl BindingQuery {
         instances
     }
 
-    /// The instance that a row is, from its values where they are stored; its composition only
-    /// where that is wanted.
+    /// Builds the instance of one row. The uid of its composition is kept only if `with_source` is
+    /// set.
     pub(crate) fn found(
         &self,
         row: &[RowValue<'_>],
@@ -276,7 +278,8 @@ impl BindingQuery {
 }
 
 impl QueryColumn {
-    /// The variable that the column feeds, else its path; none for columns that no statement reads.
+    /// Returns the variable that the column feeds, or else its path. `None` for a column that no
+    /// statement reads.
     pub(crate) fn name(&self) -> Option<&str> {
         match self {
             QueryColumn::Value { path, variable, .. } => Some(variable.as_deref().unwrap_or(path)),
@@ -285,8 +288,8 @@ impl QueryColumn {
     }
 }
 
-/// Leaves out what is dated after `now` or holds nothing, and brings the rest into the order of
-/// time.
+/// Removes instances dated after `now` and empty instances, and sorts the rest by time. The sort is
+/// stable, so instances of one time keep their commit order.
 pub(crate) fn in_order(instances: &mut Vec<Instance>, now: Moment) {
     instances.retain(|i| {
         i.time.is_none_or(|t| t.millis <= now.millis) && i.values.iter().any(|v| !v.is_null())
@@ -294,8 +297,8 @@ pub(crate) fn in_order(instances: &mut Vec<Instance>, now: Moment) {
     order::sort_by_key(instances, |i| i.time.map(|t| t.millis));
 }
 
-/// The class in an archetype id such as `openEHR-EHR-OBSERVATION.body_weight.v2`; `None` for
-/// anything else.
+/// Returns the class in an archetype id such as `openEHR-EHR-OBSERVATION.body_weight.v2`; `None`
+/// for any other text.
 pub fn class_of(model_id: &str) -> Option<&str> {
     let (model, concept) = model_id.split_once('.')?;
     let mut parts = model.split('-');
@@ -304,9 +307,9 @@ pub fn class_of(model_id: &str) -> Option<&str> {
     is_archetype.then_some(class)
 }
 
-/// A path in the spelling of today: `/event/time` of old guides is `/data/events/time`. An
-/// attribute of the RM that holds a data value is read whole, so a `/value` behind it adds nothing:
-/// `/data/events/time/value` is `/data/events/time`, and compares as a time.
+/// Normalizes the spelling of a path: `/event/time` of old guides becomes `/data/events/time`. An
+/// RM attribute that holds a data value is read whole, so a `/value` behind it is dropped:
+/// `/data/events/time/value` becomes `/data/events/time`, and compares as a time.
 pub(crate) fn normal_path(path: &str) -> String {
     let path = path.trim().trim_end_matches('/');
     match path
@@ -319,9 +322,8 @@ pub(crate) fn normal_path(path: &str) -> String {
     }
 }
 
-/// True where a path ends in an attribute of the RM that holds a data value, such as
-/// `/data/events/time`. The `value` of an ELEMENT is none of these: what is behind it is an
-/// attribute of the data value.
+/// Whether a path ends in an RM attribute that holds a data value, such as `/data/events/time`. The
+/// `value` of an ELEMENT is excluded, because a name behind it is an attribute of the data value.
 pub(crate) fn is_data_value(path: &str) -> bool {
     let attr = path
         .rsplit('/')
@@ -337,8 +339,8 @@ pub(crate) fn is_data_value(path: &str) -> bool {
     })
 }
 
-/// A path as a column: an ELEMENT has its data value at `/value`, an attribute of the RM stands for
-/// itself.
+/// Returns a path as a column of the query: an ELEMENT is read at its `/value`, an RM attribute as
+/// it is.
 pub(crate) fn column_path(path: &str) -> String {
     let last = path.rsplit('/').next().unwrap_or_default();
     let name = last.split('[').next().unwrap_or_default();
@@ -348,8 +350,8 @@ pub(crate) fn column_path(path: &str) -> String {
     }
 }
 
-/// The event that all columns with an event name, such as `/data[at0001]/events[at0006]`: its time
-/// is the one meant by a path without code, so that value and time come from one event.
+/// Returns the event in the paths of the columns, such as `/data[at0001]/events[at0006]`. A time
+/// path without code refers to this event, so that value and time come from one event.
 fn event_of(columns: &[super::compile::Column]) -> Option<&str> {
     let event = |path| -> Option<&str> {
         let path: &str = path;

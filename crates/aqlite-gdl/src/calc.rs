@@ -1,4 +1,4 @@
-//! What operators and functions do with values: arithmetic, comparison, three-valued logic.
+//! Operators and functions on values: arithmetic, comparison, three-valued logic.
 
 use super::compile::Attribute;
 use super::expr::ast::{Function, Operator};
@@ -9,25 +9,26 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// Why an operation has no result.
+/// The reason why an operation has no result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Trouble {
-    /// Division by zero, or the remainder of it.
+    /// Division by zero, or a remainder by zero.
     DivisionByZero,
-    /// The result is beyond the range of numbers or of the calendar, or not a number at all.
+    /// The result is outside the range of numbers or of the calendar, or is not a number.
     Range,
     /// The operation does not exist for these types.
     Types,
-    /// Two quantities with these units, which differ; empty where there is none.
+    /// The operands are quantities with these two different units. A missing unit is an empty text.
     Units(Arc<str>, Arc<str>),
-    /// The logarithm of zero was stored: rules can compare it, but it is no result.
+    /// The result is the logarithm of zero. Rules can compare it, but it cannot be a result of the
+    /// guide.
     Infinite,
 }
 
 type Result<T> = std::result::Result<T, Trouble>;
 
 impl Trouble {
-    /// In words.
+    /// Returns the reason as a message.
     pub fn text(&self) -> Cow<'static, str> {
         let named = |unit: &Arc<str>| {
             if unit.is_empty() {
@@ -52,7 +53,7 @@ impl Trouble {
     }
 }
 
-/// `a op b` for arithmetic; null with null.
+/// Computes `a op b` for an arithmetic operator. Null if an operand is null.
 pub(crate) fn arithmetic(
     operator: Operator,
     a: &Value,
@@ -85,8 +86,8 @@ pub(crate) fn arithmetic(
     carried(n, x.is_infinite() || y.is_infinite())
 }
 
-/// A result that may be infinite only where an operand was: the logarithm of zero has a place in
-/// the order of numbers, overflow has none.
+/// Accepts an infinite result only where an operand was infinite. The logarithm of zero has a place
+/// in the order of numbers; overflow is an error.
 fn carried(n: f64, from_infinite: bool) -> Result<Value> {
     if n.is_finite() || (from_infinite && n.is_infinite()) {
         Ok(Value::Number(n))
@@ -103,7 +104,7 @@ fn finite(n: f64) -> Result<Value> {
     }
 }
 
-/// Calendar arithmetic; `None` when neither side is a point in time or a stretch of it.
+/// Computes calendar arithmetic. `None` if neither operand is a time or a duration.
 fn with_time(operator: Operator, a: &Value, b: &Value, clock: Clock<'_>) -> Option<Result<Value>> {
     let sign = match operator {
         Operator::Plus => 1.0,
@@ -157,7 +158,8 @@ fn instant(value: &Value, clock: Clock<'_>) -> Option<Moment> {
     }
 }
 
-/// The length of a time quantity in milliseconds, counted from now on.
+/// Returns the length of a time quantity in milliseconds, counted from now on, because months and
+/// years differ in length.
 fn period_millis(value: &Value, clock: Clock<'_>) -> Option<f64> {
     let Value::Quantity(q) = value else {
         return None;
@@ -166,13 +168,13 @@ fn period_millis(value: &Value, clock: Clock<'_>) -> Option<f64> {
     Some(real(end.millis) - real(clock.now.millis))
 }
 
-/// True when `+` joins texts: one side is a text, and not both sides are numbers.
+/// Whether `+` joins texts: one operand is a text, and the operands are not both numbers.
 fn is_joined(a: &Value, b: &Value) -> bool {
     let is_text = |v: &Value| matches!(v, Value::Text(_));
     (is_text(a) || is_text(b)) && (a.number().is_none() || b.number().is_none())
 }
 
-/// A value as part of a text.
+/// Returns a value as a part of a text.
 pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::Null | Value::Object(_) => String::new(),
@@ -195,8 +197,8 @@ pub(crate) fn shown(value: &Value) -> String {
     }
 }
 
-/// `a op b` for comparisons: `None` is unknown. Nothing equals an unknown value, so it differs from
-/// every known one; only order is unknown.
+/// Computes `a op b` for a comparison operator; `None` is unknown. A null value equals nothing, so
+/// `!=` with a known value is true; its order is unknown.
 pub(crate) fn compare(
     operator: Operator,
     a: &Value,
@@ -227,7 +229,8 @@ pub(crate) fn compare(
     }
 }
 
-/// The order of two values; quantities of different units have none, unless both are of time.
+/// Returns the order of two values. Quantities of different units have none, unless both are units
+/// of time.
 fn order(a: &Value, b: &Value, clock: Clock<'_>) -> Result<Ordering> {
     if let (Some(x), Some(y)) = (instant(a, clock), instant(b, clock)) {
         return Ok(x.millis.cmp(&y.millis));
@@ -256,9 +259,8 @@ fn order(a: &Value, b: &Value, clock: Clock<'_>) -> Result<Ordering> {
     x.partial_cmp(&y).ok_or(Trouble::Range)
 }
 
-/// A quantity in the unit of another, where both measure one property and UCUM has a factor between
-/// them; `None` for all else, and where nothing needs to be converted. Units of time are left to
-/// the calendar.
+/// Converts a quantity to the unit of another. `None` if UCUM has no factor between the units, or
+/// if nothing needs to be converted. Units of time are left to the calendar.
 pub(crate) fn in_unit_of(other: &Value, value: &Value) -> Option<Value> {
     let (Value::Quantity(wanted), Value::Quantity(given)) = (other, value) else {
         return None;
@@ -269,8 +271,8 @@ pub(crate) fn in_unit_of(other: &Value, value: &Value) -> Option<Value> {
     }
     let magnitude = units::convert(given.magnitude, &given.unit, &wanted.unit)
         .filter(|magnitude| magnitude.is_finite())?;
-    // Factors and offsets are decimal, doubles are not: without rounding, 98.6 [degF] would be a
-    // little more than 37 Cel.
+    // Factors and offsets are decimal, doubles are not. Without rounding, 98.6 [degF] would be
+    // slightly more than 37 Cel.
     let decimals = if magnitude == 0.0 {
         0.0
     } else {
@@ -310,7 +312,7 @@ fn equal(a: &Value, b: &Value, clock: Clock<'_>) -> Result<bool> {
     })
 }
 
-/// A function of one number.
+/// Computes a function of one number.
 pub(crate) fn function(function: Function, a: &Value) -> Result<Value> {
     if a.is_null() {
         return Ok(Value::Null);
@@ -339,7 +341,7 @@ pub(crate) fn function(function: Function, a: &Value) -> Result<Value> {
     carried(n, has_pole)
 }
 
-/// The greater (or lesser) of two values; null when either is unknown.
+/// Returns the greater (`max`) or lesser of two values. Null if either is null.
 pub(crate) fn extreme(max: bool, a: &Value, b: &Value, clock: Clock<'_>) -> Result<Value> {
     if a.is_null() || b.is_null() {
         return Ok(Value::Null);
@@ -352,7 +354,8 @@ pub(crate) fn extreme(max: bool, a: &Value, b: &Value, clock: Clock<'_>) -> Resu
     })
 }
 
-/// An attribute of a value; `count`, `sum` and `null_flavor` belong to variables, not to values.
+/// Returns an attribute of a value. `count`, `sum` and `null_flavor` belong to variables and are
+/// resolved before.
 pub(crate) fn attribute(value: &Value, attribute: Attribute) -> Result<Value> {
     use Attribute as A;
     let moment = |f: fn((i32, u32, u32)) -> f64| match value {

@@ -1,5 +1,5 @@
-//! What a guide advises, as cards of CDS Hooks 2.0: the cards of its rules, and one for results and
-//! resources that no card shows.
+//! The advice of a guide as cards of CDS Hooks 2.0: the cards of its rules, and one card for
+//! results and resources that no rule shows.
 
 use super::compile::CompiledGuide;
 use super::fill::readable;
@@ -8,10 +8,10 @@ use super::value::Value;
 use serde_json::{Map, Value as Json, json};
 use std::fmt::Write;
 
-/// The most characters of a summary (CDS Hooks 2.0, card attributes).
+/// The maximum length of a summary in characters (CDS Hooks 2.0, card attributes).
 const SUMMARY: usize = 140;
 
-/// The cards of a run. `new_uuid` names cards and suggestions.
+/// Returns the cards of a run. `new_uuid` supplies the ids of cards and suggestions.
 pub fn cards(
     compiled: &CompiledGuide,
     run: &Run,
@@ -66,7 +66,7 @@ fn of_rule(card: &CardOut, new_uuid: &mut dyn FnMut() -> String) -> Json {
     )
 }
 
-/// What the guide found, where its rules show no card of their own, and the resources that it made.
+/// Returns a card for the results and resources of the run, if no rule shows a card.
 fn of_results(
     compiled: &CompiledGuide,
     run: &Run,
@@ -116,7 +116,7 @@ fn of_results(
     ))
 }
 
-/// A card; what is empty is left out.
+/// Builds the JSON of a card. Empty fields are left out.
 fn made(
     summary: &str,
     detail: Option<String>,
@@ -157,7 +157,8 @@ fn made(
     card
 }
 
-/// A text as a summary; when it is too long for one, also the whole of it.
+/// Cuts a text to the length of a summary. The second text is the whole one, if the summary is
+/// shorter.
 fn cut(text: &str) -> (String, Option<String>) {
     if text.chars().count() <= SUMMARY {
         return (text.to_owned(), None);

@@ -1,5 +1,4 @@
-//! From a guide to something that runs: variables become indexes, expressions one arena of
-//! operations.
+//! Compilation of a guide: variables become indexes, expressions operations of one arena.
 
 use super::expr::ast::{Action, Expr, Function, Operator, Variable};
 use super::guide::{Binding, Condition, Direction, Guide, MAX_PROBLEMS, Rule, Step, shown};
@@ -12,12 +11,12 @@ use std::sync::Arc;
 /// The index of an operation in [`CompiledGuide::ops`].
 pub(crate) type Id = u32;
 
-/// A guide ready to run; immutable and shareable.
+/// A guide that is ready to run. It is immutable and can be shared.
 #[derive(Clone, Debug)]
 pub struct CompiledGuide {
     pub(crate) guide: Guide,
     pub(crate) slots: Vec<SlotInfo>,
-    /// The slot of each variable, by its code.
+    /// The slot of each variable by its code.
     pub(crate) slot_index: BTreeMap<String, usize>,
     pub(crate) ops: Vec<Op>,
     pub(crate) constants: Vec<Value>,
@@ -27,39 +26,39 @@ pub struct CompiledGuide {
     pub(crate) pre_conditions: Vec<Test>,
     pub(crate) default_actions: Vec<Do>,
     pub(crate) rules: Vec<RulePlan>,
-    /// What is wrong with the guide although it runs.
+    /// Problems of a guide that can run in spite of them.
     pub problems: Vec<Diagnostic>,
 }
 
-/// A variable.
+/// The static facts about a variable.
 #[derive(Clone, Debug)]
 pub(crate) struct SlotInfo {
     pub code: Arc<str>,
-    /// Some rule or default action can set it.
+    /// Whether a rule or default action can set the variable.
     pub assignable: bool,
-    /// Its class, where the guide says it: whether plain numbers make a quantity (`Some(true)`) or
-    /// a count.
+    /// The class of the variable, if the guide states it: a plain number becomes a quantity
+    /// (`Some(true)`) or a count (`Some(false)`).
     pub quantity: Option<bool>,
 }
 
-/// What one binding reads from each instance.
+/// The columns and predicates of one binding.
 #[derive(Clone, Debug)]
 pub(crate) struct BindingPlan {
-    /// Its code, model and template, as results carry them.
+    /// Code, model and template, as results contain them.
     pub head: Head,
     pub columns: Vec<Column>,
-    /// Filters first, then the ones that keep a single instance.
+    /// The predicates: filters first, then those that keep a single instance.
     pub predicates: Vec<Predicate>,
-    /// Assignable variables of the binding: column and slot.
+    /// The assignable variables of the binding, as pairs of column and slot.
     pub outputs: Vec<(usize, usize)>,
 }
 
-/// What results say of the binding that they belong to.
+/// The part of a binding that results repeat.
 #[derive(Clone, Debug)]
 pub(crate) struct Head {
     pub id: Arc<str>,
     pub model_id: Arc<str>,
-    /// Where it is one: some guides name the archetype again.
+    /// The template, if it differs from the archetype: some guides repeat the archetype id here.
     pub template_id: Option<Arc<str>>,
 }
 
@@ -67,16 +66,18 @@ pub(crate) struct Head {
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
     pub path: String,
-    /// Code and path of the variable, as written.
+    /// Code and path of the variable as written.
     pub named: Option<(Arc<str>, Arc<str>)>,
-    /// The variable that it feeds; none for columns that only predicates need.
+    /// The slot of the variable that the column feeds. `None` for a column that only predicates
+    /// read.
     pub slot: Option<usize>,
 }
 
 /// A predicate of a binding.
 #[derive(Clone, Debug)]
 pub(crate) enum Predicate {
-    /// Keeps the instances for which the condition is true; without a readable condition none.
+    /// Keeps the instances for which the condition is true. A condition that cannot be read keeps
+    /// none.
     Filter(Option<Id>),
     /// Keeps the instance with the greatest (or least) point in time.
     Best {
@@ -86,25 +87,25 @@ pub(crate) enum Predicate {
     },
 }
 
-/// A condition.
+/// A condition of a rule or a precondition of the guide.
 #[derive(Clone, Debug)]
 pub(crate) struct Test {
-    /// `None` when it cannot be read: never true.
+    /// The operation. `None` for a condition that cannot be read: it is never true.
     pub op: Option<Id>,
     pub text: Arc<str>,
-    /// The variables that it reads.
+    /// The slots of the variables that the condition reads.
     pub reads: Vec<usize>,
 }
 
-/// A rule; [`CompiledGuide::rules`] is sorted by priority.
+/// A rule. [`CompiledGuide::rules`] is sorted by priority.
 #[derive(Clone, Debug)]
 pub(crate) struct RulePlan {
     pub id: Arc<str>,
     pub when: Vec<Test>,
     pub then: Vec<Do>,
-    /// Where the rule stands in the guide, for its cards.
+    /// The index of the rule in the guide, which leads to its cards.
     pub source: usize,
-    /// For each suggested action of its cards, in order: the values of its template.
+    /// The values of the template of each suggested action, in the order of the cards.
     pub card_values: Vec<Vec<(String, Id)>>,
 }
 
@@ -129,7 +130,7 @@ pub(crate) enum Do {
         conditions: Vec<usize>,
         values: Vec<(String, Vec<usize>)>,
     },
-    /// A statement that cannot be read, or a template that does not exist.
+    /// A statement that cannot be read, or a template that does not exist. It has no effect.
     Nothing,
 }
 
@@ -139,11 +140,12 @@ pub(crate) struct Assign {
     pub slot: usize,
     pub attribute: Attribute,
     pub value: Id,
-    /// The same group of actions gives the variable a unit or a precision: it is a quantity.
+    /// Whether the same group of actions sets a unit or precision of the variable: it is then a
+    /// quantity.
     pub quantity: bool,
 }
 
-/// An operation; operands are earlier in the arena.
+/// An operation. Operands precede it in the arena, so evaluation cannot loop.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Op {
     Constant(u32),
@@ -156,18 +158,19 @@ pub(crate) enum Op {
     Not(Id),
     Negate(Id),
     Binary(Operator, Id, Id),
-    /// `x == null`, or `x != null` when the flag is false.
+    /// `x == null`; with `false`, `x != null`.
     IsNull(Id, bool),
     Call(Function, Id),
-    /// `max` or `min` of two values; longer lists are nested.
+    /// `max` (true) or `min` of two values. Longer lists are nested.
     Extreme(bool, Id, Id),
     Fired(usize),
-    /// The variables are `Read`s right before the condition: first, count.
+    /// `any`: first variable, number of variables, condition. The variables are `Read` operations
+    /// directly before the condition.
     Any(Id, u32, Id),
     ForAll(Id, u32, Id),
 }
 
-/// What is read of a value, or written to it.
+/// An attribute of a value that a statement reads or writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Attribute {
     Whole,
@@ -193,7 +196,7 @@ pub(crate) enum Attribute {
 }
 
 impl Attribute {
-    /// The attribute of this name; the names of GDL1, of GDL2 and of RM paths.
+    /// Returns the attribute of this name. The names of GDL1, of GDL2 and of RM paths are accepted.
     pub fn parse(name: &str) -> Option<Attribute> {
         use Attribute::*;
         const NAMES: [(&str, Attribute); 24] = [
@@ -227,8 +230,8 @@ impl Attribute {
 }
 
 impl Guide {
-    /// Compiles the guide. What cannot be resolved becomes a problem of the compiled guide, not a
-    /// failure: an unknown variable is always null, an unknown attribute too.
+    /// Compiles the guide. A name that cannot be resolved becomes a problem of the compiled guide,
+    /// not a failure: an unknown variable or attribute is always null.
     pub fn compile(&self) -> CompiledGuide {
         let mut compiler = Compiler::new(self);
         compiler.bindings();
@@ -248,18 +251,18 @@ struct Compiler<'g> {
     guide: &'g Guide,
     slot_index: HashMap<&'g str, usize>,
     rule_index: HashMap<&'g str, usize>,
-    /// The constants by their digests.
+    /// The indexes of constants by digest, so that equal constants are stored once.
     constants: HashMap<u64, Vec<usize>>,
-    /// The operations of references, by number and whether it is the address.
+    /// The operations of references by number; the flag tells the address from the label.
     references: HashMap<(usize, bool), Id>,
-    /// The bindings and templates by code, of equal ones the first.
+    /// The indexes of bindings by code. The first of equal codes wins.
     binding_index: HashMap<&'g str, usize>,
     template_index: HashMap<&'g str, usize>,
-    /// The binding whose predicates are compiled.
+    /// The index of the binding whose predicates are being compiled.
     binding: usize,
-    /// Its columns by path, once one was looked for.
+    /// The columns of that binding by path. Empty until the first lookup.
     columns: HashMap<String, usize>,
-    /// Where the current statement stands.
+    /// The position of the current statement in the file.
     span: Span,
 }
 
@@ -459,7 +462,7 @@ impl<'g> Compiler<'g> {
         }
     }
 
-    /// The column of a path in a predicate, and what of its value is meant.
+    /// Returns the column of a path in a predicate, and the attribute of its value.
     fn column(&mut self, path: &str) -> (usize, Attribute) {
         let Some(plan) = self.out.bindings.get_mut(self.binding) else {
             let help = "paths stand in predicates of bindings; rules use variables";
@@ -472,8 +475,8 @@ impl<'g> Compiler<'g> {
             return (usize::MAX, Attribute::Whole);
         };
         let path = super::bind::normal_path(path);
-        // By path the first column that has it: a binding has up to 10,000 variables, and as many
-        // predicates.
+        // The map holds the first column of each path. A linear search would be quadratic: a
+        // binding has up to 10,000 variables, and as many predicates.
         if self.columns.is_empty() {
             for (i, column) in plan.columns.iter().enumerate() {
                 self.columns.entry(column.path.clone()).or_insert(i);
@@ -518,7 +521,7 @@ impl<'g> Compiler<'g> {
         }
     }
 
-    /// The actions of one rule, or the default actions.
+    /// Compiles the actions of one rule, or the default actions.
     fn steps(&mut self, steps: &'g [Step]) -> Vec<Do> {
         let targets = |step: &'g Step| match &step.action {
             Some(Action::Assign(v, _)) => vec![v],
@@ -842,7 +845,7 @@ impl<'g> Compiler<'g> {
     }
 }
 
-/// Where each code stands first.
+/// Returns the first index of each code.
 fn first_places<'g>(codes: impl Iterator<Item = &'g str>) -> HashMap<&'g str, usize> {
     let mut places = HashMap::new();
     for (place, code) in codes.enumerate() {
@@ -851,7 +854,8 @@ fn first_places<'g>(codes: impl Iterator<Item = &'g str>) -> HashMap<&'g str, us
     places
 }
 
-/// Whether a class of the RM holds a magnitude with a unit (true) or a count (false).
+/// Whether values of an RM class are quantities with a unit (`true`) or counts (`false`). `None`
+/// for any other class.
 fn is_quantity(class: &str) -> Option<bool> {
     match class {
         "DV_QUANTITY" => Some(true),
@@ -874,7 +878,7 @@ pub(crate) fn split_path(path: &str) -> (&str, Attribute) {
             attribute,
         );
     }
-    // `/value` stands behind an element, or behind an attribute of the RM that holds a data value.
+    // `/value` occurs behind an element, or behind an RM attribute that holds a data value.
     let behind_value = tail
         .find("/value")
         .map(|at| (at, tail.get(at + "/value".len()..).unwrap_or_default()));

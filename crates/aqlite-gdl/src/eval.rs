@@ -1,5 +1,5 @@
-//! The value of an expression in the midst of a run: three-valued logic over variables that hold
-//! lists of values.
+//! Evaluation of expressions during a run: three-valued logic over variables that hold lists of
+//! values.
 
 use super::bind::Instance;
 use super::budget::{Budget, size};
@@ -14,7 +14,7 @@ use std::cell::{Cell, RefCell};
 const NOT_PINNED: usize = usize::MAX;
 const MAX_NOTES: usize = 100;
 
-/// The statement that is being worked on, for notes.
+/// The statement that is being executed, for notes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
     Predicate(usize),
@@ -23,7 +23,7 @@ pub(crate) enum Place {
     When(usize, usize),
     Then(usize, usize),
     Cards(usize),
-    /// The data of a binding, before any predicate.
+    /// The data of a binding, before its predicates.
     Data(usize),
     Outputs,
     Trace,
@@ -35,14 +35,14 @@ pub(crate) struct Slot {
     pub last: Value,
     pub earlier: Vec<Value>,
     pub null_flavor: Option<Box<Value>>,
-    /// Unit and precision that were set before any number: no value yet.
+    /// Unit and precision that were set before any number. The variable has no value yet.
     pub pending: Option<Quantity>,
-    /// The turn in which it was set last, 0 for never: within that turn attributes go on changing
-    /// the value.
+    /// The number of the rule that set the variable last; 0 for none. Until that rule ends,
+    /// attributes change the value in place.
     pub set_in: u32,
-    /// Set in this run.
+    /// Whether the variable was set in this run.
     pub assigned: bool,
-    /// Set by `create` only: belongs to the created instance.
+    /// Whether only `create` set the variable. The value then belongs to the created instance.
     pub only_created: bool,
     pin: Cell<usize>,
 }
@@ -55,12 +55,12 @@ pub(crate) struct Machine<'a> {
     pub fired: Vec<bool>,
     pub fired_order: Vec<usize>,
     pub language: Option<usize>,
-    /// Counts the rules that have fired, from 1.
+    /// The number of rules that have fired; the first rule has 1.
     pub turn: u32,
     pub place: Cell<Place>,
     pub notes: RefCell<Vec<(Place, Trouble)>>,
-    /// What the run consumes. Once it is exceeded every operation returns null at once, and the run
-    /// ends without a result.
+    /// The consumption of the run. Once it exceeds a limit, every operation returns null at once,
+    /// and the run ends without a result.
     pub budget: Budget,
     pinned: Cell<bool>,
 }
@@ -79,7 +79,7 @@ impl Slot {
         }
     }
 
-    /// Adds a value behind the others.
+    /// Appends a value.
     pub fn push(&mut self, value: Value) {
         let before = std::mem::replace(&mut self.last, value);
         if !before.is_null() {
@@ -87,7 +87,7 @@ impl Slot {
         }
     }
 
-    /// How many values there are.
+    /// The number of values.
     pub fn count(&self) -> usize {
         if self.last.is_null() {
             0
@@ -96,12 +96,12 @@ impl Slot {
         }
     }
 
-    /// The value at an index; beyond the end the last.
+    /// Returns the value at an index, or the last value for an index beyond the end.
     pub fn at(&self, index: usize) -> &Value {
         self.earlier.get(index).unwrap_or(&self.last)
     }
 
-    /// All values.
+    /// Iterates over all values, oldest first.
     pub fn all(&self) -> impl Iterator<Item = &Value> {
         self.earlier
             .iter()
@@ -109,7 +109,8 @@ impl Slot {
             .filter(|v| !v.is_null())
     }
 
-    /// The value that reading it gives: the last, or the one at the index that `any` has found.
+    /// Returns the value that reading the variable yields: the last one, or the one at the index
+    /// that `any` found.
     pub fn current(&self) -> &Value {
         match self.pin.get() {
             NOT_PINNED => &self.last,
@@ -145,12 +146,12 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Whether a condition is true, false or unknown.
+    /// Evaluates a condition: true, false or unknown (`None`).
     pub fn test(&self, id: Option<Id>, instance: Option<&Instance>) -> Option<bool> {
         id.and_then(|id| truth(&self.eval(id, instance)))
     }
 
-    /// Lets go of the indexes that `any` has found.
+    /// Releases the indexes that `any` has found.
     pub fn unpin(&self) {
         if self.pinned.replace(false) {
             self.budget.work(self.slots.len());
@@ -165,7 +166,8 @@ impl<'a> Machine<'a> {
         })
     }
 
-    /// Remembers why something has no value.
+    /// Adds a note with the reason why the current statement has no value. Equal notes are added
+    /// once.
     pub fn note(&self, trouble: Trouble) {
         let mut notes = self.notes.borrow_mut();
         if notes.len() < MAX_NOTES {
@@ -173,7 +175,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// The value of an operation. `instance` is what paths of predicates look into.
+    /// Evaluates an operation. Paths of predicates read `instance`.
     pub fn eval<'s>(&'s self, id: Id, instance: Option<&'s Instance>) -> Cow<'s, Value> {
         let op = usize::try_from(id).ok().and_then(|i| self.guide.ops.get(i));
         let Some(op) = op else {
@@ -237,7 +239,7 @@ impl<'a> Machine<'a> {
         )
     }
 
-    /// Ends the run because the compiled guide does not fit itself.
+    /// Ends the run because the compiled guide is inconsistent.
     fn broken(&self, what: &'static str) -> Value {
         self.budget.broken(what);
         Value::Null
@@ -261,7 +263,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// The sum of all values of a variable, 0 if there are none; unknown when the units differ.
+    /// Returns the sum of all values of a variable, 0 if there are none. Null if the units differ.
     fn sum(&self, slot: &Slot) -> Value {
         if !self.budget.work(slot.count()) {
             return Value::Null;
@@ -297,7 +299,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// The text of a guide term in the language of the run, or else in any language.
+    /// Returns the text of a guide term in the language of the run, or else in any language.
     pub fn term(&self, term: usize) -> Value {
         let Some(texts) = self.guide.terms.get(term) else {
             return self.broken("an expression has no term");
@@ -348,7 +350,7 @@ impl<'a> Machine<'a> {
             | Operator::Modulo
             | Operator::Power => {
                 let right = self.eval(b, instance);
-                // The sum may be a text: its length is checked before the text is made.
+                // The sum may be a text: its length is checked before the text is allocated.
                 let fits = operator != Operator::Plus
                     || self.budget.text(size(&left).saturating_add(size(&right)));
                 if fits {
@@ -365,8 +367,8 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// The right side of a comparison: in the unit of the left one, where the run converts units
-    /// and can convert these.
+    /// Returns the right side of a comparison, converted to the unit of the left side if the run
+    /// converts units.
     fn comparable<'v>(&self, left: &Value, right: Cow<'v, Value>) -> Cow<'v, Value> {
         let converted = if self.input.options.convert_units {
             calc::in_unit_of(left, &right)
@@ -376,7 +378,7 @@ impl<'a> Machine<'a> {
         converted.map_or(right, Cow::Owned)
     }
 
-    /// Whether a code falls under a guide term by its term bindings; unknown without a code.
+    /// Whether a code is subsumed by the codes of a guide term. Unknown without a code.
     fn is_a(&self, left: &Value, right: &Value) -> Option<bool> {
         if left.is_null() {
             return None;
@@ -400,8 +402,8 @@ impl<'a> Machine<'a> {
         Some(bound.any(|ancestor| self.input.subsumes(&code.terminology, ancestor, &code.code)))
     }
 
-    /// `any` and `for_all`: the condition at each index of the variables, shorter lists standing at
-    /// their last value.
+    /// Evaluates `any` and `for_all`: the condition at each index of the variables. A shorter list
+    /// continues with its last value.
     fn quantified(
         &self,
         first: Id,
@@ -446,7 +448,7 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// The truth of a value: `None` is unknown.
+/// Returns the truth of a value; `None` is unknown.
 pub(crate) fn truth(value: &Value) -> Option<bool> {
     match value {
         Value::Boolean(b) => Some(*b),

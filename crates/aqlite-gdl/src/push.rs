@@ -1,10 +1,11 @@
-//! Predicates of a binding as conditions of its query.
+//! Predicates of a binding as conditions of its query (predicate pushdown).
 //!
-//! A condition leaves out rows for which the predicate cannot be true, and only those: the
-//! predicate is still tested on what comes back, so pushing changes how much is read, never the
-//! result. Values of unforeseen classes pass (`NOT EXISTS …`). `max` and `min` stay here: the first
-//! of equal instants, partial times and what lies in the future are no matter of AQL. So does
-//! `is_a`: what falls under a term, the terminology says.
+//! A condition excludes only rows for which the predicate cannot be true. The predicate is still
+//! evaluated on the rows that return. Pushdown therefore changes how much is read, never the
+//! result. Values of unexpected classes pass (`NOT EXISTS …`).
+//!
+//! `max` and `min` are not pushed: AQL cannot express the first of equal instants, partial times,
+//! and the exclusion of the future. `is_a` is not pushed, because it needs a terminology.
 
 use super::bind::{column_path, quoted};
 use super::calc;
@@ -14,13 +15,13 @@ use super::time::{Clock, Moment, TimeUnit};
 use super::value::{Coded, Quantity, Value, integer};
 use aqlite_rm::number;
 
-/// The earliest moment that no time of day reaches: those lie on 1970-01-01.
+/// The earliest moment behind all times of day, which are stored as moments of 1970-01-01.
 const BEHIND_TIMES_OF_DAY: i64 = 3 * 86_400_000;
 
 impl CompiledGuide {
-    /// The conditions for the rows of a binding, to be joined by AND. `place` says how a column is
-    /// written in the query. Quantities of other units are left out only where the run does not
-    /// convert units.
+    /// Returns the conditions for the rows of a binding, to be joined by AND. `place` returns the
+    /// spelling of a column in the query. Quantities of other units are excluded only if the run
+    /// does not convert units.
     pub(crate) fn pushed(
         &self,
         binding: usize,
@@ -48,7 +49,7 @@ impl CompiledGuide {
     }
 }
 
-/// The value of an expression that reads nothing but the clock.
+/// Evaluates an expression that reads nothing but the clock. `None` for any other expression.
 fn constant(expr: &Expr, clock: Clock<'_>) -> Option<Value> {
     match expr {
         Expr::Literal(value) => Some(value.clone()),
@@ -136,7 +137,7 @@ impl Pusher<'_> {
     }
 }
 
-/// Lets pass what has nothing at a path.
+/// Weakens a condition so that rows without a value at `path` pass.
 fn unless_absent(path: &str, condition: &str) -> String {
     format!("(NOT EXISTS {path} OR {condition})")
 }
@@ -150,7 +151,8 @@ fn number(column: &str, operator: Operator, n: f64) -> Option<String> {
     ))
 }
 
-/// Quantities compare within one unit; units of time are converted, so they are left alone.
+/// Builds the condition for a quantity with one unit. Units of time are converted by the guide, so
+/// they get no condition.
 fn quantity(column: &str, operator: Operator, q: &Quantity) -> Option<String> {
     if q.unit.is_empty() || TimeUnit::parse(&q.unit).is_some() {
         return None;
@@ -178,7 +180,8 @@ fn coded(column: &str, code: &Coded) -> String {
     )
 }
 
-/// Guides count milliseconds, AQL what is written: the bounds are those of the whole millisecond.
+/// Builds the condition for a time. Guides count milliseconds, AQL compares the stored text: the
+/// bounds are those of the whole millisecond.
 fn timed(column: &str, operator: Operator, millis: i64, is_element: bool) -> Option<String> {
     let at = |ms: i64| Moment::from_millis(ms, 0).text();
     let next = millis.checked_add(1)?;

@@ -1,4 +1,4 @@
-//! From the tree of a guide file to the model. GDL1 names and GDL2 names are accepted in both
+//! From the tree of a guide file to the model. Names of GDL1 and of GDL2 are accepted in both
 //! syntaxes.
 
 use super::expr::parse;
@@ -14,7 +14,7 @@ use aqlite_rm::json;
 use std::borrow::Cow;
 use std::cell::Cell;
 
-/// Reads a guide in either language and syntax (see [`super::parse`]).
+/// Parses a guide in either language and syntax (see [`super::parse`]).
 pub(crate) fn parse(text: &str) -> Result<Guide, Vec<Diagnostic>> {
     let root = tree(text).map_err(|d| vec![d])?;
     let mut reader = Reader {
@@ -41,7 +41,7 @@ pub(crate) fn parse(text: &str) -> Result<Guide, Vec<Diagnostic>> {
     }
 }
 
-/// The tree of a guide file, JSON or ODIN.
+/// Parses a guide file to a tree, from JSON or ODIN.
 pub(crate) fn tree(text: &str) -> Result<Item, Diagnostic> {
     let body = text.strip_prefix('\u{feff}').unwrap_or(text);
     let base = text.len() - body.len();
@@ -56,7 +56,8 @@ pub(crate) fn tree(text: &str) -> Result<Item, Diagnostic> {
 struct Reader<'a> {
     source: &'a str,
     references: Vec<Reference>,
-    /// Bytes of references that cards repeat: each may name one of megabytes.
+    /// The bytes of references in cards so far. Each card may name one of megabytes, so the sum is
+    /// limited.
     resolved: Cell<usize>,
     problems: Vec<Diagnostic>,
 }
@@ -70,7 +71,7 @@ impl Reader<'_> {
                     .with_help("add `id`: guides are stored and called by it"),
             );
         }
-        // ODIN writes an empty one as null.
+        // ODIN writes an empty definition as null.
         let definition = root
             .members()
             .iter()
@@ -256,7 +257,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Moves a problem from its place in the expression to its place in the file.
+    /// Moves the position of a problem from the expression to the file, and records the problem.
     fn report(&mut self, item: &Item, text: &str, problem: Diagnostic) {
         if self.problems.len() >= MAX_PROBLEMS {
             return;
@@ -313,7 +314,7 @@ impl Reader<'_> {
             let text = resolve_reference(item.text_of(name)?, &self.references)?;
             self.resolved
                 .set(self.resolved.get().saturating_add(text.len()));
-            // Behind the limit the guide is refused.
+            // Beyond the limit the guide is refused.
             (self.resolved.get() <= MAX_BYTES).then(|| text.to_owned())
         };
         let own = |name: &str| {
@@ -362,8 +363,8 @@ impl Reader<'_> {
     }
 }
 
-/// The members of a map with their keys; of a list with the ids of its elements, or else their
-/// numbers from 1.
+/// Returns the members of a map with their keys. Elements of a list have their ids as keys, or else
+/// their numbers from 1.
 fn keyed(item: Option<&Item>) -> impl Iterator<Item = (Cow<'_, str>, &Item)> {
     let members = item.map(Item::members).unwrap_or_default();
     let elements = match item.map(|i| &i.kind) {
@@ -383,7 +384,7 @@ fn keyed(item: Option<&Item>) -> impl Iterator<Item = (Cow<'_, str>, &Item)> {
         .chain(listed)
 }
 
-/// The texts of a list.
+/// Returns the texts of a list.
 fn texts(item: &Item, name: &str) -> Vec<String> {
     let list = item.get(name).map(Item::elements).unwrap_or_default();
     list.iter()
@@ -416,7 +417,7 @@ fn references(description: &Item) -> Vec<Reference> {
         .collect()
 }
 
-/// `$ref[1].label` or `$ref[1].url` as its text.
+/// Resolves `$ref[1].label` or `$ref[1].url` to its text.
 fn resolve_reference<'r>(text: &str, references: &'r [Reference]) -> Option<&'r str> {
     let (index, attribute) = text.strip_prefix("$ref[")?.split_once("].")?;
     let reference = references.get(index.parse::<usize>().ok()?.checked_sub(1)?)?;
@@ -443,15 +444,15 @@ fn template(key: &str, item: &Item) -> Template {
         model_id: item.text_of("model_id").unwrap_or_default().to_owned(),
         template_id: item.text_of("template_id").map(str::to_owned),
         object: match &object {
-            // Some files keep the resource as JSON in a text.
+            // Some files contain the resource as JSON in a text.
             serde_json::Value::String(text) => json::value(text).unwrap_or(object),
             _ => object,
         },
     }
 }
 
-/// The terms of a language: under `terms` as files have them, or directly as the specification
-/// shows them.
+/// Reads the terms of a language: under `terms`, as in published files, or directly, as in the
+/// specification.
 fn term_definition(key: &str, item: &Item) -> TermDefinition {
     let terms = keyed(item.get("terms").or(Some(item))).filter(|(_, t)| t.get("text").is_some());
     let term = |(key, item): (Cow<'_, str>, &Item)| Term {

@@ -1,4 +1,4 @@
-//! One run of a guide: predicates, pre-conditions, default actions, rules by priority, results.
+//! One run of a guide: predicates, preconditions, default actions, rules by priority, results.
 
 use super::bind::{DataInstance, Instance};
 use super::budget::{Exceeded, FRAME, Limits, OUTPUT_FRAME, Spent, json_size, size};
@@ -13,32 +13,32 @@ use super::value::Value;
 use serde::Serialize;
 use std::sync::Arc;
 
-/// Knowledge about codes that the guide does not carry.
+/// A source of subsumption between codes, which the guide does not contain.
 pub trait Terminology {
-    /// Whether `code` is `ancestor` or falls under it; `None` when this terminology is unknown
-    /// here.
+    /// Returns whether `ancestor` subsumes `code` or equals it; `None` if the terminology is
+    /// unknown.
     fn subsumes(&self, terminology: &str, ancestor: &str, code: &str) -> Option<bool>;
 }
 
-/// Switches and limits of a run.
+/// Options and limits of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Round quantities to their precision when they are stored, so that later rules read the
-    /// rounded value.
+    /// Round quantities to their precision when they are stored. Later rules then read the rounded
+    /// value.
     pub round_on_store: bool,
     /// Also return the instances of INPUT bindings that were used.
     pub include_input: bool,
-    /// Say for every rule why it fired or not.
+    /// Return a trace: the reason why each rule fired or not.
     pub trace: bool,
-    /// Do as the engine does with which published fixtures were made, where it makes up values: a
-    /// unit or precision before any number makes a quantity of 0, and each part of a proportion is
-    /// a count. Off, what is missing stays missing.
+    /// Imitate the engine that produced the published fixtures where it invents values: a unit or
+    /// precision before any number makes a quantity of 0, and each part of a proportion is a count.
+    /// Without this option, missing values stay missing.
     pub as_published: bool,
-    /// Convert quantities of compatible UCUM units where they are compared: 0.5 kg is more than 400
-    /// g. Off, comparing quantities of different units is unknown, and a note names both units.
-    /// Units of time are always compared by the calendar.
+    /// Convert quantities of compatible UCUM units in comparisons: 0.5 kg is more than 400 g.
+    /// Without this option, a comparison of different units is unknown, and a note names both
+    /// units. Units of time are always compared by the calendar.
     pub convert_units: bool,
-    /// The most that the run may consume.
+    /// The limits of the run.
     pub limits: Limits,
 }
 
@@ -55,38 +55,38 @@ impl Default for Options {
     }
 }
 
-/// What a run works on.
+/// The input of a run.
 #[derive(Clone, Copy)]
 pub struct RunInput<'a> {
-    /// The instances of each binding of the guide, in the order of its bindings, oldest first.
+    /// The instances of each binding in the order of the bindings, oldest first.
     pub instances: &'a [Vec<Instance>],
-    /// The time of evaluation, and the zone in which its calendar runs and results are written.
+    /// The time of evaluation, and the time zone of its calendar and of the results.
     pub clock: Clock<'a>,
     /// The language of texts, such as `en`.
     pub language: &'a str,
-    /// Switches.
+    /// Options and limits.
     pub options: Options,
-    /// Subsumption of codes; without it a code falls under those that it starts with.
+    /// Subsumption of codes. Without a terminology, a code is subsumed by its prefixes.
     pub terminology: Option<&'a dyn Terminology>,
 }
 
 /// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// One instance for each OUTPUT binding that has values, then the created ones, then the filled
-    /// templates.
+    /// The results: one instance for each OUTPUT binding that has values, then the created
+    /// instances, then the filled templates.
     pub outputs: Vec<Output>,
     /// The rules that fired, in order.
     pub fired: Vec<Arc<str>>,
     /// The cards of the rules that fired.
     pub cards: Vec<CardOut>,
-    /// Why rules fired or not, when asked for.
+    /// The reasons why rules fired or not, if requested.
     pub trace: Option<Trace>,
-    /// What could not be computed, and so counted as unknown.
+    /// The statements whose values could not be computed, and so counted as unknown.
     pub notes: Vec<Note>,
-    /// False when a pre-condition was not true, so that nothing was done.
+    /// Whether the preconditions were true. Otherwise nothing else was executed.
     pub started: bool,
-    /// What the run consumed.
+    /// The consumption of the run.
     pub spent: Spent,
     values: Vec<(Value, bool)>,
 }
@@ -98,9 +98,9 @@ pub struct Output {
     pub id: Arc<str>,
     /// The archetype or resource class.
     pub model_id: Arc<str>,
-    /// The template of the data, where the guide names one that is not an archetype.
+    /// The template of the data, if the guide names one that is not an archetype.
     pub template_id: Option<Arc<str>>,
-    /// Its values.
+    /// The values of the instance.
     pub values: Vec<OutputValue>,
 }
 
@@ -118,19 +118,19 @@ pub struct OutputValue {
 /// A card of CDS Hooks.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct CardOut {
-    /// One line.
+    /// The summary: one line.
     pub summary: String,
-    /// More lines.
+    /// The detail, of several lines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// `info`, `warning` or `critical`.
     pub indicator: String,
-    /// Whose advice it is.
+    /// The author of the advice.
     pub source: LinkOut,
-    /// What could be done.
+    /// The suggested actions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub suggestions: Vec<SuggestionOut>,
-    /// Where to read more.
+    /// Links to further information.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<LinkOut>,
 }
@@ -138,15 +138,15 @@ pub struct CardOut {
 /// A link of a card.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct LinkOut {
-    /// What it is called.
+    /// The text of the link.
     pub label: String,
-    /// Where it leads.
+    /// The address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// A picture.
+    /// The address of an icon.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub icon: Option<String>,
-    /// `absolute` or `smart`.
+    /// The kind of link: `absolute` or `smart`.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
 }
@@ -154,29 +154,29 @@ pub struct LinkOut {
 /// A suggestion of a card.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct SuggestionOut {
-    /// What it is called.
+    /// The text of the suggestion.
     pub label: String,
-    /// Its id.
+    /// The id of the suggestion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uuid: Option<String>,
-    /// What it would do.
+    /// The actions of the suggestion.
     pub actions: Vec<ActionOut>,
 }
 
 /// An action of a suggestion.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct ActionOut {
-    /// `create`, `update` or `delete`.
+    /// The kind of action: `create`, `update` or `delete`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// In words.
+    /// The action in words.
     pub description: String,
-    /// The resource, filled.
+    /// The resource with its placeholders filled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource: Option<serde_json::Value>,
 }
 
-/// What actions make beyond values of variables.
+/// Instances, resources and cards that actions create besides values of variables.
 #[derive(Default)]
 pub(crate) struct Made {
     pub created: Vec<Output>,
@@ -209,7 +209,7 @@ impl Output {
 }
 
 impl Run {
-    /// The last value of a variable after the run.
+    /// Returns the last value of a variable after the run.
     pub fn value(&self, guide: &CompiledGuide, code: &str) -> Option<&Value> {
         self.values
             .get(guide.slot_of(code)?)
@@ -217,7 +217,7 @@ impl Run {
             .filter(|v| !v.is_null())
     }
 
-    /// True when a rule or default action has set the variable in this run.
+    /// Returns whether a rule or default action has set the variable in this run.
     pub fn was_set(&self, guide: &CompiledGuide, code: &str) -> bool {
         guide
             .slot_of(code)
@@ -227,7 +227,7 @@ impl Run {
 }
 
 impl CompiledGuide {
-    /// The guide that was compiled.
+    /// Returns the guide that was compiled.
     pub fn guide(&self) -> &super::guide::Guide {
         &self.guide
     }
@@ -236,10 +236,11 @@ impl CompiledGuide {
         self.slot_index.get(code).copied()
     }
 
-    /// Runs the guide once. What cannot be computed is null, and the trace says why.
+    /// Runs the guide once. A value that cannot be computed is null, and a note states the reason.
     ///
     /// # Errors
-    /// The run exceeded one of [`Limits`]. There is no result then.
+    ///
+    /// The run exceeded one of [`Limits`]. It then has no result.
     pub fn run(&self, input: &RunInput<'_>) -> Result<Run, Exceeded> {
         let mut machine = Machine::new(self, input);
         let used = machine.load();
@@ -250,7 +251,8 @@ impl CompiledGuide {
             machine.default_actions(&mut made, &mut record);
             for rule in 0..self.rules.len() {
                 machine.rule(rule, &mut made, &mut record);
-                // Before another place stands for the one at fault.
+                // Checked before the next step, because an excess must name the place where it
+                // happened.
                 machine.affordable()?;
             }
         }
@@ -290,9 +292,9 @@ impl CompiledGuide {
         })
     }
 
-    /// Hands the results of earlier guides on to this one: each becomes one more, latest, instance
-    /// of every binding of its model, dated `now`. A chain of guides is run in the order given,
-    /// each fed with the results of all before it.
+    /// Adds the results of earlier guides to the input of this guide. Each result becomes one more,
+    /// latest instance of every binding of its model, dated `now`. In a chain of guides, each one
+    /// receives the results of all before it.
     pub fn feed(&self, instances: &mut Vec<Vec<Instance>>, earlier: &[Output], now: Moment) {
         instances.resize_with(self.bindings.len(), Vec::new);
         for output in earlier {
@@ -321,8 +323,8 @@ impl CompiledGuide {
         }
     }
 
-    /// What this guide reads of a value that an earlier one made: the value, or of a resource what
-    /// stands at the paths that are bound.
+    /// Returns the parts of an earlier result that this guide reads: the value itself, or the
+    /// values at the bound paths of a resource.
     fn parts_of(&self, model_id: &str, value: &OutputValue) -> Vec<(String, Value)> {
         let Value::Object(resource) = &value.value else {
             return vec![(value.path.to_string(), value.value.clone())];
@@ -339,21 +341,24 @@ impl CompiledGuide {
             .collect()
     }
 
-    /// Which instances of a binding its predicates keep, as indexes: what a run would read.
+    /// Returns the indexes of the instances of a binding that its predicates keep. A run would read
+    /// the same ones.
     ///
     /// # Errors
-    /// The predicates take more work than a run may.
+    ///
+    /// The predicates exceed a limit of the run.
     pub fn select(&self, binding: usize, input: &RunInput<'_>) -> Result<Vec<usize>, Exceeded> {
         let machine = Machine::new(self, input);
         let selected = machine.selected(binding);
         machine.affordable().map(|()| selected)
     }
 
-    /// The last instance that the predicates of each of these bindings keep, as its index, and what
-    /// finding them cost.
+    /// Returns the index of the last instance that the predicates of each of these bindings keep,
+    /// and the consumption.
     ///
     /// # Errors
-    /// The predicates take more work than a run may.
+    ///
+    /// The predicates exceed a limit of the run.
     pub fn select_last(
         &self,
         bindings: impl Iterator<Item = usize>,
@@ -373,7 +378,7 @@ impl CompiledGuide {
 }
 
 impl Machine<'_> {
-    /// The limit that the run has exceeded, if any, at the place that was worked on last.
+    /// Returns the limit that the run has exceeded, if any, with the place of the last statement.
     fn affordable(&self) -> Result<(), Exceeded> {
         let Some((limit, most)) = self.budget.excess() else {
             return Ok(());
@@ -389,8 +394,8 @@ impl Machine<'_> {
         })
     }
 
-    /// Fills the variables from the instances that pass the predicates; returns which ones those
-    /// are.
+    /// Fills the variables from the instances that pass the predicates. Returns the indexes of
+    /// these instances by binding.
     fn load(&mut self) -> Vec<Vec<usize>> {
         let mut used = Vec::new();
         let keep = self.input.options.trace || self.input.options.include_input;
@@ -519,7 +524,7 @@ impl Machine<'_> {
         self.settle();
     }
 
-    /// The next assignment of a variable adds a value again.
+    /// Ends the turn of a rule: the next assignment of a variable adds a value.
     fn settle(&mut self) {
         self.unpin();
         self.turn = self.turn.saturating_add(1);

@@ -35,9 +35,9 @@ use std::collections::HashSet;
 pub struct Suite {
     /// The id of the guide that it tests.
     pub guide_id: String,
-    /// The time of evaluation, where the file fixes it.
+    /// The time of evaluation, if the file states it.
     pub now: Option<Moment>,
-    /// The language of texts, where the file says it.
+    /// The language of texts, if the file states it.
     pub language: Option<String>,
     /// The cases in file order.
     pub cases: Vec<Case>,
@@ -47,13 +47,13 @@ pub struct Suite {
 /// A test case.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// What it is called.
+    /// The name of the case.
     pub id: String,
     /// The values of input variables.
     pub input: Vec<Given>,
     /// The values that outputs must have.
     pub expected: Vec<Given>,
-    /// Where it stands in the file.
+    /// The position in the file.
     pub span: Span,
 }
 
@@ -64,14 +64,14 @@ pub struct Given {
     pub code: String,
     /// The literal as written.
     pub literal: String,
-    /// Where the literal stands in the file.
+    /// The position of the literal in the file.
     pub span: Span,
 }
 
-/// How a case ended.
+/// The result of a case.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// What differs from what is expected; nothing when the case passes.
+    /// The differences between expected and actual values. Empty if the case passes.
     pub differences: Vec<String>,
     /// The run itself.
     pub run: Run,
@@ -81,7 +81,8 @@ impl Suite {
     /// Reads a fixture file.
     ///
     /// # Errors
-    /// `GDL0501` where it is no YAML, `GDL0502` where it is no fixture.
+    ///
+    /// `GDL0501` if the text is not YAML, `GDL0502` if it is not a fixture.
     pub fn read(text: &str) -> Result<Suite, Diagnostic> {
         let root = yaml::read(text)?;
         let missing = |what: &str| {
@@ -123,9 +124,10 @@ impl Suite {
         })
     }
 
-    /// Runs a case. `now` counts where the file fixes no time.
+    /// Runs a case. `now` applies if the file states no time.
     ///
     /// # Errors
+    ///
     /// The run exceeded a limit.
     pub fn run(
         &self,
@@ -159,9 +161,9 @@ impl Suite {
         })
     }
 
-    /// What would let a case pass that does not: another time (the guide reads the clock, and the
-    /// fixture fixes no time), or the ways of an engine that fixtures were made with. `None` when
-    /// nothing of that is the cause.
+    /// Returns a change that lets a failing case pass: another time (the guide reads the clock, and
+    /// the fixture states no time), or the option [`Options::as_published`]. `None` if neither
+    /// helps.
     pub fn cause(&self, case: &Case, guide: &CompiledGuide, now: Moment) -> Option<String> {
         let passes = |now: Moment, options: Options| {
             self.run(case, guide, now, options)
@@ -208,9 +210,8 @@ impl Suite {
         ))
     }
 
-    /// What is probably wrong with the fixture: the wrong guide, no time for a guide that reads the
-    /// clock, variables that the guide does not have or cannot set, units and codes that it does
-    /// not know.
+    /// Returns probable errors of the fixture: the wrong guide, no time for a guide that reads the
+    /// clock, variables that the guide does not have or cannot set, unknown units and codes.
     pub fn lint(&self, guide: &CompiledGuide) -> Vec<Diagnostic> {
         let mut lint = Lint {
             guide,
@@ -274,7 +275,7 @@ impl Case {
 }
 
 impl Given {
-    /// A key such as `gt0003|Weight` with its literal; labels carry no meaning.
+    /// Reads a key such as `gt0003|Weight` with its literal. The label is ignored.
     fn of((key, item): &(String, Item)) -> Option<Given> {
         let code = key.split('|').next().unwrap_or(key).trim().to_owned();
         let literal = match &item.kind {
@@ -289,7 +290,7 @@ impl Given {
     }
 }
 
-/// What a guide knows of its variables.
+/// The units and codes of the variables of a guide.
 struct Known<'g> {
     units: Vec<(&'g str, &'g str)>,
     /// The codes that the rules compare with or set.
@@ -340,7 +341,8 @@ impl<'g> Known<'g> {
         }
     }
 
-    /// False when something is known of the variable, and this is not among it.
+    /// Whether a value is among the known ones of the variable. A variable without known values
+    /// accepts any.
     fn fits<T: AsRef<str>>(set: &[(&str, T)], variable: &str, value: &str) -> bool {
         let mut known = set.iter().filter(|(v, _)| *v == variable).peekable();
         known.peek().is_none() || known.any(|(_, v)| v.as_ref() == value)

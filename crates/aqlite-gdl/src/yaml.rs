@@ -1,8 +1,8 @@
-//! YAML as published fixtures use it: block maps and lists, plain and quoted scalars over several
-//! lines, `? key`, `{}` and `[]`.
+//! Reader of YAML as published fixtures use it: block maps and lists, plain and quoted scalars over
+//! several lines, `? key`, `{}` and `[]`.
 //!
-//! Every scalar is a text. Anchors, tags, block scalars and filled flow collections are refused: no
-//! fixture needs them, and what is read wrongly would be tested wrongly.
+//! Every scalar is a text. Anchors, tags, block scalars and non-empty flow collections are refused.
+//! No fixture needs them, and a wrong reading would lead to a wrong test.
 
 use super::item::{Item, Kind};
 use aqlite_rm::diag::{Diagnostic, Span};
@@ -37,7 +37,7 @@ pub(crate) fn read(text: &str) -> Result<Item> {
     }
 }
 
-/// A line that holds something, without its indentation, line end and remark.
+/// A line with content, without its indentation, line end and comment.
 #[derive(Clone, Copy)]
 struct Line {
     indent: usize,
@@ -45,7 +45,7 @@ struct Line {
     end: usize,
 }
 
-/// The lines of a text without empty ones, remarks and marks of documents.
+/// Returns the lines of a text without empty lines, comments and document markers.
 fn lines(text: &str) -> Vec<Line> {
     let (mut at, mut lines) = (0, Vec::new());
     for raw in text.split_inclusive('\n') {
@@ -89,7 +89,7 @@ impl<'a> Reader<'a> {
         self.text.get(line.start..line.end).unwrap_or_default()
     }
 
-    /// The map, list or scalar whose lines start at this column.
+    /// Parses the map, list or scalar whose lines start at this column.
     fn block(&mut self, indent: usize) -> Result<Item> {
         let Some(line) = self.line() else {
             return Ok(null(self.text.len()));
@@ -128,8 +128,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// What stands behind a mark (`-`, `?`, `:`) of so many bytes: on the same line, or below it
-    /// further in.
+    /// Parses the value behind a mark (`-`, `?`, `:`) of `mark` bytes: on the same line, or below
+    /// it and indented further.
     fn nested(&mut self, line: Line, mark: usize) -> Result<Item> {
         let body = self.body(line);
         let rest = body.get(mark..).unwrap_or_default().trim_start();
@@ -198,7 +198,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The value behind a key and its colon, which take `len` bytes of the line.
+    /// Parses the value behind a key and its colon, which are `len` bytes of the line.
     fn member(&mut self, line: Line, len: usize) -> Result<Item> {
         let rest = self.body(line).get(len..).unwrap_or_default().trim_start();
         if !rest.is_empty() && !rest.starts_with('#') {
@@ -216,8 +216,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A scalar that starts on the current line; it goes on over lines that are indented further
-    /// than `indent`.
+    /// Parses a scalar that starts on the current line. It continues over lines that are indented
+    /// further than `indent`.
     fn scalar(&mut self, start: usize, indent: usize) -> Result<Item> {
         let rest = self.text.get(start..).unwrap_or_default();
         match rest.chars().next() {
@@ -278,7 +278,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// `{}` or `[]`
+    /// Parses `{}` or `[]`.
     fn empty(&mut self, start: usize) -> Result<Item> {
         let end = self.line().map_or(start, |l| l.end);
         let body: String = self
@@ -303,7 +303,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Where the line before the current one ends.
+    /// Returns the end of the line before the current one.
     fn before(&self) -> usize {
         self.at
             .checked_sub(1)
@@ -312,7 +312,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The members of a map, and where each stands.
+/// The members of a map, and the index of each key.
 #[derive(Default)]
 struct Members {
     list: Vec<(String, Item)>,
@@ -320,7 +320,7 @@ struct Members {
 }
 
 impl Members {
-    /// Sets a member; of two with one name the later counts, as YAML readers have it.
+    /// Sets a member. The later of two members with one name wins, as in other YAML readers.
     fn put(&mut self, key: String, value: Item) {
         let next = self.list.len();
         let place = *self.places.entry(key.clone()).or_insert(next);
@@ -346,7 +346,7 @@ fn is_explicit(body: &str) -> bool {
     body == "?" || body.starts_with("? ")
 }
 
-/// The key at the start of a line, and how many bytes it takes together with its colon.
+/// Parses the key at the start of a line. Returns the key and its length with the colon, in bytes.
 fn key_end(body: &str) -> Option<(String, usize)> {
     if let Some(quote @ ('"' | '\'')) = body.chars().next() {
         let (key, len) = unquoted(body, quote).ok()?;
@@ -362,8 +362,8 @@ fn key_end(body: &str) -> Option<(String, usize)> {
     Some((body.get(..end)?.trim_end().to_owned(), end + 1))
 }
 
-/// The text in quotes at the start of a text, and how many bytes it takes. A line end in it is a
-/// space.
+/// Parses the quoted text at the start of a text. Returns the text and its length in bytes. A line
+/// end in it becomes a space.
 fn unquoted(text: &str, quote: char) -> std::result::Result<(String, usize), &'static str> {
     let mut out = String::new();
     let mut chars = text.char_indices().skip(1).peekable();
