@@ -3,16 +3,15 @@
 //! Nothing here runs a query. A [`BindingQuery`] holds the query and the meaning of its columns,
 //! and converts the cells of the answer to values.
 
-use super::compile::CompiledGuide;
+use super::compile::{Column, CompiledGuide};
 use super::guide::Direction;
 use super::run::Options;
-use super::stored::Reader;
+use super::stored::ValueReader;
 use super::time::{Clock, Moment};
 use super::value::Value;
 use aqlite_aql::RowValue;
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::order;
-use std::fmt::Write;
 use std::sync::Arc;
 
 /// One occurrence of a model in the data: the values of the columns of its binding.
@@ -113,37 +112,24 @@ impl CompiledGuide {
         let class = class_of(&binding.model_id)?;
         let is_composition = class == "COMPOSITION";
         let dated_by = super::gdl1::time_path(&binding.model_id);
-        let mut columns = Vec::new();
-        let mut select = String::new();
         let event_time = event_of(&plan.columns).map(|event| format!("{event}/time"));
+        // Value and time must come from one event: a path to the time of any event would yield a
+        // product.
         let in_event = |path: &str| match (&event_time, path) {
             (Some(time), "/data/events/time") => time.clone(),
             _ => column_path(path),
         };
         let place = |path: &str| {
-            format!(
-                "{}{}",
-                if path.starts_with("/context/") && !is_composition {
-                    'c'
-                } else {
-                    'o'
-                },
-                in_event(path)
-            )
+            let of_composition = path.starts_with("/context/") && !is_composition;
+            let object = if of_composition { 'c' } else { 'o' };
+            format!("{object}{}", in_event(path))
         };
-        for column in &plan.columns {
-            let separator = if select.is_empty() { "" } else { ", " };
-            let _ = write!(select, "{separator}{}", place(&column.path));
-            let variable = column
-                .slot
-                .and_then(|s| self.slots.get(s))
-                .map(|s| s.code.to_string());
-            columns.push(QueryColumn::Value {
-                path: column.path.clone(),
-                variable,
-                is_time: column.path == dated_by,
-            });
-        }
+        let (mut columns, mut select): (Vec<_>, Vec<_>) = plan
+            .columns
+            .iter()
+            .map(|column| (self.value_column(column, dated_by), place(&column.path)))
+            .unzip();
+        // A variable of the guide may already read the time that dates the instance.
         let is_dated = plan.columns.iter().any(|c| c.path == dated_by);
         let time = match dated_by {
             path if is_composition => format!("o{path}"),
@@ -151,45 +137,37 @@ impl CompiledGuide {
             path => format!("o{}", in_event(path)),
         };
         let composition = if is_composition { 'o' } else { 'c' };
-        let separator = if select.is_empty() { "" } else { ", " };
         if !is_dated {
             columns.push(QueryColumn::Time);
-            let _ = write!(select, "{separator}{time}");
+            select.push(time);
         }
         columns.push(QueryColumn::Source);
-        let _ = write!(select, ", {composition}/uid/value");
-        let from = match is_composition {
-            true => format!("COMPOSITION o[{}]", binding.model_id),
-            false => format!("COMPOSITION c CONTAINS {class} o[{}]", binding.model_id),
-        };
-        let template = binding
-            .template_id
-            .as_deref()
-            .filter(|t| class_of(t).is_none());
-        let template = template.map(|t| {
-            format!(
-                "{composition}/archetype_details/template_id/value='{}'",
-                quoted(t)
-            )
-        });
+        select.push(format!("{composition}/uid/value"));
+        let select = select.join(", ");
+        // Guides often repeat the archetype id as template id. It names no template.
+        let template = binding.template_id.as_deref();
+        let template = template.filter(|t| class_of(t).is_none()).map(quoted);
+        let template =
+            template.map(|t| format!("{composition}/archetype_details/template_id/value='{t}'"));
         let conditions: Vec<String> = template.into_iter().chain(pushed(index, &place)).collect();
-        let filter = if conditions.is_empty() {
-            String::new()
-        } else {
-            format!(" WHERE {}", conditions.join(" AND "))
-        };
+        let from = from_and_where(class, &binding.model_id, &conditions);
         Some(BindingQuery {
             id: binding.id.clone(),
             binding: index,
             model_id: binding.model_id.clone(),
-            aql: format!(
-                "SELECT {select} FROM EHR e[ehr_id/value=$ehr_id] CONTAINS {from}{filter}"
-            ),
-            population_aql: format!(
-                "SELECT {select}, e/ehr_id/value FROM EHR e CONTAINS {from}{filter}"
-            ),
+            aql: format!("SELECT {select} FROM EHR e[ehr_id/value=$ehr_id] CONTAINS {from}"),
+            population_aql: format!("SELECT {select}, e/ehr_id/value FROM EHR e CONTAINS {from}"),
             columns,
         })
+    }
+
+    fn value_column(&self, column: &Column, dated_by: &str) -> QueryColumn {
+        let slot = column.slot.and_then(|s| self.slots.get(s));
+        QueryColumn::Value {
+            path: column.path.clone(),
+            variable: slot.map(|s| s.code.to_string()),
+            is_time: column.path == dated_by,
+        }
     }
 
     /// Returns the instances of every binding from data by path. Two bindings of one archetype
@@ -202,6 +180,7 @@ impl CompiledGuide {
                 d.values
                     .iter()
                     .rev()
+                    // A repeated path has the last value, as in assignments.
                     .find(|(p, _)| normal_path(p) == path)
                     .map(|(_, v)| v.clone())
             };
@@ -241,7 +220,7 @@ impl BindingQuery {
     pub(crate) fn found(
         &self,
         row: &[RowValue<'_>],
-        reader: &mut Reader,
+        reader: &mut ValueReader,
         traced: bool,
     ) -> Instance {
         let wanted = |column: &QueryColumn| traced || *column != QueryColumn::Source;
@@ -285,6 +264,19 @@ impl QueryColumn {
             QueryColumn::Value { path, variable, .. } => Some(variable.as_deref().unwrap_or(path)),
             QueryColumn::Time | QueryColumn::Source => None,
         }
+    }
+}
+
+/// Returns the query behind `EHR e CONTAINS`: the model as `o`, in its composition `c`.
+fn from_and_where(class: &str, model_id: &str, conditions: &[String]) -> String {
+    let from = match class {
+        "COMPOSITION" => format!("COMPOSITION o[{model_id}]"),
+        _ => format!("COMPOSITION c CONTAINS {class} o[{model_id}]"),
+    };
+    if conditions.is_empty() {
+        from
+    } else {
+        format!("{from} WHERE {}", conditions.join(" AND "))
     }
 }
 

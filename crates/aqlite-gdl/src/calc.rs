@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// The reason why an operation has no result.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Trouble {
+pub enum EvalError {
     /// Division by zero, or a remainder by zero.
     DivisionByZero,
     /// The result is outside the range of numbers or of the calendar, or is not a number.
@@ -25,9 +25,9 @@ pub enum Trouble {
     Infinite,
 }
 
-type Result<T> = std::result::Result<T, Trouble>;
+type Result<T> = std::result::Result<T, EvalError>;
 
-impl Trouble {
+impl EvalError {
     /// Returns the reason as a message.
     pub fn text(&self) -> Cow<'static, str> {
         let named = |unit: &Arc<str>| {
@@ -38,17 +38,17 @@ impl Trouble {
             }
         };
         Cow::Borrowed(match self {
-            Trouble::DivisionByZero => "division by zero",
-            Trouble::Range => "the result is out of range",
-            Trouble::Types => "the types do not fit",
-            Trouble::Units(left, right) => {
+            EvalError::DivisionByZero => "division by zero",
+            EvalError::Range => "the result is out of range",
+            EvalError::Types => "the types do not fit",
+            EvalError::Units(left, right) => {
                 return Cow::Owned(format!(
                     "the units differ: {} and {}",
                     named(left),
                     named(right)
                 ));
             }
-            Trouble::Infinite => "the value is infinite: rules compare it, but it is no result",
+            EvalError::Infinite => "the value is infinite: rules compare it, but it is no result",
         })
     }
 }
@@ -63,6 +63,7 @@ pub(crate) fn arithmetic(
     if a.is_null() || b.is_null() {
         return Ok(Value::Null);
     }
+    // Times before texts: a date plus a period is a date, not a joined text.
     if let Some(result) = with_time(operator, a, b, clock) {
         return result;
     }
@@ -70,18 +71,18 @@ pub(crate) fn arithmetic(
         return Ok(Value::text(&format!("{}{}", shown(a), shown(b))));
     }
     let (x, y) = (
-        a.number().ok_or(Trouble::Types)?,
-        b.number().ok_or(Trouble::Types)?,
+        a.number().ok_or(EvalError::Types)?,
+        b.number().ok_or(EvalError::Types)?,
     );
     let n = match operator {
         Operator::Plus => x + y,
         Operator::Minus => x - y,
         Operator::Times => x * y,
-        Operator::Divided | Operator::Modulo if y == 0.0 => return Err(Trouble::DivisionByZero),
+        Operator::Divided | Operator::Modulo if y == 0.0 => return Err(EvalError::DivisionByZero),
         Operator::Divided => x / y,
         Operator::Modulo => x % y,
         Operator::Power => x.powf(y),
-        _ => return Err(Trouble::Types),
+        _ => return Err(EvalError::Types),
     };
     carried(n, x.is_infinite() || y.is_infinite())
 }
@@ -92,7 +93,7 @@ fn carried(n: f64, from_infinite: bool) -> Result<Value> {
     if n.is_finite() || (from_infinite && n.is_infinite()) {
         Ok(Value::Number(n))
     } else {
-        Err(Trouble::Range)
+        Err(EvalError::Range)
     }
 }
 
@@ -100,7 +101,7 @@ fn finite(n: f64) -> Result<Value> {
     if n.is_finite() {
         Ok(Value::Number(n))
     } else {
-        Err(Trouble::Range)
+        Err(EvalError::Range)
     }
 }
 
@@ -113,19 +114,20 @@ fn with_time(operator: Operator, a: &Value, b: &Value, clock: Clock<'_>) -> Opti
             let Value::Span(span) = a else { return None };
             let length = period_millis(b, clock)?;
             return Some(if length == 0.0 {
-                Err(Trouble::DivisionByZero)
+                Err(EvalError::DivisionByZero)
             } else {
                 finite(span / length)
             });
         }
         _ => return None,
     };
+    // Only the difference of two moments is defined. Their sum is an error.
     match (instant(a, clock), instant(b, clock)) {
         (Some(x), Some(y)) if sign < 0.0 => Some(Ok(Value::Span(real(x.millis) - real(y.millis)))),
-        (Some(_), Some(_)) => Some(Err(Trouble::Types)),
+        (Some(_), Some(_)) => Some(Err(EvalError::Types)),
         (Some(x), None) => moved(x, b, sign, clock),
         (None, Some(y)) if sign > 0.0 => moved(y, a, sign, clock),
-        (None, Some(_)) => Some(Err(Trouble::Types)),
+        (None, Some(_)) => Some(Err(EvalError::Types)),
         (None, None) => None,
     }
 }
@@ -138,7 +140,7 @@ fn moved(moment: Moment, by: &Value, sign: f64, clock: Clock<'_>) -> Option<Resu
                 clock
                     .plus(moment, sign * q.magnitude, unit)
                     .map(Value::Moment)
-                    .ok_or(Trouble::Range),
+                    .ok_or(EvalError::Range),
             )
         }
         Value::Number(n) | Value::Span(n) => Some(
@@ -164,6 +166,7 @@ fn period_millis(value: &Value, clock: Clock<'_>) -> Option<f64> {
     let Value::Quantity(q) = value else {
         return None;
     };
+    // The start is `now`: `1 mo` and `30 d` compare as they would from today.
     let end = clock.plus(clock.now, q.magnitude, TimeUnit::parse(&q.unit)?)?;
     Some(real(end.millis) - real(clock.now.millis))
 }
@@ -206,6 +209,7 @@ pub(crate) fn compare(
     clock: Clock<'_>,
 ) -> Result<Option<bool>> {
     if a.is_null() || b.is_null() {
+        // Equality is two-valued even with null, because guides test `x != y` for missing values.
         let same = a.is_null() && b.is_null();
         return Ok(match operator {
             Operator::Equal => Some(same),
@@ -219,11 +223,12 @@ pub(crate) fn compare(
         _ => {
             let order = order(a, b, clock)?;
             Ok(Some(match operator {
+                // `partial_cmp` in `order` excludes NaN, so exactly one of these orders holds.
                 Operator::Less => order == Ordering::Less,
                 Operator::LessOrEqual => order != Ordering::Greater,
                 Operator::Greater => order == Ordering::Greater,
                 Operator::GreaterOrEqual => order != Ordering::Less,
-                _ => return Err(Trouble::Types),
+                _ => return Err(EvalError::Types),
             }))
         }
     }
@@ -237,26 +242,27 @@ fn order(a: &Value, b: &Value, clock: Clock<'_>) -> Result<Ordering> {
     }
     let milliseconds = || Arc::from("ms");
     let (x, y) = match (a, b) {
+        // Different units are comparable only if both are units of time.
         (Value::Quantity(x), Value::Quantity(y)) if x.unit != y.unit => {
             let periods = period_millis(a, clock).zip(period_millis(b, clock));
-            periods.ok_or_else(|| Trouble::Units(x.unit.clone(), y.unit.clone()))?
+            periods.ok_or_else(|| EvalError::Units(x.unit.clone(), y.unit.clone()))?
         }
         (Value::Span(x), Value::Quantity(q)) => (
             *x,
             period_millis(b, clock)
-                .ok_or_else(|| Trouble::Units(milliseconds(), q.unit.clone()))?,
+                .ok_or_else(|| EvalError::Units(milliseconds(), q.unit.clone()))?,
         ),
         (Value::Quantity(q), Value::Span(y)) => (
             period_millis(a, clock)
-                .ok_or_else(|| Trouble::Units(q.unit.clone(), milliseconds()))?,
+                .ok_or_else(|| EvalError::Units(q.unit.clone(), milliseconds()))?,
             *y,
         ),
         _ => (
-            a.number().ok_or(Trouble::Types)?,
-            b.number().ok_or(Trouble::Types)?,
+            a.number().ok_or(EvalError::Types)?,
+            b.number().ok_or(EvalError::Types)?,
         ),
     };
-    x.partial_cmp(&y).ok_or(Trouble::Range)
+    x.partial_cmp(&y).ok_or(EvalError::Range)
 }
 
 /// Converts a quantity to the unit of another. `None` if UCUM has no factor between the units, or
@@ -273,6 +279,7 @@ pub(crate) fn in_unit_of(other: &Value, value: &Value) -> Option<Value> {
         .filter(|magnitude| magnitude.is_finite())?;
     // Factors and offsets are decimal, doubles are not. Without rounding, 98.6 [degF] would be
     // slightly more than 37 Cel.
+    // Twelve significant digits: enough for any measurement, fewer than the error of a double.
     let decimals = if magnitude == 0.0 {
         0.0
     } else {
@@ -306,7 +313,7 @@ fn equal(a: &Value, b: &Value, clock: Clock<'_>) -> Result<bool> {
         }
         (Value::Object(x), Value::Object(y)) => x == y,
         (Value::Text(t), _) | (_, Value::Text(t)) if Value::Text(t.clone()).number().is_none() => {
-            return Err(Trouble::Types);
+            return Err(EvalError::Types);
         }
         _ => order(a, b, clock)? == Ordering::Equal,
     })
@@ -317,7 +324,8 @@ pub(crate) fn function(function: Function, a: &Value) -> Result<Value> {
     if a.is_null() {
         return Ok(Value::Null);
     }
-    let x = a.number().ok_or(Trouble::Types)?;
+    let x = a.number().ok_or(EvalError::Types)?;
+    // An infinite result is valid at a pole of the function, or for an infinite operand.
     let has_pole = match function {
         Function::Log | Function::Log10 => x == 0.0,
         Function::Log1p => x == -1.0,
@@ -331,6 +339,7 @@ pub(crate) fn function(function: Function, a: &Value) -> Result<Value> {
         Function::Log => x.ln(),
         Function::Log10 => x.log10(),
         Function::Log1p => x.ln_1p(),
+        // Half up, also for negative numbers, as the published guides expect.
         Function::Round => (x + 0.5).floor(),
         Function::Sqrt => x.sqrt(),
         Function::Sin => x.sin(),
@@ -358,19 +367,21 @@ pub(crate) fn extreme(max: bool, a: &Value, b: &Value, clock: Clock<'_>) -> Resu
 /// resolved before.
 pub(crate) fn attribute(value: &Value, attribute: Attribute) -> Result<Value> {
     use Attribute as A;
+    // `.year`, `.month` and `.day` use the calendar of the offset of the moment.
     let moment = |f: fn((i32, u32, u32)) -> f64| match value {
-        Value::Moment(m) => m.ymd().map(|d| Value::Number(f(d))).ok_or(Trouble::Range),
-        _ => Err(Trouble::Types),
+        Value::Moment(m) => m.ymd().map(|d| Value::Number(f(d))).ok_or(EvalError::Range),
+        _ => Err(EvalError::Types),
     };
     Ok(match (attribute, value) {
         (_, Value::Null) | (A::Whole, _) => value.clone(),
         (A::Magnitude, Value::Count(n)) => Value::Number(real(*n)),
         (A::Magnitude, Value::Boolean(_) | Value::Coded(_) | Value::Moment(_)) => {
-            return Err(Trouble::Types);
+            return Err(EvalError::Types);
         }
-        (A::Magnitude, v) => Value::Number(v.number().ok_or(Trouble::Types)?),
+        (A::Magnitude, v) => Value::Number(v.number().ok_or(EvalError::Types)?),
         (A::Unit, Value::Quantity(q)) => Value::Text(q.unit.clone()),
         (
+            // An unknown precision is null, not an error: guides test it.
             A::Precision,
             Value::Quantity(Quantity {
                 precision: Some(p), ..
@@ -397,6 +408,6 @@ pub(crate) fn attribute(value: &Value, attribute: Attribute) -> Result<Value> {
         (A::Month, _) => moment(|(_, m, _)| f64::from(m))?,
         (A::Day, _) => moment(|(_, _, d)| f64::from(d))?,
         (A::String, v) => Value::text(&shown(v)),
-        _ => return Err(Trouble::Types),
+        _ => return Err(EvalError::Types),
     })
 }

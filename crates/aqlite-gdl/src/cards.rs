@@ -21,13 +21,13 @@ pub fn cards(
     let mut cards: Vec<Json> = run
         .cards
         .iter()
-        .map(|card| of_rule(card, new_uuid))
+        .map(|card| rule_card(card, new_uuid))
         .collect();
-    cards.extend(of_results(compiled, run, language, new_uuid));
+    cards.extend(results_card(compiled, run, language, new_uuid));
     cards
 }
 
-fn of_rule(card: &CardOut, new_uuid: &mut dyn FnMut() -> String) -> Json {
+fn rule_card(card: &CardOut, new_uuid: &mut dyn FnMut() -> String) -> Json {
     let (summary, rest) = cut(&card.summary);
     let detail = match (rest, &card.detail) {
         (Some(whole), Some(detail)) => Some(format!("{whole}\n\n{detail}")),
@@ -55,7 +55,7 @@ fn of_rule(card: &CardOut, new_uuid: &mut dyn FnMut() -> String) -> Json {
     });
     let source =
         json!({ "label": card.source.label, "url": card.source.url, "icon": card.source.icon });
-    made(
+    card_json(
         &summary,
         detail,
         indicator,
@@ -67,7 +67,7 @@ fn of_rule(card: &CardOut, new_uuid: &mut dyn FnMut() -> String) -> Json {
 }
 
 /// Returns a card for the results and resources of the run, if no rule shows a card.
-fn of_results(
+fn results_card(
     compiled: &CompiledGuide,
     run: &Run,
     language: &str,
@@ -105,7 +105,7 @@ fn of_results(
         |v| format!("{concept}: {} {}", name(&v.code), readable(&v.value)),
     ));
     let source = json!({ "label": concept });
-    Some(made(
+    Some(card_json(
         &summary,
         (!lines.is_empty()).then_some(lines),
         "info",
@@ -117,7 +117,7 @@ fn of_results(
 }
 
 /// Builds the JSON of a card. Empty fields are left out.
-fn made(
+fn card_json(
     summary: &str,
     detail: Option<String>,
     indicator: &str,

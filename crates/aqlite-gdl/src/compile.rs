@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// The index of an operation in [`CompiledGuide::ops`].
-pub(crate) type Id = u32;
+pub(crate) type OpId = u32;
 
 /// A guide that is ready to run. It is immutable and can be shared.
 #[derive(Clone, Debug)]
@@ -23,8 +23,8 @@ pub struct CompiledGuide {
     pub(crate) terms: Vec<Vec<Option<Arc<str>>>>,
     pub(crate) term_index: HashMap<String, usize>,
     pub(crate) bindings: Vec<BindingPlan>,
-    pub(crate) pre_conditions: Vec<Test>,
-    pub(crate) default_actions: Vec<Do>,
+    pub(crate) pre_conditions: Vec<ConditionPlan>,
+    pub(crate) default_actions: Vec<ActionPlan>,
     pub(crate) rules: Vec<RulePlan>,
     /// Problems of a guide that can run in spite of them.
     pub problems: Vec<Diagnostic>,
@@ -45,7 +45,7 @@ pub(crate) struct SlotInfo {
 #[derive(Clone, Debug)]
 pub(crate) struct BindingPlan {
     /// Code, model and template, as results contain them.
-    pub head: Head,
+    pub head: BindingHead,
     pub columns: Vec<Column>,
     /// The predicates: filters first, then those that keep a single instance.
     pub predicates: Vec<Predicate>,
@@ -55,7 +55,7 @@ pub(crate) struct BindingPlan {
 
 /// The part of a binding that results repeat.
 #[derive(Clone, Debug)]
-pub(crate) struct Head {
+pub(crate) struct BindingHead {
     pub id: Arc<str>,
     pub model_id: Arc<str>,
     /// The template, if it differs from the archetype: some guides repeat the archetype id here.
@@ -78,7 +78,7 @@ pub(crate) struct Column {
 pub(crate) enum Predicate {
     /// Keeps the instances for which the condition is true. A condition that cannot be read keeps
     /// none.
-    Filter(Option<Id>),
+    Filter(Option<OpId>),
     /// Keeps the instance with the greatest (or least) point in time.
     Best {
         max: bool,
@@ -89,9 +89,9 @@ pub(crate) enum Predicate {
 
 /// A condition of a rule or a precondition of the guide.
 #[derive(Clone, Debug)]
-pub(crate) struct Test {
+pub(crate) struct ConditionPlan {
     /// The operation. `None` for a condition that cannot be read: it is never true.
-    pub op: Option<Id>,
+    pub op: Option<OpId>,
     pub text: Arc<str>,
     /// The slots of the variables that the condition reads.
     pub reads: Vec<usize>,
@@ -101,17 +101,17 @@ pub(crate) struct Test {
 #[derive(Clone, Debug)]
 pub(crate) struct RulePlan {
     pub id: Arc<str>,
-    pub when: Vec<Test>,
-    pub then: Vec<Do>,
+    pub when: Vec<ConditionPlan>,
+    pub then: Vec<ActionPlan>,
     /// The index of the rule in the guide, which leads to its cards.
     pub source: usize,
     /// The values of the template of each suggested action, in the order of the cards.
-    pub card_values: Vec<Vec<(String, Id)>>,
+    pub card_values: Vec<Vec<(String, OpId)>>,
 }
 
 /// An action.
 #[derive(Clone, Debug)]
-pub(crate) enum Do {
+pub(crate) enum ActionPlan {
     /// Sets a variable or one of its attributes.
     Assign(Assign),
     /// Makes a new instance of a binding.
@@ -122,7 +122,7 @@ pub(crate) enum Do {
     /// Makes one resource.
     UseTemplate {
         template: usize,
-        values: Vec<(String, Id)>,
+        values: Vec<(String, OpId)>,
     },
     /// Makes one resource for each index of the variables.
     UseTemplateEach {
@@ -139,7 +139,7 @@ pub(crate) enum Do {
 pub(crate) struct Assign {
     pub slot: usize,
     pub attribute: Attribute,
-    pub value: Id,
+    pub value: OpId,
     /// Whether the same group of actions sets a unit or precision of the variable: it is then a
     /// quantity.
     pub quantity: bool,
@@ -155,19 +155,19 @@ pub(crate) enum Op {
     Column(usize, Attribute),
     /// The text of a guide term in the language of the run.
     Term(usize),
-    Not(Id),
-    Negate(Id),
-    Binary(Operator, Id, Id),
+    Not(OpId),
+    Negate(OpId),
+    Binary(Operator, OpId, OpId),
     /// `x == null`; with `false`, `x != null`.
-    IsNull(Id, bool),
-    Call(Function, Id),
+    IsNull(OpId, bool),
+    Call(Function, OpId),
     /// `max` (true) or `min` of two values. Longer lists are nested.
-    Extreme(bool, Id, Id),
+    Extreme(bool, OpId, OpId),
     Fired(usize),
     /// `any`: first variable, number of variables, condition. The variables are `Read` operations
     /// directly before the condition.
-    Any(Id, u32, Id),
-    ForAll(Id, u32, Id),
+    Any(OpId, u32, OpId),
+    ForAll(OpId, u32, OpId),
 }
 
 /// An attribute of a value that a statement reads or writes.
@@ -208,6 +208,7 @@ impl Attribute {
             ("code", Code),
             ("code_string", Code),
             ("defining_code/code_string", Code),
+            // The path form is how GDL1 guides write a code.
             ("terminologyId", Terminology),
             ("terminology", Terminology),
             ("symbol", Symbol),
@@ -240,6 +241,7 @@ impl Guide {
             .problems
             .splice(0..0, self.problems.iter().cloned());
         super::lint::check(&mut compiled);
+        // The limit applies after sorting, so that the first problems in the file remain.
         order::sort_by_key(&mut compiled.problems, |p| p.span.start);
         compiled.problems.truncate(MAX_PROBLEMS);
         compiled
@@ -254,7 +256,7 @@ struct Compiler<'g> {
     /// The indexes of constants by digest, so that equal constants are stored once.
     constants: HashMap<u64, Vec<usize>>,
     /// The operations of references by number; the flag tells the address from the label.
-    references: HashMap<(usize, bool), Id>,
+    references: HashMap<(usize, bool), OpId>,
     /// The indexes of bindings by code. The first of equal codes wins.
     binding_index: HashMap<&'g str, usize>,
     template_index: HashMap<&'g str, usize>,
@@ -269,7 +271,9 @@ struct Compiler<'g> {
 impl<'g> Compiler<'g> {
     fn new(guide: &'g Guide) -> Compiler<'g> {
         let mut order: Vec<(usize, &Rule)> = guide.rules.iter().enumerate().collect();
+        // The sort is stable: rules of equal priority keep the order of the file.
         order::sort_by_key(&mut order, |(_, r)| std::cmp::Reverse(r.priority));
+        // Conditions and actions are filled in later, because they may refer to any rule by index.
         let plan = |(source, rule): &(usize, &Rule)| RulePlan {
             id: Arc::from(rule.id.as_str()),
             when: Vec::new(),
@@ -319,6 +323,7 @@ impl<'g> Compiler<'g> {
         for (i, definition) in self.guide.terms.iter().enumerate() {
             for term in &definition.terms {
                 let next = self.out.terms.len();
+                // A term that occurs in several languages has one index.
                 let index = *self.out.term_index.entry(term.id.clone()).or_insert(next);
                 if index == next {
                     self.out.terms.push(vec![None; languages]);
@@ -363,8 +368,9 @@ impl<'g> Compiler<'g> {
             let template_id = binding
                 .template_id
                 .as_deref()
+                // Some guides repeat the archetype id as template id. It names no template.
                 .filter(|t| super::bind::class_of(t).is_none());
-            let head = Head {
+            let head = BindingHead {
                 id: Arc::from(binding.id.as_str()),
                 model_id: Arc::from(binding.model_id.as_str()),
                 template_id: template_id.map(Arc::from),
@@ -392,6 +398,7 @@ impl<'g> Compiler<'g> {
             self.columns.clear();
             self.predicates(binding);
         }
+        // No binding: a path outside of a predicate is a problem from here on.
         self.binding = usize::MAX;
         self.out.pre_conditions = guide.pre_conditions.iter().map(|c| self.test(c)).collect();
         self.out.default_actions = self.steps(&guide.default_actions);
@@ -472,6 +479,7 @@ impl<'g> Compiler<'g> {
                     .problems
                     .push(Diagnostic::error("GDL0310", self.span, message).with_help(help));
             }
+            // An impossible column: evaluation reads null from it.
             return (usize::MAX, Attribute::Whole);
         };
         let path = super::bind::normal_path(path);
@@ -499,7 +507,7 @@ impl<'g> Compiler<'g> {
         (column, attribute)
     }
 
-    fn test(&mut self, condition: &'g Condition) -> Test {
+    fn test(&mut self, condition: &'g Condition) -> ConditionPlan {
         self.span = condition.span;
         let (mut reads, mut seen) = (Vec::new(), HashSet::new());
         let op = condition.expr.as_ref().map(|e| self.expr(e));
@@ -514,7 +522,7 @@ impl<'g> Compiler<'g> {
                 }
             });
         }
-        Test {
+        ConditionPlan {
             op,
             text: Arc::from(condition.text.as_str()),
             reads,
@@ -522,7 +530,8 @@ impl<'g> Compiler<'g> {
     }
 
     /// Compiles the actions of one rule, or the default actions.
-    fn steps(&mut self, steps: &'g [Step]) -> Vec<Do> {
+    // The order of actions does not matter: a unit may be set behind the magnitude.
+    fn steps(&mut self, steps: &'g [Step]) -> Vec<ActionPlan> {
         let targets = |step: &'g Step| match &step.action {
             Some(Action::Assign(v, _)) => vec![v],
             Some(Action::Create(_, list)) => list.iter().map(|(v, _)| v).collect(),
@@ -539,13 +548,13 @@ impl<'g> Compiler<'g> {
         steps.iter().map(|s| self.step(s, &quantities)).collect()
     }
 
-    fn step(&mut self, step: &'g Step, quantities: &HashSet<&str>) -> Do {
+    fn step(&mut self, step: &'g Step, quantities: &HashSet<&str>) -> ActionPlan {
         self.span = step.span;
         match &step.action {
-            None => Do::Nothing,
+            None => ActionPlan::Nothing,
             Some(Action::Assign(v, e)) => self
                 .assign(v, e, quantities)
-                .map_or(Do::Nothing, Do::Assign),
+                .map_or(ActionPlan::Nothing, ActionPlan::Assign),
             Some(Action::Create(v, list)) => {
                 let binding = self.binding_index.get(v.code.as_str()).copied();
                 if binding.is_none() {
@@ -555,7 +564,7 @@ impl<'g> Compiler<'g> {
                         "create takes the code of an OUTPUT binding",
                     );
                 }
-                Do::Create {
+                ActionPlan::Create {
                     binding,
                     values: list
                         .iter()
@@ -564,14 +573,14 @@ impl<'g> Compiler<'g> {
                 }
             }
             Some(Action::UseTemplate(v, list)) => match self.template(v) {
-                Some(template) => Do::UseTemplate {
+                Some(template) => ActionPlan::UseTemplate {
                     template,
                     values: self.named_values(list),
                 },
-                None => Do::Nothing,
+                None => ActionPlan::Nothing,
             },
             Some(Action::UseTemplateEach(v, conditions, list)) => match self.template(v) {
-                Some(template) => Do::UseTemplateEach {
+                Some(template) => ActionPlan::UseTemplateEach {
                     template,
                     conditions: conditions.iter().map(|c| self.slot(&c.code)).collect(),
                     values: list
@@ -584,18 +593,18 @@ impl<'g> Compiler<'g> {
                         })
                         .collect(),
                 },
-                None => Do::Nothing,
+                None => ActionPlan::Nothing,
             },
         }
     }
 
-    fn named_values(&mut self, list: &'g [(Variable, Expr)]) -> Vec<(String, Id)> {
+    fn named_values(&mut self, list: &'g [(Variable, Expr)]) -> Vec<(String, OpId)> {
         list.iter()
             .map(|(v, e)| (v.code.clone(), self.expr(e)))
             .collect()
     }
 
-    fn card_values(&mut self, rule: &'g Rule) -> Vec<Vec<(String, Id)>> {
+    fn card_values(&mut self, rule: &'g Rule) -> Vec<Vec<(String, OpId)>> {
         let actions = rule
             .cards
             .iter()
@@ -651,6 +660,7 @@ impl<'g> Compiler<'g> {
         let attribute = self.attribute(variable)?;
         let value = self.expr(value);
         let slot = self.slot(&variable.code);
+        // The flag decides which variables are outputs.
         if let Some(info) = self.out.slots.get_mut(slot) {
             info.assignable = true;
         }
@@ -682,13 +692,14 @@ impl<'g> Compiler<'g> {
         }
     }
 
-    fn push(&mut self, op: Op) -> Id {
+    fn push(&mut self, op: Op) -> OpId {
         self.out.ops.push(op);
-        Id::try_from(self.out.ops.len() - 1).unwrap_or(Id::MAX)
+        OpId::try_from(self.out.ops.len() - 1).unwrap_or(OpId::MAX)
     }
 
-    fn constant(&mut self, value: Value) -> Id {
+    fn constant(&mut self, value: Value) -> OpId {
         let alike = self.constants.entry(value.digest()).or_default();
+        // Digests may collide, so candidates are compared.
         let found = alike
             .iter()
             .copied()
@@ -702,7 +713,7 @@ impl<'g> Compiler<'g> {
         self.push(Op::Constant(u32::try_from(index).unwrap_or(u32::MAX)))
     }
 
-    fn expr(&mut self, expr: &'g Expr) -> Id {
+    fn expr(&mut self, expr: &'g Expr) -> OpId {
         match expr {
             Expr::Literal(value) => self.constant(value.clone()),
             Expr::Variable(v) => self.variable(v),
@@ -711,6 +722,7 @@ impl<'g> Compiler<'g> {
                 self.push(Op::Column(column, attribute))
             }
             Expr::Reference(index, url) => {
+                // A reference that occurs again reads the same constant. Its text may be megabytes.
                 if let Some(Op::Constant(known)) = self
                     .references
                     .get(&(*index, *url))
@@ -753,7 +765,8 @@ impl<'g> Compiler<'g> {
         }
     }
 
-    fn binary(&mut self, operator: Operator, a: &'g Expr, b: &'g Expr) -> Id {
+    fn binary(&mut self, operator: Operator, a: &'g Expr, b: &'g Expr) -> OpId {
+        // `== null` is not a comparison: it is true or false, never unknown.
         let is_null = |e: &Expr| matches!(e, Expr::Literal(Value::Null));
         match operator {
             Operator::Equal | Operator::Unequal if is_null(b) => {
@@ -771,10 +784,11 @@ impl<'g> Compiler<'g> {
         }
     }
 
-    fn call(&mut self, function: Function, arguments: &'g [Expr]) -> Id {
-        let ids: Vec<Id> = arguments.iter().map(|a| self.expr(a)).collect();
+    fn call(&mut self, function: Function, arguments: &'g [Expr]) -> OpId {
+        let ids: Vec<OpId> = arguments.iter().map(|a| self.expr(a)).collect();
         let is_max = function == Function::Max;
         match (function, ids.as_slice()) {
+            // The fold nests the calls: max(a, b, c) is max(max(a, b), c).
             (Function::Max | Function::Min, [first, rest @ ..]) => rest
                 .iter()
                 .fold(*first, |a, b| self.push(Op::Extreme(is_max, a, *b))),
@@ -783,7 +797,7 @@ impl<'g> Compiler<'g> {
         }
     }
 
-    fn fired(&mut self, rule: &Variable) -> Id {
+    fn fired(&mut self, rule: &Variable) -> OpId {
         if let Some(index) = self.rule_index.get(rule.code.as_str()) {
             return self.push(Op::Fired(*index));
         }
@@ -799,14 +813,16 @@ impl<'g> Compiler<'g> {
         &mut self,
         variables: &'g [Variable],
         condition: &'g Expr,
-        op: fn(Id, u32, Id) -> Op,
-    ) -> Id {
+        op: fn(OpId, u32, OpId) -> Op,
+    ) -> OpId {
         let mut list: Vec<&'g Variable> = variables.iter().collect();
         if list.is_empty() {
             condition.variables(&mut |v| list.push(v));
         }
         let slots: Vec<usize> = order::distinct(list.iter().map(|v| self.slot(&v.code)));
-        let first = Id::try_from(self.out.ops.len()).unwrap_or(Id::MAX);
+        // The `Read` operations must be consecutive, which `Op::Any` relies on: no other operation
+        // may be pushed in between.
+        let first = OpId::try_from(self.out.ops.len()).unwrap_or(OpId::MAX);
         for slot in &slots {
             self.push(Op::Read(*slot, Attribute::Whole));
         }
@@ -818,8 +834,9 @@ impl<'g> Compiler<'g> {
         ))
     }
 
-    fn variable(&mut self, variable: &'g Variable) -> Id {
+    fn variable(&mut self, variable: &'g Variable) -> OpId {
         let attribute = variable.attribute.as_deref();
+        // `.term` is an attribute of the code, not of the value of a variable.
         if attribute == Some("term") {
             if let Some(term) = self.out.term_index.get(&variable.code) {
                 return self.push(Op::Term(*term));
@@ -867,6 +884,7 @@ fn is_quantity(class: &str) -> Option<bool> {
 /// Splits `/…/items[at0004]/value/magnitude`, `/…/items[at0004]/value` or `/symbol/value.value`
 /// into path and attribute.
 pub(crate) fn split_path(path: &str) -> (&str, Attribute) {
+    // A dot or slash inside of brackets belongs to a node id or name.
     let tail_at = path.rfind(']').map_or(0, |i| i + 1);
     let (head, tail) = path.split_at(tail_at);
     if let Some((base, attribute)) = tail
@@ -879,6 +897,7 @@ pub(crate) fn split_path(path: &str) -> (&str, Attribute) {
         );
     }
     // `/value` occurs behind an element, or behind an RM attribute that holds a data value.
+    // The first `/value` is taken: behind it only the attribute of a data value may follow.
     let behind_value = tail
         .find("/value")
         .map(|at| (at, tail.get(at + "/value".len()..).unwrap_or_default()));

@@ -3,8 +3,8 @@
 
 use super::bind::Instance;
 use super::budget::{Budget, size};
-use super::calc::{self, Trouble};
-use super::compile::{Attribute, CompiledGuide, Id, Op};
+use super::calc::{self, EvalError};
+use super::compile::{Attribute, CompiledGuide, Op, OpId};
 use super::expr::ast::Operator;
 use super::run::RunInput;
 use super::value::{Quantity, Value, real};
@@ -58,7 +58,7 @@ pub(crate) struct Machine<'a> {
     /// The number of rules that have fired; the first rule has 1.
     pub turn: u32,
     pub place: Cell<Place>,
-    pub notes: RefCell<Vec<(Place, Trouble)>>,
+    pub notes: RefCell<Vec<(Place, EvalError)>>,
     /// The consumption of the run. Once it exceeds a limit, every operation returns null at once,
     /// and the run ends without a result.
     pub budget: Budget,
@@ -130,6 +130,7 @@ impl<'a> Machine<'a> {
         };
         let language = find(input.language).or_else(|| find(&guide.guide.original_language));
         let budget = Budget::new(input.options.limits);
+        // Allocating the slots is work: a guide may have 10,000 of them and run for many EHRs.
         budget.work(guide.slots.len());
         Machine {
             guide,
@@ -147,7 +148,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Evaluates a condition: true, false or unknown (`None`).
-    pub fn test(&self, id: Option<Id>, instance: Option<&Instance>) -> Option<bool> {
+    pub fn test(&self, id: Option<OpId>, instance: Option<&Instance>) -> Option<bool> {
         id.and_then(|id| truth(&self.eval(id, instance)))
     }
 
@@ -159,41 +160,42 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn noted(&self, result: Result<Value, Trouble>) -> Value {
-        result.unwrap_or_else(|trouble| {
-            self.note(trouble);
+    fn value_or_note(&self, result: Result<Value, EvalError>) -> Value {
+        result.unwrap_or_else(|error| {
+            self.add_note(error);
             Value::Null
         })
     }
 
-    /// Adds a note with the reason why the current statement has no value. Equal notes are added
-    /// once.
-    pub fn note(&self, trouble: Trouble) {
+    /// Adds a note with the reason why the current statement has no value. Notes beyond `MAX_NOTES`
+    /// are dropped.
+    pub fn add_note(&self, error: EvalError) {
         let mut notes = self.notes.borrow_mut();
         if notes.len() < MAX_NOTES {
-            notes.push((self.place.get(), trouble));
+            notes.push((self.place.get(), error));
         }
     }
 
     /// Evaluates an operation. Paths of predicates read `instance`.
-    pub fn eval<'s>(&'s self, id: Id, instance: Option<&'s Instance>) -> Cow<'s, Value> {
+    pub fn eval<'s>(&'s self, id: OpId, instance: Option<&'s Instance>) -> Cow<'s, Value> {
         let op = usize::try_from(id).ok().and_then(|i| self.guide.ops.get(i));
         let Some(op) = op else {
             return Cow::Owned(self.broken("an expression has no operation"));
         };
+        // Checked once for each operation, so an expression stops soon after the limit.
         if !self.budget.work(1) {
             return Cow::Owned(Value::Null);
         }
         match *op {
             Op::Constant(index) => self.constant(index),
             Op::Read(slot, attribute) => self.read(slot, attribute),
-            Op::Now(attribute) => Cow::Owned(self.noted(calc::attribute(
+            Op::Now(attribute) => Cow::Owned(self.value_or_note(calc::attribute(
                 &Value::Moment(self.input.clock.now),
                 attribute,
             ))),
             Op::Today(attribute) => {
                 let today = self.input.clock.today().map_or(Value::Null, Value::Moment);
-                Cow::Owned(self.noted(calc::attribute(&today, attribute)))
+                Cow::Owned(self.value_or_note(calc::attribute(&today, attribute)))
             }
             Op::Column(column, attribute) => match instance.and_then(|i| i.values.get(column)) {
                 Some(value) => self.attribute_of(value, attribute),
@@ -212,12 +214,12 @@ impl<'a> Machine<'a> {
                 None => self.broken("`fired` names a rule that there is not"),
             }),
             Op::Call(function, a) => {
-                Cow::Owned(self.noted(calc::function(function, &self.eval(a, instance))))
+                Cow::Owned(self.value_or_note(calc::function(function, &self.eval(a, instance))))
             }
             Op::Extreme(max, a, b) => {
                 let (a, b) = (self.eval(a, instance), self.eval(b, instance));
                 let b = self.comparable(&a, b);
-                Cow::Owned(self.noted(calc::extreme(max, &a, &b, self.input.clock)))
+                Cow::Owned(self.value_or_note(calc::extreme(max, &a, &b, self.input.clock)))
             }
             Op::Binary(operator, a, b) => Cow::Owned(self.binary(operator, a, b, instance)),
             Op::Any(first, count, condition) => {
@@ -275,8 +277,9 @@ impl<'a> Machine<'a> {
                 None
             }
         };
+        // Numbers of different units have no sum, and `sum` does not convert.
         if let Some(other) = slot.all().find(|v| unit(v) != unit(&slot.last)) {
-            self.note(Trouble::Units(
+            self.add_note(EvalError::Units(
                 unit(other).unwrap_or_default(),
                 unit(&slot.last).unwrap_or_default(),
             ));
@@ -286,7 +289,7 @@ impl<'a> Machine<'a> {
         match total {
             Some(n) if n.is_finite() => Value::Number(n),
             _ => {
-                self.note(Trouble::Types);
+                self.add_note(EvalError::Types);
                 Value::Null
             }
         }
@@ -295,7 +298,7 @@ impl<'a> Machine<'a> {
     fn attribute_of<'s>(&'s self, value: &'s Value, attribute: Attribute) -> Cow<'s, Value> {
         match attribute {
             Attribute::Whole => Cow::Borrowed(value),
-            _ => Cow::Owned(self.noted(calc::attribute(value, attribute))),
+            _ => Cow::Owned(self.value_or_note(calc::attribute(value, attribute))),
         }
     }
 
@@ -313,19 +316,21 @@ impl<'a> Machine<'a> {
         match value {
             Value::Null => Value::Null,
             Value::Quantity(q) => Value::quantity(-q.magnitude, &q.unit),
-            other => self.noted(
+            other => self.value_or_note(
                 other
                     .number()
                     .map(|n| Value::Number(-n))
-                    .ok_or(Trouble::Types),
+                    .ok_or(EvalError::Types),
             ),
         }
     }
 
-    fn binary(&self, operator: Operator, a: Id, b: Id, instance: Option<&Instance>) -> Value {
+    fn binary(&self, operator: Operator, a: OpId, b: OpId, instance: Option<&Instance>) -> Value {
         let left = self.eval(a, instance);
         match operator {
             Operator::And | Operator::Or => {
+                // Kleene logic: `true or unknown` is true, `false and unknown` is false, and the
+                // right side is not evaluated when the left side decides.
                 let dominant = operator == Operator::Or;
                 let left = truth(&left);
                 if left == Some(dominant) {
@@ -354,7 +359,7 @@ impl<'a> Machine<'a> {
                 let fits = operator != Operator::Plus
                     || self.budget.text(size(&left).saturating_add(size(&right)));
                 if fits {
-                    self.noted(calc::arithmetic(operator, &left, &right, self.input.clock))
+                    self.value_or_note(calc::arithmetic(operator, &left, &right, self.input.clock))
                 } else {
                     Value::Null
                 }
@@ -362,7 +367,7 @@ impl<'a> Machine<'a> {
             _ => {
                 let right = self.comparable(&left, self.eval(b, instance));
                 let result = calc::compare(operator, &left, &right, self.input.clock);
-                self.noted(result.map(|t| t.map_or(Value::Null, Value::Boolean)))
+                self.value_or_note(result.map(|t| t.map_or(Value::Null, Value::Boolean)))
             }
         }
     }
@@ -380,6 +385,7 @@ impl<'a> Machine<'a> {
 
     /// Whether a code is subsumed by the codes of a guide term. Unknown without a code.
     fn is_a(&self, left: &Value, right: &Value) -> Option<bool> {
+        // A code without bindings is not unknown but outside the term; only null is unknown.
         if left.is_null() {
             return None;
         }
@@ -406,18 +412,22 @@ impl<'a> Machine<'a> {
     /// continues with its last value.
     fn quantified(
         &self,
-        first: Id,
+        first: OpId,
         count: u32,
-        condition: Id,
+        condition: OpId,
         instance: Option<&Instance>,
         any: bool,
     ) -> Value {
-        let slot_of = |id: Id| match usize::try_from(id).ok().and_then(|i| self.guide.ops.get(i)) {
+        let slot_of = |id: OpId| match usize::try_from(id).ok().and_then(|i| self.guide.ops.get(i))
+        {
             Some(Op::Read(slot, _)) => self.slots.get(*slot),
             _ => None,
         };
+        // The compiler emits the variables as consecutive `Read` operations, see `Op::Any`.
         let slots = || (first..first.saturating_add(count)).filter_map(slot_of);
         let len = slots().map(Slot::count).max().unwrap_or_default();
+        // Over no values the result is unknown, not the `true` of mathematics: nothing was
+        // recorded.
         let mut unknown = len == 0;
         self.pinned.set(true);
         for index in 0..len {
@@ -427,9 +437,13 @@ impl<'a> Machine<'a> {
             {
                 break;
             }
+            // Pinning makes reads of these variables return the value at `index` while the
+            // condition runs.
             slots().for_each(|s| s.pin.set(index));
             match truth(&self.eval(condition, instance)) {
                 Some(hit) if hit == any => {
+                    // `any` keeps the indexes pinned, so that the actions of the rule read the
+                    // values it found.
                     if !any {
                         slots().for_each(|s| s.pin.set(NOT_PINNED));
                     }

@@ -70,7 +70,7 @@ pub struct Choice {
 /// Returns the inputs of a guide in file order. A variable that is bound twice occurs once.
 pub fn inputs(compiled: &CompiledGuide, language: &str) -> Vec<Input> {
     let guide = compiled.guide();
-    let uses = Uses::of(guide);
+    let uses = Uses::collect(guide);
     let mut inputs: Vec<Input> = Vec::new();
     for binding in guide
         .bindings
@@ -141,7 +141,7 @@ struct Uses<'g> {
 }
 
 impl<'g> Uses<'g> {
-    fn of(guide: &'g Guide) -> Uses<'g> {
+    fn collect(guide: &'g Guide) -> Uses<'g> {
         let mut uses = Uses {
             variables: Vec::new(),
             pairs: Vec::new(),

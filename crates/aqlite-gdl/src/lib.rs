@@ -13,6 +13,8 @@
 //! | GDL0401–0405 | warnings: unbound variable, result in an INPUT binding, rule defined twice, rule that can never fire, attribute of another class |
 //! | GDL0406–0410 | warnings: equal priorities, label that is not the term, `is_a` without codes, variable taken for two kinds, attribute beside a value of another kind |
 
+#![deny(missing_docs)]
+
 mod action;
 pub mod bind;
 mod budget;

@@ -22,7 +22,7 @@ pub(crate) fn check(compiled: &mut CompiledGuide) {
         types: types(guide),
         kinds: HashMap::new(),
         problems: Vec::new(),
-        told: HashSet::new(),
+        reported: HashSet::new(),
     };
     let predicates = guide.bindings.iter().flat_map(|b| &b.predicates);
     let conditions = predicates
@@ -195,7 +195,7 @@ struct Lint<'g> {
     /// The kind of each variable that its first unambiguous use implies.
     kinds: HashMap<&'g str, &'static str>,
     problems: Vec<Diagnostic>,
-    told: HashSet<String>,
+    reported: HashSet<String>,
 }
 
 impl<'g> Lint<'g> {
@@ -211,7 +211,7 @@ impl<'g> Lint<'g> {
         for (target, value) in list {
             if self.inputs.contains(target.code.as_str()) {
                 let message = format!("`{}` is set but belongs to an INPUT binding", target.code);
-                self.tell(
+                self.warn(
                     "GDL0402",
                     span,
                     message,
@@ -233,7 +233,7 @@ impl<'g> Lint<'g> {
             let is_term = variable.attribute.as_deref() == Some("term");
             if !is_term && !self.known.contains(variable.code.as_str()) {
                 let message = format!("`{}` is bound to nothing and never set", variable.code);
-                self.tell(
+                self.warn(
                     "GDL0401",
                     span,
                     message,
@@ -274,7 +274,7 @@ impl<'g> Lint<'g> {
         match self.types.get(variable.code.as_str()) {
             Some(class) if !has_attribute(class, attribute) => {
                 let message = format!("`{}` is a {class} and has no `.{attribute}`", variable.code);
-                self.tell(
+                self.warn(
                     "GDL0405",
                     span,
                     message,
@@ -312,7 +312,7 @@ impl<'g> Lint<'g> {
                 variable.code,
                 value.rm_type()
             );
-            self.tell(
+            self.warn(
                 "GDL0410",
                 span,
                 message,
@@ -329,7 +329,7 @@ impl<'g> Lint<'g> {
                 "`{}` is taken for {kind} here, and for {first} elsewhere",
                 variable.code
             );
-            self.tell(
+            self.warn(
                 "GDL0409",
                 span,
                 message,
@@ -351,7 +351,7 @@ impl<'g> Lint<'g> {
                 shown(label),
                 shown(own)
             );
-            self.tell(
+            self.warn(
                 "GDL0407",
                 span,
                 message,
@@ -363,7 +363,7 @@ impl<'g> Lint<'g> {
     /// Checks a term of the guide that is used as a value.
     fn term(&mut self, code: &str, label: &str, span: Span) {
         if !self.terms.contains_key(code) {
-            return self.tell(
+            return self.warn(
                 "GDL0316",
                 span,
                 format!("`{}` has no term", shown(code)),
@@ -383,7 +383,7 @@ impl<'g> Lint<'g> {
                 "`{}` is bound to no code of a terminology",
                 shown(&term.code)
             );
-            self.tell(
+            self.warn(
                 "GDL0408",
                 span,
                 message,
@@ -397,7 +397,7 @@ impl<'g> Lint<'g> {
         let (mut codes, mut priorities) = (HashSet::new(), HashMap::new());
         for rule in &guide.rules {
             if !codes.insert(rule.id.as_str()) {
-                self.tell(
+                self.warn(
                     "GDL0403",
                     rule.span,
                     format!("rule `{}` is defined twice", rule.id),
@@ -412,12 +412,17 @@ impl<'g> Lint<'g> {
                     shown(&rule.id),
                     rule.priority
                 );
-                self.tell("GDL0406", rule.span, message, "the one that stands first in the file runs first: give each a priority of its own");
+                self.warn(
+                    "GDL0406",
+                    rule.span,
+                    message,
+                    "the first of them in the file runs first: give each a priority of its own",
+                );
             }
         }
         let reach = Reach::new(self.known);
         if let Some((condition, why)) = reach.never(&guide.pre_conditions) {
-            self.tell(
+            self.warn(
                 "GDL0404",
                 condition.span,
                 String::from("the guide never does anything"),
@@ -428,7 +433,7 @@ impl<'g> Lint<'g> {
             let Some(rule) = guide.rules.get(rule) else {
                 continue;
             };
-            self.tell(
+            self.warn(
                 "GDL0404",
                 rule.span,
                 format!("rule `{}` can never fire", rule.id),
@@ -437,8 +442,8 @@ impl<'g> Lint<'g> {
         }
     }
 
-    fn tell(&mut self, code: &'static str, span: Span, message: String, help: &str) {
-        if self.problems.len() < MAX_PROBLEMS && self.told.insert(message.clone()) {
+    fn warn(&mut self, code: &'static str, span: Span, message: String, help: &str) {
+        if self.problems.len() < MAX_PROBLEMS && self.reported.insert(message.clone()) {
             self.problems
                 .push(Diagnostic::warning(code, span, message).with_help(help));
         }

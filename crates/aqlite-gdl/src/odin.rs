@@ -1,4 +1,4 @@
-//! Reader of ODIN as published guides use it: `name = (TYPE) <…>`, keyed members, lists, texts with
+//! OdinReader of ODIN as published guides use it: `name = (TYPE) <…>`, keyed members, lists, texts with
 //! raw line ends, coded terms.
 
 use super::item::{Item, Kind};
@@ -14,7 +14,7 @@ const MAX_DEPTH: usize = 128;
 /// Reads an ODIN text. `base` is its byte offset in the file (behind a byte order mark). Type marks
 /// are ignored.
 pub(crate) fn read(text: &str, base: usize) -> Result<Item, Diagnostic> {
-    let mut reader = Reader {
+    let mut reader = OdinReader {
         text,
         at: 0,
         base,
@@ -34,14 +34,14 @@ pub(crate) fn read(text: &str, base: usize) -> Result<Item, Diagnostic> {
     }
 }
 
-struct Reader<'a> {
+struct OdinReader<'a> {
     text: &'a str,
     at: usize,
     base: usize,
     depth: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> OdinReader<'a> {
     fn rest(&self) -> &'a str {
         self.text.get(self.at..).unwrap_or_default()
     }

@@ -180,20 +180,7 @@ pub fn response(guide: &CompiledGuide, runs: Vec<EhrRun>, execution_time: f64) -
             trace,
             ehr_id: ehr_id.clone(),
         }));
-        queries.extend(executed.into_iter().map(|q| {
-            QueryDetails {
-                id: q.id,
-                aql: q.aql,
-                query_time: q.time,
-                value: q
-                    .value
-                    .iter()
-                    .filter(|(_, v)| !v.is_null())
-                    .map(|(name, v)| (name.clone(), rm_json(v)))
-                    .collect(),
-                ehr_id: ehr_id.clone(),
-            }
-        }));
+        queries.extend(executed.into_iter().map(|q| query_details(q, &ehr_id)));
     }
     let (number_of_in_arguments, number_of_out_arguments) = arguments(guide);
     let query_time = queries.iter().map(|q| q.query_time).sum();
@@ -217,6 +204,17 @@ pub fn response(guide: &CompiledGuide, runs: Vec<EhrRun>, execution_time: f64) -
         cards,
         notes,
         trace,
+    }
+}
+
+fn query_details(query: QueryRun, ehr_id: &str) -> QueryDetails {
+    let values = query.value.iter().filter(|(_, v)| !v.is_null());
+    QueryDetails {
+        id: query.id,
+        aql: query.aql,
+        query_time: query.time,
+        value: values.map(|(name, v)| (name.clone(), rm_json(v))).collect(),
+        ehr_id: ehr_id.to_owned(),
     }
 }
 

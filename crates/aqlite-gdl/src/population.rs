@@ -10,7 +10,7 @@ use super::bind::{BindingQuery, Instance, in_order};
 use super::budget::{Exceeded, size};
 use super::compile::CompiledGuide;
 use super::run::{Options, Run, RunInput};
-use super::stored::Reader;
+use super::stored::ValueReader;
 use super::time::Clock;
 use super::value::Value;
 use aqlite_aql::RowValue;
@@ -27,7 +27,7 @@ pub struct Population<'g> {
     guide: &'g CompiledGuide,
     queries: Vec<BindingQuery>,
     clock: Clock<'g>,
-    reader: Reader,
+    reader: ValueReader,
     /// Whether the source of each value is kept for the trace.
     traced: bool,
     /// The index of each EHR that has data, by its id.
@@ -56,7 +56,7 @@ impl<'g> Population<'g> {
             guide,
             queries,
             clock,
-            reader: Reader::default(),
+            reader: ValueReader::default(),
             traced: options.trace,
             numbers: HashMap::new(),
             found,

@@ -85,12 +85,15 @@ impl Pusher<'_> {
             return;
         };
         match (operator, a.as_ref(), b.as_ref()) {
+            // Both sides of a conjunction must hold, so each can be pushed alone. A disjunction
+            // cannot.
             (Operator::And, a, b) => {
                 self.expr(a);
                 self.expr(b);
             }
             (operator, Expr::Path(path, _), other) => self.comparison(path, *operator, other),
             (operator, other, Expr::Path(path, _)) => {
+                // The path must be on the left, so the comparison is turned round.
                 self.comparison(path, operator.turned(), other)
             }
             _ => {}
@@ -101,6 +104,7 @@ impl Pusher<'_> {
         let path = super::bind::normal_path(path);
         let (base, attribute) = split_path(&path);
         let column = (self.place)(base);
+        // A path to an element is read at its data value, whose class is unknown until it is read.
         let is_element = column_path(base) != base;
         let condition = match (operator, constant(other, self.clock), attribute) {
             (Operator::Unequal, Some(Value::Null), Attribute::Whole) => {
@@ -112,6 +116,7 @@ impl Pusher<'_> {
             (_, Some(Value::Millis(ms)), Attribute::Whole | Attribute::Value) => {
                 integer(ms).and_then(|ms| timed(&column, operator, ms, is_element))
             }
+            // The conditions below name attributes of data values, which only elements have.
             _ if !is_element => None,
             (_, Some(Value::Number(n)), Attribute::Whole | Attribute::Magnitude) => {
                 number(&column, operator, n)
@@ -143,6 +148,7 @@ fn unless_absent(path: &str, condition: &str) -> String {
 }
 
 fn number(column: &str, operator: Operator, n: f64) -> Option<String> {
+    // Outside of this range, AQL and the guide may print and compare the number differently.
     let is_plain = n.is_finite() && n.abs() < 1.0e15 && (n == 0.0 || n.abs() > 1.0e-6);
     Some(format!(
         "{column}/magnitude{}{}",
@@ -154,6 +160,7 @@ fn number(column: &str, operator: Operator, n: f64) -> Option<String> {
 /// Builds the condition for a quantity with one unit. Units of time are converted by the guide, so
 /// they get no condition.
 fn quantity(column: &str, operator: Operator, q: &Quantity) -> Option<String> {
+    // A quantity of another unit compares as unknown, so its rows can be excluded.
     if q.unit.is_empty() || TimeUnit::parse(&q.unit).is_some() {
         return None;
     }

@@ -17,7 +17,7 @@ use std::cell::Cell;
 /// Parses a guide in either language and syntax (see [`super::parse`]).
 pub(crate) fn parse(text: &str) -> Result<Guide, Vec<Diagnostic>> {
     let root = tree(text).map_err(|d| vec![d])?;
-    let mut reader = Reader {
+    let mut reader = GuideReader {
         source: text,
         references: Vec::new(),
         resolved: Cell::new(0),
@@ -53,7 +53,7 @@ pub(crate) fn tree(text: &str) -> Result<Item, Diagnostic> {
     }
 }
 
-struct Reader<'a> {
+struct GuideReader<'a> {
     source: &'a str,
     references: Vec<Reference>,
     /// The bytes of references in cards so far. Each card may name one of megabytes, so the sum is
@@ -62,28 +62,10 @@ struct Reader<'a> {
     problems: Vec<Diagnostic>,
 }
 
-impl Reader<'_> {
+impl GuideReader<'_> {
     fn guide(&mut self, root: &Item) -> Option<Guide> {
-        let id = root.text_of("id").unwrap_or_default().to_owned();
-        if id.is_empty() {
-            self.tell(
-                Diagnostic::error("GDL0304", root.span, "the guide has no `id`")
-                    .with_help("add `id`: guides are stored and called by it"),
-            );
-        }
-        // ODIN writes an empty definition as null.
-        let definition = root
-            .members()
-            .iter()
-            .find(|(name, _)| name == "definition")
-            .map(|(_, item)| item);
-        if definition.is_none() {
-            self.tell(
-                Diagnostic::error("GDL0104", root.span, "not a guide: `definition` is missing")
-                    .with_help("a guide has `id`, `definition` and `ontology`; a resource or a template is not a guide"),
-            );
-        }
-        let definition = definition?;
+        let id = self.guide_id(root);
+        let definition = self.definition(root)?;
         let description = root.get("description");
         self.references = description.map(references).unwrap_or_default();
         let ontology = root.any_of(&["ontology", "terminology"]);
@@ -133,6 +115,33 @@ impl Reader<'_> {
         })
     }
 
+    fn guide_id(&mut self, root: &Item) -> String {
+        let id = root.text_of("id").unwrap_or_default();
+        if id.is_empty() {
+            self.add_problem(
+                Diagnostic::error("GDL0304", root.span, "the guide has no `id`")
+                    .with_help("add `id`: guides are stored and called by it"),
+            );
+        }
+        id.to_owned()
+    }
+
+    fn definition<'i>(&mut self, root: &'i Item) -> Option<&'i Item> {
+        // ODIN writes an empty definition as null.
+        let definition = root
+            .members()
+            .iter()
+            .find(|(name, _)| name == "definition")
+            .map(|(_, item)| item);
+        if definition.is_none() {
+            self.add_problem(
+                Diagnostic::error("GDL0104", root.span, "not a guide: `definition` is missing")
+                    .with_help("a guide has `id`, `definition` and `ontology`; a resource or a template is not a guide"),
+            );
+        }
+        definition
+    }
+
     fn binding(&mut self, key: &str, item: &Item) -> Binding {
         let model_id = item
             .any_of(&["model_id", "archetype_id"])
@@ -141,7 +150,7 @@ impl Reader<'_> {
             .to_owned();
         if model_id.is_empty() {
             let message = format!("binding `{key}` names no model");
-            self.tell(
+            self.add_problem(
                 Diagnostic::error("GDL0301", item.span, message)
                     .with_help("add `model_id`: an archetype id or a FHIR class"),
             );
@@ -181,7 +190,7 @@ impl Reader<'_> {
             Some("OUTPUT" | "CDS") => Direction::Output,
             Some(other) => {
                 let message = format!("`{other}` is no type of binding");
-                self.tell(
+                self.add_problem(
                     Diagnostic::warning("GDL0302", span, message)
                         .with_help("write INPUT or OUTPUT"),
                 );
@@ -193,7 +202,7 @@ impl Reader<'_> {
     fn element(&mut self, key: &str, item: &Item) -> Element {
         let path = item.text_of("path").unwrap_or_default();
         if path.is_empty() {
-            self.tell(
+            self.add_problem(
                 Diagnostic::error(
                     "GDL0303",
                     item.span,
@@ -251,7 +260,7 @@ impl Reader<'_> {
         }
     }
 
-    fn tell(&mut self, problem: Diagnostic) {
+    fn add_problem(&mut self, problem: Diagnostic) {
         if self.problems.len() < MAX_PROBLEMS {
             self.problems.push(problem);
         }
@@ -277,7 +286,7 @@ impl Reader<'_> {
             "the statement is left out: a condition is never true, an action does nothing"
                 .to_owned()
         });
-        self.tell(Diagnostic {
+        self.add_problem(Diagnostic {
             severity: Severity::Error,
             span,
             message,

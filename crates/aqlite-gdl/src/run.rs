@@ -2,10 +2,10 @@
 
 use super::bind::{DataInstance, Instance};
 use super::budget::{Exceeded, FRAME, Limits, OUTPUT_FRAME, Spent, json_size, size};
-use super::compile::{BindingPlan, CompiledGuide, Head, Predicate};
+use super::compile::{BindingHead, BindingPlan, CompiledGuide, Predicate};
 use super::eval::{Machine, Place};
 use super::fill;
-use super::guide::{Link, SuggestedAction};
+use super::guide::{Card, Link, SuggestedAction};
 use super::stored::value_at;
 use super::time::{Clock, Moment};
 use super::trace::{self, Note, Trace};
@@ -178,7 +178,7 @@ pub struct ActionOut {
 
 /// Instances, resources and cards that actions create besides values of variables.
 #[derive(Default)]
-pub(crate) struct Made {
+pub(crate) struct Effects {
     pub created: Vec<Output>,
     pub objects: Vec<(String, Arc<serde_json::Value>)>,
     pub cards: Vec<CardOut>,
@@ -193,8 +193,8 @@ impl RunInput<'_> {
 }
 
 impl Output {
-    pub(crate) fn of(plan: &BindingPlan, values: Vec<OutputValue>) -> Output {
-        let Head {
+    pub(crate) fn from_binding(plan: &BindingPlan, values: Vec<OutputValue>) -> Output {
+        let BindingHead {
             id,
             model_id,
             template_id,
@@ -243,34 +243,34 @@ impl CompiledGuide {
     /// The run exceeded one of [`Limits`]. It then has no result.
     pub fn run(&self, input: &RunInput<'_>) -> Result<Run, Exceeded> {
         let mut machine = Machine::new(self, input);
-        let used = machine.load();
-        let mut made = Made::default();
+        let used = machine.load_variables();
+        let mut effects = Effects::default();
         let mut record = trace::Record::default();
-        let started = machine.pre_conditions(&mut record);
+        let started = machine.check_pre_conditions(&mut record);
         if started {
-            machine.default_actions(&mut made, &mut record);
+            machine.run_default_actions(&mut effects, &mut record);
             for rule in 0..self.rules.len() {
-                machine.rule(rule, &mut made, &mut record);
+                machine.run_rule(rule, &mut effects, &mut record);
                 // Checked before the next step, because an excess must name the place where it
                 // happened.
-                machine.affordable()?;
+                machine.check_budget()?;
             }
         }
-        machine.affordable()?;
+        machine.check_budget()?;
         machine.place.set(Place::Outputs);
         let outputs = if started {
-            machine.outputs(made.created, made.objects, &used)
+            machine.collect_outputs(effects.created, effects.objects, &used)
         } else {
             Vec::new()
         };
         let notes = trace::notes(&machine);
-        machine.affordable()?;
+        machine.check_budget()?;
         machine.place.set(Place::Trace);
         let trace = input
             .options
             .trace
-            .then(|| trace::of(&machine, started, record, &used, &notes));
-        machine.affordable()?;
+            .then(|| trace::build(&machine, started, record, &used, &notes));
+        machine.check_budget()?;
         Ok(Run {
             outputs,
             fired: machine
@@ -279,7 +279,7 @@ impl CompiledGuide {
                 .filter_map(|r| self.rules.get(*r))
                 .map(|r| r.id.clone())
                 .collect(),
-            cards: made.cards,
+            cards: effects.cards,
             notes,
             trace,
             started,
@@ -303,6 +303,8 @@ impl CompiledGuide {
                 .iter()
                 .flat_map(|value| self.parts_of(&output.model_id, value))
                 .collect();
+            // Values of a data instance are searched from the end, so a time in the result itself
+            // wins.
             values.insert(
                 0,
                 (
@@ -349,8 +351,8 @@ impl CompiledGuide {
     /// The predicates exceed a limit of the run.
     pub fn select(&self, binding: usize, input: &RunInput<'_>) -> Result<Vec<usize>, Exceeded> {
         let machine = Machine::new(self, input);
-        let selected = machine.selected(binding);
-        machine.affordable().map(|()| selected)
+        let selected = machine.select_instances(binding);
+        machine.check_budget().map(|()| selected)
     }
 
     /// Returns the index of the last instance that the predicates of each of these bindings keep,
@@ -370,19 +372,20 @@ impl CompiledGuide {
             if !machine.budget.work(1) {
                 break;
             }
-            last.push(machine.selected(binding).last().copied());
+            last.push(machine.select_instances(binding).last().copied());
         }
-        machine.affordable()?;
+        machine.check_budget()?;
         Ok((last, machine.budget.spent()))
     }
 }
 
 impl Machine<'_> {
     /// Returns the limit that the run has exceeded, if any, with the place of the last statement.
-    fn affordable(&self) -> Result<(), Exceeded> {
+    fn check_budget(&self) -> Result<(), Exceeded> {
         let Some((limit, most)) = self.budget.excess() else {
             return Ok(());
         };
+        // Statements of guides contain no data of patients, so they may appear in an error.
         let (place, statement) = trace::place_and_statement(self, self.place.get());
         let statement = statement.chars().take(200).collect();
         Err(Exceeded {
@@ -396,7 +399,7 @@ impl Machine<'_> {
 
     /// Fills the variables from the instances that pass the predicates. Returns the indexes of
     /// these instances by binding.
-    fn load(&mut self) -> Vec<Vec<usize>> {
+    fn load_variables(&mut self) -> Vec<Vec<usize>> {
         let mut used = Vec::new();
         let keep = self.input.options.trace || self.input.options.include_input;
         for (i, plan) in self.guide.bindings.iter().enumerate() {
@@ -407,16 +410,18 @@ impl Machine<'_> {
                 .map(Vec::as_slice)
                 .unwrap_or_default();
             self.place.set(Place::Data(i));
+            // The work is counted before the loop, which visits each cell of each instance.
             if !self
                 .budget
                 .work(instances.len().saturating_mul(1 + plan.columns.len()))
             {
                 break;
             }
+            // Without predicates all instances are chosen. `None` saves the list of their indexes.
             let selected = if plan.predicates.is_empty() {
                 None
             } else {
-                Some(self.selected(i))
+                Some(self.select_instances(i))
             };
             let count = selected.as_ref().map_or(instances.len(), Vec::len);
             let chosen = |n: usize| selected.as_ref().map_or(Some(n), |s| s.get(n).copied());
@@ -428,6 +433,7 @@ impl Machine<'_> {
                     .columns
                     .iter()
                     .zip(&instance.values)
+                    // Nulls are not pushed, so `count` and `last` see known values only.
                     .filter(|(_, v)| !v.is_null())
                 {
                     if let Some(slot) = column.slot.and_then(|s| self.slots.get_mut(s)) {
@@ -442,7 +448,7 @@ impl Machine<'_> {
         used
     }
 
-    pub(crate) fn selected(&self, binding: usize) -> Vec<usize> {
+    pub(crate) fn select_instances(&self, binding: usize) -> Vec<usize> {
         let instances = self
             .input
             .instances
@@ -477,6 +483,7 @@ impl Machine<'_> {
                         let Some(Value::Moment(moment)) = value else {
                             continue;
                         };
+                        // Strict comparisons: of equal moments the first instance wins.
                         let better = best.is_none_or(|(ms, _)| {
                             if *max {
                                 moment.millis > ms
@@ -495,7 +502,7 @@ impl Machine<'_> {
         kept
     }
 
-    fn pre_conditions(&mut self, record: &mut trace::Record) -> bool {
+    fn check_pre_conditions(&mut self, record: &mut trace::Record) -> bool {
         let guide = self.guide;
         let mut all = true;
         for (i, test) in guide.pre_conditions.iter().enumerate() {
@@ -504,6 +511,7 @@ impl Machine<'_> {
             }
             self.place.set(Place::PreCondition(i));
             let result = self.test(test.op, None);
+            // No early return: the trace lists the results of all preconditions.
             all &= result == Some(true);
             record.condition(self, None, test, result);
             self.unpin();
@@ -511,26 +519,26 @@ impl Machine<'_> {
         all
     }
 
-    fn default_actions(&mut self, made: &mut Made, record: &mut trace::Record) {
+    fn run_default_actions(&mut self, effects: &mut Effects, record: &mut trace::Record) {
         let guide = self.guide;
         for (i, action) in guide.default_actions.iter().enumerate() {
             self.place.set(Place::DefaultAction(i));
-            self.act(action, made);
+            self.execute(action, effects);
             if self.budget.is_exceeded() {
                 return;
             }
         }
         record.actions(self, None);
-        self.settle();
+        self.end_turn();
     }
 
     /// Ends the turn of a rule: the next assignment of a variable adds a value.
-    fn settle(&mut self) {
+    fn end_turn(&mut self) {
         self.unpin();
         self.turn = self.turn.saturating_add(1);
     }
 
-    fn rule(&mut self, index: usize, made: &mut Made, record: &mut trace::Record) {
+    fn run_rule(&mut self, index: usize, effects: &mut Effects, record: &mut trace::Record) {
         let guide = self.guide;
         let Some(rule) = guide.rules.get(index) else {
             self.budget.broken("a rule has no plan");
@@ -545,6 +553,7 @@ impl Machine<'_> {
             if self.budget.is_exceeded() {
                 return;
             }
+            // Only the trace needs the results of the conditions behind the first that is not true.
             if !all && !self.input.options.trace {
                 break;
             }
@@ -552,12 +561,13 @@ impl Machine<'_> {
         if all {
             for (i, action) in rule.then.iter().enumerate() {
                 self.place.set(Place::Then(index, i));
-                self.act(action, made);
+                self.execute(action, effects);
                 if self.budget.is_exceeded() {
                     return;
                 }
             }
-            self.cards(index, made);
+            // Cards are filled before `fired` is set and after the actions, whose values they show.
+            self.show_cards(index, effects);
             if !self.budget.bytes(rule.id.len()) {
                 return;
             }
@@ -566,12 +576,12 @@ impl Machine<'_> {
             }
             self.fired_order.push(index);
             record.actions(self, Some(index));
-            self.settle();
+            self.end_turn();
         }
         self.unpin();
     }
 
-    fn cards(&self, index: usize, made: &mut Made) {
+    fn show_cards(&self, index: usize, effects: &mut Effects) {
         let Some(plan) = self.guide.rules.get(index) else {
             self.budget.broken("a rule has no plan");
             return;
@@ -583,44 +593,31 @@ impl Machine<'_> {
         self.place.set(Place::Cards(index));
         let text = |t: &str| {
             fill::filled_text(t, &|code, attribute| {
-                self.place_value(code, attribute, &[], &[])
+                self.placeholder_values(code, attribute, &[], &[])
             })
         };
+        // One entry for each suggested action of the rule, in the order of the cards.
         let mut values = plan.card_values.iter();
         for card in &rule.cards {
+            // The texts of the card are counted before they are copied.
             if !self.budget.bytes(card.size()) {
                 return;
             }
+            let mut action = |action: &SuggestedAction| {
+                let values = values.next().map(Vec::as_slice).unwrap_or_default();
+                self.suggested_action(action, values, &effects.created)
+            };
             let suggestions = card.suggestions.iter().map(|s| SuggestionOut {
                 label: text(&s.label),
                 uuid: s.uuid.clone(),
-                actions: s
-                    .actions
-                    .iter()
-                    .map(|a| {
-                        self.suggested(
-                            a,
-                            values.next().map(Vec::as_slice).unwrap_or_default(),
-                            &made.created,
-                        )
-                    })
-                    .collect(),
+                actions: s.actions.iter().map(&mut action).collect(),
             });
             let suggestions = suggestions.collect();
-            let source = card.source.as_ref().map_or_else(
-                || LinkOut {
-                    label: self.guide.guide.id.clone(),
-                    url: None,
-                    icon: None,
-                    kind: None,
-                },
-                link,
-            );
-            made.cards.push(CardOut {
+            effects.cards.push(CardOut {
                 summary: text(&card.summary),
                 detail: card.detail.as_deref().map(text),
                 indicator: card.indicator.clone(),
-                source,
+                source: self.card_source(card),
                 suggestions,
                 links: card
                     .links
@@ -634,7 +631,18 @@ impl Machine<'_> {
         }
     }
 
-    fn suggested(
+    /// Returns the source that a card names, or else the guide itself.
+    fn card_source(&self, card: &Card) -> LinkOut {
+        let guide = || LinkOut {
+            label: self.guide.guide.id.clone(),
+            url: None,
+            icon: None,
+            kind: None,
+        };
+        card.source.as_ref().map_or_else(guide, link)
+    }
+
+    fn suggested_action(
         &self,
         action: &SuggestedAction,
         values: &[(String, u32)],
@@ -651,11 +659,11 @@ impl Machine<'_> {
         let template = template.filter(|t| self.budget.bytes(FRAME + json_size(&t.object)));
         let resource = template.and_then(|t| {
             fill::filled(&t.object, &|code, attribute| {
-                self.place_value(code, attribute, &local, created)
+                self.placeholder_values(code, attribute, &local, created)
             })
         });
         let description = fill::filled_text(&action.description, &|code, attribute| {
-            self.place_value(code, attribute, &local, created)
+            self.placeholder_values(code, attribute, &local, created)
         });
         ActionOut {
             kind: action.kind.clone(),
@@ -664,7 +672,7 @@ impl Machine<'_> {
         }
     }
 
-    fn outputs(
+    fn collect_outputs(
         &self,
         created: Vec<Output>,
         objects: Vec<(String, Arc<serde_json::Value>)>,
@@ -674,6 +682,8 @@ impl Machine<'_> {
         for plan in &self.guide.bindings {
             let value_of = |(column, slot): &(usize, usize)| {
                 let slot = self.slots.get(*slot)?;
+                // A value that only `create` set belongs to the created instance, which follows
+                // below.
                 if slot.last.is_null() || !slot.last.is_finite() || slot.only_created {
                     return None;
                 }
@@ -689,7 +699,7 @@ impl Machine<'_> {
             };
             let values: Vec<OutputValue> = plan.outputs.iter().filter_map(value_of).collect();
             if !values.is_empty() {
-                outputs.push(Output::of(plan, values));
+                outputs.push(Output::from_binding(plan, values));
             }
         }
         outputs.extend(created);
@@ -715,12 +725,12 @@ impl Machine<'_> {
             });
         }
         if self.input.options.include_input {
-            outputs.extend(self.inputs_used(used));
+            outputs.extend(self.collect_used_inputs(used));
         }
         outputs
     }
 
-    fn inputs_used(&self, used: &[Vec<usize>]) -> Vec<Output> {
+    fn collect_used_inputs(&self, used: &[Vec<usize>]) -> Vec<Output> {
         let bindings = self
             .guide
             .guide
@@ -759,7 +769,7 @@ impl Machine<'_> {
                         path,
                         value: v.clone(),
                     });
-                    Output::of(plan, values.collect())
+                    Output::from_binding(plan, values.collect())
                 })
         });
         each.collect()

@@ -17,7 +17,7 @@ pub const UTC: i32 = 0;
 
 /// A converter of stored values. Repeated texts, such as units and codes, are stored once.
 #[derive(Debug, Default)]
-pub struct Reader {
+pub struct ValueReader {
     texts: HashSet<Arc<str>>,
 }
 
@@ -85,7 +85,7 @@ impl<'a> Stored<'a> for NodeRef<'a> {
     }
 }
 
-impl Reader {
+impl ValueReader {
     /// Converts a cell of a query result: a data value, an ELEMENT with a data value, or a leaf.
     /// Anything else becomes null.
     pub fn value(&mut self, found: RowValue<'_>) -> Value {
@@ -187,7 +187,7 @@ pub fn value_of_json(cell: &str) -> Value {
             let tree = json::read(cell, Cls::ANY).ok();
             tree.as_ref()
                 .and_then(|tree| tree.root())
-                .map(|root| Reader::default().stored(root))
+                .map(|root| ValueReader::default().stored(root))
                 .unwrap_or_default()
         }
         _ => match json::value(cell) {

@@ -21,7 +21,6 @@ use super::budget::Exceeded;
 use super::compile::{CompiledGuide, Op};
 use super::expr::ast::{Action, Expr, Operator, Variable};
 use super::fixture::{differences, instances, literal};
-use super::guide::Direction;
 use super::item::{Item, Kind};
 use super::run::{Options, Run, RunInput};
 use super::time::{Moment, TimeUnit};
@@ -118,7 +117,7 @@ impl Suite {
             cases: cases
                 .elements()
                 .iter()
-                .map(|item| Case::of(item, key))
+                .map(|item| Case::read(item, key))
                 .collect(),
             guide_span: guide.span,
         })
@@ -213,14 +212,14 @@ impl Suite {
     /// Returns probable errors of the fixture: the wrong guide, no time for a guide that reads the
     /// clock, variables that the guide does not have or cannot set, unknown units and codes.
     pub fn lint(&self, guide: &CompiledGuide) -> Vec<Diagnostic> {
-        let mut lint = Lint {
+        let mut lint = FixtureLint {
             guide,
-            known: Known::of(guide),
+            known: Known::collect(guide),
             problems: Vec::new(),
         };
         let id = &guide.guide().id;
         if *id != self.guide_id {
-            lint.tell(
+            lint.warn(
                 "GDL0510",
                 self.guide_span,
                 format!(
@@ -239,7 +238,7 @@ impl Suite {
             let message = String::from(
                 "the guide reads the clock, and the fixture fixes no time: what passes today may fail tomorrow",
             );
-            lint.tell(
+            lint.warn(
                 "GDL0516",
                 self.guide_span,
                 message,
@@ -255,14 +254,14 @@ impl Suite {
 }
 
 impl Case {
-    fn of(item: &Item, key: &str) -> Case {
+    fn read(item: &Item, key: &str) -> Case {
         let givens = |name: &str| {
             let member = item.get(name).and_then(|m| m.get(key));
             member
                 .map(Item::members)
                 .unwrap_or_default()
                 .iter()
-                .filter_map(Given::of)
+                .filter_map(Given::read)
                 .collect()
         };
         Case {
@@ -276,7 +275,7 @@ impl Case {
 
 impl Given {
     /// Reads a key such as `gt0003|Weight` with its literal. The label is ignored.
-    fn of((key, item): &(String, Item)) -> Option<Given> {
+    fn read((key, item): &(String, Item)) -> Option<Given> {
         let code = key.split('|').next().unwrap_or(key).trim().to_owned();
         let literal = match &item.kind {
             Kind::Text(text) => text.clone(),
@@ -300,7 +299,7 @@ struct Known<'g> {
 }
 
 impl<'g> Known<'g> {
-    fn of(guide: &'g CompiledGuide) -> Known<'g> {
+    fn collect(guide: &'g CompiledGuide) -> Known<'g> {
         let mut known = Known {
             units: Vec::new(),
             codes: Vec::new(),
@@ -349,18 +348,18 @@ impl<'g> Known<'g> {
     }
 }
 
-struct Lint<'g> {
+struct FixtureLint<'g> {
     guide: &'g CompiledGuide,
     known: Known<'g>,
     problems: Vec<Diagnostic>,
 }
 
-impl Lint<'_> {
+impl FixtureLint<'_> {
     fn givens(&mut self, givens: &[Given], expected: bool) {
         let mut seen = HashSet::new();
         for given in givens {
             if !seen.insert(given.code.as_str()) {
-                self.tell(
+                self.warn(
                     "GDL0515",
                     given.span,
                     format!("`{}` is given twice", given.code),
@@ -372,26 +371,19 @@ impl Lint<'_> {
     }
 
     fn given(&mut self, given: &Given, expected: bool) {
-        let bound = |wanted: Direction| {
-            let bindings = self
-                .guide
-                .guide()
-                .bindings
-                .iter()
-                .filter(move |b| b.direction == wanted || b.direction == Direction::Any);
-            bindings
-                .flat_map(|b| &b.elements)
-                .any(|e| e.id == given.code)
-        };
-        let (is_input, is_output) = (bound(Direction::Input), bound(Direction::Output));
+        let bindings = &self.guide.guide().bindings;
+        let is_bound = bindings
+            .iter()
+            .flat_map(|b| &b.elements)
+            .any(|e| e.id == given.code);
         let settable = self
             .guide
             .slots
             .iter()
             .any(|s| *s.code == *given.code && s.assignable);
         let (code, value) = (&given.code, literal(&given.literal));
-        if !is_input && !is_output {
-            return self.tell(
+        if !is_bound {
+            return self.warn(
                 "GDL0511",
                 given.span,
                 format!("the guide has no variable `{code}`"),
@@ -399,7 +391,7 @@ impl Lint<'_> {
             );
         }
         if expected && !settable {
-            return self.tell(
+            return self.warn(
                 "GDL0514",
                 given.span,
                 format!("no rule sets `{code}`"),
@@ -409,7 +401,7 @@ impl Lint<'_> {
         if let Value::Quantity(q) = &value
             && !Known::fits(&self.known.units, code, &q.unit)
         {
-            self.tell(
+            self.warn(
                 "GDL0512",
                 given.span,
                 format!("the guide knows no unit `{}` of `{code}`", q.unit),
@@ -423,7 +415,7 @@ impl Lint<'_> {
                 Known::fits(&self.known.allowed, code, found)
             };
             if !fits {
-                self.tell(
+                self.warn(
                     "GDL0513",
                     given.span,
                     format!("the guide knows no code `{found}` of `{code}`"),
@@ -433,7 +425,7 @@ impl Lint<'_> {
         }
     }
 
-    fn tell(&mut self, code: &'static str, span: Span, message: String, help: &str) {
+    fn warn(&mut self, code: &'static str, span: Span, message: String, help: &str) {
         self.problems
             .push(Diagnostic::warning(code, span, message).with_help(help));
     }

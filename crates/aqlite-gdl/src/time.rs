@@ -102,6 +102,7 @@ impl<'a> Clock<'a> {
     fn settled(self, moment: Moment, unit: Option<TimeUnit>) -> Option<Moment> {
         match self.zone.filter(|_| moment.zoned) {
             None => Some(moment),
+            // An hour has a fixed length: the moment stays and its offset is looked up.
             Some(zone) if matches!(unit, Some(TimeUnit::Hour | TimeUnit::Minute)) => Some(Moment {
                 offset: zone.offset(moment.millis),
                 ..moment
@@ -152,6 +153,7 @@ impl Moment {
     }
 
     fn parse_any(text: &str, zone: i32) -> Option<Moment> {
+        // A region such as `[Europe/Paris]` follows the offset, which is authoritative.
         let text = text.split_once('[').map_or(text, |(t, _)| t);
         let (_, (date, time)) = all_consuming((opt(date), opt(time_part)))
             .parse(text)
@@ -203,10 +205,12 @@ impl Moment {
     fn settled(self, zone: &dyn Zone) -> Option<Moment> {
         let wall = self.millis.checked_add(i64::from(self.offset) * 1000)?;
         let at = |offset: i32| wall.checked_sub(i64::from(offset) * 1000);
+        // Two steps: the offset at the old moment may differ from the offset at the new one.
         let first = zone.offset(self.millis);
         let offset = if zone.offset(at(first)?) == first {
             first
         } else {
+            // In a gap, the lesser offset yields the later moment.
             first.min(self.offset)
         };
         let millis = at(offset)?;
@@ -225,6 +229,7 @@ impl Moment {
     /// Adds the whole part of `amount` calendar units: 31 January plus one month is the last of
     /// February.
     pub fn plus(self, amount: f64, unit: TimeUnit) -> Option<Moment> {
+        // Fractions of calendar units have no meaning.
         let steps = whole(amount)?;
         let back = steps < 0;
         let size = steps.unsigned_abs();
@@ -247,6 +252,8 @@ impl Moment {
             }
             TimeUnit::Week | TimeUnit::Day => {
                 let days = Days::new(if unit == TimeUnit::Week {
+                    // Days are calendar days: a change of the offset does not shift the time of
+                    // day.
                     size.checked_mul(7)?
                 } else {
                     size
@@ -260,6 +267,7 @@ impl Moment {
             TimeUnit::Hour => local.checked_add_signed(TimeDelta::try_hours(steps)?),
             TimeUnit::Minute => local.checked_add_signed(TimeDelta::try_minutes(steps)?),
         }?;
+        // A date plus hours has a time of day.
         let precision = match (self.precision, unit) {
             (Precision::Date, TimeUnit::Hour | TimeUnit::Minute) => Precision::DateTime,
             (same, _) => same,
@@ -316,6 +324,7 @@ impl Moment {
 /// `Z` or `+02:00`.
 fn usual(text: &str, zone: i32) -> Option<Moment> {
     let bytes = text.as_bytes();
+    // The positions of the separators decide quickly whether the general parser is needed.
     let signs = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')];
     if signs.iter().any(|(at, sign)| bytes.get(*at) != Some(sign)) {
         return None;
@@ -347,6 +356,7 @@ fn usual(text: &str, zone: i32) -> Option<Moment> {
 
 /// Returns the whole part of a number that fits the calendar.
 fn whole(amount: f64) -> Option<i64> {
+    // The limit keeps the cast exact and every intermediate result in range.
     #[allow(clippy::cast_possible_truncation)]
     (amount.abs() < 1.0e9).then_some(amount.trunc() as i64)
 }
@@ -486,65 +496,23 @@ mod tests {
         }
     }
 
+    /// Now, amount, unit, sum. In spring, 02:30 does not exist; in autumn it occurs twice.
+    #[rustfmt::skip]
+    const DAYS_AND_HOURS: [(&str, f64, TimeUnit, &str); 9] = [
+        ("2025-03-29T12:00:00Z", 1.0, TimeUnit::Day, "2025-03-30T13:00:00+02:00"),
+        ("2025-03-29T12:00:00Z", 24.0, TimeUnit::Hour, "2025-03-30T14:00:00+02:00"),
+        ("2025-01-31T12:00:00Z", 6.0, TimeUnit::Month, "2025-07-31T13:00:00+02:00"),
+        ("2025-07-31T12:00:00Z", -6.0, TimeUnit::Month, "2025-01-31T14:00:00+01:00"),
+        ("2025-03-29T01:30:00Z", 1.0, TimeUnit::Day, "2025-03-30T03:30:00+02:00"),
+        ("2025-04-30T00:30:00Z", -1.0, TimeUnit::Month, "2025-03-30T03:30:00+02:00"),
+        ("2025-10-25T00:30:00Z", 1.0, TimeUnit::Day, "2025-10-26T02:30:00+02:00"),
+        ("2025-10-27T01:30:00Z", -1.0, TimeUnit::Day, "2025-10-26T02:30:00+01:00"),
+        ("2025-10-26T00:30:00Z", 60.0, TimeUnit::Minute, "2025-10-26T02:30:00+01:00"),
+    ];
+
     #[test]
     fn days_keep_the_time_of_day_and_hours_their_length() {
-        for (now, amount, unit, expected) in [
-            (
-                "2025-03-29T12:00:00Z",
-                1.0,
-                TimeUnit::Day,
-                "2025-03-30T13:00:00+02:00",
-            ),
-            (
-                "2025-03-29T12:00:00Z",
-                24.0,
-                TimeUnit::Hour,
-                "2025-03-30T14:00:00+02:00",
-            ),
-            (
-                "2025-01-31T12:00:00Z",
-                6.0,
-                TimeUnit::Month,
-                "2025-07-31T13:00:00+02:00",
-            ),
-            (
-                "2025-07-31T12:00:00Z",
-                -6.0,
-                TimeUnit::Month,
-                "2025-01-31T14:00:00+01:00",
-            ),
-            // In spring, 02:30 does not exist; in autumn it occurs twice.
-            (
-                "2025-03-29T01:30:00Z",
-                1.0,
-                TimeUnit::Day,
-                "2025-03-30T03:30:00+02:00",
-            ),
-            (
-                "2025-04-30T00:30:00Z",
-                -1.0,
-                TimeUnit::Month,
-                "2025-03-30T03:30:00+02:00",
-            ),
-            (
-                "2025-10-25T00:30:00Z",
-                1.0,
-                TimeUnit::Day,
-                "2025-10-26T02:30:00+02:00",
-            ),
-            (
-                "2025-10-27T01:30:00Z",
-                -1.0,
-                TimeUnit::Day,
-                "2025-10-26T02:30:00+01:00",
-            ),
-            (
-                "2025-10-26T00:30:00Z",
-                60.0,
-                TimeUnit::Minute,
-                "2025-10-26T02:30:00+01:00",
-            ),
-        ] {
+        for (now, amount, unit, expected) in DAYS_AND_HOURS {
             let clock = Clock::in_zone(at(now), &Summer);
             assert_eq!(
                 clock

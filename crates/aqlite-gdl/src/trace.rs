@@ -3,8 +3,8 @@
 
 use super::bind::Instance;
 use super::budget::{FRAME, size};
-use super::calc::Trouble;
-use super::compile::{BindingPlan, Column, Test};
+use super::calc::EvalError;
+use super::compile::{BindingPlan, Column, ConditionPlan};
 use super::eval::{Machine, Place};
 use super::fill::readable;
 use super::guide::{Binding, Direction};
@@ -148,7 +148,7 @@ impl Record {
         &mut self,
         machine: &Machine<'_>,
         rule: Option<usize>,
-        test: &Test,
+        test: &ConditionPlan,
         result: Option<bool>,
     ) {
         if machine.input.options.trace && machine.budget.bytes(FRAME + test.text.len()) {
@@ -224,7 +224,7 @@ fn name(machine: &Machine<'_>, code: &str) -> Option<String> {
 }
 
 /// Builds the trace of a run.
-pub(crate) fn of(
+pub(crate) fn build(
     machine: &Machine<'_>,
     started: bool,
     mut record: Record,
@@ -332,7 +332,7 @@ fn source(machine: &Machine<'_>, plan: &BindingPlan, instance: &Instance) -> Sou
 
 /// Returns the statements of a run whose values could not be computed.
 pub(crate) fn notes(machine: &Machine<'_>) -> Vec<Note> {
-    let note = |(place, trouble): &(Place, Trouble)| {
+    let note = |(place, error): &(Place, EvalError)| {
         let (place, statement) = place_and_statement(machine, *place);
         let statement = if machine.budget.bytes(2 * FRAME + statement.len()) {
             statement
@@ -343,7 +343,7 @@ pub(crate) fn notes(machine: &Machine<'_>) -> Vec<Note> {
             guide_id: machine.guide.guide.id.clone(),
             place,
             statement: statement.to_owned(),
-            reason: trouble.text().into_owned(),
+            reason: error.text().into_owned(),
         }
     };
     machine.notes.borrow().iter().map(note).collect()

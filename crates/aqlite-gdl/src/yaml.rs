@@ -1,4 +1,4 @@
-//! Reader of YAML as published fixtures use it: block maps and lists, plain and quoted scalars over
+//! YamlReader of YAML as published fixtures use it: block maps and lists, plain and quoted scalars over
 //! several lines, `? key`, `{}` and `[]`.
 //!
 //! Every scalar is a text. Anchors, tags, block scalars and non-empty flow collections are refused.
@@ -14,7 +14,7 @@ type Result<T> = std::result::Result<T, Diagnostic>;
 
 /// Reads a YAML text.
 pub(crate) fn read(text: &str) -> Result<Item> {
-    let mut reader = Reader {
+    let mut reader = YamlReader {
         text,
         lines: lines(text),
         at: 0,
@@ -49,6 +49,7 @@ struct Line {
 fn lines(text: &str) -> Vec<Line> {
     let (mut at, mut lines) = (0, Vec::new());
     for raw in text.split_inclusive('\n') {
+        // A byte order mark occurs at the start of the file only; it is no indentation.
         let body = raw.trim_start_matches(['\u{feff}', ' ']);
         let start = at + raw.len() - body.len();
         let indent = raw.trim_start_matches('\u{feff}').len() - body.len();
@@ -73,14 +74,14 @@ fn error(at: usize, message: impl Into<String>) -> Diagnostic {
         .with_help("a fixture has `guidelines:` and `test_cases:`; see the documentation of guides")
 }
 
-struct Reader<'a> {
+struct YamlReader<'a> {
     text: &'a str,
     lines: Vec<Line>,
     at: usize,
     depth: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> YamlReader<'a> {
     fn line(&self) -> Option<Line> {
         self.lines.get(self.at).copied()
     }
@@ -95,6 +96,7 @@ impl<'a> Reader<'a> {
             return Ok(null(self.text.len()));
         };
         self.depth += 1;
+        // Recursion is bounded, because the depth of the input is not.
         if self.depth > MAX_DEPTH {
             return Err(error(
                 line.start,
@@ -146,6 +148,8 @@ impl<'a> Reader<'a> {
             start: line.start + moved,
             end: line.end,
         };
+        // The rest of the line becomes a line of its own, so that `- key: value` parses as a map in
+        // a list.
         if let Some(place) = self.lines.get_mut(self.at) {
             *place = inner;
         }
@@ -168,6 +172,7 @@ impl<'a> Reader<'a> {
                     .text()
                     .map(str::to_owned)
                     .ok_or_else(|| error(line.start, "not a key: expected a text behind `?`"))?;
+                // The value of an explicit key is on a line with the same indentation.
                 let value = self
                     .line()
                     .filter(|l| l.indent == indent && self.body(*l).starts_with(':'));
@@ -178,10 +183,10 @@ impl<'a> Reader<'a> {
                     )
                 })?;
                 let value = self.nested(value, 1)?;
-                members.put(key, value);
+                members.set_member(key, value);
             } else if let Some((key, len)) = key_end(body) {
                 let value = self.member(line, len)?;
-                members.put(key, value);
+                members.set_member(key, value);
             } else {
                 return Err(error(line.start, "not YAML: expected `key: value`"));
             }
@@ -208,6 +213,7 @@ impl<'a> Reader<'a> {
         match self.line() {
             Some(next)
                 if next.indent > line.indent
+                    // A list may start at the indentation of its key.
                     || (next.indent == line.indent && is_entry(self.body(next))) =>
             {
                 self.block(next.indent)
@@ -238,6 +244,7 @@ impl<'a> Reader<'a> {
             let from = line.start.max(start);
             let part = self.text.get(from..line.end).unwrap_or_default();
             let part = part.split(" #").next().unwrap_or_default().trim_end();
+            // YAML would reject it too. The usual cause is a missing line break or quote.
             if part.contains(": ") || part.ends_with(':') {
                 return Err(error(from, "a colon inside of a value").with_help(
                     "put the value into quotes, or look whether the line is indented as meant",
@@ -257,6 +264,7 @@ impl<'a> Reader<'a> {
         let rest = self.text.get(start..).unwrap_or_default();
         let (text, len) = unquoted(rest, quote).map_err(|message| error(start, message))?;
         let end = start + len;
+        // A quoted text may extend over several lines. Skips those that it ends on or behind.
         while self.line().is_some_and(|l| l.end < end) {
             self.at += 1;
         }
@@ -321,7 +329,7 @@ struct Members {
 
 impl Members {
     /// Sets a member. The later of two members with one name wins, as in other YAML readers.
-    fn put(&mut self, key: String, value: Item) {
+    fn set_member(&mut self, key: String, value: Item) {
         let next = self.list.len();
         let place = *self.places.entry(key.clone()).or_insert(next);
         match self.list.get_mut(place) {
@@ -350,6 +358,7 @@ fn is_explicit(body: &str) -> bool {
 fn key_end(body: &str) -> Option<(String, usize)> {
     if let Some(quote @ ('"' | '\'')) = body.chars().next() {
         let (key, len) = unquoted(body, quote).ok()?;
+        // Only a quoted text directly before a colon is a key.
         let rest = body.get(len..)?.trim_start();
         let colon = body.len() - rest.len() + 1;
         return (rest == ":" || rest.starts_with(": ")).then_some((key, colon));
@@ -377,6 +386,7 @@ fn unquoted(text: &str, quote: char) -> std::result::Result<(String, usize), &'s
             '\\' if quote == '"' => match chars.next() {
                 Some((_, 'n')) => out.push('\n'),
                 Some((_, 't')) => out.push('\t'),
+                // An escaped line end joins the lines without a space.
                 Some((_, '\n')) => while chars.next_if(|(_, c)| c.is_whitespace()).is_some() {},
                 Some((_, c @ ('"' | '\\' | '/' | ' '))) => out.push(c),
                 Some((at, 'u')) => {
@@ -391,6 +401,7 @@ fn unquoted(text: &str, quote: char) -> std::result::Result<(String, usize), &'s
             },
             '\n' => {
                 while chars.next_if(|(_, c)| c.is_whitespace()).is_some() {}
+                // White space before the line end is not part of the text.
                 out.truncate(out.trim_end().len());
                 out.push(' ');
             }
@@ -443,11 +454,11 @@ mod tests {
             ("a: >39%", "put the value"),
         ];
         for (text, expected) in cases {
-            let told = read(text).map_or_else(
+            let found = read(text).map_or_else(
                 |d| format!("{} {}", d.one_line(text), d.help.unwrap_or_default()),
                 |item| item.to_json().to_string(),
             );
-            assert!(told.contains(expected), "{text}: {told}");
+            assert!(found.contains(expected), "{text}: {found}");
         }
         assert!(read(&"- ".repeat(10_000)).is_err());
         assert!(
