@@ -1,5 +1,4 @@
-//! Values: suffixes that are more than a leaf, and what follows from the template where a suffix is
-//! missing.
+//! Values: suffixes that are not simple leaves, and missing parts that follow from the template.
 
 use super::follow::FOLLOWED;
 use super::form::{Form, Value};
@@ -15,7 +14,7 @@ use aqlite_rm::order;
 use aqlite_rm::terminology;
 use std::borrow::Cow;
 
-/// Attributes whose codes are openEHR's own.
+/// Attributes whose codes belong to the openEHR terminology.
 const OPENEHR: [Attr; 12] = [
     Attr::NULL_FLAVOUR,
     Attr::CURRENT_STATE,
@@ -31,7 +30,7 @@ const OPENEHR: [Attr; 12] = [
     Attr::INTEGRITY_CHECK_ALGORITHM,
 ];
 
-/// Terminologies of code phrases by attribute.
+/// The terminologies of code phrases by attribute.
 const PHRASES: [(Attr, &str); 8] = [
     (Attr::LANGUAGE, "ISO_639-1"),
     (Attr::TERRITORY, "ISO_3166-1"),
@@ -49,7 +48,7 @@ const PHRASES: [(Attr, &str); 8] = [
     ),
 ];
 
-/// The parts of a duration by suffix: letter, whether it stands behind the `T`.
+/// The parts of a duration by suffix: letter, and whether it follows the `T`.
 const PARTS: [(&str, char, bool); 7] = [
     ("year", 'Y', false),
     ("month", 'M', false),
@@ -61,7 +60,7 @@ const PARTS: [(&str, char, bool); 7] = [
 ];
 
 impl<'r> Reader<'r, '_> {
-    /// The class of a value where the declared one leaves it open.
+    /// Chooses the class of a value whose declared class is abstract or has alternatives.
     pub fn chosen(
         &mut self,
         class: Cls,
@@ -111,14 +110,14 @@ impl<'r> Reader<'r, '_> {
         })
     }
 
-    /// True when a word is a suffix of a class.
+    /// Returns whether a word is a suffix of a class.
     pub fn is_suffix(&self, class: Cls, name: &str) -> bool {
         suffix::named(class, name).is_some()
             || (class == Cls::DV_DURATION && PARTS.iter().any(|(n, _, _)| *n == name))
             || name == "other"
     }
 
-    /// Puts the value of a suffix where it belongs.
+    /// Sets the attribute that a suffix addresses.
     pub fn suffix(
         &mut self,
         draft: &mut Draft<'r>,
@@ -129,12 +128,14 @@ impl<'r> Reader<'r, '_> {
     ) {
         let class = draft.class();
         let found = suffix::named(class, name).filter(|_| index == 0);
+        // A quantity may have the empty unit, so blank text is a value there.
         if text.trim().is_empty() && class != Cls::DV_QUANTITY {
             return;
         }
         match (class, name, found) {
             (_, "_type" | "raw", _) if index == 0 => {}
             (Cls::DV_DURATION, name, None) if PARTS.iter().any(|(n, _, _)| *n == name) => {}
+            // Handled in `complete`, which has all suffixes of the value.
             (Cls::DV_PROPORTION, "" | "value", _) => {}
             (Cls::DV_CODED_TEXT, "", _) => self.coded(draft, text, web),
             (Cls::DV_TEXT, "other", _) => self.set(draft, &[Attr::VALUE], text),
@@ -188,7 +189,7 @@ impl<'r> Reader<'r, '_> {
         self.refuse("FLT0102", &key, message, &near);
     }
 
-    /// A code as a suffix with the value `true`.
+    /// Sets a code that was sent as a suffix with the value `true`.
     fn legacy(&mut self, draft: &mut Draft<'r>, code: &'r str) {
         let path: &[Attr] = match draft.class() {
             Cls::CODE_PHRASE => &[Attr::CODE_STRING],
@@ -204,8 +205,8 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    /// A coded text as one text: `code`, `code::text`, `terminology::code::text`, or the text
-    /// alone.
+    /// Reads a coded text from one text: `code`, `code::text`, `terminology::code::text`, or the
+    /// text alone.
     fn coded(&mut self, draft: &mut Draft<'r>, text: &'r str, web: Option<&'r WebNode>) {
         let parts: Vec<&'r str> = text.splitn(3, "::").collect();
         let (terminology, code, label) = match parts.as_slice() {
@@ -233,7 +234,7 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    /// The code that the template offers under a text.
+    /// Returns the code that the template offers with this text.
     fn code_with_text(&self, web: Option<&'r WebNode>, text: &str) -> Option<(&'r str, &'r str)> {
         let web = web?;
         let (terminology, codes) = web.codes()?;
@@ -244,8 +245,8 @@ impl<'r> Reader<'r, '_> {
         Some((terminology, found))
     }
 
-    /// The text of a code: that of the openEHR terminology, or of the template in the language of
-    /// texts, else in its own.
+    /// Returns the text of a code: from the openEHR terminology, or from the template in the
+    /// language of texts, else in its original language.
     pub fn label(
         &self,
         web: Option<&'r WebNode>,
@@ -280,6 +281,7 @@ impl<'r> Reader<'r, '_> {
     fn ordinal(&mut self, draft: &mut Draft<'r>, text: &'r str, web: Option<&'r WebNode>) {
         let list = ordinals(web);
         let code = text.split("::").next().unwrap_or(text);
+        // A client may send the number, the code or the text of an ordinal.
         let by_number =
             number::parse(text).and_then(|n| list.iter().find(|i| i.value.total_cmp(&n).is_eq()));
         let found = by_number.or_else(|| list.iter().find(|i| i.code == code));
@@ -312,7 +314,7 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    /// What follows where it is not said.
+    /// Completes the missing parts of a value from the template and the usual defaults.
     pub fn complete(
         &mut self,
         draft: &mut Draft<'r>,
@@ -380,6 +382,7 @@ impl<'r> Reader<'r, '_> {
             }
             _ => {}
         }
+        // `now` is an abbreviation of the format for the time of reading.
         if matches!(class, Cls::DV_DATE | Cls::DV_TIME | Cls::DV_DATE_TIME)
             && draft.text_along(&[Attr::VALUE]) == Some("now")
         {
@@ -444,6 +447,7 @@ impl<'r> Reader<'r, '_> {
         } else {
             "external"
         };
+        // Clients send many terminologies for null flavours, but the model permits one.
         let terminology = match said {
             Some(_) if at == Attr::NULL_FLAVOUR => Cow::Borrowed("openehr"),
             Some(said) => said,
@@ -481,6 +485,7 @@ impl<'r> Reader<'r, '_> {
         let has_unit =
             |unit: &str| list.is_none_or(|list| list.iter().any(|item| item.units == unit));
         if draft
+            // An empty unit is a unit only if the template lists it.
             .text_along(&[Attr::UNITS])
             .is_none_or(|unit| unit.trim().is_empty() && !has_unit(unit))
         {
@@ -513,6 +518,7 @@ impl<'r> Reader<'r, '_> {
     ) {
         let kinds = web
             .map(proportion_kinds)
+            // Percent, then ratio, are the most frequent kinds.
             .unwrap_or_else(|| (0..5).collect());
         if draft.get(Attr::TYPE).is_none() {
             let kind = [2, 0]
@@ -529,6 +535,7 @@ impl<'r> Reader<'r, '_> {
         ) {
             self.set(draft, &[Attr::NUMERATOR], value.text());
         }
+        // Percentages and unitary proportions have a fixed denominator.
         let fixed = match kind.as_ref() {
             "2" => Some("100"),
             "1" => Some("1"),
@@ -616,6 +623,7 @@ impl<'r> Reader<'r, '_> {
             let is_number = [count, fraction]
                 .iter()
                 .all(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()));
+            // Only seconds may have a fraction (ISO 8601-1 as restricted by openEHR BASE).
             if !is_number || number.contains('.') && name != "second" {
                 let expected = if name == "second" {
                     "a number"
@@ -643,7 +651,7 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    /// A reference range carries its limits itself.
+    /// Completes a reference range. In the formats it has the limits of its interval directly.
     fn complete_range(&mut self, draft: &mut Draft<'r>, form: &'r Form<'_>, like: Option<Cls>) {
         if draft.get(Attr::RANGE).is_some() {
             return;
@@ -710,6 +718,7 @@ impl<'r> Reader<'r, '_> {
             self.complete_party(&mut performer, form);
             draft.put(Attr::PERFORMER, performer);
         }
+        // The Reference Model requires a function.
         if draft.get(Attr::FUNCTION).is_none() {
             draft.put(
                 Attr::FUNCTION,
@@ -718,7 +727,7 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    /// Identifiers by number, and what a reference needs.
+    /// Completes a party: its numbered identifiers, and the parts of its reference.
     pub fn complete_party(&mut self, draft: &mut Draft<'r>, form: &'r Form<'_>) {
         for number in order::distinct(
             form.values
@@ -760,6 +769,8 @@ impl<'r> Reader<'r, '_> {
                 match scheme {
                     Some(scheme) => id.put(Attr::SCHEME, Draft::text(scheme)),
                     None => {
+                        // Without a scheme the id cannot be a GENERIC_ID. A UUID is a
+                        // HIER_OBJECT_ID.
                         *id = Draft::holding(
                             if is_uuid(id.text_along(&[Attr::VALUE]).unwrap_or_default()) {
                                 Cls::HIER_OBJECT_ID
@@ -803,7 +814,8 @@ impl<'r> Reader<'r, '_> {
     }
 }
 
-/// The class that the suffixes of a value speak for.
+/// Returns the class that the suffixes of a value imply. The order matters: earlier suffixes are
+/// more specific.
 fn guessed(form: &Form<'_>) -> Cls {
     let has = |suffix: &str| form.value(suffix).is_some();
     match () {
@@ -820,7 +832,7 @@ fn guessed(form: &Form<'_>) -> Cls {
     }
 }
 
-/// The attributes of a DV_IDENTIFIER in keys of a party.
+/// Returns whether a suffix of a party is an attribute of a DV_IDENTIFIER.
 fn is_identifier(name: &str) -> bool {
     matches!(
         name.strip_prefix("identifiers_"),
@@ -828,7 +840,7 @@ fn is_identifier(name: &str) -> bool {
     )
 }
 
-/// Suffixes of a participation that speak of its party.
+/// Returns whether a suffix of a participation concerns its party.
 fn is_party(name: &str) -> bool {
     matches!(
         name,
@@ -862,7 +874,7 @@ pub(super) fn put_code<'d>(
         .for_each(|t| draft.put(Attr::VALUE, Draft::text(t)));
 }
 
-/// Puts code and text of the symbol of an ordinal; what else the symbol has stays.
+/// Sets code and text of the symbol of an ordinal, and keeps its other attributes.
 fn put_symbol<'d>(
     draft: &mut Draft<'d>,
     terminology: Cow<'d, str>,
@@ -878,7 +890,7 @@ fn put_symbol<'d>(
         .for_each(|symbol| put_code(symbol, terminology.clone(), code.clone(), label.clone()));
 }
 
-/// An openEHR code by the English text of its group.
+/// Returns the openEHR code with this English text in the group of an attribute.
 fn group_code(at: Attr, text: &str) -> Option<(&'static str, &'static str)> {
     let group = match at {
         Attr::NULL_FLAVOUR => &terminology::NULL_FLAVOURS,
@@ -894,7 +906,7 @@ fn group_code(at: Attr, text: &str) -> Option<(&'static str, &'static str)> {
     terminology::code_of(group, text).map(|code| ("openehr", code))
 }
 
-/// The mode of a participation by its text, its code, or `text::openehr::code`.
+/// Returns the mode of a participation, given its text, its code, or `text::openehr::code`.
 pub(super) fn mode(text: &str) -> Draft<'_> {
     let parts: Vec<&str> = text.split("::").collect();
     let by_text = terminology::code_of(&terminology::PARTICIPATION_MODE, text);
@@ -903,6 +915,7 @@ pub(super) fn mode(text: &str) -> Draft<'_> {
         _ if terminology::PARTICIPATION_MODE.contains(text) => {
             (text, terminology::rubric(text).unwrap_or(text))
         }
+        // 193 is "not specified".
         _ => (by_text.unwrap_or("193"), text),
     };
     let mut draft = Draft::object(Cls::DV_CODED_TEXT);
@@ -928,7 +941,7 @@ fn complete_phrase(draft: &mut Draft<'_>, at: Attr) {
     }
 }
 
-/// What is not said of the limits follows from their being there.
+/// Completes the flags of an interval from the presence of its limits.
 fn complete_interval(draft: &mut Draft<'_>) {
     let sides = [
         (Attr::LOWER, Attr::LOWER_UNBOUNDED, Attr::LOWER_INCLUDED),
@@ -945,7 +958,7 @@ fn complete_interval(draft: &mut Draft<'_>) {
     }
 }
 
-/// Completes a reference to an object of a type.
+/// Completes type, namespace and scheme of a reference to an object.
 fn complete_reference(draft: &mut Draft<'_>, kind: &'static str) {
     if draft.get(Attr::TYPE).is_none() {
         draft.put(Attr::TYPE, Draft::text(kind));
@@ -966,7 +979,7 @@ fn complete_reference(draft: &mut Draft<'_>, kind: &'static str) {
     }
 }
 
-/// The pairs of value and symbol that the template lists.
+/// Returns the pairs of value and symbol in the template.
 fn ordinals(web: Option<&WebNode>) -> &[OrdinalItem] {
     match web.and_then(|w| w.value.as_deref()).map(|n| &n.constraint) {
         Some(Constraint::Ordinal { list }) => list,

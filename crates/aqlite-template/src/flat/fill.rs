@@ -1,4 +1,4 @@
-//! What a document needs and its sender left open: from `ctx`, from the template, else the usual.
+//! Required values that the sender omitted: from `ctx`, from the template, or the usual default.
 
 use super::complete::{mode, put_code};
 use super::form::{Form, NOTHING, Part};
@@ -20,7 +20,7 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    /// Fills an object that is a node and has something in it.
+    /// Fills a non-empty object that is a node.
     pub fn fill(&mut self, draft: &mut Draft<'r>, web: &'r WebNode, form: &'r Form<'_>) {
         self.fixed(draft, web, form);
         for kid in &web.children {
@@ -29,6 +29,7 @@ impl<'r> Reader<'r, '_> {
                 .len()
                 .saturating_sub(1 + usize::from(kid.element().is_some()));
             self.levels(draft, kid.steps.get(..between).unwrap_or_default());
+            // The order of the steps matters: levels must exist before events and entries are filled.
         }
         let class = draft.class();
         if class.is_a(Cls::ENTRY) {
@@ -57,7 +58,7 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    /// Mandatory values of which the template allows only one.
+    /// Adds mandatory values that have only one permitted value in the template.
     fn fixed(&mut self, draft: &mut Draft<'r>, web: &'r WebNode, form: &'r Form<'_>) {
         for kid in web
             .children
@@ -82,6 +83,7 @@ impl<'r> Reader<'r, '_> {
                 .len()
                 .saturating_sub(1 + usize::from(kid.element().is_some()));
             let (levels, last) = kid.steps.split_at_checked(between).unwrap_or_default();
+            // A fixed value alone does not create an optional structure.
             let Some(last) = last.first().filter(|_| is_begun(draft, levels)) else {
                 continue;
             };
@@ -95,7 +97,7 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    /// Makes the levels between that an object must have, even where nothing is in them.
+    /// Creates the mandatory levels between a node and its children, even if they are empty.
     fn levels(&mut self, draft: &mut Draft<'r>, steps: &'r [Step]) {
         let Some((step, rest)) = steps.split_first() else {
             return;
@@ -162,6 +164,8 @@ impl<'r> Reader<'r, '_> {
         default(draft, Attr::ENCODING, || {
             Draft::code("IANA_character-sets", "UTF-8")
         });
+        // The Reference Model requires a subject. Without a sender's choice it is the subject of
+        // the record.
         if draft.get(Attr::SUBJECT).is_none() {
             let subject = web
                 .children
@@ -199,12 +203,12 @@ impl<'r> Reader<'r, '_> {
         self.party(name, id)
     }
 
-    /// A party by name and id.
+    /// Creates a party from name and id.
     fn party(&mut self, name: Option<&'r str>, id: Option<&'r str>) -> Option<Draft<'r>> {
         self.party_of(name, id, &[])
     }
 
-    /// A party by name and id, with scheme and namespace of the reference where they are given.
+    /// Creates a party from name and id, with scheme and namespace of the reference if given.
     fn party_of(
         &mut self,
         name: Option<&'r str>,
@@ -235,10 +239,11 @@ impl<'r> Reader<'r, '_> {
         Some(party)
     }
 
-    /// The participations of `ctx`.
+    /// Creates the participations of `ctx`.
     fn participations(&mut self) -> Vec<Draft<'r>> {
         let mut made = Vec::new();
         let indexes = self.context.participations();
+        // The participations are repeated in each entry: their total is limited.
         if !self.may_copy("ctx/participation_name", indexes.len()) {
             return made;
         }
@@ -272,7 +277,7 @@ impl<'r> Reader<'r, '_> {
         made
     }
 
-    /// `issuer::assigner::id::type;…`, or the same by suffixes.
+    /// Adds identifiers: `issuer::assigner::id::type;…`, or the same as suffixes.
     fn identifiers(&mut self, performer: &mut Draft<'r>, form: &'r Form<'_>) {
         let names = [
             ("issuer", Attr::ISSUER),
@@ -325,8 +330,8 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    /// `history_origin` of an OBSERVATION: the origin of its histories; true when the segment was
-    /// one.
+    /// Reads `history_origin` of an OBSERVATION, the origin of its histories. Returns whether the
+    /// segment was one.
     pub fn history_origin(
         &mut self,
         draft: &mut Draft<'r>,
@@ -365,6 +370,7 @@ impl<'r> Reader<'r, '_> {
             for event in history.members_mut(Attr::EVENTS) {
                 self.event(event, None);
             }
+            // The earliest event, because the origin may not be later than any event (RM, HISTORY).
             if history.get(Attr::ORIGIN).is_none() {
                 let times = history
                     .members(Attr::EVENTS)
@@ -412,6 +418,7 @@ impl<'r> Reader<'r, '_> {
                     .find(|k| attr_of(k) == Attr::MATH_FUNCTION)
             })
             .and_then(|k| k.codes()?.1.first());
+        // 146 is "mean".
         let code = function.map_or("146", String::as_str);
         default(draft, Attr::MATH_FUNCTION, || openehr(code));
     }
@@ -431,7 +438,7 @@ impl<'r> Reader<'r, '_> {
         draft.put(Attr::ISM_TRANSITION, transition);
     }
 
-    /// The state follows from the step where only that is given.
+    /// Completes the state of a transition from its careflow step.
     fn transition(&mut self, draft: &mut Draft<'r>, web: &'r WebNode) {
         if draft.get(Attr::CURRENT_STATE).is_some() {
             return;
@@ -447,6 +454,7 @@ impl<'r> Reader<'r, '_> {
             .and_then(|s| s.first())
             .map(String::as_str)
             .or(asked)
+            // 532 is "completed".
             .unwrap_or("532");
         draft.put(Attr::CURRENT_STATE, openehr(code));
     }
@@ -503,7 +511,7 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    /// The root with what every document needs.
+    /// Completes the root with the mandatory attributes of a document.
     pub fn finished(&mut self, mut draft: Draft<'r>) -> Option<Draft<'r>> {
         if let Some(details) = draft.get_mut(Attr::ARCHETYPE_DETAILS) {
             details.put(
@@ -572,6 +580,7 @@ impl<'r> Reader<'r, '_> {
             .text("category")
             .map(|c| terminology::code_of(&terminology::COMPOSITION_CATEGORY, c).unwrap_or(c));
         default(draft, Attr::CATEGORY, || {
+            // 433 is "event".
             openehr(asked.or(only).unwrap_or("433"))
         });
     }
@@ -620,7 +629,7 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    /// The context, which a persistent document has only where something is said of it.
+    /// Adds the context. A persistent document (code 431) has one only if the sender gave it.
     fn whole_context(&mut self, draft: &mut Draft<'r>) {
         let is_persistent =
             draft.text_along(&[Attr::CATEGORY, Attr::DEFINING_CODE, Attr::CODE_STRING])
@@ -633,8 +642,8 @@ impl<'r> Reader<'r, '_> {
     }
 }
 
-/// The pattern of the actions that an activity without one is taken to ask for: that of the
-/// template, else any.
+/// Returns the pattern of the actions for an activity that has none: that of the template, else
+/// any.
 pub(super) fn usual_actions(activity: &WebNode) -> &str {
     let kid = activity
         .children
@@ -653,7 +662,7 @@ pub(super) fn usual_actions(activity: &WebNode) -> &str {
     own.unwrap_or("/.*/")
 }
 
-/// True where the first of the levels between is there, or must be.
+/// Returns whether the first of the levels exists or is mandatory.
 fn is_begun(draft: &Draft<'_>, levels: &[Step]) -> bool {
     levels
         .first()
@@ -672,7 +681,7 @@ fn default<'d>(draft: &mut Draft<'d>, attr: Attr, make: impl FnOnce() -> Draft<'
     }
 }
 
-/// The one duration that the template allows.
+/// Returns the duration, if the template permits exactly one.
 fn only_duration(kid: &WebNode) -> Option<&str> {
     kid.constraints_at(&["value"])
         .find_map(|n| match &n.constraint {
@@ -683,7 +692,7 @@ fn only_duration(kid: &WebNode) -> Option<&str> {
         })
 }
 
-/// A coded text of the openEHR terminology.
+/// Creates a coded text of the openEHR terminology.
 fn openehr(code: &str) -> Draft<'_> {
     let mut draft = Draft::object(Cls::DV_CODED_TEXT);
     put_code(

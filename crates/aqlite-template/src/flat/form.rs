@@ -1,4 +1,4 @@
-//! What both formats mean: a tree of segments, each with numbered instances, and values by suffix.
+//! The key tree of both formats: segments with numbered instances, and values by suffix.
 
 use aqlite_rm::Token;
 use aqlite_rm::diag::Finding;
@@ -6,26 +6,26 @@ use aqlite_rm::json::{self, Malformed, Scanner};
 use aqlite_rm::order;
 use std::borrow::Cow;
 
-/// The most keys, or members, that a document may have.
+/// The maximum number of keys or members of a document.
 pub(super) const MAX_KEYS: usize = 50_000;
-/// The most segments of a key.
+/// The maximum number of segments of a key.
 pub(super) const MAX_DEPTH: usize = 64;
-/// The greatest index of a segment.
+/// The maximum index of a segment.
 const MAX_INDEX: u32 = 10_000;
 
-/// True for a suffix whose blank text is a value: numbers without a unit have the empty unit.
+/// Returns whether blank text is a value of the suffix. Numbers without a unit have the empty unit.
 fn may_be_blank(suffix: &str) -> bool {
     matches!(suffix, "unit" | "units")
 }
 
-/// The two formats.
+/// The formats, and their variants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shape {
     /// One object of keys: paths of segments, with a suffix.
     Flat,
-    /// Objects and lists inside one another.
+    /// Nested objects and lists.
     Structured,
-    /// The same, in which every segment below the root must be a list.
+    /// STRUCTURED in which every segment below the root must be a list.
     StrictStructured,
 }
 
@@ -40,7 +40,7 @@ pub(super) enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// The same without a text of its own.
+    /// Returns the value with its text borrowed.
     fn borrowed(&self) -> Value<'_> {
         match self {
             Value::Text(t) => Value::Text(Cow::Borrowed(t)),
@@ -50,7 +50,7 @@ impl Value<'_> {
         }
     }
 
-    /// The text that stands in a document.
+    /// Returns the text of the leaf in a document.
     pub fn text(&self) -> &str {
         match self {
             Value::Text(t) | Value::Number(t) | Value::Json(t) => t,
@@ -60,19 +60,19 @@ impl Value<'_> {
     }
 }
 
-/// A node of the tree.
+/// A node of the key tree.
 #[derive(Debug, Default)]
 pub(super) struct Form<'a> {
-    /// What stands below, by segment and index.
+    /// The instances of the segments below, sorted by segment and index.
     parts: Vec<Part<'a>>,
-    /// The values by suffix and index; that without a suffix is the main one.
+    /// The values, sorted by suffix and index. The main value has the empty suffix.
     pub values: Vec<Given<'a>>,
 }
 
-/// So many values are searched one by one.
+/// The number of values up to which a linear search is faster than a binary search.
 const FEW: usize = 8;
 
-/// What stands where nothing is given.
+/// The tree without keys.
 pub(super) static NOTHING: Form<'static> = Form {
     parts: Vec::new(),
     values: Vec::new(),
@@ -95,7 +95,8 @@ pub(super) struct Given<'a> {
 }
 
 impl<'a> Form<'a> {
-    /// The value with this suffix; without the bar too, as STRUCTURED may write it.
+    /// Returns the value of this suffix. STRUCTURED may omit the bar, so a segment of this name is
+    /// accepted as well.
     pub fn value(&self, suffix: &str) -> Option<&Value<'a>> {
         let bare = || {
             self.first(suffix)
@@ -105,10 +106,10 @@ impl<'a> Form<'a> {
         self.value_at(suffix, 0).or_else(bare)
     }
 
-    /// The value with this suffix and index.
+    /// Returns the value of this suffix and index.
     pub fn value_at(&self, suffix: &str, index: u32) -> Option<&Value<'a>> {
-        // Most have one to three: texts of other lengths are told apart without a look at their
-        // letters.
+        // Most nodes have one to three values, and texts of different lengths are compared by
+        // length alone.
         let found = if self.values.len() <= FEW {
             self.values
                 .iter()
@@ -125,14 +126,14 @@ impl<'a> Form<'a> {
             .map(|given| &given.value)
     }
 
-    /// The segments below, each with its instances.
+    /// Iterates over the segments below, each with its instances.
     pub fn segments(&self) -> impl Iterator<Item = (&str, &[Part<'a>])> {
         self.parts
             .chunk_by(|a, b| a.segment == b.segment)
             .filter_map(|all| Some((all.first()?.segment.as_ref(), all)))
     }
 
-    /// The instances of a segment.
+    /// Returns the instances of a segment.
     pub fn instances(&self, segment: &str) -> &[Part<'a>] {
         let start = self.parts.partition_point(|part| *part.segment < *segment);
         let rest = self.parts.get(start..).unwrap_or_default();
@@ -140,7 +141,7 @@ impl<'a> Form<'a> {
             .unwrap_or_default()
     }
 
-    /// The instance with this index.
+    /// Returns the instance with this index.
     pub fn instance(&self, segment: &str, index: u32) -> Option<&Form<'a>> {
         let instances = self.instances(segment);
         let found = instances.binary_search_by_key(&index, |part| part.index);
@@ -150,12 +151,12 @@ impl<'a> Form<'a> {
             .map(|part| &part.form)
     }
 
-    /// The first instance below this segment.
+    /// Returns the first instance of this segment.
     pub fn first(&self, segment: &str) -> Option<&Form<'a>> {
         self.instances(segment).first().map(|part| &part.form)
     }
 
-    /// The main value, where nothing else stands beside it or below.
+    /// Returns the main value, if there is no other value and nothing below.
     pub fn alone(&self) -> Option<&Value<'a>> {
         match self.values.as_slice() {
             [given] if self.is_leaf() && given.suffix.is_empty() && given.index == 0 => {
@@ -165,17 +166,17 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// True when nothing stands below.
+    /// Returns whether there are no segments below.
     pub fn is_leaf(&self) -> bool {
         self.parts.is_empty()
     }
 
-    /// True when nothing is given here or below.
+    /// Returns whether neither this node nor any below has a value.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty() && self.parts.iter().all(|part| part.form.is_empty())
     }
 
-    /// The tree of keys that were written.
+    /// Builds the tree of keys that the writer produced.
     pub fn of(keys: impl Iterator<Item = (&'a str, &'a Value<'a>)>) -> Form<'a> {
         let (mut root, mut way) = (Form::default(), Way::default());
         for (key, value) in keys {
@@ -193,8 +194,8 @@ impl<'a> Form<'a> {
         root
     }
 
-    /// The node of an instance. Keys of one place mostly follow one another, so only the last is
-    /// looked at; [`Form::settle`] finds the others.
+    /// Returns the child for an instance. Keys of one node are usually adjacent, so only the last
+    /// child is compared. [`Form::settle`] merges the others later.
     fn below(&mut self, segment: Cow<'a, str>, index: u32) -> Option<&mut Form<'a>> {
         if self
             .parts
@@ -218,8 +219,8 @@ impl<'a> Form<'a> {
         });
     }
 
-    /// Puts what was collected in order, that of one place together; gives the keys that stand
-    /// there with different values.
+    /// Sorts the instances and values, and merges those of one place. Returns the keys that have
+    /// several different values.
     fn settle(&mut self) -> Vec<String> {
         order::sort_by(&mut self.parts, |a, b| {
             (&a.segment, a.index).cmp(&(&b.segment, b.index))
@@ -272,7 +273,7 @@ impl<'a> Form<'a> {
     }
 }
 
-/// Reads a text of one of the formats.
+/// Parses a text in one of the formats.
 pub(super) fn parse(text: &str, shape: Shape) -> Result<Form<'_>, Vec<Finding>> {
     let mut reader = Reader {
         scan: Scanner::new(text),
@@ -283,6 +284,7 @@ pub(super) fn parse(text: &str, shape: Shape) -> Result<Form<'_>, Vec<Finding>> 
     };
     let mut root = Form::default();
     let read = reader.root(&mut root, shape);
+    // Merging also happens after a syntax error, so that conflicts before it are reported.
     for key in root.settle() {
         reader.report(
             "FLT0107",
@@ -297,7 +299,7 @@ pub(super) fn parse(text: &str, shape: Shape) -> Result<Form<'_>, Vec<Finding>> 
     }
 }
 
-/// What is done with a member, given its name; the value is next.
+/// A function that reads the value of a member, given its name.
 type Member<'m, 'a> = dyn FnMut(&mut Reader<'a>, Cow<'a, str>) -> Result<(), Malformed> + 'm;
 
 struct Reader<'a> {
@@ -305,7 +307,7 @@ struct Reader<'a> {
     findings: Vec<Finding>,
     count: usize,
     last: Way<'a>,
-    /// Whether an instance must stand in a list.
+    /// Whether an instance must be in a list.
     is_strict: bool,
 }
 
@@ -324,7 +326,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Goes through the members of an object.
+    /// Reads the members of an object.
     fn object(&mut self, member: &mut Member<'_, 'a>) -> Result<(), Malformed> {
         self.scan.next_token()?;
         if self.scan.peek() == Some(b'}') {
@@ -372,8 +374,10 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// A text, number or boolean; nothing for what counts as not given.
+    /// Reads a text, number or boolean. Returns `None` for values that count as absent.
     fn scalar(&mut self, key: &str, may_be_json: bool) -> Result<Option<Value<'a>>, Malformed> {
+        // Twice the depth: canonical JSON nests an object and a list for each level of the
+        // document.
         if matches!(self.scan.peek(), Some(b'{' | b'[')) {
             let text = self.scan.skip_value(MAX_DEPTH * 2)?;
             if may_be_json {
@@ -406,7 +410,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// An object of STRUCTURED.
+    /// Reads an object of STRUCTURED.
     fn structured(&mut self, form: &mut Form<'a>, depth: usize) -> Result<(), Malformed> {
         if depth > MAX_DEPTH {
             return Err(Malformed {
@@ -422,7 +426,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The value of a suffix, or the list of its values.
+    /// Reads the value of a suffix, or the list of its values.
     fn suffixed(&mut self, form: &mut Form<'a>, suffix: Cow<'a, str>) -> Result<(), Malformed> {
         if self.scan.peek() == Some(b'[') && suffix != "raw" {
             return self.list(&mut |reader, index| {
@@ -464,7 +468,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The instances of a segment: a list, or one alone.
+    /// Reads the instances of a segment: a list, or a single one.
     fn instances(
         &mut self,
         form: &mut Form<'a>,
@@ -500,6 +504,7 @@ impl<'a> Reader<'a> {
                 ),
             );
         }
+        // `ctx` has no lists, also in strict documents.
         self.is_strict = is_strict && !(depth == 0 && segment == "ctx");
         let read = self.instance(form, segment, index, suffix, depth);
         self.is_strict = is_strict;
@@ -530,22 +535,23 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The path that was placed last, whose nodes are the last ones of theirs: what the next has in
-/// common with it is not looked for.
+/// The path of the last key. Its nodes are the last ones of their parents, so the part that the
+/// next key shares with it needs no search.
 #[derive(Default)]
 struct Way<'a> {
     path: Cow<'a, str>,
-    /// How much of it stands before the last segment, and how many segments that are.
+    /// The length of the path before the last segment in bytes, and the number of its segments.
     parent: (usize, usize),
 }
 
 impl<'a> Way<'a> {
-    /// The node at a path of segments, made where there is none.
+    /// Returns the node at a path of segments, creating it if necessary.
     fn place<'f>(
         &mut self,
         root: &'f mut Form<'a>,
         path: Cow<'a, str>,
     ) -> Result<&'f mut Form<'a>, &'static str> {
+        // Equal bytes up to a slash are equal segments.
         let shares =
             self.parent.0 > 0 && path.get(..self.parent.0) == self.path.get(..self.parent.0);
         let (length, depth) = if shares { self.parent } else { (0, 0) };
@@ -576,7 +582,7 @@ const NO_SEGMENT: &str = "a segment is `id` or `id:index`, with an index from 0 
 
 const TOO_DEEP: &str = "the key has too many segments";
 
-/// The node at a path of segments below another, made where there is none.
+/// Returns the node at a path of segments below another, creating it if necessary.
 fn descend<'f, 'a>(
     from: &'f mut Form<'a>,
     path: Cow<'a, str>,
@@ -600,7 +606,7 @@ fn step<'f, 'a>(
     at.below(segment, index).ok_or(NO_SEGMENT)
 }
 
-/// Where a character stands in a short text.
+/// Returns the position of a character. A simple loop, because the texts are short.
 fn find(text: &str, character: u8) -> Option<usize> {
     text.bytes().position(|b| b == character)
 }
@@ -619,7 +625,7 @@ fn split_at(text: Cow<'_, str>, at: usize) -> (Cow<'_, str>, Cow<'_, str>) {
     }
 }
 
-/// `id|suffix` as id and suffix.
+/// Splits `id|suffix`.
 fn split_suffix(segment: Cow<'_, str>) -> (Cow<'_, str>, Option<Cow<'_, str>>) {
     match find(&segment, b'|') {
         Some(at) => {
@@ -630,14 +636,14 @@ fn split_suffix(segment: Cow<'_, str>) -> (Cow<'_, str>, Option<Cow<'_, str>>) {
     }
 }
 
-/// A suffix with its index.
+/// Splits a suffix and its index.
 fn indexed(suffix: Option<Cow<'_, str>>) -> (Cow<'_, str>, u32) {
     suffix.map_or((Cow::Borrowed(""), 0), |s| {
         split_index(s.clone()).unwrap_or((s, 0))
     })
 }
 
-/// `id:2` as id and index; an index that is none is `None`.
+/// Splits `id:2` into id and index. Returns `None` for a malformed index.
 fn split_index(segment: Cow<'_, str>) -> Option<(Cow<'_, str>, u32)> {
     let Some(at) = segment.bytes().rposition(|b| b == b':') else {
         return Some((segment, 0));

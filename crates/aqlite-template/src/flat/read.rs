@@ -1,4 +1,4 @@
-//! From the tree of segments to a document, along the web template and the class table.
+//! From the key tree to a document, along the web template and the class table.
 
 use super::context::Context;
 use super::follow::Instructions;
@@ -18,8 +18,8 @@ use std::rc::Rc;
 
 mod value;
 
-/// Without `now` a document is only compared with what it was written from: it may lack what every
-/// document needs.
+/// Reads a document. Without `now`, the document is only compared with the one that was written,
+/// and may lack mandatory values.
 pub(super) fn document(
     form: &Form<'_>,
     template: &Template,
@@ -77,26 +77,26 @@ pub(super) fn document(
 pub(super) struct Reader<'r, 'a> {
     pub template: &'r Template,
     pub web: &'r WebTemplate,
-    /// What stands below the root.
+    /// The key tree below the root.
     pub body: &'r Form<'a>,
     pub context: Context<'r, 'a>,
     /// The language of texts.
     pub language: &'r str,
     pub now: &'r str,
-    /// Whether a document that lacks what every document needs is refused.
+    /// Whether missing mandatory values are refused.
     pub is_strict: bool,
-    /// The origin of the histories being read, where their OBSERVATION tells it.
+    /// The origin of the histories being read, if their OBSERVATION states it.
     pub origin: Option<&'r str>,
-    /// The INSTRUCTIONs of the document, where one was asked for.
+    /// The INSTRUCTIONs of the document, collected when the first reference to one is read.
     pub instructions: Option<Rc<Instructions<'r, 'a>>>,
-    /// How many objects of `ctx` were put where the body has none.
+    /// The number of objects of `ctx` that were copied into the document.
     pub copied: usize,
     /// The key of the place being read.
     pub path: String,
     pub findings: Vec<Finding>,
 }
 
-/// Classes whose objects are trees of their own nodes, not values.
+/// Returns whether objects of the node are trees of nodes, not values.
 fn is_container(web: &WebNode) -> bool {
     web.class.is_a(Cls::PATHABLE) && web.element().is_none()
 }
@@ -125,7 +125,7 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    /// Whether so many more objects of `ctx` may be put into the document.
+    /// Returns whether `count` more objects of `ctx` may be copied into the document.
     pub fn may_copy(&mut self, key: &'static str, count: usize) -> bool {
         let was_told = self.copied > MAX_COPIES;
         self.copied += count;
@@ -142,18 +142,18 @@ impl<'r> Reader<'r, '_> {
         self.copied <= MAX_COPIES
     }
 
-    /// True when nothing more is told; to look for candidates is then of no use.
+    /// Returns whether no further findings are kept. Searching for candidates is then pointless.
     pub fn is_full(&self) -> bool {
         self.findings.len() >= MAX_FINDINGS
     }
 
-    /// Reports a problem at the place being read.
+    /// Reports a problem at the current key.
     pub fn refuse_here(&mut self, code: &'static str, message: impl Into<String>, near: &[&str]) {
         let key = self.path.clone();
         self.refuse(code, &key, message.into(), near);
     }
 
-    /// Does something one segment further down.
+    /// Calls `act` with a segment appended to the current key.
     pub fn below<T>(
         &mut self,
         segment: &str,
@@ -173,7 +173,7 @@ impl<'r> Reader<'r, '_> {
         done
     }
 
-    /// An object with what belongs to it; nothing where nothing is given.
+    /// Reads an object with its attributes and children. Returns `None` if it has no values.
     fn container(&mut self, web: &'r WebNode, form: &'r Form<'_>) -> Option<Draft<'r>> {
         if form.is_empty() {
             return None;
@@ -183,8 +183,10 @@ impl<'r> Reader<'r, '_> {
         }
         let class = self.instance_class(web.class, form);
         let mut draft = self.identified(web.last_step(), class);
+        // Compared below: an object that only has its identity is not written by the sender.
         let bare = entries_of(&draft);
         if class == Cls::OBSERVATION {
+            // Needed before the events are read, whose default time it is.
             self.origin = ["history_origin", "data_history_origin"]
                 .iter()
                 .find_map(|name| Some(form.first(name)?.value("")?.text()));
@@ -193,6 +195,7 @@ impl<'r> Reader<'r, '_> {
             .segments()
             .map(|(segment, instances)| (position(web, segment), segment, instances))
             .collect();
+        // The order of the template, so that lists of the document are ordered like the template.
         order::sort_by_key(&mut parts, |(place, _, _)| place.unwrap_or(usize::MAX));
         for (place, segment, instances) in parts {
             match place.and_then(|place| web.children.get(place)) {
@@ -216,7 +219,7 @@ impl<'r> Reader<'r, '_> {
         Some(without_absent(draft, web, form))
     }
 
-    /// The class of an object: an EVENT with a width is an INTERVAL_EVENT.
+    /// Returns the class of an object. An EVENT with a width is an INTERVAL_EVENT.
     fn instance_class(&mut self, class: Cls, form: &Form<'_>) -> Cls {
         let has = |name: &str| !form.instances(name).is_empty() || form.value(name).is_some();
         match self.named_class(class, form) {
@@ -226,7 +229,7 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    /// The class that `|_type` names.
+    /// Returns the class that `|_type` names.
     pub fn named_class(&mut self, class: Cls, form: &Form<'_>) -> Option<Cls> {
         let text = form.value("_type")?.text();
         let named = Cls::parse(text).filter(|named| named.is_a(class) && !named.is_abstract());
@@ -243,7 +246,7 @@ impl<'r> Reader<'r, '_> {
         named
     }
 
-    /// A segment that is no node: an attribute of the class, or a mistake.
+    /// Reads a segment that is not a node: an attribute of the class, or an error.
     fn other_part(
         &mut self,
         draft: &mut Draft<'r>,
@@ -251,6 +254,7 @@ impl<'r> Reader<'r, '_> {
         segment: &str,
         instances: &'r [Part<'_>],
     ) {
+        // `transient_` marks values of forms that are not part of the document.
         if segment.starts_with("transient_")
             || are_empty(instances)
             || instances.iter().all(|part| is_absent(&part.form))
@@ -271,7 +275,7 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    /// A structure that is no node, by its attribute: `_data/_uid`, `_protocol|_type`.
+    /// Reads a structure that is not a node, by its attribute: `_data/_uid`, `_protocol|_type`.
     fn level_part(
         &mut self,
         draft: &mut Draft<'r>,
@@ -344,7 +348,7 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    /// Reports a segment that means nothing here.
+    /// Reports a segment that is neither a node nor an attribute.
     fn unknown(&mut self, segment: &str, web: &WebNode, class: Cls) {
         if self.is_full() {
             return;
@@ -363,6 +367,7 @@ impl<'r> Reader<'r, '_> {
         .map(str::to_owned)
         .collect();
         let mut near: Vec<String> = found.iter().map(|f| format!("{}/{f}", self.path)).collect();
+        // A unique node elsewhere with this id is the most probable intention.
         if let [elsewhere] = places(&self.web.tree, segment).as_slice() {
             near.push(elsewhere.clone());
         }
@@ -393,7 +398,7 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    /// The instance where there can be one only; others are refused.
+    /// Returns the only instance of a segment. Further instances are refused.
     pub fn one<'f, 'a>(
         &mut self,
         segment: &str,
@@ -434,7 +439,7 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    /// A text beside a code is a further ELEMENT, where there may be several.
+    /// Reads a text besides a code. It is a further ELEMENT, if several are permitted.
     fn beside(&mut self, kid: &'r WebNode, form: &'r Form<'_>) -> Option<Draft<'r>> {
         let other = Some(form)
             .filter(|form| kid.has_other && form.value("code").is_some())?
@@ -454,7 +459,7 @@ impl<'r> Reader<'r, '_> {
         )
     }
 
-    /// Puts an object at the end of its way, making the levels between where they are missing.
+    /// Adds an object at the end of its steps, creating missing levels between.
     pub fn place(
         &mut self,
         draft: &mut Draft<'r>,
@@ -484,6 +489,7 @@ impl<'r> Reader<'r, '_> {
                     let level = self.identified(Some(step), class);
                     draft.add(step.attr, level);
                 }
+                // A new level was appended, so it is the last member.
                 let index =
                     found.unwrap_or_else(|| draft.members(step.attr).len().saturating_sub(1));
                 if let Some(level) = draft.members_mut(step.attr).get_mut(index) {
@@ -494,10 +500,10 @@ impl<'r> Reader<'r, '_> {
     }
 }
 
-/// How often participations and links of `ctx` may be put into a document in all.
+/// The maximum number of copies of participations and links of `ctx` in a document.
 const MAX_COPIES: usize = 20_000;
 
-/// What only an INTERVAL_EVENT has.
+/// The attributes that only an INTERVAL_EVENT has.
 const INTERVALS: [&str; 5] = [
     "width",
     "math_function",
@@ -506,10 +512,10 @@ const INTERVALS: [&str; 5] = [
     "_math_function",
 ];
 
-/// What keys of a participation say of its party.
+/// The segments of a participation that concern its party.
 const OF_PARTY: [&str; 3] = ["_identifier", "relationship", "_relationship"];
 
-/// The class of a uid by its form: `object::system::version` is that of a version.
+/// Returns the class of a uid by its form: `object::system::version` is a version id.
 pub(super) fn uid_class(text: &str) -> Cls {
     if text.matches("::").count() == 2 {
         Cls::OBJECT_VERSION_ID
@@ -518,12 +524,12 @@ pub(super) fn uid_class(text: &str) -> Cls {
     }
 }
 
-/// A boolean sent as text, in any letter case.
+/// Returns whether a text is `true` in any letter case.
 pub(super) fn is_true(text: &str) -> bool {
     text.trim().eq_ignore_ascii_case("true")
 }
 
-/// A number without a fraction of nought: `5` for `5.0`.
+/// Removes a fraction of zero from a number: `5` for `5.0`.
 pub(super) fn whole(text: &str) -> &str {
     match text.split_once('.') {
         Some((whole, fraction)) if !fraction.is_empty() && fraction.bytes().all(|b| b == b'0') => {
@@ -537,7 +543,7 @@ fn are_empty(instances: &[Part<'_>]) -> bool {
     instances.iter().all(|part| part.form.is_empty())
 }
 
-/// Canonical JSON that may name classes by `@class`; a text of these letters stays what it is.
+/// Renames `@class` to `_type` in canonical JSON. A text value with these letters is not changed.
 fn with_types(text: &str) -> String {
     let mut parts = text.split(r#""@class""#);
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -552,7 +558,7 @@ fn with_types(text: &str) -> String {
     out
 }
 
-/// How many attributes a draft has, lists by their members.
+/// Returns the number of attributes of a draft. Each member of a list counts.
 pub(super) fn entries_of(draft: &Draft<'_>) -> usize {
     match draft {
         Draft::Object(_, attributes) => attributes
@@ -579,7 +585,7 @@ fn without(draft: Draft<'_>, attr: Attr) -> Draft<'_> {
     }
 }
 
-/// An attribute of the ELEMENT around a value, where the value has none of this name.
+/// Returns an attribute of the enclosing ELEMENT, if the value has none of this name.
 fn of_element(class: Cls, segment: &str) -> Option<&'static AttrDef> {
     let is_own = suffix::attribute(class, segment).is_some();
     Some(segment)
@@ -587,7 +593,7 @@ fn of_element(class: Cls, segment: &str) -> Option<&'static AttrDef> {
         .and_then(|s| suffix::attribute(Cls::ELEMENT, s))
 }
 
-/// The structure that an attribute means; canonical JSON there is an object of its own.
+/// Returns the structure at an attribute. Canonical JSON at it is an object of its own instead.
 fn level<'r>(levels: &'r [Level], attr: Attr, instances: &[Part<'_>]) -> Option<&'r Level> {
     let is_raw = instances
         .iter()
@@ -598,13 +604,13 @@ fn level<'r>(levels: &'r [Level], attr: Attr, instances: &[Part<'_>]) -> Option<
         .filter(|_| !is_raw)
 }
 
-/// True where the sender says that there is no value, although readers would complete one.
+/// Returns whether the sender stated that the value is absent, although readers would complete one.
 fn is_absent(form: &Form<'_>) -> bool {
     form.value_at("_absent", 0)
         .is_some_and(|value| is_true(value.text()))
 }
 
-/// Takes out what was completed although its sender says that it is absent.
+/// Removes completed values that the sender stated to be absent.
 fn without_absent<'r>(draft: Draft<'r>, web: &WebNode, form: &Form<'_>) -> Draft<'r> {
     let absent = form
         .segments()
@@ -623,13 +629,13 @@ pub(super) fn attr_of(web: &WebNode) -> Attr {
     web.last_step().map_or(Attr::VALUE, |s| s.attr)
 }
 
-/// The class of the limits of an interval.
+/// Returns the class of the limits of an interval.
 pub(super) fn parameter(web: Option<&WebNode>) -> Option<Cls> {
     let text = web?.class_text.strip_prefix("DV_INTERVAL<")?;
     Cls::parse(text.trim_end_matches('>'))
 }
 
-/// Which child a segment means: by its id, else by another spelling of it.
+/// Returns the index of the child for a segment: by its id, else by an alternative spelling.
 fn position(web: &WebNode, segment: &str) -> Option<usize> {
     let by_id = web.children.iter().position(|k| k.id == segment);
     let alias = |k: &WebNode| {
@@ -639,7 +645,8 @@ fn position(web: &WebNode, segment: &str) -> Option<usize> {
     by_id.or_else(|| web.children.iter().position(alias))
 }
 
-/// The id that others give to an alternative that is an interval: `interval<dv_quantity>_value`.
+/// Returns the id that other systems use for an alternative that is an interval:
+/// `interval<dv_quantity>_value`.
 fn bracketed(web: &WebNode) -> Option<String> {
     web.alias
         .as_ref()
@@ -647,7 +654,7 @@ fn bracketed(web: &WebNode) -> Option<String> {
         .map(|rest| format!("interval{}_value", rest.to_ascii_lowercase()))
 }
 
-/// True when an object was made for a level.
+/// Returns whether an object was created for a level.
 fn is_of(member: &Draft<'_>, step: &Step) -> bool {
     let id = member
         .text_along(&[Attr::ARCHETYPE_NODE_ID])
@@ -657,7 +664,7 @@ fn is_of(member: &Draft<'_>, step: &Step) -> bool {
         && (step.id.is_empty() || name == step.label.as_deref() || name == Some(step.id.as_str()))
 }
 
-/// The class of objects where the declared one is abstract.
+/// Returns the concrete class to use for an abstract one.
 pub(super) fn standing(class: Cls) -> Cls {
     match class {
         Cls::ITEM_STRUCTURE | Cls::DATA_STRUCTURE => Cls::ITEM_TREE,
@@ -671,7 +678,8 @@ pub(super) fn standing(class: Cls) -> Cls {
     }
 }
 
-/// The keys of every node with an id; two are as good as many.
+/// Returns the keys of nodes with an id. The search ends after two, because only a unique one is
+/// useful.
 fn places(root: &WebNode, id: &str) -> Vec<String> {
     fn walk<'w>(web: &'w WebNode, id: &str, path: &mut Vec<&'w str>, found: &mut Vec<String>) {
         if found.len() > 1 {

@@ -1,9 +1,9 @@
 //! From a document to keys, along the web template and the class table.
 //!
-//! What was written is read again. Where the shortest keys give something else than the document,
-//! more is written: the class of an object, its attributes one by one instead of suffixes of the
-//! object around it, or that a value which readers complete is absent. An object that no keys give
-//! back is written as canonical JSON under `|raw`.
+//! The written keys are read again. If the shortest keys are read as another document, longer ones
+//! are written: the class of an object, its attributes one by one instead of suffixes of the
+//! enclosing object, or the absence of a value that readers complete. An object that no keys can
+//! represent is written as canonical JSON under `|raw`.
 
 use super::compare::{self, Detail};
 use super::fill::usual_actions;
@@ -21,13 +21,13 @@ use aqlite_rm::tree::{Kind, NodeId, NodeRef};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// Whose dialect is written.
+/// The dialect of the keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Maker {
-    /// That of Better's libraries.
+    /// The dialect of Better's libraries.
     #[default]
     Better,
-    /// That of EHRbase.
+    /// The dialect of EHRbase.
     Ehrbase,
 }
 
@@ -35,26 +35,26 @@ pub enum Maker {
 pub(super) struct Entry<'d> {
     pub key: String,
     pub value: Value<'d>,
-    /// The class of the object that the value belongs to.
+    /// The class of the object that has the value.
     pub class: Cls,
 }
 
-/// An object that a node means, and the value in it.
+/// An object that matches a node, and the value in it.
 type Found<'d> = (NodeRef<'d>, Option<NodeRef<'d>>);
 
-/// Bytes that are counted for a key and its value besides their texts.
+/// The bytes that are counted for a key and its value besides their texts.
 const FRAME: usize = 8;
 
-/// The comparisons of objects with nodes that one attempt may take.
+/// The maximum number of comparisons of objects with nodes in one attempt.
 const MAX_WORK: usize = 20_000_000;
 
-/// How often keys are tried before the whole document stands under `|raw`.
+/// The number of attempts before the whole document is written as `|raw`.
 const ROUNDS: usize = 8;
 
-/// What the path of an object says already.
+/// The attributes that the path of an object implies.
 const IDENTITY: [Attr; 3] = [Attr::ARCHETYPE_NODE_ID, Attr::NAME, Attr::ARCHETYPE_DETAILS];
 
-/// Classes whose attributes are segments without an underscore.
+/// The classes whose attributes are segments without an underscore.
 const PLAIN: [Cls; 7] = [
     Cls::DV_INTERVAL,
     Cls::REFERENCE_RANGE,
@@ -65,12 +65,12 @@ const PLAIN: [Cls; 7] = [
     Cls::ISM_TRANSITION,
 ];
 
-/// A key without the indexes that are 0.
+/// Removes the indexes that are 0 from a key.
 fn without_first(key: &str) -> String {
     key.replace(":0/", "/").trim_end_matches(":0").to_owned()
 }
 
-/// A document as keys, and what they do not carry.
+/// Writes a document as keys. Returns the text and the content that the keys cannot represent.
 pub(super) fn document(
     document: NodeRef<'_>,
     shape: Shape,
@@ -78,11 +78,11 @@ pub(super) fn document(
     web: &WebTemplate,
     maker: Maker,
 ) -> (String, Vec<&'static str>) {
-    // Without a limit there is always a text.
+    // Without a limit the result is never `None`.
     within(document, shape, template, web, maker, usize::MAX).unwrap_or_default()
 }
 
-/// The same, unless the keys would have more than `most` bytes or take too much work.
+/// Writes a document, or returns `None` if the keys exceed `most` bytes or need too much work.
 pub(super) fn within(
     document: NodeRef<'_>,
     shape: Shape,
@@ -106,6 +106,7 @@ pub(super) fn within(
                 compare::refused(document, &owners, &detail)
             }
         };
+        // The loop ends: each round adds exceptions, and after `ROUNDS` the whole document is one.
         if outcome.more.is_empty() || rounds > ROUNDS {
             return Some((print::text(&writer.out, shape), outcome.left));
         }
@@ -119,26 +120,26 @@ pub(super) fn within(
 
 pub(super) struct Writer<'w, 'd> {
     maker: Maker,
-    /// What is written otherwise than by the shortest keys.
+    /// The objects for which the shortest keys are not sufficient.
     detail: &'w Detail,
     out: Vec<Entry<'d>>,
-    /// Objects with a key of their own, and that key.
+    /// The keys of objects that have one.
     pub places: HashMap<NodeId, String>,
-    /// Objects that a node was found for.
+    /// Objects that matched a node.
     done: HashSet<NodeId>,
     /// Structures without a node that were written.
     seen: HashSet<NodeId>,
-    /// The bytes that keys, values and places may still take, and the comparisons that may still be
-    /// made.
+    /// The remaining bytes for keys, values and places.
     bytes: usize,
+    /// The remaining comparisons.
     work: usize,
-    /// True once either is used up: what was written is of no use then.
+    /// Whether either is exhausted. The output is then discarded.
     is_full: bool,
 }
 
 impl<'w, 'd> Writer<'w, 'd> {
-    /// Writes the keys of a document as far as they have at most `most` bytes; without such a limit
-    /// the work is not limited either.
+    /// Writes the keys of a document of at most `most` bytes. Without such a limit, the work is not
+    /// limited either.
     pub fn within(
         document: NodeRef<'d>,
         web: &'w WebTemplate,
@@ -175,8 +176,8 @@ impl<'w, 'd> Writer<'w, 'd> {
         writer
     }
 
-    /// The innermost objects around keys that were refused, or the document. The index 0 may be
-    /// left out of a key.
+    /// Returns the innermost objects around refused keys, or the document. A key may omit the index
+    /// 0.
     fn owners_of<'k>(
         &self,
         keys: impl Iterator<Item = &'k str>,
@@ -188,7 +189,7 @@ impl<'w, 'd> Writer<'w, 'd> {
             .iter()
             .filter(|(id, _)| !self.detail.raw.contains(id))
         {
-            // An ELEMENT and its value share a key: the value is the inner one, and has the greater
+            // An ELEMENT and its value share a key. The value is the inner one and has the greater
             // id.
             let inner = places.entry(without_first(place)).or_insert(*id);
             *inner = (*inner).max(*id);
@@ -206,7 +207,7 @@ impl<'w, 'd> Writer<'w, 'd> {
         keys.map(|key| owner(key).unwrap_or(document)).collect()
     }
 
-    /// Takes bytes and comparisons from what is left of them.
+    /// Charges bytes and comparisons to the budget.
     fn spend(&mut self, bytes: usize, work: usize) {
         self.is_full |= bytes > self.bytes || work > self.work;
         (self.bytes, self.work) = (
@@ -223,7 +224,8 @@ impl<'w, 'd> Writer<'w, 'd> {
         self.out.push(Entry { key, value, class });
     }
 
-    /// Notes the key of an object; true where it is to be canonical JSON, which is then written.
+    /// Records the key of an object. Returns true if the object is written as canonical JSON, which
+    /// it then is.
     fn is_raw(&mut self, node: NodeRef<'d>, path: &str) -> bool {
         self.spend(path.len(), 1);
         if self.is_full {
@@ -237,7 +239,8 @@ impl<'w, 'd> Writer<'w, 'd> {
         is_raw
     }
 
-    /// Writes the class of an object where readers would take another, or no object at all.
+    /// Writes the class of an object for which readers would choose another class, or create no
+    /// object.
     fn class_of(&mut self, node: NodeRef<'_>, path: &str) {
         if self.detail.typed.contains(&node.id()) {
             self.push(
@@ -256,7 +259,7 @@ impl<'w, 'd> Writer<'w, 'd> {
         );
     }
 
-    /// An object that is a node with nodes below it.
+    /// Writes an object that is a node with nodes below it.
     fn container(&mut self, web: &'w WebNode, node: NodeRef<'d>, path: &str) {
         if self.is_raw(node, path) {
             return;
@@ -283,6 +286,8 @@ impl<'w, 'd> Writer<'w, 'd> {
                 ))
             })
         };
+        // Attributes before nodes, nodes before what no node matched: each step marks its objects
+        // as done.
         for (attr, child) in attributes().filter(|(attr, _)| !has_node(*attr)) {
             self.attribute(node.class(), attr, child, path);
         }
@@ -301,7 +306,7 @@ impl<'w, 'd> Writer<'w, 'd> {
         self.absent(web, node, path);
     }
 
-    /// Objects at an attribute that no node of the web template means.
+    /// Writes objects at an attribute that match no node of the web template.
     fn left_over(&mut self, attr: Attr, child: NodeRef<'d>, path: &str) {
         let is_list = child.kind() == Kind::List;
         let members: Vec<NodeRef<'d>> = if is_list {
@@ -325,7 +330,7 @@ impl<'w, 'd> Writer<'w, 'd> {
         }
     }
 
-    /// What structures without a node have of their own: `_data/_uid`.
+    /// Writes the attributes of structures without a node: `_data/_uid`.
     fn levels(&mut self, levels: &'w [Level], node: NodeRef<'d>, path: &str) {
         for level in levels {
             let attr = level.step.attr;
@@ -372,7 +377,7 @@ impl<'w, 'd> Writer<'w, 'd> {
     fn level(&mut self, level: &'w Level, object: NodeRef<'d>, path: &str) {
         let class = object.class();
         if !self.has_keys(object) && !self.detail.typed.contains(&object.id()) {
-            // Nothing else may say that there is a structure at all.
+            // No other key may show that the structure exists.
             self.push(
                 format!("{path}|_type"),
                 Value::Text(Cow::Borrowed(class.name())),
@@ -406,7 +411,7 @@ impl<'w, 'd> Writer<'w, 'd> {
         self.levels(&level.below, object, path);
     }
 
-    /// True where a node was found in a structure.
+    /// Returns whether a node inside a structure matched an object.
     fn has_keys(&self, object: NodeRef<'_>) -> bool {
         object.children().any(|child| {
             self.done.contains(&child.id())
@@ -414,7 +419,7 @@ impl<'w, 'd> Writer<'w, 'd> {
         })
     }
 
-    /// Values that readers complete and this object does not have.
+    /// Writes the absence of values that readers would complete.
     fn absent(&mut self, web: &'w WebNode, node: NodeRef<'d>, path: &str) {
         let mut missing: Vec<Attr> = self
             .detail
@@ -456,6 +461,7 @@ impl<'w, 'd> Writer<'w, 'd> {
             }
             self.done.insert(object.id());
             let start = self.out.len();
+            // Readers complete this pattern, so it needs no key.
             if object.attr() == Some(Attr::ACTION_ARCHETYPE_ID)
                 && object.text() == usual_actions(web)
             {
@@ -472,8 +478,8 @@ impl<'w, 'd> Writer<'w, 'd> {
                 && kid.class.is_a(Cls::LOCATABLE)
                 && self.out.len() == start
             {
-                // Without a key this member of a list would not be there, and those behind it would
-                // take its place.
+                // Without a key, readers would not create this member of the list, and later
+                // members would move up.
                 self.push(
                     format!("{path}|_type"),
                     Value::Text(Cow::Borrowed(object.class().name())),
@@ -494,7 +500,7 @@ impl<'w, 'd> Writer<'w, 'd> {
         }
     }
 
-    /// An ELEMENT that its one value stands for.
+    /// Writes an ELEMENT that is represented by its value.
     fn element(
         &mut self,
         kid: &'w WebNode,
@@ -524,7 +530,7 @@ impl<'w, 'd> Writer<'w, 'd> {
         self.value(value, path, Some(kid));
     }
 
-    /// The objects that a node means: those at the end of its steps, and their values.
+    /// Finds the objects that match a node: those at the end of its steps, and their values.
     fn matches(
         &mut self,
         web: &WebNode,
@@ -539,7 +545,7 @@ impl<'w, 'd> Writer<'w, 'd> {
         let is_element = kid.element().is_some() && rest.len() == 1;
         for object in node.values(step.attr) {
             let is_last = rest.is_empty() || is_element;
-            // Where siblings share an id, each name is compared with those of all of them.
+            // If siblings share an id, each name is compared with the names of all siblings.
             self.spend(
                 0,
                 if is_meant(object, step) {
@@ -554,6 +560,7 @@ impl<'w, 'd> Writer<'w, 'd> {
             if is_last && self.done.contains(&object.id()) || !fits(object, step, web, kid) {
                 continue;
             }
+            // The levels between are not nodes, but they must not be written as raw.
             if !is_last {
                 self.done.insert(object.id());
                 self.matches(web, kid, rest, object, found);
@@ -570,7 +577,7 @@ impl<'w, 'd> Writer<'w, 'd> {
         }
     }
 
-    /// The runtime name, where it is none that the template knows for the node.
+    /// Writes the runtime name, unless the template defines it for the node.
     fn name(&mut self, step: Option<&Step>, node: NodeRef<'d>, path: &str) {
         let (Some(step), Some(name)) = (step, node.get(Attr::NAME)) else {
             return;
@@ -593,7 +600,7 @@ impl<'w, 'd> Writer<'w, 'd> {
         }
     }
 
-    /// The origin of a history, where it is not when its first event was.
+    /// Writes the origin of a history, unless it is the time of its first event.
     fn origins(&mut self, node: NodeRef<'d>, path: &str) {
         if node.class() != Cls::OBSERVATION {
             return;
@@ -620,7 +627,7 @@ impl<'w, 'd> Writer<'w, 'd> {
         }
     }
 
-    /// An attribute of the Reference Model that is no node.
+    /// Writes an attribute of the Reference Model that is not a node.
     fn attribute(&mut self, owner: Cls, attr: Attr, child: NodeRef<'d>, path: &str) {
         let is_list = child.kind() == Kind::List;
         let is_plain = PLAIN.iter().any(|c| owner.is_a(*c))
@@ -664,7 +671,7 @@ impl<'w, 'd> Writer<'w, 'd> {
         }
     }
 
-    /// The suffixes of an object.
+    /// Writes the suffixes of an object.
     fn suffixes(&mut self, node: NodeRef<'d>, path: &str, is_node: bool) {
         let class = node.class();
         for row in suffix::of(class).filter(|s| s.is_written) {
@@ -688,6 +695,7 @@ impl<'w, 'd> Writer<'w, 'd> {
                 continue;
             }
             let name = match (row.name, self.maker) {
+                // Readers complete these values, so they are omitted.
                 ("size", _) if leaf.text() == "0" => continue,
                 ("terminology", _) if class.is_a(Cls::DV_ORDERED) && leaf.text() == "local" => {
                     continue;
@@ -722,15 +730,15 @@ impl<'w, 'd> Writer<'w, 'd> {
         }
     }
 
-    /// True where an object, or one in it, is written by its own keys instead of suffixes of the
-    /// object around it.
+    /// Returns whether an object, or one in it, is written by keys of its own instead of suffixes
+    /// of the enclosing object.
     fn is_long(&self, node: NodeRef<'_>) -> bool {
         let long = &self.detail.long;
         !long.is_empty()
             && (long.contains(&node.id()) || node.children().any(|child| self.is_long(child)))
     }
 
-    /// An object that is no node with nodes below it.
+    /// Writes an object that has no nodes below it.
     fn value(&mut self, node: NodeRef<'d>, path: &str, web: Option<&'w WebNode>) {
         if self.is_raw(node, path) {
             return;
@@ -803,8 +811,8 @@ impl<'w, 'd> Writer<'w, 'd> {
         }
     }
 
-    /// The performer of a participation, with numbered identifiers where their suffixes can say all
-    /// of them.
+    /// Writes the performer of a participation. Its identifiers are numbered suffixes if those can
+    /// represent all of them.
     fn performer(&mut self, performer: NodeRef<'d>, path: &str) {
         let is_plain = |identifier: NodeRef<'_>| {
             !self.is_long(identifier)
@@ -851,7 +859,7 @@ impl<'w, 'd> Writer<'w, 'd> {
     }
 }
 
-/// True when a flag of an interval says no more than its limits.
+/// Returns whether a flag of an interval follows from its limits.
 fn follows(interval: NodeRef<'_>, flag: Option<Attr>, leaf: NodeRef<'_>) -> bool {
     let (limit, is_unbounded) = match flag {
         Some(Attr::LOWER_UNBOUNDED) => (Attr::LOWER, true),
@@ -875,7 +883,7 @@ fn is_locatable(attr: Attr) -> bool {
     matches!(attr, Attr::UID | Attr::LINKS | Attr::FEEDER_AUDIT)
 }
 
-/// True when an object has the id that a step names.
+/// Returns whether an object has the id of a step.
 fn is_meant(object: NodeRef<'_>, step: &Step) -> bool {
     if object.attr() != Some(step.attr)
         || step.id.is_empty()
@@ -889,7 +897,7 @@ fn is_meant(object: NodeRef<'_>, step: &Step) -> bool {
     id == step.id || archetype == Some(step.id.as_str())
 }
 
-/// True when a step of a node means an object; where siblings share the id, the name decides.
+/// Returns whether an object matches a step of a node. If siblings share the id, the name decides.
 fn fits(object: NodeRef<'_>, step: &Step, web: &WebNode, kid: &WebNode) -> bool {
     if !is_meant(object, step)
         || !(object.class().is_a(step.class)
@@ -904,7 +912,7 @@ fn fits(object: NodeRef<'_>, step: &Step, web: &WebNode, kid: &WebNode) -> bool 
     let code = object.text_along(&[Attr::NAME, Attr::DEFINING_CODE, Attr::CODE_STRING]);
     let claims = |s: &Step| match &s.name_code {
         Some(own) if code.is_some() => code == Some(own.as_str()),
-        // A name that the template itself gives may end like a number behind it.
+        // A name in the template may itself end like the number of a repeated sibling.
         _ => s.label.as_deref() == Some(full) || s.label.as_deref() == Some(plain_name(full)),
     };
     let rivals = || {

@@ -1,5 +1,5 @@
-//! From the constraint tree to the web template: what is left out, what is added, what is put
-//! together.
+//! From the constraint tree to the web template: removal of structural levels, additional nodes,
+//! and merged alternatives.
 
 use super::{Level, Step, WebCardinality, WebNode, WebTemplate, id};
 use crate::tree::{Attribute, Constraint, Multiplicity, Node, Template};
@@ -16,7 +16,7 @@ const PERHAPS: Multiplicity = Multiplicity {
     upper: Some(1),
 };
 
-/// What may stand in an ELEMENT that the template leaves open, in the order of the ids.
+/// The classes that an unconstrained ELEMENT may have as value, in the order of the ids.
 const ANY_VALUE: [Cls; 18] = [
     Cls::DV_CODED_TEXT,
     Cls::DV_TEXT,
@@ -38,7 +38,7 @@ const ANY_VALUE: [Cls; 18] = [
     Cls::DV_SCALE,
 ];
 
-/// Mandatory attributes that readers fill from elsewhere.
+/// Mandatory attributes that readers complete from other sources.
 const FILLED: [(Cls, Attr); 3] = [
     (Cls::HISTORY, Attr::ORIGIN),
     (Cls::LOCATABLE, Attr::NAME),
@@ -76,18 +76,18 @@ pub(super) fn web_template(template: &Template) -> WebTemplate {
     }
 }
 
-/// The bytes of all nodes together. What is below a node with coded names stands there once for
-/// each, so nested ones multiply.
+/// The maximum size in bytes of all nodes. The content below a node with coded names is repeated
+/// for each name, so nested ones multiply.
 const MOST: usize = 15_000_000;
 
 struct Builder<'t> {
     template: &'t Template,
-    /// The bytes that further nodes may take; 0 once they are used up.
+    /// The remaining bytes for nodes; 0 once they are exhausted.
     left: Cell<usize>,
 }
 
 impl<'t> Builder<'t> {
-    /// Counts a level of a node. False once the web template is too large.
+    /// Charges a level of a node to the budget. Returns false once the web template is too large.
     fn affords(&self, step: &Step) -> bool {
         let texts = step.id.len()
             + step.code.len()
@@ -105,7 +105,7 @@ impl<'t> Builder<'t> {
         crate::describe::label(self.template, node, &self.template.language).map(str::to_owned)
     }
 
-    /// The text of a code in the terms of a node.
+    /// Returns the text of a code in the terms of a node.
     fn term(&self, node: &Node, code: &str) -> Option<String> {
         self.template
             .term(node, &self.template.language, code)
@@ -131,7 +131,7 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// A node with everything below it, ids apart; `path` is that of the node itself.
+    /// Builds a node with everything below it except the ids. `path` is the path of the node.
     fn node(&self, step: Step, node: &'t Node, path: &str) -> WebNode {
         let class = node.class.unwrap_or(Cls::ANY);
         if !self.affords(&step) {
@@ -190,7 +190,7 @@ impl<'t> Builder<'t> {
         self.complete(web, node);
     }
 
-    /// Adds a child, or what is below it where it is a level to be removed.
+    /// Adds a child, or the nodes below it if it is a structural level.
     fn child(&self, web: &mut WebNode, step: Step, node: &'t Node, path: &str, events: usize) {
         let path = format!("{path}{}", step.path());
         let mut child = self.node(step, node, &path);
@@ -223,7 +223,7 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// What the template does not mention and an object of the class needs.
+    /// Adds the attributes that an object of the class needs and the template does not mention.
     fn complete(&self, web: &mut WebNode, node: &'t Node) {
         let has = |web: &WebNode, attr: Attr| {
             web.children
@@ -279,7 +279,7 @@ impl<'t> Builder<'t> {
         self.transition_of(&attribute.children)
     }
 
-    /// One node for all alternatives of a transition.
+    /// Merges the alternatives of a transition into one node.
     fn transition_of(&self, alternatives: &'t [Node]) -> WebNode {
         let states = |node: &Node| {
             let phrases = node
@@ -319,7 +319,7 @@ impl<'t> Builder<'t> {
     }
 }
 
-/// A node without anything.
+/// Creates a node without constraints.
 fn bare(class: Cls) -> WebNode {
     WebNode {
         id: String::new(),
@@ -339,7 +339,7 @@ fn bare(class: Cls) -> WebNode {
     }
 }
 
-/// A node for an attribute that the template does not mention.
+/// Creates a node for an attribute that the template does not mention.
 fn added(attr: Attr, class: Cls, occurrences: Multiplicity) -> WebNode {
     let step = Step {
         attr,
@@ -386,7 +386,7 @@ fn is_event(node: &Node) -> bool {
     node.class.is_some_and(|c| c.is_a(Cls::EVENT))
 }
 
-/// Whether an attribute is a node although the template does not mention it.
+/// Returns whether an attribute is a node although the template does not mention it.
 fn is_wanted(class: Cls, def: &AttrDef) -> bool {
     let is_filled = FILLED
         .iter()
@@ -400,12 +400,12 @@ fn is_wanted(class: Cls, def: &AttrDef) -> bool {
     is_needed && !is_filled && !is_structure
 }
 
-/// How many ancestors a class has.
+/// Returns the number of ancestors of a class.
 fn depth(class: Cls) -> usize {
     std::iter::successors(Some(class), |c| Some(c.parent()).filter(|p| p != c)).count()
 }
 
-/// The category stands before the language.
+/// Moves the category before the language.
 fn order_category(children: &mut Vec<WebNode>) {
     let at = |children: &[WebNode], attr: Attr| {
         children
@@ -419,7 +419,7 @@ fn order_category(children: &mut Vec<WebNode>) {
     }
 }
 
-/// The count of members, where it asks for more than the occurrences of each do.
+/// Returns the cardinality, if it is stricter than the occurrences of the members.
 fn cardinality(attribute: &Attribute, path: &str) -> Option<WebCardinality> {
     let interval = attribute.cardinality?.interval;
     let count = u32::try_from(attribute.children.len()).unwrap_or(u32::MAX);
@@ -433,7 +433,8 @@ fn cardinality(attribute: &Attribute, path: &str) -> Option<WebCardinality> {
     })
 }
 
-/// An ELEMENT with its types of value: one of them stands for it, several are alternatives.
+/// Completes an ELEMENT by its types of value. A single type represents the ELEMENT, several are
+/// alternatives.
 fn element(mut element: WebNode) -> WebNode {
     merge_text(&mut element);
     if element.children.len() == 1
@@ -465,7 +466,7 @@ fn element(mut element: WebNode) -> WebNode {
     element
 }
 
-/// A list to choose from beside a text: one node whose list is open.
+/// Merges a list of codes with a text beside it: one node with an open list.
 fn merge_text(element: &mut WebNode) {
     let [first, second] = element.children.as_slice() else {
         return;

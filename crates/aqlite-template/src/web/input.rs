@@ -1,4 +1,4 @@
-//! What a form asks for at a node: fields with their units, ranges and lists of codes.
+//! The inputs of form fields at a node: units, ranges and lists of codes.
 
 use super::{JsonText, WebNode};
 use crate::tree::{Constraint, Interval, Leaves, Node, QuantityItem, Template};
@@ -17,7 +17,8 @@ const PROPORTIONS: [&str; 5] = [
     "integer_fraction",
 ];
 
-/// The fields of a duration with a pattern, in the order of the form, with their letters.
+/// The fields of a duration with a pattern in the order of the form: name, letter, whether it
+/// follows the `T`.
 const FIELDS: [(&str, char, bool); 7] = [
     ("year", 'Y', false),
     ("month", 'M', false),
@@ -28,10 +29,10 @@ const FIELDS: [(&str, char, bool); 7] = [
     ("second", 'S', true),
 ];
 
-/// The order of the fields of a duration without a pattern: the day stands before the week.
+/// The order of the fields of a duration without a pattern: the day precedes the week.
 const OPEN_ORDER: [usize; 7] = [0, 1, 3, 2, 4, 5, 6];
 
-/// Fields that are text, by class, each with the attribute whose constraint applies.
+/// The text fields of classes, each with the attribute whose constraint applies.
 const PLAIN: [(Cls, &[(&str, &str)]); 4] = [
     (
         Cls::DV_IDENTIFIER,
@@ -58,7 +59,7 @@ const PARTY: [(&str, &str); 4] = [
     ("name", "name"),
 ];
 
-/// Writes the member `inputs` of a node that is a value; `default` has the leaves of the value that
+/// Writes the member `inputs` of a node that is a value. `default` has the leaves of the value that
 /// the template proposes.
 pub(super) fn write(
     out: &mut JsonText,
@@ -97,7 +98,8 @@ pub(super) fn write(
     form.out.close(']');
 }
 
-/// The numbers of the kinds that a proportion may be of; all where the template does not say.
+/// Returns the permitted kinds of a proportion by number. All kinds if the template does not
+/// constrain them.
 pub(crate) fn proportion_kinds(web: &WebNode) -> Vec<i64> {
     let listed = web
         .constraints_at(&["type"])
@@ -131,7 +133,7 @@ struct Form<'o, 't> {
 }
 
 impl Form<'_, '_> {
-    /// One field; `more` adds what it has beyond suffix and type.
+    /// Writes one field. `more` adds members besides suffix and type.
     fn field(&mut self, suffix: Option<&str>, kind: &str, more: &mut dyn FnMut(&mut JsonText)) {
         self.out.open('{');
         suffix.iter().for_each(|s| self.out.member("suffix", s));
@@ -140,7 +142,7 @@ impl Form<'_, '_> {
         self.out.close('}');
     }
 
-    /// The value that is proposed for a leaf: that of the template, else the assumed one.
+    /// Returns the proposed value of a leaf: the default of the template, else the assumed value.
     fn proposal(&self, path: &str) -> Option<&str> {
         let of = |leaves: &'_ Leaves, path: &str| {
             leaves
@@ -168,12 +170,12 @@ impl Form<'_, '_> {
         found.map(|(_, text)| text.as_str())
     }
 
-    /// The proposal for a field of text.
+    /// Returns the proposal for a text field.
     fn proposed_text(&self, path: &str) -> Option<String> {
         self.proposal(path).map(str::to_owned)
     }
 
-    /// The proposal for a field of numbers, as JSON.
+    /// Returns the proposal for a number field, as JSON.
     fn proposed_number(&self, path: &str, is_integral: bool) -> Option<String> {
         let value = number::parse(self.proposal(path)?.trim())?;
         Some(if is_integral {
@@ -183,7 +185,7 @@ impl Form<'_, '_> {
         })
     }
 
-    /// A field of text with the constraint on its attribute.
+    /// Writes a text field with the constraint on its attribute.
     fn text_field(&mut self, suffix: Option<&str>, path: &str) {
         let names: Vec<&str> = path.split('/').collect();
         let own = self
@@ -221,7 +223,7 @@ impl Form<'_, '_> {
         });
     }
 
-    /// A coded text that is proposed for a plain one comes as `terminology::code::text`.
+    /// Returns a proposed coded text for a plain text field, as `terminology::code::text`.
     fn with_code(&self, path: &str, text: String) -> String {
         let code = self
             .proposal("defining_code/code_string")
@@ -360,7 +362,7 @@ impl Form<'_, '_> {
         self.other();
     }
 
-    /// The field for a text instead of a code.
+    /// Writes the field for a text instead of a code.
     fn other(&mut self) {
         if self.web.has_other {
             self.field(Some("other"), "TEXT", &mut |_| {});
@@ -612,7 +614,7 @@ impl Form<'_, '_> {
         }
     }
 
-    /// The fields of a transition: states and steps go together.
+    /// Writes the fields of a transition. Its states and careflow steps belong together.
     fn transition(&mut self, parent: &WebNode) {
         let template = self.template;
         let root = parent.last_step().map_or(0, |s| s.root);
@@ -660,7 +662,7 @@ impl Form<'_, '_> {
     }
 }
 
-/// A node without any constraint.
+/// Creates a constraint node without constraints.
 pub(crate) fn blank() -> Node {
     Node {
         class: None,
@@ -676,7 +678,7 @@ pub(crate) fn blank() -> Node {
     }
 }
 
-/// A code that may be chosen.
+/// A code that users can choose.
 struct Choice<'t> {
     template: &'t Template,
     node: Option<&'t Node>,
@@ -746,7 +748,7 @@ pub(super) fn write_bindings(out: &mut JsonText, template: &Template, root: usiz
     out.close('}');
 }
 
-/// The texts, or the descriptions, of a code in the languages that have it.
+/// Returns the texts, or the descriptions, of a code in the languages that have it.
 pub(super) fn localized<'t>(
     template: &'t Template,
     node: Option<&Node>,
@@ -798,7 +800,7 @@ fn exactly(value: f64) -> Interval<f64> {
     }
 }
 
-/// What may be said in a unit.
+/// Writes the constraints of a unit.
 fn limits(out: &mut JsonText, item: &QuantityItem) {
     let is_bounded = |i: &&Interval<f64>| i.lower.is_some() || i.upper.is_some();
     let (magnitude, precision) = (
@@ -816,7 +818,7 @@ fn limits(out: &mut JsonText, item: &QuantityItem) {
     });
 }
 
-/// A range; one of whole numbers includes its limits: `> 4` is `>= 5`.
+/// Writes a range. A range of whole numbers includes its limits: `> 4` becomes `>= 5`.
 fn range(out: &mut JsonText, name: &str, interval: &Interval<f64>, is_integral: bool) {
     let number = |value: f64| {
         if is_integral {
@@ -872,7 +874,7 @@ fn range(out: &mut JsonText, name: &str, interval: &Interval<f64>, is_integral: 
     out.close('}');
 }
 
-/// Numbers of which one is chosen.
+/// Writes a list of permitted numbers.
 fn choices(out: &mut JsonText, numbers: &[f64], is_integral: bool) {
     out.key("list");
     out.open('[');
@@ -888,7 +890,7 @@ fn choices(out: &mut JsonText, numbers: &[f64], is_integral: bool) {
     out.close(']');
 }
 
-/// The pattern and the range of a time.
+/// Returns the pattern and the range of a time.
 fn temporal_constraint(web: &WebNode) -> Option<(Option<&str>, Option<&Interval<String>>)> {
     let own = web.value.as_deref().into_iter();
     own.chain(web.constraints_at(&["value"]))
@@ -900,7 +902,7 @@ fn temporal_constraint(web: &WebNode) -> Option<(Option<&str>, Option<&Interval<
         })
 }
 
-/// True where the codes come from a set that the template does not name.
+/// Returns whether the codes belong to a value set that the template does not contain.
 fn is_elsewhere(web: &WebNode) -> bool {
     web.constraints_at(&["defining_code"])
         .any(|n| matches!(&n.constraint, Constraint::CodeSet { reference } if reference.is_empty()))

@@ -3,7 +3,7 @@
 use super::*;
 
 impl<'r> Reader<'r, '_> {
-    /// An ELEMENT with its one value.
+    /// Reads an ELEMENT with its value.
     pub(super) fn element(
         &mut self,
         kid: &'r WebNode,
@@ -51,7 +51,7 @@ impl<'r> Reader<'r, '_> {
         (is_told && entries_of(&element) != bare).then_some(element)
     }
 
-    /// The values of an attribute of the Reference Model.
+    /// Reads the values of an attribute of the Reference Model.
     pub fn attribute(
         &mut self,
         draft: &mut Draft<'r>,
@@ -89,7 +89,7 @@ impl<'r> Reader<'r, '_> {
         made.into_iter().for_each(|made| draft.add(def.attr, made));
     }
 
-    /// An object that is no node of its own.
+    /// Reads an object that is not a node.
     pub fn value(
         &mut self,
         class: Cls,
@@ -149,7 +149,7 @@ impl<'r> Reader<'r, '_> {
         Some(draft)
     }
 
-    /// A value without suffixes of its own.
+    /// Reads a value without suffixes of its own.
     pub(super) fn primitive(&mut self, class: Cls, form: &'r Form<'_>) -> Option<Draft<'r>> {
         let is_main = |suffix: &str| matches!(suffix, "" | "value");
         for given in form
@@ -219,6 +219,7 @@ impl<'r> Reader<'r, '_> {
         } else {
             limits
         };
+        // `complete_range` reads the limits into the interval of the range.
         if class == Cls::REFERENCE_RANGE && matches!(segment, "lower" | "upper") {
             return;
         }
@@ -259,7 +260,7 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    /// Canonical JSON in place of keys.
+    /// Reads canonical JSON in place of keys.
     pub(super) fn raw(
         &mut self,
         raw: &Value<'_>,
@@ -287,7 +288,7 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    /// A leaf of a primitive type; a value that is none is reported.
+    /// Reads a leaf of a primitive type. A value of another type is reported.
     pub fn leaf(&mut self, class: Cls, given: &'r str) -> Option<Draft<'r>> {
         let text = given.trim();
         let is_whole = |t: &str| Scanner::is_number(t) && !t.contains(['.', 'e', 'E']);
@@ -315,7 +316,7 @@ impl<'r> Reader<'r, '_> {
         None
     }
 
-    /// Sets the leaf at the end of a way.
+    /// Sets the leaf at the end of a chain of attributes.
     pub fn set(&mut self, draft: &mut Draft<'r>, path: &[Attr], text: &'r str) {
         let Some((attr, rest)) = path.split_first() else {
             return;
@@ -342,7 +343,7 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    /// The object of a level: its class, node id, archetype and name.
+    /// Creates the object of a level: its class, node id, archetype and name.
     pub fn identified(&mut self, step: Option<&'r Step>, class: Cls) -> Draft<'r> {
         let mut draft = Draft::object(class);
         let Some(step) = step.filter(|s| class.is_a(Cls::LOCATABLE) && !s.id.is_empty()) else {
@@ -362,7 +363,7 @@ impl<'r> Reader<'r, '_> {
         draft
     }
 
-    /// The runtime name; a coded one where the template asks for a code.
+    /// Creates the runtime name. It is coded if the template requires a code.
     pub(super) fn name(&self, step: &'r Step) -> Draft<'r> {
         let label = step.label.as_deref().unwrap_or(&step.id);
         match &step.name_code {
