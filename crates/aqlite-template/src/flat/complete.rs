@@ -1,8 +1,8 @@
 //! Values: suffixes that are not simple leaves, and missing parts that follow from the template.
 
 use super::follow::FOLLOWED;
-use super::form::{Form, Value};
-use super::read::{Reader, is_true, uid_class, whole};
+use super::form::{KeyTree, Value};
+use super::read::{DocumentReader, is_true, uid_class, whole};
 use super::{shown, suffix};
 use crate::draft::Draft;
 use crate::tree::{Constraint, Node, OrdinalItem};
@@ -59,18 +59,18 @@ const PARTS: [(&str, char, bool); 7] = [
     ("second", 'S', true),
 ];
 
-impl<'r> Reader<'r, '_> {
+impl<'r> DocumentReader<'r, '_> {
     /// Chooses the class of a value whose declared class is abstract or has alternatives.
-    pub fn chosen(
+    pub fn choose_class(
         &mut self,
         class: Cls,
-        form: &'r Form<'_>,
+        form: &'r KeyTree<'_>,
         web: Option<&'r WebNode>,
         at: Attr,
         like: Option<Cls>,
     ) -> Option<Cls> {
         let has = |suffix: &str| form.value(suffix).is_some();
-        if let Some(named) = self.named_class(class, form) {
+        if let Some(named) = self.stated_class(class, form) {
             return Some(named);
         }
         Some(match class {
@@ -118,7 +118,7 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// Sets the attribute that a suffix addresses.
-    pub fn suffix(
+    pub fn read_suffix(
         &mut self,
         draft: &mut Draft<'r>,
         name: &'r str,
@@ -137,10 +137,12 @@ impl<'r> Reader<'r, '_> {
             (Cls::DV_DURATION, name, None) if PARTS.iter().any(|(n, _, _)| *n == name) => {}
             // Handled in `complete`, which has all suffixes of the value.
             (Cls::DV_PROPORTION, "" | "value", _) => {}
-            (Cls::DV_CODED_TEXT, "", _) => self.coded(draft, text, web),
-            (Cls::DV_TEXT, "other", _) => self.set(draft, &[Attr::VALUE], text),
+            (Cls::DV_CODED_TEXT, "", _) => self.read_coded(draft, text, web),
+            (Cls::DV_TEXT, "other", _) => self.set_leaf(draft, &[Attr::VALUE], text),
             (Cls::DV_CODED_TEXT, "other", _) if index == 0 && web.is_some_and(|w| w.has_other) => {}
-            (Cls::DV_ORDINAL | Cls::DV_SCALE, "" | "value", _) => self.ordinal(draft, text, web),
+            (Cls::DV_ORDINAL | Cls::DV_SCALE, "" | "value", _) => {
+                self.read_ordinal(draft, text, web)
+            }
             (Cls::PARTICIPATION, "mode", _) => draft.put(Attr::MODE, mode(text)),
             (Cls::PARTICIPATION, name, None) if is_party(name) => {}
             (class, name, None)
@@ -149,13 +151,15 @@ impl<'r> Reader<'r, '_> {
             (Cls::REFERENCE_RANGE, name, None)
                 if index == 0 && suffix::named(Cls::DV_INTERVAL, name).is_some() => {}
             (Cls::INSTRUCTION_DETAILS, name, None) if index == 0 && FOLLOWED.contains(&name) => {}
-            (_, "", None) if class == Cls::PARTY_IDENTIFIED => self.set(draft, &[Attr::NAME], text),
+            (_, "", None) if class == Cls::PARTY_IDENTIFIED => {
+                self.set_leaf(draft, &[Attr::NAME], text)
+            }
             (Cls::DV_CODED_TEXT | Cls::CODE_PHRASE | Cls::DV_ORDINAL, code, None)
                 if is_true(text) && !code.is_empty() =>
             {
-                self.legacy(draft, code)
+                self.read_code_flag(draft, code)
             }
-            (_, _, Some(found)) => self.set(draft, found.path, text),
+            (_, _, Some(found)) => self.set_leaf(draft, found.path, text),
             (_, name, None) => self.unknown_suffix(class, name),
         }
     }
@@ -190,7 +194,7 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// Sets a code that was sent as a suffix with the value `true`.
-    fn legacy(&mut self, draft: &mut Draft<'r>, code: &'r str) {
+    fn read_code_flag(&mut self, draft: &mut Draft<'r>, code: &'r str) {
         let path: &[Attr] = match draft.class() {
             Cls::CODE_PHRASE => &[Attr::CODE_STRING],
             Cls::DV_ORDINAL => &[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::CODE_STRING],
@@ -201,13 +205,13 @@ impl<'r> Reader<'r, '_> {
                 let message = format!("`|{}` contradicts the code that is given", shown(code));
                 self.refuse_here("FLT0107", message, &[]);
             }
-            _ => self.set(draft, path, code),
+            _ => self.set_leaf(draft, path, code),
         }
     }
 
     /// Reads a coded text from one text: `code`, `code::text`, `terminology::code::text`, or the
     /// text alone.
-    fn coded(&mut self, draft: &mut Draft<'r>, text: &'r str, web: Option<&'r WebNode>) {
+    fn read_coded(&mut self, draft: &mut Draft<'r>, text: &'r str, web: Option<&'r WebNode>) {
         let parts: Vec<&'r str> = text.splitn(3, "::").collect();
         let (terminology, code, label) = match parts.as_slice() {
             [terminology, code, label] => (Some(*terminology), *code, Some(*label)),
@@ -227,7 +231,7 @@ impl<'r> Reader<'r, '_> {
                 label.map(Cow::Borrowed),
             );
         } else {
-            self.set(draft, &[Attr::DEFINING_CODE, Attr::CODE_STRING], code);
+            self.set_leaf(draft, &[Attr::DEFINING_CODE, Attr::CODE_STRING], code);
             label
                 .into_iter()
                 .for_each(|l| draft.put(Attr::VALUE, Draft::text(l)));
@@ -278,7 +282,7 @@ impl<'r> Reader<'r, '_> {
             .map(Cow::Borrowed)
     }
 
-    fn ordinal(&mut self, draft: &mut Draft<'r>, text: &'r str, web: Option<&'r WebNode>) {
+    fn read_ordinal(&mut self, draft: &mut Draft<'r>, text: &'r str, web: Option<&'r WebNode>) {
         let list = ordinals(web);
         let code = text.split("::").next().unwrap_or(text);
         // A client may send the number, the code or the text of an ordinal.
@@ -297,20 +301,20 @@ impl<'r> Reader<'r, '_> {
                     .text_along(&[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::CODE_STRING])
                     .is_none() =>
             {
-                self.set(
+                self.set_leaf(
                     draft,
                     &[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::CODE_STRING],
                     &item.code,
                 );
             }
             Some(_) => {}
-            None => self.set(draft, &[Attr::SYMBOL, Attr::VALUE], text),
+            None => self.set_leaf(draft, &[Attr::SYMBOL, Attr::VALUE], text),
         }
         if found.is_some_and(|i| {
             self.label(web, &i.terminology, &i.code)
                 .is_some_and(|l| l == text)
         }) {
-            self.set(draft, &[Attr::SYMBOL, Attr::VALUE], text);
+            self.set_leaf(draft, &[Attr::SYMBOL, Attr::VALUE], text);
         }
     }
 
@@ -318,7 +322,7 @@ impl<'r> Reader<'r, '_> {
     pub fn complete(
         &mut self,
         draft: &mut Draft<'r>,
-        form: &'r Form<'_>,
+        form: &'r KeyTree<'_>,
         web: Option<&'r WebNode>,
         at: Attr,
         like: Option<Cls>,
@@ -331,26 +335,7 @@ impl<'r> Reader<'r, '_> {
             Cls::DV_PROPORTION => self.complete_proportion(draft, form, web),
             Cls::DV_ORDINAL | Cls::DV_SCALE => self.complete_ordinal(draft, web),
             Cls::DV_DURATION => self.complete_duration(draft, form),
-            Cls::DV_PARSABLE
-                if draft.get(Attr::FORMALISM).is_none() && at != Attr::ORIGINAL_CONTENT =>
-            {
-                let only = web
-                    .into_iter()
-                    .flat_map(|w| w.constraints_at(&["formalism"]))
-                    .find_map(|n| match &n.constraint {
-                        Constraint::Text { list, .. } => list.first(),
-                        _ => None,
-                    });
-                let default = if at == Attr::TIMING {
-                    "timing"
-                } else {
-                    "text/plain"
-                };
-                draft.put(
-                    Attr::FORMALISM,
-                    Draft::text(only.map_or(default, String::as_str)),
-                );
-            }
+            Cls::DV_PARSABLE if at != Attr::ORIGINAL_CONTENT => complete_parsable(draft, web, at),
             Cls::DV_MULTIMEDIA if draft.get(Attr::SIZE).is_none() => {
                 draft.put(Attr::SIZE, Draft::leaf(Cls::INTEGER, "0"))
             }
@@ -361,20 +346,9 @@ impl<'r> Reader<'r, '_> {
                 draft.put(Attr::MATCH, Draft::leaf(Cls::CHARACTER, "?"))
             }
             _ if class.is_a(Cls::PARTY_PROXY) => self.complete_party(draft, form),
-            _ if class.is_a(Cls::OBJECT_REF) => {
-                complete_reference(
-                    draft,
-                    if at == Attr::INSTRUCTION_ID {
-                        "INSTRUCTION"
-                    } else if at == Attr::EXTERNAL_REF {
-                        "PARTY"
-                    } else {
-                        "ANY"
-                    },
-                );
-            }
+            _ if class.is_a(Cls::OBJECT_REF) => complete_reference(draft, referenced_type(at)),
             Cls::INSTRUCTION_DETAILS => {
-                self.follow(draft, form);
+                self.follow_instruction(draft, form);
                 draft
                     .get_mut(Attr::INSTRUCTION_ID)
                     .into_iter()
@@ -382,7 +356,13 @@ impl<'r> Reader<'r, '_> {
             }
             _ => {}
         }
-        // `now` is an abbreviation of the format for the time of reading.
+        self.complete_now(draft);
+        complete_terminologies(draft);
+    }
+
+    /// Replaces `now`, an abbreviation of the format, by the time of reading.
+    fn complete_now(&self, draft: &mut Draft<'r>) {
+        let class = draft.class();
         if matches!(class, Cls::DV_DATE | Cls::DV_TIME | Cls::DV_DATE_TIME)
             && draft.text_along(&[Attr::VALUE]) == Some("now")
         {
@@ -392,28 +372,6 @@ impl<'r> Reader<'r, '_> {
                 _ => Some(self.now),
             };
             draft.put(Attr::VALUE, Draft::text(now.unwrap_or_default()));
-        }
-        for (attr, terminology) in [
-            (Attr::NORMAL_STATUS, "openehr"),
-            (Attr::MEDIA_TYPE, "IANA_media-types"),
-            (
-                Attr::COMPRESSION_ALGORITHM,
-                "openehr_compression_algorithms",
-            ),
-            (
-                Attr::INTEGRITY_CHECK_ALGORITHM,
-                "openehr_integrity_check_algorithms",
-            ),
-        ] {
-            if let Some(phrase) = draft
-                .get_mut(attr)
-                .filter(|p| p.class() == Cls::CODE_PHRASE && p.get(Attr::TERMINOLOGY_ID).is_none())
-            {
-                phrase.put(
-                    Attr::TERMINOLOGY_ID,
-                    Draft::holding(Cls::TERMINOLOGY_ID, Attr::VALUE, terminology),
-                );
-            }
         }
     }
 
@@ -513,7 +471,7 @@ impl<'r> Reader<'r, '_> {
     fn complete_proportion(
         &mut self,
         draft: &mut Draft<'r>,
-        form: &'r Form<'_>,
+        form: &'r KeyTree<'_>,
         web: Option<&'r WebNode>,
     ) {
         let kinds = web
@@ -533,7 +491,7 @@ impl<'r> Reader<'r, '_> {
             draft.get(Attr::NUMERATOR),
             form.value("").or_else(|| form.value("value")),
         ) {
-            self.set(draft, &[Attr::NUMERATOR], value.text());
+            self.set_leaf(draft, &[Attr::NUMERATOR], value.text());
         }
         // Percentages and unitary proportions have a fixed denominator.
         let fixed = match kind.as_ref() {
@@ -602,7 +560,7 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    fn complete_duration(&mut self, draft: &mut Draft<'r>, form: &'r Form<'_>) {
+    fn complete_duration(&mut self, draft: &mut Draft<'r>, form: &'r KeyTree<'_>) {
         if draft.get(Attr::VALUE).is_some() {
             if let Some((name, ..)) = PARTS.iter().find(|(name, ..)| form.value(name).is_some()) {
                 self.refuse_here(
@@ -652,22 +610,22 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// Completes a reference range. In the formats it has the limits of its interval directly.
-    fn complete_range(&mut self, draft: &mut Draft<'r>, form: &'r Form<'_>, like: Option<Cls>) {
+    fn complete_range(&mut self, draft: &mut Draft<'r>, form: &'r KeyTree<'_>, like: Option<Cls>) {
         if draft.get(Attr::RANGE).is_some() {
             return;
         }
         let mut interval = Draft::object(Cls::DV_INTERVAL);
         for (attr, name) in [(Attr::LOWER, "lower"), (Attr::UPPER, "upper")] {
-            let form = self.one(name, form.instances(name));
+            let form = self.only_instance(name, form.instances(name));
             let made = form.and_then(|f| {
-                self.below(name, None, |r| {
-                    r.value(like.unwrap_or(Cls::DV_ORDERED), f, None, attr)
+                self.at_segment(name, None, |r| {
+                    r.read_value(like.unwrap_or(Cls::DV_ORDERED), f, None, attr)
                 })
             });
             made.into_iter().for_each(|m| interval.put(attr, m));
         }
         for given in &form.values {
-            self.suffix(
+            self.read_suffix(
                 &mut interval,
                 &given.suffix,
                 given.index,
@@ -679,11 +637,11 @@ impl<'r> Reader<'r, '_> {
         draft.put(Attr::RANGE, interval);
     }
 
-    fn complete_participation(&mut self, draft: &mut Draft<'r>, form: &'r Form<'_>) {
+    fn complete_participation(&mut self, draft: &mut Draft<'r>, form: &'r KeyTree<'_>) {
         if draft.get(Attr::PERFORMER).is_none() {
             let relationship = ["relationship", "_relationship"]
                 .into_iter()
-                .find_map(|name| self.one(name, form.instances(name)));
+                .find_map(|name| self.only_instance(name, form.instances(name)));
             let class = if relationship.is_some() {
                 Cls::PARTY_RELATED
             } else {
@@ -691,7 +649,7 @@ impl<'r> Reader<'r, '_> {
             };
             let mut performer = Draft::object(class);
             for given in form.values.iter().filter(|given| is_party(&given.suffix)) {
-                self.suffix(
+                self.read_suffix(
                     &mut performer,
                     &given.suffix,
                     given.index,
@@ -700,7 +658,7 @@ impl<'r> Reader<'r, '_> {
                 );
             }
             if let Some(def) = Cls::PARTY_IDENTIFIED.attr(Attr::IDENTIFIERS) {
-                self.attribute(
+                self.read_attribute(
                     &mut performer,
                     "_identifier",
                     def,
@@ -709,8 +667,8 @@ impl<'r> Reader<'r, '_> {
                 );
             }
             if let Some(form) = relationship {
-                let made = self.below("relationship", None, |r| {
-                    r.value(Cls::DV_CODED_TEXT, form, None, Attr::RELATIONSHIP)
+                let made = self.at_segment("relationship", None, |r| {
+                    r.read_value(Cls::DV_CODED_TEXT, form, None, Attr::RELATIONSHIP)
                 });
                 made.into_iter()
                     .for_each(|m| performer.put(Attr::RELATIONSHIP, m));
@@ -728,7 +686,7 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// Completes a party: its numbered identifiers, and the parts of its reference.
-    pub fn complete_party(&mut self, draft: &mut Draft<'r>, form: &'r Form<'_>) {
+    pub fn complete_party(&mut self, draft: &mut Draft<'r>, form: &'r KeyTree<'_>) {
         for number in order::distinct(
             form.values
                 .iter()
@@ -755,32 +713,24 @@ impl<'r> Reader<'r, '_> {
                 Draft::holding(Cls::DV_IDENTIFIER, Attr::ID, value.text()),
             );
         }
+        if let Some(reference) = draft.get_mut(Attr::EXTERNAL_REF) {
+            self.complete_party_reference(reference);
+        }
+    }
+
+    /// Completes the reference of a party from the defaults of `ctx`, and reports missing parts.
+    fn complete_party_reference(&mut self, reference: &mut Draft<'r>) {
         let scheme = self
             .context
             .text("id_scheme")
             .or_else(|| self.context.text("id_schema"));
         let namespace = self.context.text("id_namespace");
-        let Some(reference) = draft.get_mut(Attr::EXTERNAL_REF) else {
-            return;
-        };
         let mut missing = Vec::new();
         match reference.get_mut(Attr::ID) {
             Some(id) if id.class() == Cls::GENERIC_ID && id.get(Attr::SCHEME).is_none() => {
                 match scheme {
                     Some(scheme) => id.put(Attr::SCHEME, Draft::text(scheme)),
-                    None => {
-                        // Without a scheme the id cannot be a GENERIC_ID. A UUID is a
-                        // HIER_OBJECT_ID.
-                        *id = Draft::holding(
-                            if is_uuid(id.text_along(&[Attr::VALUE]).unwrap_or_default()) {
-                                Cls::HIER_OBJECT_ID
-                            } else {
-                                Cls::GENERIC_ID
-                            },
-                            Attr::VALUE,
-                            id.copy_along(&[Attr::VALUE]).unwrap_or_default(),
-                        )
-                    }
+                    None => *id = id_without_scheme(id),
                 }
             }
             Some(_) => {}
@@ -816,7 +766,7 @@ impl<'r> Reader<'r, '_> {
 
 /// Returns the class that the suffixes of a value imply. The order matters: earlier suffixes are
 /// more specific.
-fn guessed(form: &Form<'_>) -> Cls {
+fn guessed(form: &KeyTree<'_>) -> Cls {
     let has = |suffix: &str| form.value(suffix).is_some();
     match () {
         () if has("unit") || has("units") => Cls::DV_QUANTITY,
@@ -829,6 +779,73 @@ fn guessed(form: &Form<'_>) -> Cls {
         () if form.value("").is_some_and(|v| v.text().contains(':')) => Cls::DV_TIME,
         () if form.value("").is_some_and(|v| v.text().contains('-')) => Cls::DV_DATE,
         () => Cls::DV_COUNT,
+    }
+}
+
+/// Returns an id without a scheme: a HIER_OBJECT_ID if it is a UUID.
+fn id_without_scheme<'d>(id: &Draft<'d>) -> Draft<'d> {
+    let value = id.copy_along(&[Attr::VALUE]).unwrap_or_default();
+    let class = if is_uuid(&value) {
+        Cls::HIER_OBJECT_ID
+    } else {
+        Cls::GENERIC_ID
+    };
+    Draft::holding(class, Attr::VALUE, value)
+}
+
+/// Returns the type of the object that a reference at an attribute refers to.
+fn referenced_type(at: Attr) -> &'static str {
+    match at {
+        Attr::INSTRUCTION_ID => "INSTRUCTION",
+        Attr::EXTERNAL_REF => "PARTY",
+        _ => "ANY",
+    }
+}
+
+/// Completes the formalism: the first of the template, else the usual one of the attribute.
+fn complete_parsable(draft: &mut Draft<'_>, web: Option<&WebNode>, at: Attr) {
+    if draft.get(Attr::FORMALISM).is_some() {
+        return;
+    }
+    let of_template = web
+        .into_iter()
+        .flat_map(|w| w.constraints_at(&["formalism"]))
+        .find_map(|n| match &n.constraint {
+            Constraint::Text { list, .. } => list.first().cloned(),
+            _ => None,
+        });
+    let usual = if at == Attr::TIMING {
+        "timing"
+    } else {
+        "text/plain"
+    };
+    let formalism = of_template.unwrap_or_else(|| usual.to_owned());
+    draft.put(Attr::FORMALISM, Draft::text(formalism));
+}
+
+/// Completes the terminologies of code phrases that have one terminology only.
+fn complete_terminologies(draft: &mut Draft<'_>) {
+    for (attr, terminology) in [
+        (Attr::NORMAL_STATUS, "openehr"),
+        (Attr::MEDIA_TYPE, "IANA_media-types"),
+        (
+            Attr::COMPRESSION_ALGORITHM,
+            "openehr_compression_algorithms",
+        ),
+        (
+            Attr::INTEGRITY_CHECK_ALGORITHM,
+            "openehr_integrity_check_algorithms",
+        ),
+    ] {
+        if let Some(phrase) = draft
+            .get_mut(attr)
+            .filter(|p| p.class() == Cls::CODE_PHRASE && p.get(Attr::TERMINOLOGY_ID).is_none())
+        {
+            phrase.put(
+                Attr::TERMINOLOGY_ID,
+                Draft::holding(Cls::TERMINOLOGY_ID, Attr::VALUE, terminology),
+            );
+        }
     }
 }
 

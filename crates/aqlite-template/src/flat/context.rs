@@ -1,7 +1,7 @@
 //! The section `ctx`: defaults for values that the body omits.
 
-use super::form::{Form, Part, Value};
-use super::read::Reader;
+use super::form::{KeyTree, SegmentInstance, Value};
+use super::read::DocumentReader;
 use super::shown;
 use aqlite_rm::diag::near;
 use aqlite_rm::order;
@@ -77,16 +77,16 @@ impl Key {
 
 /// The defaults of one document.
 pub(super) struct Context<'f, 'a> {
-    pub form: Option<&'f Form<'a>>,
+    pub form: Option<&'f KeyTree<'a>>,
 }
 
 impl<'f, 'a> Context<'f, 'a> {
-    pub fn of(form: Option<&'f Form<'a>>) -> Context<'f, 'a> {
+    pub fn of(form: Option<&'f KeyTree<'a>>) -> Context<'f, 'a> {
         Context { form }
     }
 
     /// Returns an instance of a key.
-    pub fn part(&self, key: &str, index: u32) -> Option<&'f Form<'a>> {
+    pub fn part(&self, key: &str, index: u32) -> Option<&'f KeyTree<'a>> {
         let form = self.form?;
         form.instance(key, index)
             .or_else(|| form.instance(&format!("_{key}"), index))
@@ -138,7 +138,7 @@ impl<'f, 'a> Context<'f, 'a> {
     }
 }
 
-impl Reader<'_, '_> {
+impl DocumentReader<'_, '_> {
     /// Reports every key of `ctx` that is unknown, and every suffix that does not belong to its
     /// key.
     pub fn check_context(&mut self) {
@@ -172,10 +172,10 @@ impl Reader<'_, '_> {
                 continue;
             };
             if !known.is_repeated() {
-                self.one(key, instances);
+                self.only_instance(key, instances);
             }
-            for Part { index, form, .. } in instances {
-                self.below(
+            for SegmentInstance { index, form, .. } in instances {
+                self.at_segment(
                     key,
                     Some(*index).filter(|_| known.is_repeated()),
                     |reader| reader.check_key(known, *index, form),
@@ -185,14 +185,14 @@ impl Reader<'_, '_> {
         self.path.clear();
     }
 
-    fn check_key(&mut self, key: &Key, index: u32, form: &Form<'_>) {
+    fn check_key(&mut self, key: &Key, index: u32, form: &KeyTree<'_>) {
         let members = form.segments().map(|(segment, below)| {
             (
                 segment,
                 0,
                 below
                     .iter()
-                    .all(|part| part.form.alone().is_some() || part.form.is_empty()),
+                    .all(|part| part.form.only_value().is_some() || part.form.is_empty()),
             )
         });
         let values = form

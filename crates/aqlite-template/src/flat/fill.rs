@@ -1,8 +1,8 @@
 //! Required values that the sender omitted: from `ctx`, from the template, or the usual default.
 
 use super::complete::{mode, put_code};
-use super::form::{Form, NOTHING, Part};
-use super::read::{Reader, attr_of, standing};
+use super::form::{EMPTY_TREE, KeyTree, SegmentInstance};
+use super::read::{DocumentReader, attr_of, standing};
 use crate::draft::Draft;
 use crate::tree::Constraint;
 use crate::web::{Step, WebNode};
@@ -12,8 +12,8 @@ use aqlite_rm::terminology;
 use aqlite_rm::time::{Temporal, TemporalKind};
 use std::borrow::Cow;
 
-impl<'r> Reader<'r, '_> {
-    fn time(&self) -> &'r str {
+impl<'r> DocumentReader<'r, '_> {
+    fn default_time(&self) -> &'r str {
         match self.context.text("time") {
             None | Some("now") => self.now,
             Some(time) => time,
@@ -21,29 +21,29 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// Fills a non-empty object that is a node.
-    pub fn fill(&mut self, draft: &mut Draft<'r>, web: &'r WebNode, form: &'r Form<'_>) {
-        self.fixed(draft, web, form);
+    pub fn fill(&mut self, draft: &mut Draft<'r>, web: &'r WebNode, form: &'r KeyTree<'_>) {
+        self.fill_fixed_values(draft, web, form);
         for kid in &web.children {
             let between = kid
                 .steps
                 .len()
                 .saturating_sub(1 + usize::from(kid.element().is_some()));
-            self.levels(draft, kid.steps.get(..between).unwrap_or_default());
+            self.fill_levels(draft, kid.steps.get(..between).unwrap_or_default());
             // The order of the steps matters: levels must exist before events and entries are filled.
         }
         let class = draft.class();
         if class.is_a(Cls::ENTRY) {
-            self.entry(draft, web);
+            self.fill_entry(draft, web);
         }
         if class.is_a(Cls::LOCATABLE) {
-            self.links(draft);
+            self.add_links(draft);
         }
         match class {
-            Cls::OBSERVATION => self.observation(draft),
-            Cls::POINT_EVENT | Cls::INTERVAL_EVENT => self.event(draft, Some(web)),
-            Cls::ACTION => self.action(draft, web),
-            Cls::ISM_TRANSITION => self.transition(draft, web),
-            Cls::ACTIVITY => self.activity(draft, web),
+            Cls::OBSERVATION => self.fill_observation(draft),
+            Cls::POINT_EVENT | Cls::INTERVAL_EVENT => self.fill_event(draft, Some(web)),
+            Cls::ACTION => self.fill_action(draft, web),
+            Cls::ISM_TRANSITION => self.fill_transition(draft, web),
+            Cls::ACTIVITY => self.fill_activity(draft, web),
             Cls::INSTRUCTION => {
                 let text = self
                     .context
@@ -53,13 +53,18 @@ impl<'r> Reader<'r, '_> {
                     Draft::holding(Cls::DV_TEXT, Attr::VALUE, text)
                 });
             }
-            Cls::EVENT_CONTEXT => self.event_context(draft),
+            Cls::EVENT_CONTEXT => self.fill_event_context(draft),
             _ => {}
         }
     }
 
     /// Adds mandatory values that have only one permitted value in the template.
-    fn fixed(&mut self, draft: &mut Draft<'r>, web: &'r WebNode, form: &'r Form<'_>) {
+    fn fill_fixed_values(
+        &mut self,
+        draft: &mut Draft<'r>,
+        web: &'r WebNode,
+        form: &'r KeyTree<'_>,
+    ) {
         for kid in web
             .children
             .iter()
@@ -89,16 +94,16 @@ impl<'r> Reader<'r, '_> {
             };
             let made = match kid.element() {
                 Some(step) => self
-                    .identified(Some(step), Cls::ELEMENT)
+                    .new_object(Some(step), Cls::ELEMENT)
                     .with(Attr::VALUE, value),
                 None => value,
             };
-            self.place(draft, levels, last, made);
+            self.place_object(draft, levels, last, made);
         }
     }
 
     /// Creates the mandatory levels between a node and its children, even if they are empty.
-    fn levels(&mut self, draft: &mut Draft<'r>, steps: &'r [Step]) {
+    fn fill_levels(&mut self, draft: &mut Draft<'r>, steps: &'r [Step]) {
         let Some((step, rest)) = steps.split_first() else {
             return;
         };
@@ -106,11 +111,11 @@ impl<'r> Reader<'r, '_> {
             if !is_needed(draft.class(), step.attr) {
                 return;
             }
-            let level = self.identified(Some(step), standing(step.class));
+            let level = self.new_object(Some(step), standing(step.class));
             draft.add(step.attr, level);
         }
         for member in draft.members_mut(step.attr) {
-            self.levels(member, rest);
+            self.fill_levels(member, rest);
         }
     }
 
@@ -157,7 +162,7 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    fn entry(&mut self, draft: &mut Draft<'r>, web: &'r WebNode) {
+    fn fill_entry(&mut self, draft: &mut Draft<'r>, web: &'r WebNode) {
         default(draft, Attr::LANGUAGE, || {
             Draft::code("ISO_639-1", self.language)
         });
@@ -177,39 +182,39 @@ impl<'r> Reader<'r, '_> {
                 .unwrap_or(Cls::PARTY_SELF);
             draft.put(Attr::SUBJECT, Draft::object(class));
         }
-        let provider = self.provider();
+        let provider = self.new_provider();
         provider
             .into_iter()
             .for_each(|p| default(draft, Attr::PROVIDER, || p));
         if draft.get(Attr::OTHER_PARTICIPATIONS).is_none() {
-            self.participations()
+            self.new_participations()
                 .into_iter()
                 .for_each(|p| draft.add(Attr::OTHER_PARTICIPATIONS, p));
         }
         if draft.get(Attr::WORKFLOW_ID).is_none()
             && let Some(form) = self.context.part("work_flow_id", 0)
         {
-            let made = self.value(Cls::OBJECT_REF, form, None, Attr::WORKFLOW_ID);
+            let made = self.read_value(Cls::OBJECT_REF, form, None, Attr::WORKFLOW_ID);
             made.into_iter()
                 .for_each(|m| draft.put(Attr::WORKFLOW_ID, m));
         }
     }
 
-    fn provider(&mut self) -> Option<Draft<'r>> {
+    fn new_provider(&mut self) -> Option<Draft<'r>> {
         let (name, id) = (
             self.context.text("provider_name"),
             self.context.text("provider_id"),
         );
-        self.party(name, id)
+        self.new_party(name, id)
     }
 
     /// Creates a party from name and id.
-    fn party(&mut self, name: Option<&'r str>, id: Option<&'r str>) -> Option<Draft<'r>> {
-        self.party_of(name, id, &[])
+    fn new_party(&mut self, name: Option<&'r str>, id: Option<&'r str>) -> Option<Draft<'r>> {
+        self.new_party_with(name, id, &[])
     }
 
     /// Creates a party from name and id, with scheme and namespace of the reference if given.
-    fn party_of(
+    fn new_party_with(
         &mut self,
         name: Option<&'r str>,
         id: Option<&'r str>,
@@ -222,7 +227,7 @@ impl<'r> Reader<'r, '_> {
         name.into_iter()
             .for_each(|n| party.put(Attr::NAME, Draft::text(n)));
         if let Some(id) = id {
-            self.set(&mut party, &[Attr::EXTERNAL_REF, Attr::ID, Attr::VALUE], id);
+            self.set_leaf(&mut party, &[Attr::EXTERNAL_REF, Attr::ID, Attr::VALUE], id);
             for (attr, text) in reference
                 .iter()
                 .filter_map(|(attr, text)| Some((*attr, (*text)?)))
@@ -232,15 +237,15 @@ impl<'r> Reader<'r, '_> {
                 } else {
                     &[Attr::EXTERNAL_REF, Attr::NAMESPACE]
                 };
-                self.set(&mut party, path, text);
+                self.set_leaf(&mut party, path, text);
             }
         }
-        self.complete_party(&mut party, &NOTHING);
+        self.complete_party(&mut party, &EMPTY_TREE);
         Some(party)
     }
 
     /// Creates the participations of `ctx`.
-    fn participations(&mut self) -> Vec<Draft<'r>> {
+    fn new_participations(&mut self) -> Vec<Draft<'r>> {
         let mut made = Vec::new();
         let indexes = self.context.participations();
         // The participations are repeated in each entry: their total is limited.
@@ -250,11 +255,11 @@ impl<'r> Reader<'r, '_> {
         for index in indexes {
             let name = self.context.text_at("participation_name", index);
             let id = self.context.text_at("participation_id", index);
-            let Some(mut performer) = self.party(name, id) else {
+            let Some(mut performer) = self.new_party(name, id) else {
                 continue;
             };
             if let Some(form) = self.context.part("participation_identifiers", index) {
-                self.identifiers(&mut performer, form);
+                self.add_identifiers(&mut performer, form);
             }
             let function = self
                 .context
@@ -278,7 +283,7 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// Adds identifiers: `issuer::assigner::id::type;…`, or the same as suffixes.
-    fn identifiers(&mut self, performer: &mut Draft<'r>, form: &'r Form<'_>) {
+    fn add_identifiers(&mut self, performer: &mut Draft<'r>, form: &'r KeyTree<'_>) {
         let names = [
             ("issuer", Attr::ISSUER),
             ("assigner", Attr::ASSIGNER),
@@ -315,7 +320,7 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    fn links(&mut self, draft: &mut Draft<'r>) {
+    fn add_links(&mut self, draft: &mut Draft<'r>) {
         if draft.get(Attr::LINKS).is_some() || self.context.part("link", 0).is_none() {
             return;
         }
@@ -325,18 +330,18 @@ impl<'r> Reader<'r, '_> {
         }
         for index in indexes {
             let form = self.context.part("link", index);
-            let made = form.and_then(|f| self.value(Cls::LINK, f, None, Attr::LINKS));
+            let made = form.and_then(|f| self.read_value(Cls::LINK, f, None, Attr::LINKS));
             made.into_iter().for_each(|m| draft.add(Attr::LINKS, m));
         }
     }
 
     /// Reads `history_origin` of an OBSERVATION, the origin of its histories. Returns whether the
     /// segment was one.
-    pub fn history_origin(
+    pub fn read_history_origin(
         &mut self,
         draft: &mut Draft<'r>,
         segment: &str,
-        instances: &'r [Part<'_>],
+        instances: &'r [SegmentInstance<'_>],
     ) -> bool {
         let attrs: &[Attr] = match segment.trim_start_matches('_') {
             "history_origin" => &[Attr::DATA, Attr::STATE],
@@ -347,11 +352,11 @@ impl<'r> Reader<'r, '_> {
         if draft.class() != Cls::OBSERVATION {
             return false;
         }
-        let Some(form) = self.one(segment, instances) else {
+        let Some(form) = self.only_instance(segment, instances) else {
             return true;
         };
-        let made = self.below(segment, None, |r| {
-            r.value(Cls::DV_DATE_TIME, form, None, Attr::ORIGIN)
+        let made = self.at_segment(segment, None, |r| {
+            r.read_value(Cls::DV_DATE_TIME, form, None, Attr::ORIGIN)
         });
         for attr in attrs {
             if let (Some(history), Some(made)) = (draft.get_mut(*attr), &made) {
@@ -361,14 +366,14 @@ impl<'r> Reader<'r, '_> {
         true
     }
 
-    fn observation(&mut self, draft: &mut Draft<'r>) {
+    fn fill_observation(&mut self, draft: &mut Draft<'r>) {
         let origin = self.context.text("history_origin");
         for attr in [Attr::DATA, Attr::STATE] {
             let Some(history) = draft.get_mut(attr).filter(|h| h.class() == Cls::HISTORY) else {
                 continue;
             };
             for event in history.members_mut(Attr::EVENTS) {
-                self.event(event, None);
+                self.fill_event(event, None);
             }
             // The earliest event, because the origin may not be later than any event (RM, HISTORY).
             if history.get(Attr::ORIGIN).is_none() {
@@ -384,7 +389,7 @@ impl<'r> Reader<'r, '_> {
                 let origin = origin
                     .map(Cow::Borrowed)
                     .or(earliest.map(Cow::Owned))
-                    .unwrap_or(Cow::Borrowed(self.time()));
+                    .unwrap_or(Cow::Borrowed(self.default_time()));
                 history.put(
                     Attr::ORIGIN,
                     Draft::holding(Cls::DV_DATE_TIME, Attr::VALUE, origin),
@@ -393,11 +398,11 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    fn event(&mut self, draft: &mut Draft<'r>, web: Option<&'r WebNode>) {
+    fn fill_event(&mut self, draft: &mut Draft<'r>, web: Option<&'r WebNode>) {
         let time = self
             .origin
             .or(self.context.text("history_origin"))
-            .unwrap_or(self.time());
+            .unwrap_or(self.default_time());
         default(draft, Attr::TIME, || {
             Draft::holding(Cls::DV_DATE_TIME, Attr::VALUE, time)
         });
@@ -423,8 +428,11 @@ impl<'r> Reader<'r, '_> {
         default(draft, Attr::MATH_FUNCTION, || openehr(code));
     }
 
-    fn action(&mut self, draft: &mut Draft<'r>, web: &'r WebNode) {
-        let time = self.context.text("action_time").unwrap_or(self.time());
+    fn fill_action(&mut self, draft: &mut Draft<'r>, web: &'r WebNode) {
+        let time = self
+            .context
+            .text("action_time")
+            .unwrap_or(self.default_time());
         default(draft, Attr::TIME, || {
             Draft::holding(Cls::DV_DATE_TIME, Attr::VALUE, time)
         });
@@ -433,13 +441,13 @@ impl<'r> Reader<'r, '_> {
             None => Draft::object(Cls::ISM_TRANSITION),
         };
         if let Some(kid) = web.children.iter().find(|k| k.class == Cls::ISM_TRANSITION) {
-            self.transition(&mut transition, kid);
+            self.fill_transition(&mut transition, kid);
         }
         draft.put(Attr::ISM_TRANSITION, transition);
     }
 
     /// Completes the state of a transition from its careflow step.
-    fn transition(&mut self, draft: &mut Draft<'r>, web: &'r WebNode) {
+    fn fill_transition(&mut self, draft: &mut Draft<'r>, web: &'r WebNode) {
         if draft.get(Attr::CURRENT_STATE).is_some() {
             return;
         }
@@ -459,7 +467,7 @@ impl<'r> Reader<'r, '_> {
         draft.put(Attr::CURRENT_STATE, openehr(code));
     }
 
-    fn activity(&mut self, draft: &mut Draft<'r>, web: &'r WebNode) {
+    fn fill_activity(&mut self, draft: &mut Draft<'r>, web: &'r WebNode) {
         let timing = self.context.text("activity_timing").unwrap_or("R1");
         default(draft, Attr::TIMING, || {
             Draft::holding(Cls::DV_PARSABLE, Attr::VALUE, timing)
@@ -470,8 +478,8 @@ impl<'r> Reader<'r, '_> {
         });
     }
 
-    fn event_context(&mut self, draft: &mut Draft<'r>) {
-        let time = self.time();
+    fn fill_event_context(&mut self, draft: &mut Draft<'r>) {
+        let time = self.default_time();
         default(draft, Attr::START_TIME, || {
             Draft::holding(Cls::DV_DATE_TIME, Attr::VALUE, time)
         });
@@ -500,19 +508,19 @@ impl<'r> Reader<'r, '_> {
                 ("id_namespace", Attr::NAMESPACE),
             ]
             .map(|(suffix, attr)| (attr, self.context.suffix(key, suffix)));
-            let made = self.party_of(name, self.context.suffix(key, "id"), &reference);
+            let made = self.new_party_with(name, self.context.suffix(key, "id"), &reference);
             made.into_iter()
                 .for_each(|m| draft.put(Attr::HEALTH_CARE_FACILITY, m));
         }
         if draft.get(Attr::PARTICIPATIONS).is_none() {
-            self.participations()
+            self.new_participations()
                 .into_iter()
                 .for_each(|p| draft.add(Attr::PARTICIPATIONS, p));
         }
     }
 
     /// Completes the root with the mandatory attributes of a document.
-    pub fn finished(&mut self, mut draft: Draft<'r>) -> Option<Draft<'r>> {
+    pub fn complete_root(&mut self, mut draft: Draft<'r>) -> Option<Draft<'r>> {
         if let Some(details) = draft.get_mut(Attr::ARCHETYPE_DETAILS) {
             details.put(
                 Attr::TEMPLATE_ID,
@@ -544,9 +552,9 @@ impl<'r> Reader<'r, '_> {
             }
             None => {}
         }
-        self.category(&mut draft);
-        self.composer(&mut draft);
-        self.whole_context(&mut draft);
+        self.fill_category(&mut draft);
+        self.fill_composer(&mut draft);
+        self.fill_context(&mut draft);
         if let Some(fields) = self.context.text("generic_fields") {
             default(&mut draft, Attr::FEEDER_AUDIT, || {
                 let content = Draft::holding(Cls::DV_PARSABLE, Attr::VALUE, fields)
@@ -561,7 +569,7 @@ impl<'r> Reader<'r, '_> {
         Some(draft)
     }
 
-    fn category(&mut self, draft: &mut Draft<'r>) {
+    fn fill_category(&mut self, draft: &mut Draft<'r>) {
         let kid = self
             .web
             .tree
@@ -585,7 +593,7 @@ impl<'r> Reader<'r, '_> {
         });
     }
 
-    fn composer(&mut self, draft: &mut Draft<'r>) {
+    fn fill_composer(&mut self, draft: &mut Draft<'r>) {
         if draft.get(Attr::COMPOSER).is_some() {
             return;
         }
@@ -599,7 +607,7 @@ impl<'r> Reader<'r, '_> {
             .context
             .text("composer_self")
             .is_some_and(|s| s.eq_ignore_ascii_case("true"));
-        let made = self.party(
+        let made = self.new_party(
             name.filter(|_| !is_self),
             id.or(self.context.suffix("composer", "id")),
         );
@@ -630,13 +638,13 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// Adds the context. A persistent document (code 431) has one only if the sender gave it.
-    fn whole_context(&mut self, draft: &mut Draft<'r>) {
+    fn fill_context(&mut self, draft: &mut Draft<'r>) {
         let is_persistent =
             draft.text_along(&[Attr::CATEGORY, Attr::DEFINING_CODE, Attr::CODE_STRING])
                 == Some("431");
         if draft.get(Attr::CONTEXT).is_none() && !is_persistent {
             let mut context = Draft::object(Cls::EVENT_CONTEXT);
-            self.event_context(&mut context);
+            self.fill_event_context(&mut context);
             draft.put(Attr::CONTEXT, context);
         }
     }

@@ -1,7 +1,7 @@
 //! The INSTRUCTION of the same document that an ACTION follows, given by other means than a path.
 
-use super::form::{Form, Part};
-use super::read::Reader;
+use super::form::{KeyTree, SegmentInstance};
+use super::read::DocumentReader;
 use crate::draft::Draft;
 use crate::web::WebNode;
 use aqlite_rm::class::{Attr, Cls};
@@ -28,18 +28,18 @@ pub(super) struct Instructions<'r, 'a> {
 struct Instruction<'r, 'a> {
     path: String,
     web: &'r WebNode,
-    form: &'r Form<'a>,
+    form: &'r KeyTree<'a>,
 }
 
 impl<'r, 'a> Instructions<'r, 'a> {
-    fn collect(&mut self, web: &'r WebNode, form: &'r Form<'a>, path: &str, key: &str) {
+    fn collect(&mut self, web: &'r WebNode, form: &'r KeyTree<'a>, path: &str, key: &str) {
         for kid in web
             .children
             .iter()
             .filter(|kid| kid.class.is_a(Cls::CONTENT_ITEM))
         {
             let instances = form.instances(&kid.id);
-            for (number, Part { index, form, .. }) in instances.iter().enumerate() {
+            for (number, SegmentInstance { index, form, .. }) in instances.iter().enumerate() {
                 let path = format!("{path}{}", path_of(kid, number, instances.len()));
                 let key = format!(
                     "{key}{}{}:{index}",
@@ -68,9 +68,9 @@ impl<'r, 'a> Instructions<'r, 'a> {
     }
 }
 
-impl<'r> Reader<'r, '_> {
+impl<'r> DocumentReader<'r, '_> {
     /// Sets the path of the instruction and the id of the activity from their suffixes.
-    pub fn follow(&mut self, details: &mut Draft<'r>, form: &'r Form<'_>) {
+    pub fn follow_instruction(&mut self, details: &mut Draft<'r>, form: &'r KeyTree<'_>) {
         let [key, uid, index, activity] =
             FOLLOWED.map(|name| form.value(name).map(|value| value.text()));
         let (Some(index), Some(activity)) = (self.number(index), self.number(activity)) else {
@@ -125,7 +125,7 @@ impl<'r> Reader<'r, '_> {
                     &[],
                 );
             };
-            self.set(
+            self.set_leaf(
                 details,
                 &[Attr::INSTRUCTION_ID, Attr::ID, Attr::VALUE],
                 uid.text(),

@@ -62,39 +62,39 @@ impl Value<'_> {
 
 /// A node of the key tree.
 #[derive(Debug, Default)]
-pub(super) struct Form<'a> {
+pub(super) struct KeyTree<'a> {
     /// The instances of the segments below, sorted by segment and index.
-    parts: Vec<Part<'a>>,
+    parts: Vec<SegmentInstance<'a>>,
     /// The values, sorted by suffix and index. The main value has the empty suffix.
-    pub values: Vec<Given<'a>>,
+    pub values: Vec<SuffixValue<'a>>,
 }
 
 /// The number of values up to which a linear search is faster than a binary search.
-const FEW: usize = 8;
+const LINEAR_SEARCH: usize = 8;
 
 /// The tree without keys.
-pub(super) static NOTHING: Form<'static> = Form {
+pub(super) static EMPTY_TREE: KeyTree<'static> = KeyTree {
     parts: Vec::new(),
     values: Vec::new(),
 };
 
 /// One instance of a segment.
 #[derive(Debug)]
-pub(super) struct Part<'a> {
+pub(super) struct SegmentInstance<'a> {
     pub segment: Cow<'a, str>,
     pub index: u32,
-    pub form: Form<'a>,
+    pub form: KeyTree<'a>,
 }
 
 /// The value of a suffix.
 #[derive(Debug)]
-pub(super) struct Given<'a> {
+pub(super) struct SuffixValue<'a> {
     pub suffix: Cow<'a, str>,
     pub index: u32,
     pub value: Value<'a>,
 }
 
-impl<'a> Form<'a> {
+impl<'a> KeyTree<'a> {
     /// Returns the value of this suffix. STRUCTURED may omit the bar, so a segment of this name is
     /// accepted as well.
     pub fn value(&self, suffix: &str) -> Option<&Value<'a>> {
@@ -110,7 +110,7 @@ impl<'a> Form<'a> {
     pub fn value_at(&self, suffix: &str, index: u32) -> Option<&Value<'a>> {
         // Most nodes have one to three values, and texts of different lengths are compared by
         // length alone.
-        let found = if self.values.len() <= FEW {
+        let found = if self.values.len() <= LINEAR_SEARCH {
             self.values
                 .iter()
                 .position(|given| given.index == index && given.suffix == suffix)
@@ -127,14 +127,14 @@ impl<'a> Form<'a> {
     }
 
     /// Iterates over the segments below, each with its instances.
-    pub fn segments(&self) -> impl Iterator<Item = (&str, &[Part<'a>])> {
+    pub fn segments(&self) -> impl Iterator<Item = (&str, &[SegmentInstance<'a>])> {
         self.parts
             .chunk_by(|a, b| a.segment == b.segment)
             .filter_map(|all| Some((all.first()?.segment.as_ref(), all)))
     }
 
     /// Returns the instances of a segment.
-    pub fn instances(&self, segment: &str) -> &[Part<'a>] {
+    pub fn instances(&self, segment: &str) -> &[SegmentInstance<'a>] {
         let start = self.parts.partition_point(|part| *part.segment < *segment);
         let rest = self.parts.get(start..).unwrap_or_default();
         rest.get(..rest.partition_point(|part| part.segment == segment))
@@ -142,7 +142,7 @@ impl<'a> Form<'a> {
     }
 
     /// Returns the instance with this index.
-    pub fn instance(&self, segment: &str, index: u32) -> Option<&Form<'a>> {
+    pub fn instance(&self, segment: &str, index: u32) -> Option<&KeyTree<'a>> {
         let instances = self.instances(segment);
         let found = instances.binary_search_by_key(&index, |part| part.index);
         found
@@ -152,12 +152,12 @@ impl<'a> Form<'a> {
     }
 
     /// Returns the first instance of this segment.
-    pub fn first(&self, segment: &str) -> Option<&Form<'a>> {
+    pub fn first(&self, segment: &str) -> Option<&KeyTree<'a>> {
         self.instances(segment).first().map(|part| &part.form)
     }
 
     /// Returns the main value, if there is no other value and nothing below.
-    pub fn alone(&self) -> Option<&Value<'a>> {
+    pub fn only_value(&self) -> Option<&Value<'a>> {
         match self.values.as_slice() {
             [given] if self.is_leaf() && given.suffix.is_empty() && given.index == 0 => {
                 Some(&given.value)
@@ -177,8 +177,8 @@ impl<'a> Form<'a> {
     }
 
     /// Builds the tree of keys that the writer produced.
-    pub fn of(keys: impl Iterator<Item = (&'a str, &'a Value<'a>)>) -> Form<'a> {
-        let (mut root, mut way) = (Form::default(), Way::default());
+    pub fn from_keys(keys: impl Iterator<Item = (&'a str, &'a Value<'a>)>) -> KeyTree<'a> {
+        let (mut root, mut last) = (KeyTree::default(), LastPath::default());
         for (key, value) in keys {
             let (path, suffix) = split_suffix(Cow::Borrowed(key));
             if value.text().trim().is_empty()
@@ -186,33 +186,33 @@ impl<'a> Form<'a> {
             {
                 continue;
             }
-            if let Ok(form) = way.place(&mut root, path) {
-                form.put(indexed(suffix), value.borrowed());
+            if let Ok(form) = last.node_at(&mut root, path) {
+                form.add_value(indexed(suffix), value.borrowed());
             }
         }
-        root.settle();
+        root.merge_duplicates();
         root
     }
 
     /// Returns the child for an instance. Keys of one node are usually adjacent, so only the last
-    /// child is compared. [`Form::settle`] merges the others later.
-    fn below(&mut self, segment: Cow<'a, str>, index: u32) -> Option<&mut Form<'a>> {
+    /// child is compared. [`KeyTree::merge_duplicates`] merges the others later.
+    fn child_mut(&mut self, segment: Cow<'a, str>, index: u32) -> Option<&mut KeyTree<'a>> {
         if self
             .parts
             .last()
             .is_none_or(|last| last.index != index || last.segment != segment)
         {
-            self.parts.push(Part {
+            self.parts.push(SegmentInstance {
                 segment,
                 index,
-                form: Form::default(),
+                form: KeyTree::default(),
             });
         }
         self.parts.last_mut().map(|last| &mut last.form)
     }
 
-    fn put(&mut self, (suffix, index): (Cow<'a, str>, u32), value: Value<'a>) {
-        self.values.push(Given {
+    fn add_value(&mut self, (suffix, index): (Cow<'a, str>, u32), value: Value<'a>) {
+        self.values.push(SuffixValue {
             suffix,
             index,
             value,
@@ -221,7 +221,7 @@ impl<'a> Form<'a> {
 
     /// Sorts the instances and values, and merges those of one place. Returns the keys that have
     /// several different values.
-    fn settle(&mut self) -> Vec<String> {
+    fn merge_duplicates(&mut self) -> Vec<String> {
         order::sort_by(&mut self.parts, |a, b| {
             (&a.segment, a.index).cmp(&(&b.segment, b.index))
         });
@@ -248,14 +248,14 @@ impl<'a> Form<'a> {
             }
             is_same
         });
-        for Part {
+        for SegmentInstance {
             segment,
             index,
             form,
         } in &mut self.parts
         {
             let below = form
-                .settle()
+                .merge_duplicates()
                 .into_iter()
                 .take(super::MAX_FINDINGS - conflicts.len());
             conflicts.extend(below.map(|key| {
@@ -274,18 +274,18 @@ impl<'a> Form<'a> {
 }
 
 /// Parses a text in one of the formats.
-pub(super) fn parse(text: &str, shape: Shape) -> Result<Form<'_>, Vec<Finding>> {
-    let mut reader = Reader {
+pub(super) fn parse(text: &str, shape: Shape) -> Result<KeyTree<'_>, Vec<Finding>> {
+    let mut reader = KeyReader {
         scan: Scanner::new(text),
         findings: Vec::new(),
         count: 0,
-        last: Way::default(),
+        last: LastPath::default(),
         is_strict: shape == Shape::StrictStructured,
     };
-    let mut root = Form::default();
-    let read = reader.root(&mut root, shape);
+    let mut root = KeyTree::default();
+    let read = reader.read_root(&mut root, shape);
     // Merging also happens after a syntax error, so that conflicts before it are reported.
-    for key in root.settle() {
+    for key in root.merge_duplicates() {
         reader.report(
             "FLT0107",
             &key,
@@ -300,25 +300,27 @@ pub(super) fn parse(text: &str, shape: Shape) -> Result<Form<'_>, Vec<Finding>> 
 }
 
 /// A function that reads the value of a member, given its name.
-type Member<'m, 'a> = dyn FnMut(&mut Reader<'a>, Cow<'a, str>) -> Result<(), Malformed> + 'm;
+type Member<'m, 'a> = dyn FnMut(&mut KeyReader<'a>, Cow<'a, str>) -> Result<(), Malformed> + 'm;
 
-struct Reader<'a> {
+struct KeyReader<'a> {
     scan: Scanner<'a>,
     findings: Vec<Finding>,
     count: usize,
-    last: Way<'a>,
+    last: LastPath<'a>,
     /// Whether an instance must be in a list.
     is_strict: bool,
 }
 
-impl<'a> Reader<'a> {
-    fn root(&mut self, root: &mut Form<'a>, shape: Shape) -> Result<(), Malformed> {
+impl<'a> KeyReader<'a> {
+    fn read_root(&mut self, root: &mut KeyTree<'a>, shape: Shape) -> Result<(), Malformed> {
         if self.scan.peek() != Some(b'{') {
             return Err(self.scan.error("expected an object"));
         }
         match shape {
-            Shape::Flat => self.object(&mut |reader, key| reader.flat_member(root, key))?,
-            Shape::Structured | Shape::StrictStructured => self.structured(root, 0)?,
+            Shape::Flat => {
+                self.read_members(&mut |reader, key| reader.read_flat_member(root, key))?
+            }
+            Shape::Structured | Shape::StrictStructured => self.read_structured(root, 0)?,
         }
         if self.scan.next_token()? != Token::End {
             return Err(self.scan.error("expected the end of the document"));
@@ -327,7 +329,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the members of an object.
-    fn object(&mut self, member: &mut Member<'_, 'a>) -> Result<(), Malformed> {
+    fn read_members(&mut self, member: &mut Member<'_, 'a>) -> Result<(), Malformed> {
         self.scan.next_token()?;
         if self.scan.peek() == Some(b'}') {
             return self.scan.next_token().map(drop);
@@ -356,26 +358,34 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn flat_member(&mut self, root: &mut Form<'a>, key: Cow<'a, str>) -> Result<(), Malformed> {
+    fn read_flat_member(
+        &mut self,
+        root: &mut KeyTree<'a>,
+        key: Cow<'a, str>,
+    ) -> Result<(), Malformed> {
         let is_json = matches!(self.scan.peek(), Some(b'{' | b'['));
         if key == "ctx" && is_json {
-            self.last = Way::default();
-            return self.instances(root, key, 0);
+            self.last = LastPath::default();
+            return self.read_instances(root, key, 0);
         }
         let may_be_json = key.ends_with("|raw") || key == "ctx/generic_fields";
-        let Some(value) = self.scalar(&key, may_be_json)? else {
+        let Some(value) = self.read_scalar(&key, may_be_json)? else {
             return Ok(());
         };
         let (path, suffix) = split_suffix(key.clone());
-        match self.last.place(root, path) {
-            Ok(form) => form.put(indexed(suffix), value),
+        match self.last.node_at(root, path) {
+            Ok(form) => form.add_value(indexed(suffix), value),
             Err(message) => self.report("FLT0105", &key, message),
         }
         Ok(())
     }
 
     /// Reads a text, number or boolean. Returns `None` for values that count as absent.
-    fn scalar(&mut self, key: &str, may_be_json: bool) -> Result<Option<Value<'a>>, Malformed> {
+    fn read_scalar(
+        &mut self,
+        key: &str,
+        may_be_json: bool,
+    ) -> Result<Option<Value<'a>>, Malformed> {
         // Twice the depth: canonical JSON nests an object and a list for each level of the
         // document.
         if matches!(self.scan.peek(), Some(b'{' | b'[')) {
@@ -411,40 +421,44 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads an object of STRUCTURED.
-    fn structured(&mut self, form: &mut Form<'a>, depth: usize) -> Result<(), Malformed> {
+    fn read_structured(&mut self, form: &mut KeyTree<'a>, depth: usize) -> Result<(), Malformed> {
         if depth > MAX_DEPTH {
             return Err(Malformed {
                 too_deep: true,
                 ..self.scan.error("nested too deep")
             });
         }
-        self.object(&mut |reader, key| match key.strip_prefix('|') {
-            Some(_) => reader.suffixed(form, split_at(key, 1).1),
-            None if key.is_empty() => reader.suffixed(form, key),
-            None if key.contains('/') && depth == 0 => reader.flat_member(form, key),
-            None => reader.instances(form, key, depth),
+        self.read_members(&mut |reader, key| match key.strip_prefix('|') {
+            Some(_) => reader.read_suffix(form, split_at(key, 1).1),
+            None if key.is_empty() => reader.read_suffix(form, key),
+            None if key.contains('/') && depth == 0 => reader.read_flat_member(form, key),
+            None => reader.read_instances(form, key, depth),
         })
     }
 
     /// Reads the value of a suffix, or the list of its values.
-    fn suffixed(&mut self, form: &mut Form<'a>, suffix: Cow<'a, str>) -> Result<(), Malformed> {
+    fn read_suffix(
+        &mut self,
+        form: &mut KeyTree<'a>,
+        suffix: Cow<'a, str>,
+    ) -> Result<(), Malformed> {
         if self.scan.peek() == Some(b'[') && suffix != "raw" {
-            return self.list(&mut |reader, index| {
-                let value = reader.scalar(&suffix, false)?;
+            return self.read_list(&mut |reader, index| {
+                let value = reader.read_scalar(&suffix, false)?;
                 value
                     .into_iter()
-                    .for_each(|value| form.put((suffix.clone(), index), value));
+                    .for_each(|value| form.add_value((suffix.clone(), index), value));
                 Ok(())
             });
         }
         let (suffix, index) = split_index(suffix).unwrap_or((Cow::Borrowed(""), 0));
-        if let Some(value) = self.scalar(&suffix, suffix == "raw")? {
-            form.put((suffix, index), value);
+        if let Some(value) = self.read_scalar(&suffix, suffix == "raw")? {
+            form.add_value((suffix, index), value);
         }
         Ok(())
     }
 
-    fn list(
+    fn read_list(
         &mut self,
         element: &mut dyn FnMut(&mut Self, u32) -> Result<(), Malformed>,
     ) -> Result<(), Malformed> {
@@ -469,9 +483,9 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the instances of a segment: a list, or a single one.
-    fn instances(
+    fn read_instances(
         &mut self,
-        form: &mut Form<'a>,
+        form: &mut KeyTree<'a>,
         key: Cow<'a, str>,
         depth: usize,
     ) -> Result<(), Malformed> {
@@ -481,16 +495,16 @@ impl<'a> Reader<'a> {
             return self.scan.skip_value(MAX_DEPTH * 2).map(drop);
         };
         if segment == "generic_fields" {
-            let value = self.scalar(&segment, true)?;
-            form.below(segment, 0)
+            let value = self.read_scalar(&segment, true)?;
+            form.child_mut(segment, 0)
                 .zip(value)
                 .into_iter()
-                .for_each(|(at, value)| at.put((Cow::Borrowed(""), 0), value));
+                .for_each(|(at, value)| at.add_value((Cow::Borrowed(""), 0), value));
             return Ok(());
         }
         if self.scan.peek() == Some(b'[') {
-            return self.list(&mut |reader, i| {
-                reader.instance(form, segment.clone(), i, suffix.clone(), depth)
+            return self.read_list(&mut |reader, i| {
+                reader.read_instance(form, segment.clone(), i, suffix.clone(), depth)
             });
         }
         let is_strict = self.is_strict;
@@ -506,14 +520,14 @@ impl<'a> Reader<'a> {
         }
         // `ctx` has no lists, also in strict documents.
         self.is_strict = is_strict && !(depth == 0 && segment == "ctx");
-        let read = self.instance(form, segment, index, suffix, depth);
+        let read = self.read_instance(form, segment, index, suffix, depth);
         self.is_strict = is_strict;
         read
     }
 
-    fn instance(
+    fn read_instance(
         &mut self,
-        form: &mut Form<'a>,
+        form: &mut KeyTree<'a>,
         segment: Cow<'a, str>,
         index: u32,
         suffix: Option<Cow<'a, str>>,
@@ -522,14 +536,14 @@ impl<'a> Reader<'a> {
         let is_raw = suffix.as_deref() == Some("raw");
         if self.scan.peek() == Some(b'{') && !is_raw {
             return form
-                .below(segment, index)
-                .map_or(Ok(()), |at| self.structured(at, depth + 1));
+                .child_mut(segment, index)
+                .map_or(Ok(()), |at| self.read_structured(at, depth + 1));
         }
-        let value = self.scalar(&segment, is_raw)?;
+        let value = self.read_scalar(&segment, is_raw)?;
         if let Some((at, value)) =
-            value.and_then(|value| Some((form.below(segment, index)?, value)))
+            value.and_then(|value| Some((form.child_mut(segment, index)?, value)))
         {
-            at.put((suffix.unwrap_or_default(), 0), value);
+            at.add_value((suffix.unwrap_or_default(), 0), value);
         }
         Ok(())
     }
@@ -538,19 +552,19 @@ impl<'a> Reader<'a> {
 /// The path of the last key. Its nodes are the last ones of their parents, so the part that the
 /// next key shares with it needs no search.
 #[derive(Default)]
-struct Way<'a> {
+struct LastPath<'a> {
     path: Cow<'a, str>,
     /// The length of the path before the last segment in bytes, and the number of its segments.
     parent: (usize, usize),
 }
 
-impl<'a> Way<'a> {
+impl<'a> LastPath<'a> {
     /// Returns the node at a path of segments, creating it if necessary.
-    fn place<'f>(
+    fn node_at<'f>(
         &mut self,
-        root: &'f mut Form<'a>,
+        root: &'f mut KeyTree<'a>,
         path: Cow<'a, str>,
-    ) -> Result<&'f mut Form<'a>, &'static str> {
+    ) -> Result<&'f mut KeyTree<'a>, &'static str> {
         // Equal bytes up to a slash are equal segments.
         let shares =
             self.parent.0 > 0 && path.get(..self.parent.0) == self.path.get(..self.parent.0);
@@ -584,30 +598,30 @@ const TOO_DEEP: &str = "the key has too many segments";
 
 /// Returns the node at a path of segments below another, creating it if necessary.
 fn descend<'f, 'a>(
-    from: &'f mut Form<'a>,
+    from: &'f mut KeyTree<'a>,
     path: Cow<'a, str>,
-) -> Result<&'f mut Form<'a>, &'static str> {
+) -> Result<&'f mut KeyTree<'a>, &'static str> {
     let (mut at, mut path) = (from, path);
-    while let Some(slash) = find(&path, b'/') {
+    while let Some(slash) = position_of(&path, b'/') {
         let (front, behind) = split_at(path, slash);
         path = split_at(behind, 1).1;
-        at = step(at, front)?;
+        at = child_at(at, front)?;
     }
-    step(at, path)
+    child_at(at, path)
 }
 
-fn step<'f, 'a>(
-    at: &'f mut Form<'a>,
+fn child_at<'f, 'a>(
+    at: &'f mut KeyTree<'a>,
     segment: Cow<'a, str>,
-) -> Result<&'f mut Form<'a>, &'static str> {
+) -> Result<&'f mut KeyTree<'a>, &'static str> {
     let (segment, index) = split_index(segment)
         .filter(|(id, _)| !id.is_empty())
         .ok_or(NO_SEGMENT)?;
-    at.below(segment, index).ok_or(NO_SEGMENT)
+    at.child_mut(segment, index).ok_or(NO_SEGMENT)
 }
 
 /// Returns the position of a character. A simple loop, because the texts are short.
-fn find(text: &str, character: u8) -> Option<usize> {
+fn position_of(text: &str, character: u8) -> Option<usize> {
     text.bytes().position(|b| b == character)
 }
 
@@ -627,7 +641,7 @@ fn split_at(text: Cow<'_, str>, at: usize) -> (Cow<'_, str>, Cow<'_, str>) {
 
 /// Splits `id|suffix`.
 fn split_suffix(segment: Cow<'_, str>) -> (Cow<'_, str>, Option<Cow<'_, str>>) {
-    match find(&segment, b'|') {
+    match position_of(&segment, b'|') {
         Some(at) => {
             let (id, suffix) = split_at(segment, at);
             (id, Some(split_at(suffix, 1).1))

@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::follow::Instructions;
-use super::form::{Form, NOTHING, Part, Value};
+use super::form::{EMPTY_TREE, KeyTree, SegmentInstance, Value};
 use super::{MAX_FINDINGS, shown, suffix};
 use crate::draft::Draft;
 use crate::tree::Template;
@@ -20,16 +20,16 @@ mod value;
 
 /// Reads a document. Without `now`, the document is only compared with the one that was written,
 /// and may lack mandatory values.
-pub(super) fn document(
-    form: &Form<'_>,
+pub(super) fn read_document(
+    form: &KeyTree<'_>,
     template: &Template,
     web: &WebTemplate,
     now: Option<&str>,
 ) -> Result<Tree, Vec<Finding>> {
     let context = Context::of(form.first("ctx"));
-    let body = form.first(&web.tree.id).unwrap_or(&NOTHING);
+    let body = form.first(&web.tree.id).unwrap_or(&EMPTY_TREE);
     let language = context.text("language").unwrap_or(&template.language);
-    let mut reader = Reader {
+    let mut reader = DocumentReader {
         template,
         web,
         body,
@@ -64,21 +64,21 @@ pub(super) fn document(
             );
             reader.refuse("FLT0101", key, message, &[web.tree.id.as_str()]);
         }
-        reader.one(key, instances);
+        reader.only_instance(key, instances);
     }
     reader.path.clone_from(&web.tree.id);
-    let root = reader.root(body);
+    let root = reader.read_root(body);
     match root {
         Some(root) if reader.findings.is_empty() => Ok(root.into_tree(None)),
         _ => Err(reader.findings),
     }
 }
 
-pub(super) struct Reader<'r, 'a> {
+pub(super) struct DocumentReader<'r, 'a> {
     pub template: &'r Template,
     pub web: &'r WebTemplate,
     /// The key tree below the root.
-    pub body: &'r Form<'a>,
+    pub body: &'r KeyTree<'a>,
     pub context: Context<'r, 'a>,
     /// The language of texts.
     pub language: &'r str,
@@ -101,16 +101,16 @@ fn is_container(web: &WebNode) -> bool {
     web.class.is_a(Cls::PATHABLE) && web.element().is_none()
 }
 
-impl<'r> Reader<'r, '_> {
-    fn root(&mut self, form: &'r Form<'_>) -> Option<Draft<'r>> {
+impl<'r> DocumentReader<'r, '_> {
+    fn read_root(&mut self, form: &'r KeyTree<'_>) -> Option<Draft<'r>> {
         let web: &'r WebNode = &self.web.tree;
         if let Some(raw) = form.value("raw") {
-            return self.raw(raw, web.class, form);
+            return self.read_raw(raw, web.class, form);
         }
         let made = self
-            .container(web, form)
-            .unwrap_or_else(|| self.identified(web.last_step(), web.class));
-        self.finished(made)
+            .read_container(web, form)
+            .unwrap_or_else(|| self.new_object(web.last_step(), web.class));
+        self.complete_root(made)
             .map(|made| without_absent(made, web, form))
     }
 
@@ -154,7 +154,7 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// Calls `act` with a segment appended to the current key.
-    pub fn below<T>(
+    pub fn at_segment<T>(
         &mut self,
         segment: &str,
         index: Option<u32>,
@@ -174,15 +174,15 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// Reads an object with its attributes and children. Returns `None` if it has no values.
-    fn container(&mut self, web: &'r WebNode, form: &'r Form<'_>) -> Option<Draft<'r>> {
+    fn read_container(&mut self, web: &'r WebNode, form: &'r KeyTree<'_>) -> Option<Draft<'r>> {
         if form.is_empty() {
             return None;
         }
         if let Some(raw) = form.value("raw") {
-            return self.raw(raw, web.class, form);
+            return self.read_raw(raw, web.class, form);
         }
         let class = self.instance_class(web.class, form);
-        let mut draft = self.identified(web.last_step(), class);
+        let mut draft = self.new_object(web.last_step(), class);
         // Compared below: an object that only has its identity is not written by the sender.
         let bare = entries_of(&draft);
         if class == Cls::OBSERVATION {
@@ -199,12 +199,12 @@ impl<'r> Reader<'r, '_> {
         order::sort_by_key(&mut parts, |(place, _, _)| place.unwrap_or(usize::MAX));
         for (place, segment, instances) in parts {
             match place.and_then(|place| web.children.get(place)) {
-                Some(kid) => self.instances(&mut draft, kid, instances),
-                None => self.other_part(&mut draft, web, segment, instances),
+                Some(kid) => self.read_instances(&mut draft, kid, instances),
+                None => self.read_other_segment(&mut draft, web, segment, instances),
             }
         }
         for given in &form.values {
-            self.suffix(
+            self.read_suffix(
                 &mut draft,
                 &given.suffix,
                 given.index,
@@ -220,9 +220,9 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// Returns the class of an object. An EVENT with a width is an INTERVAL_EVENT.
-    fn instance_class(&mut self, class: Cls, form: &Form<'_>) -> Cls {
+    fn instance_class(&mut self, class: Cls, form: &KeyTree<'_>) -> Cls {
         let has = |name: &str| !form.instances(name).is_empty() || form.value(name).is_some();
-        match self.named_class(class, form) {
+        match self.stated_class(class, form) {
             Some(named) => named,
             None if class == Cls::EVENT && INTERVALS.into_iter().any(has) => Cls::INTERVAL_EVENT,
             None => standing(class),
@@ -230,7 +230,7 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// Returns the class that `|_type` names.
-    pub fn named_class(&mut self, class: Cls, form: &Form<'_>) -> Option<Cls> {
+    pub fn stated_class(&mut self, class: Cls, form: &KeyTree<'_>) -> Option<Cls> {
         let text = form.value("_type")?.text();
         let named = Cls::parse(text).filter(|named| named.is_a(class) && !named.is_abstract());
         if named.is_none() {
@@ -247,12 +247,12 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// Reads a segment that is not a node: an attribute of the class, or an error.
-    fn other_part(
+    fn read_other_segment(
         &mut self,
         draft: &mut Draft<'r>,
         web: &'r WebNode,
         segment: &str,
-        instances: &'r [Part<'_>],
+        instances: &'r [SegmentInstance<'_>],
     ) {
         // `transient_` marks values of forms that are not part of the document.
         if segment.starts_with("transient_")
@@ -261,29 +261,29 @@ impl<'r> Reader<'r, '_> {
         {
             return;
         }
-        if self.history_origin(draft, segment, instances) {
+        if self.read_history_origin(draft, segment, instances) {
             return;
         }
         match suffix::attribute(draft.class(), segment)
             .filter(|def| !matches!(def.attr, Attr::ARCHETYPE_NODE_ID | Attr::ARCHETYPE_DETAILS))
         {
             Some(def) => match level(&web.levels, def.attr, instances) {
-                Some(level) => self.level_part(draft, level, segment, instances),
-                None => self.attribute(draft, segment, def, instances, None),
+                Some(level) => self.read_level(draft, level, segment, instances),
+                None => self.read_attribute(draft, segment, def, instances, None),
             },
-            None => self.unknown(segment, web, draft.class()),
+            None => self.refuse_segment(segment, web, draft.class()),
         }
     }
 
     /// Reads a structure that is not a node, by its attribute: `_data/_uid`, `_protocol|_type`.
-    fn level_part(
+    fn read_level(
         &mut self,
         draft: &mut Draft<'r>,
         level: &'r Level,
         segment: &str,
-        instances: &'r [Part<'_>],
+        instances: &'r [SegmentInstance<'_>],
     ) {
-        let Some(form) = self.one(segment, instances) else {
+        let Some(form) = self.only_instance(segment, instances) else {
             return;
         };
         let attr = level.step.attr;
@@ -291,10 +291,10 @@ impl<'r> Reader<'r, '_> {
             .members(attr)
             .iter()
             .rposition(|m| is_of(m, &level.step));
-        self.below(segment, None, |reader| {
-            let named = reader.named_class(level.step.class, form);
+        self.at_segment(segment, None, |reader| {
+            let named = reader.stated_class(level.step.class, form);
             if found.is_none() {
-                let made = reader.identified(
+                let made = reader.new_object(
                     Some(&level.step),
                     named.unwrap_or(standing(level.step.class)),
                 );
@@ -308,23 +308,23 @@ impl<'r> Reader<'r, '_> {
                 *class = named;
             }
             for given in form.values.iter().filter(|given| given.suffix != "_type") {
-                reader.suffix(object, &given.suffix, given.index, given.value.text(), None);
+                reader.read_suffix(object, &given.suffix, given.index, given.value.text(), None);
             }
             for (segment, instances) in form
                 .segments()
                 .filter(|(_, instances)| !are_empty(instances))
             {
-                reader.level_attribute(object, level, segment, instances);
+                reader.read_level_attribute(object, level, segment, instances);
             }
         });
     }
 
-    fn level_attribute(
+    fn read_level_attribute(
         &mut self,
         object: &mut Draft<'r>,
         outer: &'r Level,
         segment: &str,
-        instances: &'r [Part<'_>],
+        instances: &'r [SegmentInstance<'_>],
     ) {
         let class = object.class();
         let Some(def) = suffix::attribute(class, segment) else {
@@ -343,13 +343,13 @@ impl<'r> Reader<'r, '_> {
             );
         };
         match level(&outer.below, def.attr, instances) {
-            Some(level) => self.level_part(object, level, segment, instances),
-            None => self.attribute(object, segment, def, instances, None),
+            Some(level) => self.read_level(object, level, segment, instances),
+            None => self.read_attribute(object, segment, def, instances, None),
         }
     }
 
     /// Reports a segment that is neither a node nor an attribute.
-    fn unknown(&mut self, segment: &str, web: &WebNode, class: Cls) {
+    fn refuse_segment(&mut self, segment: &str, web: &WebNode, class: Cls) {
         if self.is_full() {
             return;
         }
@@ -384,32 +384,39 @@ impl<'r> Reader<'r, '_> {
         );
     }
 
-    fn instances(&mut self, draft: &mut Draft<'r>, kid: &'r WebNode, instances: &'r [Part<'_>]) {
+    fn read_instances(
+        &mut self,
+        draft: &mut Draft<'r>,
+        kid: &'r WebNode,
+        instances: &'r [SegmentInstance<'_>],
+    ) {
         if !kid.is_repeated() {
-            let form = self.one(&kid.id, instances);
+            let form = self.only_instance(&kid.id, instances);
             return form.into_iter().for_each(|form| {
-                self.below(&kid.id, None, |reader| reader.instance(draft, kid, form))
+                self.at_segment(&kid.id, None, |reader| {
+                    reader.read_instance(draft, kid, form)
+                })
             });
         }
-        for Part { index, form, .. } in instances {
-            self.below(&kid.id, Some(*index), |reader| {
-                reader.instance(draft, kid, form)
+        for SegmentInstance { index, form, .. } in instances {
+            self.at_segment(&kid.id, Some(*index), |reader| {
+                reader.read_instance(draft, kid, form)
             });
         }
     }
 
     /// Returns the only instance of a segment. Further instances are refused.
-    pub fn one<'f, 'a>(
+    pub fn only_instance<'f, 'a>(
         &mut self,
         segment: &str,
-        instances: &'f [Part<'a>],
-    ) -> Option<&'f Form<'a>> {
-        for Part { index, .. } in instances.iter().filter(|part| part.index > 0) {
+        instances: &'f [SegmentInstance<'a>],
+    ) -> Option<&'f KeyTree<'a>> {
+        for SegmentInstance { index, .. } in instances.iter().filter(|part| part.index > 0) {
             let message = format!(
                 "the index {index} cannot stand here: there is at most one `{}`",
                 shown(segment)
             );
-            self.below(segment, Some(*index), |reader| {
+            self.at_segment(segment, Some(*index), |reader| {
                 reader.refuse_here("FLT0105", message, &[])
             });
         }
@@ -419,14 +426,14 @@ impl<'r> Reader<'r, '_> {
             .map(|part| &part.form)
     }
 
-    fn instance(&mut self, draft: &mut Draft<'r>, kid: &'r WebNode, form: &'r Form<'_>) {
+    fn read_instance(&mut self, draft: &mut Draft<'r>, kid: &'r WebNode, form: &'r KeyTree<'_>) {
         if is_absent(form) {
             return;
         }
         let made = match kid.element() {
-            Some(element) => self.element(kid, element, form),
-            None if is_container(kid) => self.container(kid, form),
-            None => self.value(kid.class, form, Some(kid), attr_of(kid)),
+            Some(element) => self.read_element(kid, element, form),
+            None if is_container(kid) => self.read_container(kid, form),
+            None => self.read_value(kid.class, form, Some(kid), attr_of(kid)),
         };
         let levels = kid
             .steps
@@ -434,13 +441,13 @@ impl<'r> Reader<'r, '_> {
             .saturating_sub(if kid.element().is_some() { 2 } else { 1 });
         let (between, last) = kid.steps.split_at_checked(levels).unwrap_or_default();
         let Some(last) = last.first() else { return };
-        for made in made.into_iter().chain(self.beside(kid, form)) {
-            self.place(draft, between, last, made);
+        for made in made.into_iter().chain(self.read_other_text(kid, form)) {
+            self.place_object(draft, between, last, made);
         }
     }
 
     /// Reads a text besides a code. It is a further ELEMENT, if several are permitted.
-    fn beside(&mut self, kid: &'r WebNode, form: &'r Form<'_>) -> Option<Draft<'r>> {
+    fn read_other_text(&mut self, kid: &'r WebNode, form: &'r KeyTree<'_>) -> Option<Draft<'r>> {
         let other = Some(form)
             .filter(|form| kid.has_other && form.value("code").is_some())?
             .value("other")?;
@@ -454,13 +461,13 @@ impl<'r> Reader<'r, '_> {
         }
         let value = Draft::holding(Cls::DV_TEXT, Attr::VALUE, other.text());
         Some(
-            self.identified(kid.element(), Cls::ELEMENT)
+            self.new_object(kid.element(), Cls::ELEMENT)
                 .with(Attr::VALUE, value),
         )
     }
 
     /// Adds an object at the end of its steps, creating missing levels between.
-    pub fn place(
+    pub fn place_object(
         &mut self,
         draft: &mut Draft<'r>,
         between: &'r [Step],
@@ -486,14 +493,14 @@ impl<'r> Reader<'r, '_> {
                     .rposition(|m| is_of(m, step));
                 if found.is_none() {
                     let class = standing(step.class);
-                    let level = self.identified(Some(step), class);
+                    let level = self.new_object(Some(step), class);
                     draft.add(step.attr, level);
                 }
                 // A new level was appended, so it is the last member.
                 let index =
                     found.unwrap_or_else(|| draft.members(step.attr).len().saturating_sub(1));
                 if let Some(level) = draft.members_mut(step.attr).get_mut(index) {
-                    self.place(level, rest, last, made);
+                    self.place_object(level, rest, last, made);
                 }
             }
         }
@@ -539,7 +546,7 @@ pub(super) fn whole(text: &str) -> &str {
     }
 }
 
-fn are_empty(instances: &[Part<'_>]) -> bool {
+fn are_empty(instances: &[SegmentInstance<'_>]) -> bool {
     instances.iter().all(|part| part.form.is_empty())
 }
 
@@ -594,7 +601,11 @@ fn of_element(class: Cls, segment: &str) -> Option<&'static AttrDef> {
 }
 
 /// Returns the structure at an attribute. Canonical JSON at it is an object of its own instead.
-fn level<'r>(levels: &'r [Level], attr: Attr, instances: &[Part<'_>]) -> Option<&'r Level> {
+fn level<'r>(
+    levels: &'r [Level],
+    attr: Attr,
+    instances: &[SegmentInstance<'_>],
+) -> Option<&'r Level> {
     let is_raw = instances
         .iter()
         .any(|part| part.form.value_at("raw", 0).is_some());
@@ -605,13 +616,13 @@ fn level<'r>(levels: &'r [Level], attr: Attr, instances: &[Part<'_>]) -> Option<
 }
 
 /// Returns whether the sender stated that the value is absent, although readers would complete one.
-fn is_absent(form: &Form<'_>) -> bool {
+fn is_absent(form: &KeyTree<'_>) -> bool {
     form.value_at("_absent", 0)
         .is_some_and(|value| is_true(value.text()))
 }
 
 /// Removes completed values that the sender stated to be absent.
-fn without_absent<'r>(draft: Draft<'r>, web: &WebNode, form: &Form<'_>) -> Draft<'r> {
+fn without_absent<'r>(draft: Draft<'r>, web: &WebNode, form: &KeyTree<'_>) -> Draft<'r> {
     let absent = form
         .segments()
         .filter(|(_, instances)| instances.iter().any(|part| is_absent(&part.form)));

@@ -7,7 +7,7 @@
 
 use super::compare::{self, Detail};
 use super::fill::usual_actions;
-use super::form::{Form, Shape, Value};
+use super::form::{KeyTree, Shape, Value};
 use super::{print, read, suffix};
 use crate::fit::plain_name;
 use crate::tree::Template;
@@ -71,7 +71,7 @@ fn without_first(key: &str) -> String {
 }
 
 /// Writes a document as keys. Returns the text and the content that the keys cannot represent.
-pub(super) fn document(
+pub(super) fn write_document(
     document: NodeRef<'_>,
     shape: Shape,
     template: &Template,
@@ -79,11 +79,11 @@ pub(super) fn document(
     maker: Maker,
 ) -> (String, Vec<&'static str>) {
     // Without a limit the result is never `None`.
-    within(document, shape, template, web, maker, usize::MAX).unwrap_or_default()
+    write_document_within(document, shape, template, web, maker, usize::MAX).unwrap_or_default()
 }
 
 /// Writes a document, or returns `None` if the keys exceed `most` bytes or need too much work.
-pub(super) fn within(
+pub(super) fn write_document_within(
     document: NodeRef<'_>,
     shape: Shape,
     template: &Template,
@@ -97,8 +97,8 @@ pub(super) fn within(
         if writer.is_full {
             return None;
         }
-        let form = Form::of(writer.out.iter().map(|e| (e.key.as_str(), &e.value)));
-        let outcome = match read::document(&form, template, web, None) {
+        let form = KeyTree::from_keys(writer.out.iter().map(|e| (e.key.as_str(), &e.value)));
+        let outcome = match read::read_document(&form, template, web, None) {
             Ok(again) => compare::compare(document, again.root(), &writer.places, &detail),
             Err(findings) => {
                 let owners =
@@ -172,7 +172,7 @@ impl<'w, 'd> Writer<'w, 'd> {
                 Cls::DV_BOOLEAN,
             );
         }
-        writer.container(&web.tree, document, &web.tree.id);
+        writer.write_container(&web.tree, document, &web.tree.id);
         writer
     }
 
@@ -226,7 +226,7 @@ impl<'w, 'd> Writer<'w, 'd> {
 
     /// Records the key of an object. Returns true if the object is written as canonical JSON, which
     /// it then is.
-    fn is_raw(&mut self, node: NodeRef<'d>, path: &str) -> bool {
+    fn write_if_raw(&mut self, node: NodeRef<'d>, path: &str) -> bool {
         self.spend(path.len(), 1);
         if self.is_full {
             return true;
@@ -234,14 +234,14 @@ impl<'w, 'd> Writer<'w, 'd> {
         self.places.insert(node.id(), path.to_owned());
         let is_raw = self.detail.raw.contains(&node.id());
         if is_raw {
-            self.raw(node, path);
+            self.write_raw(node, path);
         }
         is_raw
     }
 
     /// Writes the class of an object for which readers would choose another class, or create no
     /// object.
-    fn class_of(&mut self, node: NodeRef<'_>, path: &str) {
+    fn write_class(&mut self, node: NodeRef<'_>, path: &str) {
         if self.detail.typed.contains(&node.id()) {
             self.push(
                 format!("{path}|_type"),
@@ -251,7 +251,7 @@ impl<'w, 'd> Writer<'w, 'd> {
         }
     }
 
-    fn raw(&mut self, node: NodeRef<'_>, path: &str) {
+    fn write_raw(&mut self, node: NodeRef<'_>, path: &str) {
         self.push(
             format!("{path}|raw"),
             Value::Json(Cow::Owned(json::write(node))),
@@ -260,13 +260,13 @@ impl<'w, 'd> Writer<'w, 'd> {
     }
 
     /// Writes an object that is a node with nodes below it.
-    fn container(&mut self, web: &'w WebNode, node: NodeRef<'d>, path: &str) {
-        if self.is_raw(node, path) {
+    fn write_container(&mut self, web: &'w WebNode, node: NodeRef<'d>, path: &str) {
+        if self.write_if_raw(node, path) {
             return;
         }
-        self.class_of(node, path);
-        self.name(web.last_step(), node, path);
-        self.suffixes(node, path, true);
+        self.write_class(node, path);
+        self.write_name(web.last_step(), node, path);
+        self.write_suffixes(node, path, true);
         let has_level = |attr: Attr| web.levels.iter().any(|level| level.step.attr == attr);
         let has_node = |attr: Attr| {
             has_level(attr)
@@ -289,25 +289,28 @@ impl<'w, 'd> Writer<'w, 'd> {
         // Attributes before nodes, nodes before what no node matched: each step marks its objects
         // as done.
         for (attr, child) in attributes().filter(|(attr, _)| !has_node(*attr)) {
-            self.attribute(node.class(), attr, child, path);
+            self.write_attribute(node.class(), attr, child, path);
         }
         for kid in &web.children {
-            self.kid(web, kid, node, path);
+            self.write_node(web, kid, node, path);
         }
         for (attr, child) in attributes().filter(|(attr, _)| has_node(*attr) && !has_level(*attr)) {
             if child.kind() == Kind::List || child.class().is_a(Cls::LOCATABLE) {
-                self.left_over(attr, child, path);
+                self.write_unmatched(attr, child, path);
             } else if !self.done.contains(&child.id()) {
-                self.attribute_value(child, &format!("{path}/{}", suffix::segment(attr, false)));
+                self.write_attribute_value(
+                    child,
+                    &format!("{path}/{}", suffix::segment(attr, false)),
+                );
             }
         }
-        self.levels(&web.levels, node, path);
-        self.origins(node, path);
-        self.absent(web, node, path);
+        self.write_levels(&web.levels, node, path);
+        self.write_origins(node, path);
+        self.write_absent(web, node, path);
     }
 
     /// Writes objects at an attribute that match no node of the web template.
-    fn left_over(&mut self, attr: Attr, child: NodeRef<'d>, path: &str) {
+    fn write_unmatched(&mut self, attr: Attr, child: NodeRef<'d>, path: &str) {
         let is_list = child.kind() == Kind::List;
         let members: Vec<NodeRef<'d>> = if is_list {
             child.children().collect()
@@ -319,7 +322,7 @@ impl<'w, 'd> Writer<'w, 'd> {
             .filter(|c| !self.done.contains(&c.id()) && c.class().is_a(Cls::LOCATABLE));
         for (index, member) in left.collect::<Vec<_>>().into_iter().enumerate() {
             let segment = suffix::segment(attr, is_list);
-            self.raw(
+            self.write_raw(
                 member,
                 &if is_list {
                     format!("{path}/{segment}:{index}")
@@ -331,13 +334,13 @@ impl<'w, 'd> Writer<'w, 'd> {
     }
 
     /// Writes the attributes of structures without a node: `_data/_uid`.
-    fn levels(&mut self, levels: &'w [Level], node: NodeRef<'d>, path: &str) {
+    fn write_levels(&mut self, levels: &'w [Level], node: NodeRef<'d>, path: &str) {
         for level in levels {
             let attr = level.step.attr;
             let is_list = node.get(attr).is_some_and(|n| n.kind() == Kind::List);
             for object in node
                 .values(attr)
-                .filter(|object| is_meant(*object, &level.step))
+                .filter(|object| has_step_id(*object, &level.step))
                 .take(1)
             {
                 let segment = suffix::segment(attr, is_list);
@@ -347,7 +350,7 @@ impl<'w, 'd> Writer<'w, 'd> {
                     format!("{path}/{segment}")
                 };
                 if self.seen.insert(object.id()) {
-                    self.level(level, object, &path);
+                    self.write_level(level, object, &path);
                 }
             }
         }
@@ -361,7 +364,7 @@ impl<'w, 'd> Writer<'w, 'd> {
                     .collect::<Vec<_>>()
                 {
                     let segment = suffix::segment(attr, is_list);
-                    self.raw(
+                    self.write_raw(
                         object,
                         &if is_list {
                             format!("{path}/{segment}:{index}")
@@ -374,7 +377,7 @@ impl<'w, 'd> Writer<'w, 'd> {
         }
     }
 
-    fn level(&mut self, level: &'w Level, object: NodeRef<'d>, path: &str) {
+    fn write_level(&mut self, level: &'w Level, object: NodeRef<'d>, path: &str) {
         let class = object.class();
         if !self.has_keys(object) && !self.detail.typed.contains(&object.id()) {
             // No other key may show that the structure exists.
@@ -384,12 +387,12 @@ impl<'w, 'd> Writer<'w, 'd> {
                 class,
             );
         }
-        self.class_of(object, path);
+        self.write_class(object, path);
         if let Some(name) = object
             .get(Attr::NAME)
             .filter(|name| name.class() != Cls::DV_TEXT)
         {
-            self.value(name, &format!("{path}/_name"), None);
+            self.write_value(name, &format!("{path}/_name"), None);
         }
         let is_level = |attr: Attr| level.below.iter().any(|inner| inner.step.attr == attr);
         for child in object.children() {
@@ -403,12 +406,12 @@ impl<'w, 'd> Writer<'w, 'd> {
                 continue;
             }
             if child.class().is_a(Cls::LOCATABLE) {
-                self.left_over(attr, child, path);
+                self.write_unmatched(attr, child, path);
             } else {
-                self.attribute(class, attr, child, path);
+                self.write_attribute(class, attr, child, path);
             }
         }
-        self.levels(&level.below, object, path);
+        self.write_levels(&level.below, object, path);
     }
 
     /// Returns whether a node inside a structure matched an object.
@@ -420,7 +423,7 @@ impl<'w, 'd> Writer<'w, 'd> {
     }
 
     /// Writes the absence of values that readers would complete.
-    fn absent(&mut self, web: &'w WebNode, node: NodeRef<'d>, path: &str) {
+    fn write_absent(&mut self, web: &'w WebNode, node: NodeRef<'d>, path: &str) {
         let mut missing: Vec<Attr> = self
             .detail
             .absent
@@ -443,9 +446,9 @@ impl<'w, 'd> Writer<'w, 'd> {
         }
     }
 
-    fn kid(&mut self, web: &'w WebNode, kid: &'w WebNode, node: NodeRef<'d>, path: &str) {
+    fn write_node(&mut self, web: &'w WebNode, kid: &'w WebNode, node: NodeRef<'d>, path: &str) {
         let mut found = Vec::new();
-        self.matches(web, kid, &kid.steps, node, &mut found);
+        self.find_objects(web, kid, &kid.steps, node, &mut found);
         if self.is_full {
             return;
         }
@@ -468,9 +471,11 @@ impl<'w, 'd> Writer<'w, 'd> {
                 continue;
             }
             match value {
-                _ if kid.element().is_some() => self.element(kid, object, value, &path),
-                Some(value) if kid.class.is_a(Cls::PATHABLE) => self.container(kid, value, &path),
-                Some(value) => self.value(value, &path, Some(kid)),
+                _ if kid.element().is_some() => self.write_element(kid, object, value, &path),
+                Some(value) if kid.class.is_a(Cls::PATHABLE) => {
+                    self.write_container(kid, value, &path)
+                }
+                Some(value) => self.write_value(value, &path, Some(kid)),
                 None => {}
             }
             if kid.is_repeated()
@@ -501,37 +506,37 @@ impl<'w, 'd> Writer<'w, 'd> {
     }
 
     /// Writes an ELEMENT that is represented by its value.
-    fn element(
+    fn write_element(
         &mut self,
         kid: &'w WebNode,
         element: NodeRef<'d>,
         value: Option<NodeRef<'d>>,
         path: &str,
     ) {
-        if self.is_raw(element, path) {
+        if self.write_if_raw(element, path) {
             return;
         }
         let start = self.out.len();
-        self.class_of(element, path);
-        self.name(kid.element(), element, path);
+        self.write_class(element, path);
+        self.write_name(kid.element(), element, path);
         for child in element.children() {
             if let Some(attr) = child
                 .attr()
                 .filter(|a| !IDENTITY.contains(a) && *a != Attr::VALUE)
             {
-                self.attribute(Cls::ELEMENT, attr, child, path);
+                self.write_attribute(Cls::ELEMENT, attr, child, path);
             }
         }
         let Some(value) = value else { return };
         if self.detail.raw.contains(&value.id()) && self.out.len() > start {
             self.out.truncate(start);
-            return self.raw(element, path);
+            return self.write_raw(element, path);
         }
-        self.value(value, path, Some(kid));
+        self.write_value(value, path, Some(kid));
     }
 
     /// Finds the objects that match a node: those at the end of its steps, and their values.
-    fn matches(
+    fn find_objects(
         &mut self,
         web: &WebNode,
         kid: &WebNode,
@@ -548,7 +553,7 @@ impl<'w, 'd> Writer<'w, 'd> {
             // If siblings share an id, each name is compared with the names of all siblings.
             self.spend(
                 0,
-                if is_meant(object, step) {
+                if has_step_id(object, step) {
                     1 + web.children.len()
                 } else {
                     1
@@ -557,13 +562,14 @@ impl<'w, 'd> Writer<'w, 'd> {
             if self.is_full {
                 return;
             }
-            if is_last && self.done.contains(&object.id()) || !fits(object, step, web, kid) {
+            if is_last && self.done.contains(&object.id()) || !matches_step(object, step, web, kid)
+            {
                 continue;
             }
             // The levels between are not nodes, but they must not be written as raw.
             if !is_last {
                 self.done.insert(object.id());
-                self.matches(web, kid, rest, object, found);
+                self.find_objects(web, kid, rest, object, found);
                 continue;
             }
             let value = if is_element {
@@ -578,7 +584,7 @@ impl<'w, 'd> Writer<'w, 'd> {
     }
 
     /// Writes the runtime name, unless the template defines it for the node.
-    fn name(&mut self, step: Option<&Step>, node: NodeRef<'d>, path: &str) {
+    fn write_name(&mut self, step: Option<&Step>, node: NodeRef<'d>, path: &str) {
         let (Some(step), Some(name)) = (step, node.get(Attr::NAME)) else {
             return;
         };
@@ -596,12 +602,12 @@ impl<'w, 'd> Writer<'w, 'd> {
         if name.class() == Cls::DV_TEXT && name.children().count() == 1 && !self.is_long(name) {
             self.push(path, Value::Text(Cow::Borrowed(text)), Cls::DV_TEXT);
         } else {
-            self.value(name, &path, None);
+            self.write_value(name, &path, None);
         }
     }
 
     /// Writes the origin of a history, unless it is the time of its first event.
-    fn origins(&mut self, node: NodeRef<'d>, path: &str) {
+    fn write_origins(&mut self, node: NodeRef<'d>, path: &str) {
         if node.class() != Cls::OBSERVATION {
             return;
         }
@@ -622,13 +628,13 @@ impl<'w, 'd> Writer<'w, 'd> {
                 Temporal::parse(TemporalKind::DateTime, t).map_or(i64::MAX, |t| t.earliest)
             });
             if first != origin.text_at(Attr::VALUE) || origin.children().count() > 1 {
-                self.value(origin, &format!("{path}/{segment}"), None);
+                self.write_value(origin, &format!("{path}/{segment}"), None);
             }
         }
     }
 
     /// Writes an attribute of the Reference Model that is not a node.
-    fn attribute(&mut self, owner: Cls, attr: Attr, child: NodeRef<'d>, path: &str) {
+    fn write_attribute(&mut self, owner: Cls, attr: Attr, child: NodeRef<'d>, path: &str) {
         let is_list = child.kind() == Kind::List;
         let is_plain = PLAIN.iter().any(|c| owner.is_a(*c))
             && attr != Attr::REASON
@@ -654,25 +660,25 @@ impl<'w, 'd> Writer<'w, 'd> {
             }
         );
         if !is_list {
-            return self.attribute_value(child, &path);
+            return self.write_attribute_value(child, &path);
         }
         for (index, member) in child.children().enumerate() {
-            self.attribute_value(member, &format!("{path}:{index}"));
+            self.write_attribute_value(member, &format!("{path}:{index}"));
         }
     }
 
-    fn attribute_value(&mut self, child: NodeRef<'d>, path: &str) {
+    fn write_attribute_value(&mut self, child: NodeRef<'d>, path: &str) {
         if child.is_leaf() {
             self.push(path.to_owned(), scalar(child), child.class());
         } else if child.class().is_a(Cls::LOCATABLE) {
-            self.raw(child, path);
+            self.write_raw(child, path);
         } else {
-            self.value(child, path, None);
+            self.write_value(child, path, None);
         }
     }
 
     /// Writes the suffixes of an object.
-    fn suffixes(&mut self, node: NodeRef<'d>, path: &str, is_node: bool) {
+    fn write_suffixes(&mut self, node: NodeRef<'d>, path: &str, is_node: bool) {
         let class = node.class();
         for row in suffix::of(class).filter(|s| s.is_written) {
             let Some(leaf) = row
@@ -703,7 +709,7 @@ impl<'w, 'd> Writer<'w, 'd> {
                 (_, _)
                     if class == Cls::DV_INTERVAL
                         && !is_node
-                        && follows(node, row.path.first().copied(), leaf) =>
+                        && is_implied(node, row.path.first().copied(), leaf) =>
                 {
                     continue;
                 }
@@ -739,18 +745,18 @@ impl<'w, 'd> Writer<'w, 'd> {
     }
 
     /// Writes an object that has no nodes below it.
-    fn value(&mut self, node: NodeRef<'d>, path: &str, web: Option<&'w WebNode>) {
-        if self.is_raw(node, path) {
+    fn write_value(&mut self, node: NodeRef<'d>, path: &str, web: Option<&'w WebNode>) {
+        if self.write_if_raw(node, path) {
             return;
         }
         if node.is_leaf() {
             return self.push(path.to_owned(), scalar(node), node.class());
         }
-        self.class_of(node, path);
-        self.parts(node, path, web);
+        self.write_class(node, path);
+        self.write_parts(node, path, web);
     }
 
-    fn parts(&mut self, node: NodeRef<'d>, path: &str, web: Option<&'w WebNode>) {
+    fn write_parts(&mut self, node: NodeRef<'d>, path: &str, web: Option<&'w WebNode>) {
         let class = node.class();
         if class == Cls::DV_TEXT && web.is_some_and(|w| w.has_other) {
             let text = Value::Text(Cow::Borrowed(node.text_at(Attr::VALUE).unwrap_or_default()));
@@ -764,15 +770,15 @@ impl<'w, 'd> Writer<'w, 'd> {
                 )
             });
         } else {
-            self.suffixes(node, path, web.is_some());
+            self.write_suffixes(node, path, web.is_some());
         }
         let mut inline = Vec::new();
         match class {
-            Cls::DV_PROPORTION => self.quotient(node, path),
+            Cls::DV_PROPORTION => self.write_quotient(node, path),
             Cls::PARTICIPATION => {
                 if let Some(performer) = node.get(Attr::PERFORMER).filter(|p| !self.is_long(*p)) {
                     inline.push(Attr::PERFORMER);
-                    self.performer(performer, path);
+                    self.write_performer(performer, path);
                 }
                 if let Some(mode) = node.get(Attr::MODE).filter(|m| !self.is_long(*m)) {
                     inline.push(Attr::MODE);
@@ -787,7 +793,7 @@ impl<'w, 'd> Writer<'w, 'd> {
             Cls::REFERENCE_RANGE => {
                 if let Some(range) = node.get(Attr::RANGE).filter(|r| !self.is_long(*r)) {
                     inline.push(Attr::RANGE);
-                    self.parts(range, path, None);
+                    self.write_parts(range, path, None);
                 }
             }
             _ => {}
@@ -799,21 +805,21 @@ impl<'w, 'd> Writer<'w, 'd> {
             else {
                 continue;
             };
-            let is_told = suffix::of(class).any(|s| {
+            let is_written_above = suffix::of(class).any(|s| {
                 s.path.first() == Some(&attr)
                     && (s.path.len() == 1
                         || child.class() == Cls::TERMINOLOGY_ID
                         || !self.is_long(child))
             });
-            if !is_told && !inline.contains(&attr) {
-                self.attribute(class, attr, child, path);
+            if !is_written_above && !inline.contains(&attr) {
+                self.write_attribute(class, attr, child, path);
             }
         }
     }
 
     /// Writes the performer of a participation. Its identifiers are numbered suffixes if those can
     /// represent all of them.
-    fn performer(&mut self, performer: NodeRef<'d>, path: &str) {
+    fn write_performer(&mut self, performer: NodeRef<'d>, path: &str) {
         let is_plain = |identifier: NodeRef<'_>| {
             !self.is_long(identifier)
                 && identifier
@@ -823,13 +829,14 @@ impl<'w, 'd> Writer<'w, 'd> {
         };
         let identifiers: Vec<NodeRef<'d>> = performer.values(Attr::IDENTIFIERS).collect();
         let are_plain = identifiers.iter().all(|identifier| is_plain(*identifier));
-        self.suffixes(performer, path, false);
+        self.write_suffixes(performer, path, false);
         for child in performer.children() {
             let Some(attr) = child.attr() else { continue };
-            let is_told = suffix::of(performer.class()).any(|s| s.path.first() == Some(&attr))
+            let is_written_above = suffix::of(performer.class())
+                .any(|s| s.path.first() == Some(&attr))
                 || attr == Attr::IDENTIFIERS && are_plain;
-            if !is_told {
-                self.attribute(performer.class(), attr, child, path);
+            if !is_written_above {
+                self.write_attribute(performer.class(), attr, child, path);
             }
         }
         for (number, identifier) in identifiers.into_iter().enumerate().filter(|_| are_plain) {
@@ -844,7 +851,7 @@ impl<'w, 'd> Writer<'w, 'd> {
         }
     }
 
-    fn quotient(&mut self, node: NodeRef<'_>, path: &str) {
+    fn write_quotient(&mut self, node: NodeRef<'_>, path: &str) {
         let number = |attr| node.text_at(attr).and_then(number::parse);
         if let (Some(numerator), Some(denominator)) = (
             number(Attr::NUMERATOR),
@@ -860,7 +867,7 @@ impl<'w, 'd> Writer<'w, 'd> {
 }
 
 /// Returns whether a flag of an interval follows from its limits.
-fn follows(interval: NodeRef<'_>, flag: Option<Attr>, leaf: NodeRef<'_>) -> bool {
+fn is_implied(interval: NodeRef<'_>, flag: Option<Attr>, leaf: NodeRef<'_>) -> bool {
     let (limit, is_unbounded) = match flag {
         Some(Attr::LOWER_UNBOUNDED) => (Attr::LOWER, true),
         Some(Attr::UPPER_UNBOUNDED) => (Attr::UPPER, true),
@@ -884,13 +891,13 @@ fn is_locatable(attr: Attr) -> bool {
 }
 
 /// Returns whether an object has the id of a step.
-fn is_meant(object: NodeRef<'_>, step: &Step) -> bool {
-    if object.attr() != Some(step.attr)
-        || step.id.is_empty()
-        || !object.class().is_a(Cls::LOCATABLE)
-    {
-        return object.attr() == Some(step.attr)
-            && (step.id.is_empty() || !object.class().is_a(Cls::LOCATABLE));
+fn has_step_id(object: NodeRef<'_>, step: &Step) -> bool {
+    if object.attr() != Some(step.attr) {
+        return false;
+    }
+    // Data values have no id, and a step without an id accepts any object.
+    if step.id.is_empty() || !object.class().is_a(Cls::LOCATABLE) {
+        return true;
     }
     let id = object.text_at(Attr::ARCHETYPE_NODE_ID).unwrap_or_default();
     let archetype = object.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE]);
@@ -898,8 +905,8 @@ fn is_meant(object: NodeRef<'_>, step: &Step) -> bool {
 }
 
 /// Returns whether an object matches a step of a node. If siblings share the id, the name decides.
-fn fits(object: NodeRef<'_>, step: &Step, web: &WebNode, kid: &WebNode) -> bool {
-    if !is_meant(object, step)
+fn matches_step(object: NodeRef<'_>, step: &Step, web: &WebNode, kid: &WebNode) -> bool {
+    if !has_step_id(object, step)
         || !(object.class().is_a(step.class)
             || step.class == Cls::ANY
             || step.class.is_a(Cls::DATA_VALUE))
