@@ -243,24 +243,18 @@ impl<'t> Siblings<'t> {
                 .get(c.index)
                 .map_or(0, |n| u32::try_from(*n).unwrap_or(u32::MAX))
         };
-        let mut own: Vec<(Rank, &Candidate<'_>)> = Vec::new();
-        for candidate in &nodes {
-            let Some(names) = self.names(candidate.index) else {
-                continue;
-            };
+        let rank = |candidate: &Candidate<'_>| -> Option<Rank> {
+            let names = self.names(candidate.index)?;
             let is_named_so = names.allow(&name);
-            if is_named_so || !name_decides {
-                let lacks_some = count(candidate) < candidate.node.occurrences.lower;
-                own.push((
-                    (
-                        !names.listed.contains(&name.full),
-                        !is_named_so,
-                        !lacks_some,
-                    ),
-                    candidate,
-                ));
-            }
-        }
+            let lacks_some = count(candidate) < candidate.node.occurrences.lower;
+            (is_named_so || !name_decides).then_some((
+                !names.listed.contains(&name.full),
+                !is_named_so,
+                !lacks_some,
+            ))
+        };
+        let own: Vec<(Rank, &Candidate<'_>)> =
+            nodes.iter().filter_map(|c| Some((rank(c)?, c))).collect();
         let has_room = |c: &Candidate<'_>| {
             c.node
                 .occurrences

@@ -27,57 +27,12 @@ pub(super) fn check<'a>(check: &mut Check<'a>, value: NodeRef<'a>, node: &'a Nod
         Constraint::Boolean {
             true_valid,
             false_valid,
-        } => {
-            let valid = if value.text() == "true" {
-                *true_valid
-            } else {
-                *false_valid
-            };
-            if is_leaf(value) && !valid {
-                let expected = if *true_valid { "true" } else { "false" };
-                wrong(check, value.text(), expected.to_owned());
-            }
-        }
+        } => boolean(check, value, *true_valid, *false_valid),
         Constraint::Text {
             pattern,
             list,
             open,
-        } => {
-            let text = value.text();
-            let is_any_action = value.attr() == Some(Attr::ACTION_ARCHETYPE_ID) && text == "/.*/";
-            if is_leaf(value)
-                && !*open
-                && !list.is_empty()
-                && !is_any_action
-                && !list.iter().any(|l| l == text)
-            {
-                listed(check, text, list);
-            }
-            let steps = pattern
-                .as_ref()
-                .filter(|_| is_leaf(value))
-                .map_or(0, Pattern::steps);
-            // Each character may be compared with each state of the expression.
-            if !check.spend(text.len().saturating_mul(steps) / 4) {
-                return;
-            }
-            // The value is itself an expression (`action_archetype_id`): equal to that of the
-            // template, or the one for any action.
-            let is_expression = |p: &Pattern| {
-                value.attr() == Some(Attr::ACTION_ARCHETYPE_ID)
-                    && (p.source() == text || is_any_action)
-            };
-            if let Some(pattern) = pattern
-                .as_ref()
-                .filter(|p| is_leaf(value) && !p.matches(text) && !is_expression(p))
-            {
-                wrong(
-                    check,
-                    text,
-                    format!("text that matches {}", pattern.source()),
-                );
-            }
-        }
+        } => text(check, value, pattern.as_ref(), list, *open),
         Constraint::Integer { range, list } => number(
             check,
             value,
@@ -112,6 +67,49 @@ pub(super) fn check<'a>(check: &mut Check<'a>, value: NodeRef<'a>, node: &'a Nod
         }
         Constraint::Quantity { list, .. } => quantity(check, value, list),
         Constraint::Ordinal { list } => ordinal(check, value, list),
+    }
+}
+
+fn boolean(check: &mut Check<'_>, value: NodeRef<'_>, true_valid: bool, false_valid: bool) {
+    let is_valid = if value.text() == "true" {
+        true_valid
+    } else {
+        false_valid
+    };
+    if is_leaf(value) && !is_valid {
+        let expected = if true_valid { "true" } else { "false" };
+        wrong(check, value.text(), expected.to_owned());
+    }
+}
+
+/// Checks a text against a list and an expression. An open list permits other texts.
+fn text(
+    check: &mut Check<'_>,
+    value: NodeRef<'_>,
+    pattern: Option<&Pattern>,
+    list: &[String],
+    is_open: bool,
+) {
+    if !is_leaf(value) {
+        return;
+    }
+    let text = value.text();
+    let is_action = value.attr() == Some(Attr::ACTION_ARCHETYPE_ID);
+    let is_any_action = is_action && text == "/.*/";
+    if !is_open && !list.is_empty() && !is_any_action && !list.iter().any(|l| l == text) {
+        listed(check, text, list);
+    }
+    let Some(pattern) = pattern else { return };
+    // Each character may be compared with each state of the expression.
+    if !check.spend(text.len().saturating_mul(pattern.steps()) / 4) {
+        return;
+    }
+    // The value is itself an expression (`action_archetype_id`): equal to that of the template, or
+    // the one for any action.
+    let is_expression = is_action && (pattern.source() == text || is_any_action);
+    if !pattern.matches(text) && !is_expression {
+        let expected = format!("text that matches {}", pattern.source());
+        wrong(check, text, expected);
     }
 }
 

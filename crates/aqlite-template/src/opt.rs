@@ -1,4 +1,4 @@
-//! Reader of operational templates of ADL 1.4 (`Template.xsd`).
+//! OptReader of operational templates of ADL 1.4 (`Template.xsd`).
 //!
 //! It accepts deviations of real files whose meaning is clear: elements out of order, unknown
 //! elements, white space, prefixes, missing occurrences. It is strict about the elements that
@@ -52,7 +52,7 @@ impl Template {
         let Some(root) = document.root() else {
             return Err(Vec::new());
         };
-        let mut reader = Reader::default();
+        let mut reader = OptReader::default();
         let template = reader.template(root);
         match template {
             Some(template) if reader.errors.is_empty() => Ok(Template {
@@ -65,7 +65,7 @@ impl Template {
 }
 
 #[derive(Default)]
-struct Reader {
+struct OptReader {
     errors: Vec<Diagnostic>,
     warnings: Vec<Diagnostic>,
     roots: Vec<ArchetypeRoot>,
@@ -73,27 +73,9 @@ struct Reader {
     gauge: Gauge,
 }
 
-impl Reader {
+impl OptReader {
     fn template(&mut self, root: Xml<'_>) -> Option<Template> {
-        if root.name() != "template" {
-            let problem = Diagnostic::error(
-                "TPL0201",
-                root.span(),
-                format!("the root element is `{}`, expected `template`", root.name()),
-            );
-            self.errors.push(problem.with_help(
-                "send an operational template (OPT 1.4), as template editors export it",
-            ));
-            return None;
-        }
-        for child in root.children().filter(|c| !TOP.contains(&c.name())) {
-            let problem = Diagnostic::error(
-                "TPL0204",
-                child.span(),
-                format!("`{}` is not a part of a template", child.name()),
-            );
-            self.errors.push(problem.with_help("remove the element"));
-        }
+        self.check_elements(root)?;
         let language = self
             .one(root, "language")
             .and_then(|e| self.filled(e, &["code_string"]));
@@ -139,13 +121,37 @@ impl Reader {
         })
     }
 
+    /// Checks the names of the root and of its children. Returns `None` for another root.
+    fn check_elements(&mut self, root: Xml<'_>) -> Option<()> {
+        if root.name() != "template" {
+            let problem = Diagnostic::error(
+                "TPL0201",
+                root.span(),
+                format!("the root element is `{}`, expected `template`", root.name()),
+            );
+            self.errors.push(problem.with_help(
+                "send an operational template (OPT 1.4), as template editors export it",
+            ));
+            return None;
+        }
+        for child in root.children().filter(|c| !TOP.contains(&c.name())) {
+            let problem = Diagnostic::error(
+                "TPL0204",
+                child.span(),
+                format!("`{}` is not a part of a template", child.name()),
+            );
+            self.errors.push(problem.with_help("remove the element"));
+        }
+        Some(())
+    }
+
     /// Returns the child element `name`, and reports it unless it occurs exactly once.
     fn one<'d>(&mut self, root: Xml<'d>, name: &'d str) -> Option<Xml<'d>> {
         let mut found = root.all(name);
         let first = found.next();
         if let Some(second) = found.next() {
             self.errors.push(
-                Diagnostic::error("TPL0203", second.span(), format!("`{name}` stands twice"))
+                Diagnostic::error("TPL0203", second.span(), format!("`{name}` occurs twice"))
                     .with_help("a template has exactly one; remove the other"),
             );
         }

@@ -1,4 +1,4 @@
-//! Reader of operational templates of ADL 2 (AOM 2 XML).
+//! Opt2Reader of operational templates of ADL 2 (AOM 2 XML).
 //!
 //! Both published forms are supported: multiplicities as elements, and multiplicities as texts
 //! (`P_ARCHETYPE`). A definition with constraints that the tree cannot represent (references,
@@ -104,11 +104,7 @@ fn is_opt14(root: Xml<'_>) -> bool {
 }
 
 fn template(root: Xml<'_>, definition: Xml<'_>, id: String) -> Result<Template, Diagnostic> {
-    let language = ["language", "original_language"]
-        .iter()
-        .find_map(|name| root.text_along(&[name, "code_string"]))
-        .unwrap_or("en")
-        .to_owned();
+    let language = original_language(root).to_owned();
     let archetype = root
         .child("archetype_id")
         .and_then(full_id)
@@ -124,18 +120,8 @@ fn template(root: Xml<'_>, definition: Xml<'_>, id: String) -> Result<Template, 
         terms: own_terms,
         bindings: Vec::new(),
     };
-    let mut components: HashMap<&str, Xml<'_>> = HashMap::new();
-    for component in root.all("component_terminologies") {
-        let ids = [
-            component.attribute("id"),
-            component.attribute("archetype_id"),
-        ];
-        for id in ids.into_iter().flatten() {
-            components.entry(id).or_insert(component);
-        }
-    }
-    let mut reader = Reader {
-        components,
+    let mut reader = Opt2Reader {
+        components: component_terminologies(root),
         seen: HashSet::new(),
         gauge,
         failed: None,
@@ -158,15 +144,7 @@ fn template(root: Xml<'_>, definition: Xml<'_>, id: String) -> Result<Template, 
     let concept = own
         .and_then(|r| r.terms.get(&language)?.get(&node.node_id))
         .map(|t| t.text.clone());
-    let mut languages: Vec<String> = own
-        .map(|r| r.terms.keys().cloned().collect())
-        .unwrap_or_default();
-    order::sort_by_key(&mut languages, |l| *l != language);
-    let languages = if languages.is_empty() {
-        vec![language.clone()]
-    } else {
-        languages
-    };
+    let languages = languages_of(own, &language);
     Ok(Template {
         version: version(&id),
         concept: concept.unwrap_or_else(|| concept_of(&id).to_owned()),
@@ -188,6 +166,40 @@ fn template(root: Xml<'_>, definition: Xml<'_>, id: String) -> Result<Template, 
         singleton: None,
         warnings,
     })
+}
+
+fn original_language<'d>(root: Xml<'d>) -> &'d str {
+    ["language", "original_language"]
+        .iter()
+        .find_map(|name| root.text_along(&[name, "code_string"]))
+        .unwrap_or("en")
+}
+
+/// Returns the terminologies of the archetypes used, by archetype id. The first of an id counts.
+fn component_terminologies<'d>(root: Xml<'d>) -> HashMap<&'d str, Xml<'d>> {
+    let mut components: HashMap<&str, Xml<'_>> = HashMap::new();
+    for component in root.all("component_terminologies") {
+        let ids = [
+            component.attribute("id"),
+            component.attribute("archetype_id"),
+        ];
+        for id in ids.into_iter().flatten() {
+            components.entry(id).or_insert(component);
+        }
+    }
+    components
+}
+
+/// Returns the languages with terms, the original language first.
+fn languages_of(own: Option<&ArchetypeRoot>, original: &str) -> Vec<String> {
+    let mut languages: Vec<String> = own
+        .map(|r| r.terms.keys().cloned().collect())
+        .unwrap_or_default();
+    order::sort_by_key(&mut languages, |l| l != original);
+    if languages.is_empty() {
+        languages.push(original.to_owned());
+    }
+    languages
 }
 
 /// Returns an id given as text, or as the parts of an ARCHETYPE_HRID.
@@ -270,7 +282,7 @@ fn value_sets(terminology: Xml<'_>) -> BTreeMap<String, Vec<String>> {
     sets.collect()
 }
 
-struct Reader<'d> {
+struct Opt2Reader<'d> {
     /// The terminologies of the archetypes used, by archetype id.
     components: HashMap<&'d str, Xml<'d>>,
     /// The archetypes whose value sets have been read.
@@ -284,7 +296,7 @@ struct Reader<'d> {
     unknown: Option<Diagnostic>,
 }
 
-impl<'d> Reader<'d> {
+impl<'d> Opt2Reader<'d> {
     fn unknown(&mut self, xml: Xml<'d>, what: &str) {
         self.unknown.get_or_insert_with(|| {
             Diagnostic::warning(
@@ -699,17 +711,7 @@ fn tupled(
             let item = |row| {
                 let range = cell("value", row).and_then(|node| range_of(&node.constraint))?;
                 let value = range.lower.filter(|lower| range.upper == Some(*lower))?;
-                match &cell("symbol", row)?.constraint {
-                    Constraint::Code { terminology, codes } => match codes.as_slice() {
-                        [code] => Some(OrdinalItem {
-                            value,
-                            terminology: terminology.clone(),
-                            code: code.clone(),
-                        }),
-                        _ => None,
-                    },
-                    _ => None,
-                }
+                ordinal_item(value, &cell("symbol", row)?.constraint)
             };
             Some(Constraint::Ordinal {
                 list: (0..count).map(item).collect::<Option<_>>()?,
@@ -717,6 +719,21 @@ fn tupled(
         }
         _ => None,
     }
+}
+
+/// Returns a pair of value and symbol, if the symbol is exactly one code.
+fn ordinal_item(value: f64, symbol: &Constraint) -> Option<OrdinalItem> {
+    let Constraint::Code { terminology, codes } = symbol else {
+        return None;
+    };
+    let [code] = codes.as_slice() else {
+        return None;
+    };
+    Some(OrdinalItem {
+        value,
+        terminology: terminology.clone(),
+        code: code.clone(),
+    })
 }
 
 fn range_of(constraint: &Constraint) -> Option<Interval<f64>> {

@@ -204,10 +204,10 @@ impl<'a> Check<'a> {
             .rev()
             .filter(|node| !node.node_id.is_empty())
             .find_map(|node| self.name_of(node));
-        self.tell(finding, label);
+        self.add_finding(finding, label);
     }
 
-    fn tell(&mut self, finding: Finding, label: Option<&str>) {
+    fn add_finding(&mut self, finding: Finding, label: Option<&str>) {
         let path = if finding.path.is_empty() {
             path_text(&self.path)
         } else {
@@ -222,7 +222,7 @@ impl<'a> Check<'a> {
         if self.found + size > MAX_FOUND {
             if finding.severity == Severity::Error {
                 self.ended
-                    .get_or_insert("there are too many problems: mend those that are told first");
+                    .get_or_insert("there are too many problems: correct the reported ones first");
             }
             return;
         }
@@ -400,7 +400,7 @@ impl<'a> Check<'a> {
         let finding = Finding::error("TPL0503", "", message)
             .expected(node.occurrences.to_string())
             .found(count.to_string());
-        self.tell(finding, self.name_of(node));
+        self.add_finding(finding, self.name_of(node));
     }
 
     /// A cardinality below the sum of the minimum occurrences cannot be met, so it is not enforced.
@@ -546,53 +546,32 @@ impl<'a> Check<'a> {
             .iter()
             .filter(|(_, found)| !is_wrong(found, &step))
             .min_by_key(|(weight, _)| *weight);
-        let Some((_, told)) = of_step.or(alternatives.iter().min_by_key(|(weight, _)| *weight))
+        let Some((_, findings)) = of_step.or(alternatives.iter().min_by_key(|(weight, _)| *weight))
         else {
             return;
         };
-        let mut told = told.clone();
-        let told_by = [Attr::TRANSITION, Attr::CURRENT_STATE]
+        let mut findings = findings.clone();
+        let stated_by = [Attr::TRANSITION, Attr::CURRENT_STATE]
             .into_iter()
             .find_map(|attr| value.get(attr));
-        if told_by.is_some_and(|by| by.attr() == Some(Attr::CURRENT_STATE)) {
+        if stated_by.is_some_and(|by| by.attr() == Some(Attr::CURRENT_STATE)) {
             let is_listed = |f: &Finding| {
                 alternatives
                     .iter()
                     .any(|(_, found)| !is_wrong(found, &f.path))
             };
-            told.iter_mut()
+            findings
+                .iter_mut()
                 .filter(|f| is_listed(f))
                 .for_each(|f| f.severity = Severity::Warning);
         }
-        let severity = if told.iter().any(|f| f.severity == Severity::Error) {
+        let severity = if findings.iter().any(|f| f.severity == Severity::Error) {
             Severity::Error
         } else {
             Severity::Warning
         };
-        self.findings.extend(told);
-        let code = |attr| value.text_along(&[attr, Attr::DEFINING_CODE, Attr::CODE_STRING]);
-        let along = |attrs: &[Attr]| {
-            told_by
-                .and_then(|by| by.text_along(attrs))
-                .unwrap_or_default()
-        };
-        let terminology = along(&[Attr::DEFINING_CODE, Attr::TERMINOLOGY_ID, Attr::VALUE]);
-        let by = format!(
-            "{}/{terminology}/{}",
-            along(&[Attr::VALUE]),
-            along(&[Attr::DEFINING_CODE, Attr::CODE_STRING])
-        );
-        let finding = Finding::error(
-            "TPL0510",
-            "",
-            format!("No valid transition found for ism transition[{by}]"),
-        )
-        .expected("a pair of state and careflow step that the template lists")
-        .found(format!(
-            "{} with {}",
-            code(Attr::CURRENT_STATE).unwrap_or_default(),
-            code(Attr::CAREFLOW_STEP).unwrap_or("no step")
-        ));
+        self.findings.extend(findings);
+        let finding = unlisted_transition(value, stated_by);
         self.report(Finding {
             severity,
             ..finding
@@ -630,6 +609,34 @@ impl<'a> Check<'a> {
             .expected(term.text.as_str()),
         );
     }
+}
+
+/// Returns the finding about a transition that is not in the template. `stated_by` is the value
+/// that states the transition: its code, or else the state.
+fn unlisted_transition(value: NodeRef<'_>, stated_by: Option<NodeRef<'_>>) -> Finding {
+    let code = |attr| value.text_along(&[attr, Attr::DEFINING_CODE, Attr::CODE_STRING]);
+    let along = |attrs: &[Attr]| {
+        stated_by
+            .and_then(|by| by.text_along(attrs))
+            .unwrap_or_default()
+    };
+    let terminology = along(&[Attr::DEFINING_CODE, Attr::TERMINOLOGY_ID, Attr::VALUE]);
+    let by = format!(
+        "{}/{terminology}/{}",
+        along(&[Attr::VALUE]),
+        along(&[Attr::DEFINING_CODE, Attr::CODE_STRING])
+    );
+    Finding::error(
+        "TPL0510",
+        "",
+        format!("No valid transition found for ism transition[{by}]"),
+    )
+    .expected("a pair of state and careflow step that the template lists")
+    .found(format!(
+        "{} with {}",
+        code(Attr::CURRENT_STATE).unwrap_or_default(),
+        code(Attr::CAREFLOW_STEP).unwrap_or("no step")
+    ))
 }
 
 /// Returns the size of a finding in bytes.

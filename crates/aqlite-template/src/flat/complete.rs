@@ -106,7 +106,7 @@ impl<'r> DocumentReader<'r, '_> {
                     .map_or("", Value::text),
             ),
             Cls::DV_ORDERED | Cls::DATA_VALUE => like.unwrap_or_else(|| guessed(form)),
-            other => super::read::standing(other),
+            other => super::read::concrete_class(other),
         })
     }
 
@@ -565,7 +565,7 @@ impl<'r> DocumentReader<'r, '_> {
             if let Some((name, ..)) = PARTS.iter().find(|(name, ..)| form.value(name).is_some()) {
                 self.refuse_here(
                     "FLT0107",
-                    format!("`|{name}` stands beside the whole duration: give one of them"),
+                    format!("`|{name}` is given besides the whole duration: remove one of them"),
                     &[],
                 );
             }

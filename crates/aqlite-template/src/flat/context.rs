@@ -201,10 +201,10 @@ impl DocumentReader<'_, '_> {
             .map(|given| (given.suffix.as_ref(), given.index, true));
         for (suffix, at, is_alone) in values.chain(members).collect::<Vec<_>>() {
             if !is_alone || !key.takes(suffix, at) {
-                let told = format!("{}|{suffix}", self.path);
+                let place = format!("{}|{suffix}", self.path);
                 self.refuse(
                     "FLT0102",
-                    &told,
+                    &place,
                     format!("`|{}` is not a suffix of `ctx/{}`", shown(suffix), key.name),
                     key.suffixes,
                 );
@@ -219,7 +219,7 @@ impl DocumentReader<'_, '_> {
             let wanted = format!("ctx/participation_name:{index}");
             self.refuse_here(
                 "FLT0108",
-                format!("`{wanted}` is missing: who is meant is not told"),
+                format!("`{wanted}` is missing: the party needs it"),
                 &[&wanted],
             );
         }

@@ -2,7 +2,7 @@
 
 use super::complete::{mode, put_code};
 use super::form::{EMPTY_TREE, KeyTree, SegmentInstance};
-use super::read::{DocumentReader, attr_of, standing};
+use super::read::{DocumentReader, attr_of, concrete_class};
 use crate::draft::Draft;
 use crate::tree::Constraint;
 use crate::web::{Step, WebNode};
@@ -111,7 +111,7 @@ impl<'r> DocumentReader<'r, '_> {
             if !is_needed(draft.class(), step.attr) {
                 return;
             }
-            let level = self.new_object(Some(step), standing(step.class));
+            let level = self.new_object(Some(step), concrete_class(step.class));
             draft.add(step.attr, level);
         }
         for member in draft.members_mut(step.attr) {

@@ -108,7 +108,7 @@ impl<'r> DocumentReader<'r, '_> {
                 Some(id) => details.put(Attr::ACTIVITY_ID, Draft::text(id)),
                 None => self.refuse_here(
                     "FLT0108",
-                    "which activity of the INSTRUCTION is meant must be told by `|activity_index`",
+                    "the activity of the INSTRUCTION is ambiguous: give `|activity_index`",
                     &[],
                 ),
             }

@@ -18,7 +18,7 @@ use std::rc::Rc;
 
 mod value;
 
-/// Reads a document. Without `now`, the document is only compared with the one that was written,
+/// Reads a document. Without `now`, the document is only compared with the written one,
 /// and may lack mandatory values.
 pub(super) fn read_document(
     form: &KeyTree<'_>,
@@ -133,9 +133,7 @@ impl<'r> DocumentReader<'r, '_> {
             self.refuse(
                 "FLT0105",
                 key,
-                format!(
-                    "`{key}` would stand too often in the document: {MAX_COPIES} times are the most"
-                ),
+                format!("`{key}` would be copied too often: {MAX_COPIES} copies are the maximum"),
                 &[],
             );
         }
@@ -225,7 +223,7 @@ impl<'r> DocumentReader<'r, '_> {
         match self.stated_class(class, form) {
             Some(named) => named,
             None if class == Cls::EVENT && INTERVALS.into_iter().any(has) => Cls::INTERVAL_EVENT,
-            None => standing(class),
+            None => concrete_class(class),
         }
     }
 
@@ -296,7 +294,7 @@ impl<'r> DocumentReader<'r, '_> {
             if found.is_none() {
                 let made = reader.new_object(
                     Some(&level.step),
-                    named.unwrap_or(standing(level.step.class)),
+                    named.unwrap_or(concrete_class(level.step.class)),
                 );
                 draft.add(attr, made);
             }
@@ -492,7 +490,7 @@ impl<'r> DocumentReader<'r, '_> {
                     .iter()
                     .rposition(|m| is_of(m, step));
                 if found.is_none() {
-                    let class = standing(step.class);
+                    let class = concrete_class(step.class);
                     let level = self.new_object(Some(step), class);
                     draft.add(step.attr, level);
                 }
@@ -676,7 +674,7 @@ fn is_of(member: &Draft<'_>, step: &Step) -> bool {
 }
 
 /// Returns the concrete class to use for an abstract one.
-pub(super) fn standing(class: Cls) -> Cls {
+pub(super) fn concrete_class(class: Cls) -> Cls {
     match class {
         Cls::ITEM_STRUCTURE | Cls::DATA_STRUCTURE => Cls::ITEM_TREE,
         Cls::EVENT => Cls::POINT_EVENT,

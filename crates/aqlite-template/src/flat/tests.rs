@@ -337,7 +337,7 @@ fn omitted_values_are_completed() {
             "{pointer}"
         );
     }
-    let told = filled(json!({
+    let filled_in = filled(json!({
         "|magnitude": 72.5, "ctx/time": "2026-01-02T03:04:05Z", "ctx/setting": "home", "ctx/location": "ward 3", "ctx/participation_name": "Berg",
         "ctx/participation_function": "nurse", "ctx/health_care_facility|name": "Hospital", "ctx/provider_name": "Lund",
         "encounter/body_weight/history_origin": "2026-01-01T00:00:00Z", "ctx/link|type": "issue", "ctx/link|meaning": "problem", "ctx/link|target": "ehr://x",
@@ -359,7 +359,7 @@ fn omitted_values_are_completed() {
         ("/content/0/links/0/target/value", "ehr://x"),
     ] {
         assert_eq!(
-            told.pointer(pointer).and_then(Value::as_str),
+            filled_in.pointer(pointer).and_then(Value::as_str),
             Some(value),
             "{pointer}"
         );
@@ -634,12 +634,12 @@ fn a_step_and_its_state_are_a_pair() {
             found, expected,
             "{state} {step} {transition:?}: {findings:?}"
         );
-        let told = transition.map_or_else(
+        let ending = transition.map_or_else(
             || format!("[active/openehr/{state}]"),
             |_| String::from("[start/openehr/540]"),
         );
         let is_named =
-            |f: &Finding| f.code != "TPL0510" || f.message.ends_with(&told) || state == "527";
+            |f: &Finding| f.code != "TPL0510" || f.message.ends_with(&ending) || state == "527";
         assert!(findings.iter().all(is_named), "{findings:?}");
     }
 }

@@ -58,7 +58,7 @@ pub(super) fn is_structure(class: Cls) -> bool {
 }
 
 pub(super) fn web_template(template: &Template) -> WebTemplate {
-    let builder = Builder {
+    let builder = WebBuilder {
         template,
         left: Cell::new(MOST),
     };
@@ -80,13 +80,13 @@ pub(super) fn web_template(template: &Template) -> WebTemplate {
 /// for each name, so nested ones multiply.
 const MOST: usize = 15_000_000;
 
-struct Builder<'t> {
+struct WebBuilder<'t> {
     template: &'t Template,
     /// The remaining bytes for nodes; 0 once they are exhausted.
     left: Cell<usize>,
 }
 
-impl<'t> Builder<'t> {
+impl<'t> WebBuilder<'t> {
     /// Charges a level of a node to the budget. Returns false once the web template is too large.
     fn affords(&self, step: &Step) -> bool {
         let texts = step.id.len()

@@ -71,7 +71,7 @@ pub(super) fn write(
     if !web.children.is_empty() || web.class.is_a(Cls::CODE_PHRASE) {
         return;
     }
-    let mut form = Form {
+    let mut form = InputWriter {
         out,
         template,
         web,
@@ -125,14 +125,14 @@ pub(super) fn write_proportion_types(out: &mut JsonText, web: &WebNode) {
     }
 }
 
-struct Form<'o, 't> {
+struct InputWriter<'o, 't> {
     out: &'o mut JsonText,
     template: &'t Template,
     web: &'t WebNode,
     default: Option<&'t Leaves>,
 }
 
-impl Form<'_, '_> {
+impl InputWriter<'_, '_> {
     /// Writes one field. `more` adds members besides suffix and type.
     fn field(&mut self, suffix: Option<&str>, kind: &str, more: &mut dyn FnMut(&mut JsonText)) {
         self.out.open('{');
@@ -295,15 +295,15 @@ impl Form<'_, '_> {
             self.field(Some("code"), "CODED_TEXT", &mut |out| {
                 out.key("list");
                 out.open('[');
-                codes.iter().for_each(|code| {
-                    Choice {
+                for code in codes {
+                    let choice = Choice {
                         template,
                         node,
                         terminology,
                         code,
-                    }
-                    .write(out, &mut |_| {})
-                });
+                    };
+                    choice.write(out, &mut |_| {});
+                }
                 out.close(']');
                 open(out);
                 if !matches!(terminology, "" | "local") {
@@ -578,23 +578,10 @@ impl Form<'_, '_> {
             if pattern.is_some_and(|p| !allows(p)) {
                 continue;
             }
-            let field = |parts: &DurationParts| {
-                [
-                    parts.years,
-                    parts.months,
-                    parts.weeks,
-                    parts.days,
-                    parts.hours,
-                    parts.minutes,
-                    parts.seconds,
-                ]
-                .get(index)
-                .copied()
-                .flatten()
-                .unwrap_or(0)
-            };
-            let (low, high) = (field(&least), field(&most));
-            let default = proposed.as_ref().map(|parts| field(parts).to_string());
+            let (low, high) = (duration_part(&least, index), duration_part(&most, index));
+            let default = proposed
+                .as_ref()
+                .map(|parts| duration_part(parts, index).to_string());
             self.field(Some(name), "INTEGER", &mut |out| {
                 validation(out, &mut |out| {
                     out.key("range");
@@ -660,6 +647,20 @@ impl Form<'_, '_> {
             _ => self.coded(),
         }
     }
+}
+
+/// Returns the part of a duration with an index of [`FIELDS`], 0 if it is absent.
+fn duration_part(parts: &DurationParts, index: usize) -> i64 {
+    let all = [
+        parts.years,
+        parts.months,
+        parts.weeks,
+        parts.days,
+        parts.hours,
+        parts.minutes,
+        parts.seconds,
+    ];
+    all.get(index).copied().flatten().unwrap_or(0)
 }
 
 /// Creates a constraint node without constraints.

@@ -239,18 +239,18 @@ impl<'t> Printer<'t> {
                 .map(|c| c.id.as_str())
                 .collect::<Vec<_>>()
         };
-        let told: Vec<(Multiplicity, Vec<&str>)> = web
+        let groups: Vec<(Multiplicity, Vec<&str>)> = web
             .cardinalities
             .iter()
             .map(|c| (c.interval, ids(&c.path)))
             .filter(|(_, ids)| !ids.is_empty())
             .collect();
-        if told.is_empty() {
+        if groups.is_empty() {
             return;
         }
         self.out.key("cardinalities");
         self.out.open('[');
-        for (interval, ids) in told {
+        for (interval, ids) in groups {
             self.out.open('{');
             self.counts("min", "max", interval);
             self.out.texts("ids", ids);

@@ -178,7 +178,7 @@ impl<'r> DocumentReader<'r, '_> {
                 "FLT0101",
                 &key,
                 format!(
-                    "`{}` cannot stand here: nothing stands below a value",
+                    "`{}` is not allowed here: a value has no segments below it",
                     shown(segment)
                 ),
                 &[],
@@ -277,17 +277,17 @@ impl<'r> DocumentReader<'r, '_> {
         if form.values.len() > 1 || !form.is_leaf() {
             self.refuse_here(
                 "FLT0107",
-                "`|raw` stands for the whole object: no other key can stand at it or below it",
+                "`|raw` represents the whole object: no other key is allowed at it or below it",
                 &[],
             );
         }
         match json::read(&with_types(raw.text()), class) {
             Ok(tree) => tree.root().map(Draft::of),
             Err(findings) => {
-                let told = findings.first().map(Finding::one_line).unwrap_or_default();
+                let reason = findings.first().map(Finding::one_line).unwrap_or_default();
                 self.refuse_here(
                     "FLT0104",
-                    format!("`|raw` is not canonical JSON of this place: {told}"),
+                    format!("`|raw` is not canonical JSON of this place: {reason}"),
                     &[],
                 );
                 None
@@ -341,7 +341,7 @@ impl<'r> DocumentReader<'r, '_> {
             let class = if def.ty == Cls::UID_BASED_ID {
                 uid_class(text)
             } else {
-                standing(def.ty)
+                concrete_class(def.ty)
             };
             draft.put(*attr, Draft::object(class));
         }
