@@ -1,4 +1,4 @@
-//! The peers: SQLite asked the same questions in the same run.
+//! The peers: SQLite with the same queries in the same run.
 
 mod documents;
 mod nodes;
@@ -7,19 +7,19 @@ use aqlite_bench::{Answer, Loaded, QUESTIONS, answer_of, seconds, timed};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Statement};
 
-/// A way to keep compositions in SQLite.
+/// A layout of compositions in SQLite tables.
 pub trait Layout {
-    /// What the lines of the benchmark call it.
+    /// The name in the lines of the benchmark.
     const NAME: &'static str;
-    /// The tables.
+    /// The statements that create the tables.
     const SCHEMA: &'static str;
-    /// What is made after loading.
+    /// The statements that run after loading, such as indexes.
     const INDEXES: &'static str;
 
-    /// Keeps one composition.
+    /// Stores one composition.
     fn insert(connection: &Connection, ehr: i64, id: i64, json: &str) -> rusqlite::Result<()>;
 
-    /// The SQL of a question; `?1` is an ehr_id in those of one EHR.
+    /// Returns the SQL of a query. `?1` is an ehr_id in the queries on one EHR.
     fn question(connection: &Connection, number: usize) -> rusqlite::Result<String>;
 }
 
@@ -28,10 +28,11 @@ pub use nodes::Nodes;
 
 const EHRS: &str = "CREATE TABLE ehr (id INTEGER PRIMARY KEY, ehr_id TEXT NOT NULL UNIQUE, queryable INTEGER NOT NULL);";
 
-/// Loads the compositions, asks the six questions, prepared and warm, and tells what that took.
+/// Loads the compositions, runs the six queries, prepared and warm, and reports their times.
 ///
 /// # Errors
-/// When SQLite fails, or answers otherwise than `loaded`.
+///
+/// SQLite fails, or its answer differs from that of `loaded`.
 pub fn measure<L: Layout>(loaded: &Loaded) -> Result<(), String> {
     let failed = |e: rusqlite::Error| format!("{}: {e}", L::NAME);
     let told = |key: &str, value: f64| {
