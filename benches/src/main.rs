@@ -63,7 +63,7 @@ fn loaded(compositions: usize, extras: Extras) -> Result<Loaded, String> {
 fn questions(compositions: usize) -> Result<Loaded, String> {
     let loaded = loaded(compositions, Extras::None)?;
     let stored = loaded.packed_bytes + loaded.layout_bytes;
-    let told = [
+    let figures = [
         ("load", loaded.load_ms),
         ("ehrs", loaded.generator.ehrs() as f64),
         ("bytes.json", loaded.json_bytes as f64),
@@ -71,7 +71,7 @@ fn questions(compositions: usize) -> Result<Loaded, String> {
         ("bytes.columns", loaded.batch.bytes() as f64),
         ("shapes", loaded.layouts as f64),
     ];
-    told.iter()
+    figures.iter()
         .for_each(|(key, value)| report(&format!("{compositions}.{key}"), *value));
     ask(&compositions.to_string(), &loaded);
     Ok(loaded)

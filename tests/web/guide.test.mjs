@@ -232,7 +232,7 @@ test("an opened guide runs on a patient, again after it was changed, and is stor
       .waitFor();
     await page.click("#guide-about-tab");
     await page.click("#store-guide");
-    await page.locator("#guide-told .good").waitFor();
+    await page.locator("#guide-messages .good").waitFor();
     await settled(page);
     await page.reload();
     await ready(page);
@@ -255,9 +255,9 @@ test("what is wrong with a guide is told with its place, and other files are ref
       file("broken.gdl", "(GUIDE) <\n id = <5"),
       file("notes.json", '{"a": 1}'),
     );
-    await page.locator("#guide-told", { hasText: "notes.json" }).waitFor();
+    await page.locator("#guide-messages", { hasText: "notes.json" }).waitFor();
     assert.match(
-      await page.locator("#guide-told").textContent(),
+      await page.locator("#guide-messages").textContent(),
       /broken\.gdl: .*line 2.*notes\.json: .*definition/,
     );
     const problems = await page.locator("#guide-about .guide-problems").textContent();

@@ -35,7 +35,7 @@ const EHRS: &str = "CREATE TABLE ehr (id INTEGER PRIMARY KEY, ehr_id TEXT NOT NU
 /// SQLite fails, or its answer differs from that of `loaded`.
 pub fn measure<L: Layout>(loaded: &Loaded) -> Result<(), String> {
     let failed = |e: rusqlite::Error| format!("{}: {e}", L::NAME);
-    let told = |key: &str, value: f64| {
+    let report_peer = |key: &str, value: f64| {
         println!(
             "{}.{}.{key} = {value}",
             L::NAME,
@@ -43,9 +43,9 @@ pub fn measure<L: Layout>(loaded: &Loaded) -> Result<(), String> {
         )
     };
     let (connection, load_ms) = fill::<L>(loaded).map_err(failed)?;
-    told("load", load_ms);
+    report_peer("load", load_ms);
     let pages = "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()";
-    told(
+    report_peer(
         "bytes.stored",
         connection
             .query_row(pages, [], |r| r.get::<_, i64>(0))
@@ -62,7 +62,7 @@ pub fn measure<L: Layout>(loaded: &Loaded) -> Result<(), String> {
             &answer(&found, ordered),
             &expected,
         )?;
-        told(
+        report_peer(
             name,
             timed(0.5, || {
                 rows(&mut statement, &loaded.ehr_id())
