@@ -71,7 +71,8 @@ fn questions(compositions: usize) -> Result<Loaded, String> {
         ("bytes.columns", loaded.batch.bytes() as f64),
         ("shapes", loaded.layouts as f64),
     ];
-    figures.iter()
+    figures
+        .iter()
         .for_each(|(key, value)| report(&format!("{compositions}.{key}"), *value));
     ask(&compositions.to_string(), &loaded);
     Ok(loaded)

@@ -1,14 +1,14 @@
-//! Suites `rm.constraint_fragments` and `rm.webtemplate_nodes`: constraints on one value, as unit
-//! tests of other makers use them.
+//! Suites `rm.constraint_fragments` and `rm.webtemplate_nodes`: constraints on one value, from unit
+//! tests of other makers.
 //!
-//! A constraint fragment becomes a template of one ELEMENT; the values listed here must be accepted
-//! or refused, and the form of the template must read back every accepted value. A node of a web
-//! template becomes the constraint that its fields describe; the web template of that constraint
+//! A constraint fragment becomes a template of one ELEMENT. The values listed here must be accepted
+//! or refused, and the form of the template must preserve every accepted value. A node of a web
+//! template becomes the constraint that its fields describe. The web template of that constraint
 //! must have the same fields.
 
 use crate::corpus::{Corpus, text_of};
 use crate::report::Case;
-use crate::rm_json::told;
+use crate::rm_json::findings_text;
 use aqlite::diag::{Finding, Severity};
 use aqlite::rm::class::Cls;
 use aqlite::rm::{self, json};
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 const NOW: &str = "2026-11-20T09:30:00Z";
 
-/// Values by fragment: what the constraint accepts, and what it refuses.
+/// Returns the values of a fragment: accepted ones, and refused ones.
 fn values(name: &str) -> (Vec<Value>, Vec<Value>) {
     let coded = |terminology: &str, code: &str| {
         let phrase = json!({ "_type": "CODE_PHRASE", "terminology_id": { "_type": "TERMINOLOGY_ID", "value": terminology }, "code_string": code });
@@ -111,7 +111,7 @@ pub fn constraints(corpus: &Corpus) -> Vec<Case> {
             .trim_end_matches(".xml")
             .to_owned();
         let text = corpus.text(&file).unwrap_or_default();
-        // In a template a constraint is an element `children` without prefixes.
+        // In a template, a constraint is an element `children` without prefixes.
         let fragment = text
             .replace("v1:", "")
             .replace("xml-fragment", "children")
@@ -141,7 +141,7 @@ pub fn constraints(corpus: &Corpus) -> Vec<Case> {
     cases
 }
 
-/// A value without what every value of its class has.
+/// Prints a value without the members that every value of its class has.
 fn short(value: &Value) -> String {
     let parts: Vec<String> = value
         .as_object()
@@ -156,7 +156,7 @@ fn short(value: &Value) -> String {
         .collect()
 }
 
-/// A template of one ELEMENT below an EVALUATION, whose value has this constraint.
+/// Returns a template of one ELEMENT below an EVALUATION, whose value has this constraint.
 fn template(constraint: &str) -> Result<Template, String> {
     let object = |class: &str, id: &str, attribute: &str, below: &str| {
         format!(
@@ -198,7 +198,7 @@ fn template(constraint: &str) -> Result<Template, String> {
     })
 }
 
-/// The names of the codes in the files of the corpus.
+/// Returns the name of a code in the files of the corpus.
 fn label(code: &str) -> &str {
     match code {
         "at0028" => "First",
@@ -208,7 +208,7 @@ fn label(code: &str) -> &str {
     }
 }
 
-/// A document of the template with the value.
+/// Returns a document of the template with the value.
 fn document(value: &Value) -> String {
     let code = |terminology: &str, code: &str| json!({ "terminology_id": { "value": terminology }, "code_string": code });
     let details = |id: &str| json!({ "archetype_id": { "value": id }, "template_id": { "value": "t" }, "rm_version": "1.1.0" });
@@ -241,19 +241,20 @@ fn problems(constraint: &str, value: &Value) -> Result<Vec<Finding>, String> {
     Ok(findings)
 }
 
-/// The value is valid, and the same behind both simplified formats.
+/// Checks that the value is valid and survives both simplified formats.
 fn accepts(constraint: &str, value: &Value) -> Result<(), String> {
     let findings = problems(constraint, value)?;
     if !findings.is_empty() {
-        return Err(told(&findings));
+        return Err(findings_text(&findings));
     }
     let template = template(constraint)?;
     let web = WebTemplate::of(&template);
-    let tree = json::read(&document(value), Cls::COMPOSITION).map_err(|f| told(&f))?;
+    let tree = json::read(&document(value), Cls::COMPOSITION).map_err(|f| findings_text(&f))?;
     let root = tree.root().ok_or("the tree is empty")?;
     for shape in [Shape::Flat, Shape::Structured] {
         let text = flat::write(root, shape, &template, &web, Maker::Better).text;
-        let again = flat::read(&text, shape, &template, &web, NOW).map_err(|f| told(&f))?;
+        let again =
+            flat::read(&text, shape, &template, &web, NOW).map_err(|f| findings_text(&f))?;
         let value_of = |text: String| {
             let parsed: Value = serde_json::from_str(&text).unwrap_or_default();
             parsed.pointer("/content/0/data/items/0/value").cloned()
@@ -294,7 +295,7 @@ pub fn nodes(corpus: &Corpus) -> Vec<Case> {
     files.iter().map(case).collect()
 }
 
-/// The fields of the web template of the constraint that the fields describe are these fields.
+/// Checks that the web template of the constraint described by the fields has these fields.
 fn same_fields(name: &str, fields: &[Value]) -> Result<(), String> {
     let template = template(&constraint(name, fields)?)?;
     let made: Value = serde_json::from_str(&WebTemplate::of(&template).to_json(&template))
@@ -330,8 +331,8 @@ fn found<'v>(node: &'v Value, id: &str) -> Option<&'v Value> {
         .find_map(|child| found(child, id))
 }
 
-/// A field in one spelling: whole numbers with their limits included, expressions without slashes,
-/// labels in one language, no words that say what holds without them.
+/// Normalizes a field: whole numbers with their limits included, expressions without slashes,
+/// labels in one language, no redundant members.
 fn plain(field: &Value) -> Value {
     let mut field = field.clone();
     let is_whole = text_of(&field, "type") == "INTEGER";
@@ -382,7 +383,8 @@ fn plain(field: &Value) -> Value {
     field
 }
 
-/// Limits by value, without the operators of a precision, which always includes its limits.
+/// Normalizes limits by value, without the operators of a precision, which always includes its
+/// limits.
 fn numbers(value: &Value) -> Value {
     match value {
         Value::Number(number) => Value::from(number.as_f64()),
@@ -400,7 +402,7 @@ fn numbers(value: &Value) -> Value {
     }
 }
 
-/// The constraint that the fields of a node describe, as a template writes it.
+/// Returns the constraint that the fields of a node describe, in OPT.
 fn constraint(name: &str, fields: &[Value]) -> Result<String, String> {
     let first = fields.first().ok_or("the node has no fields")?;
     let class = match name
@@ -556,7 +558,7 @@ fn constraint(name: &str, fields: &[Value]) -> Result<String, String> {
     Ok(object("C_COMPLEX_OBJECT", class, &body))
 }
 
-/// A range as a template writes it.
+/// Returns a range in OPT.
 fn range(name: &str, limits: &Value) -> String {
     let limit = |side: &str, key: &str, op: &str| match limits.get(key) {
         Some(value) => {

@@ -1,5 +1,5 @@
-//! No way of writing loses or twists a record: bulk loads, imports, locked EHRs, and what a refusal
-//! tells of other patients.
+//! Writes never lose or alter a record: bulk loads, imports, locked EHRs. Refusals reveal nothing
+//! about other patients.
 
 mod imports;
 
@@ -31,7 +31,7 @@ fn on_sqlite() -> House<impl Repository> {
 }
 
 impl<R: Repository> House<R> {
-    /// With a template and two EHRs.
+    /// Creates a service with a template and two EHRs.
     fn over(repository: R) -> House<R> {
         let config = Config {
             auth: Auth::Known,
@@ -86,7 +86,7 @@ impl<R: Repository> House<R> {
         )
     }
 
-    /// Status and text of the answer to each line.
+    /// Returns status and text of the answer to each line.
     fn lines(&mut self, path: &str, key: &str, lines: &[String]) -> Vec<(u16, String)> {
         let request = Request::new("POST", &format!("/rest/openehr/v1/{path}"))
             .with_header("Idempotency-Key", key);
@@ -139,7 +139,7 @@ fn audit(code: &str) -> Value {
     serde_json::from_str(&text("rest/audit.json").replace("249", code)).expect("an audit")
 }
 
-/// A member of a contribution: `preceding` is empty for a first version.
+/// Returns a member of a contribution. `preceding` is empty for a first version.
 fn member(preceding: &str, data: Value) -> Value {
     match preceding {
         "" => json!({ "commit_audit": audit("249"), "data": data }),
@@ -231,8 +231,8 @@ fn only_the_same_line_under_the_same_key_is_a_repetition() {
             "twice in one body"
         );
         assert_eq!(house.count(EHR), before + 1);
-        // A change of what exists, with a uid of its own: the versions have the same uids whatever
-        // they say.
+        // A change of an existing object under a fixed contribution uid: the versions have the same
+        // uids whatever their content.
         let update = "cccccccc-2222-4222-8222-222222222222";
         let changed = |weight: Value| {
             line(
@@ -245,7 +245,7 @@ fn only_the_same_line_under_the_same_key_is_a_repetition() {
         assert_eq!(house.bulk("one", &[changed(weight("62"))]), [200]);
         assert_eq!(house.bulk("one", &[changed(weight("63"))]), [409]);
         assert_eq!(house.bulk("two", &[changed(weight("62"))]), [409]);
-        // A deletion finds the object deleted, by itself.
+        // A deletion finds that the object was deleted by itself before.
         let second = created.replace("::1", "::2");
         let gone = line(
             EHR,
@@ -255,7 +255,7 @@ fn only_the_same_line_under_the_same_key_is_a_repetition() {
         assert_eq!(house.bulk("one", std::slice::from_ref(&gone)), [201]);
         assert_eq!(house.bulk("one", std::slice::from_ref(&gone)), [200]);
         assert_eq!(house.bulk("two", &[gone]), [409]);
-        // What a locking line has written is repeated after it, too.
+        // The writes of a locking line are recognized as a repetition after it, too.
         let (content, lock) = (
             line(EHR, "composition", &weight("64")),
             status_line(&mut house, false),
@@ -271,7 +271,7 @@ fn only_the_same_line_under_the_same_key_is_a_repetition() {
     check(on_sqlite());
 }
 
-/// A line that locks or opens the EHR behind its present EHR_STATUS.
+/// Returns a line that locks or unlocks the EHR behind its present EHR_STATUS.
 fn status_line<R: Repository>(house: &mut House<R>, is_modifiable: bool) -> String {
     let latest = house.made("GET", &format!("ehr/{EHR}/ehr_status"), JSON, "");
     line(
@@ -306,7 +306,7 @@ fn lines_behind_a_locking_line_are_refused() {
         ];
         assert_eq!(house.bulk("", &sent), [201, 201, 409, 409, 409, 201]);
         assert_eq!((house.count(EHR), house.count(OTHER)), (2, 1));
-        // And lines behind one that opens it are taken.
+        // Lines behind an unlocking line are accepted.
         let open = status_line(&mut house, true);
         assert_eq!(
             house.bulk(
@@ -350,7 +350,7 @@ fn a_directory_is_readable_however_many_were_before_it() {
 }
 
 #[test]
-fn a_refusal_tells_nothing_of_another_patient() {
+fn a_refusal_reveals_nothing_about_another_patient() {
     fn check<R: Repository>(mut house: House<R>) {
         let foreign = house.composition(OTHER);
         let folder = house.made(
@@ -388,21 +388,23 @@ fn a_refusal_tells_nothing_of_another_patient() {
         );
         let absent = format!("{NOWHERE}::test.example::1");
         let object_of = |uid: &str| uid.split("::").next().unwrap_or_default().to_owned();
-        let mut told = |method: &str, path: &str, media_type: &str, body: &str, if_match: &str| {
-            let request = Request::new(method, &format!("/rest/openehr/v1/{path}"))
-                .with_body(media_type, body)
-                .with_header("If-Match", if_match);
-            let answer =
-                block_on(house.0.serve(&request, Ok(&app), &mut house.1)).expect("an answer");
-            let headers: Vec<_> = answer
-                .headers
-                .iter()
-                .filter(|(name, _)| name == "ETag" || name == "Location")
-                .cloned()
-                .collect();
-            (answer.status, shown(&answer), headers)
-        };
-        // Each pair is one request about what another EHR has, and the same about what nothing has.
+        let mut answer_to =
+            |method: &str, path: &str, media_type: &str, body: &str, if_match: &str| {
+                let request = Request::new(method, &format!("/rest/openehr/v1/{path}"))
+                    .with_body(media_type, body)
+                    .with_header("If-Match", if_match);
+                let answer =
+                    block_on(house.0.serve(&request, Ok(&app), &mut house.1)).expect("an answer");
+                let headers: Vec<_> = answer
+                    .headers
+                    .iter()
+                    .filter(|(name, _)| name == "ETag" || name == "Location")
+                    .cloned()
+                    .collect();
+                (answer.status, shown(&answer), headers)
+            };
+        // Each pair consists of a request about data of another EHR and the same request about
+        // missing data.
         for (there, kind) in [
             (&foreign, "composition"),
             (&folder, "directory"),
@@ -417,7 +419,8 @@ fn a_refusal_tells_nothing_of_another_patient() {
             for (with_there, with_absent) in versions(there).into_iter().zip(versions(&absent)) {
                 let [a, b] = [with_there, with_absent].map(|member| contribution(None, &[member]));
                 let path = format!("ehr/{EHR}/contribution");
-                let answers = [&a, &b].map(|body| told("POST", &path, JSON, &body.to_string(), ""));
+                let answers =
+                    [&a, &b].map(|body| answer_to("POST", &path, JSON, &body.to_string(), ""));
                 assert!(answers[0].0 == 409 || answers[0].0 == 403, "{answers:?}");
                 let [there_text, absent_text] = [
                     (&answers[0].1, there.as_str()),
@@ -430,7 +433,7 @@ fn a_refusal_tells_nothing_of_another_patient() {
                     "{kind}"
                 );
                 let answers = [&a, &b].map(|body| {
-                    told(
+                    answer_to(
                         "POST",
                         "ehr/bulk",
                         LINES,
@@ -451,15 +454,15 @@ fn a_refusal_tells_nothing_of_another_patient() {
                 _ => format!("ehr/{EHR}/composition/{uid}"),
             };
             let answers = [&foreign, &absent]
-                .map(|uid| told(method, &path(uid), JSON, &weight("60").to_string(), uid));
+                .map(|uid| answer_to(method, &path(uid), JSON, &weight("60").to_string(), uid));
             assert_eq!(
                 (answers[0].0, &answers[0].1),
                 (answers[1].0, &answers[1].1),
                 "{method}"
             );
         }
-        // A uid for a contribution and a subject are unique among all EHRs: who reaches one EHR
-        // cannot choose them.
+        // The uid of a contribution and the subject are unique among all EHRs, so a caller with
+        // access to one EHR cannot choose them.
         let chosen = |uid: &str| contribution(Some(uid), &[member("", weight("60"))]);
         for (path, media_type, wrap) in [
             (format!("ehr/{EHR}/contribution"), JSON, false),
@@ -473,11 +476,11 @@ fn a_refusal_tells_nothing_of_another_patient() {
                 }
             };
             let answers = [foreign_contribution.as_str(), NOWHERE]
-                .map(|uid| told("POST", &path, media_type, &body(uid), ""));
+                .map(|uid| answer_to("POST", &path, media_type, &body(uid), ""));
             assert_eq!(answers[0], answers[1], "{path}");
             assert!(answers[0].1.contains("403"), "{answers:?}");
         }
-        // The same holds for the uid of a new object.
+        // The same rule applies to the uid of a new object.
         let named = |uid: &str| {
             let mut data = weight("60");
             data["uid"] = json!({ "_type": "HIER_OBJECT_ID", "value": uid });
@@ -502,7 +505,7 @@ fn a_refusal_tells_nothing_of_another_patient() {
         ];
         for (path, media_type, body) in ways {
             let answers = [foreign_object.as_str(), NOWHERE]
-                .map(|uid| told("POST", &path, media_type, &body(uid), ""));
+                .map(|uid| answer_to("POST", &path, media_type, &body(uid), ""));
             assert_eq!(answers[0], answers[1], "{path}");
             assert!(
                 answers[0].1.contains("403") && answers[0].1.contains("leave `uid` out"),
@@ -511,7 +514,7 @@ fn a_refusal_tells_nothing_of_another_patient() {
         }
         let subject = |id: &str| status(true).to_string().replace("patient-7", id);
         let answers = ["patient-7", "patient-8"].map(|id| {
-            told(
+            answer_to(
                 "PUT",
                 &format!("ehr/{EHR}/ehr_status"),
                 JSON,
@@ -521,11 +524,11 @@ fn a_refusal_tells_nothing_of_another_patient() {
         });
         assert_eq!(answers[0], answers[1]);
         assert_eq!(answers[0].0, 403);
-        // The rest of the EHR_STATUS is the caller's to change.
+        // The caller may change all other parts of the EHR_STATUS.
         let mut plain = status(true);
         plain["subject"] = json!({ "_type": "PARTY_SELF" });
         assert_eq!(
-            told(
+            answer_to(
                 "PUT",
                 &format!("ehr/{EHR}/ehr_status"),
                 JSON,
@@ -536,7 +539,7 @@ fn a_refusal_tells_nothing_of_another_patient() {
             204
         );
         assert_eq!(
-            told(
+            answer_to(
                 "POST",
                 &format!("ehr/{EHR}/contribution"),
                 JSON,

@@ -13,7 +13,7 @@
 //!                                                 with `Content-Encoding: gzip` it is compressed)
 //!                                                 (a body may hold files in `<<file>>`; `@file with a => b` changes one; `%{3 ab}` is `ababab`)
 //! < 201                                           (or by mount: `< 400 v1, 422 its`)
-//! ETag: "{ehr}"                                   (a header; `*` stands for any value but an empty one, `<date of TIME>` for a time as HTTP writes it,
+//! ETag: "{ehr}"                                   (a header; `*` matches any value but an empty one, `<date of TIME>` for a time as HTTP writes it,
 //!                                                 `<digest>` for 32 hexadecimal digits)
 //! /ehr_id/value = "{ehr}"                         (a JSON pointer into the body; `/x = *` for any value but null and "", `/x absent`; `<time>` is
 //!                                                 extended ISO 8601 with its zone, `<number>` a number)
@@ -42,7 +42,7 @@ use std::path::PathBuf;
 
 const BASE: &str = "http://test.example";
 
-/// A clock that ticks a millisecond a reading, and UUIDs that count.
+/// A clock that advances by a millisecond at each reading, and UUIDs that count.
 pub struct Ticks {
     now: i64,
     uuids: u64,
@@ -69,7 +69,7 @@ impl Moment for Ticks {
         format!("00000000-0000-4000-8000-{:012x}", self.uuids)
     }
 
-    /// Stockholm in 2025.
+    /// The time zone of Stockholm in 2025.
     fn offset(&mut self, zone: &str, millis: i64) -> Option<i32> {
         let is_summer = (1_743_296_400_000..1_761_440_400_000).contains(&millis);
         (zone == "Europe/Stockholm").then_some(if is_summer { 7200 } else { 3600 })
@@ -126,7 +126,7 @@ fn the_cases_hold_in_memory_that_is_built_anew_from_its_journal_before_every_req
     });
 }
 
-/// What was written, and nothing else.
+/// A service that is built again from its journal before each request.
 struct Rebuilt {
     config: Config,
     lines: RefCell<String>,
@@ -152,7 +152,7 @@ pub trait Handler {
     /// Answers a request.
     fn handle(&self, request: &Request, moment: &mut dyn Moment) -> Response;
 
-    /// Scheme and authority in front of the mounts.
+    /// Returns scheme and authority before the mounts.
     fn base(&self) -> String {
         BASE.to_owned()
     }
@@ -210,7 +210,7 @@ impl<R: Repository> Handler for Synchronous<R> {
     }
 }
 
-/// Runs every case file on services that `start` makes.
+/// Runs every case file on services that `start` creates.
 pub fn run_all(start: &dyn Fn(Config) -> Box<dyn Handler>) {
     let folder = folder();
     let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)
@@ -257,7 +257,7 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/cases/rest")
 }
 
-/// A text as gzip (RFC 1952).
+/// Compresses a text with gzip (RFC 1952).
 fn gzip(text: &[u8]) -> Vec<u8> {
     let bits = |crc: u32| {
         (0..8).fold(crc, |crc, _| {
@@ -282,7 +282,7 @@ fn gzip(text: &[u8]) -> Vec<u8> {
     .concat()
 }
 
-/// The media type that a body looks like.
+/// Returns the media type that fits a body.
 fn usual_type(name: &str, body: &[u8]) -> &'static str {
     match body.trim_ascii_start().first() {
         _ if name.ends_with(".ndjson") => "application/x-ndjson",
@@ -294,7 +294,8 @@ fn usual_type(name: &str, body: &[u8]) -> &'static str {
 
 struct Run {
     mount: &'static str,
-    /// How many ran before: each has an EHR of its own, since the access log outlives a reset.
+    /// The number of earlier scenarios. Each has an EHR of its own, since the access log outlives a
+    /// reset.
     number: u64,
     kept: BTreeMap<String, String>,
     complaints: Vec<String>,
@@ -417,7 +418,7 @@ impl Run {
         request
     }
 
-    /// A body; `@file` reads one, `@deep` and `@large` make what nobody wants to read.
+    /// Expands a body: `@file` reads a file, `@deep` and `@large` generate large ones.
     fn body(&self, text: &str) -> String {
         match text.strip_prefix('@') {
             Some("deep") => format!("{}{}", r#"{"a":"#.repeat(10_000), "}".repeat(10_000)),
@@ -596,7 +597,7 @@ impl Run {
     }
 }
 
-/// A text in which each `%{3 ab}` is written out: `ababab`.
+/// Expands each `%{3 ab}` of a text: `ababab`.
 fn repeated(text: &str) -> String {
     let mut parts = text.split("%{");
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -609,7 +610,7 @@ fn repeated(text: &str) -> String {
     out
 }
 
-/// True for 32 hexadecimal digits.
+/// Returns whether a text consists of 32 hexadecimal digits.
 fn is_digest(text: &str) -> bool {
     text.len() == 32 && text.bytes().all(|b| b.is_ascii_hexdigit())
 }

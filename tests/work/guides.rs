@@ -12,7 +12,7 @@ fn now() -> Moment {
     Moment::parse("2026-01-01T12:00:00Z", 0).unwrap()
 }
 
-/// A guide with one rule of these actions.
+/// Returns a guide with one rule of these actions.
 fn guide(actions: &[String]) -> Value {
     let element = |id: &str| {
         (
@@ -92,7 +92,7 @@ fn repeated(first: &[&str], again: &str, times: usize) -> Vec<String> {
         .collect()
 }
 
-/// What ends a run: name, guide, instances, limit.
+/// The guides that exceed a limit: name, guide, instances, limit.
 fn bombs() -> Vec<(&'static str, Value, usize, Option<Limit>)> {
     let quantified = format!(
         "$gt0007=any[$gt0003](any[$gt0004]({}))",
@@ -201,14 +201,14 @@ fn named_bombs() {
             );
         }
     }
-    let told = run(&compiled(&guide(&doubling(26)).to_string()), 1).unwrap_err();
+    let ended = run(&compiled(&guide(&doubling(26)).to_string()), 1).unwrap_err();
     assert_eq!(
-        (told.place.as_str(), told.statement.as_str(), told.code()),
+        (ended.place.as_str(), ended.statement.as_str(), ended.code()),
         ("rule gt0010", "$gt0006=$gt0006+$gt0006", "GDL0601")
     );
 }
 
-/// The limits are what a caller says, and what one run leaves another has.
+/// The caller sets the limits, and a later run has what an earlier one left.
 fn limits_are_those_of_the_caller() {
     let guide = compiled(&guide(&doubling(10)).to_string());
     let run = |limits: Limits| {
@@ -270,7 +270,7 @@ fn limits_are_those_of_the_caller() {
     );
 }
 
-/// Texts that are hard to read, not to run.
+/// Texts that are expensive to read, not to run.
 fn long_texts() {
     let rules = |count: usize| -> String {
         (0..count)
@@ -340,7 +340,7 @@ fn long_texts() {
     });
 }
 
-/// What the check of a guide looks up is indexed, and its problems are bounded.
+/// Lookups during the check of a guide use indexes, and its problems are bounded.
 fn hard_to_check() {
     let rules = |count: usize, when: &dyn Fn(usize) -> Value, then: &dyn Fn(usize) -> Value| {
         (0..count)

@@ -1,4 +1,4 @@
-//! Templates: read, measured, and everything that is derived from them.
+//! Templates: read, measured, and all artefacts derived from them.
 
 use crate::measure::within_bounds;
 use crate::random::Random;
@@ -18,7 +18,7 @@ const NOW: &str = "2026-11-20T09:30:00Z";
 /// The default limit of results.
 const RESULT: usize = 50_000_000;
 
-/// A constraint object of OPT 1.4 with what stands in it.
+/// Returns a constraint object of OPT 1.4 with its content.
 fn object(class: &str, id: &str, occurrences: &str, inner: &str) -> String {
     format!(
         "<children xsi:type=\"C_COMPLEX_OBJECT\"><rm_type_name>{class}</rm_type_name>{}<node_id>{id}</node_id>{inner}</children>",
@@ -26,7 +26,7 @@ fn object(class: &str, id: &str, occurrences: &str, inner: &str) -> String {
     )
 }
 
-/// `2..*` as an element.
+/// Returns `2..*` as an element.
 fn count(element: &str, bounds: &str) -> String {
     let (lower, upper) = bounds.split_once("..").unwrap();
     let upper = if upper == "*" {
@@ -43,7 +43,7 @@ fn attribute(name: &str, inner: &str) -> String {
     )
 }
 
-/// A template of one CLUSTER; `behind` stands behind its definition.
+/// Returns a template of one CLUSTER. `behind` follows its definition.
 fn template(definition: &str, behind: &str) -> String {
     format!(
         "<template xmlns:xsi=\"x\"><language><code_string>en</code_string></language><template_id><value>bomb.v1</value></template_id><concept>Bomb</concept>\
@@ -52,8 +52,7 @@ fn template(definition: &str, behind: &str) -> String {
     )
 }
 
-/// A cluster in a cluster, so many times, each as often as `occurrences` says and with `named` as
-/// its name.
+/// Returns nested clusters. Each has these `occurrences`, and `named` as its name.
 fn nested(depth: usize, occurrences: &str, named: &str) -> String {
     (0..depth).fold(String::new(), |inner, level| {
         let inner = if inner.is_empty() {
@@ -79,7 +78,7 @@ fn terms(count: usize) -> String {
         .collect()
 }
 
-/// Name, text, and whether an upload is refused.
+/// Templates: name, text, and whether an upload is refused.
 fn bombs() -> Vec<(&'static str, String, bool)> {
     let element = |occurrences: &str| object("ELEMENT", "at0001", occurrences, "");
     let named = format!(
@@ -292,7 +291,7 @@ fn bombs() -> Vec<(&'static str, String, bool)> {
     ]
 }
 
-/// Everything that the service makes of a template.
+/// Derives every artefact that the service makes of a template.
 fn derive(template: &Template) {
     let _ = template.texts();
     for kind in [ExampleKind::Minimal, ExampleKind::Full] {
@@ -341,7 +340,7 @@ fn named_bombs() {
     }
 }
 
-/// Templates with other bounds, and with parts that are repeated or left out.
+/// Checks templates with random bounds, and with repeated or missing parts.
 fn random_templates() {
     let mut random = Random::new(15);
     for round in 0..150 {
@@ -354,10 +353,10 @@ fn random_templates() {
         let Ok(template) = read else { continue };
         if template.excesses().is_empty() {
             let made = example(&template, ExampleKind::Full, None, NOW);
-            let told = made.err().unwrap_or_default();
+            let findings = made.err().unwrap_or_default();
             assert!(
-                told.iter().all(|f| f.code != "TPL0603"),
-                "an accepted template has an example within the limits, or none at all: {told:?}"
+                findings.iter().all(|f| f.code != "TPL0603"),
+                "an accepted template has an example within the limits, or none at all: {findings:?}"
             );
         }
     }
@@ -407,7 +406,7 @@ fn mutated(text: &str, random: &mut Random) -> String {
     }
 }
 
-/// How long the `children` element is that begins here.
+/// Returns the length of the `children` element that begins here.
 fn element_length(text: &str) -> Option<usize> {
     let (mut depth, mut at) = (0_usize, 0);
     loop {
@@ -425,7 +424,7 @@ fn element_length(text: &str) -> Option<usize> {
     }
 }
 
-/// The bounds themselves are accepted; one more is refused.
+/// Values at the limits are accepted; values one above are refused.
 fn limits_are_exact() {
     let element = |occurrences: &str| object("ELEMENT", "at0001", occurrences, "");
     let accepted = |definition: &str| {
@@ -460,12 +459,12 @@ fn limits_are_exact() {
         "items",
         &element("0..1").repeat(limits::RIVALS + 1)
     )));
-    let told = Template::parse(&template(
+    let refused = Template::parse(&template(
         &attribute("items", &element("2000000000..*")),
         "",
     ))
     .unwrap();
-    let [excess, ..] = told.excesses() else {
+    let [excess, ..] = refused.excesses() else {
         panic!("an excess")
     };
     assert_eq!(

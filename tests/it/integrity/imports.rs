@@ -1,8 +1,8 @@
-//! Imports take no record that breaks a rule.
+//! Imports accept no record that breaks a rule.
 
 use super::*;
 
-/// A record as import takes it.
+/// Returns a line for import from a record.
 fn record(record: &str) -> String {
     format!(
         r#"{{"digest":"{}","record":{record}}}"#,
@@ -10,7 +10,7 @@ fn record(record: &str) -> String {
     )
 }
 
-/// The record in a line of an export, with a text replaced.
+/// Returns the record in a line of an export, with a text replaced.
 fn changed(line: &str, from: &str, to: &str) -> String {
     let text = line
         .split_once(r#","record":"#)
@@ -21,7 +21,7 @@ fn changed(line: &str, from: &str, to: &str) -> String {
 }
 
 #[test]
-fn an_import_takes_nothing_that_breaks_a_rule() {
+fn an_import_refuses_every_record_that_breaks_a_rule() {
     fn check<R: Repository>(mut house: House<R>) {
         let uid = house.composition(EHR);
         let person = house.made(
@@ -255,7 +255,7 @@ fn an_import_takes_nothing_that_breaks_a_rule() {
                 .status,
             200
         );
-        // What is wrong in the data may be kept; what is wrong around them may not.
+        // Errors in the data may be kept; errors in their envelope may not.
         reset(&mut house);
         let bad_time = changed(&composition, &time, "2026-02-30T10:00:00Z");
         assert_eq!(
@@ -279,7 +279,7 @@ fn an_import_takes_nothing_that_breaks_a_rule() {
 }
 
 #[test]
-fn an_import_passes_over_what_is_there_and_refuses_what_differs() {
+fn an_import_skips_existing_records_and_refuses_different_ones() {
     fn check<R: Repository>(mut house: House<R>) {
         let uid = house.composition(EHR);
         let object = uid.split("::").next().unwrap_or_default();
@@ -390,7 +390,7 @@ fn an_import_keeps_kind_and_class_of_objects_and_respects_a_lock() {
                     .all(|(status, _)| *status == 201)
             );
         };
-        // The folder as a version of the composition.
+        // The FOLDER as a version of the COMPOSITION.
         reset(&mut house);
         let twisted = changed(&with(&folder), &folder, &second);
         let twisted = changed(
@@ -405,7 +405,7 @@ fn an_import_keeps_kind_and_class_of_objects_and_respects_a_lock() {
             answer[0].0 == 400 && answer[0].1.contains("SVC0204"),
             "{answer:?}"
         );
-        // The person as an organisation; its first version may be in the same body.
+        // The PERSON as an ORGANISATION. Its first version may be in the same body.
         let other_class = changed(&with(&changed_person), "PERSON", "ORGANISATION");
         for body in [vec![other_class.clone()], vec![with(&person), other_class]] {
             let answer = house
@@ -438,7 +438,7 @@ fn an_import_keeps_kind_and_class_of_objects_and_respects_a_lock() {
     check(on_sqlite());
 }
 
-/// An IMPORTED_VERSION of a far system.
+/// Returns an IMPORTED_VERSION of another system.
 fn imported(object: &str, number: u32, data: &Value) -> Value {
     let mut audit = audit(if number == 1 { "249" } else { "251" });
     audit["system_id"] = json!("far.example");
@@ -459,12 +459,12 @@ fn imported(object: &str, number: u32, data: &Value) -> Value {
 }
 
 #[test]
-fn imported_versions_come_back_from_an_export_to_the_byte() {
+fn imported_versions_are_exported_byte_for_byte() {
     fn check<R: Repository, S: Repository>(mut house: House<R>, empty: Service<S>) {
         let object = "cccccccc-5555-4555-8555-000000000001";
         let path = format!("ehr/{EHR}/contribution");
-        // The first version that is imported follows one that stays behind; later ones follow it,
-        // in their own and in other contributions.
+        // The first imported version follows one that is not imported. Later ones follow it in
+        // their own and in other contributions.
         for members in [
             vec![
                 imported(object, 3, &weight("61")),

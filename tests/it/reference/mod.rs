@@ -1,9 +1,10 @@
-//! The reference: queries evaluated naively over document trees, to judge the engine by.
+//! The reference evaluator: it evaluates queries naively over document trees, as the expected
+//! result for the engine.
 //!
-//! It follows the definition of rows step by step: assignments of FROM, one trie a variable,
-//! expansion, WHERE, groups, order, distinct, window. Only the checked query is shared with the
-//! engine; every comparison, function and date is done anew here, for clarity rather than speed.
-//! Everything is materialised; too much of it is no answer.
+//! It follows the definition of rows step by step: assignments of FROM, one trie per variable,
+//! expansion, WHERE, groups, order, distinct, window. It shares only the checked query with the
+//! engine. Every comparison, function and date is implemented again, for clarity rather than speed.
+//! Everything is materialized; too many rows result in no answer.
 
 mod derived;
 mod output;
@@ -23,14 +24,15 @@ use aqlite::rm::tree::{Kind, NodeRef, Tree};
 use std::cell::Cell;
 use value::{Value, compare};
 
-/// What a request says beside the query.
+/// The parts of a request besides the query.
 pub struct Options<'a> {
     pub ehr: Option<&'a str>,
     pub exact: bool,
     pub now: &'a str,
 }
 
-/// The rows of a query, each as a JSON array; `None` when there are too many on the way.
+/// Returns the rows of a query, each as a JSON array. `None` if there are too many intermediate
+/// rows.
 pub fn rows(query: &Query, repository: &Repository, options: &Options<'_>) -> Option<Vec<String>> {
     let ehrs: Vec<Tree> = repository.ehrs.iter().map(ehr_tree).collect();
     let (references, containers) = derived::of(repository);
@@ -91,7 +93,7 @@ struct World<'a> {
     overflow: Cell<bool>,
 }
 
-/// A node of some document, or a leaf, with the class of the object that has it.
+/// A node of a document, or a leaf, with the class of the object that contains it.
 #[derive(Clone, Copy)]
 struct At<'a> {
     node: NodeRef<'a>,
@@ -99,22 +101,22 @@ struct At<'a> {
     ehr: usize,
 }
 
-/// A node bound to a variable, and its place in the default order.
+/// A node that is bound to a variable, and its place in the default order.
 #[derive(Clone, Copy)]
 struct Found<'a> {
     at: At<'a>,
-    /// The document, when the node is its version or its root.
+    /// The document, if the node is its version or its root.
     document: Option<usize>,
     place: (u64, u64),
 }
 
-/// One entry a variable of FROM.
+/// One entry for each variable of FROM.
 type Assignment<'a> = Vec<Option<Found<'a>>>;
 
-/// One entry a path of the query, then one a step of the tries.
+/// One entry for each path of the query, then one for each step of the tries.
 type Row<'a> = Vec<Option<At<'a>>>;
 
-/// What a class expression is searched below.
+/// The parent below which a class expression is searched.
 #[derive(Clone, Copy)]
 enum Parent<'a> {
     Ehr(usize),
@@ -303,7 +305,7 @@ impl<'a> World<'a> {
         out
     }
 
-    /// The root of the data of a version and everything below.
+    /// Adds the root of the data of a version and everything below.
     fn of_document(&self, number: usize, out: &mut Vec<Found<'a>>) {
         let document = &self.repository.documents[number];
         let start = out.len();
@@ -336,7 +338,7 @@ impl<'a> World<'a> {
         (0..documents.len()).filter(move |d| documents[*d].ehr == ehr)
     }
 
-    /// The versions of the object of a document, oldest first.
+    /// Returns the versions of the object of a document, oldest first.
     fn versions_of(&self, document: usize) -> impl Iterator<Item = usize> {
         let documents = &self.repository.documents;
         let object = &documents[document].row.object_id;
@@ -348,7 +350,7 @@ impl<'a> World<'a> {
         row.latest && !row.deleted
     }
 
-    /// The latest versions of the compositions that a folder lists, then of those of its
+    /// Returns the latest versions of the compositions in a folder, then of those in its
     /// sub-folders.
     fn listed(&self, folder: At<'a>) -> Vec<usize> {
         self.listed_objects(folder)
@@ -357,7 +359,7 @@ impl<'a> World<'a> {
             .collect()
     }
 
-    /// The first versions of the compositions that a folder lists, then of those of its
+    /// Returns the first versions of the compositions in a folder, then of those in its
     /// sub-folders.
     fn listed_objects(&self, folder: At<'a>) -> Vec<usize> {
         let mut out = Vec::new();
@@ -388,7 +390,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The EHR that the query itself names.
+    /// Returns the EHR that the query itself names.
     fn named_ehr(&self) -> Option<String> {
         let of_predicate = |p: &Predicate| match p {
             Predicate::Compare(path, CompareOp::Eq, PredicateValue::Literal(Literal::Text(id)))
@@ -428,7 +430,8 @@ impl<'a> World<'a> {
     // --- paths and predicates
     // ---------------------------------------------------------------------------------------
 
-    /// The values at an attribute; from an EHR to its status the step goes through the reference.
+    /// Returns the values at an attribute. The step from an EHR to its status follows the
+    /// reference.
     fn step(&self, at: At<'a>, attr: Attr) -> Vec<At<'a>> {
         let class = at.node.class();
         if class == Cls::EHR && attr == Attr::EHR_STATUS {
@@ -473,7 +476,8 @@ impl<'a> World<'a> {
         })
     }
 
-    /// Two-valued: unknown is false; any value at a path will do.
+    /// Evaluates a node predicate with two values: unknown is false, and one matching value at a
+    /// path is sufficient.
     fn holds(&self, predicate: &Predicate, at: At<'a>) -> bool {
         let values = |path: &[Step]| -> Vec<Value> {
             self.reach(at, path).into_iter().map(Value::of).collect()
@@ -537,7 +541,7 @@ impl<'a> World<'a> {
             .collect()
     }
 
-    /// The rows of one instance of a step (none: it vanishes), or of its absence.
+    /// Expands one instance of a step (none: the step vanishes), or its absence.
     fn expand(
         &self,
         trie: &trie::Trie<'_>,
@@ -684,7 +688,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// The digits of an expression that is a number as it was stored or written.
+/// Returns the digits of a numeric expression as stored or written.
 fn digits(expr: &Expr, row: &Row<'_>) -> Option<String> {
     match expr {
         Expr::Path(path) => row[*path].and_then(value::digits),
@@ -701,7 +705,8 @@ fn attrs(path: &[Step]) -> Vec<Attr> {
     path.iter().map(|s| s.attr).collect()
 }
 
-/// The objects below a node in document order; `local`: none below a nested archetype root.
+/// Returns the objects below a node in document order. `local` excludes those below a nested
+/// archetype root.
 fn descend<'a>(at: At<'a>, local: bool, out: &mut Vec<Found<'a>>) {
     for child in at.node.children() {
         let elements: Vec<NodeRef<'a>> = if child.kind() == Kind::List {
@@ -731,7 +736,7 @@ fn descend<'a>(at: At<'a>, local: bool, out: &mut Vec<Found<'a>>) {
     }
 }
 
-/// True when every alternative pins `archetype_node_id` to a code.
+/// Returns whether every alternative constrains `archetype_node_id` to a code.
 fn pins_local_code(predicate: &Predicate) -> bool {
     match predicate {
         Predicate::And(all) => all.iter().any(pins_local_code),
@@ -744,7 +749,7 @@ fn pins_local_code(predicate: &Predicate) -> bool {
     }
 }
 
-/// `openEHR-EHR-OBSERVATION.a-b.v1.2` as (`openEHR-EHR-OBSERVATION`, `a-b`, `1.2`).
+/// Splits `openEHR-EHR-OBSERVATION.a-b.v1.2` into (`openEHR-EHR-OBSERVATION`, `a-b`, `1.2`).
 fn archetype(id: &str) -> Option<(&str, &str, &str)> {
     let (front, version) = id
         .rsplit_once(".v")
@@ -753,15 +758,15 @@ fn archetype(id: &str) -> Option<(&str, &str, &str)> {
     (class.matches('-').count() == 2).then_some((class, concept, version))
 }
 
-/// Equality, and unless `exact` specialisation: of a concept in the same class and version, of a
-/// code by `.n`.
+/// Tests equality, and unless `exact` specialization: of a concept in the same class and version,
+/// of a code by `.n`.
 fn is_kind_of(own: &str, wanted: &str, exact: bool) -> bool {
     if own == wanted || exact {
         return own == wanted;
     }
     match (archetype(own), archetype(wanted)) {
         (Some((class, concept, version)), Some((c, parent, v))) => {
-            // With minor and patch it names only itself, which was asked above.
+            // An id with minor and patch version matches only itself, which was tested above.
             let concept_fits = concept == parent || concept.starts_with(&format!("{parent}-"));
             let version_fits =
                 !v.contains('.') && (version == v || version.starts_with(&format!("{v}.")));

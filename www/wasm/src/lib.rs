@@ -347,7 +347,8 @@ impl Repository {
             },
         ))
         .map_err(|waits| JsError::new(&waits.to_string()))?;
-        explanation.map(|explanation| explanation.to_string())
+        explanation
+            .map(|explanation| explanation.to_string())
             .map_err(|error| JsError::new(&error.to_string()))
     }
 
@@ -465,7 +466,8 @@ impl Repository {
     fn answers(&self, q: &str) -> Result<Answers, JsError> {
         let ast = aql::parse(q).0;
         let answers = ast.map(|ast| block_on(self.service.terminology_answers(&ast)));
-        answers.unwrap_or_else(|| Ok(Ok(Answers::default())))
+        answers
+            .unwrap_or_else(|| Ok(Ok(Answers::default())))
             .map_err(|waits| JsError::new(&waits.to_string()))?
             .map_err(|why| JsError::new(&why))
     }

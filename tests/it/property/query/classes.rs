@@ -1,4 +1,4 @@
-//! The attributes of the classes that random paths pass.
+//! The attributes of the classes that occur in random paths.
 
 pub(super) type Behind = (&'static str, &'static [&'static str]);
 
@@ -12,7 +12,7 @@ pub(super) const NODE: [Behind; 5] = [
 ];
 pub(super) const ENTRIES: [&str; 3] = ["SECTION", "OBSERVATION", "EVALUATION"];
 
-/// The attributes of a class that lead on.
+/// Returns the attributes of a class through which a path may continue.
 pub(super) fn ways(class: &str) -> Vec<Behind> {
     let own: &[Behind] = match class {
         "EHR" => &[

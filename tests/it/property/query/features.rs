@@ -1,6 +1,6 @@
-//! The features that random queries must show.
+//! The features that random queries must cover.
 
-/// What a query may be made of, and the words that show it.
+/// The parts of queries, and the words that show their use.
 pub const FEATURES: [(&str, &str); 86] = [
     ("EXISTS", "EXISTS "),
     ("NOT CONTAINS", " NOT CONTAINS "),
