@@ -16,8 +16,10 @@ impl Terminology for Codes {
     }
 }
 
-/// The size of a parameter or value set is counted once, however often a query names it.
-fn values_are_shared_by_their_mentions() {
+/// A query that names `$p` or a value set often: title, query, the parameter, its size in bytes.
+type Mentions = (&'static str, String, Parameter, usize);
+
+fn queries_that_mention_values() -> [Mentions; 11] {
     const LONG: usize = 3_900_000;
     let list = |values: usize| {
         let value = |i| Parameter::Text(format!("value {i}"));
@@ -34,7 +36,7 @@ fn values_are_shared_by_their_mentions() {
         .map(|i| format!("ELEMENT a{i}[at0001, $p]"))
         .collect::<Vec<_>>()
         .join(" AND ");
-    let cases = [
+    [
         (
             "a text",
             where_("c/name/value = $p", " AND "),
@@ -110,8 +112,12 @@ fn values_are_shared_by_their_mentions() {
             Parameter::Null,
             8_000_000,
         ),
-    ];
-    for (what, query, value, size) in cases {
+    ]
+}
+
+/// The size of a parameter or value set is counted once, however often a query names it.
+fn values_are_shared_by_their_mentions() {
+    for (what, query, value, size) in queries_that_mention_values() {
         let parameters = Parameters::from([(String::from("p"), value)]);
         let options = QueryOptions {
             terminology: Some(&Codes(100_000)),

@@ -78,10 +78,20 @@ fn terms(count: usize) -> String {
         .collect()
 }
 
-/// Templates: name, text, and whether an upload is refused.
-fn bombs() -> Vec<(&'static str, String, bool)> {
-    let element = |occurrences: &str| object("ELEMENT", "at0001", occurrences, "");
-    let named = format!(
+/// A template: its name, its text, and whether an upload is refused.
+type Bomb = (&'static str, String, bool);
+
+fn bombs() -> Vec<Bomb> {
+    [bombs_of_bounds(), bombs_of_repetition(), bombs_of_lists()].concat()
+}
+
+fn element(occurrences: &str) -> String {
+    object("ELEMENT", "at0001", occurrences, "")
+}
+
+/// Returns an attribute that permits two coded names.
+fn coded_name() -> String {
+    format!(
         "<attributes><rm_attribute_name>name</rm_attribute_name>{}</attributes>",
         object(
             "DV_CODED_TEXT",
@@ -92,40 +102,55 @@ fn bombs() -> Vec<(&'static str, String, bool)> {
                 "<children xsi:type=\"C_CODE_PHRASE\"><rm_type_name>CODE_PHRASE</rm_type_name><node_id/><terminology_id><value>local</value></terminology_id><code_list>at0001</code_list><code_list>at0002</code_list></children>"
             )
         )
-    );
-    let pattern = |source: &str| {
-        object(
-            "ELEMENT",
-            "at0001",
-            "0..1",
-            &attribute(
-                "value",
-                &object(
-                    "DV_TEXT",
-                    "",
-                    "0..1",
-                    &attribute(
-                        "value",
-                        &format!(
-                            "<children xsi:type=\"C_PRIMITIVE_OBJECT\"><rm_type_name>STRING</rm_type_name><node_id/><item xsi:type=\"C_STRING\"><pattern>{source}</pattern></item></children>"
-                        ),
+    )
+}
+
+/// Returns an ELEMENT whose text must match an expression.
+fn element_with_pattern(source: &str) -> String {
+    object(
+        "ELEMENT",
+        "at0001",
+        "0..1",
+        &attribute(
+            "value",
+            &object(
+                "DV_TEXT",
+                "",
+                "0..1",
+                &attribute(
+                    "value",
+                    &format!(
+                        "<children xsi:type=\"C_PRIMITIVE_OBJECT\"><rm_type_name>STRING</rm_type_name><node_id/><item xsi:type=\"C_STRING\"><pattern>{source}</pattern></item></children>"
                     ),
                 ),
             ),
-        )
-    };
-    let uses: String = (0..3_000).map(|_| "<children xsi:type=\"C_ARCHETYPE_ROOT\"><rm_type_name>CLUSTER</rm_type_name><node_id>at0000</node_id><archetype_id><value>openEHR-EHR-CLUSTER.used.v1</value></archetype_id></children>").collect();
-    let own_terms = format!(
+        ),
+    )
+}
+
+fn archetype_uses() -> String {
+    (0..3_000).map(|_| "<children xsi:type=\"C_ARCHETYPE_ROOT\"><rm_type_name>CLUSTER</rm_type_name><node_id>at0000</node_id><archetype_id><value>openEHR-EHR-CLUSTER.used.v1</value></archetype_id></children>").collect()
+}
+
+fn terms_of_used_archetype() -> String {
+    format!(
         "<component_ontologies archetype_id=\"openEHR-EHR-CLUSTER.used.v1\"><term_definitions language=\"de\">{}</term_definitions></component_ontologies>",
         terms(20_000)
-    );
-    let notes: String = (0..20_000)
+    )
+}
+
+fn annotations() -> String {
+    (0..20_000)
         .map(|i| format!("<annotations path=\"[openEHR-EHR-CLUSTER.bomb.v1]/items[at{i:05}]\"><items id=\"k\">text</items></annotations>"))
-        .collect();
+        .collect()
+}
+
+/// Returns an ELEMENT with a list of texts, none of which matches the expression.
+fn element_without_valid_text() -> String {
     let list: String = (0..60_000)
         .map(|i| format!("<list>text {i}</list>"))
         .collect();
-    let texts = object(
+    object(
         "ELEMENT",
         "at0001",
         "1..1",
@@ -143,7 +168,11 @@ fn bombs() -> Vec<(&'static str, String, bool)> {
                 ),
             ),
         ),
-    );
+    )
+}
+
+/// Templates with bounds that no document can meet.
+fn bombs_of_bounds() -> Vec<Bomb> {
     vec![
         (
             "a lower bound of two billion",
@@ -199,6 +228,12 @@ fn bombs() -> Vec<(&'static str, String, bool)> {
             ),
             true,
         ),
+    ]
+}
+
+/// Templates whose parts multiply.
+fn bombs_of_repetition() -> Vec<Bomb> {
+    vec![
         (
             "nested lower bounds",
             template(&nested(30, "4..*", ""), ""),
@@ -206,7 +241,7 @@ fn bombs() -> Vec<(&'static str, String, bool)> {
         ),
         (
             "nested coded names",
-            template(&nested(30, "0..*", &named), ""),
+            template(&nested(30, "0..*", &coded_name()), ""),
             true,
         ),
         (
@@ -224,13 +259,19 @@ fn bombs() -> Vec<(&'static str, String, bool)> {
         ),
         (
             "many uses of an archetype with many terms",
-            template(&attribute("items", &uses), &own_terms),
+            template(
+                &attribute("items", &archetype_uses()),
+                &terms_of_used_archetype(),
+            ),
             true,
         ),
         (
             "expressions with nested repetitions",
             template(
-                &attribute("items", &pattern("(.{1000}){15}").repeat(2_000)),
+                &attribute(
+                    "items",
+                    &element_with_pattern("(.{1000}){15}").repeat(2_000),
+                ),
                 "",
             ),
             true,
@@ -240,6 +281,12 @@ fn bombs() -> Vec<(&'static str, String, bool)> {
             template(&attribute("items", &element("0..1").repeat(5_000)), ""),
             true,
         ),
+    ]
+}
+
+/// Templates with many or long texts.
+fn bombs_of_lists() -> Vec<Bomb> {
+    vec![
         (
             "annotations of every node",
             template(
@@ -249,13 +296,13 @@ fn bombs() -> Vec<(&'static str, String, bool)> {
                         .map(|i| object("ELEMENT", &format!("at{i:05}"), "0..1", ""))
                         .collect::<String>(),
                 ),
-                &notes,
+                &annotations(),
             ),
             false,
         ),
         (
             "a list of texts of which none may stand",
-            template(&attribute("items", &texts), ""),
+            template(&attribute("items", &element_without_valid_text()), ""),
             true,
         ),
         (
