@@ -11,6 +11,7 @@ mod fill;
 mod follow;
 mod form;
 mod keys;
+mod party;
 mod print;
 mod read;
 mod suffix;

@@ -1,7 +1,8 @@
 //! Required values that the sender omitted: from `ctx`, from the template, or the usual default.
 
-use super::complete::{mode, put_code};
+use super::complete::put_code;
 use super::form::{EMPTY_TREE, KeyTree, SegmentInstance};
+use super::party::mode;
 use super::read::{DocumentReader, attr_of, concrete_class};
 use crate::draft::Draft;
 use crate::tree::Constraint;
