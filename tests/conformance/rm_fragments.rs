@@ -402,160 +402,159 @@ fn numbers(value: &Value) -> Value {
     }
 }
 
+fn object(kind: &str, class: &str, body: &str) -> String {
+    format!(
+        r#"<children xsi:type="{kind}"><rm_type_name>{class}</rm_type_name><node_id/>{body}</children>"#
+    )
+}
+
+fn attribute(name: &str, child: &str) -> String {
+    format!(
+        r#"<attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>{name}</rm_attribute_name>{child}</attributes>"#
+    )
+}
+
+/// Returns a constraint on a primitive attribute. Empty for an empty body.
+fn primitive_attribute(attr: &str, kind: &str, body: &str) -> String {
+    if body.is_empty() {
+        return String::new();
+    }
+    let item = format!(r#"<item xsi:type="{kind}">{body}</item>"#);
+    attribute(attr, &object("C_PRIMITIVE_OBJECT", "STRING", &item))
+}
+
+fn entries(field: &Value) -> Vec<Value> {
+    let list = field.get("list").and_then(Value::as_array);
+    list.cloned().unwrap_or_default()
+}
+
+/// Returns the class of a value, which the name of a node contains.
+fn class_of(name: &str) -> Result<&'static str, String> {
+    Ok(
+        match name
+            .trim_start_matches("dv_")
+            .split('_')
+            .next()
+            .unwrap_or_default()
+        {
+            "boolean" => "DV_BOOLEAN",
+            "codedtext" => "DV_CODED_TEXT",
+            "count" => "DV_COUNT",
+            "date" => "DV_DATE",
+            "datetime" => "DV_DATE_TIME",
+            "ordinal" => "DV_ORDINAL",
+            "quantity" => "DV_QUANTITY",
+            "state" => "DV_STATE",
+            "text" => "DV_TEXT",
+            "time" => "DV_TIME",
+            other => return Err(format!("`{other}` is no known type of value")),
+        },
+    )
+}
+
 /// Returns the constraint that the fields of a node describe, in OPT.
 fn constraint(name: &str, fields: &[Value]) -> Result<String, String> {
     let first = fields.first().ok_or("the node has no fields")?;
-    let class = match name
-        .trim_start_matches("dv_")
-        .split('_')
-        .next()
-        .unwrap_or_default()
-    {
-        "boolean" => "DV_BOOLEAN",
-        "codedtext" => "DV_CODED_TEXT",
-        "count" => "DV_COUNT",
-        "date" => "DV_DATE",
-        "datetime" => "DV_DATE_TIME",
-        "ordinal" => "DV_ORDINAL",
-        "quantity" => "DV_QUANTITY",
-        "state" => "DV_STATE",
-        "text" => "DV_TEXT",
-        "time" => "DV_TIME",
-        other => return Err(format!("`{other}` is no known type of value")),
-    };
-    let object = |kind: &str, class: &str, body: &str| {
-        format!(
-            r#"<children xsi:type="{kind}"><rm_type_name>{class}</rm_type_name><node_id/>{body}</children>"#
-        )
-    };
-    let attribute = |name: &str, child: &str| {
-        format!(
-            r#"<attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>{name}</rm_attribute_name>{child}</attributes>"#
-        )
-    };
-    let primitive = |attr: &str, kind: &str, body: String| match body.is_empty() {
-        true => String::new(),
-        false => attribute(
-            attr,
-            &object(
-                "C_PRIMITIVE_OBJECT",
-                "STRING",
-                &format!(r#"<item xsi:type="{kind}">{body}</item>"#),
-            ),
-        ),
-    };
-    let assumed = || {
-        first.get("defaultValue").map_or_else(String::new, |v| {
-            format!(
-                "<assumed_value>{}</assumed_value>",
-                v.as_str().unwrap_or_default()
-            )
-        })
-    };
-    let entries = |field: &Value| {
-        field
-            .get("list")
-            .and_then(Value::as_array)
-            .cloned()
-            .unwrap_or_default()
-    };
+    let class = class_of(name)?;
     let pattern = first
         .pointer("/validation/pattern")
         .and_then(Value::as_str)
         .map_or_else(String::new, |p| format!("<pattern>{p}</pattern>"));
+    let limits = first
+        .pointer("/validation/range")
+        .map_or_else(String::new, |r| range("range", r));
     let body = match class {
-        "DV_COUNT" => primitive(
-            "magnitude",
-            "C_INTEGER",
-            first
-                .pointer("/validation/range")
-                .map_or_else(String::new, |r| range("range", r)),
-        ),
+        "DV_COUNT" => primitive_attribute("magnitude", "C_INTEGER", &limits),
         "DV_DATE" | "DV_TIME" | "DV_DATE_TIME" => {
-            let limits = first
-                .pointer("/validation/range")
-                .map_or_else(String::new, |r| range("range", r));
-            primitive("value", &class.replace("DV_", "C_"), pattern + &limits)
+            let kind = class.replace("DV_", "C_");
+            primitive_attribute("value", &kind, &(pattern + &limits))
         }
-        "DV_TEXT" => {
-            let list: String = entries(first)
-                .iter()
-                .map(|entry| format!("<list>{}</list>", text_of(entry, "value")))
-                .collect();
-            let open = if first.get("listOpen") == Some(&Value::Bool(true)) {
-                "<list_open>true</list_open>"
-            } else {
-                ""
-            };
-            primitive("value", "C_STRING", assumed() + &pattern + &list + open)
-        }
-        "DV_CODED_TEXT" | "DV_STATE" => {
-            let codes: String = entries(first)
-                .iter()
-                .map(|entry| format!("<code_list>{}</code_list>", text_of(entry, "value")))
-                .collect();
-            let code = first.get("defaultValue").and_then(Value::as_str);
-            let assumed = code.map_or_else(String::new, |code| {
-                format!("<assumed_value><code_string>{code}</code_string></assumed_value>")
-            });
-            match text_of(first, "terminology") {
-                "" if codes.is_empty() => String::new(),
-                "" => {
-                    let inner = format!(
-                        "{assumed}<terminology_id><value>local</value></terminology_id>{codes}"
-                    );
-                    attribute(
-                        "defining_code",
-                        &object("C_CODE_PHRASE", "CODE_PHRASE", &inner),
-                    )
-                }
-                uri => {
-                    let inner =
-                        format!("{assumed}<referenceSetUri>terminology:{uri}</referenceSetUri>");
-                    attribute(
-                        "defining_code",
-                        &object("C_CODE_REFERENCE", "CODE_PHRASE", &inner),
-                    )
-                }
-            }
-        }
-        "DV_QUANTITY" => {
-            let units = fields
-                .iter()
-                .find(|field| text_of(field, "suffix") == "unit")
-                .ok_or("no field for the unit")?;
-            let magnitude = first
-                .get("defaultValue")
-                .map_or_else(String::new, |v| format!("<magnitude>{v}</magnitude>"));
-            let unit = units
-                .get("defaultValue")
-                .and_then(Value::as_str)
-                .map_or_else(String::new, |u| format!("<units>{u}</units>"));
-            let assumed = if magnitude.is_empty() {
-                String::new()
-            } else {
-                format!("<assumed_value>{magnitude}{unit}</assumed_value>")
-            };
-            let item = |entry: &Value| {
-                let limits = |key: &str| entry.pointer(&format!("/validation/{key}"));
-                let magnitude = limits("range").map_or_else(String::new, |r| range("magnitude", r));
-                let precision =
-                    limits("precision").map_or_else(String::new, |r| range("precision", r));
-                format!(
-                    "<list>{magnitude}{precision}<units>{}</units></list>",
-                    text_of(entry, "value")
-                )
-            };
-            return Ok(object(
-                "C_DV_QUANTITY",
-                class,
-                &(assumed + &entries(units).iter().map(item).collect::<String>()),
-            ));
-        }
+        "DV_TEXT" => text_constraint(first, &pattern),
+        "DV_CODED_TEXT" | "DV_STATE" => coded_constraint(first),
+        "DV_QUANTITY" => return quantity_constraint(first, fields),
         "DV_ORDINAL" => return Ok(object("C_DV_ORDINAL", class, "")),
         _ => String::new(),
     };
     Ok(object("C_COMPLEX_OBJECT", class, &body))
+}
+
+fn text_constraint(first: &Value, pattern: &str) -> String {
+    let assumed = first.get("defaultValue").map_or_else(String::new, |v| {
+        let text = v.as_str().unwrap_or_default();
+        format!("<assumed_value>{text}</assumed_value>")
+    });
+    let list: String = entries(first)
+        .iter()
+        .map(|entry| format!("<list>{}</list>", text_of(entry, "value")))
+        .collect();
+    let open = if first.get("listOpen") == Some(&Value::Bool(true)) {
+        "<list_open>true</list_open>"
+    } else {
+        ""
+    };
+    primitive_attribute("value", "C_STRING", &(assumed + pattern + &list + open))
+}
+
+fn coded_constraint(first: &Value) -> String {
+    let codes: String = entries(first)
+        .iter()
+        .map(|entry| format!("<code_list>{}</code_list>", text_of(entry, "value")))
+        .collect();
+    let code = first.get("defaultValue").and_then(Value::as_str);
+    let assumed = code.map_or_else(String::new, |code| {
+        format!("<assumed_value><code_string>{code}</code_string></assumed_value>")
+    });
+    match text_of(first, "terminology") {
+        "" if codes.is_empty() => String::new(),
+        "" => {
+            let inner =
+                format!("{assumed}<terminology_id><value>local</value></terminology_id>{codes}");
+            attribute(
+                "defining_code",
+                &object("C_CODE_PHRASE", "CODE_PHRASE", &inner),
+            )
+        }
+        uri => {
+            let inner = format!("{assumed}<referenceSetUri>terminology:{uri}</referenceSetUri>");
+            attribute(
+                "defining_code",
+                &object("C_CODE_REFERENCE", "CODE_PHRASE", &inner),
+            )
+        }
+    }
+}
+
+fn quantity_constraint(first: &Value, fields: &[Value]) -> Result<String, String> {
+    let units = fields
+        .iter()
+        .find(|field| text_of(field, "suffix") == "unit")
+        .ok_or("no field for the unit")?;
+    let magnitude = first
+        .get("defaultValue")
+        .map_or_else(String::new, |v| format!("<magnitude>{v}</magnitude>"));
+    let unit = units
+        .get("defaultValue")
+        .and_then(Value::as_str)
+        .map_or_else(String::new, |u| format!("<units>{u}</units>"));
+    let assumed = if magnitude.is_empty() {
+        String::new()
+    } else {
+        format!("<assumed_value>{magnitude}{unit}</assumed_value>")
+    };
+    let item = |entry: &Value| {
+        let limits = |key: &str| entry.pointer(&format!("/validation/{key}"));
+        let magnitude = limits("range").map_or_else(String::new, |r| range("magnitude", r));
+        let precision = limits("precision").map_or_else(String::new, |r| range("precision", r));
+        format!(
+            "<list>{magnitude}{precision}<units>{}</units></list>",
+            text_of(entry, "value")
+        )
+    };
+    Ok(object(
+        "C_DV_QUANTITY",
+        "DV_QUANTITY",
+        &(assumed + &entries(units).iter().map(item).collect::<String>()),
+    ))
 }
 
 /// Returns a range in OPT.

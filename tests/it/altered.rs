@@ -189,86 +189,105 @@ const OF_LONG: [&str; 5] = [
     "export",
 ];
 
-#[test]
-fn altered_records_are_refused_by_every_read() {
+/// An alteration, the requests that read the altered record, and the end of the uid in the error.
+type Alteration = (String, Vec<&'static str>, &'static str);
+
+fn alterations_of_versions() -> Vec<Alteration> {
+    vec![
+        (
+            format!(
+                "UPDATE version SET document = replace(document, '{SECRET}', '47.25') {SECOND}"
+            ),
+            OF_SECOND.to_vec(),
+            "::2",
+        ),
+        (
+            format!("UPDATE version SET document = '[]' {SECOND}"),
+            OF_SECOND.to_vec(),
+            "::2",
+        ),
+        (
+            format!("UPDATE version SET document = document || ' ' {SECOND}"),
+            OF_SECOND.to_vec(),
+            "::2",
+        ),
+        (
+            format!("UPDATE version SET digest = '0000000000000000' {SECOND}"),
+            OF_SECOND.to_vec(),
+            "::2",
+        ),
+        (
+            format!("UPDATE version SET digest = '' {SECOND}"),
+            OF_SECOND.to_vec(),
+            "::2",
+        ),
+        (
+            format!("UPDATE version SET shapes = '[]' {SECOND}"),
+            OF_SECOND.to_vec(),
+            "::2",
+        ),
+        (
+            format!("UPDATE version SET time_committed = '2020-01-01T00:00:00.000Z' {SECOND}"),
+            OF_SECOND.to_vec(),
+            "::2",
+        ),
+    ]
+}
+
+fn alterations_of_layouts() -> Vec<Alteration> {
     let observation = "WHERE skeleton LIKE '{\"_type\":\"OBSERVATION\"%'";
     let of_observation = [
         &OF_SECOND[..],
         &["first", "long", "other EHR", "export of the other EHR"],
     ]
     .concat();
-    // Each alteration, the requests that read the altered record, and the end of the uid in the
-    // error.
-    let alterations: [(String, &[&str], &str); 13] = [
-        (
-            format!(
-                "UPDATE version SET document = replace(document, '{SECRET}', '47.25') {SECOND}"
-            ),
-            &OF_SECOND,
-            "::2",
-        ),
-        (
-            format!("UPDATE version SET document = '[]' {SECOND}"),
-            &OF_SECOND,
-            "::2",
-        ),
-        (
-            format!("UPDATE version SET document = document || ' ' {SECOND}"),
-            &OF_SECOND,
-            "::2",
-        ),
-        (
-            format!("UPDATE version SET digest = '0000000000000000' {SECOND}"),
-            &OF_SECOND,
-            "::2",
-        ),
-        (
-            format!("UPDATE version SET digest = '' {SECOND}"),
-            &OF_SECOND,
-            "::2",
-        ),
-        (
-            format!("UPDATE version SET shapes = '[]' {SECOND}"),
-            &OF_SECOND,
-            "::2",
-        ),
-        (
-            format!("UPDATE version SET time_committed = '2020-01-01T00:00:00.000Z' {SECOND}"),
-            &OF_SECOND,
-            "::2",
-        ),
+    vec![
         (
             format!(
                 "UPDATE shape SET skeleton = replace(skeleton, 'Body weight', 'Body height') {observation}"
             ),
-            &of_observation,
+            of_observation.clone(),
             "",
         ),
         (
             format!("UPDATE shape SET skeleton = '' {observation}"),
-            &of_observation,
+            of_observation.clone(),
             "",
         ),
         (
             format!("DELETE FROM shape {observation}"),
-            &of_observation,
+            of_observation.clone(),
             "",
         ),
+    ]
+}
+
+fn other_alterations() -> Vec<Alteration> {
+    vec![
         (
             "UPDATE chunk SET body = replace(body, 'BergBerg', 'Bergberg')".into(),
-            &OF_LONG,
+            OF_LONG.to_vec(),
             "",
         ),
-        ("DELETE FROM chunk".into(), &OF_LONG, ""),
+        ("DELETE FROM chunk".into(), OF_LONG.to_vec(), ""),
         (
             format!(
                 "UPDATE contribution SET document = replace(document, '::2', '::1') WHERE id = (SELECT contribution FROM version {SECOND})"
             ),
-            &["contribution", "export"],
+            vec!["contribution", "export"],
             "",
         ),
+    ]
+}
+
+#[test]
+fn altered_records_are_refused_by_every_read() {
+    let alterations = [
+        alterations_of_versions(),
+        alterations_of_layouts(),
+        other_alterations(),
     ];
-    for (sql, refused, uid) in alterations {
+    for (sql, refused, uid) in alterations.concat() {
         let ward = Ward::new();
         let before = ward.answers();
         assert!(

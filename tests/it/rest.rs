@@ -488,6 +488,7 @@ impl Run {
             .extend(complaints.into_iter().map(|c| format!("{step}: {c}")));
     }
 
+    /// Checks one expectation. Returns a complaint if it is not met.
     fn expectation(
         &mut self,
         line: &str,
@@ -496,29 +497,60 @@ impl Run {
         json: &Value,
     ) -> Option<String> {
         if let Some((name, source)) = line.split_once(" := ") {
-            let (source, end) = source.split_once(" until ").unwrap_or((source, "\n"));
-            if source == "body" {
-                self.kept
-                    .insert(name.trim().to_owned(), body.trim_end().to_owned());
-                return None;
-            }
-            let value = match source.starts_with('/') {
-                true => json
-                    .pointer(source)
-                    .map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned)),
-                false => response
-                    .header(source)
-                    .map(|v| v.trim_matches('"').to_owned()),
-            };
-            let value = value.map(|v| v.split(end).next().unwrap_or_default().to_owned());
-            let missing = value
-                .is_none()
-                .then(|| format!("there is no {source} to keep"));
-            self.kept
-                .insert(name.trim().to_owned(), value.unwrap_or_default());
-            return missing;
+            return self.keep(name.trim(), source, response, body, json);
         }
         let line = self.filled(line);
+        if line.starts_with("body") {
+            return self.check_body(&line, body);
+        }
+        if let Some(name) = line.strip_suffix(" absent") {
+            let found = match name.starts_with('/') {
+                true => json.pointer(name).map(Value::to_string),
+                false => response.header(name).map(str::to_owned),
+            };
+            return found.map(|found| format!("{name} is {found}"));
+        }
+        if let Some((pointer, value)) = line.split_once(" = ") {
+            return check_pointer(pointer, value, body, json);
+        }
+        match line.split_once(": ") {
+            Some((name, value)) => check_header(name, value, response),
+            None => Some(format!("`{line}` is not an expectation")),
+        }
+    }
+
+    /// Keeps a header, a member or the body of an answer under a name.
+    fn keep(
+        &mut self,
+        name: &str,
+        source: &str,
+        response: &Response,
+        body: &str,
+        json: &Value,
+    ) -> Option<String> {
+        let (source, end) = source.split_once(" until ").unwrap_or((source, "\n"));
+        if source == "body" {
+            self.kept
+                .insert(name.to_owned(), body.trim_end().to_owned());
+            return None;
+        }
+        let value = match source.starts_with('/') {
+            true => json
+                .pointer(source)
+                .map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned)),
+            false => response
+                .header(source)
+                .map(|v| v.trim_matches('"').to_owned()),
+        };
+        let value = value.map(|v| v.split(end).next().unwrap_or_default().to_owned());
+        let missing = value
+            .is_none()
+            .then(|| format!("there is no {source} to keep"));
+        self.kept.insert(name.to_owned(), value.unwrap_or_default());
+        return missing;
+    }
+
+    fn check_body(&self, line: &str, body: &str) -> Option<String> {
         if let Some(text) = line.strip_prefix("body is").map(str::trim_start) {
             let (found, wanted) = if text.starts_with('@') {
                 (body, self.body(text))
@@ -548,53 +580,42 @@ impl Run {
                 )
             });
         }
-        if let Some(name) = line
-            .strip_suffix(" absent")
-            .filter(|name| !name.starts_with('/'))
-        {
-            return response
-                .header(name)
-                .map(|found| format!("{name} is {found}"));
-        }
-        if let Some(pointer) = line.strip_suffix(" absent") {
-            return json
-                .pointer(pointer)
-                .map(|found| format!("{pointer} is {found}"));
-        }
-        if let Some((pointer, value)) = line.split_once(" = ") {
-            let found = json.pointer(pointer);
-            let equal = match value {
-                "*" => found.is_some_and(|value| !value.is_null() && value != ""),
-                "<time>" => found
-                    .and_then(Value::as_str)
-                    .is_some_and(|text| DateTime::parse_from_rfc3339(text).is_ok()),
-                "<number>" => found.is_some_and(Value::is_number),
-                value => found == serde_json::from_str(value).ok().as_ref(),
-            };
-            return (!equal).then(|| {
-                format!(
-                    "{pointer} is {} instead of {value}: {}",
-                    found.map_or_else(|| String::from("absent"), Value::to_string),
-                    body.chars().take(600).collect::<String>()
-                )
-            });
-        }
-        let Some((name, value)) = line.split_once(": ") else {
-            return Some(format!("`{line}` says nothing"));
-        };
-        let found = response.header(name);
-        let date = value
-            .strip_prefix("<date of ")
-            .and_then(|time| http_date(time.strip_suffix('>')?));
-        let equal = match value.split_once("<digest>") {
-            Some((front, back)) => found
-                .and_then(|f| f.strip_prefix(front)?.strip_suffix(back))
-                .is_some_and(is_digest),
-            None if value == "*" => found.is_some_and(|found| !found.is_empty()),
-            None => found == Some(date.as_deref().unwrap_or(value)),
-        };
-        (!equal).then(|| format!("{name} is {found:?} instead of {value}"))
+        Some(format!("`{line}` is not an expectation"))
     }
+}
+
+fn check_pointer(pointer: &str, value: &str, body: &str, json: &Value) -> Option<String> {
+    let found = json.pointer(pointer);
+    let equal = match value {
+        "*" => found.is_some_and(|value| !value.is_null() && value != ""),
+        "<time>" => found
+            .and_then(Value::as_str)
+            .is_some_and(|text| DateTime::parse_from_rfc3339(text).is_ok()),
+        "<number>" => found.is_some_and(Value::is_number),
+        value => found == serde_json::from_str(value).ok().as_ref(),
+    };
+    (!equal).then(|| {
+        format!(
+            "{pointer} is {} instead of {value}: {}",
+            found.map_or_else(|| String::from("absent"), Value::to_string),
+            body.chars().take(600).collect::<String>()
+        )
+    })
+}
+
+fn check_header(name: &str, value: &str, response: &Response) -> Option<String> {
+    let found = response.header(name);
+    let date = value
+        .strip_prefix("<date of ")
+        .and_then(|time| http_date(time.strip_suffix('>')?));
+    let equal = match value.split_once("<digest>") {
+        Some((front, back)) => found
+            .and_then(|f| f.strip_prefix(front)?.strip_suffix(back))
+            .is_some_and(is_digest),
+        None if value == "*" => found.is_some_and(|found| !found.is_empty()),
+        None => found == Some(date.as_deref().unwrap_or(value)),
+    };
+    (!equal).then(|| format!("{name} is {found:?} instead of {value}"))
 }
 
 /// Expands each `%{3 ab}` of a text: `ababab`.

@@ -14,8 +14,8 @@ mod value;
 
 use super::notation::Repository;
 use aqlite::aql::query::{
-    ClassExpr, CompareOp, Condition, Contains, Expr, Literal, Predicate, PredicateValue, Query,
-    ShortUid, Source, Step, Versions,
+    ClassExpr, CompareOp, Condition, Contains, Expr, IdentifiedPath, Literal, Members, Predicate,
+    PredicateValue, Query, ShortUid, Source, Step, Versions,
 };
 use aqlite::document::{EhrRow, ObjectKind};
 use aqlite::rm::class::{Attr, Cls};
@@ -215,63 +215,10 @@ impl<'a> World<'a> {
             };
         }
         if class.is_a(Cls::VERSION) {
-            let wanted = |d: &usize| expr.versions == Versions::All || self.is_current(*d);
-            let documents: Vec<usize> = match parent {
-                Parent::Ehr(ehr) => self.documents_of(ehr).filter(wanted).collect(),
-                Parent::Folder(folder) => self
-                    .listed_objects(folder)
-                    .into_iter()
-                    .flat_map(|d| self.versions_of(d))
-                    .filter(wanted)
-                    .collect(),
-                Parent::Object(first) => self.versions_of(first).filter(wanted).collect(),
-                _ => Vec::new(),
-            };
-            let versions = documents.into_iter().enumerate().map(|(i, d)| {
-                let document = &self.repository.documents[d];
-                let place = if let Parent::Folder(_) = parent {
-                    (i as u64, 0)
-                } else {
-                    (document.row.ordinal, 0)
-                };
-                Found {
-                    at: self.root(&document.tree, document.ehr),
-                    document: Some(d),
-                    place,
-                }
-            });
-            return versions.filter(|f| f.at.node.class().is_a(class)).collect();
+            return self.version_candidates(expr, parent);
         }
         if class.is_a(Cls::VERSIONED_OBJECT) {
-            let firsts: Vec<usize> = match parent {
-                Parent::Ehr(ehr) => self
-                    .containers
-                    .iter()
-                    .map(|c| c.first)
-                    .filter(|d| self.repository.documents[*d].ehr == ehr)
-                    .collect(),
-                Parent::Folder(folder) => self
-                    .listed(folder)
-                    .into_iter()
-                    .filter_map(|d| self.versions_of(d).next())
-                    .collect(),
-                _ => Vec::new(),
-            };
-            let all = firsts.into_iter().enumerate().filter_map(|(i, first)| {
-                let container = self.containers.iter().find(|c| c.first == first)?;
-                let document = &self.repository.documents[first];
-                let place = if let Parent::Ehr(_) = parent {
-                    document.row.ordinal
-                } else {
-                    i as u64
-                };
-                Some(Found {
-                    at: self.root(&container.tree, document.ehr),
-                    document: Some(first),
-                    place: (place, 0),
-                })
-            });
-            return all.filter(|f| f.at.node.class().is_a(class)).collect();
+            return self.container_candidates(class, parent);
         }
         let mut out = Vec::new();
         match parent {
@@ -303,6 +250,68 @@ impl<'a> World<'a> {
         }
         out.retain(|f| f.at.node.class().is_a(class));
         out
+    }
+
+    fn version_candidates(&self, expr: &ClassExpr, parent: Parent<'a>) -> Vec<Found<'a>> {
+        let class = expr.class;
+        let wanted = |d: &usize| expr.versions == Versions::All || self.is_current(*d);
+        let documents: Vec<usize> = match parent {
+            Parent::Ehr(ehr) => self.documents_of(ehr).filter(wanted).collect(),
+            Parent::Folder(folder) => self
+                .listed_objects(folder)
+                .into_iter()
+                .flat_map(|d| self.versions_of(d))
+                .filter(wanted)
+                .collect(),
+            Parent::Object(first) => self.versions_of(first).filter(wanted).collect(),
+            _ => Vec::new(),
+        };
+        let versions = documents.into_iter().enumerate().map(|(i, d)| {
+            let document = &self.repository.documents[d];
+            let place = if let Parent::Folder(_) = parent {
+                (i as u64, 0)
+            } else {
+                (document.row.ordinal, 0)
+            };
+            Found {
+                at: self.root(&document.tree, document.ehr),
+                document: Some(d),
+                place,
+            }
+        });
+        versions.filter(|f| f.at.node.class().is_a(class)).collect()
+    }
+
+    fn container_candidates(&self, class: Cls, parent: Parent<'a>) -> Vec<Found<'a>> {
+        let firsts: Vec<usize> = match parent {
+            Parent::Ehr(ehr) => self
+                .containers
+                .iter()
+                .map(|c| c.first)
+                .filter(|d| self.repository.documents[*d].ehr == ehr)
+                .collect(),
+            Parent::Folder(folder) => self
+                .listed(folder)
+                .into_iter()
+                .filter_map(|d| self.versions_of(d).next())
+                .collect(),
+            _ => Vec::new(),
+        };
+        let all = firsts.into_iter().enumerate().filter_map(|(i, first)| {
+            let container = self.containers.iter().find(|c| c.first == first)?;
+            let document = &self.repository.documents[first];
+            let place = if let Parent::Ehr(_) = parent {
+                document.row.ordinal
+            } else {
+                i as u64
+            };
+            Some(Found {
+                at: self.root(&container.tree, document.ehr),
+                document: Some(first),
+                place: (place, 0),
+            })
+        });
+        all.filter(|f| f.at.node.class().is_a(class)).collect()
     }
 
     /// Adds the root of the data of a version and everything below.
@@ -611,66 +620,39 @@ impl<'a> World<'a> {
                 let text: Vec<char> = self.value(expr, row).text()?.chars().collect();
                 Some(value::is_like(&text, pattern.items()))
             }
-            Condition::Matches(expr, members) => {
-                let value = self.value(expr, row);
-                let mut found: Vec<Option<bool>> = members
-                    .literals()
-                    .map(|m| compare(&value, CompareOp::Eq, &Value::literal(m)))
-                    .collect();
-                let short = |s: &ShortUid, uid: &str| match uid
-                    .split("::")
-                    .collect::<Vec<_>>()
-                    .as_slice()
-                {
-                    [object, _, number] => {
-                        s.object == **object && s.number.as_ref().is_none_or(|n| n == number)
-                    }
-                    _ => false,
-                };
-                let short_uids: Vec<ShortUid> = members
-                    .literals()
-                    .filter(|_| members.is_by_short_uid())
-                    .filter_map(ShortUid::of)
-                    .collect();
-                found.extend(
-                    short_uids
-                        .iter()
-                        .map(|s| value.text().map(|uid| short(s, &uid))),
-                );
-                if found.contains(&Some(true)) {
-                    Some(true)
-                } else if found.contains(&None) {
-                    None
-                } else {
-                    Some(false)
-                }
-            }
-            Condition::Exists(path) => {
-                let mut at = assignment[path.variable].map(|f| f.at);
-                let passes = |at: Option<At<'a>>, p: &Option<Predicate>| {
-                    at.filter(|at| p.as_ref().is_none_or(|p| self.holds(p, *at)))
-                };
-                at = passes(at, &path.root);
-                let mut trie = tries
-                    .of
-                    .iter()
-                    .find(|(v, _)| *v == path.variable)
-                    .map(|(_, t)| t);
-                for (level, step) in path.steps.iter().enumerate() {
-                    trie = trie.and_then(|t| t.kid_for(step));
-                    match trie {
-                        Some(trie) => at = passes(at.and(row[trie.column]), &step.predicate),
-                        None => {
-                            return Some(at.is_some_and(|at| {
-                                !self.reach(at, &path.steps[level..]).is_empty()
-                            }));
-                        }
-                    }
-                }
-                Some(at.is_some())
-            }
+            Condition::Matches(expr, members) => matches(&self.value(expr, row), members),
+            Condition::Exists(path) => Some(self.exists(path, assignment, tries, row)),
             Condition::Constant(truth) => *truth,
         }
+    }
+
+    fn exists(
+        &self,
+        path: &IdentifiedPath,
+        assignment: &Assignment<'a>,
+        tries: &trie::Tries<'_>,
+        row: &Row<'a>,
+    ) -> bool {
+        let mut at = assignment[path.variable].map(|f| f.at);
+        let passes = |at: Option<At<'a>>, p: &Option<Predicate>| {
+            at.filter(|at| p.as_ref().is_none_or(|p| self.holds(p, *at)))
+        };
+        at = passes(at, &path.root);
+        let mut trie = tries
+            .of
+            .iter()
+            .find(|(v, _)| *v == path.variable)
+            .map(|(_, t)| t);
+        for (level, step) in path.steps.iter().enumerate() {
+            trie = trie.and_then(|t| t.kid_for(step));
+            match trie {
+                Some(trie) => at = passes(at.and(row[trie.column]), &step.predicate),
+                None => {
+                    return at.is_some_and(|at| !self.reach(at, &path.steps[level..]).is_empty());
+                }
+            }
+        }
+        at.is_some()
     }
 
     fn value(&self, expr: &Expr, row: &Row<'a>) -> Value {
@@ -685,6 +667,37 @@ impl<'a> World<'a> {
                 value::call(*function, &arguments, self.now).unwrap_or(Value::Null)
             }
         }
+    }
+}
+
+/// Evaluates MATCHES. A list of short uids also matches the uids of their versions.
+fn matches(value: &Value, members: &Members) -> Option<bool> {
+    let mut found: Vec<Option<bool>> = members
+        .literals()
+        .map(|m| compare(value, CompareOp::Eq, &Value::literal(m)))
+        .collect();
+    let short = |s: &ShortUid, uid: &str| match uid.split("::").collect::<Vec<_>>().as_slice() {
+        [object, _, number] => {
+            s.object == **object && s.number.as_ref().is_none_or(|n| n == number)
+        }
+        _ => false,
+    };
+    let short_uids: Vec<ShortUid> = members
+        .literals()
+        .filter(|_| members.is_by_short_uid())
+        .filter_map(ShortUid::of)
+        .collect();
+    found.extend(
+        short_uids
+            .iter()
+            .map(|s| value.text().map(|uid| short(s, &uid))),
+    );
+    if found.contains(&Some(true)) {
+        Some(true)
+    } else if found.contains(&None) {
+        None
+    } else {
+        Some(false)
     }
 }
 

@@ -57,100 +57,54 @@ pub fn ehrs<R: Repository>(store: &R, scan: &Scan) -> Vec<String> {
 pub fn a_scan_sends_exactly_the_requested_documents<R: Repository>(store: &R) {
     done(store.commit(creation(EHR, None)));
     done(store.commit(creation(OTHER, None)));
-    done(store.commit(Draft::composition("a", 1).commit()));
-    done(
-        store.commit(
-            Draft {
-                ehr: OTHER,
-                archetype: PULSE,
-                ..Draft::composition("b", 1)
-            }
-            .commit(),
-        ),
-    );
-    done(
-        store.commit(
-            Draft {
-                archetype: PULSE,
-                ..Draft::composition("c", 1)
-            }
-            .commit(),
-        ),
-    );
-    done(store.commit(Draft::composition("a", 2).commit()));
-    done(
-        store.commit(
-            Draft {
-                deletes: true,
-                ..Draft::composition("c", 2)
-            }
-            .commit(),
-        ),
-    );
+    let commit = |draft: Draft<'_>| done(store.commit(draft.commit()));
+    commit(Draft::composition("a", 1));
+    commit(Draft {
+        ehr: OTHER,
+        archetype: PULSE,
+        ..Draft::composition("b", 1)
+    });
+    commit(Draft {
+        archetype: PULSE,
+        ..Draft::composition("c", 1)
+    });
+    commit(Draft::composition("a", 2));
+    commit(Draft {
+        deletes: true,
+        ..Draft::composition("c", 2)
+    });
     let base = Scan {
         kinds: vec![ObjectKind::Composition],
         whole_ehrs: false,
         empty_ehrs: false,
         ..Scan::default()
     };
-    assert_eq!(found(store, &base), ["b::1", "a::2"]);
-    assert_eq!(
-        found(
-            store,
-            &Scan {
-                all_versions: true,
-                ..base.clone()
-            }
-        ),
-        ["a::1", "b::1", "c::1", "a::2", "c::2"]
-    );
-    let one = Scan {
-        ehrs: Some(vec![EHR.into()]),
+    let of_ehr = |id: &str| Scan {
+        ehrs: Some(vec![id.into()]),
         ..base.clone()
     };
-    assert_eq!(found(store, &one), ["a::2"]);
+    let all_versions = |scan: Scan| Scan {
+        all_versions: true,
+        ..scan
+    };
+    assert_eq!(found(store, &base), ["b::1", "a::2"]);
     assert_eq!(
-        found(
-            store,
-            &Scan {
-                all_versions: true,
-                ..one.clone()
-            }
-        ),
+        found(store, &all_versions(base.clone())),
+        ["a::1", "b::1", "c::1", "a::2", "c::2"]
+    );
+    assert_eq!(found(store, &of_ehr(EHR)), ["a::2"]);
+    assert_eq!(
+        found(store, &all_versions(of_ehr(EHR))),
         ["a::1", "c::1", "a::2", "c::2"]
     );
-    assert_eq!(
-        found(
-            store,
-            &Scan {
-                ehrs: Some(vec!["unknown".into()]),
-                ..base.clone()
-            }
-        ),
-        Vec::<String>::new()
-    );
-    assert_eq!(
-        ehrs(
-            store,
-            &Scan {
-                kinds: Vec::new(),
-                empty_ehrs: true,
-                ..base.clone()
-            }
-        ),
-        [EHR, OTHER]
-    );
-    assert_eq!(
-        ehrs(
-            store,
-            &Scan {
-                kinds: Vec::new(),
-                empty_ehrs: true,
-                ..one
-            }
-        ),
-        [EHR]
-    );
+    assert_eq!(found(store, &of_ehr("unknown")), Vec::<String>::new());
+    let ehrs_only = |scan: Scan| Scan {
+        kinds: Vec::new(),
+        empty_ehrs: true,
+        ..scan
+    };
+    assert_eq!(ehrs(store, &ehrs_only(base.clone())), [EHR, OTHER]);
+    assert_eq!(ehrs(store, &ehrs_only(of_ehr(EHR))), [EHR]);
     let mut grouped = found(
         store,
         &Scan {
