@@ -193,6 +193,7 @@ fn number<'a>(
 fn spelled(value: NodeRef<'_>) -> String {
     let text = value.text();
     let is_whole = text.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+    // A Real that was sent as `5` is printed as `5.0`, as messages of other repositories have it.
     if value.class() == Cls::REAL && is_whole {
         format!("{text}.0")
     } else {
@@ -205,6 +206,7 @@ fn code<'a>(check: &mut Check<'a>, value: NodeRef<'a>, terminology: &str, codes:
     let found = value
         .text_along(&[Attr::TERMINOLOGY_ID, Attr::VALUE])
         .unwrap_or_default();
+    // `SNOMED-CT(2003)` names a release, which constraints ignore.
     fn plain(id: &str) -> &str {
         id.split('(').next().unwrap_or_default().trim()
     }
@@ -222,6 +224,7 @@ fn code<'a>(check: &mut Check<'a>, value: NodeRef<'a>, terminology: &str, codes:
             .into_iter()
             .find(|attribute| check.is_at(attribute, "defining_code"));
         let message = match of_transition {
+            // Clients of other repositories search for this message.
             Some(attribute) => format!("IsmTransition contains invalid {attribute}"),
             None => format!(
                 "DV_CODED_TEXT/defining_code/code_string does not match any option. found: {code}"
@@ -298,6 +301,7 @@ fn ordinal<'a>(check: &mut Check<'a>, value: NodeRef<'a>, list: &[OrdinalItem]) 
         .unwrap_or_default();
     let is_known = list
         .iter()
+        // Value and symbol must match together: a known code with the value of another is wrong.
         .any(|item| Some(item.value) == number && item.code == code);
     if !list.is_empty() && !is_known {
         let shown = value.text_at(Attr::VALUE).unwrap_or_default();
@@ -327,13 +331,16 @@ struct TemporalRule<'t> {
 }
 
 fn temporal<'a>(check: &mut Check<'a>, value: NodeRef<'a>, rule: &TemporalRule<'_>) {
+    // Other classes are reported as class errors.
     if value.class() != Cls::STRING {
         return;
     }
     let text = value.text();
+    // The model's rules report a malformed text.
     let Some(read) = Temporal::parse(rule.kind, text) else {
         return;
     };
+    // The pattern of a duration may have a range behind a slash.
     let pattern = rule
         .pattern
         .map(|p| p.split_once('/').map_or(p, |(front, _)| front));
@@ -382,6 +389,7 @@ fn temporal<'a>(check: &mut Check<'a>, value: NodeRef<'a>, rule: &TemporalRule<'
 /// The limits cover their precision as well, so `..2021` includes the end of that year.
 fn covers(range: &Interval<String>, kind: TemporalKind, value: Temporal) -> bool {
     let limit = |text: &Option<String>| text.as_deref().and_then(|t| Temporal::parse(kind, t));
+    // A partial value is an interval. `finer` orders it against a more precise one.
     let (first, last) = ((value.earliest, value.finer), (value.latest, value.finer));
     let above = limit(&range.lower).is_none_or(|l| {
         if range.lower_included {

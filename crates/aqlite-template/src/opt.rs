@@ -204,6 +204,7 @@ impl OptReader {
 
     fn node(&mut self, xml: Xml<'_>, root: usize) -> Node {
         self.gauge.node(xml);
+        // A root has an archetype id, any other node a node id, a data value neither.
         let id = xml
             .text_along(&["archetype_id", "value"])
             .or_else(|| xml.text_along(&["node_id"]))
@@ -220,12 +221,14 @@ impl OptReader {
             .unwrap_or_default()
             .chars()
             .filter(|c| !c.is_whitespace())
+            // Editors insert white space into generic class names.
             .collect();
         let (outer, parameter) = match class_text.split_once('<') {
             Some((outer, inner)) => (outer, Cls::parse(inner.trim_end_matches('>'))),
             None => (class_text.as_str(), None),
         };
         let class = class_named(outer);
+        // Primitive types are named by their constraint, so an unknown class is expected there.
         if class.is_none() && xml.child("item").is_none() {
             self.warnings.push(Diagnostic::warning(
                 "TPL0401",
@@ -235,14 +238,17 @@ impl OptReader {
         }
         let archetype_id = xml
             .text_along(&["archetype_id", "value"])
+            // Both forms of the element occur in published templates.
             .or_else(|| xml.text_along(&["archetype_id"]))
             .filter(|t| !t.is_empty());
+        // In a slot, the archetype id is not that of the node.
         let is_slot = xml.xsi_type() == Some("ARCHETYPE_SLOT");
         let archetype_id = archetype_id.filter(|_| !is_slot).map(str::to_owned);
         let root = archetype_id
             .as_ref()
             .map_or(root, |id| self.archetype_root(xml, id));
         let constraint = self.constraint(xml);
+        // Attributes below a slot would constrain archetypes that the template does not contain.
         let attributes = if is_slot {
             Vec::new()
         } else {
@@ -282,6 +288,7 @@ impl OptReader {
             Some((definition.attribute("code")?.to_owned(), term(definition)))
         });
         let terms: BTreeMap<String, Term> = terms.collect();
+        // A copy of the terms at each use costs memory, so the gauge counts them each time.
         for term in terms.values() {
             let _is_kept = self.gauge.term(xml, term);
         }
@@ -306,6 +313,7 @@ impl OptReader {
                 .with_help("name the attribute"),
             );
         }
+        // The path is recorded while the children are read: excesses are reported with it.
         let length = self.gauge.enter(&["/", &name]);
         let attribute = self.attribute_here(xml, name, root);
         self.gauge.alternatives(xml, &attribute.children);

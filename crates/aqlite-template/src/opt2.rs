@@ -333,6 +333,7 @@ impl<'d> Opt2Reader<'d> {
         };
         let class = class_named(name);
         let kind = xml.xsi_type().unwrap_or("C_COMPLEX_OBJECT");
+        // The prefix `P_` marks the persistent form, which has the same meaning.
         let kind = kind.strip_prefix("P_").unwrap_or(kind);
         if class.is_none() && matches!(kind, "C_COMPLEX_OBJECT" | "C_ARCHETYPE_ROOT") {
             self.unknown(xml, &format!("the class `{class_text}`"));
@@ -342,6 +343,7 @@ impl<'d> Opt2Reader<'d> {
             .or_else(|| xml.text_along(&["archetype_ref"]))
             .filter(|_| kind == "C_ARCHETYPE_ROOT")
             .map(str::to_owned);
+        // Terms of the archetype apply to everything below its root.
         let root = match &used {
             Some(id) => self.used(id),
             None => outer,
@@ -351,6 +353,7 @@ impl<'d> Opt2Reader<'d> {
             .all("attributes")
             .map(|a| self.attribute(a, root))
             .collect();
+        // A tuple replaces the constraints on its attributes one by one.
         for tuple in xml.all("attribute_tuples") {
             match tupled(class, tuple, &mut attributes) {
                 Some(together) => constraint = together,
@@ -382,6 +385,7 @@ impl<'d> Opt2Reader<'d> {
         let mut own_terms = BTreeMap::new();
         if let Some((id, component)) = own {
             let terminology = component.child("terminology").unwrap_or(*component);
+            // Value sets are shared by all uses of an archetype, terms are copied for each use.
             if self.seen.insert(id) {
                 self.sets.extend(value_sets(terminology));
             }
@@ -405,12 +409,15 @@ impl<'d> Opt2Reader<'d> {
             .to_owned();
         let attr = Attr::parse(&name);
         if attr.is_none()
+            // A differential path would constrain a node elsewhere, which the tree cannot
+            // represent.
             || xml
                 .text_along(&["differential_path"])
                 .is_some_and(|p| !p.is_empty())
         {
             self.unknown(xml, &format!("the attribute `{name}`"));
         }
+        // The attribute form is `0..1; unordered; unique`, the element form has children.
         let written = xml.attribute("cardinality").unwrap_or_default();
         let element = xml.child("cardinality");
         let says = |flag: &str, word: &str| {

@@ -153,6 +153,7 @@ impl<'t> WebBuilder<'t> {
 
     fn children(&self, web: &mut WebNode, node: &'t Node, path: &str) {
         let class = web.class;
+        // Computed before the children: a single event is a level, several are nodes.
         let events = node
             .attributes
             .iter()
@@ -163,6 +164,7 @@ impl<'t> WebBuilder<'t> {
         for attribute in node
             .attributes
             .iter()
+            // Alternatives of names are nodes of their own, so `name` is not a child.
             .filter(|a| a.attr != Some(Attr::NAME))
         {
             let Some(attr) = attribute.attr else { continue };
@@ -181,6 +183,7 @@ impl<'t> WebBuilder<'t> {
                 } else {
                     codes.into_iter().map(Some).collect()
                 };
+                // Each coded name has a copy of the node. The budget ends nested multiplication.
                 for name in names.into_iter().take_while(|_| self.left.get() > 0) {
                     self.child(web, self.step(attr, child, name), child, path, events);
                 }
@@ -201,6 +204,7 @@ impl<'t> WebBuilder<'t> {
                 .is_some_and(|s| s.attr == Attr::CATEGORY);
         let is_single_event =
             child.class.is_a(Cls::EVENT) && child.occurrences.upper == Some(1) && events == 1;
+        // Levels are removed: their children move up and remember the steps.
         if is_structure(child.class) || is_single_event {
             web.cardinalities.append(&mut child.cardinalities);
             web.levels.extend(child.steps.first().map(|step| Level {
@@ -208,12 +212,14 @@ impl<'t> WebBuilder<'t> {
                 below: child.levels,
             }));
             for mut below in child.children {
+                // Each child gets a copy of the steps, which counts against the budget.
                 if !child.steps.iter().all(|step| self.affords(step)) {
                     return;
                 }
                 below.steps.splice(0..0, child.steps.iter().cloned());
                 web.children.push(below);
             }
+        // A CLUSTER without children has nothing to enter.
         } else if !child.children.is_empty() || !child.class.is_a(Cls::ITEM) {
             web.children.push(if child.class == Cls::ELEMENT {
                 element(child)
@@ -233,6 +239,7 @@ impl<'t> WebBuilder<'t> {
         let class = web.class;
         match class {
             Cls::ELEMENT => {
+                // An ELEMENT without constraint, or with an abstract one, accepts any value.
                 let is_open = web.children.is_empty()
                     || web.children.iter().any(|c| c.class == Cls::DATA_VALUE);
                 if is_open {
@@ -309,6 +316,7 @@ impl<'t> WebBuilder<'t> {
             .into_iter()
             .map(|(attr, occurrences)| added(attr, Cls::DV_CODED_TEXT, occurrences))
             .collect();
+        // The codes of all alternatives belong to the archetype of the first.
         if let Some(first) = alternatives.first() {
             web.steps
                 .iter_mut()
