@@ -1,11 +1,12 @@
-// The page about the REST interface, made from its OpenAPI document: plain HTML without a script, so that it works wherever it is opened.
+// The page about the REST interface, made from its OpenAPI document: plain HTML without a script,
+// so that it works in any environment.
 
 const escapes = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 const escapeHtml = (text) => String(text).replace(/[&<>"]/g, (c) => escapes[c]);
 const code = (text) => `<code>${escapeHtml(text)}</code>`;
 const list = (items) => items.map(code).join(", ");
 
-/** One operation: what it takes, what it answers, who may. */
+/** Returns one operation: its parameters, answers and permissions. */
 function operation(path, method, said) {
   const named = (where) => said.parameters.filter((p) => p.in === where).map((p) => p.name);
   const statuses = Object.entries(said.responses).map(([status, { description }]) =>
@@ -27,7 +28,7 @@ function operation(path, method, said) {
   return `<details id="${escapeHtml(said.operationId)}"><summary>${code(`${method.toUpperCase()} ${path}`)} ${escapeHtml(said.summary)}</summary><table>${table}</table></details>`;
 }
 
-/** The page as HTML. */
+/** Returns the page as HTML. */
 export function apiPage(document, { csp, styles, icon }) {
   const groups = new Map();
   for (const [path, methods] of Object.entries(document.paths)) {

@@ -33,7 +33,7 @@ const csp = [
   "script-src 'self' 'wasm-unsafe-eval'",
   "style-src 'self'",
   "img-src 'self' data:",
-  // A server that the user names, and only that: nothing is sent before somebody enters its address.
+  // Only a server that the user names. Nothing is sent before the user enters its address.
   "connect-src 'self' https: http://localhost:* http://127.0.0.1:*",
   "worker-src 'self'",
   "manifest-src 'self'",
@@ -41,7 +41,7 @@ const csp = [
   "form-action 'none'",
 ].join("; ");
 
-/** Writes `content` under a name that carries its hash; gives the name. */
+/** Writes `content` under a name with its hash. Returns the name. */
 async function stamped(name, content) {
   const hash = createHash("sha256").update(content).digest("hex").slice(0, 10);
   const end = extname(name);
@@ -50,10 +50,10 @@ async function stamped(name, content) {
   return full;
 }
 
-/** The files that became part of the page. */
+/** The files that are part of the page. */
 const inputs = new Set(["node_modules/uplot/dist/uPlot.min.css"]);
 
-/** Bundles one entry point; gives its text. */
+/** Bundles one entry point. Returns its text. */
 async function bundle(entry, format, constants) {
   const result = await build({
     entryPoints: [join(here, "src", entry)],
@@ -173,7 +173,8 @@ await writeFile(
     VERSION: version,
   }),
 );
-// Hosts that read it (Cloudflare's asset server does) send the policy as a header too, and let stamped files be cached for ever.
+// Hosts that read this file (such as Cloudflare's asset server) also send the policy as a header,
+// and let stamped files be cached without limit.
 const stampedNames = shell.filter((name) => /\.[0-9a-f]{10}\./.test(name));
 await writeFile(
   join(out, "_headers"),

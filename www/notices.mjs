@@ -1,7 +1,9 @@
-// The file of third-party notices: every npm package and every Rust crate that is part of a build, with its licence.
+// The file of third-party notices: every npm package and every Rust crate that is part of a build,
+// with its licence.
 //
-// Packages are those that esbuild read, and what these depend on; crates are those that Cargo resolves for the module, without build scripts and procedural
-// macros, which leave nothing of themselves in it. A part without a licence text stops the build.
+// The packages are those that esbuild read, and their dependencies. The crates are those that Cargo
+// resolves for the module, without build scripts and procedural macros, whose code is not part of
+// it. A part without a licence text stops the build.
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { readFile, readdir } from "node:fs/promises";
@@ -17,7 +19,10 @@ const LICENCE_FILE = /^(licen[cs]e|copying|copyright|notice|unlicense)/i;
  * @typedef {{ kind: string, name: string, version: string, license: string, source: string, folder: string }} Part
  */
 
-/** The packages among the inputs of esbuild (paths relative to `root`), and those that they depend on. */
+/**
+ * Returns the packages among the inputs of esbuild (paths relative to `root`), and their
+ * dependencies.
+ */
 export async function packagesOf(inputs, root) {
   const found = new Map();
   const waiting = inputs
@@ -54,7 +59,7 @@ function cargo(root, args) {
   return stdout;
 }
 
-/** The crates that are linked into the module of browsers. */
+/** Returns the crates that are linked into the module of browsers. */
 export function cratesOf(root) {
   const { packages, resolve } = JSON.parse(
     cargo(root, [
@@ -92,7 +97,10 @@ export function cratesOf(root) {
     }));
 }
 
-/** The names of a part's licence files that have to be given along: where MIT may be chosen, that one. */
+/**
+ * Returns the licence files of a part that must be included. If MIT is one of the choices, it is
+ * that one.
+ */
 function chosen(files, license) {
   const mit = files.filter((name) => /mit/i.test(name));
   const mayBeMit = / or |\//i.test(license) && /\bMIT\b/.test(license) && !/ and /i.test(license);

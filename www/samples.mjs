@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 const texts = (names) =>
   Promise.all(names.map((name) => readFile(new URL(`samples/${name}`, import.meta.url), "utf8")));
 
-/** JSON text `{templates, guides}`. */
+/** Returns the JSON text `{templates, guides}`. */
 export async function sampleDefinitions() {
   const templates = await texts(["vital_signs.opt", "laboratory_report.opt", "problem_list.opt"]);
   const guides = await texts([

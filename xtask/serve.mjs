@@ -21,7 +21,8 @@ const { values: given } = parseArgs({
 if (!given.state) throw new Error("`--state` is missing: the folder of the databases");
 const state = resolve(given.state);
 
-// Both packages are told before they are loaded where temporary files belong, and to stay off the network.
+// Both packages read these variables when they are loaded: the folder of temporary files, and the
+// absence of a network.
 const temporary = join(state, "tmp");
 mkdirSync(temporary, { recursive: true });
 const log = join(temporary, "log");
@@ -35,7 +36,7 @@ Object.assign(process.env, {
 const { Miniflare, NoOpLog } = await import("miniflare");
 const { unstable_getMiniflareWorkerOptions: optionsOf } = await import("wrangler");
 
-/** The worker as the configuration of a deployment describes it. */
+/** Returns the worker as the configuration of a deployment describes it. */
 function worker() {
   const { workerOptions, main } = optionsOf(resolve(given.config));
   const folder = dirname(main);
@@ -56,8 +57,8 @@ function worker() {
   };
 }
 
-/** Lines of the worker: errors always, the others where they are asked for. */
-function tell({ level, message }) {
+/** Prints lines of the worker: errors always, others on request. */
+function printLog({ level, message }) {
   if (level === "error") console.error(message);
   else if (given.log === "info") console.log(message);
 }
@@ -71,14 +72,14 @@ const miniflare = new Miniflare({
   telemetry: { enabled: false },
   unsafeLocalExplorer: false,
   log: new NoOpLog(),
-  handleStructuredLogs: tell,
+  handleStructuredLogs: printLog,
   d1Persist: persisted("d1"),
   kvPersist: persisted("kv"),
   cachePersist: persisted("cache"),
 });
 
 const end = (code) => miniflare.dispose().finally(() => process.exit(code));
-// Reading the configuration leaves a file with nothing of ours in it; nothing else is written there.
+// Reading the configuration leaves a file without data of the user. Nothing else is written there.
 const forget = () => rmSync(log, { recursive: true, force: true });
 process.on("exit", forget);
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => end(0));
@@ -87,7 +88,7 @@ const { port } = await miniflare.ready;
 forget();
 console.log(`ready on http://127.0.0.1:${port}`);
 
-// Where workerd is gone this process ends too, with a status that a supervisor sees.
+// If workerd ends, this process ends too, with a status that a supervisor sees.
 setInterval(() => {
   const probe = connect(Number(port), "127.0.0.1", () => probe.destroy());
   probe.on("error", ({ code }) => {

@@ -1,10 +1,12 @@
-// Everything of a repository into a file, and a file into a repository, over HTTP: what `cargo xtask export` and `import` run.
+// Exports a repository to a file, and imports a file into a repository, over HTTP. `cargo xtask
+// export` and `import` run it.
 //
-//   node xtask/transfer.mjs export BASE FILE [EHR_ID]
-//   node xtask/transfer.mjs import BASE FILE [FINDINGS]
+// node xtask/transfer.mjs export BASE FILE [EHR_ID]
+// node xtask/transfer.mjs import BASE FILE [FINDINGS]
 //
-// BASE is a mount, such as https://cdr.example.org/v1; AQLITE_AUTHORIZATION is sent as Authorization. Both go on where they
-// stopped: an export behind the last whole line of the file, an import by passing over what is there.
+// BASE is a mount, such as https://cdr.example.org/v1. AQLITE_AUTHORIZATION is sent as
+// Authorization. Both continue an interrupted run: an export behind the last whole line of the
+// file, an import by skipping existing data.
 import { createHash } from "node:crypto";
 import {
   appendFileSync,
@@ -23,7 +25,7 @@ const AT_ONCE = 4_000_000;
 const headers = () =>
   process.env.AQLITE_AUTHORIZATION ? { authorization: process.env.AQLITE_AUTHORIZATION } : {};
 
-/** The text of the record in a line, which must have the digest that the line gives. */
+/** Returns the text of the record in a line. Fails unless it has the digest in the line. */
 export function recordOf(line) {
   const match = /^\{"digest":"([0-9a-f]{64})","record":(.*)\}$/s.exec(line);
   if (!match) throw new Error(`not a line of an export: ${line.slice(0, 80)}`);
@@ -38,7 +40,7 @@ async function need(answer) {
   throw new Error(`${answer.url}: ${answer.status} ${await answer.text()}`);
 }
 
-/** Where an export that broke off goes on: what stands behind the last line end is cut away. */
+/** Returns the last whole line of an interrupted export, and cuts what follows it from the file. */
 function lastLine(file) {
   if (!existsSync(file)) return undefined;
   const handle = openSync(file, "r");
@@ -61,7 +63,7 @@ function lastLine(file) {
   return end < 0 ? undefined : tail.subarray(begin + 1, end).toString();
 }
 
-/** Exports into a file; gives the number of records that were added. */
+/** Exports to a file. Returns the number of records that were added. */
 export async function exportTo(base, file, ehrId) {
   const before = lastLine(file);
   let record = before === undefined ? undefined : JSON.parse(recordOf(before));
@@ -83,7 +85,10 @@ export async function exportTo(base, file, ehrId) {
   return count;
 }
 
-/** Imports a file; gives what was new and what was there. `findings`: `refuse` or `keep`, what becomes of compositions with errors. */
+/**
+ * Imports a file. Returns the number of new and of existing records. `findings` is the treatment of
+ * compositions with errors: `refuse` or `keep`.
+ */
 export async function importFrom(base, file, findings = "refuse") {
   const counts = { new: 0, there: 0 };
   let held = "";

@@ -1,6 +1,8 @@
-// The page in Chromium, as its visitors have it: `node benches/page/measure.mjs [--compositions 100000] [--templates DIR]`, after a build.
+// The page in Chromium with its caches as visitors have them: `node benches/page/measure.mjs
+// [--compositions 100000] [--templates DIR]`, after a build.
 //
-// Prints `KEY = VALUE`, times in milliseconds. Of DIR the template is taken whose size is nearest to 400 kB.
+// Prints `KEY = VALUE`, times in milliseconds. The template of DIR whose size is nearest to 400 kB
+// is used.
 import { readFile, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -21,14 +23,14 @@ const SLOW =
 
 const tell = (key, value) => console.log(`page.${key} = ${value.toFixed(2)}`);
 const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)];
-/** The middle of several measurements. */
+/** Returns the median of several measurements. */
 async function middle(times, measure) {
   const found = [];
   for (let at = 0; at < times; at += 1) found.push(await measure());
   return median(found);
 }
 
-/** Remembers when the first cell of an answer was there. */
+/** Records the time at which the first cell of an answer appears. */
 const watchFirstCell = () => {
   new MutationObserver((_, observer) => {
     if (!document.querySelector("[role=gridcell]")) return;
@@ -44,7 +46,7 @@ const firstCell = async (page) => {
 const server = await serve(built);
 const browser = await browse();
 
-/** A page of a fresh visitor. */
+/** Opens the page as a visitor without caches. */
 async function fresh() {
   const page = await open(browser, "about:blank");
   await page.addInitScript(watchFirstCell);
@@ -135,7 +137,7 @@ async function many() {
   return page;
 }
 
-/** From the keys to the rows on the screen. */
+/** Measures the time from the keys to the rows on the screen. */
 async function filter(page) {
   await write(page, FILTER);
   const once = async () => {
@@ -169,7 +171,7 @@ async function filter(page) {
   );
 }
 
-/** Typing while a query runs: the longest time from a key to the next picture. */
+/** Types while a query runs. Returns the longest time from a key to the next frame. */
 async function typing(page) {
   await write(page, SLOW);
   await page.evaluate(() => {
@@ -199,7 +201,7 @@ async function typing(page) {
   await page.locator("#summary", { hasText: /row/ }).waitFor({ timeout: 120_000 });
 }
 
-/** Scrolls through the rows: the longest time without a picture. */
+/** Scrolls through the rows. Returns the longest time without a frame. */
 async function scrolling(page) {
   await write(page, ROWS);
   await page.evaluate(() => (document.querySelector("#summary").textContent = ""));
@@ -223,7 +225,7 @@ async function scrolling(page) {
   tell("scroll", gaps.sort((a, b) => a - b)[Math.floor(gaps.length * 0.95)]);
 }
 
-/** The text of the template of a folder that is nearest to 400 kB. */
+/** Returns the text of the template of a folder whose size is nearest to 400 kB. */
 async function large(folder) {
   const names = (await readdir(folder)).filter((name) => name.endsWith(".opt"));
   const sizes = await Promise.all(
@@ -235,7 +237,7 @@ async function large(folder) {
   return readFile(join(folder, sizes.sort((a, b) => a.away - b.away)[0].name), "utf8");
 }
 
-/** Completion key by key, with a large template. */
+/** Measures completion key by key, with a large template. */
 async function completion(page) {
   const call = await caller(page);
   await call("createSet", "large template");

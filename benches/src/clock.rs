@@ -1,20 +1,21 @@
-//! Time: the least of several samples after a warm-up. What else runs on a machine only adds to it.
+//! Time measurement: the minimum of several samples after a warm-up. Other programs on the machine
+//! only add to a time.
 
 use std::time::Instant;
 
-/// Samples of which the least is taken.
+/// The number of samples. Their minimum is the result.
 const SAMPLES: usize = 9;
 
-/// Seconds that `work` takes, once.
+/// Measures one call, in seconds. Returns the time and the result.
 pub fn seconds<T>(work: impl FnOnce() -> T) -> (f64, T) {
     let begin = Instant::now();
     let out = std::hint::black_box(work());
     (begin.elapsed().as_secs_f64(), out)
 }
 
-/// Milliseconds of one call: the least of nine samples, of as many calls as fill a ninth of
-/// `budget` seconds, after as long a warm-up; what takes longer than `budget` is called three
-/// times.
+/// Measures a call, in milliseconds: the minimum of nine samples. Each sample has as many calls as
+/// fill a ninth of `budget` seconds, after a warm-up of the same length. A call that takes longer
+/// than `budget` runs three times.
 pub fn timed<T>(budget: f64, mut work: impl FnMut() -> T) -> f64 {
     let (mut first, _) = seconds(&mut work);
     let (mut warm, mut calls) = (first, 1);

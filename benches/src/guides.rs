@@ -1,8 +1,8 @@
-//! Guides: reading one, how many runs a second there are, and a whole population.
+//! Guides: time to read one, runs per second, and a run on a whole population.
 
 use crate::clock::{seconds, timed};
 use crate::questions::Loaded;
-use crate::tell;
+use crate::report;
 use aqlite::gdl::time::Moment;
 use aqlite::gdl::{self, CompiledGuide, Instance, Options, Population, RunInput, fixture};
 use aqlite::samples;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;
 
-/// A guide with what it is run on.
+/// The input of a guide.
 struct Fixture {
     guide: usize,
     instances: Vec<Vec<Instance>>,
@@ -18,20 +18,20 @@ struct Fixture {
     language: String,
 }
 
-/// Tells how fast guides are read and run: those of the samples, and all published ones where a
-/// corpus is given.
+/// Reports how fast guides are read and run: the samples, and all published guides if a corpus is
+/// given.
 pub fn guides(corpus: Option<&Path>) {
-    tell("guide.parse_30kB", guide_of_30_kb());
+    report("guide.parse_30kB", guide_of_30_kb());
     let (guides, fixtures) = sample_fixtures(None);
-    tell("guide.runs.samples", runs(&guides, &fixtures));
+    report("guide.runs.samples", runs(&guides, &fixtures));
     if corpus.is_some() {
         let (guides, fixtures) = sample_fixtures(corpus);
-        tell("guide.runs.published", runs(&guides, &fixtures));
+        report("guide.runs.published", runs(&guides, &fixtures));
     }
 }
 
-/// Tells for each sample guide how many EHRs a second it is run on, its queries included: the best
-/// of three runs.
+/// Reports how many EHRs per second each sample guide processes, including its queries. The best of
+/// three runs counts.
 pub fn population(loaded: &Loaded) {
     for (i, sample) in samples::guides().iter().enumerate() {
         let Ok(guide) = gdl::parse(sample.text).map(|guide| guide.compile()) else {
@@ -41,11 +41,11 @@ pub fn population(loaded: &Loaded) {
             let (time, ehrs) = seconds(|| run_on_all(loaded, &guide).unwrap_or_default());
             ehrs as f64 / time
         });
-        tell(&format!("population.{i}"), rates.fold(0.0, f64::max));
+        report(&format!("population.{i}"), rates.fold(0.0, f64::max));
     }
 }
 
-/// Runs a guide on every EHR that has data for it; how many those are.
+/// Runs a guide on every EHR that has data for it. Returns the number of these EHRs.
 fn run_on_all(loaded: &Loaded, guide: &CompiledGuide) -> Option<usize> {
     let now = Moment::parse("2026-01-01T12:00:00Z", 0)?;
     let mut population = Population::new(guide, now, Options::default());
@@ -104,8 +104,8 @@ fn sample_fixtures(corpus: Option<&Path>) -> (Vec<CompiledGuide>, Vec<Fixture>) 
     (guides, fixtures)
 }
 
-/// Every variable of every input gets a quantity: rules are tested, and most of them fire or fail
-/// on their value.
+/// Builds a fixture in which every variable of every input has a quantity. Most rules fire or fail
+/// on such values.
 fn sample_fixture(number: usize, guide: &CompiledGuide) -> Option<Fixture> {
     let elements = guide.guide().bindings.iter().flat_map(|b| &b.elements);
     let input: Vec<_> = elements
@@ -141,7 +141,7 @@ fn text_of<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Runs a second over all fixtures.
+/// Returns the runs per second over all fixtures.
 fn runs(guides: &[CompiledGuide], fixtures: &[Fixture]) -> f64 {
     let run = |f: &Fixture| {
         let guide = guides.get(f.guide)?;
@@ -158,7 +158,8 @@ fn runs(guides: &[CompiledGuide], fixtures: &[Fixture]) -> f64 {
     fixtures.len() as f64 * 1000.0 / pass
 }
 
-/// Microseconds to read and compile 30 kB of guide: those of the largest sample, in proportion.
+/// Returns the microseconds to read and compile 30 kB of guide, in proportion to the largest
+/// sample.
 fn guide_of_30_kb() -> f64 {
     let largest = samples::guides()
         .iter()

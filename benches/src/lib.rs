@@ -1,5 +1,5 @@
-//! The benchmark: synthetic compositions packed, questions asked of them, and every step from text
-//! to answer; native and in wasm alike. What is measured is told as lines `KEY = VALUE`.
+//! The benchmark: queries on synthetic compositions in columns, and every step from text to answer,
+//! natively and in wasm. Results are printed as lines `KEY = VALUE`.
 
 mod clock;
 mod guides;
@@ -13,8 +13,8 @@ pub use questions::{Answer, Loaded, QUESTIONS, answer_of, known_texts, load};
 pub use steps::steps;
 pub use uneven::Extras;
 
-/// Tells what was measured here, natively or in wasm.
-pub fn tell(key: &str, value: f64) {
+/// Prints a result.
+pub fn report(key: &str, value: f64) {
     let host = if cfg!(target_family = "wasm") {
         "wasm"
     } else {

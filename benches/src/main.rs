@@ -1,22 +1,22 @@
-//! Questions and steps in one thread, as lines `KEY = VALUE`: `aqlite-bench WHAT…`, each of
+//! Queries and steps in one thread, printed as lines `KEY = VALUE`: `aqlite-bench WHAT…`, each of
 //!
 //! | word | meaning |
 //! |---|---|
-//! | `beside=N` | the six questions of N compositions, and SQLite asked the same in the same run (native only) |
-//! | `questions=N` | the six questions of N compositions alone |
-//! | `uneven=N` | the worst case: optional elements at random, beside as many that are always the same |
-//! | `ehr` | the questions of one EHR of 200 compositions |
+//! | `beside=N` | the six queries on N compositions, and the same queries in SQLite in the same run (native only) |
+//! | `questions=N` | the six queries on N compositions alone |
+//! | `uneven=N` | the worst case: random optional elements, compared with as many elements that are always the same |
+//! | `ehr` | the queries on one EHR of 200 compositions |
 //! | `population=N` | guides run on all EHRs of N compositions |
 //! | `steps` | each step from text to columns and back |
 //! | `guides`, `guides=CORPUS` | guides read and run |
 //!
-//! Questions are told in milliseconds, steps in microseconds, rates in a second.
+//! Queries are printed in milliseconds, steps in microseconds, rates per second.
 
 #[cfg(not(target_family = "wasm"))]
 mod peer;
 
 use aqlite::samples::Generator;
-use aqlite_bench::{Extras, Loaded, QUESTIONS, guides, load, population, steps, tell};
+use aqlite_bench::{Extras, Loaded, QUESTIONS, guides, load, population, report, steps};
 use std::error::Error;
 use std::path::Path;
 
@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     })
 }
 
-/// So many compositions in columns, whose answers are those of the truth table.
+/// Loads compositions into columns and checks that the answers are those of the truth table.
 fn loaded(compositions: usize, extras: Extras) -> Result<Loaded, String> {
     let loaded = load(
         Generator::new(1, compositions.div_ceil(10), compositions),
@@ -63,7 +63,7 @@ fn loaded(compositions: usize, extras: Extras) -> Result<Loaded, String> {
 fn questions(compositions: usize) -> Result<Loaded, String> {
     let loaded = loaded(compositions, Extras::None)?;
     let stored = loaded.packed_bytes + loaded.layout_bytes;
-    let told = [
+    let figures = [
         ("load", loaded.load_ms),
         ("ehrs", loaded.generator.ehrs() as f64),
         ("bytes.json", loaded.json_bytes as f64),
@@ -71,18 +71,19 @@ fn questions(compositions: usize) -> Result<Loaded, String> {
         ("bytes.columns", loaded.batch.bytes() as f64),
         ("shapes", loaded.layouts as f64),
     ];
-    told.iter()
-        .for_each(|(key, value)| tell(&format!("{compositions}.{key}"), *value));
+    figures
+        .iter()
+        .for_each(|(key, value)| report(&format!("{compositions}.{key}"), *value));
     ask(&compositions.to_string(), &loaded);
     Ok(loaded)
 }
 
-/// Tells the milliseconds of each question, and the nanoseconds for each composition.
+/// Reports the milliseconds of each query, and the nanoseconds per composition.
 fn ask(prefix: &str, loaded: &Loaded) {
     for ((name, ..), (rows, text)) in QUESTIONS.iter().zip(loaded.times()) {
-        tell(&format!("{prefix}.{name}.rows"), rows);
-        tell(&format!("{prefix}.{name}.json"), text);
-        tell(
+        report(&format!("{prefix}.{name}.rows"), rows);
+        report(&format!("{prefix}.{name}.json"), text);
+        report(
             &format!("{prefix}.{name}.each"),
             rows * 1e6 / loaded.generator.compositions() as f64,
         );
@@ -92,15 +93,15 @@ fn ask(prefix: &str, loaded: &Loaded) {
 fn uneven(compositions: usize) -> Result<(), String> {
     for (name, extras) in [("even", Extras::Same), ("uneven", Extras::Random)] {
         let loaded = loaded(compositions, extras)?;
-        tell(
+        report(
             &format!("{name}.bytes.columns"),
             loaded.batch.bytes() as f64,
         );
-        tell(
+        report(
             &format!("{name}.bytes.stored"),
             (loaded.packed_bytes + loaded.layout_bytes) as f64,
         );
-        tell(&format!("{name}.shapes"), loaded.layouts as f64);
+        report(&format!("{name}.shapes"), loaded.layouts as f64);
         ask(name, &loaded);
     }
     Ok(())

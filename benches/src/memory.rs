@@ -1,12 +1,12 @@
-//! What is held while documents are read: `aqlite-memory` tells multiples of their bytes,
-//! `aqlite-memory --hold N` what N compositions in columns take: they themselves, the program with
-//! them, and at most while they were loaded.
+//! Memory in use while documents are read. `aqlite-memory` prints multiples of the bytes of the
+//! documents. `aqlite-memory --hold N` prints the memory of N compositions in columns: their own,
+//! that of the process, and the peak while they were loaded.
 
 use aqlite::document::{LayoutStore, pack};
 use aqlite::rm::class::Cls;
 use aqlite::rm::json;
 use aqlite::samples::Generator;
-use aqlite_bench::{Extras, known_texts, load, tell};
+use aqlite_bench::{Extras, known_texts, load, report};
 use peak_alloc::PeakAlloc;
 
 #[global_allocator]
@@ -24,8 +24,7 @@ fn main() {
     }
 }
 
-/// The most that reading, and reading and packing, held beyond what was there, as a multiple of the
-/// bytes read.
+/// Reports the peak memory of reading, and of reading and packing, as a multiple of the bytes read.
 fn multiples() {
     let (known, layouts) = (known_texts(), LayoutStore::new());
     let generator = Generator::new(1, 100, 1_000);
@@ -47,9 +46,9 @@ fn multiples() {
             }
         }));
     }
-    tell("memory.read", worst_read);
-    tell("memory.pack", worst_pack);
-    tell("memory.largest", largest as f64);
+    report("memory.read", worst_read);
+    report("memory.pack", worst_pack);
+    report("memory.largest", largest as f64);
 }
 
 fn hold(compositions: usize) {
@@ -57,18 +56,18 @@ fn hold(compositions: usize) {
         Generator::new(1, compositions.div_ceil(10), compositions),
         Extras::None,
     );
-    tell("memory.columns", loaded.batch.bytes() as f64);
-    tell("memory.held", ALLOCATOR.current_usage() as f64);
-    tell("memory.instance", instance() as f64);
+    report("memory.columns", loaded.batch.bytes() as f64);
+    report("memory.held", ALLOCATOR.current_usage() as f64);
+    report("memory.instance", instance() as f64);
 }
 
-/// Bytes of the linear memory of the instance.
+/// Returns the bytes of the linear memory of the instance.
 #[cfg(target_family = "wasm")]
 fn instance() -> usize {
     core::arch::wasm32::memory_size(0) * 65_536
 }
 
-/// The most memory that the process has held, where the system tells it.
+/// Returns the peak memory of the process, where the system reports it.
 #[cfg(not(target_family = "wasm"))]
 fn instance() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

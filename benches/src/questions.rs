@@ -1,4 +1,4 @@
-//! The six questions: the data, and the answers that every engine must give.
+//! The six queries: their data, and the answers that every engine must return.
 
 use crate::clock::{seconds, timed};
 use crate::uneven::Extras;
@@ -13,7 +13,7 @@ use aqlite::samples::{self, Generator};
 use aqlite::template::Template;
 use std::collections::HashSet;
 
-/// The six questions: name, what is asked, AQL.
+/// The six queries: name, description, AQL.
 pub const QUESTIONS: [(&str, &str, &str); 6] = [
     ("Q1", "latest blood pressure of an EHR", samples::Q1),
     ("Q2", "systolic ≥ 140, all EHRs, 4 columns", samples::Q2),
@@ -31,14 +31,14 @@ pub const QUESTIONS: [(&str, &str, &str); 6] = [
     ),
 ];
 
-/// The time at which everything is asked.
+/// The time of evaluation of every query.
 const NOW: &str = "2026-01-01T00:00:00Z";
 
-/// Rows of an answer as texts that two engines can be compared by: numbers as values, NULL empty;
-/// sorted, unless the order was asked for.
+/// The rows of an answer as texts that can be compared between engines. Numbers are normalized,
+/// NULL is empty. Rows are sorted, unless the query orders them.
 pub type Answer = Vec<Vec<String>>;
 
-/// Compositions in columns, ready to be asked.
+/// Compositions in columns, ready for queries.
 pub struct Loaded {
     /// The columns.
     pub batch: Batch,
@@ -46,18 +46,18 @@ pub struct Loaded {
     pub generator: Generator,
     /// Bytes of the canonical JSON of all compositions.
     pub json_bytes: usize,
-    /// Bytes of all packed documents in their text form, versions included.
+    /// Bytes of all packed documents in their text form, including versions.
     pub packed_bytes: usize,
     /// Bytes of the skeletons of all layouts.
     pub layout_bytes: usize,
-    /// How many layouts there are.
+    /// The number of layouts.
     pub layouts: usize,
     /// Milliseconds for reading JSON and packing.
     pub load_ms: f64,
     ehr: usize,
 }
 
-/// The texts of the sample templates.
+/// Returns the texts of the sample templates.
 pub fn known_texts() -> Texts {
     let templates = samples::templates();
     let templates = templates
@@ -69,7 +69,7 @@ pub fn known_texts() -> Texts {
         .collect()
 }
 
-/// Reads, packs and holds all compositions of a generator, each with `extras`.
+/// Reads, packs and stores all compositions of a generator, each with `extras`.
 pub fn load(generator: Generator, extras: Extras) -> Loaded {
     let known = known_texts();
     let (mut batch, layouts) = (Batch::new(), LayoutStore::new());
@@ -127,7 +127,7 @@ pub fn load(generator: Generator, extras: Extras) -> Loaded {
     }
 }
 
-/// The ORIGINAL_VERSION that a repository stores around a composition.
+/// Returns the ORIGINAL_VERSION that a repository stores around a composition.
 fn version(composition: &str, uid: &str) -> Option<Tree> {
     let data = json::read(composition, Cls::COMPOSITION).ok()?;
     let mut tree = Tree::with_capacity(composition.len() * 2);
@@ -148,19 +148,19 @@ fn version(composition: &str, uid: &str) -> Option<Tree> {
 }
 
 impl Loaded {
-    /// The EHR that Q1 and Q5 ask about.
+    /// Returns the EHR that Q1 and Q5 select.
     pub fn ehr_id(&self) -> String {
         self.generator.ehr(self.ehr).ehr_id
     }
 
-    /// Asks one question.
+    /// Runs a query.
     pub fn ask(&self, aql: &str) -> ResultSet {
         self.prepare(aql)
             .map(|plan| self.execute(&plan))
             .unwrap_or_default()
     }
 
-    /// Asks a question and hands over the rows as they are stored.
+    /// Runs a query and passes each row to `visit` in its stored form.
     pub fn each(&self, aql: &str, visit: &mut dyn FnMut(&[RowValue<'_>])) {
         let Some(plan) = self.prepare(aql) else {
             return;
@@ -181,7 +181,7 @@ impl Loaded {
         run.finish().unwrap_or_default()
     }
 
-    /// Milliseconds of each question, prepared: as rows, and as the JSON text of the rows.
+    /// Returns the milliseconds of each prepared query: as rows, and as JSON text of the rows.
     pub fn times(&self) -> Vec<(f64, f64)> {
         let plans = QUESTIONS.iter().filter_map(|(_, _, aql)| self.prepare(aql));
         let times = plans.map(|plan| {
@@ -196,10 +196,11 @@ impl Loaded {
         times.collect()
     }
 
-    /// The answers must be those of the truth table before anything is measured.
+    /// Checks that the answers are those of the truth table, before anything is measured.
     ///
     /// # Errors
-    /// Names the question whose answer differs.
+    ///
+    /// The name of the query whose answer differs.
     pub fn check(&self) -> Result<(), String> {
         let generator = &self.generator;
         let rows = |i: usize| {
@@ -245,7 +246,7 @@ impl Loaded {
     }
 }
 
-/// The answer of a result set to compare others with.
+/// Returns the answer of a result set for comparison.
 pub fn answer_of(result: &ResultSet, ordered: bool) -> Answer {
     let cell = |cell: Cell<&str>| match cell {
         Cell::Null => String::new(),

@@ -1,8 +1,8 @@
-//! The steps from text to columns and back, and from query text to plan: microseconds each.
+//! The steps from text to columns and back, and from query text to plan, in microseconds each.
 
 use crate::clock::timed;
 use crate::questions::known_texts;
-use crate::tell;
+use crate::report;
 use aqlite::aql::{Parameter, Parameters, QueryOptions, TemplateLabels, complete, prepare};
 use aqlite::document::{LayoutStore, Packed, Texts, pack};
 use aqlite::rm::class::Cls;
@@ -12,23 +12,23 @@ use aqlite::samples::{self, Generator};
 use aqlite::template::flat::{self, Maker, Shape};
 use aqlite::template::{Template, WebTemplate};
 
-/// Documents that are drawn, and how many of them have about 10 kB.
+/// The number of generated documents, and the number of those with about 10 kB.
 const DOCUMENTS: usize = 2_000;
 const LARGE: usize = 50;
 
-/// Tells every step.
+/// Reports every step.
 pub fn steps() {
     let mut texts = Samples::drawn();
-    texts.tell("step");
+    texts.report("step");
     texts
         .texts
         .sort_by_key(|(_, text)| text.len().abs_diff(10_000));
     texts.texts.truncate(LARGE);
-    texts.tell("step10k");
+    texts.report("step10k");
     language();
 }
 
-/// Compositions as text, with what is needed to work on them.
+/// Compositions as text, with the templates and texts that the steps need.
 struct Samples {
     /// Template id and canonical JSON.
     texts: Vec<(&'static str, String)>,
@@ -60,13 +60,10 @@ impl Samples {
         }
     }
 
-    /// Tells the microseconds a composition for each step from text to layout and leaf values and back.
-    fn tell(&self, prefix: &str) {
-        let trees: Vec<Tree> = self
-            .texts
-            .iter()
-            .filter_map(|(_, text)| json::read(text, Cls::COMPOSITION).ok())
-            .collect();
+    /// Reports the microseconds per composition of each step from text to layout and leaf values
+    /// and back.
+    fn report(&self, prefix: &str) {
+        let trees = self.trees();
         let pack_one = |root: NodeRef<'_>| pack(root, &self.known, &self.layouts);
         let packed: Vec<Packed> = trees.iter().filter_map(Tree::root).map(pack_one).collect();
         let text = |i: usize| self.texts.get(i).map_or("", |(_, text)| text.as_str());
@@ -82,16 +79,13 @@ impl Samples {
         };
         let step = |name: &str, work: &dyn Fn(usize) -> usize| {
             let documents = self.texts.len();
-            tell(
+            report(
                 &format!("{prefix}.{name}"),
                 timed(1.0, || (0..documents).map(work).sum::<usize>()) * 1000.0 / documents as f64,
             );
         };
-        tell(
-            &format!("{prefix}.bytes"),
-            self.texts.iter().map(|(_, text)| text.len()).sum::<usize>() as f64
-                / self.texts.len() as f64,
-        );
+        let bytes = self.texts.iter().map(|(_, text)| text.len()).sum::<usize>() as f64;
+        report(&format!("{prefix}.bytes"), bytes / self.texts.len() as f64);
         step("serde", &|i| {
             serde_json::from_str::<serde_json::Value>(text(i))
                 .map_or(0, |v| usize::from(v.is_object()))
@@ -125,6 +119,13 @@ impl Samples {
         });
     }
 
+    fn trees(&self) -> Vec<Tree> {
+        self.texts
+            .iter()
+            .filter_map(|(_, text)| json::read(text, Cls::COMPOSITION).ok())
+            .collect()
+    }
+
     fn flat(&self, index: usize, root: Option<NodeRef<'_>>) -> Option<String> {
         let (template, web) = self.webs.get(self.place_of(index)?)?;
         Some(flat::write(root?, Shape::Flat, template, web, Maker::Better).text)
@@ -147,7 +148,7 @@ impl Samples {
     }
 }
 
-/// Tells the microseconds for what is read once: a query, and 100 kB of template.
+/// Reports the microseconds of texts that are read once: a query, and 100 kB of template.
 fn language() {
     let parameters = Parameters::from([(
         "ehr_id".to_owned(),
@@ -158,22 +159,22 @@ fn language() {
             prepare(aql, &parameters, &QueryOptions::default()).is_ok()
         }) * 1000.0
     };
-    tell("query.Q1", query(samples::Q1));
-    tell("query.Q6", query(samples::Q6));
+    report("query.Q1", query(samples::Q1));
+    report("query.Q6", query(samples::Q6));
     let largest = samples::templates()
         .iter()
         .map(|t| t.text)
         .max_by_key(|t| t.len())
         .unwrap_or_default();
-    tell(
+    report(
         "opt.parse_100kB",
         timed(0.5, || Template::parse(largest).is_ok()) * 1000.0 * 100_000.0 / largest.len() as f64,
     );
     keys(&grown(largest, 400_000));
 }
 
-/// Tells the microseconds that completion takes at each key of a question, and at the slowest, on
-/// the names of a template.
+/// Reports the microseconds of completion at each key of a query, and of the slowest key, with the
+/// names of a template.
 fn keys(template: &str) {
     let Ok(template) = Template::parse(template) else {
         return;
@@ -190,14 +191,14 @@ fn keys(template: &str) {
     let each: Vec<f64> = (1..=samples::Q6.len())
         .map(|end| timed(0.005, || at(end)) * 1000.0)
         .collect();
-    tell("complete.key", each.iter().sum::<f64>() / each.len() as f64);
-    tell(
+    report("complete.key", each.iter().sum::<f64>() / each.len() as f64);
+    report(
         "complete.slowest_key",
         each.iter().copied().fold(0.0, f64::max),
     );
 }
 
-/// A template of so many bytes: what stands in its content stands there again, as other archetypes.
+/// Returns a template of about `bytes` bytes: its content is repeated under other archetype ids.
 fn grown(template: &str, bytes: usize) -> String {
     let content = template
         .find("<rm_attribute_name>content<")

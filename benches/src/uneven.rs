@@ -1,22 +1,22 @@
-//! The worst case of the storage: optional elements at random, so that hardly two documents have
-//! the same skeleton.
+//! The worst case of the storage: random optional elements, so that few documents have the same
+//! layout.
 
-/// Elements that a document may have besides its own.
+/// The number of optional elements.
 const OPTIONAL: u32 = 25;
 
-/// Which of the optional elements a document gets.
+/// The selection of the optional elements of a document.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extras {
-    /// None: the documents as the generator makes them.
+    /// No optional element: the documents as generated.
     None,
-    /// Half of them, always the same.
+    /// Half of them, the same in each document.
     Same,
-    /// Each with an even chance: as many as `Same` on average.
+    /// Each with probability 1/2: as many as `Same` on average.
     Random,
 }
 
 impl Extras {
-    /// A composition with its optional elements, at the head of its first list of items.
+    /// Inserts the optional elements at the head of the first list of items of a composition.
     pub fn add(self, json: String, index: usize) -> String {
         let chosen = match self {
             Extras::None => return json,
@@ -33,7 +33,7 @@ impl Extras {
         format!(r#"{before}"items":[{elements}{after}"#)
     }
 
-    /// The texts of the optional elements, which a template would name.
+    /// Returns the texts of the optional elements, which a template would define.
     pub fn known_texts() -> impl Iterator<Item = String> {
         (0..OPTIONAL).map(name).chain(["mm".to_owned()])
     }
@@ -50,7 +50,7 @@ fn element(number: u32, index: usize) -> String {
     )
 }
 
-/// Bits that look random (splitmix64).
+/// Returns pseudo-random bits (splitmix64).
 fn mixed(number: u64) -> u64 {
     let mut z = number
         .wrapping_mul(0x9e37_79b9_7f4a_7c15)

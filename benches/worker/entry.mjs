@@ -1,9 +1,13 @@
-// What the benchmark runs in workerd: the worker as it ships, with a database that counts, and beside it the empty handler.
+// The script that the benchmark runs in workerd: the worker as it ships with a counting database,
+// and an empty handler for comparison.
 import aqlite from "../../dist/worker/index.js";
 
 let counted = { trips: 0, rows: 0, bytes: 0, ms: 0 };
 
-/** A D1 database that counts round trips and what D1 itself tells of them. The runtime knows it by the name of its class. */
+/**
+ * A D1 database that counts round trips and the rows that D1 reports. The runtime recognizes it by
+ * the name of its class.
+ */
 class D1Database {
   constructor(inner) {
     this.inner = inner;
@@ -26,14 +30,14 @@ class D1Database {
 }
 
 const empty = {
-  /** The least that stores what was sent. */
+  /** The minimal handler that stores a body. */
   async write(request, { EMPTY }) {
     await EMPTY.prepare("INSERT INTO empty (body) VALUES (?1)")
       .bind(await request.text())
       .run();
     return new Response(null, { status: 201 });
   },
-  /** The least that gives it back. */
+  /** The minimal handler that returns a stored body. */
   async read(request, { EMPTY }) {
     const row = await EMPTY.prepare("SELECT body FROM empty WHERE id = 1").first();
     return new Response(row.body, { headers: { "content-type": "application/json" } });
@@ -44,7 +48,7 @@ const empty = {
     ).run();
     return new Response(null, { status: 204 });
   },
-  /** What was counted since the last time. */
+  /** Returns and resets the counters. */
   async counted() {
     const before = counted;
     counted = { ...before, trips: 0, rows: 0, ms: 0 };

@@ -1,5 +1,6 @@
-// Measures the worker in workerd on this machine: `node measure.mjs SAMPLE`, the folder of a generated sample. Tells lines
-// `KEY = VALUE`. Whatever is compared runs in turns in one process of workerd, so that a busy machine is busy for both.
+// Measures the worker in workerd on this machine: `node measure.mjs SAMPLE`, where SAMPLE is the
+// folder of a generated sample. Prints lines `KEY = VALUE`. Compared requests alternate in one
+// process of workerd, so that a busy machine affects all of them.
 import { readdirSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";

@@ -1,5 +1,5 @@
-//! AQL: what parses is printed as the same query; what is a query gives the same rows by templates
-//! and without.
+//! AQL: a parsed query is printed as the same query, and returns the same rows with and without row
+//! templates.
 #![no_main]
 
 use aqlite::aql::{

@@ -1,5 +1,5 @@
-//! FLAT and STRUCTURED: any text is read or refused, and what is read comes back from what is
-//! written of it, within a linear bound of time and memory.
+//! FLAT and STRUCTURED: any text is read or refused, and a written document is read as the same
+//! document, within a linear bound of time and memory.
 #![no_main]
 
 use aqlite::rm::json;

@@ -1,6 +1,6 @@
-//! Guides, their expressions and their fixtures: any text is read or refused; what is read
-//! compiles, runs on data of every kind, and printed it is the same guide. Time and memory stay
-//! within a linear bound of the length of the text.
+//! Guides, their expressions and their fixtures: any text is read or refused. A guide compiles,
+//! runs on data of every kind, and is printed as the same guide. Time and memory stay within a
+//! linear bound of the length of the text.
 #![no_main]
 
 use aqlite::gdl::suite::Suite;
@@ -22,10 +22,10 @@ const VALUES: [&str; 8] = [
     "a text",
 ];
 
-/// A guide in which `STATEMENT` stands for a text: as a predicate, a condition and an action.
+/// A guide with the placeholder `STATEMENT` as a predicate, a condition and an action.
 const AROUND: &str = include_str!("../seeds/gdl/around.gdl2.json");
 
-/// What fixtures are run with.
+/// The guide with which fixtures are run.
 static SAMPLE: LazyLock<CompiledGuide> =
     LazyLock::new(|| gdl::parse(AROUND).expect("the sample is a guide").compile());
 
@@ -44,7 +44,7 @@ fn now() -> Moment {
     Moment::parse("2025-01-01T12:00:00Z", 0).expect("a time")
 }
 
-/// The text as a guide; true when it is one.
+/// Tests the text as a guide. Returns whether it is one.
 fn guide(text: &str) -> bool {
     let Ok(guide) = gdl::parse(text) else {
         return false;
@@ -57,7 +57,7 @@ fn guide(text: &str) -> bool {
         let printed = printed.expect("what was read is printed");
         let again = match gdl::parse(&printed) {
             Ok(guide) => guide.compile(),
-            // The two syntaxes count levels in their own way.
+            // The two syntaxes count levels of nesting differently.
             Err(problems) => {
                 assert_eq!(
                     problems.first().map(|p| p.code),
@@ -72,7 +72,7 @@ fn guide(text: &str) -> bool {
     true
 }
 
-/// Runs a guide on nothing and on values of every kind.
+/// Runs a guide without data and on values of every kind.
 fn run(compiled: &CompiledGuide) {
     let variables = compiled
         .guide()
@@ -110,7 +110,7 @@ fn run(compiled: &CompiledGuide) {
     }
 }
 
-/// A line as a statement.
+/// Tests a line as a statement.
 fn statement(text: &str) {
     let escaped = text.chars().fold(String::new(), |out, c| match c {
         '"' | '\\' => out + "\\" + c.encode_utf8(&mut [0; 4]),
@@ -124,7 +124,7 @@ fn statement(text: &str) {
     let _ = guide.queries_at(now());
 }
 
-/// The text as a fixture; true when it is one.
+/// Tests the text as a fixture. Returns whether it is one.
 fn suite(text: &str) -> bool {
     let Ok(suite) = Suite::read(text) else {
         return false;

@@ -1,5 +1,5 @@
-//! Canonical JSON: what reads is written and read again as the same tree, validated without a
-//! fault.
+//! Canonical JSON: an accepted document is written and read again as the same tree, and validated
+//! without a panic.
 #![no_main]
 
 use aqlite::rm::class::Cls;

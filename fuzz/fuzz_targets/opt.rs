@@ -1,6 +1,6 @@
-//! Operational templates: any text is read or refused, and everything that is derived from what is
-//! read is bounded: examples, the web template, the simplified formats, the check of a document.
-//! Time and memory stay within a linear bound of the length of the text.
+//! Operational templates: any text is read or refused, and every derived artefact is bounded:
+//! examples, the web template, the simplified formats, the validation of a document. Time and
+//! memory stay within a linear bound of the length of the text.
 #![no_main]
 
 use aqlite::rm::class::Cls;

@@ -1,8 +1,8 @@
-//! Packed documents from a damaged store: a layout on the first line, slots on the second; they are
-//! refused or come back.
+//! Packed documents from a damaged store: a layout on the first line, leaf values on the second.
+//! They are refused or unpacked.
 #![no_main]
 
-use aqlite::document::{Batch, DocRow, EhrRow, ObjectKind, Packed, LayoutStore};
+use aqlite::document::{Batch, DocRow, EhrRow, LayoutStore, ObjectKind, Packed};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

@@ -1,5 +1,5 @@
-//! Dates, times and durations, one a line: the order is total on each axis, equal values are the
-//! same.
+//! Dates, times and durations, one per line: the order is total on each axis, and equal values are
+//! the same.
 #![no_main]
 
 use aqlite::rm::time::{Temporal, TemporalKind};

@@ -1,5 +1,5 @@
-//! Canonical XML: what reads can be written as JSON, and, where XML can say it, as the same XML
-//! again.
+//! Canonical XML: an accepted document can be written as JSON, and, if XML can represent it, as the
+//! same XML again.
 #![no_main]
 
 use aqlite::rm::class::Cls;

@@ -1,9 +1,9 @@
-//! Suite `aql.parse`: what the grammar of AQL 1.1.0 accepts is accepted, what it refuses is refused
-//! at a place.
+//! Suite `aql.parse`: queries of the grammar of AQL 1.1.0 are accepted, all others are refused with
+//! a position.
 //!
-//! The second grammar of the corpus knows the function `CONTAINS(…)`, which that of 1.1.0 cannot
-//! read although its text defines it; what either accepts is accepted here. What is accepted is
-//! printed and read again as the same tree.
+//! The second grammar of the corpus has the function `CONTAINS(…)`, which the grammar of 1.1.0
+//! cannot parse although its text defines it. A query of either grammar is accepted here. An
+//! accepted query is printed and parsed again as the same tree.
 
 use crate::corpus::{Corpus, text_of};
 use crate::report::Case;

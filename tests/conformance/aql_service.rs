@@ -1,16 +1,16 @@
 //! Suites `aql.result`, `aql.result_flat`, `aql.error`, `aql.no_oracle`: queries over REST in the
 //! ITS dialect, on the data of their set-up.
 //!
-//! Each set-up fills an empty server once; its cases only read. Without `--via` every case is asked
-//! on memory and on SQLite. Whatever rows are answered, those of the reference evaluator must be
-//! the same, also where the corpus knows none. Documents in the format FLAT are made canonical
-//! first, since they are loaded under fixed ids. One set-up commits a document with attributes that
-//! the RM does not know: it is refused, then loaded without them.
+//! Each set-up fills an empty server once, and its cases only read. Without `--via` every case runs
+//! on memory and on SQLite. All rows must be those of the reference evaluator, also where the
+//! corpus has no result. Documents in the format FLAT are converted to canonical JSON first, since
+//! they are loaded under fixed ids. One set-up commits a document with attributes that the RM does
+//! not have: it is refused, then loaded without them.
 
 use crate::corpus::{Corpus, text_of};
 use crate::judge::Judge;
 use crate::report::Case;
-use crate::rm_json::told;
+use crate::rm_json::findings_text;
 use crate::rows::{Rules, is_time, short};
 use crate::server::Server;
 use aqlite::rm::class::Cls;
@@ -101,8 +101,8 @@ fn run(corpus: &Corpus, classes: &[&str], check: &Check) -> Vec<Case> {
     out
 }
 
-/// The files of the corpus, in which the server's system stands where the corpus has its own: uids
-/// of another are not taken.
+/// The files of the corpus, with the server's system id in place of the corpus's own, because uids
+/// of other systems are refused.
 struct Texts<'c> {
     corpus: &'c Corpus,
     from: String,
@@ -125,7 +125,7 @@ impl Texts<'_> {
         Ok(Texts { corpus, from, to })
     }
 
-    /// Queries also compare with how the system begins.
+    /// Queries also compare with the beginning of the system id.
     fn get(&self, path: &str) -> Result<String, String> {
         let begin = |system: &str| format!("'{}.'", system.split('.').next().unwrap_or_default());
         self.corpus.text(path).map(|text| {
@@ -135,7 +135,7 @@ impl Texts<'_> {
     }
 }
 
-/// Where the cases are asked.
+/// Returns the hosts on which the cases run.
 fn vias(corpus: &Corpus) -> Vec<&str> {
     corpus
         .via
@@ -143,7 +143,7 @@ fn vias(corpus: &Corpus) -> Vec<&str> {
         .map_or(vec!["memory", "sqlite"], |via| vec![via])
 }
 
-/// A server with the data of a set-up, and who judges its answers.
+/// A server with the data of a set-up, and the judge of its answers.
 struct Filled {
     via: String,
     server: Server,
@@ -171,7 +171,7 @@ impl Filled {
     }
 }
 
-/// A server with the data of a set-up, which may upload a template twice.
+/// Returns a server with the data of a set-up. A set-up may upload a template twice.
 fn filled(texts: &Texts<'_>, via: &str, steps: &[Value]) -> Result<Server, String> {
     let server = Server::empty(via, &texts.to)?;
     for step in steps {
@@ -199,7 +199,7 @@ fn filled(texts: &Texts<'_>, via: &str, steps: &[Value]) -> Result<Server, Strin
     Ok(server)
 }
 
-/// A FLAT document of a set-up, by the template that the set-up uploads for it.
+/// Converts a FLAT document of a set-up, by the template that the set-up uploads for it.
 fn canonical(texts: &Texts<'_>, steps: &[Value], step: &Value) -> Result<String, String> {
     let file = |step: &Value| texts.get(&format!("aql/{}", text_of(step, "file")));
     let is_template = |s: &&Value| {
@@ -220,7 +220,7 @@ fn canonical(texts: &Texts<'_>, steps: &[Value], step: &Value) -> Result<String,
         &web,
         "2026-11-20T09:30:00Z",
     )
-    .map_err(|f| told(&f))?;
+    .map_err(|f| findings_text(&f))?;
     tree.root()
         .map(rm_json::write)
         .ok_or_else(|| String::from("set-up: the document is empty"))
@@ -267,8 +267,8 @@ fn step_of(
         "commit_composition" | "update_composition" => {
             let text = canonical.map_or_else(|| file("file"), Ok)?;
             let response = load("COMPOSITION", uid, Some(text.clone()), "")?;
-            // A document with attributes that the RM does not know is refused as a whole, as it
-            // must be; the queries are asked of the rest.
+            // A document with attributes that the RM does not have must be refused as a whole. The
+            // queries run on the rest.
             match without_alien_attributes(&text).filter(|_| response.status == 400) {
                 Some(rest) => load("COMPOSITION", uid, Some(rest), ""),
                 None => Ok(response),
@@ -307,7 +307,7 @@ fn step_of(
     }
 }
 
-/// The document without the attributes that the RM does not know, when it has some.
+/// Returns the document without attributes that the RM does not have, if it has some.
 fn without_alien_attributes(text: &str) -> Option<String> {
     let findings = rm_json::read(text, Cls::COMPOSITION).err()?;
     let mut document: Value = serde_json::from_str(text).ok()?;
@@ -325,7 +325,7 @@ fn without_alien_attributes(text: &str) -> Option<String> {
     Some(document.to_string())
 }
 
-/// A member of a contribution as a line of a load.
+/// Returns a member of a contribution as a line of a bulk load.
 fn member(ehr: &str, contribution: &str, version: &Value, version_uid: &Value) -> Value {
     json!({
         "ehr_id": ehr,
@@ -338,7 +338,7 @@ fn member(ehr: &str, contribution: &str, version: &Value, version_uid: &Value) -
     })
 }
 
-/// An EHR_STATUS with the subject of the step.
+/// Returns an EHR_STATUS with the subject of the step.
 fn with_subject(text: &str, step: &Value) -> Result<String, String> {
     let mut status: Value = serde_json::from_str(text).map_err(|e| e.to_string())?;
     for (pointer, key) in [
@@ -352,7 +352,7 @@ fn with_subject(text: &str, step: &Value) -> Result<String, String> {
     Ok(status.to_string())
 }
 
-/// Sends the request of a case; a stored query is stored first.
+/// Sends the request of a case. A stored query is stored first.
 fn ask(server: &Server, case: &Value) -> Result<Response, String> {
     let request = case.get("request").ok_or("the case has no request")?;
     let (method, path) = text_of(request, "via")
@@ -529,7 +529,7 @@ fn check_result(case: &Value, response: &Response) -> Result<(), String> {
         .try_for_each(|assert| holds(assert, &body, &text))
 }
 
-/// One assertion on the answer.
+/// Checks one assertion about the answer.
 fn holds(assert: &Value, body: &Value, text: &str) -> Result<(), String> {
     let (op, wanted) = (
         text_of(assert, "op"),

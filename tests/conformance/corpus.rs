@@ -1,4 +1,4 @@
-//! The corpus folder: where it is and how its files are read.
+//! The corpus folder: its place and its files.
 
 use serde_json::Value;
 use std::path::PathBuf;
@@ -12,7 +12,8 @@ pub struct Corpus {
 }
 
 impl Corpus {
-    /// The named corpus, or that of the environment, or the default one; `None` when there is none.
+    /// Opens the named corpus, or that of the environment, or the default one; `None` if there is
+    /// none.
     pub fn open(named: Option<String>, via: Option<String>) -> Result<Option<Corpus>, String> {
         let named = named.or_else(|| {
             std::env::var("AQLITE_CORPUS")
@@ -28,17 +29,18 @@ impl Corpus {
         }
     }
 
-    /// A text file, by its path in the corpus.
+    /// Reads a text file, given its path in the corpus.
     pub fn text(&self, path: &str) -> Result<String, String> {
         std::fs::read_to_string(self.root.join(path)).map_err(|e| format!("{path}: {e}"))
     }
 
-    /// Where a file or folder of the corpus is.
+    /// Returns the path of a file or folder of the corpus.
     pub fn path(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }
 
-    /// The files of a folder, sorted, as paths in the corpus; none when there is no such folder.
+    /// Returns the files of a folder, sorted, as paths in the corpus. Empty if the folder does not
+    /// exist.
     pub fn files(&self, folder: &str) -> Vec<String> {
         let entries = std::fs::read_dir(self.root.join(folder))
             .into_iter()
@@ -51,7 +53,7 @@ impl Corpus {
         files
     }
 
-    /// The values of a file with one JSON value a line; none when there is no such file.
+    /// Returns the values of a file with one JSON value per line. Empty if the file does not exist.
     pub fn json_lines(&self, path: &str) -> Vec<Value> {
         let text = self.text(path).unwrap_or_default();
         text.lines()
@@ -60,7 +62,7 @@ impl Corpus {
     }
 }
 
-/// A text member of a JSON object; empty when it is absent or something else.
+/// Returns a text member of a JSON object. Empty if it is absent or of another type.
 pub fn text_of<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }

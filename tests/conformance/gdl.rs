@@ -1,8 +1,8 @@
-//! Suites `gdl.parse` (every published guide is read and compiled), `gdl.print` (written again it
-//! is the same guide), `gdl.cases` (published fixtures agree), `gdl.strict` (so they do where
-//! nothing is made up), `gdl.fired` (by the same rules), `gdl.output` (every result is a valid
-//! value of the Reference Model), `gdl.fixtures` (the fixture files themselves are read and give
-//! the same verdicts).
+//! Suites `gdl.parse` (every published guide is read and compiled), `gdl.print` (a printed guide is
+//! read as the same guide), `gdl.cases` (published fixtures agree), `gdl.strict` (they also agree
+//! if no value is invented), `gdl.fired` (by the same rules), `gdl.output` (every result is a valid
+//! value of the Reference Model), `gdl.fixtures` (the fixture files are read and give the same
+//! verdicts).
 
 use crate::corpus::{Corpus, text_of};
 use crate::report::Case;
@@ -25,7 +25,7 @@ const FOLDERS: [&str; 4] = [
     "gdl/engine_unit_guides",
 ];
 
-/// Every file that is a guide, with its text; resources that stand between them are no guides.
+/// Returns every guide file with its text. Resources in the same folders are left out.
 fn guides(corpus: &Corpus) -> impl Iterator<Item = (String, Result<String, String>)> {
     let files = FOLDERS.iter().flat_map(|folder| corpus.files(folder));
     let texts = files
@@ -38,10 +38,10 @@ fn guides(corpus: &Corpus) -> impl Iterator<Item = (String, Result<String, Strin
     })
 }
 
-/// Every guide is read and compiled, and what it asks can be asked.
+/// Every guide is read and compiled, and its queries are valid.
 pub fn parse(corpus: &Corpus) -> Vec<Case> {
     let cases = guides(corpus).map(|(file, text)| {
-        // The unit guides of the engine are bound to made-up paths.
+        // The unit test guides of the engine have invented paths.
         let is_bound = !file.contains("engine_unit_guides");
         Case::check(file, || {
             compiled(&text?).and_then(|guide| {
@@ -65,14 +65,14 @@ pub fn print(corpus: &Corpus) -> Vec<Case> {
 }
 
 fn printed_is_the_same(text: &str) -> Result<(), String> {
-    let told = |d: Diagnostic| d.one_line(text);
+    let text_of = |d: Diagnostic| d.one_line(text);
     let (json, odin) = (
-        print::json(text).map_err(told)?,
-        print::odin(text).map_err(told)?,
+        print::json(text).map_err(text_of)?,
+        print::odin(text).map_err(text_of)?,
     );
     let (json_of_odin, odin_of_json) = (
-        print::json(&odin).map_err(told)?,
-        print::odin(&json).map_err(told)?,
+        print::json(&odin).map_err(text_of)?,
+        print::odin(&json).map_err(text_of)?,
     );
     let of = |printed: &str| model(printed).map_err(|e| format!("{e}\n{printed}"));
     let expected = (model(text)?, of(&json)?);
@@ -89,7 +89,7 @@ fn printed_is_the_same(text: &str) -> Result<(), String> {
             ));
         }
     }
-    // Where JSON translates GDL1, names and version differ, the meaning does not.
+    // JSON translates GDL1, so names and version differ, but not the meaning.
     let plain = |model: &str| {
         model
             .replace("\"units\"", "\"unit\"")
@@ -107,10 +107,10 @@ fn printed_is_the_same(text: &str) -> Result<(), String> {
     }
 }
 
-/// A compiled guide as text, without the places of its parts in the file.
+/// Returns a compiled guide as text, without positions in the file.
 fn model(text: &str) -> Result<String, String> {
     let mut model = format!("{:?}", compiled(text)?);
-    // The order of a hash table is another one each time.
+    // The order of a hash table varies.
     while let Some(at) = model.find("term_index: {") {
         let end = model
             .get(at..)
@@ -140,7 +140,7 @@ fn first_difference(a: &str, b: &str) -> String {
     format!("at {at}: {} | {}", near(a), near(b))
 }
 
-/// What the bindings ask must be queries that can run.
+/// Checks that the queries of the bindings can run.
 fn queries_are_sound(guide: &CompiledGuide) -> Result<(), String> {
     let parameters = Parameters::from([("ehr_id".to_owned(), Parameter::Text("x".to_owned()))]);
     for query in guide.queries() {
@@ -175,7 +175,8 @@ fn compiled(text: &str) -> Result<CompiledGuide, String> {
     Ok(guide.compile())
 }
 
-/// The published fixtures whose verdict is normative, run as the engine runs that made them.
+/// Runs the published fixtures with a normative verdict, under the options that imitate the engine
+/// of their makers.
 pub fn cases(corpus: &Corpus) -> Vec<Case> {
     normative(corpus, &|guide, case, options| {
         no_difference(
@@ -189,13 +190,12 @@ pub fn cases(corpus: &Corpus) -> Vec<Case> {
     })
 }
 
-/// The same where no value is made up: the default of the evaluator.
+/// Runs the fixtures without invented values, the default of the evaluator.
 pub fn strict(corpus: &Corpus) -> Vec<Case> {
     normative(corpus, &no_difference)
 }
 
-/// The rules that fire in them are those of the independent verdict, in its order, where there is
-/// one.
+/// Compares the fired rules with those of the independent verdict, in its order, if there is one.
 pub fn fired(corpus: &Corpus) -> Vec<Case> {
     normative(corpus, &|guide, case, options| {
         let expected = case
@@ -240,8 +240,7 @@ fn no_difference(guide: &CompiledGuide, case: &Value, options: Options) -> Resul
 /// A check of one case with its guide.
 type Check<'a> = &'a dyn Fn(&CompiledGuide, &Value, Options) -> Result<(), String>;
 
-/// The cases with a verdict that counts, each checked under the options that its verdict was given
-/// for.
+/// Returns the cases with a normative verdict, each checked under the options of its verdict.
 fn normative(corpus: &Corpus, check: Check<'_>) -> Vec<Case> {
     let mut guides: HashMap<String, Result<CompiledGuide, String>> = HashMap::new();
     let cases = corpus.json_lines("gdl/cases.jsonl");
@@ -268,7 +267,7 @@ fn normative(corpus: &Corpus, check: Check<'_>) -> Vec<Case> {
     checked.collect()
 }
 
-/// Each fixture file, read as it is: the same cases with the same differences as in `gdl.cases`.
+/// Reads each fixture file: its cases have the same differences as in `gdl.cases`.
 pub fn fixtures(corpus: &Corpus) -> Vec<Case> {
     let mut by_file: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for case in corpus.json_lines("gdl/cases.jsonl") {
@@ -324,7 +323,7 @@ fn fixture_agrees(corpus: &Corpus, file: &str, cases: Option<&[Value]>) -> Resul
     Ok(())
 }
 
-/// What differs from what the case expects, and the rules that fired.
+/// Returns the differences from the expectation of the case, and the rules that fired.
 fn agreement(
     guide: &CompiledGuide,
     case: &Value,
@@ -369,7 +368,7 @@ fn run(guide: &CompiledGuide, case: &Value, options: Options) -> Result<Run, Str
         .map_err(|exceeded| exceeded.to_string())
 }
 
-/// Every value that a published fixture yields, whatever its verdict, is valid.
+/// Every value that a published fixture yields is valid, whatever its verdict.
 pub fn output(corpus: &Corpus) -> Vec<Case> {
     let mut guides: HashMap<String, Result<CompiledGuide, String>> = HashMap::new();
     let mut cases = Vec::new();
@@ -389,7 +388,7 @@ pub fn output(corpus: &Corpus) -> Vec<Case> {
                 .flat_map(|o| &o.values)
                 .try_for_each(|value| {
                     let json = rm_json(&value.value).to_string();
-                    let told = |f: &[Finding]| {
+                    let text_of = |f: &[Finding]| {
                         format!(
                             "{}: {json}: {}",
                             value.code,
@@ -399,12 +398,12 @@ pub fn output(corpus: &Corpus) -> Vec<Case> {
                                 .join("; ")
                         )
                     };
-                    let tree = rm::json::read(&json, Cls::ANY).map_err(|f| told(&f))?;
+                    let tree = rm::json::read(&json, Cls::ANY).map_err(|f| text_of(&f))?;
                     let findings = tree.root().map(validate).unwrap_or_default();
                     if findings.is_empty() {
                         Ok(())
                     } else {
-                        Err(told(&findings))
+                        Err(text_of(&findings))
                     }
                 })
         }));

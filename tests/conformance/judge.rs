@@ -1,5 +1,5 @@
-//! What a query must answer, by the reference evaluator of the integration tests, from all that a
-//! server holds.
+//! The expected answers of queries, computed by the reference evaluator of the integration tests
+//! from all data of a server.
 
 use crate::corpus::text_of;
 use crate::notation::{Document, Repository};
@@ -18,7 +18,7 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// Reads everything that a server holds.
+    /// Reads all data of a server.
     pub fn of(server: &Server) -> Result<Judge, String> {
         let mut judge = Judge {
             repository: Repository {
@@ -45,7 +45,7 @@ impl Judge {
         }
     }
 
-    /// Takes a record; the uid of a contribution.
+    /// Adds a record. Returns the uid of a contribution.
     fn take(&mut self, server: &Server, record: &str) -> Result<Option<String>, String> {
         let parts = members(record).map_err(|e| format!("{e:?}"))?;
         let named = |name: &str| {
@@ -127,8 +127,9 @@ impl Judge {
         Ok(())
     }
 
-    /// Whether an answer has the rows that the reference gives. What the reference cannot know is
-    /// not judged: the time of the server, what terminologies say, and too many rows on the way.
+    /// Checks that an answer has the rows of the reference. Unknown to the reference, and so not
+    /// checked, are the time of the server, answers of terminologies, and results with too many
+    /// intermediate rows.
     pub fn check(&self, request: &Value, answer: &[u8]) -> Result<(), String> {
         let q = text_of(request, "q");
         if ["NOW(", "CURRENT_", "TERMINOLOGY"]
@@ -188,7 +189,7 @@ impl Judge {
     }
 }
 
-/// The record of a line of an export.
+/// Returns the record of a line of an export.
 fn record(line: &str) -> Result<&str, String> {
     let parts = members(line).map_err(|e| format!("{e:?}"))?;
     parts
@@ -198,7 +199,7 @@ fn record(line: &str) -> Result<&str, String> {
         .ok_or_else(|| format!("no record: {line}"))
 }
 
-/// Object, number and kind of a version; a deletion does not say its kind.
+/// Returns object, number and kind of a version. A deletion does not state its kind.
 fn named(tree: &Tree) -> Result<(String, u32, Option<ObjectKind>), String> {
     let version = tree.root().ok_or("an empty version")?;
     let uid = version
@@ -222,7 +223,8 @@ fn named(tree: &Tree) -> Result<(String, u32, Option<ObjectKind>), String> {
     ))
 }
 
-/// The parameters of a request: those of a URL are texts that take the type of what they meet.
+/// Returns the parameters of a request. Those of a URL are texts that take the type of the other
+/// side of their comparison.
 fn parameters(request: &Value) -> Parameters {
     let is_url = text_of(request, "via").starts_with("GET");
     let mut out = Parameters::new();

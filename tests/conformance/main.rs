@@ -1,16 +1,17 @@
 //! Runs an external corpus: `cargo test --test conformance -- [SUITE…] [--corpus DIR] [--via
 //! ITS_BASE_URL|memory|sqlite]`.
 //!
-//! A suite is a function from the corpus to its cases. To add one: write a module with `pub fn
-//! run(corpus: &Corpus) -> Vec<Case>`, and add a line to [`SUITES`]; `Case::check(id, || …)` turns
-//! a `Result<(), String>` (or a panic) into a case. Use `Case::skipped` where the corpus gives no
-//! verdict. Cases known to fail stand in `known_failures/SUITE.txt`, one id a line; an unlisted
-//! failure fails the run, and so does a listed case that passes. Each suite prints one line and
-//! writes `target/conformance/SUITE.json`. `SUITE` may be the name of a group: `rm` runs every
-//! `rm.…`.
+//! A suite is a function from the corpus to its cases. To add one, write a module with `pub fn
+//! run(corpus: &Corpus) -> Vec<Case>`, and add a line to [`SUITES`]. `Case::check(id, || …)` turns
+//! a `Result<(), String>` (or a panic) into a case. Use `Case::skipped` if the corpus has no
+//! verdict. Cases that are known to fail are listed in `known_failures/SUITE.txt`, one id per line.
+//! An unlisted failure fails the run, and so does a listed case that passes. Each suite prints one
+//! line and writes `target/conformance/SUITE.json`. `SUITE` may be the name of a group: `rm` runs
+//! every `rm.…`.
 //!
-//! The corpus is `--corpus`, else `AQLITE_CORPUS`, else `../shared/corpus`; it is described in its
-//! own README. One that is named but missing fails the run; without one the run is skipped, loudly.
+//! The corpus is `--corpus`, else `AQLITE_CORPUS`, else `../shared/corpus`. Its own README
+//! describes it. A named but missing corpus fails the run. Without a name, the run is skipped with
+//! a message.
 
 mod aql_parse;
 mod aql_service;
@@ -73,10 +74,10 @@ use corpus::Corpus;
 use report::Case;
 use std::process::ExitCode;
 
-/// What runs a suite.
+/// The function that runs a suite.
 type Suite = fn(&Corpus) -> Vec<Case>;
 
-/// Every suite and what runs it.
+/// Every suite with its function.
 const SUITES: &[(&str, Suite)] = &[
     ("aql.parse", aql_parse::run),
     ("aql.result", aql_service::result),
@@ -125,7 +126,7 @@ fn main() -> ExitCode {
     for (name, run) in SUITES.iter().filter(|(name, _)| {
         options.suites.is_empty() || options.suites.iter().any(|s| selects(s, name))
     }) {
-        good &= report::tell(name, &run(&corpus));
+        good &= report::print_report(name, &run(&corpus));
     }
     if good {
         ExitCode::SUCCESS
@@ -142,7 +143,7 @@ struct Options {
 }
 
 impl Options {
-    /// Reads the arguments; those of the usual test harness are passed over.
+    /// Reads the arguments. Those of the usual test harness are ignored.
     fn from_args(mut args: impl Iterator<Item = String>) -> Options {
         let mut options = Options::default();
         while let Some(arg) = args.next() {

@@ -1,4 +1,4 @@
-//! JSON values that know no class table, with numbers as text: what documents are compared by.
+//! JSON values without a class table, with numbers as text, for comparing documents.
 
 use aqlite::rm::Token;
 use aqlite::rm::json::{Malformed, Scanner};
@@ -16,13 +16,13 @@ pub enum Raw {
 }
 
 impl Raw {
-    /// Reads JSON text.
+    /// Parses JSON text.
     pub fn parse(text: &str) -> Result<Raw, String> {
         value(&mut Scanner::new(text)).map_err(|e| format!("at byte {}: {}", e.offset, e.message))
     }
 
-    /// The first difference between two documents, order of members aside. A member that is null
-    /// counts as absent, a missing `_type` as any, and `X<Y>` as `X`.
+    /// Returns the first difference between two documents, ignoring the order of members. A null
+    /// member counts as absent, a missing `_type` as any, and `X<Y>` as `X`.
     pub fn difference(&self, other: &Raw) -> Option<String> {
         differ("", self, other)
     }

@@ -1,4 +1,4 @@
-//! Cases and their report: one line a suite, a JSON file, and the comparison with the known
+//! Cases and their report: one line per suite, a JSON file, and the comparison with the known
 //! failures.
 
 use serde_json::json;
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-/// How a case ended.
+/// The result of a case.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Status {
     Passed,
@@ -38,7 +38,7 @@ impl Case {
         }
     }
 
-    /// A case without a verdict.
+    /// Returns a case without a verdict.
     pub fn skipped(id: impl Into<String>, reason: impl Into<String>) -> Case {
         Case {
             id: id.into(),
@@ -48,8 +48,8 @@ impl Case {
     }
 }
 
-/// Reports a suite; true when its failures are exactly the known ones.
-pub fn tell(suite: &str, cases: &[Case]) -> bool {
+/// Reports a suite. Returns whether its failures are exactly the known ones.
+pub fn print_report(suite: &str, cases: &[Case]) -> bool {
     let count = |status| cases.iter().filter(|c| c.status == status).count();
     let (passed, failed, skipped) = (
         count(Status::Passed),
@@ -109,7 +109,7 @@ fn write_json(
     )
 }
 
-/// The folder of everything that is built.
+/// Returns the target folder.
 pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("target"),

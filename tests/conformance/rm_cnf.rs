@@ -1,11 +1,11 @@
 //! Suite `rm.cnf`: the rows of openEHR's conformance schedule. A row about a data value becomes a
 //! template of one ELEMENT and a document of one ELEMENT, a row about a structure a template and a
-//! document of that; the verdict must be the row's.
+//! document of that structure. The verdict must be that of the row.
 
 use crate::corpus::{Corpus, text_of};
 use crate::report::{Case, Status};
 use crate::rm_cnf_structure::{self, Structure};
-use crate::rm_json::told;
+use crate::rm_json::findings_text;
 use aqlite::diag::{Finding, Severity};
 use aqlite::rm::class::Cls;
 use aqlite::rm::{self, json};
@@ -34,7 +34,7 @@ pub fn run(corpus: &Corpus) -> Vec<Case> {
     cases
 }
 
-/// How many of the rows with a verdict got theirs.
+/// Returns the share of the rows with a verdict that got it.
 fn share(cases: &[&Case]) -> String {
     let count = |status| cases.iter().filter(|case| case.status == status).count();
     let (passed, all) = (
@@ -69,7 +69,7 @@ fn one(index: usize, case: &Value) -> Case {
                     "it was accepted, against: {}",
                     text_of(&case["row"], "constraints violated")
                 )),
-                (false, "accepted") => Err(told(&findings)),
+                (false, "accepted") => Err(findings_text(&findings)),
                 _ => Ok(()),
             }
         });
@@ -106,13 +106,13 @@ fn one(index: usize, case: &Value) -> Case {
         let findings = problems(&constraint, &value.ok_or("the row has no value")?)?;
         match (findings.is_empty(), expected) {
             (true, "rejected") => Err(format!("it was accepted, against: {}", row.reason())),
-            (false, "accepted") => Err(told(&findings)),
+            (false, "accepted") => Err(findings_text(&findings)),
             _ => Ok(()),
         }
     })
 }
 
-/// Why an ELEMENT with the value is refused by a template that constrains just that.
+/// Returns the findings of a template that constrains an ELEMENT only, for this value.
 fn problems(constraint: &str, value: &str) -> Result<Vec<Finding>, String> {
     let text = format!(
         r#"<template xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><language><code_string>en</code_string></language>
@@ -125,7 +125,7 @@ fn problems(constraint: &str, value: &str) -> Result<Vec<Finding>, String> {
     findings(&text, &document, Cls::ELEMENT)
 }
 
-/// Why a structure is refused by a template that constrains just its attributes.
+/// Returns the findings of a template that constrains the attributes of a structure only.
 fn structure_problems(structure: &Structure) -> Result<Vec<Finding>, String> {
     let Structure {
         class,
@@ -144,7 +144,7 @@ fn structure_problems(structure: &Structure) -> Result<Vec<Finding>, String> {
     )
 }
 
-/// The errors of a document against the Reference Model and a template.
+/// Returns the errors of a document against the Reference Model and a template.
 fn findings(template: &str, document: &str, class: Cls) -> Result<Vec<Finding>, String> {
     let template = Template::parse(template).map_err(|errors| {
         errors
@@ -164,7 +164,7 @@ fn findings(template: &str, document: &str, class: Cls) -> Result<Vec<Finding>, 
     Ok(findings)
 }
 
-/// The constraint and the value of an interval, from the columns of its limits.
+/// Returns the constraint and the value of an interval, from the columns of its limits.
 fn interval(row: &Row<'_>) -> (String, Option<String>) {
     let [lower, upper] = ["lower", "upper"].map(|side| Row { side, ..*row });
     let limits = [&lower, &upper]
@@ -192,7 +192,7 @@ fn interval(row: &Row<'_>) -> (String, Option<String>) {
     (constraint, Some(format!("{{{}}}", members.join(","))))
 }
 
-/// The cells that speak of one value: of the whole row, or of one limit of its interval.
+/// The cells that concern one value: the whole row, or one limit of its interval.
 #[derive(Clone, Copy)]
 struct Row<'a> {
     class: &'a str,
@@ -200,7 +200,7 @@ struct Row<'a> {
     side: &'a str,
 }
 
-/// How an attribute is written.
+/// The notation of an attribute.
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
     Text,
@@ -226,7 +226,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// The cell of a constraint, whichever way its column names the limit.
+    /// Returns the cell of a constraint. Its column may name the limit in several ways.
     fn rule(&self, column: &str) -> Option<&'a str> {
         match self.side {
             "" => self.cell(column),
@@ -243,7 +243,7 @@ impl<'a> Row<'a> {
             .unwrap_or_default()
     }
 
-    /// The attributes of the class that the table has columns for.
+    /// Returns the attributes of the class for which the table has columns.
     fn slots(&self) -> Vec<(&'static str, Form)> {
         let all: &[(&str, Form)] = match self.class {
             "DV_BOOLEAN" => &[("value", Form::Plain)],
@@ -287,7 +287,7 @@ impl<'a> Row<'a> {
             .map(str::to_owned)
     }
 
-    /// The value as JSON; `None` for a limit of which nothing is said.
+    /// Returns the value as JSON; `None` for a limit without cells.
     fn value(&self) -> Option<String> {
         let mut members = vec![format!(r#""_type":"{}""#, self.class)];
         for (name, form) in self.slots() {
@@ -308,7 +308,7 @@ impl<'a> Row<'a> {
         if members.len() == 1 && !self.side.is_empty() {
             return None;
         }
-        // What the Reference Model asks for and the table says nothing about.
+        // Attributes that the Reference Model requires and the table omits.
         match self.class {
             "DV_IDENTIFIER" if !self.cells.contains_key("id") => {
                 members.push(r#""id":"1""#.to_owned())
@@ -320,7 +320,7 @@ impl<'a> Row<'a> {
         Some(format!("{{{}}}", members.join(",")))
     }
 
-    /// The constraint on the value, as OPT writes it.
+    /// Returns the constraint on the value in OPT.
     fn constraint(&self) -> String {
         let rules = |name: &str| {
             self.attribute_rule(name)
@@ -362,7 +362,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// The item that constrains an attribute, where the table has one.
+    /// Returns the item that constrains an attribute, if the table has one.
     fn attribute_rule(&self, name: &str) -> Option<String> {
         let with = |kind: &str, body: String| (!body.is_empty()).then(|| item(kind, &body));
         let texts = |suffix: &str| {
@@ -495,7 +495,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// A column in one spelling: small letters, `a (b)` as `b.a`, whole words for short ones.
+/// Normalizes the name of a column: lower case, `a (b)` as `b.a`, whole words for abbreviations.
 fn spelling(column: &str) -> String {
     let column = column
         .to_ascii_lowercase()
@@ -512,7 +512,7 @@ fn spelling(column: &str) -> String {
     }
 }
 
-/// The members of `[a, b]`; none without a list.
+/// Returns the members of `[a, b]`. Empty without a list.
 fn members(list: Option<&str>) -> Vec<&str> {
     list.map(|l| {
         l.trim_matches(['[', ']'])
@@ -523,7 +523,7 @@ fn members(list: Option<&str>) -> Vec<&str> {
     .unwrap_or_default()
 }
 
-/// `a..b`, `>=a` or `<=b`.
+/// Converts `a..b`, `>=a` or `<=b`.
 fn range(text: &str) -> String {
     let (lower, upper) = match text.split_once("..") {
         Some((lower, upper)) => (Some(lower), Some(upper)),
@@ -542,7 +542,7 @@ fn range(text: &str) -> String {
     )
 }
 
-/// `1|[local::at0005]`
+/// Converts `1|[local::at0005]`.
 fn ordinal(pair: &str) -> String {
     let (value, symbol) = pair.split_once('|').unwrap_or((pair, ""));
     let (terminology, code) = symbol
@@ -571,7 +571,7 @@ fn item(kind: &str, body: &str) -> String {
     format!(r#"<item xsi:type="{kind}">{body}</item>"#)
 }
 
-/// A constraint on a primitive value, or on a CODE_PHRASE, where there is no `item`.
+/// Returns a constraint on a primitive value, or on a CODE_PHRASE, which has no `item`.
 fn primitive(body: &str) -> String {
     if body.starts_with("<item") {
         object("C_PRIMITIVE_OBJECT", "STRING", body)

@@ -1,6 +1,6 @@
-//! The rows of openEHR's conformance schedule about structures: how many members, which attributes,
-//! which classes. Part of the suite `rm.cnf`: the name of a case says the constraint, its row the
-//! document.
+//! The rows of openEHR's conformance schedule about structures: numbers of members, attributes,
+//! classes. They are part of the suite `rm.cnf`. The name of a case states the constraint, its row
+//! the document.
 
 use crate::corpus::text_of;
 use serde_json::{Value, json};
@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 /// A row as a constraint and a document of one class.
 pub struct Structure {
     pub class: &'static str,
-    /// The attributes that the template constrains, as it writes them.
+    /// The attributes that the template constrains, in OPT.
     pub attributes: String,
     pub document: Value,
 }
 
-/// The constraint and the document of a row; nothing for a row about other things.
+/// Returns the constraint and the document of a row; `None` for other rows.
 pub fn of(case: &str, row: &Value) -> Option<Structure> {
     let (kind, rules) = case.split_once('-')?;
     let rule = |name: &str| rules.split('-').find_map(|rule| rule.strip_prefix(name));
@@ -27,7 +27,7 @@ pub fn of(case: &str, row: &Value) -> Option<Structure> {
     }
 }
 
-/// Lower and upper limit of a named range.
+/// Returns lower and upper limit of a named range.
 fn range(name: &str) -> Option<(u32, Option<u32>)> {
     match name {
         "any" => Some((0, None)),
@@ -92,7 +92,7 @@ fn time() -> Value {
     json!({ "_type": "DV_DATE_TIME", "value": "2026-11-20T09:30:00Z" })
 }
 
-/// How many members a row asks for: `no entries`, `one event`, `three events`.
+/// Returns the number of members in a row: `no entries`, `one event`, `three events`.
 fn count(words: &str) -> Option<usize> {
     match words.split(' ').next()? {
         "no" => Some(0),
@@ -252,7 +252,7 @@ fn history(events: &str, summary: &str, row: &Value) -> Option<Structure> {
     })
 }
 
-/// The class that a case allows: `any`, or the name of a class in small letters.
+/// Returns the class that a case allows: `any`, or the name of a class in lower case.
 fn allowed(rule: &str, any: &str) -> String {
     if rule == "any" {
         any.to_owned()

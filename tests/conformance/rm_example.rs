@@ -1,10 +1,10 @@
-//! Suite `rm.example`: every real template gives a minimal and a full example, which pass both
-//! validators and come back from canonical JSON and XML as they were; or the constraints that
-//! contradict each other are named, which is counted and told apart.
+//! Suite `rm.example`: every real template has a minimal and a full example. Both are valid and
+//! survive canonical JSON and XML. Otherwise the contradicting constraints are named, which is
+//! counted separately.
 
 use crate::corpus::Corpus;
 use crate::report::Case;
-use crate::rm_json::told;
+use crate::rm_json::findings_text;
 use aqlite::diag::{Finding, Severity};
 use aqlite::rm::tree::Tree;
 use aqlite::rm::{self, json, xml};
@@ -31,11 +31,11 @@ pub fn run(corpus: &Corpus) -> Vec<Case> {
     cases
 }
 
-/// What stands before a contradiction.
+/// The prefix of a contradiction.
 const NAMED: &str = "contradiction: ";
 
-/// The example of a template; where there is none, the contradicting constraints by path, in a case
-/// of its own.
+/// Generates the example of a template. If there is none, the contradicting constraints by path are
+/// a case of its own.
 pub fn made(
     corpus: &Corpus,
     file: &str,
@@ -56,9 +56,9 @@ pub fn made(
                 .iter()
                 .all(|f| f.code == "TPL0601" && !f.path.is_empty()) =>
         {
-            Ok(Err(told(&findings)))
+            Ok(Err(findings_text(&findings)))
         }
-        Err(findings) => Err(told(&findings)),
+        Err(findings) => Err(findings_text(&findings)),
     }
 }
 
@@ -75,22 +75,23 @@ fn one(corpus: &Corpus, file: &str, kind: ExampleKind) -> Case {
     }
 }
 
-/// The example passes both validators and comes back from both formats.
+/// Checks that the example passes both validators and survives both formats.
 fn holds(template: &Template, tree: &Tree) -> Result<(), String> {
     let root = tree.root().ok_or("the example is empty")?;
     let mut findings: Vec<Finding> = rm::validate::validate(root);
     findings.extend(validate(root, template));
     findings.retain(|f| f.severity == Severity::Error);
     if !findings.is_empty() {
-        return Err(told(&findings));
+        return Err(findings_text(&findings));
     }
-    let again = json::read(&json::write(root), root.class()).map_err(|findings| told(&findings))?;
+    let again = json::read(&json::write(root), root.class())
+        .map_err(|findings| findings_text(&findings))?;
     if !again.root().is_some_and(|r| r.same_as(root)) {
         return Err("it comes back from JSON as something else".to_owned());
     }
     let written = xml::write(root, &root.class().name().to_ascii_lowercase())
         .map_err(|finding| finding.one_line())?;
-    let again = xml::read(&written, root.class()).map_err(|findings| told(&findings))?;
+    let again = xml::read(&written, root.class()).map_err(|findings| findings_text(&findings))?;
     if again.root().is_some_and(|r| r.same_as(root)) {
         Ok(())
     } else {

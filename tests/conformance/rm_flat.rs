@@ -1,13 +1,12 @@
 //! Suite `rm.flat`: documents in the formats FLAT and STRUCTURED.
 //!
-//! Those with a canonical twin are read into it and written from it. Those that their makers accept
-//! are read, and those that they refuse are refused, if not as keys then as documents. Every
-//! composition of the corpus, and every example of a template, comes back from both formats as it
-//! was.
+//! Documents with a canonical twin are read into it and written from it. Documents that their
+//! makers accept are read. Those that they refuse are refused, either as keys or as documents.
+//! Every composition of the corpus, and every example of a template, survives both formats.
 
 use crate::corpus::{Corpus, text_of};
 use crate::report::Case;
-use crate::rm_json::told;
+use crate::rm_json::findings_text;
 use aqlite::diag::{Finding, Severity};
 use aqlite::rm::class::{Attr, Cls};
 use aqlite::rm::tree::{NodeRef, Tree};
@@ -21,7 +20,7 @@ const NOW: &str = "2026-11-20T09:30:00Z";
 
 const SHAPES: [(&str, Shape); 2] = [("flat", Shape::Flat), ("structured", Shape::Structured)];
 
-/// Files whose keys are paths of AQL, which is another format.
+/// Prefixes of files whose keys are paths of AQL, which is another format.
 const PATH_MAPS: [&str; 2] = ["/content[openEHR", "/composer|"];
 
 pub fn run(corpus: &Corpus) -> Vec<Case> {
@@ -41,7 +40,7 @@ pub struct Made {
     pub web: WebTemplate,
 }
 
-/// Every template of the corpus.
+/// All templates of the corpus.
 pub struct Library {
     all: Vec<Made>,
 }
@@ -68,7 +67,7 @@ impl Library {
         }
     }
 
-    /// The templates of compositions.
+    /// Returns the templates of compositions.
     pub fn compositions(&self) -> impl Iterator<Item = &Made> {
         self.all
             .iter()
@@ -87,8 +86,8 @@ impl Library {
         self.all.iter().find(|m| m.template.template_id == id)
     }
 
-    /// The templates that the keys of a text may belong to: those whose root they begin with, that
-    /// which its file is named by first.
+    /// Returns the templates to which the keys of a text may belong: those whose root id they begin
+    /// with, the one in the file name first.
     fn of_keys(&self, file: &str, text: &str) -> Vec<&Made> {
         let Ok(Value::Object(members)) = serde_json::from_str::<Value>(text) else {
             return Vec::new();
@@ -120,7 +119,7 @@ impl Library {
     }
 }
 
-/// Documents with a canonical twin.
+/// Checks documents with a canonical twin.
 fn twins(corpus: &Corpus, library: &Library) -> Vec<Case> {
     let mut cases = Vec::new();
     for case in corpus.json_lines("rm/better_compat/cases.jsonl") {
@@ -148,7 +147,7 @@ fn twins(corpus: &Corpus, library: &Library) -> Vec<Case> {
     cases
 }
 
-/// Documents that their makers accept, or refuse.
+/// Checks documents that their makers accept or refuse.
 fn accepted(corpus: &Corpus, library: &Library) -> Vec<Case> {
     let lines = corpus.json_lines("rm/index.jsonl");
     let files = lines
@@ -202,10 +201,11 @@ fn shape_of(text: &str) -> Shape {
     }
 }
 
-/// A document read, and checked against its template.
+/// Reads a document, and validates it against its template.
 fn read(text: &str, shape: Shape, made: &Made) -> Result<Tree, String> {
     let text = with_context(text, shape);
-    let tree = flat::read(&text, shape, &made.template, &made.web, NOW).map_err(|f| told(&f))?;
+    let tree =
+        flat::read(&text, shape, &made.template, &made.web, NOW).map_err(|f| findings_text(&f))?;
     let root = tree.root().ok_or("the document is empty")?;
     let errors: Vec<Finding> = template::validate(root, &made.template)
         .into_iter()
@@ -214,7 +214,7 @@ fn read(text: &str, shape: Shape, made: &Made) -> Result<Tree, String> {
     if errors.is_empty() {
         Ok(tree)
     } else {
-        Err(format!("not valid: {}", told(&errors)))
+        Err(format!("not valid: {}", findings_text(&errors)))
     }
 }
 
@@ -228,7 +228,7 @@ fn accepts(text: &str, made: &Made) -> Result<(), String> {
         NOW,
     )
     .map(drop)
-    .map_err(|f| told(&f))
+    .map_err(|f| findings_text(&f))
 }
 
 fn refuses(text: &str, made: &Made) -> Result<(), String> {
@@ -239,7 +239,7 @@ fn refuses(text: &str, made: &Made) -> Result<(), String> {
     }
 }
 
-/// A text with what its sender's server filled in: a composer, a territory.
+/// Returns a text with the values that its sender's server filled in: a composer, a territory.
 fn with_context(text: &str, shape: Shape) -> String {
     let missing: Vec<&str> = [
         ("composer", "\"composer_self\":true"),
@@ -281,7 +281,7 @@ fn with_context(text: &str, shape: Shape) -> String {
     }
 }
 
-/// Canonical documents of which the keys are given.
+/// Checks the keys of canonical documents against given ones.
 fn written(corpus: &Corpus, library: &Library) -> Vec<Case> {
     let files = corpus
         .files("rm/flat/ehrbase")
@@ -295,7 +295,7 @@ fn written(corpus: &Corpus, library: &Library) -> Vec<Case> {
             return Case::skipped(format!("{stem} written"), "its XML is not here");
         };
         Case::check(format!("{stem} written"), || {
-            let tree = xml::read(&text, Cls::COMPOSITION).map_err(|f| told(&f))?;
+            let tree = xml::read(&text, Cls::COMPOSITION).map_err(|f| findings_text(&f))?;
             let root = tree.root().ok_or("the document is empty")?;
             let made = library
                 .of_document(root)
@@ -308,7 +308,7 @@ fn written(corpus: &Corpus, library: &Library) -> Vec<Case> {
     files.map(case).collect()
 }
 
-/// Every composition of the corpus comes back from both formats.
+/// Checks that every composition of the corpus survives both formats.
 fn round_trips(corpus: &Corpus, library: &Library) -> Vec<Case> {
     let lines = corpus.json_lines("rm/index.jsonl");
     let files = lines.iter().filter(|l| {
@@ -342,18 +342,18 @@ fn round_trips(corpus: &Corpus, library: &Library) -> Vec<Case> {
     cases
 }
 
-/// A document is the same behind the formats; an example, which leaves nothing to complete, is also
-/// written the same again.
+/// Checks that a document survives the format. An example, which has nothing to complete, must also
+/// be written identically.
 fn comes_back(tree: &Tree, shape: Shape, made: &Made, is_example: bool) -> Result<(), String> {
     let root = tree.root().ok_or("the document is empty")?;
     for maker in [Maker::Better, Maker::Ehrbase] {
         let text = flat::write(root, shape, &made.template, &made.web, maker).text;
-        // No keys need to fit a document that its own template refuses.
+        // A document that its own template refuses may not fit any keys.
         if is_valid(root, made) {
             without_raw(&text)?;
         }
         let again = flat::read(&text, shape, &made.template, &made.web, NOW)
-            .map_err(|f| format!("{maker:?}: {}", told(&f)))?;
+            .map_err(|f| format!("{maker:?}: {}", findings_text(&f)))?;
         let mut found = Vec::new();
         differ(&mut found, "", &value(tree), &value(&again), false);
         if !found.is_empty() {
@@ -384,7 +384,7 @@ fn comes_back(tree: &Tree, shape: Shape, made: &Made, is_example: bool) -> Resul
     Ok(())
 }
 
-/// A valid document is the same behind both formats and dialects, none of which needs canonical
+/// Checks that a valid document survives both formats and dialects, none of which needs canonical
 /// JSON for it.
 pub fn comes_back_without_raw(tree: &Tree, made: &Made) -> Result<(), String> {
     let root = tree.root().ok_or("the document is empty")?;
@@ -394,7 +394,7 @@ pub fn comes_back_without_raw(tree: &Tree, made: &Made) -> Result<(), String> {
     })
 }
 
-/// The examples of every template come back from both formats.
+/// Checks that the examples of every template survive both formats.
 fn examples(library: &Library) -> Vec<Case> {
     let mut cases = Vec::new();
     for made in library.compositions() {
@@ -418,7 +418,7 @@ fn canonical(corpus: &Corpus, case: &Value) -> Result<Tree, String> {
         &corpus.text(&format!("rm/{}", text_of(case, "raw_xml")))?,
         Cls::COMPOSITION,
     )
-    .map_err(|f| told(&f))
+    .map_err(|f| findings_text(&f))
 }
 
 fn value(tree: &Tree) -> Value {
@@ -452,7 +452,7 @@ fn reads(
         &made.web,
         NOW,
     )
-    .map_err(|f| told(&f))?;
+    .map_err(|f| findings_text(&f))?;
     let mut found = Vec::new();
     differ(&mut found, "", &value(&expected), &value(&tree), true);
     found.retain(|f| says_composer || !f.starts_with("/composer"));
@@ -503,8 +503,8 @@ fn compare(given: &BTreeMap<String, Value>, made: &BTreeMap<String, Value>) -> R
     }
 }
 
-/// What the makers of the given files lose and this implementation writes: suffixes, the context of
-/// a template without one, and the state of a transition that the template leaves open.
+/// Content that the makers of the given files lose and this implementation writes: suffixes, the
+/// context of a template without one, and the state of a transition that the template leaves open.
 /// `docs/simplified-formats.md` lists them.
 const ADDED: [&str; 8] = [
     "|precision",
@@ -517,15 +517,15 @@ const ADDED: [&str; 8] = [
     "ism_transition/current_state",
 ];
 
-/// Keys that say more than the given files do: what their writers lose, and the fields of forms,
-/// which STRUCTURED of others has in `ctx`.
+/// Returns whether a key has more content than the given files: content that their writers lose,
+/// and the fields of forms, which STRUCTURED of other systems has in `ctx`.
 fn is_extra(key: &str, value: &Value) -> bool {
     let key = &key.replace("[0]", "").replace('>', "/");
     let is_field = key
         .split('/')
         .nth(1)
         .is_some_and(|k| k.starts_with("_feeder_audit"));
-    // Readers complete what every action may be; any other pattern must be written.
+    // Readers complete the pattern of any action. Any other pattern must be written.
     let is_pattern = key.ends_with("/action_archetype_id") && value != "/.*/";
     is_field || is_pattern || ADDED.iter().any(|e| key.contains(e)) || key == "ctx/composer_self"
 }
@@ -536,8 +536,8 @@ pub fn is_valid(root: NodeRef<'_>, made: &Made) -> bool {
     findings.iter().all(|f| f.severity != Severity::Error)
 }
 
-/// The keys that hold canonical JSON instead of values. Only objects that the template has no node
-/// for may have one.
+/// Checks the keys that hold canonical JSON. Only objects without a node in the template may have
+/// one.
 fn without_raw(text: &str) -> Result<(), String> {
     let has_no_node = |key: &str, value: &Value| {
         let path = key.trim_end_matches("|raw").trim_end_matches('>');
@@ -563,7 +563,7 @@ fn without_raw(text: &str) -> Result<(), String> {
     }
 }
 
-/// Every scalar of a JSON text by its path.
+/// Returns every scalar of a JSON text by its path.
 fn keys(text: &str) -> Result<BTreeMap<String, Value>, String> {
     fn walk(path: &str, value: &Value, into: &mut BTreeMap<String, Value>) {
         match value {
@@ -594,7 +594,7 @@ fn keys(text: &str) -> Result<BTreeMap<String, Value>, String> {
     Ok(into)
 }
 
-/// Numbers by value, times with or without seconds that are nought.
+/// Compares numbers by value, and times with or without zero seconds.
 fn same(a: &Value, b: &Value) -> bool {
     let number = |v: &Value| v.as_f64().or_else(|| v.as_str()?.parse().ok());
     let text = |v: &Value| v.as_str().map(short_time);
@@ -611,7 +611,7 @@ fn same(a: &Value, b: &Value) -> bool {
         || parsed(a).is_some() && parsed(a) == parsed(b)
 }
 
-/// A time without seconds or digits that are nought, a duration without parts that are.
+/// Shortens a time by zero seconds and digits, a duration by zero parts.
 fn short_time(text: &str) -> String {
     if text.starts_with('P') {
         let short = text
@@ -639,7 +639,7 @@ fn short_time(text: &str) -> String {
     )
 }
 
-/// What the formats do not carry, or fill in their own way.
+/// Content that the formats do not carry, or complete in their own way.
 const FREE: [&str; 8] = [
     "rm_version",
     "precision",
@@ -651,8 +651,8 @@ const FREE: [&str; 8] = [
     "data",
 ];
 
-/// Where two documents differ, beyond what the formats leave open; `lossy` ones were written by
-/// others.
+/// Collects the differences of two documents, except those that the formats permit. `lossy`
+/// documents were written by other systems.
 fn differ(found: &mut Vec<String>, path: &str, given: &Value, made: &Value, lossy: bool) {
     match (given, made) {
         (Value::Object(given), Value::Object(made)) => {
@@ -708,7 +708,7 @@ fn differ(found: &mut Vec<String>, path: &str, given: &Value, made: &Value, loss
             } else {
                 given == made
             } => {}
-        // An empty list is an absent one.
+        // An empty list equals an absent one.
         (Value::Array(list), Value::Null) | (Value::Null, Value::Array(list))
             if list.is_empty() => {}
         (given, made) => {
@@ -722,7 +722,7 @@ fn differ(found: &mut Vec<String>, path: &str, given: &Value, made: &Value, loss
     }
 }
 
-/// Members of a list by their nodes, those of one node in their order.
+/// Sorts the members of a list by node. Members of one node keep their order.
 fn by_node(members: &[Value]) -> Vec<Value> {
     let mut members = members.to_vec();
     members.sort_by_key(|m| {
@@ -734,7 +734,7 @@ fn by_node(members: &[Value]) -> Vec<Value> {
     members
 }
 
-/// The levels that no key has: their names are those of the template.
+/// Returns whether a path is a level without a key. Its name is that of the template.
 fn is_structure(path: &str) -> bool {
     let owner = path.trim_end_matches("/name/value");
     let last = owner.rsplit('/').next().unwrap_or_default();

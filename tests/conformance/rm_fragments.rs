@@ -1,14 +1,14 @@
-//! Suites `rm.constraint_fragments` and `rm.webtemplate_nodes`: constraints on one value, as unit
-//! tests of other makers use them.
+//! Suites `rm.constraint_fragments` and `rm.webtemplate_nodes`: constraints on one value, from unit
+//! tests of other makers.
 //!
-//! A constraint fragment becomes a template of one ELEMENT; the values listed here must be accepted
-//! or refused, and the form of the template must read back every accepted value. A node of a web
-//! template becomes the constraint that its fields describe; the web template of that constraint
+//! A constraint fragment becomes a template of one ELEMENT. The values listed here must be accepted
+//! or refused, and the form of the template must preserve every accepted value. A node of a web
+//! template becomes the constraint that its fields describe. The web template of that constraint
 //! must have the same fields.
 
 use crate::corpus::{Corpus, text_of};
 use crate::report::Case;
-use crate::rm_json::told;
+use crate::rm_json::findings_text;
 use aqlite::diag::{Finding, Severity};
 use aqlite::rm::class::Cls;
 use aqlite::rm::{self, json};
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 const NOW: &str = "2026-11-20T09:30:00Z";
 
-/// Values by fragment: what the constraint accepts, and what it refuses.
+/// Returns the values of a fragment: accepted ones, and refused ones.
 fn values(name: &str) -> (Vec<Value>, Vec<Value>) {
     let coded = |terminology: &str, code: &str| {
         let phrase = json!({ "_type": "CODE_PHRASE", "terminology_id": { "_type": "TERMINOLOGY_ID", "value": terminology }, "code_string": code });
@@ -111,7 +111,7 @@ pub fn constraints(corpus: &Corpus) -> Vec<Case> {
             .trim_end_matches(".xml")
             .to_owned();
         let text = corpus.text(&file).unwrap_or_default();
-        // In a template a constraint is an element `children` without prefixes.
+        // In a template, a constraint is an element `children` without prefixes.
         let fragment = text
             .replace("v1:", "")
             .replace("xml-fragment", "children")
@@ -141,7 +141,7 @@ pub fn constraints(corpus: &Corpus) -> Vec<Case> {
     cases
 }
 
-/// A value without what every value of its class has.
+/// Prints a value without the members that every value of its class has.
 fn short(value: &Value) -> String {
     let parts: Vec<String> = value
         .as_object()
@@ -156,7 +156,7 @@ fn short(value: &Value) -> String {
         .collect()
 }
 
-/// A template of one ELEMENT below an EVALUATION, whose value has this constraint.
+/// Returns a template of one ELEMENT below an EVALUATION, whose value has this constraint.
 fn template(constraint: &str) -> Result<Template, String> {
     let object = |class: &str, id: &str, attribute: &str, below: &str| {
         format!(
@@ -198,7 +198,7 @@ fn template(constraint: &str) -> Result<Template, String> {
     })
 }
 
-/// The names of the codes in the files of the corpus.
+/// Returns the name of a code in the files of the corpus.
 fn label(code: &str) -> &str {
     match code {
         "at0028" => "First",
@@ -208,7 +208,7 @@ fn label(code: &str) -> &str {
     }
 }
 
-/// A document of the template with the value.
+/// Returns a document of the template with the value.
 fn document(value: &Value) -> String {
     let code = |terminology: &str, code: &str| json!({ "terminology_id": { "value": terminology }, "code_string": code });
     let details = |id: &str| json!({ "archetype_id": { "value": id }, "template_id": { "value": "t" }, "rm_version": "1.1.0" });
@@ -241,19 +241,20 @@ fn problems(constraint: &str, value: &Value) -> Result<Vec<Finding>, String> {
     Ok(findings)
 }
 
-/// The value is valid, and the same behind both simplified formats.
+/// Checks that the value is valid and survives both simplified formats.
 fn accepts(constraint: &str, value: &Value) -> Result<(), String> {
     let findings = problems(constraint, value)?;
     if !findings.is_empty() {
-        return Err(told(&findings));
+        return Err(findings_text(&findings));
     }
     let template = template(constraint)?;
     let web = WebTemplate::of(&template);
-    let tree = json::read(&document(value), Cls::COMPOSITION).map_err(|f| told(&f))?;
+    let tree = json::read(&document(value), Cls::COMPOSITION).map_err(|f| findings_text(&f))?;
     let root = tree.root().ok_or("the tree is empty")?;
     for shape in [Shape::Flat, Shape::Structured] {
         let text = flat::write(root, shape, &template, &web, Maker::Better).text;
-        let again = flat::read(&text, shape, &template, &web, NOW).map_err(|f| told(&f))?;
+        let again =
+            flat::read(&text, shape, &template, &web, NOW).map_err(|f| findings_text(&f))?;
         let value_of = |text: String| {
             let parsed: Value = serde_json::from_str(&text).unwrap_or_default();
             parsed.pointer("/content/0/data/items/0/value").cloned()
@@ -294,7 +295,7 @@ pub fn nodes(corpus: &Corpus) -> Vec<Case> {
     files.iter().map(case).collect()
 }
 
-/// The fields of the web template of the constraint that the fields describe are these fields.
+/// Checks that the web template of the constraint described by the fields has these fields.
 fn same_fields(name: &str, fields: &[Value]) -> Result<(), String> {
     let template = template(&constraint(name, fields)?)?;
     let made: Value = serde_json::from_str(&WebTemplate::of(&template).to_json(&template))
@@ -330,8 +331,8 @@ fn found<'v>(node: &'v Value, id: &str) -> Option<&'v Value> {
         .find_map(|child| found(child, id))
 }
 
-/// A field in one spelling: whole numbers with their limits included, expressions without slashes,
-/// labels in one language, no words that say what holds without them.
+/// Normalizes a field: whole numbers with their limits included, expressions without slashes,
+/// labels in one language, no redundant members.
 fn plain(field: &Value) -> Value {
     let mut field = field.clone();
     let is_whole = text_of(&field, "type") == "INTEGER";
@@ -382,7 +383,8 @@ fn plain(field: &Value) -> Value {
     field
 }
 
-/// Limits by value, without the operators of a precision, which always includes its limits.
+/// Normalizes limits by value, without the operators of a precision, which always includes its
+/// limits.
 fn numbers(value: &Value) -> Value {
     match value {
         Value::Number(number) => Value::from(number.as_f64()),
@@ -400,163 +402,162 @@ fn numbers(value: &Value) -> Value {
     }
 }
 
-/// The constraint that the fields of a node describe, as a template writes it.
+fn object(kind: &str, class: &str, body: &str) -> String {
+    format!(
+        r#"<children xsi:type="{kind}"><rm_type_name>{class}</rm_type_name><node_id/>{body}</children>"#
+    )
+}
+
+fn attribute(name: &str, child: &str) -> String {
+    format!(
+        r#"<attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>{name}</rm_attribute_name>{child}</attributes>"#
+    )
+}
+
+/// Returns a constraint on a primitive attribute. Empty for an empty body.
+fn primitive_attribute(attr: &str, kind: &str, body: &str) -> String {
+    if body.is_empty() {
+        return String::new();
+    }
+    let item = format!(r#"<item xsi:type="{kind}">{body}</item>"#);
+    attribute(attr, &object("C_PRIMITIVE_OBJECT", "STRING", &item))
+}
+
+fn entries(field: &Value) -> Vec<Value> {
+    let list = field.get("list").and_then(Value::as_array);
+    list.cloned().unwrap_or_default()
+}
+
+/// Returns the class of a value, which the name of a node contains.
+fn class_of(name: &str) -> Result<&'static str, String> {
+    Ok(
+        match name
+            .trim_start_matches("dv_")
+            .split('_')
+            .next()
+            .unwrap_or_default()
+        {
+            "boolean" => "DV_BOOLEAN",
+            "codedtext" => "DV_CODED_TEXT",
+            "count" => "DV_COUNT",
+            "date" => "DV_DATE",
+            "datetime" => "DV_DATE_TIME",
+            "ordinal" => "DV_ORDINAL",
+            "quantity" => "DV_QUANTITY",
+            "state" => "DV_STATE",
+            "text" => "DV_TEXT",
+            "time" => "DV_TIME",
+            other => return Err(format!("`{other}` is no known type of value")),
+        },
+    )
+}
+
+/// Returns the constraint that the fields of a node describe, in OPT.
 fn constraint(name: &str, fields: &[Value]) -> Result<String, String> {
     let first = fields.first().ok_or("the node has no fields")?;
-    let class = match name
-        .trim_start_matches("dv_")
-        .split('_')
-        .next()
-        .unwrap_or_default()
-    {
-        "boolean" => "DV_BOOLEAN",
-        "codedtext" => "DV_CODED_TEXT",
-        "count" => "DV_COUNT",
-        "date" => "DV_DATE",
-        "datetime" => "DV_DATE_TIME",
-        "ordinal" => "DV_ORDINAL",
-        "quantity" => "DV_QUANTITY",
-        "state" => "DV_STATE",
-        "text" => "DV_TEXT",
-        "time" => "DV_TIME",
-        other => return Err(format!("`{other}` is no known type of value")),
-    };
-    let object = |kind: &str, class: &str, body: &str| {
-        format!(
-            r#"<children xsi:type="{kind}"><rm_type_name>{class}</rm_type_name><node_id/>{body}</children>"#
-        )
-    };
-    let attribute = |name: &str, child: &str| {
-        format!(
-            r#"<attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>{name}</rm_attribute_name>{child}</attributes>"#
-        )
-    };
-    let primitive = |attr: &str, kind: &str, body: String| match body.is_empty() {
-        true => String::new(),
-        false => attribute(
-            attr,
-            &object(
-                "C_PRIMITIVE_OBJECT",
-                "STRING",
-                &format!(r#"<item xsi:type="{kind}">{body}</item>"#),
-            ),
-        ),
-    };
-    let assumed = || {
-        first.get("defaultValue").map_or_else(String::new, |v| {
-            format!(
-                "<assumed_value>{}</assumed_value>",
-                v.as_str().unwrap_or_default()
-            )
-        })
-    };
-    let entries = |field: &Value| {
-        field
-            .get("list")
-            .and_then(Value::as_array)
-            .cloned()
-            .unwrap_or_default()
-    };
+    let class = class_of(name)?;
     let pattern = first
         .pointer("/validation/pattern")
         .and_then(Value::as_str)
         .map_or_else(String::new, |p| format!("<pattern>{p}</pattern>"));
+    let limits = first
+        .pointer("/validation/range")
+        .map_or_else(String::new, |r| range("range", r));
     let body = match class {
-        "DV_COUNT" => primitive(
-            "magnitude",
-            "C_INTEGER",
-            first
-                .pointer("/validation/range")
-                .map_or_else(String::new, |r| range("range", r)),
-        ),
+        "DV_COUNT" => primitive_attribute("magnitude", "C_INTEGER", &limits),
         "DV_DATE" | "DV_TIME" | "DV_DATE_TIME" => {
-            let limits = first
-                .pointer("/validation/range")
-                .map_or_else(String::new, |r| range("range", r));
-            primitive("value", &class.replace("DV_", "C_"), pattern + &limits)
+            let kind = class.replace("DV_", "C_");
+            primitive_attribute("value", &kind, &(pattern + &limits))
         }
-        "DV_TEXT" => {
-            let list: String = entries(first)
-                .iter()
-                .map(|entry| format!("<list>{}</list>", text_of(entry, "value")))
-                .collect();
-            let open = if first.get("listOpen") == Some(&Value::Bool(true)) {
-                "<list_open>true</list_open>"
-            } else {
-                ""
-            };
-            primitive("value", "C_STRING", assumed() + &pattern + &list + open)
-        }
-        "DV_CODED_TEXT" | "DV_STATE" => {
-            let codes: String = entries(first)
-                .iter()
-                .map(|entry| format!("<code_list>{}</code_list>", text_of(entry, "value")))
-                .collect();
-            let code = first.get("defaultValue").and_then(Value::as_str);
-            let assumed = code.map_or_else(String::new, |code| {
-                format!("<assumed_value><code_string>{code}</code_string></assumed_value>")
-            });
-            match text_of(first, "terminology") {
-                "" if codes.is_empty() => String::new(),
-                "" => {
-                    let inner = format!(
-                        "{assumed}<terminology_id><value>local</value></terminology_id>{codes}"
-                    );
-                    attribute(
-                        "defining_code",
-                        &object("C_CODE_PHRASE", "CODE_PHRASE", &inner),
-                    )
-                }
-                uri => {
-                    let inner =
-                        format!("{assumed}<referenceSetUri>terminology:{uri}</referenceSetUri>");
-                    attribute(
-                        "defining_code",
-                        &object("C_CODE_REFERENCE", "CODE_PHRASE", &inner),
-                    )
-                }
-            }
-        }
-        "DV_QUANTITY" => {
-            let units = fields
-                .iter()
-                .find(|field| text_of(field, "suffix") == "unit")
-                .ok_or("no field for the unit")?;
-            let magnitude = first
-                .get("defaultValue")
-                .map_or_else(String::new, |v| format!("<magnitude>{v}</magnitude>"));
-            let unit = units
-                .get("defaultValue")
-                .and_then(Value::as_str)
-                .map_or_else(String::new, |u| format!("<units>{u}</units>"));
-            let assumed = if magnitude.is_empty() {
-                String::new()
-            } else {
-                format!("<assumed_value>{magnitude}{unit}</assumed_value>")
-            };
-            let item = |entry: &Value| {
-                let limits = |key: &str| entry.pointer(&format!("/validation/{key}"));
-                let magnitude = limits("range").map_or_else(String::new, |r| range("magnitude", r));
-                let precision =
-                    limits("precision").map_or_else(String::new, |r| range("precision", r));
-                format!(
-                    "<list>{magnitude}{precision}<units>{}</units></list>",
-                    text_of(entry, "value")
-                )
-            };
-            return Ok(object(
-                "C_DV_QUANTITY",
-                class,
-                &(assumed + &entries(units).iter().map(item).collect::<String>()),
-            ));
-        }
+        "DV_TEXT" => text_constraint(first, &pattern),
+        "DV_CODED_TEXT" | "DV_STATE" => coded_constraint(first),
+        "DV_QUANTITY" => return quantity_constraint(first, fields),
         "DV_ORDINAL" => return Ok(object("C_DV_ORDINAL", class, "")),
         _ => String::new(),
     };
     Ok(object("C_COMPLEX_OBJECT", class, &body))
 }
 
-/// A range as a template writes it.
+fn text_constraint(first: &Value, pattern: &str) -> String {
+    let assumed = first.get("defaultValue").map_or_else(String::new, |v| {
+        let text = v.as_str().unwrap_or_default();
+        format!("<assumed_value>{text}</assumed_value>")
+    });
+    let list: String = entries(first)
+        .iter()
+        .map(|entry| format!("<list>{}</list>", text_of(entry, "value")))
+        .collect();
+    let open = if first.get("listOpen") == Some(&Value::Bool(true)) {
+        "<list_open>true</list_open>"
+    } else {
+        ""
+    };
+    primitive_attribute("value", "C_STRING", &(assumed + pattern + &list + open))
+}
+
+fn coded_constraint(first: &Value) -> String {
+    let codes: String = entries(first)
+        .iter()
+        .map(|entry| format!("<code_list>{}</code_list>", text_of(entry, "value")))
+        .collect();
+    let code = first.get("defaultValue").and_then(Value::as_str);
+    let assumed = code.map_or_else(String::new, |code| {
+        format!("<assumed_value><code_string>{code}</code_string></assumed_value>")
+    });
+    match text_of(first, "terminology") {
+        "" if codes.is_empty() => String::new(),
+        "" => {
+            let inner =
+                format!("{assumed}<terminology_id><value>local</value></terminology_id>{codes}");
+            attribute(
+                "defining_code",
+                &object("C_CODE_PHRASE", "CODE_PHRASE", &inner),
+            )
+        }
+        uri => {
+            let inner = format!("{assumed}<referenceSetUri>terminology:{uri}</referenceSetUri>");
+            attribute(
+                "defining_code",
+                &object("C_CODE_REFERENCE", "CODE_PHRASE", &inner),
+            )
+        }
+    }
+}
+
+fn quantity_constraint(first: &Value, fields: &[Value]) -> Result<String, String> {
+    let units = fields
+        .iter()
+        .find(|field| text_of(field, "suffix") == "unit")
+        .ok_or("no field for the unit")?;
+    let magnitude = first
+        .get("defaultValue")
+        .map_or_else(String::new, |v| format!("<magnitude>{v}</magnitude>"));
+    let unit = units
+        .get("defaultValue")
+        .and_then(Value::as_str)
+        .map_or_else(String::new, |u| format!("<units>{u}</units>"));
+    let assumed = if magnitude.is_empty() {
+        String::new()
+    } else {
+        format!("<assumed_value>{magnitude}{unit}</assumed_value>")
+    };
+    let item = |entry: &Value| {
+        let limits = |key: &str| entry.pointer(&format!("/validation/{key}"));
+        let magnitude = limits("range").map_or_else(String::new, |r| range("magnitude", r));
+        let precision = limits("precision").map_or_else(String::new, |r| range("precision", r));
+        format!(
+            "<list>{magnitude}{precision}<units>{}</units></list>",
+            text_of(entry, "value")
+        )
+    };
+    Ok(object(
+        "C_DV_QUANTITY",
+        "DV_QUANTITY",
+        &(assumed + &entries(units).iter().map(item).collect::<String>()),
+    ))
+}
+
+/// Returns a range in OPT.
 fn range(name: &str, limits: &Value) -> String {
     let limit = |side: &str, key: &str, op: &str| match limits.get(key) {
         Some(value) => {

@@ -1,5 +1,5 @@
-//! Suite `rm.json`: canonical JSON read and written again is equal, digits included; what must be
-//! refused is, with its path.
+//! Suite `rm.json`: canonical JSON is read and written without change, digits included. Invalid
+//! documents are refused with a path.
 
 use crate::corpus::{Corpus, text_of};
 use crate::raw::Raw;
@@ -36,9 +36,10 @@ fn case(corpus: &Corpus, entry: &Value) -> Option<Case> {
         })),
         "valid?" => Some(
             match refusal(&corpus.text(&path).unwrap_or_default(), expected) {
-                Some(findings) => {
-                    Case::skipped(file, format!("no verdict, refused: {}", told(&findings)))
-                }
+                Some(findings) => Case::skipped(
+                    file,
+                    format!("no verdict, refused: {}", findings_text(&findings)),
+                ),
                 None => Case::check(file, || reads_and_writes(&corpus.text(&path)?, expected)),
             },
         ),
@@ -52,7 +53,7 @@ fn case(corpus: &Corpus, entry: &Value) -> Option<Case> {
     }
 }
 
-/// The class that the kind of an entry names.
+/// Returns the class of the documents of an entry.
 pub fn kind_of(entry: &Value) -> Cls {
     let kind = text_of(entry, "kind")
         .trim_end_matches("_json")
@@ -60,16 +61,15 @@ pub fn kind_of(entry: &Value) -> Cls {
     Cls::parse(&kind.to_ascii_uppercase()).unwrap_or(Cls::ANY)
 }
 
-/// Why a document of which the corpus gives no verdict is refused; such are free to be, but not to
-/// be changed.
+/// Returns the findings about a document without a verdict. It may be refused, but not changed.
 fn refusal(text: &str, expected: Cls) -> Option<Vec<Finding>> {
     documents(text, expected)
         .into_iter()
         .find_map(|document| json::read(document, expected_of(expected)).err())
 }
 
-/// The RM documents in a file: itself, or the data of the versions of a contribution as clients
-/// commit it.
+/// Returns the RM documents in a file: the file itself, or the data of the versions of a
+/// contribution as clients commit it.
 fn documents(text: &str, kind: Cls) -> Vec<&str> {
     let member = |text, name: &str| {
         json::members(text)
@@ -93,7 +93,7 @@ fn documents(text: &str, kind: Cls) -> Vec<&str> {
     }
 }
 
-/// The class of the documents in a file of this kind.
+/// Returns the class of the documents in a file of this kind.
 fn expected_of(kind: Cls) -> Cls {
     if kind == Cls::CONTRIBUTION {
         Cls::ANY
@@ -109,13 +109,13 @@ fn reads_and_writes(text: &str, kind: Cls) -> Result<(), String> {
 }
 
 fn keeps(text: &str, expected: Cls) -> Result<(), String> {
-    let tree = json::read(text, expected).map_err(|findings| told(&findings))?;
+    let tree = json::read(text, expected).map_err(|findings| findings_text(&findings))?;
     let root = tree.root().ok_or("the tree is empty")?;
     let written = json::write(root);
     if let Some(difference) = Raw::parse(text)?.difference(&Raw::parse(&written)?) {
         return Err(difference);
     }
-    let again = json::read(&written, Cls::ANY).map_err(|findings| told(&findings))?;
+    let again = json::read(&written, Cls::ANY).map_err(|findings| findings_text(&findings))?;
     if again.root().is_some_and(|r| r.same_as(root)) {
         Ok(())
     } else {
@@ -123,7 +123,7 @@ fn keeps(text: &str, expected: Cls) -> Result<(), String> {
     }
 }
 
-/// A document that must be refused: every path that the corpus names must be among the findings.
+/// Checks a document that must be refused: the findings must have every path that the corpus names.
 pub fn is_refused(findings: Option<Vec<Finding>>, why: &str) -> Result<(), String> {
     let findings = findings.ok_or("it was accepted")?;
     let paths = why
@@ -133,14 +133,17 @@ pub fn is_refused(findings: Option<Vec<Finding>>, why: &str) -> Result<(), Strin
         .filter(|path| path.starts_with('/'));
     for path in paths {
         if !findings.iter().any(|f| f.path == path) {
-            return Err(format!("no finding at {path}: {}", told(&findings)));
+            return Err(format!(
+                "no finding at {path}: {}",
+                findings_text(&findings)
+            ));
         }
     }
     Ok(())
 }
 
-/// The findings in one line.
-pub fn told(findings: &[Finding]) -> String {
+/// Formats findings in one line.
+pub fn findings_text(findings: &[Finding]) -> String {
     findings
         .iter()
         .take(5)

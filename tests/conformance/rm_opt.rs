@@ -1,5 +1,5 @@
-//! Suite `rm.opt`: every real template reads, under its own template id; every broken one is
-//! refused. The published examples of ADL 2 read too.
+//! Suite `rm.opt`: every real template is read under its own template id, every broken one is
+//! refused. The published examples of ADL 2 are read, too.
 
 use crate::corpus::{Corpus, text_of};
 use crate::report::Case;
@@ -17,8 +17,7 @@ pub fn run(corpus: &Corpus) -> Vec<Case> {
         .collect()
 }
 
-/// A published example of AOM 2 XML: its id is read, and its terms; the definition may be more than
-/// the tree can say.
+/// Reads a published example of AOM 2 XML: its id and its terms. Its definition may be opaque.
 fn of_adl2(corpus: &Corpus, file: &str) -> Case {
     Case::check(file, || {
         let text = corpus.text(file)?;
@@ -64,13 +63,13 @@ fn template(corpus: &Corpus, entry: &Value) -> Option<Case> {
     }))
 }
 
-/// Each reason has a place in the text, of which line and column are told.
+/// Checks that each reason has a position in the text with line and column.
 fn are_placed(errors: &[Diagnostic], text: &str) -> Result<(), String> {
     let is_placed = |error: &&Diagnostic| {
         text.is_empty() || (error.span.start < error.span.end && error.span.end <= text.len())
     };
     match errors.iter().find(|error| !is_placed(error)) {
-        Some(error) => Err(format!("no place is told: {}", error.one_line(text))),
+        Some(error) => Err(format!("no position is given: {}", error.one_line(text))),
         None => Ok(()),
     }
 }

@@ -1,12 +1,13 @@
-//! Suite `rm.flat_random`: random documents of every template come back from FLAT and STRUCTURED as
-//! they were, in both dialects and without canonical JSON in them.
+//! Suite `rm.flat_random`: random documents of every template survive FLAT and STRUCTURED, in both
+//! dialects and without canonical JSON in them.
 
 use crate::corpus::Corpus;
 use crate::random_document::{Random, document};
 use crate::report::Case;
 use crate::rm_flat::{Library, Made, comes_back_without_raw, is_valid};
 
-/// Documents of each template; a template whose documents are all refused is reported as skipped.
+/// The number of documents of each template. A template whose documents are all refused is reported
+/// as skipped.
 const DOCUMENTS: u64 = 2;
 
 pub fn run(corpus: &Corpus) -> Vec<Case> {

@@ -1,9 +1,9 @@
-//! Suite `rm.validation`: documents against their templates, accepted or refused as the corpus
-//! says.
+//! Suite `rm.validation`: documents validated against their templates, with the verdicts of the
+//! corpus.
 
 use crate::corpus::{Corpus, text_of};
 use crate::report::Case;
-use crate::rm_json::told;
+use crate::rm_json::findings_text;
 use aqlite::diag::{Finding, Severity};
 use aqlite::rm::class::{Attr, Cls};
 use aqlite::rm::id::is_archetype_id;
@@ -40,7 +40,7 @@ fn one(corpus: &Corpus, case: &Value) -> Case {
             findings.is_empty(),
         ) {
             (Some(201), true) => Ok(()),
-            (Some(201), false) => Err(told(&findings)),
+            (Some(201), false) => Err(findings_text(&findings)),
             (_, true) => Err("it was accepted".to_owned()),
             (_, false) if was_read => says(case, &findings),
             (_, false) => Ok(()),
@@ -48,8 +48,8 @@ fn one(corpus: &Corpus, case: &Value) -> Case {
     })
 }
 
-/// Why the document is refused, the paths by node id as the messages looked for have them; empty
-/// when it is accepted.
+/// Returns the findings about the document with paths by node id, as in the expected messages.
+/// Empty if it is accepted.
 fn problems(corpus: &Corpus, case: &Value) -> Result<Vec<Finding>, String> {
     let text = corpus.text(&format!("rm/{}", text_of(case, "opt")))?;
     let template = Template::parse(&text).map_err(|errors| {
@@ -85,7 +85,8 @@ fn problems(corpus: &Corpus, case: &Value) -> Result<Vec<Finding>, String> {
     Ok(findings)
 }
 
-/// A path with the archetype id of each member of a list that has one, in place of its index.
+/// Returns a path with the archetype id of each member of a list that has one, in place of its
+/// index.
 fn by_ids(root: NodeRef<'_>, path: &str) -> String {
     let (mut at, mut out) = (Some(root), String::new());
     for step in path.split('/').skip(1) {
@@ -100,7 +101,7 @@ fn by_ids(root: NodeRef<'_>, path: &str) -> String {
     out
 }
 
-/// The message holds the substrings that clients of other repositories look for.
+/// Checks that the message contains the substrings that clients of other repositories look for.
 fn says(case: &Value, findings: &[Finding]) -> Result<(), String> {
     let all: Vec<String> = findings.iter().map(Finding::one_line).collect();
     let wanted = case

@@ -1,10 +1,10 @@
-//! Suite `rm.webtemplate`: the web templates that applications were given, made of their
+//! Suite `rm.webtemplate`: web templates of applications compared with those derived from their
 //! operational templates: the same nodes in the same order, with the same ids, classes, counts,
 //! paths, names and inputs.
 //!
-//! Where the makers differ the rules of this project hold: predicates are compared without their
-//! words for names, an unconstrained value ends in `/value`, and counts of members that a given
-//! file lost with a removed level are welcome.
+//! Where the makers differ, the rules of this project apply. Predicates are compared without their
+//! names, an unconstrained value ends in `/value`, and counts of members that a given file lost
+//! with a removed level are accepted.
 
 use crate::corpus::{Corpus, text_of};
 use crate::report::Case;
@@ -12,8 +12,8 @@ use aqlite::template::{Template, WebTemplate};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What is compared of every node; `inputs`, `dependsOn` and `cardinalities` have rules of their
-/// own.
+/// The fields that are compared of every node. `inputs`, `dependsOn` and `cardinalities` have rules
+/// of their own.
 const FIELDS: [&str; 8] = [
     "id",
     "name",
@@ -39,7 +39,8 @@ pub fn run(corpus: &Corpus) -> Vec<Case> {
         .collect();
     let compared = |(web, template): (&String, &String)| {
         let found = compare(corpus, web, template);
-        // Bindings are a case of their own: some makers look them up in the wrong archetype.
+        // Bindings are a case of their own, because some makers look them up in the wrong
+        // archetype.
         let about_bindings = |is_about: bool| {
             found.clone().map(|all| {
                 all.into_iter()
@@ -55,7 +56,7 @@ pub fn run(corpus: &Corpus) -> Vec<Case> {
     pairs.iter().flat_map(compared).collect()
 }
 
-/// No difference is left.
+/// Checks that no difference is left.
 fn none(found: Result<Vec<String>, String>) -> Result<(), String> {
     let found = found?;
     if found.is_empty() {
@@ -73,7 +74,7 @@ fn none(found: Result<Vec<String>, String>) -> Result<(), String> {
     ))
 }
 
-/// Every difference of a web template from the given one.
+/// Returns every difference of a web template from the given one.
 fn compare(corpus: &Corpus, web: &str, template: &str) -> Result<Vec<String>, String> {
     let text = corpus.text(&format!("rm/{template}"))?;
     let template = Template::parse(&text).map_err(|errors| {
@@ -202,7 +203,7 @@ fn node(found: &mut Vec<String>, place: &str, given: &Value, made: &Value, langu
     }
 }
 
-/// Below an open ELEMENT some makers end paths in its name.
+/// Below an unconstrained ELEMENT, some makers end paths in its name.
 fn path(found: &mut Vec<String>, place: &str, given: &str, made: &str) {
     let is_open_value = made.strip_suffix("/value").is_some_and(|front| {
         given
@@ -256,7 +257,7 @@ fn inputs(found: &mut Vec<String>, place: &str, given: &Value, made: &Value, lan
     }
 }
 
-/// Numbers by value, within the precision of a float of 32 bits, which the makers of the given
+/// Compares numbers by value, within the precision of a 32-bit float, which the makers of the given
 /// files use.
 fn default(found: &mut Vec<String>, place: &str, given: Option<&Value>, made: Option<&Value>) {
     let number = |v: Option<&Value>| v.and_then(Value::as_f64);
@@ -268,7 +269,7 @@ fn default(found: &mut Vec<String>, place: &str, given: Option<&Value>, made: Op
     }
 }
 
-/// The states of a transition come in no order; everything else does.
+/// The states of a transition have no order; all other lists have one.
 fn entries(found: &mut Vec<String>, place: &str, given: &[Value], made: &[Value], language: &str) {
     let sorted = |entries: &[Value]| {
         let mut entries = entries.to_vec();

@@ -1,10 +1,10 @@
-//! Suite `rm.xml`: XML read and written as JSON equals the independent conversion; XML written
-//! again reads back the same.
+//! Suite `rm.xml`: XML that is read and written as JSON equals the independent conversion. XML that
+//! is written again is read as the same document.
 
 use crate::corpus::{Corpus, text_of};
 use crate::raw::Raw;
 use crate::report::Case;
-use crate::rm_json::{is_refused, kind_of, told};
+use crate::rm_json::{findings_text, is_refused, kind_of};
 use aqlite::rm::class::Cls;
 use aqlite::rm::{json, xml};
 use serde_json::Value;
@@ -23,7 +23,7 @@ pub fn run(corpus: &Corpus) -> Vec<Case> {
         .collect()
 }
 
-/// An XML document and its independent conversion.
+/// Checks an XML document against its independent conversion.
 fn conversion(corpus: &Corpus, entry: &Value) -> Case {
     let file = text_of(entry, "file");
     Case::check(file, || {
@@ -32,7 +32,7 @@ fn conversion(corpus: &Corpus, entry: &Value) -> Case {
         if text_of(entry, "expected") == "refused" {
             return is_refused(read.err(), text_of(entry, "why"));
         }
-        let tree = read.map_err(|findings| told(&findings))?;
+        let tree = read.map_err(|findings| findings_text(&findings))?;
         let written = json::write(tree.root().ok_or("the tree is empty")?);
         let expected = Raw::parse(&corpus.text(&format!("rm/{file}"))?)?;
         expected
@@ -41,13 +41,12 @@ fn conversion(corpus: &Corpus, entry: &Value) -> Case {
     })
 }
 
-/// An XML document on its own: nothing is lost when it is written again, nor on the way through
-/// JSON.
+/// Checks that an XML document loses nothing when it is written again, nor through JSON.
 fn document(corpus: &Corpus, entry: &Value) -> Option<Case> {
     let file = text_of(entry, "file");
     let class = kind_of(entry);
     let text = corpus.text(&format!("rm/{file}"));
-    let read = |text: &str| xml::read(text, class).map_err(|findings| told(&findings));
+    let read = |text: &str| xml::read(text, class).map_err(|findings| findings_text(&findings));
     match text_of(entry, "expected") {
         "valid" => Some(Case::check(file, || keeps(&text?, class))),
         "refused" => Some(Case::check(file, || {
@@ -62,11 +61,12 @@ fn document(corpus: &Corpus, entry: &Value) -> Option<Case> {
 }
 
 fn keeps(text: &str, class: Cls) -> Result<(), String> {
-    let tree = xml::read(text, class).map_err(|findings| told(&findings))?;
+    let tree = xml::read(text, class).map_err(|findings| findings_text(&findings))?;
     let root = tree.root().ok_or("the tree is empty")?;
     let written = xml::write(root, "version").map_err(|finding| finding.one_line())?;
-    let again = xml::read(&written, class).map_err(|findings| told(&findings))?;
-    let through = json::read(&json::write(root), Cls::ANY).map_err(|findings| told(&findings))?;
+    let again = xml::read(&written, class).map_err(|findings| findings_text(&findings))?;
+    let through =
+        json::read(&json::write(root), Cls::ANY).map_err(|findings| findings_text(&findings))?;
     let same = [again, through]
         .iter()
         .all(|t| t.root().is_some_and(|r| r.same_as(root)));

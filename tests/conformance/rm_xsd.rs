@@ -1,15 +1,14 @@
-//! Suite `rm.xsd`: what is written as XML is valid against a published schema, that of its
-//! namespace: the documents of the corpus, and the examples of its templates. The validator is
-//! libxml2 in wasm (npm package `xmllint-wasm`), run by `xsd.mjs`; without the npm packages
-//! everything is skipped.
+//! Suite `rm.xsd`: written XML is valid against the published schema of its namespace, for the
+//! documents of the corpus and the examples of its templates. The validator is libxml2 in wasm (npm
+//! package `xmllint-wasm`), run by `xsd.mjs`. Without the npm packages everything is skipped.
 //!
-//! Content is never changed for a schema's sake: a document whose own content breaks a facet, or
-//! lacks what the schema asks for, is listed with just that.
+//! Content is never changed for a schema's sake. A document whose own content violates a facet, or
+//! lacks required content, is listed with exactly that.
 
 use crate::corpus::{Corpus, text_of};
 use crate::report::{Case, target};
 use crate::rm_example::made;
-use crate::rm_json::{kind_of, told};
+use crate::rm_json::{findings_text, kind_of};
 use aqlite::rm::class::Cls;
 use aqlite::rm::tree::NodeRef;
 use aqlite::rm::{json, validate, xml};
@@ -54,15 +53,15 @@ pub fn run(corpus: &Corpus) -> Vec<Case> {
             );
         }
     }
-    tell(&cases);
+    print_listed(&cases);
     cases
 }
 
-/// What stands before the reason of a listed document.
+/// The prefix of the reason of a listed document.
 const LISTED: &str = "the content breaks ";
 
-/// How many documents are listed, by what they break.
-fn tell(cases: &[Case]) {
+/// Prints the number of listed documents by their violation.
+fn print_listed(cases: &[Case]) {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for reason in cases
         .iter()
@@ -82,7 +81,7 @@ fn tell(cases: &[Case]) {
     );
 }
 
-/// A document as XML, and where it lacks what the Reference Model asks for.
+/// A document as XML, and the places where it lacks content that the Reference Model requires.
 type Written = Result<(String, String), String>;
 
 fn documents(corpus: &Corpus) -> impl Iterator<Item = (String, Written)> {
@@ -95,7 +94,7 @@ fn documents(corpus: &Corpus) -> impl Iterator<Item = (String, Written)> {
     })
 }
 
-/// The examples of the templates for compositions.
+/// Returns the examples of the templates for compositions.
 fn examples(corpus: &Corpus) -> impl Iterator<Item = (String, Written)> {
     let files = ["rm/opt", "rm/opt_variants"]
         .map(|folder| corpus.files(folder))
@@ -114,20 +113,21 @@ fn examples(corpus: &Corpus) -> impl Iterator<Item = (String, Written)> {
         })
 }
 
-/// A document among the files that the validator sees.
+/// A document among the files for the validator.
 struct Document {
     id: String,
-    /// The findings of existence: the schema will miss the same.
+    /// The findings of existence, which the schema will report as well.
     lacks: String,
 }
 
-/// Makes an empty folder.
+/// Creates an empty folder.
 pub fn empty(folder: &Path) -> Result<(), String> {
     let _ = std::fs::remove_dir_all(folder);
     std::fs::create_dir_all(folder).map_err(|e| e.to_string())
 }
 
-/// The schemas have root elements for compositions and versions only.
+/// Returns whether the schemas have a root element for the entry: only compositions and versions
+/// have.
 fn is_document(entry: &Value) -> bool {
     let kind = text_of(entry, "kind");
     let is_good = ["valid", "valid?", "equal to the XML"].contains(&text_of(entry, "expected"));
@@ -152,7 +152,7 @@ fn as_xml(corpus: &Corpus, file: &str) -> Written {
     } else {
         json::read(&text, Cls::ANY)
     };
-    let tree = read.map_err(|findings| format!("not read: {}", told(&findings)))?;
+    let tree = read.map_err(|findings| format!("not read: {}", findings_text(&findings)))?;
     written(tree.root().ok_or("the tree is empty")?)
 }
 
@@ -166,11 +166,11 @@ fn written(root: NodeRef<'_>) -> Written {
     };
     Ok((
         xml::write(root, name).map_err(|finding| finding.one_line())?,
-        told(&findings),
+        findings_text(&findings),
     ))
 }
 
-/// What the validator says, by file name.
+/// Returns the messages of the validator by file name.
 pub fn problems(corpus: &Corpus, folder: &Path) -> Result<Value, String> {
     let home = Path::new(env!("CARGO_MANIFEST_DIR"));
     let schemas = corpus.path("rm/reference/xsd");
@@ -198,8 +198,8 @@ pub fn problems(corpus: &Corpus, folder: &Path) -> Result<Value, String> {
 }
 
 impl Document {
-    /// Facets, simple types and what is missing are about the content, which is never changed; all
-    /// else is about how it is written.
+    /// Facets, simple types and missing content concern the content, which is never changed. All
+    /// other messages concern the writer.
     fn verdict(&self, found: Option<&Value>) -> Case {
         let Some(messages) = found.and_then(Value::as_array) else {
             return Case::check(self.id.as_str(), || {
@@ -219,7 +219,8 @@ impl Document {
         }
     }
 
-    /// What the content breaks, by the validator's words; `None` where the writer is to blame.
+    /// Returns the violation of the content in a message of the validator; `None` if the writer
+    /// caused it.
     fn broken(&self, message: &str) -> Option<String> {
         let facet = message
             .split_once("[facet '")

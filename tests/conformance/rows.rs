@@ -1,8 +1,8 @@
-//! Comparing rows with the expected ones, by the rules of the corpus.
+//! The comparison of rows with the expected ones, by the rules of the corpus.
 
 use serde_json::{Map, Value};
 
-/// How one case wants its rows compared.
+/// The rules for the rows of one case.
 #[derive(Default)]
 pub struct Rules {
     ordered: bool,
@@ -12,7 +12,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Reads the member `compare` of a case; without one, order does not matter.
+    /// Reads the member `compare` of a case. Without it, order is not compared.
     pub fn of(case: &Value) -> Rules {
         let compare = case.get("compare");
         let list = |key: &str| {
@@ -61,7 +61,7 @@ impl Rules {
         }
     }
 
-    /// Compares the rows that are expected in order with those of them that were found.
+    /// Compares the expected ordered rows with the found ones among them.
     pub fn compare_filtered(&self, expected: &[Value], found: &[Value]) -> Result<(), String> {
         let mut kept = found.to_vec();
         kept.retain(|row| expected.iter().any(|e| self.same_row(e, row)));
@@ -153,8 +153,8 @@ impl Rules {
         }
     }
 
-    /// A missing `_type` is the declared one, empty attributes may be absent, and a server may
-    /// leave `uid` out or add it.
+    /// Compares objects. A missing `_type` is the declared one, empty attributes may be absent, and
+    /// a server may omit or add `uid`.
     fn same_object(&self, expected: &Map<String, Value>, found: &Map<String, Value>) -> bool {
         let keys = expected
             .keys()
@@ -178,7 +178,7 @@ fn is_empty(value: &Value) -> bool {
         || value.as_object().is_some_and(Map::is_empty)
 }
 
-/// True for an ISO 8601 date and time.
+/// Returns whether a text is an ISO 8601 date and time.
 pub fn is_time(text: &str) -> bool {
     text.len() >= 16 && text.get(4..5) == Some("-") && text.get(10..11) == Some("T")
 }
@@ -187,7 +187,7 @@ fn of(rows: &[Value], at: usize) -> String {
     rows.get(at).map_or_else(String::new, short)
 }
 
-/// A value, not longer than a line or two.
+/// Prints a value, cut after a line or two.
 pub fn short(value: &Value) -> String {
     value.to_string().chars().take(300).collect()
 }

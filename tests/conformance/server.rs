@@ -1,4 +1,4 @@
-//! The service that the AQL suites ask: in this process, on memory or on SQLite, or over HTTP.
+//! The service of the AQL suites: in this process, on memory or on SQLite, or over HTTP.
 
 use crate::over_http;
 use crate::sqlite::Sqlite;
@@ -12,11 +12,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// The mount of the ITS dialect.
 const MOUNT: &str = "/rest/openehr/v1";
 
-/// A server with administration switched on.
+/// A server with administration enabled.
 pub enum Server {
-    /// In this process.
+    /// A service in this process.
     Local(Box<Handler>),
-    /// At `host:port`, below a path.
+    /// A server at `host:port`, below a path.
     Remote {
         /// `host:port`
         authority: String,
@@ -27,7 +27,7 @@ pub enum Server {
 
 type Handler = dyn Fn(&Request) -> Result<Response, String>;
 
-/// A service in this process.
+/// Creates a service in this process.
 fn local<R: Repository + 'static>(repository: R, system_id: &str) -> Server {
     let config = Config {
         system_id: system_id.to_owned(),
@@ -43,7 +43,7 @@ fn local<R: Repository + 'static>(repository: R, system_id: &str) -> Server {
 }
 
 impl Server {
-    /// An empty server; a remote one is emptied.
+    /// Returns an empty server. A remote one is emptied.
     pub fn empty(via: &str, system_id: &str) -> Result<Server, String> {
         let base = match via {
             "memory" => return Ok(local(Memory::new(), system_id)),
@@ -74,7 +74,7 @@ impl Server {
         }
     }
 
-    /// The system that a server names in the uids that it gives; one EHR is made for it.
+    /// Returns the system id in the uids that a server assigns. One EHR is created for that.
     pub fn system_id(&self) -> Result<String, String> {
         let created = self.send("POST", "/ehr", &[("Prefer", "return=representation")], "")?;
         let ehr: Value = serde_json::from_slice(&created.body)

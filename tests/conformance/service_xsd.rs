@@ -1,9 +1,9 @@
 //! Suite `service.xsd`: every XML representation that the service sends is valid against the
 //! published schema of its namespace.
 //!
-//! A fixed set of resources is committed to an empty service; each of the paths below is then read
-//! as XML. Nothing that the validator says is forgiven: the resources are ours. The validator is
-//! that of the suite `rm.xsd`.
+//! A fixed set of resources is committed to an empty service. Each of the paths below is then read
+//! as XML. No message of the validator is accepted, because the resources are ours. The validator
+//! is that of the suite `rm.xsd`.
 
 use crate::corpus::Corpus;
 use crate::report::{Case, target};
@@ -59,7 +59,7 @@ pub fn run(corpus: &Corpus) -> Vec<Case> {
     names.into_iter().enumerate().map(verdict).collect()
 }
 
-/// A service with one resource of each kind, and what was answered when they were committed.
+/// A service with one resource of each kind, and the answers to their commits.
 struct Resources {
     server: Server,
     composition: String,
@@ -143,7 +143,7 @@ impl Resources {
         }
     }
 
-    /// Commits a JSON document and keeps its XML representation; returns the version uid.
+    /// Commits a JSON document and keeps its XML representation. Returns the version uid.
     fn change(
         &mut self,
         method: &str,
@@ -172,7 +172,7 @@ impl Resources {
             .map(|answer| tag(&answer))
     }
 
-    /// The paths that are read.
+    /// Returns the paths that are read.
     fn paths(&self) -> Result<Vec<String>, String> {
         let ehr = format!("/ehr/{EHR}");
         let object = |uid: &str| uid.split("::").next().unwrap_or_default().to_owned();
@@ -206,7 +206,7 @@ impl Resources {
         Ok(paths)
     }
 
-    /// Writes each representation as a file that is named by its place; returns what they are.
+    /// Writes each representation to a numbered file. Returns their names.
     fn write(self, folder: &Path) -> Result<Vec<String>, String> {
         let mut documents = self.answers.clone();
         for path in self.paths()? {
@@ -227,7 +227,7 @@ impl Resources {
     }
 }
 
-/// The entity tag of an answer.
+/// Returns the entity tag of an answer.
 fn tag(answer: &Response) -> String {
     answer
         .header("ETag")

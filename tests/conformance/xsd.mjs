@@ -1,5 +1,6 @@
-// Validates the XML files of a folder against the openEHR schemas: `node xsd.mjs SCHEMAS FOLDER`. Which schema is told by
-// the namespace and the root element. Writes an object from file names to lists of messages.
+// Validates the XML files of a folder against the openEHR schemas: `node xsd.mjs SCHEMAS FOLDER`.
+// Namespace and root element determine the schema. Writes an object from file names to lists of
+// messages.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -28,8 +29,9 @@ const FILES = {
   ],
 };
 
-// All in one folder. Two flaws of patterns in the published v2 schema are mended: XML Schema has no groups without capture (a plain group
-// means the same), and its `\w` has no underscore, so that the id of every archetype of EHR_STATUS would be refused.
+// All schemas are in one folder. Two flaws of patterns in the published v2 schema are corrected:
+// XML Schema has no non-capturing groups (a plain group means the same), and its `\w` has no
+// underscore, so the id of every archetype of EHR_STATUS would be refused.
 const load = (path) => ({
   fileName: basename(path),
   contents: readFileSync(join(schemas, path), "utf8")
@@ -40,8 +42,8 @@ const load = (path) => ({
     ),
 });
 
-// The published schemas declare root elements for compositions and versions only. For another root, a schema of one element of that
-// type stands in front of them.
+// The published schemas declare root elements for compositions and versions only. For another root,
+// a schema with one element of that type is placed before them.
 const HEADS = { v1: ["Version.xsd"], v2: ["Version.xsd", "Demographic.xsd"] };
 function schemaFor(version, root) {
   if (root === "composition") return "Composition.xsd";

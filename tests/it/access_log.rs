@@ -1,5 +1,5 @@
-//! The access log in a database of its own: entries of change sets get there once, none is removed
-//! before its time, and how much a request writes and asks.
+//! The access log in a database of its own: entries of change sets are moved there once, none is
+//! removed before its time, and the numbers of rows and round trips of a request are bounded.
 
 use crate::sqlite::Sqlite;
 use crate::store::{Draft, EHR, OTHER, creation, done};
@@ -30,7 +30,7 @@ fn access(time: &str, request_id: &str) -> Access {
     }
 }
 
-fn told(store: &SqlRepository<Sqlite>) -> Vec<String> {
+fn entry_texts(store: &SqlRepository<Sqlite>) -> Vec<String> {
     done(store.accesses(&ALL))
         .into_iter()
         .map(|(_, access)| access.request_id)
@@ -61,7 +61,7 @@ fn the_entry_of_a_change_set_waits_beside_it_and_is_moved_once() {
         .filter(|row| row.contains("INTO access_log"))
         .collect();
     assert_eq!(
-        (told(&one), told(&two)),
+        (entry_texts(&one), entry_texts(&two)),
         (vec!["a".into(), "b".into()], vec!["a".into(), "b".into()])
     );
     assert!(
@@ -69,10 +69,10 @@ fn the_entry_of_a_change_set_waits_beside_it_and_is_moved_once() {
             .texts("SELECT request_id FROM access_log")
             .is_empty()
     );
-    // As if the instance had ended between adding them there and removing them here.
+    // The state after an instance ended between adding the entries there and removing them here.
     waiting.iter().for_each(|row| database.behind(row));
     done(two.commit(commit("c")));
-    assert_eq!(told(&one), ["a", "b", "c"]);
+    assert_eq!(entry_texts(&one), ["a", "b", "c"]);
     assert!(
         database
             .texts("SELECT request_id FROM access_log")
@@ -136,7 +136,7 @@ fn the_databases_themselves_protect_the_access_log() {
             .refuses("DELETE FROM access_log")
             .contains("not in the access log yet")
     );
-    told(&store);
+    entry_texts(&store);
     let log = database.log();
     assert!(
         log.refuses("UPDATE access_log SET who = 'x'")
@@ -148,7 +148,7 @@ fn the_databases_themselves_protect_the_access_log() {
     );
 }
 
-/// A log with entries of long ago and of a time that is not over.
+/// Returns a log with old entries and with entries of an unfinished period.
 fn filled<L: LogStore>(log: L) -> L {
     let entry = |time: &str, n: usize| LogEntry {
         key: None,

@@ -1,6 +1,6 @@
-//! A database that was altered behind the repository's back, or damaged: what was touched is
-//! refused, however it is read, by an error that names it and tells nothing of it; everything else
-//! answers as before.
+//! Databases that were altered outside the repository, or damaged. Every read of an altered record
+//! is refused by an error that names the record and reveals none of its content. All other requests
+//! are answered as before.
 
 use crate::sqlite::Sqlite;
 use crate::upgrade::{House, fixtures, text, upgraded};
@@ -10,15 +10,14 @@ use std::collections::BTreeMap;
 
 const EHR: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
 const OTHER: &str = "7d44b88c-4199-4bad-97dc-d78268e01398";
-/// What only the second version says.
+/// A value that only the second version contains.
 const SECRET: &str = "74.25";
 
-/// A repository with two versions of a weight, a long document beside them, and the weight of
-/// another patient.
+/// A repository with two versions of a weight, a long document, and the weight of another patient.
 struct Ward {
     database: Sqlite,
-    /// Ways to read it, by their names.
-    ways: BTreeMap<&'static str, Request>,
+    /// The read requests by name.
+    requests: BTreeMap<&'static str, Request>,
 }
 
 impl Ward {
@@ -61,7 +60,7 @@ impl Ward {
             |q: &str, ehr: &str| get(&format!("query/aql?q={}{ehr}", q.replace(' ', "%20")));
         let of_ehr = format!("&ehr_id={EHR}");
         let weights = "SELECT o/data[at0002]/events[at0003]/data[at0001]/items[at0004]/value/magnitude FROM EHR e CONTAINS OBSERVATION o";
-        let ways = BTreeMap::from([
+        let requests = BTreeMap::from([
             ("first", get(&format!("ehr/{EHR}/composition/{first}"))),
             ("latest", get(&format!("ehr/{EHR}/composition/{object}"))),
             ("by uid", get(&format!("ehr/{EHR}/composition/{second}"))),
@@ -108,12 +107,12 @@ impl Ward {
                 get(&format!("admin/export?limit=1000&ehr_id={OTHER}")),
             ),
         ]);
-        Ward { database, ways }
+        Ward { database, requests }
     }
 
-    /// What a fresh instance answers, by the names of the ways.
-    fn told(&self) -> BTreeMap<&'static str, Response> {
-        self.ways
+    /// Returns the answers of a fresh instance by name of the request.
+    fn answers(&self) -> BTreeMap<&'static str, Response> {
+        self.requests
             .iter()
             .map(|(name, way)| (*name, House::over(&self.database).send(way.clone())))
             .collect()
@@ -130,7 +129,7 @@ impl Ward {
     }
 }
 
-/// Status and body; of a result its rows.
+/// Returns status and body of an answer; of a result set only its rows.
 fn essence(response: &Response) -> (u16, String) {
     let body = String::from_utf8_lossy(&response.body).into_owned();
     let rows = serde_json::from_str::<Value>(&body)
@@ -170,7 +169,7 @@ fn assert_refused(response: &Response, ehr: &str, uid: &str, about: &str) {
 }
 
 const SECOND: &str = "WHERE kind = 1 AND number = 2";
-/// By which the second version and the queries that need it are read.
+/// The requests that read the second version.
 const OF_SECOND: [&str; 9] = [
     "latest",
     "by uid",
@@ -190,93 +189,113 @@ const OF_LONG: [&str; 5] = [
     "export",
 ];
 
-#[test]
-fn what_was_altered_is_refused_however_it_is_read() {
+/// An alteration, the requests that read the altered record, and the end of the uid in the error.
+type Alteration = (String, Vec<&'static str>, &'static str);
+
+fn alterations_of_versions() -> Vec<Alteration> {
+    vec![
+        (
+            format!(
+                "UPDATE version SET document = replace(document, '{SECRET}', '47.25') {SECOND}"
+            ),
+            OF_SECOND.to_vec(),
+            "::2",
+        ),
+        (
+            format!("UPDATE version SET document = '[]' {SECOND}"),
+            OF_SECOND.to_vec(),
+            "::2",
+        ),
+        (
+            format!("UPDATE version SET document = document || ' ' {SECOND}"),
+            OF_SECOND.to_vec(),
+            "::2",
+        ),
+        (
+            format!("UPDATE version SET digest = '0000000000000000' {SECOND}"),
+            OF_SECOND.to_vec(),
+            "::2",
+        ),
+        (
+            format!("UPDATE version SET digest = '' {SECOND}"),
+            OF_SECOND.to_vec(),
+            "::2",
+        ),
+        (
+            format!("UPDATE version SET shapes = '[]' {SECOND}"),
+            OF_SECOND.to_vec(),
+            "::2",
+        ),
+        (
+            format!("UPDATE version SET time_committed = '2020-01-01T00:00:00.000Z' {SECOND}"),
+            OF_SECOND.to_vec(),
+            "::2",
+        ),
+    ]
+}
+
+fn alterations_of_layouts() -> Vec<Alteration> {
     let observation = "WHERE skeleton LIKE '{\"_type\":\"OBSERVATION\"%'";
     let of_observation = [
         &OF_SECOND[..],
         &["first", "long", "other EHR", "export of the other EHR"],
     ]
     .concat();
-    // What is done, by which ways that is met, and what the uid of what was met ends in.
-    let alterations: [(String, &[&str], &str); 13] = [
-        (
-            format!(
-                "UPDATE version SET document = replace(document, '{SECRET}', '47.25') {SECOND}"
-            ),
-            &OF_SECOND,
-            "::2",
-        ),
-        (
-            format!("UPDATE version SET document = '[]' {SECOND}"),
-            &OF_SECOND,
-            "::2",
-        ),
-        (
-            format!("UPDATE version SET document = document || ' ' {SECOND}"),
-            &OF_SECOND,
-            "::2",
-        ),
-        (
-            format!("UPDATE version SET digest = '0000000000000000' {SECOND}"),
-            &OF_SECOND,
-            "::2",
-        ),
-        (
-            format!("UPDATE version SET digest = '' {SECOND}"),
-            &OF_SECOND,
-            "::2",
-        ),
-        (
-            format!("UPDATE version SET shapes = '[]' {SECOND}"),
-            &OF_SECOND,
-            "::2",
-        ),
-        (
-            format!("UPDATE version SET time_committed = '2020-01-01T00:00:00.000Z' {SECOND}"),
-            &OF_SECOND,
-            "::2",
-        ),
+    vec![
         (
             format!(
                 "UPDATE shape SET skeleton = replace(skeleton, 'Body weight', 'Body height') {observation}"
             ),
-            &of_observation,
+            of_observation.clone(),
             "",
         ),
         (
             format!("UPDATE shape SET skeleton = '' {observation}"),
-            &of_observation,
+            of_observation.clone(),
             "",
         ),
         (
             format!("DELETE FROM shape {observation}"),
-            &of_observation,
+            of_observation.clone(),
             "",
         ),
+    ]
+}
+
+fn other_alterations() -> Vec<Alteration> {
+    vec![
         (
             "UPDATE chunk SET body = replace(body, 'BergBerg', 'Bergberg')".into(),
-            &OF_LONG,
+            OF_LONG.to_vec(),
             "",
         ),
-        ("DELETE FROM chunk".into(), &OF_LONG, ""),
+        ("DELETE FROM chunk".into(), OF_LONG.to_vec(), ""),
         (
             format!(
                 "UPDATE contribution SET document = replace(document, '::2', '::1') WHERE id = (SELECT contribution FROM version {SECOND})"
             ),
-            &["contribution", "export"],
+            vec!["contribution", "export"],
             "",
         ),
+    ]
+}
+
+#[test]
+fn altered_records_are_refused_by_every_read() {
+    let alterations = [
+        alterations_of_versions(),
+        alterations_of_layouts(),
+        other_alterations(),
     ];
-    for (sql, refused, uid) in alterations {
+    for (sql, refused, uid) in alterations.concat() {
         let ward = Ward::new();
-        let before = ward.told();
+        let before = ward.answers();
         assert!(
             before.values().all(|response| response.status == 200),
             "{before:?}"
         );
         ward.alter(&sql);
-        for (way, response) in ward.told() {
+        for (way, response) in ward.answers() {
             let about = format!("{sql}, read by {way}");
             match refused.contains(&way) {
                 true => assert_refused(
@@ -301,20 +320,20 @@ fn a_document_never_becomes_that_of_another_patient() {
     ward.alter(&format!(
         "UPDATE version SET ehr = (SELECT id FROM ehr WHERE ehr_id = '{OTHER}') {SECOND}"
     ));
-    let told = ward.told();
+    let answers = ward.answers();
     for way in ["other EHR", "query of all", "query of versions"] {
-        assert_refused(&told[way], OTHER, "::2", way);
+        assert_refused(&answers[way], OTHER, "::2", way);
     }
-    assert_eq!(told["by uid"].status, 404);
+    assert_eq!(answers["by uid"].status, 404);
 }
 
 #[test]
-fn nothing_is_committed_on_what_was_altered() {
+fn no_commit_follows_an_altered_record() {
     let ward = Ward::new();
     ward.alter(&format!(
         "UPDATE version SET document = replace(document, '{SECRET}', '47.25') {SECOND}"
     ));
-    let latest = ward.ways["by uid"]
+    let latest = ward.requests["by uid"]
         .path
         .rsplit('/')
         .next()
@@ -335,7 +354,7 @@ fn nothing_is_committed_on_what_was_altered() {
 }
 
 #[test]
-fn documents_of_earlier_releases_are_watched_too() {
+fn alterations_of_documents_of_earlier_releases_are_detected() {
     for fixture in fixtures() {
         let database = upgraded(&fixture);
         let mut house = House::over(&database);

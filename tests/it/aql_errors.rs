@@ -1,8 +1,8 @@
-//! The diagnostics of AQL as a reader sees them: `tests/cases/aql/*.txt`.
+//! The diagnostics of AQL as users see them: `tests/cases/aql/*.txt`.
 //!
-//! A case is a title behind `==`, JSON parameters behind `with` if it has any, the query, and
-//! behind `=>` what is told. `AQLITE_BLESS=1` writes down what is told now; read the difference
-//! before you commit it.
+//! A case consists of a title behind `==`, JSON parameters behind `with` if it has any, the query,
+//! and the diagnostics behind `=>`. `AQLITE_BLESS=1` writes the present diagnostics into the files.
+//! Read the difference before you commit it.
 
 use aqlite::aql::{CheckOptions, Parameter, Parameters, examine, parse};
 use aqlite::diag::{Diagnostic, LineIndex, Severity};
@@ -12,7 +12,7 @@ use std::fs;
 use std::path::Path;
 
 #[test]
-fn errors_are_told_as_written_down() {
+fn diagnostics_are_those_of_the_cases() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/aql");
     let mut files: Vec<_> = fs::read_dir(folder)
         .unwrap()
@@ -25,11 +25,11 @@ fn errors_are_told_as_written_down() {
     let mut wrong = Vec::new();
     for file in files {
         let text = fs::read_to_string(&file).unwrap();
-        let told = retold(&text);
+        let present = with_present_diagnostics(&text);
         if bless {
-            fs::write(&file, &told).unwrap();
-        } else if told != text {
-            let different = told.lines().zip(text.lines()).find(|(a, b)| a != b);
+            fs::write(&file, &present).unwrap();
+        } else if present != text {
+            let different = present.lines().zip(text.lines()).find(|(a, b)| a != b);
             wrong.push(format!("{}: {different:?}", file.display()));
         }
     }
@@ -40,8 +40,8 @@ fn errors_are_told_as_written_down() {
     );
 }
 
-/// The file with every case's diagnostics as they are now.
-fn retold(text: &str) -> String {
+/// Returns the text of a file with the present diagnostics of each case.
+fn with_present_diagnostics(text: &str) -> String {
     let mut blocks = text.split("\n== ");
     let mut out = blocks.next().unwrap_or_default().to_owned();
     for block in blocks {
@@ -59,7 +59,7 @@ fn retold(text: &str) -> String {
         let _ = write!(
             out,
             "\n== {title}\n{rest}=>\n{}",
-            told(query, &parameters_of(parameters))
+            diagnostics_of(query, &parameters_of(parameters))
         );
     }
     out
@@ -85,7 +85,7 @@ fn parameter(value: &Value) -> Parameter {
     }
 }
 
-fn told(query: &str, parameters: &Parameters) -> String {
+fn diagnostics_of(query: &str, parameters: &Parameters) -> String {
     let diagnostics = match parse(query) {
         (Some(tree), _) => examine(&tree, parameters, &CheckOptions::default()).1,
         (None, diagnostics) => diagnostics,
@@ -93,10 +93,13 @@ fn told(query: &str, parameters: &Parameters) -> String {
     if diagnostics.is_empty() {
         return "nothing\n".to_owned();
     }
-    diagnostics.iter().map(|d| shown(query, d)).collect()
+    diagnostics
+        .iter()
+        .map(|d| diagnostic_text(query, d))
+        .collect()
 }
 
-fn shown(query: &str, diagnostic: &Diagnostic) -> String {
+fn diagnostic_text(query: &str, diagnostic: &Diagnostic) -> String {
     let (line, column) = LineIndex::new(query).line_column(diagnostic.span.start);
     let source = query.lines().nth(line - 1).unwrap_or_default();
     let marked = query

@@ -1,4 +1,4 @@
-//! A composition that is loaded in bulk is stored, and comes back, as one that is committed alone.
+//! A composition that is loaded in bulk is stored and returned like one that is committed alone.
 
 use crate::rest::Ticks;
 use crate::sqlite::Sqlite;
@@ -9,7 +9,7 @@ use aqlite::store::sql::SqlRepository;
 use serde_json::Value;
 use std::fmt::Write;
 
-/// What a repository stores of each composition and of its contribution, in the order of commits.
+/// Selects the stored rows of each composition and of its contribution, in the order of commits.
 const STORED: &str =
     "SELECT json_array(e.ehr_id, v.kind, v.number, v.system, v.time_committed, v.lifecycle, v.template, v.profile, v.shapes, v.chunks,
     v.document, c.uid, c.shapes, c.document) FROM version v JOIN ehr e ON e.id = v.ehr JOIN contribution c ON c.id = v.contribution
@@ -22,7 +22,7 @@ struct House {
 }
 
 impl House {
-    /// With templates and EHRs of sample data.
+    /// Creates a service with templates and EHRs of sample data.
     fn of(generator: &Generator) -> House {
         let database = Sqlite::in_memory();
         let config = Config {
@@ -50,7 +50,7 @@ impl House {
         house
     }
 
-    /// Another instance on the same database, which knows nothing yet.
+    /// Returns another instance on the same database, with empty caches.
     fn other(&self) -> House {
         let config = Config {
             auth: Auth::Open,
@@ -93,7 +93,7 @@ impl House {
         let lines = compositions.iter().enumerate().fold(
             String::new(),
             |mut lines, (number, (ehr, text))| {
-                // The members of a line, and those of the composition in it, may stand in any order.
+                // The members of a line, and those of its composition, may be in any order.
                 let _ = match number % 2 {
                     0 => writeln!(lines, r#"{{"ehr_id":"{ehr}","composition":{text}}}"#),
                     _ => writeln!(
@@ -116,16 +116,16 @@ impl House {
         );
     }
 
-    /// The compositions as they are stored behind the first `skip`, and as they are exported,
-    /// without what chance and clock give.
-    fn told(&mut self, skip: usize) -> (Vec<String>, Vec<String>) {
+    /// Returns the stored compositions behind the first `skip`, and their export. Random and
+    /// time-dependent parts are normalized.
+    fn stored_and_exported(&mut self, skip: usize) -> (Vec<String>, Vec<String>) {
         let stored = self.database.texts(STORED).into_iter().skip(skip);
         let exported = String::from_utf8(
             self.send(Request::new("GET", "/v1/admin/export?limit=1000"))
                 .body,
         )
         .expect("text");
-        // The digest of a line is that of a text in which times and ids stand.
+        // The digest of a line depends on times and ids, so it is left out.
         let records = exported
             .lines()
             .filter_map(|line| line.split_once(r#","record":"#))
@@ -134,15 +134,14 @@ impl House {
             .filter(|record| record.contains(r#""_type":"COMPOSITION""#))
             .skip(skip);
         (
-            stored.map(|row| leveled(&row)).collect(),
-            compositions.map(|record| leveled(&record)).collect(),
+            stored.map(|row| normalized(&row)).collect(),
+            compositions.map(|record| normalized(&record)).collect(),
         )
     }
 }
 
-/// A text in which each new id has the number of its first appearance, and each time of a commit is
-/// the same.
-fn leveled(text: &str) -> String {
+/// Replaces each new id by the number of its first appearance, and each commit time by a constant.
+fn normalized(text: &str) -> String {
     let mut ids: Vec<&str> = text
         .match_indices("00000000-0000-4000-8000-")
         .filter_map(|(at, _)| text.get(at..at + 36))
@@ -153,13 +152,13 @@ fn leveled(text: &str) -> String {
     let times = text
         .match_indices("2026-11-30T")
         .filter_map(|(at, _)| text.get(at..at + 24));
-    let leveled = ids
+    let normalized = ids
         .iter()
         .enumerate()
         .fold(text.to_owned(), |text, (number, id)| {
             text.replace(id, &format!("<id {number}>"))
         });
-    times.fold(leveled, |text, time| text.replace(time, "<time>"))
+    times.fold(normalized, |text, time| text.replace(time, "<time>"))
 }
 
 #[test]
@@ -180,14 +179,14 @@ fn a_composition_is_stored_the_same_in_bulk_and_alone() {
         .collect();
     let mut alone = House::of(&generator);
     alone.one_by_one(&compositions);
-    let (stored, exported) = alone.told(0);
+    let (stored, exported) = alone.stored_and_exported(0);
     assert_eq!((stored.len(), exported.len()), (120, 120));
-    // Over the same shapes the rows are the same to the letter.
+    // With the same layouts, the rows are equal byte for byte.
     alone.in_bulk(&compositions);
-    assert!(alone.told(120).0 == stored);
+    assert!(alone.stored_and_exported(120).0 == stored);
     let mut bulk = House::of(&generator);
     bulk.in_bulk(&compositions);
-    assert!(bulk.told(0).1 == exported);
+    assert!(bulk.stored_and_exported(0).1 == exported);
 }
 
 const EHR: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
@@ -195,7 +194,8 @@ const TEMPLATE: &str = include_str!("../cases/template/small.opt");
 const WEIGHT: &str = include_str!("../cases/rest/weight.json");
 const AUDIT: &str = include_str!("../cases/rest/audit.json");
 
-/// A line with a weight, and the same as one request; `C` for one within a contribution.
+/// Returns a line with a weight, and the same commit as one request. `C` marks a commit within a
+/// contribution.
 fn weighed(weight: &str) -> (String, Request) {
     let (kind, weight) = weight.split_once(' ').unwrap_or(("", weight));
     let composition = WEIGHT.replace("72.50", weight).replace('\n', " ");
@@ -218,8 +218,8 @@ fn weighed(weight: &str) -> (String, Request) {
     )
 }
 
-/// A house that knows a template, which another instance has replaced by now: weights up to 1000
-/// were allowed, those from -10 to 70 are.
+/// Returns a service with a cached template that another instance has replaced. The old one permits
+/// weights up to 1000, the new one from -10 to 70.
 fn with_an_old_template() -> House {
     let upload = |text: &str, version: &str| {
         Request::new(
@@ -288,7 +288,7 @@ fn a_load_goes_by_the_template_that_is_stored_now() {
 }
 
 #[test]
-fn what_is_known_is_not_asked_again() {
+fn cached_facts_are_not_requested_again() {
     let mut house = House::of(&Generator::new(1, 0, 0));
     house.send(
         Request::new("POST", "/v1/definition/template?type=opt14")

@@ -1,5 +1,5 @@
-//! `docs/dependencies.md` lists what the lock files hold: a dependency that is added or updated is
-//! reviewed.
+//! `docs/dependencies.md` lists the content of the lock files, so every added or updated dependency
+//! is reviewed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +9,7 @@ fn read(name: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap()
 }
 
-/// The first two cells of the rows of a table below a heading: name and version.
+/// Returns name and version, the first two cells of the rows of the table below a heading.
 fn listed(document: &str, heading: &str) -> BTreeSet<(String, String)> {
     let section = document
         .split("\n## ")
@@ -27,7 +27,7 @@ fn listed(document: &str, heading: &str) -> BTreeSet<(String, String)> {
         .collect()
 }
 
-/// Name and version of every crate of a lock file that comes from a registry.
+/// Returns name and version of every crate of a lock file that comes from a registry.
 fn locked(lock: &str) -> BTreeSet<(String, String)> {
     let field = |block: &str, name: &str| {
         block
@@ -42,7 +42,7 @@ fn locked(lock: &str) -> BTreeSet<(String, String)> {
         .collect()
 }
 
-/// The names of the dependencies of a manifest, of all its tables.
+/// Returns the names of the dependencies in all tables of a manifest.
 fn named(manifest: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     let mut inside = false;

@@ -1,6 +1,6 @@
-//! A database that fails once, before or after a batch took effect, at every place in turn: an
-//! instance that has seen the failure answers as a fresh one does. What a request has learnt before
-//! it failed may stay in caches only if it is true.
+//! A database that fails once, before or after a batch took effect, at every position in turn. An
+//! instance that has seen the failure must answer like a fresh one: a failed request may leave only
+//! true facts in caches.
 
 use crate::rest::Ticks;
 use crate::sqlite::Sqlite;
@@ -15,7 +15,7 @@ const EHR: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
 const TEMPLATE: &str = include_str!("../cases/template/small.opt");
 const WEIGHT: &str = include_str!("../cases/rest/weight.json");
 
-/// When it fails.
+/// The time of the failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Moment {
     Before,
@@ -67,7 +67,7 @@ fn json(method: &str, path: &str, body: impl Into<Vec<u8>>) -> Request {
     Request::new(method, &format!("/rest/openehr/v1/{path}")).with_body("application/json", body)
 }
 
-/// A day of a repository, request by request.
+/// Returns the requests of a typical day.
 fn requests() -> Vec<Request> {
     let query = r#"{"q":"SELECT c/uid/value FROM EHR e CONTAINS COMPOSITION c"}"#;
     let other = WEIGHT.replacen(
@@ -94,8 +94,8 @@ fn requests() -> Vec<Request> {
     ]
 }
 
-/// What an instance tells about everything, without what each answer has of its own.
-fn told(service: &Instance, ticks: &mut Ticks) -> Vec<String> {
+/// Returns the answers of an instance about all data, without the unique parts of each answer.
+fn all_answers(service: &Instance, ticks: &mut Ticks) -> Vec<String> {
     let rows = |response: Response| {
         let body: Value = serde_json::from_slice(&response.body).unwrap_or_default();
         format!("{} {} {}", response.status, body["rows"], body["errors"])
@@ -133,7 +133,7 @@ fn told(service: &Instance, ticks: &mut Ticks) -> Vec<String> {
     answers
 }
 
-/// Fails at the n-th batch of the day; true when the day had that many.
+/// Fails at the n-th batch of the day. Returns whether the day had that many.
 fn fails_at(n: usize, moment: Moment) -> bool {
     let database = Faulty {
         database: Sqlite::in_memory(),
@@ -158,8 +158,8 @@ fn fails_at(n: usize, moment: Moment) -> bool {
         );
         if failed {
             let (seen, fresh) = (
-                told(&service, &mut ticks),
-                told(&instance(&database), &mut ticks),
+                all_answers(&service, &mut ticks),
+                all_answers(&instance(&database), &mut ticks),
             );
             assert_eq!(
                 seen, fresh,
@@ -171,8 +171,8 @@ fn fails_at(n: usize, moment: Moment) -> bool {
     }
     let reached = database.fault.take().is_none();
     assert_eq!(
-        told(&service, &mut ticks),
-        told(&instance(&database), &mut ticks),
+        all_answers(&service, &mut ticks),
+        all_answers(&instance(&database), &mut ticks),
         "{moment:?} {n}, at the end of the day"
     );
     reached

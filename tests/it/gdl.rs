@@ -82,7 +82,7 @@ fn same(expected: &str, found: &str) -> bool {
             && agrees(expected, &fixture::literal(found))
 }
 
-/// The truth of an expression as a condition, or else its value when it is assigned.
+/// Returns the truth of an expression as a condition, or else its value in an assignment.
 fn value_of(expression: &str, given: &[(String, Value)]) -> String {
     let elements = |names: &mut dyn Iterator<Item = String>| -> Map<String, Json> {
         names
@@ -235,7 +235,7 @@ fn cases(text: &str) -> Vec<Case> {
 }
 
 #[test]
-fn guides_do_as_told() {
+fn guides_behave_as_their_cases_say() {
     let text = std::fs::read_to_string("tests/cases/gdl/guides.txt").unwrap();
     let wrong: Vec<String> = cases(&text)
         .iter()
@@ -549,9 +549,9 @@ fn the_instances_that_predicates_left_are_returned_on_request() {
     assert!(returned(false).is_empty());
 }
 
-/// What no published fixture shows stands in cases of our own.
+/// Constructs that no published fixture contains have cases of our own.
 #[test]
-fn what_no_published_fixture_shows_has_two_hundred_cases() {
+fn unpublished_constructs_have_two_hundred_cases() {
     let read = |name: &str| std::fs::read_to_string(format!("tests/cases/gdl/{name}")).unwrap();
     let count = |text: &str, titles: &[&str], is_case: fn(&str) -> bool| -> usize {
         let sections = text.split("\n# -- ").filter(|section| {

@@ -1,10 +1,10 @@
-//! Broken and damaged guides: what is reported, and that nothing panics.
+//! Broken and damaged guides: their problems, and the absence of panics.
 
 use crate::gdl::{NOW, file, run};
 use aqlite::gdl;
 
 #[test]
-fn broken_guides_say_where() {
+fn problems_of_broken_guides_have_positions() {
     let places = [
         ("{", "line 1, column 2"),
         ("[1,2]", "not a guide"),
@@ -58,7 +58,7 @@ fn broken_guides_say_where() {
     );
 }
 
-/// Any damage to a guide ends in problems or in a run, never in a panic.
+/// Any damage to a guide results in problems or in a run, never in a panic.
 #[test]
 fn damaged_guides_do_not_panic() {
     let mut seed = 0x2545_F491_4F6C_DD1D_u64;

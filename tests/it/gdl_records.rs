@@ -1,9 +1,9 @@
-//! Guides over generated records, and over rows with units to convert.
+//! Guides on generated records, and on rows whose units are converted.
 
 use crate::gdl::{NOW, compiled, instance, run};
 use aqlite::aql::{Budget, Cell, Parameter, Plan, QueryOptions, ResultSet, RowValue, prepare};
 use aqlite::document::{Batch, DocRow, EhrRow, LayoutStore, NothingKnown, ObjectKind, pack};
-use aqlite::gdl::stored::{Reader, value_of_json};
+use aqlite::gdl::stored::{ValueReader, value_of_json};
 use aqlite::gdl::time::Moment;
 use aqlite::gdl::value::Value;
 use aqlite::gdl::{self, CompiledGuide, Options, RunInput};
@@ -11,7 +11,7 @@ use aqlite::rm::class::Cls;
 use aqlite::samples::Generator;
 use serde_json::json;
 
-/// The generated data in one batch, as a repository keeps it.
+/// Returns the generated data in one batch, as a repository stores them.
 fn batch(generator: &Generator) -> Batch {
     let (mut batch, layouts) = (Batch::new(), LayoutStore::new());
     for ehr in 0..generator.ehrs() {
@@ -68,11 +68,11 @@ pub(crate) fn add_composition(
     );
 }
 
-/// The rows of a query, as guides read them where they are stored: the values of the cells that the
-/// same query writes.
+/// Returns the rows of a query in the form in which guides read them. They are the values of the
+/// cells that the same query writes.
 pub(crate) fn rows(aql: &str, ehr_id: Option<&str>, batch: &Batch) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
-    let mut reader = Reader::default();
+    let mut reader = ValueReader::default();
     each(aql, ehr_id, batch, &mut |row| {
         rows.push(
             row.iter()
@@ -132,7 +132,7 @@ fn run_plan(plan: &Plan, push: &mut dyn FnMut(&mut aqlite::aql::Run<'_>)) -> Res
     run.finish().unwrap()
 }
 
-/// What a guide reads of these EHRs, queryable or not, in one pass.
+/// Reads the data of a guide about these EHRs, queryable or not, in one pass.
 fn population_of<'g>(
     guide: &'g CompiledGuide,
     ehrs: &[String],
@@ -160,8 +160,8 @@ fn population_of<'g>(
     population
 }
 
-/// From generated compositions through the queries of a guide to its results, beside the
-/// independent truth; all EHRs in one pass, and some, give what each gives alone.
+/// Runs a guide on generated compositions through its queries and compares the results with an
+/// independent truth. One pass over all EHRs, or some, must equal separate runs.
 #[test]
 fn a_guide_runs_on_generated_records() {
     let generator = Generator::new(11, 40, 600);
@@ -228,7 +228,7 @@ fn a_guide_runs_on_generated_records() {
     assert!(with_value > 10 && fired > 40, "{with_value} {fired}");
 }
 
-/// A guide with two weights in its data, and a rule with a condition.
+/// Returns a guide that reads two weights, with a rule for a condition.
 fn weights(condition: &str) -> CompiledGuide {
     let element = |code: &str| json!({"path": format!("/data[at0001]/items[{code}]")});
     compiled(&json!({"id": "weights", "definition": {
@@ -239,7 +239,7 @@ fn weights(condition: &str) -> CompiledGuide {
 }
 
 #[test]
-fn units_are_converted_only_where_the_caller_asks_for_it() {
+fn units_are_converted_only_on_request() {
     let fired = |condition: &str, a: &str, b: &str, convert_units: bool| {
         let guide = weights(condition);
         let values = [("/data[at0001]/items[a]", a), ("/data[at0001]/items[b]", b)];
@@ -267,49 +267,49 @@ fn units_are_converted_only_where_the_caller_asks_for_it() {
                 .join("; "),
         )
     };
-    let told = |text: &str| (false, text.to_owned());
+    let unknown = |text: &str| (false, text.to_owned());
     for (condition, a, b, plain, converted) in [
         (
             "$a>$b",
             "0.5,kg",
             "400,g",
-            told("the units differ: `kg` and `g`"),
+            unknown("the units differ: `kg` and `g`"),
             (true, String::new()),
         ),
         (
             "$a==$b",
             "1,m",
             "100,cm",
-            told("the units differ: `m` and `cm`"),
+            unknown("the units differ: `m` and `cm`"),
             (true, String::new()),
         ),
         (
             "$a!=$b",
             "1,m",
             "101,cm",
-            told("the units differ: `m` and `cm`"),
+            unknown("the units differ: `m` and `cm`"),
             (true, String::new()),
         ),
         (
             "$a<=37,Cel",
             "98.6,[degF]",
             "0,1",
-            told("the units differ: `[degF]` and `Cel`"),
+            unknown("the units differ: `[degF]` and `Cel`"),
             (true, String::new()),
         ),
         (
             "!($a<$b)",
             "1,kg",
             "1,cm",
-            told("the units differ: `kg` and `cm`"),
-            told("the units differ: `kg` and `cm`"),
+            unknown("the units differ: `kg` and `cm`"),
+            unknown("the units differ: `kg` and `cm`"),
         ),
         (
             "$a>$b",
             "5,kg",
             "4,box",
-            told("the units differ: `kg` and `box`"),
-            told("the units differ: `kg` and `box`"),
+            unknown("the units differ: `kg` and `box`"),
+            unknown("the units differ: `kg` and `box`"),
         ),
         (
             "$a>$b",
@@ -322,7 +322,7 @@ fn units_are_converted_only_where_the_caller_asks_for_it() {
             "max($a,$b)==$a",
             "1,kg",
             "999,g",
-            told("the units differ: `kg` and `g`"),
+            unknown("the units differ: `kg` and `g`"),
             (true, String::new()),
         ),
     ] {

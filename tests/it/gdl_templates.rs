@@ -69,7 +69,7 @@ fn cases(text: &str) -> Vec<Case> {
     cases
 }
 
-/// Whether a card says at least what is expected.
+/// Returns whether a card contains the expected members.
 fn holds(expected: &Json, found: &Json) -> bool {
     match (expected, found) {
         (Json::Object(expected), Json::Object(found)) => expected
@@ -80,7 +80,7 @@ fn holds(expected: &Json, found: &Json) -> bool {
 }
 
 impl Case {
-    /// What differs from what is expected.
+    /// Returns the difference between expected and actual cards.
     fn difference(&self) -> Option<String> {
         let names: BTreeSet<&String> = self.given.iter().flatten().map(|(name, _)| name).collect();
         let path = |name: &str| format!("/data[at0001]/items[{name}]");
@@ -132,7 +132,7 @@ impl Case {
 }
 
 #[test]
-fn templates_and_cards_are_filled_as_told() {
+fn templates_and_cards_are_filled_as_their_cases_say() {
     let text = std::fs::read_to_string("tests/cases/gdl/templates.txt").unwrap();
     let cases = cases(&text);
     let wrong: Vec<String> = cases.iter().filter_map(Case::difference).collect();

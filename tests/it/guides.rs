@@ -1,4 +1,4 @@
-//! Guides as a page and a developer meet them: forms, descriptions, fixtures.
+//! Guides in the interfaces of the page and of developers: forms, descriptions, fixtures.
 
 use aqlite::gdl::form::{Choice, Control, Input, inputs};
 use aqlite::gdl::suite::Suite;
@@ -87,7 +87,7 @@ fn the_control_of_an_input_follows_from_its_use() {
 
 #[test]
 fn a_guide_is_described_and_tried_out() {
-    let told = describe::describe(
+    let answer = describe::describe(
         GUIDE,
         "de",
         Moment::parse("2024-01-01T00:00:00Z", 0).unwrap(),
@@ -95,7 +95,7 @@ fn a_guide_is_described_and_tried_out() {
     )
     .unwrap();
     assert_eq!(
-        (&told["id"], &told["purpose"], &told["languages"]),
+        (&answer["id"], &answer["purpose"], &answer["languages"]),
         (
             &json!("Form.v1"),
             &json!("Ein Formular zeigen"),
@@ -103,12 +103,12 @@ fn a_guide_is_described_and_tried_out() {
         )
     );
     assert!(
-        told["bindings"][0]["aql"]
+        answer["bindings"][0]["aql"]
             .as_str()
             .unwrap()
             .contains("CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.form.v1]")
     );
-    assert_eq!(told["outputs"][0]["variable"], "gt0030");
+    assert_eq!(answer["outputs"][0]["variable"], "gt0030");
     let given = [
         ("gt0010", "70,kg"),
         ("gt0011", "4,mg/dl"),
@@ -226,19 +226,19 @@ fn fixtures_are_run_and_checked() {
             (14, "GDL0514")
         ]
     );
-    let told = describe::test(
+    let answer = describe::test(
         GUIDE,
         FIXTURE,
         Moment::parse("2024-01-01T00:00:00Z", 0).unwrap(),
     )
     .unwrap();
-    assert_eq!(told["cases"][0]["passed"], false);
+    assert_eq!(answer["cases"][0]["passed"], false);
     assert_eq!(
-        told["cases"][0]["differences"][0],
+        answer["cases"][0]["differences"][0],
         "gt0030: expected `2|local::at0031|Bad|`, found nothing"
     );
     assert_eq!(
-        (&told["cases"][1]["passed"], &told["cases"][1]["line"]),
+        (&answer["cases"][1]["passed"], &answer["cases"][1]["line"]),
         (&json!(true), &json!(15))
     );
     let at_a_time = Suite::read(&format!(
@@ -260,7 +260,7 @@ fn fixtures_are_run_and_checked() {
 }
 
 #[test]
-fn what_would_let_a_case_pass_is_told() {
+fn a_failing_case_names_a_change_that_lets_it_pass() {
     let guide = r#"{"id": "Cause.v1", "definition": {"data_bindings": {
         "gt0002": {"model_id": "openEHR-EHR-OBSERVATION.in.v1", "type": "INPUT", "elements": {
             "gt0003": {"path": "/data[at0001]/items[at0003]"}, "gt0004": {"path": "/data[at0001]/items[at0004]"}}},

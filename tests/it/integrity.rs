@@ -1,5 +1,5 @@
-//! No way of writing loses or twists a record: bulk loads, imports, locked EHRs, and what a refusal
-//! tells of other patients.
+//! Writes never lose or alter a record: bulk loads, imports, locked EHRs. Refusals reveal nothing
+//! about other patients.
 
 mod imports;
 
@@ -31,7 +31,7 @@ fn on_sqlite() -> House<impl Repository> {
 }
 
 impl<R: Repository> House<R> {
-    /// With a template and two EHRs.
+    /// Creates a service with a template and two EHRs.
     fn over(repository: R) -> House<R> {
         let config = Config {
             auth: Auth::Known,
@@ -86,7 +86,7 @@ impl<R: Repository> House<R> {
         )
     }
 
-    /// Status and text of the answer to each line.
+    /// Returns status and text of the answer to each line.
     fn lines(&mut self, path: &str, key: &str, lines: &[String]) -> Vec<(u16, String)> {
         let request = Request::new("POST", &format!("/rest/openehr/v1/{path}"))
             .with_header("Idempotency-Key", key);
@@ -139,7 +139,7 @@ fn audit(code: &str) -> Value {
     serde_json::from_str(&text("rest/audit.json").replace("249", code)).expect("an audit")
 }
 
-/// A member of a contribution: `preceding` is empty for a first version.
+/// Returns a member of a contribution. `preceding` is empty for a first version.
 fn member(preceding: &str, data: Value) -> Value {
     match preceding {
         "" => json!({ "commit_audit": audit("249"), "data": data }),
@@ -231,8 +231,8 @@ fn only_the_same_line_under_the_same_key_is_a_repetition() {
             "twice in one body"
         );
         assert_eq!(house.count(EHR), before + 1);
-        // A change of what exists, with a uid of its own: the versions have the same uids whatever
-        // they say.
+        // A change of an existing object under a fixed contribution uid: the versions have the same
+        // uids whatever their content.
         let update = "cccccccc-2222-4222-8222-222222222222";
         let changed = |weight: Value| {
             line(
@@ -245,7 +245,7 @@ fn only_the_same_line_under_the_same_key_is_a_repetition() {
         assert_eq!(house.bulk("one", &[changed(weight("62"))]), [200]);
         assert_eq!(house.bulk("one", &[changed(weight("63"))]), [409]);
         assert_eq!(house.bulk("two", &[changed(weight("62"))]), [409]);
-        // A deletion finds the object deleted, by itself.
+        // A deletion finds that the object was deleted by itself before.
         let second = created.replace("::1", "::2");
         let gone = line(
             EHR,
@@ -255,7 +255,7 @@ fn only_the_same_line_under_the_same_key_is_a_repetition() {
         assert_eq!(house.bulk("one", std::slice::from_ref(&gone)), [201]);
         assert_eq!(house.bulk("one", std::slice::from_ref(&gone)), [200]);
         assert_eq!(house.bulk("two", &[gone]), [409]);
-        // What a locking line has written is repeated after it, too.
+        // The writes of a locking line are recognized as a repetition after it, too.
         let (content, lock) = (
             line(EHR, "composition", &weight("64")),
             status_line(&mut house, false),
@@ -271,7 +271,7 @@ fn only_the_same_line_under_the_same_key_is_a_repetition() {
     check(on_sqlite());
 }
 
-/// A line that locks or opens the EHR behind its present EHR_STATUS.
+/// Returns a line that locks or unlocks the EHR behind its present EHR_STATUS.
 fn status_line<R: Repository>(house: &mut House<R>, is_modifiable: bool) -> String {
     let latest = house.made("GET", &format!("ehr/{EHR}/ehr_status"), JSON, "");
     line(
@@ -306,7 +306,7 @@ fn lines_behind_a_locking_line_are_refused() {
         ];
         assert_eq!(house.bulk("", &sent), [201, 201, 409, 409, 409, 201]);
         assert_eq!((house.count(EHR), house.count(OTHER)), (2, 1));
-        // And lines behind one that opens it are taken.
+        // Lines behind an unlocking line are accepted.
         let open = status_line(&mut house, true);
         assert_eq!(
             house.bulk(
@@ -349,203 +349,221 @@ fn a_directory_is_readable_however_many_were_before_it() {
     );
 }
 
-#[test]
-fn a_refusal_tells_nothing_of_another_patient() {
-    fn check<R: Repository>(mut house: House<R>) {
-        let foreign = house.composition(OTHER);
-        let folder = house.made(
-            "POST",
-            &format!("ehr/{OTHER}/directory"),
-            JSON,
-            &text("rest/directory.json"),
-        );
-        let made = house.ask(
-            "POST",
-            &format!("ehr/{OTHER}/contribution"),
-            JSON,
-            &contribution(None, &[member("", weight("60"))]).to_string(),
-        );
-        let foreign_contribution = made
+/// Status, text, and the headers that identify a resource.
+type Answer = (u16, String, Vec<(String, String)>);
+
+/// A house in which an app with access to [`EHR`] sends requests. [`OTHER`] has one resource of each
+/// kind.
+struct Stranger<R: Repository> {
+    house: House<R>,
+    app: Caller,
+    composition: String,
+    folder: String,
+    contribution: String,
+    status: String,
+    own_status: String,
+    /// The uid of a version that does not exist.
+    absent: String,
+}
+
+impl<R: Repository> Stranger<R> {
+    fn new(mut house: House<R>) -> Stranger<R> {
+        let composition = house.composition(OTHER);
+        let path = format!("ehr/{OTHER}/directory");
+        let folder = house.made("POST", &path, JSON, &text("rest/directory.json"));
+        let body = contribution(None, &[member("", weight("60"))]).to_string();
+        let made = house.ask("POST", &format!("ehr/{OTHER}/contribution"), JSON, &body);
+        let contribution = made
             .header("ETag")
             .unwrap_or_default()
             .trim_matches('"')
             .to_owned();
         let own_status = house.made("GET", &format!("ehr/{EHR}/ehr_status"), JSON, "");
-        let foreign_status = house.made("GET", &format!("ehr/{OTHER}/ehr_status"), JSON, "");
-        let with_subject = Request::new("PUT", &format!("/rest/openehr/v1/ehr/{OTHER}/ehr_status"))
-            .with_header("If-Match", &foreign_status);
+        let other_status = house.made("GET", &format!("ehr/{OTHER}/ehr_status"), JSON, "");
+        let request = Request::new("PUT", &format!("/rest/openehr/v1/ehr/{OTHER}/ehr_status"))
+            .with_header("If-Match", &other_status)
+            .with_body(JSON, status(true).to_string());
         assert_eq!(
-            house
-                .send(&with_subject.with_body(JSON, status(true).to_string()))
-                .status,
+            house.send(&request).status,
             204,
             "the subject patient-7 is taken"
         );
-        let app = Caller::with_roles("p", "", &[]).narrowed(
-            "patient/composition-*.cruds",
-            Some(EHR),
-            false,
-        );
-        let absent = format!("{NOWHERE}::test.example::1");
-        let object_of = |uid: &str| uid.split("::").next().unwrap_or_default().to_owned();
-        let mut told = |method: &str, path: &str, media_type: &str, body: &str, if_match: &str| {
-            let request = Request::new(method, &format!("/rest/openehr/v1/{path}"))
-                .with_body(media_type, body)
-                .with_header("If-Match", if_match);
-            let answer =
-                block_on(house.0.serve(&request, Ok(&app), &mut house.1)).expect("an answer");
-            let headers: Vec<_> = answer
-                .headers
-                .iter()
-                .filter(|(name, _)| name == "ETag" || name == "Location")
-                .cloned()
-                .collect();
-            (answer.status, shown(&answer), headers)
-        };
-        // Each pair is one request about what another EHR has, and the same about what nothing has.
-        for (there, kind) in [
-            (&foreign, "composition"),
-            (&folder, "directory"),
-            (&foreign_status, "ehr_status"),
-        ] {
-            let data = match kind {
-                "composition" => weight("60"),
-                "directory" => file("rest/directory.json"),
-                _ => status(true),
-            };
-            let versions = |uid: &str| [member(uid, data.clone()), deletion(uid)];
-            for (with_there, with_absent) in versions(there).into_iter().zip(versions(&absent)) {
-                let [a, b] = [with_there, with_absent].map(|member| contribution(None, &[member]));
+        let scope = "patient/composition-*.cruds";
+        Stranger {
+            app: Caller::with_roles("p", "", &[]).narrowed(scope, Some(EHR), false),
+            composition,
+            folder,
+            contribution,
+            status: other_status,
+            own_status,
+            absent: format!("{NOWHERE}::test.example::1"),
+            house,
+        }
+    }
+
+    fn send(&mut self, method: &str, path: &str, kind: &str, body: &str, if_match: &str) -> Answer {
+        let request = Request::new(method, &format!("/rest/openehr/v1/{path}"))
+            .with_body(kind, body)
+            .with_header("If-Match", if_match);
+        let House(service, ticks) = &mut self.house;
+        let answer = block_on(service.serve(&request, Ok(&self.app), ticks)).expect("an answer");
+        let headers = answer.headers.iter();
+        let identifying = headers.filter(|(name, _)| name == "ETag" || name == "Location");
+        (
+            answer.status,
+            shown(&answer),
+            identifying.cloned().collect(),
+        )
+    }
+}
+
+fn object_of(uid: &str) -> String {
+    uid.split("::").next().unwrap_or_default().to_owned()
+}
+
+/// Each pair consists of a request about data of another EHR and the same request about missing
+/// data.
+#[test]
+fn refused_contributions_do_not_reveal_objects_of_another_ehr() {
+    fn check<R: Repository>(house: House<R>) {
+        let mut stranger = Stranger::new(house);
+        let objects = [
+            (stranger.composition.clone(), weight("60")),
+            (stranger.folder.clone(), file("rest/directory.json")),
+            (stranger.status.clone(), status(true)),
+        ];
+        let absent = stranger.absent.clone();
+        for (present, data) in objects {
+            let members = |uid: &str| [member(uid, data.clone()), deletion(uid)];
+            for (there, nowhere) in members(&present).into_iter().zip(members(&absent)) {
+                let bodies = [(there, &present), (nowhere, &absent)]
+                    .map(|(member, uid)| (contribution(None, &[member]), object_of(uid)));
                 let path = format!("ehr/{EHR}/contribution");
-                let answers = [&a, &b].map(|body| told("POST", &path, JSON, &body.to_string(), ""));
-                assert!(answers[0].0 == 409 || answers[0].0 == 403, "{answers:?}");
-                let [there_text, absent_text] = [
-                    (&answers[0].1, there.as_str()),
-                    (&answers[1].1, absent.as_str()),
-                ]
-                .map(|(text, uid)| text.replace(&object_of(uid), "<object>"));
-                assert_eq!(
-                    (answers[0].0, there_text, &answers[0].2),
-                    (answers[1].0, absent_text, &answers[1].2),
-                    "{kind}"
-                );
-                let answers = [&a, &b].map(|body| {
-                    told(
-                        "POST",
-                        "ehr/bulk",
-                        LINES,
-                        &line(EHR, "contribution", body),
-                        "",
-                    )
+                let answers = bodies.each_ref().map(|(body, object)| {
+                    let (status, text, headers) =
+                        stranger.send("POST", &path, JSON, &body.to_string(), "");
+                    (status, text.replace(object, "<object>"), headers)
                 });
-                assert_eq!(
-                    answers[0].1.replace(&object_of(there), ""),
-                    answers[1].1.replace(NOWHERE, ""),
-                    "{kind} in bulk"
-                );
+                assert!(answers[0].0 == 409 || answers[0].0 == 403, "{answers:?}");
+                assert_eq!(answers[0], answers[1]);
+                let in_bulk = bodies.each_ref().map(|(body, object)| {
+                    let line = line(EHR, "contribution", body);
+                    let (_, text, _) = stranger.send("POST", "ehr/bulk", LINES, &line, "");
+                    text.replace(object, "<object>")
+                });
+                assert_eq!(in_bulk[0], in_bulk[1]);
             }
         }
+    }
+    check(on_memory());
+    check(on_sqlite());
+}
+
+#[test]
+fn refused_requests_do_not_reveal_compositions_of_another_ehr() {
+    fn check<R: Repository>(house: House<R>) {
+        let mut stranger = Stranger::new(house);
+        let uids = [stranger.composition.clone(), stranger.absent.clone()];
+        let body = weight("60").to_string();
         for method in ["GET", "PUT", "DELETE"] {
-            let path = |uid: &str| match method {
-                "PUT" => format!("ehr/{EHR}/composition/{}", object_of(uid)),
-                _ => format!("ehr/{EHR}/composition/{uid}"),
-            };
-            let answers = [&foreign, &absent]
-                .map(|uid| told(method, &path(uid), JSON, &weight("60").to_string(), uid));
-            assert_eq!(
-                (answers[0].0, &answers[0].1),
-                (answers[1].0, &answers[1].1),
-                "{method}"
-            );
+            let [(status, text, _), absent] = uids.each_ref().map(|uid| {
+                let path = match method {
+                    "PUT" => format!("ehr/{EHR}/composition/{}", object_of(uid)),
+                    _ => format!("ehr/{EHR}/composition/{uid}"),
+                };
+                stranger.send(method, &path, JSON, &body, uid)
+            });
+            assert_eq!((status, text), (absent.0, absent.1), "{method}");
         }
-        // A uid for a contribution and a subject are unique among all EHRs: who reaches one EHR
-        // cannot choose them.
+    }
+    check(on_memory());
+    check(on_sqlite());
+}
+
+/// The uid of a contribution is unique among all EHRs, so a caller with access to one EHR cannot
+/// choose it.
+#[test]
+fn refused_contribution_uids_do_not_reveal_those_of_another_ehr() {
+    fn check<R: Repository>(house: House<R>) {
+        let mut stranger = Stranger::new(house);
+        let uids = [stranger.contribution.clone(), NOWHERE.to_owned()];
         let chosen = |uid: &str| contribution(Some(uid), &[member("", weight("60"))]);
-        for (path, media_type, wrap) in [
-            (format!("ehr/{EHR}/contribution"), JSON, false),
-            (String::from("ehr/bulk"), LINES, true),
-        ] {
-            let body = |uid: &str| {
-                if wrap {
-                    line(EHR, "contribution", &chosen(uid))
-                } else {
-                    chosen(uid).to_string()
-                }
-            };
-            let answers = [foreign_contribution.as_str(), NOWHERE]
-                .map(|uid| told("POST", &path, media_type, &body(uid), ""));
-            assert_eq!(answers[0], answers[1], "{path}");
+        let path = format!("ehr/{EHR}/contribution");
+        let single = uids
+            .each_ref()
+            .map(|uid| stranger.send("POST", &path, JSON, &chosen(uid).to_string(), ""));
+        let in_bulk = uids.each_ref().map(|uid| {
+            let line = line(EHR, "contribution", &chosen(uid));
+            stranger.send("POST", "ehr/bulk", LINES, &line, "")
+        });
+        for answers in [single, in_bulk] {
+            assert_eq!(answers[0], answers[1]);
             assert!(answers[0].1.contains("403"), "{answers:?}");
         }
-        // The same holds for the uid of a new object.
+    }
+    check(on_memory());
+    check(on_sqlite());
+}
+
+/// The same rule applies to the uid of a new object.
+#[test]
+fn refused_object_uids_do_not_reveal_those_of_another_ehr() {
+    fn check<R: Repository>(house: House<R>) {
+        let mut stranger = Stranger::new(house);
         let named = |uid: &str| {
             let mut data = weight("60");
             data["uid"] = json!({ "_type": "HIER_OBJECT_ID", "value": uid });
             data
         };
-        let foreign_object = object_of(&foreign);
+        let uids = [object_of(&stranger.composition), NOWHERE.to_owned()];
         let created = |uid: &str| contribution(None, &[member("", named(uid))]);
-        type Way<'w> = (String, &'w str, &'w dyn Fn(&str) -> String);
-        let ways: [Way<'_>; 4] = [
-            (format!("ehr/{EHR}/composition"), JSON, &|uid| {
-                named(uid).to_string()
-            }),
-            (format!("ehr/{EHR}/contribution"), JSON, &|uid| {
-                created(uid).to_string()
-            }),
-            (String::from("ehr/bulk"), LINES, &|uid| {
-                line(EHR, "composition", &named(uid))
-            }),
-            (String::from("ehr/bulk"), LINES, &|uid| {
+        let own = |path: &str| format!("ehr/{EHR}/{path}");
+        let bulk = || String::from("ehr/bulk");
+        type Write<'w> = (String, &'w str, &'w dyn Fn(&str) -> String);
+        let writes: [Write<'_>; 4] = [
+            (own("composition"), JSON, &|uid| named(uid).to_string()),
+            (own("contribution"), JSON, &|uid| created(uid).to_string()),
+            (bulk(), LINES, &|uid| line(EHR, "composition", &named(uid))),
+            (bulk(), LINES, &|uid| {
                 line(EHR, "contribution", &created(uid))
             }),
         ];
-        for (path, media_type, body) in ways {
-            let answers = [foreign_object.as_str(), NOWHERE]
-                .map(|uid| told("POST", &path, media_type, &body(uid), ""));
+        for (path, kind, body) in writes {
+            let answers = uids
+                .each_ref()
+                .map(|uid| stranger.send("POST", &path, kind, &body(uid), ""));
             assert_eq!(answers[0], answers[1], "{path}");
+            let text = &answers[0].1;
             assert!(
-                answers[0].1.contains("403") && answers[0].1.contains("leave `uid` out"),
-                "{answers:?}"
+                text.contains("403") && text.contains("leave `uid` out"),
+                "{text}"
             );
         }
-        let subject = |id: &str| status(true).to_string().replace("patient-7", id);
+    }
+    check(on_memory());
+    check(on_sqlite());
+}
+
+#[test]
+fn refused_subjects_do_not_reveal_those_of_another_ehr() {
+    fn check<R: Repository>(house: House<R>) {
+        let mut stranger = Stranger::new(house);
+        let path = format!("ehr/{EHR}/ehr_status");
+        let own_status = stranger.own_status.clone();
         let answers = ["patient-7", "patient-8"].map(|id| {
-            told(
-                "PUT",
-                &format!("ehr/{EHR}/ehr_status"),
-                JSON,
-                &subject(id),
-                &own_status,
-            )
+            let body = status(true).to_string().replace("patient-7", id);
+            stranger.send("PUT", &path, JSON, &body, &own_status)
         });
         assert_eq!(answers[0], answers[1]);
         assert_eq!(answers[0].0, 403);
-        // The rest of the EHR_STATUS is the caller's to change.
+        // The caller may change all other parts of the EHR_STATUS, and commit to the own EHR.
         let mut plain = status(true);
         plain["subject"] = json!({ "_type": "PARTY_SELF" });
-        assert_eq!(
-            told(
-                "PUT",
-                &format!("ehr/{EHR}/ehr_status"),
-                JSON,
-                &plain.to_string(),
-                &own_status
-            )
-            .0,
-            204
-        );
-        assert_eq!(
-            told(
-                "POST",
-                &format!("ehr/{EHR}/contribution"),
-                JSON,
-                &contribution(None, &[member("", weight("60"))]).to_string(),
-                ""
-            )
-            .0,
-            201
-        );
+        let changed = stranger.send("PUT", &path, JSON, &plain.to_string(), &own_status);
+        assert_eq!(changed.0, 204);
+        let body = contribution(None, &[member("", weight("60"))]).to_string();
+        let path = format!("ehr/{EHR}/contribution");
+        assert_eq!(stranger.send("POST", &path, JSON, &body, "").0, 201);
     }
     check(on_memory());
     check(on_sqlite());

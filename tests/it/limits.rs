@@ -1,5 +1,5 @@
-//! Definitions that were stored before there were limits stop nothing: what is made of them is
-//! bounded all the same.
+//! Definitions that were stored before the limits existed do not stop the service: everything
+//! derived from them is bounded.
 
 use crate::rest::Ticks;
 use aqlite::service::{Auth, Config, Limits, Request, Response, Service};
@@ -10,7 +10,7 @@ use aqlite::store::repository::{Definition, DefinitionKind, Repository};
 const SMALL: &str = include_str!("../cases/template/small.opt");
 const EXAMPLE: &str = "/rest/openehr/v1/definition/template/adl1.4/weight.en.v2/example";
 
-/// A service on whose repository a template stands.
+/// Returns a service on a repository that already contains a template.
 fn service(template: &str, limits: Limits) -> Service<Memory> {
     let repository = Memory::new();
     let definition = Definition {
@@ -63,7 +63,7 @@ fn a_stored_template_with_bounds_of_billions_has_an_answer() {
         assert_eq!(
             get(&service, &format!("{EXAMPLE}?kind=minimal"), accept).status,
             200,
-            "the bound stands in an optional part"
+            "the bound is in an optional part"
         );
     }
     let web = get(
@@ -75,7 +75,7 @@ fn a_stored_template_with_bounds_of_billions_has_an_answer() {
 }
 
 #[test]
-fn what_is_made_of_a_template_honours_the_result_limit() {
+fn artefacts_of_a_template_honour_the_result_limit() {
     let service = service(
         SMALL,
         Limits {
@@ -103,7 +103,7 @@ fn what_is_made_of_a_template_honours_the_result_limit() {
 }
 
 #[test]
-fn a_stored_template_that_cannot_be_read_is_no_fault_of_the_service() {
+fn an_unreadable_stored_template_is_not_a_server_error() {
     let wide = SMALL.replace(
         "<concept>",
         &format!(
@@ -171,7 +171,8 @@ fn lines_beyond_the_result_limit_are_refused_one_by_one() {
     );
 }
 
-/// Clusters three levels deep, twelve on each, with elements of any value in each of the last.
+/// Returns clusters three levels deep, twelve per level, with unconstrained elements at the lowest
+/// level.
 fn bushy() -> String {
     let object = |class: &str, id: usize, inner: &str| {
         format!(
@@ -193,7 +194,7 @@ fn bushy() -> String {
 }
 
 #[test]
-fn what_a_later_use_would_refuse_is_refused_by_the_upload() {
+fn uploads_refuse_templates_that_later_uses_would_refuse() {
     let service = Service::new(
         Memory::new(),
         Config {

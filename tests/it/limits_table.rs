@@ -1,5 +1,5 @@
-//! `docs/security.md`: the table of limits equals the configuration, the variables that the worker
-//! reads, and the constants of the code.
+//! `docs/security.md`: the table of limits must agree with the configuration, the variables of the
+//! worker, and the constants of the code.
 
 use aqlite::service::Limits;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ fn read(file: &str) -> String {
         .unwrap_or_else(|error| panic!("{file}: {error}"))
 }
 
-/// The texts between back-ticks of a cell.
+/// Returns the texts in back-ticks of a cell.
 fn quoted(cell: &str) -> Vec<String> {
     cell.split('`')
         .skip(1)
@@ -29,7 +29,7 @@ fn quoted(cell: &str) -> Vec<String> {
         .collect()
 }
 
-/// A number as people write it: `10,000,000`, or `10_000_000` in code.
+/// Parses a number with separators: `10,000,000`, or `10_000_000` in code.
 fn number(text: &str) -> i128 {
     let digits: String = text.chars().filter(|c| c.is_ascii_digit()).collect();
     digits
@@ -37,7 +37,7 @@ fn number(text: &str) -> i128 {
         .unwrap_or_else(|_| panic!("`{text}` is no number"))
 }
 
-/// The rows of the table below the heading `## Limits`.
+/// Returns the rows of the table below the heading `## Limits`.
 fn rows() -> Vec<Row> {
     let page = read("docs/security.md");
     let section = page
@@ -67,8 +67,7 @@ fn rows() -> Vec<Row> {
     lines.map(row).collect()
 }
 
-/// The variables that the worker reads, each with its default in the unit in which a deployment
-/// writes it.
+/// Returns the variables that the worker reads, each with its default in the unit of a deployment.
 ///
 /// `worker/src/config.rs` names variable and field in one line: `query_time:
 /// variables.number::<i64>("LIMIT_QUERY_MS", standard.query_time / 1000)?…`. The value of the field
@@ -99,7 +98,7 @@ fn defaults() -> BTreeMap<String, i128> {
     lines.map(default).collect()
 }
 
-/// The number of fields of [`Limits`] and of what it holds.
+/// Returns the number of fields of [`Limits`], including nested ones.
 fn fields() -> usize {
     let standard = format!("{:?}", Limits::default());
     standard.matches(": ").count() - standard.matches(" { ").count() + 1
@@ -109,8 +108,8 @@ fn is_variable(name: &str) -> bool {
     name.starts_with("LIMIT_")
 }
 
-/// The value of a constant, or of a field that is written as `name: 1_000`, where the file has one
-/// of this name.
+/// Returns the value of a constant of this name in a file, or of a field that is written as `name:
+/// 1_000`.
 fn constant(file: &str, name: &str) -> Option<i128> {
     let text = read(file);
     let declared = |line: &&str| line.contains(&format!("const {name}:"));

@@ -1,5 +1,5 @@
-//! The sample data over the REST interface: every document is accepted, comes back digit for digit,
-//! and is found.
+//! The sample data over the REST interface: every document is accepted, returned digit for digit,
+//! and found by queries.
 
 use crate::rest::Ticks;
 use aqlite::rm::class::{Attr, Cls};
@@ -34,7 +34,7 @@ impl Client {
         block_on(self.service.handle(request, &mut self.moment)).unwrap()
     }
 
-    /// Sends a request below `/v1` and expects a status.
+    /// Sends a request below `/v1` and checks its status.
     fn ask(&mut self, status: u16, method: &str, path: &str, kind: &str, body: &str) -> Response {
         let request = Request::new(method, &format!("/v1{path}"))
             .with_body(kind, body)
@@ -82,7 +82,7 @@ impl Client {
     }
 }
 
-/// The rows of a window on a query.
+/// Returns the rows of a window of a query.
 fn window(client: &mut Client, q: &str, offset: usize, fetch: usize) -> Vec<Value> {
     let body = serde_json::json!({ "q": q, "offset": offset, "fetch": fetch }).to_string();
     let result: Value =
@@ -94,7 +94,7 @@ fn text(response: &Response) -> &str {
     std::str::from_utf8(&response.body).unwrap()
 }
 
-/// A composition without the uid that its repository gave it.
+/// Returns a composition without the uid that its repository assigned.
 fn without_uid(text: &str) -> String {
     let mut tree = json::read(text, Cls::COMPOSITION).unwrap();
     let root = tree.root().unwrap().id();
@@ -103,7 +103,7 @@ fn without_uid(text: &str) -> String {
 }
 
 #[test]
-fn documents_come_back_as_they_were_sent_also_by_way_of_xml() {
+fn documents_are_returned_as_sent_also_through_xml() {
     let generator = Generator::new(7, 12, 60);
     let mut client = Client::new();
     let paths = client.load(&generator);
@@ -132,7 +132,7 @@ fn documents_come_back_as_they_were_sent_also_by_way_of_xml() {
 }
 
 #[test]
-fn a_contribution_stays_as_it_was_when_one_of_its_objects_goes() {
+fn a_contribution_stays_unchanged_when_one_of_its_objects_is_deleted() {
     let (generator, mut client) = (Generator::new(3, 1, 4), Client::new());
     client.load(&generator);
     let (ehr, uids) = (
@@ -235,7 +235,7 @@ fn queries_and_guides_find_the_loaded_data() {
 }
 
 #[test]
-fn pages_are_the_whole_while_more_is_committed() {
+fn pages_form_the_whole_result_while_commits_continue() {
     let generator = Generator::new(13, 20, 200);
     let mut client = Client::new();
     let paths = client.load(&generator);

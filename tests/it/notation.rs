@@ -1,16 +1,17 @@
-//! Small repositories in a notation that people can read: one node a line, indented below its
-//! parent.
+//! A readable notation for small repositories: one node per line, indented below its parent.
 //!
 //! ```text
-//! EHR e1                                    a patient; `EHR e1 hidden` is not queryable; a second `EHR e1` goes on with it
-//! COMPOSITION[openEHR-EHR-COMPOSITION.x.v1] c        a document: CLASS[node id] name; documents are o1, o2, … in order
-//!   OBSERVATION[openEHR-EHR-OBSERVATION.a.v1] o      stands at the attribute usual for its class
-//!     @protocol ITEM_TREE[at0010] p                  … or at the one that is named
-//!     HISTORY[at0001] h
-//!       POINT_EVENT[at0002] e = 2020-01-01T00:00Z    the time of an event
-//!         ITEM_TREE[at0003] t
-//!           ELEMENT[at0004] sys = 120 mm[Hg]         a value: see [`data_value`]
-//! FOLDER root = o1 o2                       what a folder lists
+//! EHR e1                                    a patient; `EHR e1 hidden` is not queryable; a second
+//! `EHR e1` continues it
+//! COMPOSITION[openEHR-EHR-COMPOSITION.x.v1] c        a document: CLASS[node id] name; documents
+//! are o1, o2, … in order
+//! OBSERVATION[openEHR-EHR-OBSERVATION.a.v1] o      at the usual attribute of its class
+//! @protocol ITEM_TREE[at0010] p                  … or at the named one
+//! HISTORY[at0001] h
+//! POINT_EVENT[at0002] e = 2020-01-01T00:00Z    the time of an event
+//! ITEM_TREE[at0003] t
+//! ELEMENT[at0004] sys = 120 mm[Hg]         a value: see [`data_value`]
+//! FOLDER root = o1 o2                       the items of a folder
 //! NEXT o1 COMPOSITION[…] c                  the next version of the object o1
 //! DELETE o1                                 its deletion
 //! ```
@@ -36,7 +37,7 @@ pub struct Document {
 }
 
 impl Repository {
-    /// Reads the notation.
+    /// Parses the notation.
     pub fn read(text: &str) -> Result<Repository, String> {
         let mut repository = Repository {
             ehrs: Vec::new(),
@@ -123,12 +124,12 @@ impl Repository {
         Ok(())
     }
 
-    /// All of it as one batch.
+    /// Returns the whole repository as one batch.
     pub fn batch(&self) -> Batch {
         self.batch_of(|_| true, |_| true)
     }
 
-    /// The EHRs and documents that are wanted, as a batch.
+    /// Returns the selected EHRs and documents as a batch.
     pub fn batch_of(
         &self,
         ehrs: impl Fn(usize) -> bool,
@@ -157,7 +158,7 @@ impl Repository {
     }
 }
 
-/// An ORIGINAL_VERSION as canonical JSON.
+/// Returns an ORIGINAL_VERSION as canonical JSON.
 fn version(object: &str, number: u32, ordinal: u64, data: Option<String>) -> String {
     let coded = |value: &str, code: &str| {
         format!(
@@ -192,7 +193,7 @@ struct Node {
 }
 
 impl Node {
-    /// `  @attr CLASS[id] name = value`.
+    /// Parses `  @attr CLASS[id] name = value`.
     fn parse(line: &str) -> Node {
         let depth = (line.len() - line.trim_start().len()) / 2;
         let mut rest = line.trim();
@@ -238,7 +239,7 @@ impl Node {
         }
     }
 
-    /// The attribute of the parent at which a node stands when the line does not say it.
+    /// Returns the attribute of the parent for a node whose line names none.
     fn usual_attr(parent: Cls, class: Cls) -> Attr {
         match parent {
             Cls::COMPOSITION if class == Cls::EVENT_CONTEXT => Attr::CONTEXT,
@@ -322,10 +323,10 @@ impl Node {
     }
 }
 
-/// What stands behind `=` of an ELEMENT: `'text'`; `120`, `120 mm[Hg]` a quantity; `count 3`; `code
-/// at0005 'text'`; `boolean true`; `date 2019-05`, `time 10:30`, `datetime 2019-05-01T10:30Z`,
-/// `duration PT1H`; `ordinal 2 'text'`, `scale 2.5 'text'`; `proportion 1/4`; `null` an ELEMENT
-/// with a null flavour only; or JSON.
+/// Parses the value of an ELEMENT, the text behind `=`: `'text'`; `120`, `120 mm[Hg]` a quantity;
+/// `count 3`; `code at0005 'text'`; `boolean true`; `date 2019-05`, `time 10:30`, `datetime
+/// 2019-05-01T10:30Z`, `duration PT1H`; `ordinal 2 'text'`, `scale 2.5 'text'`; `proportion 1/4`;
+/// `null` for a null flavour without a value; or JSON.
 pub fn data_value(text: &str) -> String {
     let quoted = |text: &str| text.trim_matches('\'').to_owned();
     let coded = |code: &str, text: &str| {

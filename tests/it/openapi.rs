@@ -1,5 +1,5 @@
-//! The OpenAPI document against what is answered: every status that the cases show is documented,
-//! every documented status is shown.
+//! The OpenAPI document compared with actual answers: every status of the cases is documented, and
+//! every documented status occurs.
 
 use crate::rest::{Handler, Ticks, run_all};
 use aqlite::service::auth::{Caller, Denied};
@@ -11,17 +11,17 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-/// Statuses of each operation, `GET ehr/{ehr_id}`.
+/// The statuses of each operation, such as `GET ehr/{ehr_id}`.
 type Seen = BTreeMap<String, BTreeSet<u16>>;
 
-/// A service that notes what it answers.
+/// A service that records its answers.
 struct Noting {
     service: Service<Memory>,
     seen: Rc<RefCell<Seen>>,
     bodies: Rc<Bodies>,
 }
 
-/// The JSON schemas of the answers, and how often each was fulfilled.
+/// The JSON schemas of the answers, and the number of answers that each accepted.
 struct Bodies {
     document: Value,
     validators: RefCell<BTreeMap<String, Option<jsonschema::Validator>>>,
@@ -69,8 +69,8 @@ impl Bodies {
                     .borrow_mut()
                     .insert(format!("{key}: no schema")),
             ),
-            // An explanation of why none of many classes fits takes exponential time: the body says
-            // enough.
+            // Explaining why none of many classes fits takes exponential time. The body is
+            // sufficient.
             Some(validator) if validator.is_valid(&body) => {
                 *self.fulfilled.borrow_mut().entry(key).or_default() += 1
             }
@@ -119,8 +119,8 @@ fn note(seen: &RefCell<Seen>, request: &Request, status: u16) {
     }
 }
 
-/// The statuses that the document tells, by operation; the kind of each operation; the operations
-/// that take a body.
+/// Returns the documented statuses by operation, the kind of each operation, and the operations
+/// that have a body.
 fn documented() -> (Seen, BTreeMap<String, String>, BTreeSet<String>) {
     let (mut statuses, mut kinds, mut bodies) = (Seen::new(), BTreeMap::new(), BTreeSet::new());
     let document = aqlite::service::openapi();
@@ -131,7 +131,7 @@ fn documented() -> (Seen, BTreeMap<String, String>, BTreeSet<String>) {
             };
             assert!(!kind.is_empty(), "{method} {path} is not described");
             let name = format!("{} {}", method.to_uppercase(), path.trim_start_matches('/'));
-            let told = said["responses"]
+            let codes = said["responses"]
                 .as_object()
                 .unwrap()
                 .keys()
@@ -141,13 +141,13 @@ fn documented() -> (Seen, BTreeMap<String, String>, BTreeSet<String>) {
             if said.get("requestBody").is_some() {
                 bodies.insert(name.clone());
             }
-            statuses.insert(name, told);
+            statuses.insert(name, codes);
         }
     }
     (statuses, kinds, bodies)
 }
 
-/// Sends to every operation what many of them must refuse.
+/// Sends requests to every operation that many of them must refuse.
 fn sweep(seen: &RefCell<Seen>, names: impl Iterator<Item = String>, bodies: &BTreeSet<String>) {
     let config = |auth| Config {
         auth,
@@ -215,7 +215,7 @@ fn sweep(seen: &RefCell<Seen>, names: impl Iterator<Item = String>, bodies: &BTr
     }
 }
 
-/// A clock that loses a minute whenever it is read.
+/// A clock that advances by a minute at each reading.
 struct Slow(Ticks, i64);
 
 impl Moment for Slow {
@@ -244,8 +244,8 @@ fn answered_slowly(request: &Request) -> u16 {
         .status
 }
 
-/// Statuses that hosts decide: another name of theirs; a rate limit; an issuer or a database that
-/// is away.
+/// Statuses that hosts determine: a host name that is not theirs; a rate limit; an absent issuer or
+/// database.
 const OF_HOSTS: [u16; 3] = [421, 429, 503];
 
 #[test]
@@ -284,19 +284,20 @@ fn every_status_is_documented_and_every_documented_status_is_real() {
         assert!(change(documented.get_mut("GET ehr/{ehr_id}").unwrap()));
         complaints(&seen, &documented, &kinds)
     };
-    let invented = doctored(&|told| told.insert(418));
+    let invented = doctored(&|codes| codes.insert(418));
     assert_eq!(
         invented,
         ["GET ehr/{ehr_id} (ehr) documents [418], which no case shows"]
     );
-    let forgotten = doctored(&|told| told.remove(&404));
+    let forgotten = doctored(&|codes| codes.remove(&404));
     assert_eq!(
         forgotten,
         ["GET ehr/{ehr_id} answers [404], which is not documented"]
     );
 }
 
-/// Statuses that are answered and not documented, and such that are documented and never answered.
+/// Returns the statuses that occur and are not documented, and the documented ones that never
+/// occur.
 fn complaints(seen: &Seen, documented: &Seen, kinds: &BTreeMap<String, String>) -> Vec<String> {
     let mut complaints = Vec::new();
     let mut shown: BTreeMap<&str, BTreeSet<u16>> = BTreeMap::new();
@@ -312,9 +313,9 @@ fn complaints(seen: &Seen, documented: &Seen, kinds: &BTreeMap<String, String>) 
             .or_default()
             .extend(statuses);
     }
-    for (name, told) in documented {
+    for (name, codes) in documented {
         let shown = shown.get(kinds[name].as_str()).cloned().unwrap_or_default();
-        let unreal: Vec<&u16> = told
+        let unreal: Vec<&u16> = codes
             .difference(&shown)
             .filter(|s| !OF_HOSTS.contains(s))
             .collect();

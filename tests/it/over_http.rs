@@ -1,11 +1,11 @@
-//! A client of HTTP/1.1, as far as tests need one.
+//! An HTTP/1.1 client with the features that the tests need.
 
 use aqlite::service::Response;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// Sends a request to `host:port`; waits at most a minute for each part of the answer.
+/// Sends a request to `host:port`. Waits at most a minute for each part of the answer.
 pub fn send(
     authority: &str,
     method: &str,
@@ -38,8 +38,8 @@ pub fn send(
     parse(&answer).ok_or_else(|| std::io::Error::other("the answer is not HTTP"))
 }
 
-/// True when the answer has all of its body: servers may keep the connection open although they are
-/// asked to close it.
+/// Returns whether the answer has its whole body. Servers may keep the connection open although
+/// they are asked to close it.
 fn is_whole(method: &str, answer: &[u8]) -> bool {
     let answer = final_answer(answer);
     let Some(end) = answer.windows(4).position(|w| w == b"\r\n\r\n") else {
@@ -98,7 +98,7 @@ fn parse(answer: &[u8]) -> Option<Response> {
     })
 }
 
-/// The chunks of a body, joined.
+/// Joins the chunks of a body.
 fn joined(mut rest: &[u8]) -> Vec<u8> {
     let mut body = Vec::new();
     while let Some(end) = rest.windows(2).position(|w| w == b"\r\n") {

@@ -1,5 +1,5 @@
-//! Scans and lists of documents are read in pieces of bytes, whose sizes are known before a text is
-//! read: a few large documents never stand in memory together.
+//! Scans and lists of documents are read in pieces of limited size. The sizes are known before a
+//! text is read, so a few large documents are never in memory together.
 
 use crate::sqlite::Sqlite;
 use crate::store::{Draft, EHR, creation, done, under};
@@ -10,9 +10,9 @@ use aqlite::store::repository::{
 use aqlite::store::scan::{Progress, Scan};
 use std::cell::Cell;
 
-/// Characters of each of the large documents.
+/// The length of each large document in characters.
 const LARGE: usize = 700_000;
-/// The largest document, of three pieces of a row.
+/// The length of the largest document, which needs three pieces for one row.
 const LARGEST: usize = 2_500_000;
 
 fn of_ehr(whole_ehrs: bool) -> Scan {
@@ -25,7 +25,7 @@ fn of_ehr(whole_ehrs: bool) -> Scan {
     }
 }
 
-/// Eight documents of 700 kB, one of 2.5 MB, and ten small ones.
+/// Stores eight documents of 700 kB, one of 2.5 MB, and ten small ones.
 fn filled(store: &impl Repository) {
     done(store.commit(creation(EHR, None)));
     let (large, largest) = ("x".repeat(LARGE), "y".repeat(LARGEST));
@@ -53,7 +53,7 @@ fn filled(store: &impl Repository) {
     }
 }
 
-/// Counts what a scan sends and announces.
+/// Counts the rows and the announced bytes of a scan.
 #[derive(Default)]
 struct Counting {
     batches: Vec<usize>,
@@ -113,7 +113,7 @@ fn pages_of_a_scan_end_after_bytes_and_pause() {
         let most = sink.batches.iter().take(4).max();
         assert!(most <= Some(&3), "documents of 700 kB by twos: {sink:?}");
         assert!(sink.pauses.get() >= sink.batches.len(), "{sink:?}");
-        // Four bytes of memory for each stored one.
+        // Four bytes of memory are admitted for each stored byte.
         let pages = sink.admitted.iter().filter(|bytes| **bytes > 0);
         assert!(pages.clone().count() >= 6 && pages.max() < Some(&(5 * LARGEST)));
     }

@@ -1,5 +1,5 @@
-//! What physical deletion leaves in the files of a database: nothing of the patient, however short
-//! the text was; and what it must not take away: whatever documents of others are made of.
+//! Physical deletion leaves nothing of the patient in the files of a database, however short the
+//! text was. It must not remove parts of the documents of other patients.
 
 use crate::sqlite::Sqlite;
 use crate::store::{Draft, EHR, OTHER, creation, done};
@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 const PATIENT: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
 const NEIGHBOUR: &str = "7ba7b810-9dad-41d1-80b4-00c04fd430c8";
 
-/// A name of so many characters that stand nowhere else: each of its characters is enough to find
-/// it by.
+/// Returns a name of `length` characters that occur nowhere else, so that a single character
+/// identifies it.
 fn name(length: u32) -> String {
     (0..length)
         .map(|n| char::from_u32(0xE000 + length * 20 + n).expect("a character of private use"))
@@ -28,14 +28,14 @@ fn folder(of: &str) -> PathBuf {
     folder
 }
 
-/// The lengths of the names of which a character stands in a file of the folder.
+/// Returns the lengths of the names of which a character occurs in a file of the folder.
 fn found_in(folder: &Path) -> Vec<u32> {
     let files = std::fs::read_dir(folder)
         .expect("folder")
         .flatten()
         .map(|entry| std::fs::read(entry.path()).expect("file"));
     let files: Vec<Vec<u8>> = files.collect();
-    let stands = |c: char| {
+    let occurs = |c: char| {
         let mut bytes = [0; 4];
         let bytes = c.encode_utf8(&mut bytes).as_bytes();
         files
@@ -43,7 +43,7 @@ fn found_in(folder: &Path) -> Vec<u32> {
             .any(|file| file.windows(bytes.len()).any(|window| window == bytes))
     };
     (1..=12)
-        .filter(|length| name(*length).chars().any(stands))
+        .filter(|length| name(*length).chars().any(occurs))
         .collect()
 }
 
@@ -57,7 +57,7 @@ fn with(json: &str, values: &[(&str, &str)]) -> String {
     document.to_string()
 }
 
-/// A house with a template and a neighbour, who has documents too.
+/// Creates a service with a template and another patient, who has documents too.
 fn house(database: &Sqlite) -> House {
     let mut house = House::over(database);
     house.made(
@@ -84,7 +84,8 @@ fn house(database: &Sqlite) -> House {
     house
 }
 
-/// An EHR whose documents carry a name wherever a text can be typed; the composition's uid.
+/// Creates an EHR whose documents contain a name at every place of a typed text. Returns the
+/// composition's uid.
 fn admit(house: &mut House, name: &str) -> String {
     let json = "application/json";
     let id = "/subject/external_ref/id/value";
@@ -147,7 +148,7 @@ fn compositions(house: &mut House) -> usize {
 }
 
 #[test]
-fn names_of_every_length_leave_the_files_with_their_ehr() {
+fn deleting_an_ehr_removes_names_of_every_length_from_the_files() {
     for journal in ["DELETE", "WAL"] {
         let folder = folder(&format!("ehr-{journal}"));
         let database = Sqlite::in_file(&folder.join("database.sqlite"));
@@ -173,7 +174,7 @@ fn names_of_every_length_leave_the_files_with_their_ehr() {
 }
 
 #[test]
-fn names_of_every_length_leave_the_files_with_their_object_and_on_reset() {
+fn deleting_an_object_or_a_reset_removes_names_of_every_length() {
     let folder = folder("object");
     let database = Sqlite::in_file(&folder.join("database.sqlite"));
     let mut house = house(&database);
@@ -218,7 +219,7 @@ fn names_of_every_length_leave_the_files_with_their_object_and_on_reset() {
     std::fs::remove_dir_all(&folder).expect("cleaned");
 }
 
-/// A version as an earlier release packed it: with a name in its layout.
+/// Returns a version as an earlier release packed it: with a name in its layout.
 fn early(ehr: &str, object: &str, name: &str) -> Version {
     let draft = Draft {
         ehr,
@@ -306,7 +307,8 @@ fn cached_layouts_that_were_removed_are_not_used() {
     };
     done(one.commit(draft(EHR, "a").commit()));
     done(two.commit(draft(EHR, "b").commit()));
-    // Both know the layouts by now; the last documents that have them go, and with them the layouts.
+    // Both instances have cached the layouts. Deleting the last documents with these layouts
+    // removes them.
     assert!(done(two.delete_ehr(EHR)));
     let before: Vec<String> = database.texts("SELECT id FROM shape");
     done(one.commit(draft(OTHER, "c").commit()));

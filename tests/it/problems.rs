@@ -1,17 +1,17 @@
-//! What is wrong with a guide, and where: `tests/cases/gdl/problems.txt`.
+//! The problems of guides and their positions: `tests/cases/gdl/problems.txt`.
 
 use aqlite::diag::LineIndex;
 use aqlite::gdl;
 use std::collections::BTreeSet;
 
-/// Each problem of a guide as `LINE:COLUMN CODE message; help`.
+/// Returns each problem of a guide as `LINE:COLUMN CODE message; help`.
 fn problems(text: &str) -> Vec<String> {
     let index = LineIndex::new(text);
     let found = match gdl::parse(text) {
         Ok(guide) => guide.compile().problems,
         Err(problems) => problems,
     };
-    let told = found.iter().map(|p| {
+    let lines = found.iter().map(|p| {
         let (line, column) = index.line_column(p.span.start);
         format!(
             "{line}:{column} {} {}; {}",
@@ -20,11 +20,11 @@ fn problems(text: &str) -> Vec<String> {
             p.help.as_deref().unwrap_or_default()
         )
     });
-    told.collect()
+    lines.collect()
 }
 
 #[test]
-fn every_problem_is_told_with_its_place_and_what_helps() {
+fn every_problem_has_a_position_and_a_remedy() {
     let read = |name: &str| std::fs::read_to_string(format!("tests/cases/gdl/{name}")).unwrap();
     let (guide, cases) = (read("problems.gdl2.json"), read("problems.txt"));
     assert_eq!(problems(&guide), Vec::<String>::new());
@@ -70,7 +70,7 @@ fn every_problem_is_told_with_its_place_and_what_helps() {
     assert!(untold.is_empty(), "no case shows {untold:?}");
 }
 
-/// A text in which `10000*[(]` stands for that many brackets.
+/// Expands `10000*[(]` in a text to that many brackets.
 fn repeated(text: &str) -> String {
     let Some((before, rest)) = text.split_once("*[") else {
         return text.to_owned();
@@ -86,7 +86,7 @@ fn repeated(text: &str) -> String {
     before.to_owned() + &unit.repeat(count.parse().expect("how often")) + &repeated(behind)
 }
 
-/// The beginning and the end of a long line.
+/// Returns the beginning and the end of a long line.
 fn shortened(line: String) -> String {
     let chars: Vec<char> = line.chars().collect();
     if chars.len() <= 400 {
@@ -100,7 +100,7 @@ fn shortened(line: String) -> String {
     )
 }
 
-/// The codes in the source that speak of guides.
+/// Returns the codes of guides in the source.
 fn codes_of_guides() -> BTreeSet<String> {
     let mut codes = BTreeSet::new();
     for folder in ["crates/aqlite-gdl/src", "crates/aqlite-gdl/src/expr"] {

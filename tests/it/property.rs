@@ -1,8 +1,8 @@
-//! Random repositories, random queries: the reference, the walk document by document, the way by
-//! templates, and several batches instead of one all give the same rows in the same order.
+//! Random repositories and random queries. The reference, the document walk, the row templates, and
+//! several batches in place of one must all return the same rows in the same order.
 //!
-//! `AQLITE_SEEDS=100..200` runs other seeds, `AQLITE_SEEDS=500` so many. A failure is made small
-//! and shown as data and query for `tests/cases/rows`.
+//! `AQLITE_SEEDS=100..200` selects other seeds, `AQLITE_SEEDS=500` their number. A failure is
+//! reduced and printed as data and query for `tests/cases/rows`.
 
 mod data;
 mod query;
@@ -23,22 +23,22 @@ use random::Random;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// So many failures are made small and shown.
+/// The maximum number of failures that are reduced and printed.
 const MOST_FAILURES: usize = 6;
 
-/// Units of work that each byte of the data may cost for each row and 40 bytes of the query.
+/// The maximum units of work for each byte of the data, each row and 40 bytes of the query.
 const UNITS: u64 = 100;
 
-/// Of so many queries some have each feature.
+/// The number of queries among which every feature must occur.
 const ENOUGH: usize = 2_000;
 
-/// Repositories a seed; queries a repository.
+/// The number of repositories for each seed, and of queries for each repository.
 const REPOSITORIES: usize = 20;
 const QUERIES: usize = 20;
 
 #[test]
-fn every_way_gives_the_same_rows() {
-    let mut told = Told::default();
+fn every_execution_path_returns_the_same_rows() {
+    let mut statistics = Statistics::default();
     let mut wrong = Vec::new();
     for seed in seeds() {
         let mut random = Random::new(seed);
@@ -62,18 +62,18 @@ fn every_way_gives_the_same_rows() {
                 };
                 match case.outcome() {
                     Outcome::Agreed(rows, paths) => {
-                        told.agreed += 1;
-                        told.with_rows += usize::from(rows > 0);
+                        statistics.agreed += 1;
+                        statistics.with_rows += usize::from(rows > 0);
                         paths
                             .into_iter()
-                            .for_each(|path| *told.paths.entry(path).or_default() += 1);
-                        told.features(&case.draft.text());
+                            .for_each(|path| *statistics.paths.entry(path).or_default() += 1);
+                        statistics.features(&case.draft.text());
                     }
                     Outcome::Refused(why) => {
-                        told.refused += 1;
-                        told.reason = why;
+                        statistics.refused += 1;
+                        statistics.reason = why;
                     }
-                    Outcome::TooMuch => told.too_much += 1,
+                    Outcome::TooMuch => statistics.too_much += 1,
                     Outcome::Differs(_) => {
                         let small = case.smaller();
                         let Outcome::Differs(how) = small.outcome() else {
@@ -82,7 +82,7 @@ fn every_way_gives_the_same_rows() {
                         wrong.push(format!("seed {seed}\n{}\n{how}", small.show()));
                         assert!(
                             wrong.len() < MOST_FAILURES,
-                            "{}\n{told:?}",
+                            "{}\n{statistics:?}",
                             wrong.join("\n\n")
                         );
                     }
@@ -90,21 +90,21 @@ fn every_way_gives_the_same_rows() {
             }
         }
     }
-    let all = told.agreed + told.refused + told.too_much;
-    println!("{told:?}");
-    assert!(wrong.is_empty(), "{}\n{told:?}", wrong.join("\n\n"));
+    let all = statistics.agreed + statistics.refused + statistics.too_much;
+    println!("{statistics:?}");
+    assert!(wrong.is_empty(), "{}\n{statistics:?}", wrong.join("\n\n"));
     assert!(
-        told.agreed * 10 > all * 8,
-        "too few of the queries run: {told:?}"
+        statistics.agreed * 10 > all * 8,
+        "too few of the queries run: {statistics:?}"
     );
     assert!(
-        told.with_rows * 4 > all,
-        "too few of the queries give rows: {told:?}"
+        statistics.with_rows * 4 > all,
+        "too few of the queries give rows: {statistics:?}"
     );
     let missing: Vec<_> = query::features()
         .into_iter()
         .map(|(name, _)| name)
-        .filter(|name| !told.features.contains_key(name))
+        .filter(|name| !statistics.features.contains_key(name))
         .collect();
     assert!(
         missing.is_empty() || all < ENOUGH,
@@ -112,15 +112,15 @@ fn every_way_gives_the_same_rows() {
     );
     let untaken: Vec<_> = ExecutionPath::ALL
         .iter()
-        .filter(|path| !told.paths.contains_key(path))
+        .filter(|path| !statistics.paths.contains_key(path))
         .collect();
     assert!(
         untaken.is_empty() || all < ENOUGH,
-        "no query that agreed took {untaken:?}: {told:?}"
+        "no query that agreed took {untaken:?}: {statistics:?}"
     );
 }
 
-/// The seeds that `AQLITE_SEEDS` names, else a few.
+/// Returns the seeds of `AQLITE_SEEDS`, or else a few.
 fn seeds() -> Range<u64> {
     let Ok(named) = std::env::var("AQLITE_SEEDS") else {
         return 1..6;
@@ -137,19 +137,19 @@ fn seeds() -> Range<u64> {
 }
 
 #[derive(Debug, Default)]
-struct Told {
+struct Statistics {
     agreed: usize,
     with_rows: usize,
     refused: usize,
     reason: String,
     too_much: usize,
-    /// How many of the queries that agreed have a feature.
+    /// The number of agreeing queries with each feature.
     features: BTreeMap<String, usize>,
-    /// How many of the queries that agreed took an execution path.
+    /// The number of agreeing queries that used each execution path.
     paths: BTreeMap<ExecutionPath, usize>,
 }
 
-impl Told {
+impl Statistics {
     fn features(&mut self, text: &str) {
         query::features()
             .into_iter()
@@ -167,10 +167,10 @@ struct Case {
 }
 
 enum Outcome {
-    /// So many rows, made by these execution paths.
+    /// The number of rows, and the execution paths that produced them.
     Agreed(usize, BTreeSet<ExecutionPath>),
     Differs(String),
-    /// The query is no query.
+    /// The text is not a valid query.
     Refused(String),
     TooMuch,
 }
@@ -189,7 +189,9 @@ impl Case {
         let parameters = &self.draft.parameters;
         let plan = match prepare(&text, parameters, &options) {
             Ok(plan) => plan,
-            Err(told) => return Outcome::Refused(told.iter().map(|d| d.one_line(&text)).collect()),
+            Err(statistics) => {
+                return Outcome::Refused(statistics.iter().map(|d| d.one_line(&text)).collect());
+            }
         };
         let ast = parse(&text).0.expect("it was prepared");
         let query = check(&ast, parameters, &Default::default()).expect("it was prepared");
@@ -224,7 +226,7 @@ impl Case {
         let mut taken = BTreeSet::new();
         for (name, batches, plain) in ways {
             match traced(&text, parameters, &options, &batches, plain) {
-                Err(told) if told.contains("more than") => return Outcome::TooMuch,
+                Err(statistics) if statistics.contains("more than") => return Outcome::TooMuch,
                 Ok((found, paths)) if found == expected => taken.extend(paths),
                 other => {
                     return Outcome::Differs(format!("reference {expected:#?}\n{name} {other:#?}"));
@@ -254,8 +256,8 @@ impl Case {
             .unwrap_or(Outcome::Agreed(expected.len(), taken))
     }
 
-    /// Under any budget of work there is the whole answer, or the error: never a part. What is
-    /// counted is in proportion to the data and the rows.
+    /// Checks that any budget of work results in the whole answer or the error, never in a part.
+    /// The counted work must be proportional to the data and the rows.
     fn within_budgets(
         &self,
         text: &str,
@@ -263,7 +265,7 @@ impl Case {
         batches: &[&Batch],
         expected: &[String],
     ) -> Option<Outcome> {
-        // Pieces of one step each take long: some queries are enough.
+        // Pieces of one step each are slow, so only some queries are run that way.
         if !text.len().is_multiple_of(16) {
             return None;
         }
@@ -293,13 +295,13 @@ impl Case {
             }
             let input = (self.data.len() * (1 + text.len() / 40)) as u64;
             if whole.work > UNITS * input * (1 + expected.len() as u64) {
-                let told = format!(
+                let statistics = format!(
                     "{} units for {} bytes of data, {} rows, plain: {plain}",
                     whole.work,
                     self.data.len(),
                     expected.len()
                 );
-                return Some(Outcome::Differs(told));
+                return Some(Outcome::Differs(statistics));
             }
         }
         None
@@ -329,7 +331,7 @@ impl Case {
         )
     }
 
-    /// The smallest case found by taking parts away that still differs.
+    /// Returns the smallest case that still differs, found by removing parts.
     fn smaller(&self) -> Case {
         let mut best = self.clone();
         loop {
@@ -376,7 +378,7 @@ fn json(value: &Parameter) -> serde_json::Value {
     }
 }
 
-/// The repository as a repository would send it: by EHR where EHRs must be whole, else by commit.
+/// Splits the repository as a host would send it: by EHR if EHRs must be whole, else by commit.
 fn halves(repository: &Repository, whole_ehrs: bool) -> [aqlite::document::Batch; 2] {
     let middle = if whole_ehrs {
         repository.ehrs.len()
@@ -397,7 +399,7 @@ fn halves(repository: &Repository, whole_ehrs: bool) -> [aqlite::document::Batch
     ]
 }
 
-/// The repository in two segments that were written before any document was superseded and while
+/// Returns the repository as two segments that were written before any document was superseded and while
 /// all EHRs were queryable, with their batches in the present state.
 fn segments(repository: &Repository) -> Vec<(EncodedSegment, Segment, Batch)> {
     let superseded = repository.documents.iter().filter(|d| !d.row.latest);
@@ -441,7 +443,7 @@ fn segments(repository: &Repository) -> Vec<(EncodedSegment, Segment, Batch)> {
     segments.collect()
 }
 
-/// Answers from segments: loads the parts that are wanted, and answers again until none is.
+/// Evaluates on segments: loads the missing parts and repeats until none is missing.
 fn from_segments<R>(
     segments: &[(EncodedSegment, Segment, Batch)],
     answer: impl Fn(&[&Batch]) -> R,
@@ -465,7 +467,8 @@ fn from_segments<R>(
     }
 }
 
-/// The data without one of its lines and what is indented below it; or with less text.
+/// Returns variants of the data without one of its lines and the lines below it, or with shorter
+/// text.
 fn without_lines(text: &str) -> Vec<String> {
     let lines: Vec<&str> = text.lines().collect();
     let depth = |line: &str| line.len() - line.trim_start().len();

@@ -1,5 +1,5 @@
-//! Predicates in queries change how much is read, never what a guide sees: every predicate, alone
-//! and with every other, on values of every kind at every time, asked with and without.
+//! Predicates in queries change how much is read, never the result of a guide. Every predicate is
+//! tested alone and with every other, on values of every kind and time, with and without pushdown.
 
 use crate::gdl_records::{add_composition, rows};
 use aqlite::document::{Batch, EhrRow, LayoutStore};
@@ -162,7 +162,7 @@ fn guide(predicates: &[&str]) -> CompiledGuide {
     guide
 }
 
-/// What the guide would read, and how many rows that took.
+/// Returns the values that the guide would read, and the number of rows that the query returned.
 fn seen(
     guide: &CompiledGuide,
     query: &BindingQuery,
@@ -194,7 +194,7 @@ fn seen(
 }
 
 #[test]
-fn pushing_changes_nothing_but_the_work() {
+fn pushdown_changes_only_the_work() {
     let (records, now) = (records(), Moment::parse(NOW, 0).unwrap());
     let all = values().len() * TIMES.len();
     let mut fewer = 0;

@@ -1,9 +1,9 @@
-//! Random documents of a template: its alternatives, repetitions and options vary, and so do the
-//! attributes of the Reference Model that no template mentions.
+//! Random documents of a template. Alternatives, repetitions and options vary, and so do attributes
+//! of the Reference Model that no template mentions.
 //!
-//! The template itself is varied (other alternatives first, more occurrences), an example is made
-//! of it, and the example is enriched class by class. What comes out is valid by the template it
-//! was made for, which callers check.
+//! The template itself is varied (other alternatives first, more occurrences). An example of it is
+//! generated and enriched class by class. The result must be valid for the varied template, which
+//! callers check.
 
 use aqlite::rm::class::Cls;
 use aqlite::rm::json;
@@ -29,12 +29,12 @@ impl Random {
         self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33
     }
 
-    /// A number below a limit.
+    /// Returns a number below a limit.
     fn below(&mut self, limit: usize) -> usize {
         usize::try_from(self.next()).unwrap_or_default() % limit.max(1)
     }
 
-    /// True in one of so many cases.
+    /// Returns true with a probability of one in `count`.
     fn one_in(&mut self, count: usize) -> bool {
         self.below(count) == 0
     }
@@ -46,7 +46,7 @@ impl Random {
     }
 }
 
-/// A random document of a template; nothing where no document can be made of the varied template.
+/// Generates a random document of a template. `None` if the varied template permits none.
 pub fn document(template: &Template, random: &mut Random) -> Option<Tree> {
     let mut varied = template.clone();
     vary(&mut varied.definition, random, 0);
@@ -64,8 +64,8 @@ pub fn document(template: &Template, random: &mut Random) -> Option<Tree> {
     json::read(&value.to_string(), Cls::COMPOSITION).ok()
 }
 
-/// Puts another alternative first, asks for more than one where several may stand, and for some
-/// that may be absent.
+/// Moves another alternative to the front, requires several objects where they are permitted, and
+/// requires some optional ones.
 fn vary(node: &mut Node, random: &mut Random, depth: usize) {
     for attribute in &mut node.attributes {
         let is_choice = attribute.cardinality.is_none() && attribute.children.len() > 1;
@@ -86,7 +86,7 @@ fn vary(node: &mut Node, random: &mut Random, depth: usize) {
     }
 }
 
-/// Enriches objects class by class.
+/// Adds attributes to objects, class by class.
 struct Names<'r> {
     random: &'r mut Random,
     count: usize,
@@ -106,8 +106,7 @@ const ORDERED: [&str; 9] = [
 ];
 
 impl Names<'_> {
-    /// A text that is no other text of the document, with letters that JSON, XML and keys treat in
-    /// their own way.
+    /// Returns a unique text, with characters that need escaping in JSON, XML and keys.
     fn text(&mut self) -> Value {
         self.count += 1;
         let odd = self.random.pick(&[
@@ -190,7 +189,7 @@ impl Names<'_> {
         let is_named_by_template =
             class == "COMPOSITION" || object.contains_key("archetype_details");
         if !is_named_by_template && class == "ELEMENT" && self.random.one_in(15) {
-            // A runtime name; templates that constrain the name refuse it, and the document is not
+            // A runtime name. If the template constrains the name, the document is invalid and not
             // used.
             let text = self.text();
             object.insert(

@@ -13,7 +13,7 @@
 //!                                                 with `Content-Encoding: gzip` it is compressed)
 //!                                                 (a body may hold files in `<<file>>`; `@file with a => b` changes one; `%{3 ab}` is `ababab`)
 //! < 201                                           (or by mount: `< 400 v1, 422 its`)
-//! ETag: "{ehr}"                                   (a header; `*` stands for any value but an empty one, `<date of TIME>` for a time as HTTP writes it,
+//! ETag: "{ehr}"                                   (a header; `*` matches any value but an empty one, `<date of TIME>` for a time as HTTP writes it,
 //!                                                 `<digest>` for 32 hexadecimal digits)
 //! /ehr_id/value = "{ehr}"                         (a JSON pointer into the body; `/x = *` for any value but null and "", `/x absent`; `<time>` is
 //!                                                 extended ISO 8601 with its zone, `<number>` a number)
@@ -42,7 +42,7 @@ use std::path::PathBuf;
 
 const BASE: &str = "http://test.example";
 
-/// A clock that ticks a millisecond a reading, and UUIDs that count.
+/// A clock that advances by a millisecond at each reading, and UUIDs that count.
 pub struct Ticks {
     now: i64,
     uuids: u64,
@@ -69,7 +69,7 @@ impl Moment for Ticks {
         format!("00000000-0000-4000-8000-{:012x}", self.uuids)
     }
 
-    /// Stockholm in 2025.
+    /// The time zone of Stockholm in 2025.
     fn offset(&mut self, zone: &str, millis: i64) -> Option<i32> {
         let is_summer = (1_743_296_400_000..1_761_440_400_000).contains(&millis);
         (zone == "Europe/Stockholm").then_some(if is_summer { 7200 } else { 3600 })
@@ -126,7 +126,7 @@ fn the_cases_hold_in_memory_that_is_built_anew_from_its_journal_before_every_req
     });
 }
 
-/// What was written, and nothing else.
+/// A service that is built again from its journal before each request.
 struct Rebuilt {
     config: Config,
     lines: RefCell<String>,
@@ -152,7 +152,7 @@ pub trait Handler {
     /// Answers a request.
     fn handle(&self, request: &Request, moment: &mut dyn Moment) -> Response;
 
-    /// Scheme and authority in front of the mounts.
+    /// Returns scheme and authority before the mounts.
     fn base(&self) -> String {
         BASE.to_owned()
     }
@@ -210,7 +210,7 @@ impl<R: Repository> Handler for Synchronous<R> {
     }
 }
 
-/// Runs every case file on services that `start` makes.
+/// Runs every case file on services that `start` creates.
 pub fn run_all(start: &dyn Fn(Config) -> Box<dyn Handler>) {
     let folder = folder();
     let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)
@@ -257,7 +257,7 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/cases/rest")
 }
 
-/// A text as gzip (RFC 1952).
+/// Compresses a text with gzip (RFC 1952).
 fn gzip(text: &[u8]) -> Vec<u8> {
     let bits = |crc: u32| {
         (0..8).fold(crc, |crc, _| {
@@ -282,7 +282,7 @@ fn gzip(text: &[u8]) -> Vec<u8> {
     .concat()
 }
 
-/// The media type that a body looks like.
+/// Returns the media type that fits a body.
 fn usual_type(name: &str, body: &[u8]) -> &'static str {
     match body.trim_ascii_start().first() {
         _ if name.ends_with(".ndjson") => "application/x-ndjson",
@@ -294,7 +294,8 @@ fn usual_type(name: &str, body: &[u8]) -> &'static str {
 
 struct Run {
     mount: &'static str,
-    /// How many ran before: each has an EHR of its own, since the access log outlives a reset.
+    /// The number of earlier scenarios. Each has an EHR of its own, since the access log outlives a
+    /// reset.
     number: u64,
     kept: BTreeMap<String, String>,
     complaints: Vec<String>,
@@ -417,7 +418,7 @@ impl Run {
         request
     }
 
-    /// A body; `@file` reads one, `@deep` and `@large` make what nobody wants to read.
+    /// Expands a body: `@file` reads a file, `@deep` and `@large` generate large ones.
     fn body(&self, text: &str) -> String {
         match text.strip_prefix('@') {
             Some("deep") => format!("{}{}", r#"{"a":"#.repeat(10_000), "}".repeat(10_000)),
@@ -487,6 +488,7 @@ impl Run {
             .extend(complaints.into_iter().map(|c| format!("{step}: {c}")));
     }
 
+    /// Checks one expectation. Returns a complaint if it is not met.
     fn expectation(
         &mut self,
         line: &str,
@@ -495,29 +497,60 @@ impl Run {
         json: &Value,
     ) -> Option<String> {
         if let Some((name, source)) = line.split_once(" := ") {
-            let (source, end) = source.split_once(" until ").unwrap_or((source, "\n"));
-            if source == "body" {
-                self.kept
-                    .insert(name.trim().to_owned(), body.trim_end().to_owned());
-                return None;
-            }
-            let value = match source.starts_with('/') {
-                true => json
-                    .pointer(source)
-                    .map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned)),
-                false => response
-                    .header(source)
-                    .map(|v| v.trim_matches('"').to_owned()),
-            };
-            let value = value.map(|v| v.split(end).next().unwrap_or_default().to_owned());
-            let missing = value
-                .is_none()
-                .then(|| format!("there is no {source} to keep"));
-            self.kept
-                .insert(name.trim().to_owned(), value.unwrap_or_default());
-            return missing;
+            return self.keep(name.trim(), source, response, body, json);
         }
         let line = self.filled(line);
+        if line.starts_with("body") {
+            return self.check_body(&line, body);
+        }
+        if let Some(name) = line.strip_suffix(" absent") {
+            let found = match name.starts_with('/') {
+                true => json.pointer(name).map(Value::to_string),
+                false => response.header(name).map(str::to_owned),
+            };
+            return found.map(|found| format!("{name} is {found}"));
+        }
+        if let Some((pointer, value)) = line.split_once(" = ") {
+            return check_pointer(pointer, value, body, json);
+        }
+        match line.split_once(": ") {
+            Some((name, value)) => check_header(name, value, response),
+            None => Some(format!("`{line}` is not an expectation")),
+        }
+    }
+
+    /// Keeps a header, a member or the body of an answer under a name.
+    fn keep(
+        &mut self,
+        name: &str,
+        source: &str,
+        response: &Response,
+        body: &str,
+        json: &Value,
+    ) -> Option<String> {
+        let (source, end) = source.split_once(" until ").unwrap_or((source, "\n"));
+        if source == "body" {
+            self.kept
+                .insert(name.to_owned(), body.trim_end().to_owned());
+            return None;
+        }
+        let value = match source.starts_with('/') {
+            true => json
+                .pointer(source)
+                .map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned)),
+            false => response
+                .header(source)
+                .map(|v| v.trim_matches('"').to_owned()),
+        };
+        let value = value.map(|v| v.split(end).next().unwrap_or_default().to_owned());
+        let missing = value
+            .is_none()
+            .then(|| format!("there is no {source} to keep"));
+        self.kept.insert(name.to_owned(), value.unwrap_or_default());
+        return missing;
+    }
+
+    fn check_body(&self, line: &str, body: &str) -> Option<String> {
         if let Some(text) = line.strip_prefix("body is").map(str::trim_start) {
             let (found, wanted) = if text.starts_with('@') {
                 (body, self.body(text))
@@ -547,56 +580,45 @@ impl Run {
                 )
             });
         }
-        if let Some(name) = line
-            .strip_suffix(" absent")
-            .filter(|name| !name.starts_with('/'))
-        {
-            return response
-                .header(name)
-                .map(|found| format!("{name} is {found}"));
-        }
-        if let Some(pointer) = line.strip_suffix(" absent") {
-            return json
-                .pointer(pointer)
-                .map(|found| format!("{pointer} is {found}"));
-        }
-        if let Some((pointer, value)) = line.split_once(" = ") {
-            let found = json.pointer(pointer);
-            let equal = match value {
-                "*" => found.is_some_and(|value| !value.is_null() && value != ""),
-                "<time>" => found
-                    .and_then(Value::as_str)
-                    .is_some_and(|text| DateTime::parse_from_rfc3339(text).is_ok()),
-                "<number>" => found.is_some_and(Value::is_number),
-                value => found == serde_json::from_str(value).ok().as_ref(),
-            };
-            return (!equal).then(|| {
-                format!(
-                    "{pointer} is {} instead of {value}: {}",
-                    found.map_or_else(|| String::from("absent"), Value::to_string),
-                    body.chars().take(600).collect::<String>()
-                )
-            });
-        }
-        let Some((name, value)) = line.split_once(": ") else {
-            return Some(format!("`{line}` says nothing"));
-        };
-        let found = response.header(name);
-        let date = value
-            .strip_prefix("<date of ")
-            .and_then(|time| http_date(time.strip_suffix('>')?));
-        let equal = match value.split_once("<digest>") {
-            Some((front, back)) => found
-                .and_then(|f| f.strip_prefix(front)?.strip_suffix(back))
-                .is_some_and(is_digest),
-            None if value == "*" => found.is_some_and(|found| !found.is_empty()),
-            None => found == Some(date.as_deref().unwrap_or(value)),
-        };
-        (!equal).then(|| format!("{name} is {found:?} instead of {value}"))
+        Some(format!("`{line}` is not an expectation"))
     }
 }
 
-/// A text in which each `%{3 ab}` is written out: `ababab`.
+fn check_pointer(pointer: &str, value: &str, body: &str, json: &Value) -> Option<String> {
+    let found = json.pointer(pointer);
+    let equal = match value {
+        "*" => found.is_some_and(|value| !value.is_null() && value != ""),
+        "<time>" => found
+            .and_then(Value::as_str)
+            .is_some_and(|text| DateTime::parse_from_rfc3339(text).is_ok()),
+        "<number>" => found.is_some_and(Value::is_number),
+        value => found == serde_json::from_str(value).ok().as_ref(),
+    };
+    (!equal).then(|| {
+        format!(
+            "{pointer} is {} instead of {value}: {}",
+            found.map_or_else(|| String::from("absent"), Value::to_string),
+            body.chars().take(600).collect::<String>()
+        )
+    })
+}
+
+fn check_header(name: &str, value: &str, response: &Response) -> Option<String> {
+    let found = response.header(name);
+    let date = value
+        .strip_prefix("<date of ")
+        .and_then(|time| http_date(time.strip_suffix('>')?));
+    let equal = match value.split_once("<digest>") {
+        Some((front, back)) => found
+            .and_then(|f| f.strip_prefix(front)?.strip_suffix(back))
+            .is_some_and(is_digest),
+        None if value == "*" => found.is_some_and(|found| !found.is_empty()),
+        None => found == Some(date.as_deref().unwrap_or(value)),
+    };
+    (!equal).then(|| format!("{name} is {found:?} instead of {value}"))
+}
+
+/// Expands each `%{3 ab}` of a text: `ababab`.
 fn repeated(text: &str) -> String {
     let mut parts = text.split("%{");
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -609,7 +631,7 @@ fn repeated(text: &str) -> String {
     out
 }
 
-/// True for 32 hexadecimal digits.
+/// Returns whether a text consists of 32 hexadecimal digits.
 fn is_digest(text: &str) -> bool {
     text.len() == 32 && text.bytes().all(|b| b.is_ascii_hexdigit())
 }

@@ -1,4 +1,4 @@
-//! Documents that must come back as they were sent, or be refused
+//! Documents that must be returned as they were sent, or be refused
 //! (`tests/cases/rm/round_trips.txt`).
 
 use aqlite::diag::Finding;
@@ -6,7 +6,7 @@ use aqlite::rm::class::Cls;
 use aqlite::rm::{json, xml};
 
 #[test]
-fn documents_come_back_as_they_were_sent() {
+fn documents_are_returned_as_sent() {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/tests/cases/rm/round_trips.txt"
@@ -27,7 +27,7 @@ fn problem(case: &str) -> Option<String> {
         .split_once("\nrefused\n")
         .map_or((body, None), |(sent, refused)| (sent, Some(refused.trim())));
     let (sent, in_xml) = (sent.trim(), !title.contains("(JSON"));
-    let told = |findings: Vec<Finding>| {
+    let first_line = |findings: Vec<Finding>| {
         findings
             .iter()
             .map(Finding::one_line)
@@ -38,7 +38,7 @@ fn problem(case: &str) -> Option<String> {
         (Ok(tree), None) => tree,
         (Ok(_), Some(_)) => return Some("it was read".to_owned()),
         (Err(findings), refused) => {
-            let found = told(findings);
+            let found = first_line(findings);
             return (Some(found.as_str()) != refused).then_some(found);
         }
     };
@@ -57,6 +57,6 @@ fn problem(case: &str) -> Option<String> {
             .map(json::write)
             .filter(|again| again != sent)
             .map(|again| format!("through XML it became {again}: {written}")),
-        Err(findings) => Some(format!("{}: {written}", told(findings))),
+        Err(findings) => Some(format!("{}: {written}", first_line(findings))),
     }
 }

@@ -1,12 +1,12 @@
-//! Authored AQL cases: small documents, a query, the rows it gives.
+//! Authored AQL cases: small documents, a query, and its rows.
 //!
 //! A file of `tests/cases/rows` holds data sets (`=== data NAME`, in the
 //! [notation](super::notation)) and cases (`=== TITLE`): `data: NAME`, the query, and behind `----
-//! rows` the rows as JSON arrays, one a line, in order; `---- unordered` compares them as a
-//! multiset, `---- error CODE` expects the query to be refused. A line `with:` above the query
-//! gives a parameter (`with: $name = "text"`; `{"text": "5"}` as a URL does), narrows it to one EHR
-//! (`with: ehr e1`) or turns specialisation off (`with: exact`). A line that starts with `#` is a
-//! comment. Every case also goes through the reference.
+//! rows` the rows as JSON arrays, one per line, in order. `---- unordered` compares them as a
+//! multiset, `---- error CODE` expects a refusal of the query. A line `with:` above the query sets
+//! a parameter (`with: $name = "text"`; `{"text": "5"}` as a URL does), restricts it to one EHR
+//! (`with: ehr e1`) or disables specialization (`with: exact`). A line that starts with `#` is a
+//! comment. Every case is also run by the reference.
 
 use super::notation::Repository;
 use super::reference;
@@ -45,7 +45,7 @@ fn authored_rows() {
     assert!(count > 0);
 }
 
-/// One reading of the clock for every case.
+/// The time of every case.
 pub const NOW: &str = "2026-01-02T03:04:05.678Z";
 
 #[derive(Default)]
@@ -72,7 +72,7 @@ impl Case {
         };
         if let Some(code) = &self.error {
             return match prepare(&self.query, &self.parameters, &options) {
-                Err(told) if told.iter().any(|d| d.code == code) => Ok(()),
+                Err(found) if found.iter().any(|d| d.code == code) => Ok(()),
                 other => Err(format!(
                     "  {}\n  expected {code}, found {other:?}",
                     self.query
@@ -123,7 +123,7 @@ impl Case {
     }
 }
 
-/// The rows of a query over some batches, each as a JSON array.
+/// Returns the rows of a query over some batches, each as a JSON array.
 pub fn run(
     query: &str,
     parameters: &Parameters,
@@ -134,7 +134,7 @@ pub fn run(
     traced(query, parameters, options, batches, plain).map(|(rows, _)| rows)
 }
 
-/// The rows of a query, and the execution paths that made them.
+/// Returns the rows of a query, and the execution paths that produced them.
 pub fn traced(
     query: &str,
     parameters: &Parameters,
@@ -142,18 +142,18 @@ pub fn traced(
     batches: &[&Batch],
     plain: bool,
 ) -> Result<(Vec<String>, Vec<ExecutionPath>), String> {
-    let told = |problems: Vec<aqlite::diag::Diagnostic>| {
+    let first_line = |problems: Vec<aqlite::diag::Diagnostic>| {
         problems
             .iter()
             .map(|d| d.one_line(query))
             .collect::<Vec<_>>()
             .join("\n")
     };
-    let plan = prepare(query, parameters, options).map_err(told)?;
+    let plan = prepare(query, parameters, options).map_err(first_line)?;
     run_plan(query, &plan, batches, plain)
 }
 
-/// The rows of a plan, and the execution paths that made them.
+/// Returns the rows of a plan, and the execution paths that produced them.
 pub fn run_plan(
     query: &str,
     plan: &Plan,
@@ -161,13 +161,13 @@ pub fn run_plan(
     plain: bool,
 ) -> Result<(Vec<String>, Vec<ExecutionPath>), String> {
     let go_on = || false;
-    // Some queries in parts of a few documents, some in one.
+    // Some queries read the data in parts of a few documents, others in one.
     let part = if query.len().is_multiple_of(2) {
         3
     } else {
         Budget::default().part
     };
-    // Some are interrupted as often as can be.
+    // Some queries are interrupted as often as possible.
     let piece = if query.len().is_multiple_of(3) {
         Budget::default().piece
     } else {

@@ -1,5 +1,5 @@
-//! Every rule of `docs/aql-rules.md` is shown by cases, and every name in braces behind a case's
-//! title is a rule there.
+//! Every rule of `docs/aql-rules.md` has cases, and every name in braces behind a case's title is a
+//! rule there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,7 +9,7 @@ fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
-/// A row of a table of the page: the rule, what holds, what is refused.
+/// A row of a table of the page: the rule, what it permits, what it refuses.
 struct Rule {
     name: String,
     holds: String,
@@ -41,10 +41,10 @@ fn table(text: &str) -> Vec<Rule> {
     .collect()
 }
 
-/// What a case shows: the file it stands in, and whether a query is refused.
+/// The cases of each rule: the file, and whether the query is refused.
 type Shown = BTreeMap<String, Vec<(String, bool)>>;
 
-/// The rules that the cases of a folder name.
+/// Returns the rules that the cases of a folder name.
 fn shown(folder: &str, head: &str, is_refused: &dyn Fn(&str) -> bool, out: &mut Shown) {
     let mut files: Vec<PathBuf> = fs::read_dir(path(folder))
         .unwrap()

@@ -1,10 +1,10 @@
-//! `docs/rest.md`: every ruling has a case that begins with its name, and every such case has a
-//! ruling.
+//! `docs/rest.md`: every ruling has a case whose title begins with its name, and every such case
+//! has a ruling.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// `A1`, `C12`, `R3`.
+/// Returns whether a word is the name of a ruling: `A1`, `C12`, `R3`.
 fn is_name(word: &str) -> bool {
     let mut chars = word.chars();
     chars.next().is_some_and(|c| matches!(c, 'A' | 'C' | 'R'))
@@ -23,17 +23,17 @@ fn every_ruling_has_a_case() {
     let rows = page
         .lines()
         .filter_map(|line| line.strip_prefix("| ")?.split(' ').next());
-    let told: BTreeSet<&str> = rows.filter(|word| is_name(word)).collect();
+    let present: BTreeSet<&str> = rows.filter(|word| is_name(word)).collect();
     let cases = read("tests/cases/rest/rulings.rest");
     let headings = cases.lines().filter_map(|line| line.strip_prefix("=== "));
     let shown: BTreeSet<&str> = headings
         .flat_map(|heading| heading.split(' ').take_while(|word| is_name(word)))
         .collect();
-    let lacking: Vec<_> = told.difference(&shown).collect();
-    let untold: Vec<_> = shown.difference(&told).collect();
+    let lacking: Vec<_> = present.difference(&shown).collect();
+    let without_ruling: Vec<_> = shown.difference(&present).collect();
     assert!(
-        lacking.is_empty() && untold.is_empty(),
-        "without a case: {lacking:?}; without a ruling: {untold:?}"
+        lacking.is_empty() && without_ruling.is_empty(),
+        "without a case: {lacking:?}; without a ruling: {without_ruling:?}"
     );
-    assert!(told.len() > 40, "only {} rulings", told.len());
+    assert!(present.len() > 40, "only {} rulings", present.len());
 }

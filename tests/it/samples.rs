@@ -1,7 +1,7 @@
-//! The sample data through the engine: the six questions against the truth table, the example
-//! queries, the guides.
+//! The sample data in the engine: the six queries against the truth table, the example queries, the
+//! guides.
 //!
-//! `AQLITE_SAMPLES=10000,100000` asks them of so many EHRs and compositions; the soak does.
+//! `AQLITE_SAMPLES=10000,100000` sets the numbers of EHRs and compositions. The soak uses it.
 
 use aqlite::aql::{Budget, Parameters, QueryError, QueryOptions, Run, prepare};
 use aqlite::document::{Batch, DocRow, EhrRow, LayoutStore, ObjectKind, Texts, pack};
@@ -75,7 +75,7 @@ fn rows_with(batch: &Batch, query: &str, parameters: &Parameters) -> Vec<Vec<Val
     let cell = |cell: aqlite::aql::Cell<&str>| {
         let mut out = String::new();
         cell.write_json(&mut out);
-        // Digit for digit: serde_json reads a fraction of 17 digits as its neighbour.
+        // Digit for digit, because serde_json reads a fraction of 17 digits as its neighbour.
         out.parse::<f64>()
             .map_or_else(|_| serde_json::from_str(&out).unwrap(), Value::from)
     };
@@ -86,7 +86,7 @@ fn rows_with(batch: &Batch, query: &str, parameters: &Parameters) -> Vec<Vec<Val
 }
 
 #[test]
-fn what_a_query_holds_is_bounded() {
+fn the_memory_of_a_query_is_bounded() {
     let batch = load(&Generator::new(5, 20, 200));
     let go_on = || false;
     let from = "FROM EHR e CONTAINS COMPOSITION c";
@@ -137,7 +137,7 @@ fn what_a_query_holds_is_bounded() {
 }
 
 #[test]
-fn a_long_condition_notices_that_it_is_stopped() {
+fn a_long_condition_can_be_stopped() {
     let batch = load(&Generator::new(5, 600, 6000));
     for condition in [
         "c/context/start_time/value LIKE '*never'",
@@ -175,7 +175,7 @@ fn a_long_condition_notices_that_it_is_stopped() {
 }
 
 #[test]
-fn who_wants_the_first_rows_gets_those_of_all_rows() {
+fn the_first_rows_are_the_first_of_all_rows() {
     let batch = load(&Generator::new(5, 200, 2000));
     let go_on = || false;
     let ask = |query: &str, budget: Budget| {
@@ -200,8 +200,7 @@ fn who_wants_the_first_rows_gets_those_of_all_rows() {
     for query in queries {
         let all = ask(&query, Budget::default());
         for limit in [1, 5, 60, 100, 5000] {
-            // Where a slice has more rows than may be held, few of which are wanted, those are
-            // found too.
+            // If a slice has more rows than may be held, the few requested rows are found, too.
             for (slice, rows) in [(1, 6000), (64, limit + 60), (64, limit + 10), (1000, 6000)] {
                 let first = ask(
                     &format!("{query} LIMIT {limit} OFFSET 2"),
@@ -292,7 +291,7 @@ fn example_queries_find_something() {
 }
 
 #[test]
-fn guides_judge_by_the_latest_values() {
+fn guides_use_the_latest_values() {
     let [category, score] = guides();
     for (guide, input, expected) in [
         (

@@ -1,5 +1,5 @@
-//! FLAT and STRUCTURED: documents of very many keys are refused by one clear error, and random
-//! documents come back as they were.
+//! FLAT and STRUCTURED: documents with too many keys are refused by one clear error, and random
+//! documents are preserved.
 
 use crate::random_document::{Random, document};
 use crate::rest::Ticks;
@@ -87,13 +87,13 @@ fn a_hundred_thousand_keys_are_refused_by_one_error_and_nothing_is_written() {
             &format!("application/openehr.wt.{form}+json"),
             body,
         );
-        let told: Value = serde_json::from_slice(&response.body).unwrap();
+        let answer: Value = serde_json::from_slice(&response.body).unwrap();
         assert_eq!(
-            (response.status, told["errors"].as_array().map(Vec::len)),
+            (response.status, answer["errors"].as_array().map(Vec::len)),
             (400, Some(1)),
-            "{told}"
+            "{answer}"
         );
-        assert!(told.to_string().contains("too many"), "{told}");
+        assert!(answer.to_string().contains("too many"), "{answer}");
     }
     let query = serde_json::json!({ "q": "SELECT c/uid/value FROM EHR e CONTAINS COMPOSITION c" });
     let found = send("POST", "query/aql", "application/json", query.to_string());
@@ -103,10 +103,10 @@ fn a_hundred_thousand_keys_are_refused_by_one_error_and_nothing_is_written() {
     );
 }
 
-/// Random documents of the project's own templates, whose alternatives and optional attributes
-/// vary.
+/// Random documents of the project's own templates, with varying alternatives and optional
+/// attributes.
 #[test]
-fn random_documents_come_back_from_both_formats_without_raw_parts() {
+fn random_documents_survive_both_formats_without_raw_parts() {
     let small = [
         include_str!("../cases/template/small.opt"),
         include_str!("../cases/template/order.opt"),
@@ -134,7 +134,7 @@ fn random_documents_come_back_from_both_formats_without_raw_parts() {
                 (Shape::Flat, Maker::Ehrbase),
             ] {
                 let written = flat::write(root, shape, &template, &web, maker);
-                // What fills a slot has no node, and stands below an attribute of the Reference
+                // The content of a slot has no node, so it is below an attribute of the Reference
                 // Model.
                 let keys = written
                     .text
@@ -182,9 +182,9 @@ fn random_documents_come_back_from_both_formats_without_raw_parts() {
     assert!(tested > 100, "{tested}");
 }
 
-/// A document without what readers complete (precisions, which come from the template, and details
-/// of archetypes), the names of structures, the numbers behind names, and the order among different
-/// nodes: docs/simplified-formats.md lists them.
+/// Returns a document without the parts that readers complete (precisions, which come from the
+/// template, and details of archetypes), the names of structures, the numbers behind names, and the
+/// order among different nodes. docs/simplified-formats.md lists them.
 fn plain(root: NodeRef<'_>) -> Value {
     fn strip(value: &mut Value) {
         match value {

@@ -1,5 +1,5 @@
-//! A snapshot shows one state, whatever is committed and removed behind it: for all random
-//! histories, in memory and in the database.
+//! A snapshot shows one state, whatever is committed and removed after it, for random histories, in
+//! memory and in the database.
 
 use crate::sql::Dice;
 use crate::sqlite::Sqlite;
@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 const EHRS: [&str; 3] = crate::sql::EHRS;
 
 /// The scans whose answers are compared: of documents and of whole EHRs, of the latest versions and
-/// of all, of everybody and of some.
+/// of all, of all patients and of some.
 fn scans() -> Vec<Scan> {
     let compositions = Scan {
         kinds: vec![ObjectKind::Composition],
@@ -61,11 +61,11 @@ fn scans() -> Vec<Scan> {
     ]
 }
 
-/// A state, as each scan names it, and what was found in it.
+/// A state as each scan names it, and the rows that were found in it.
 struct Remembered {
     snapshots: Vec<Snapshot>,
     found: Vec<Vec<String>>,
-    /// The EHRs that were there.
+    /// The EHRs of the state.
     ehrs: BTreeSet<&'static str>,
     /// Those of them that were removed since.
     removed: BTreeSet<&'static str>,
@@ -88,8 +88,8 @@ fn remember<R: Repository>(store: &R) -> Remembered {
     }
 }
 
-/// Whether a scan of a remembered state must be refused: something is gone that it would have to
-/// show.
+/// Returns whether a scan of a remembered state must be refused, because data that it would show
+/// are removed.
 fn is_gone(scan: &Scan, then: &Remembered) -> bool {
     let is_asked = |ehr: &&str| {
         scan.ehrs

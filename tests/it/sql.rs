@@ -1,6 +1,6 @@
-//! What the SQL repository promises beyond the suite of `store.rs`: guards between writers, round
-//! trips, rows written, pruning, one moment for a whole scan, and no patient's text in what is
-//! shared.
+//! The guarantees of the SQL repository beyond the suite of `store.rs`: isolation between writers,
+//! round trips, rows written, pruning, one moment for a whole scan, and no patient's text in shared
+//! rows.
 
 use crate::sqlite::Sqlite;
 use crate::store::{
@@ -103,7 +103,8 @@ fn a_warm_repository_needs_one_round_trip() {
     assert_eq!(database.trips(), 1, "reading a version");
 }
 
-/// Rows in all tables, each with its index entries; partial indexes do not hold compositions.
+/// Returns the number of rows in all tables, each with its index entries. Partial indexes contain
+/// no compositions.
 fn entries(database: &Sqlite) -> i64 {
     let tables = "SELECT name FROM sqlite_schema WHERE type = 'table'";
     let count = |sql: &str| {
@@ -141,8 +142,8 @@ fn a_commit_writes_few_rows() {
     assert_eq!(entries(&database) - before + revision + superseded, 8);
 }
 
-/// Compositions of several archetypes in 20 EHRs, with later versions and deletions; the archetype
-/// of each version.
+/// Stores compositions of several archetypes in 20 EHRs, with later versions and deletions. Returns
+/// the archetype of each version.
 fn fill(stores: &[&dyn Fn(Commit)]) -> HashMap<String, &'static str> {
     let mut archetypes = HashMap::new();
     let write = |commit: Commit| stores.iter().for_each(|store| store(commit.clone()));
@@ -180,7 +181,7 @@ fn fill(stores: &[&dyn Fn(Commit)]) -> HashMap<String, &'static str> {
 }
 
 #[test]
-fn pruning_leaves_out_only_what_cannot_match() {
+fn pruning_excludes_only_documents_that_cannot_match() {
     let database = Sqlite::in_memory();
     let (store, memory) = (database.repository(), Memory::new());
     let archetypes = fill(&[&|commit| done(store.commit(commit)), &|commit| {
@@ -298,10 +299,10 @@ fn a_scan_sees_one_moment() {
     }
 }
 
-/// A number below `bound`, from a sequence that is the same in every run.
+/// A deterministic sequence of numbers.
 pub struct Dice(u64);
 
-/// The EHRs that commits of dice are about.
+/// The EHRs of random commits.
 pub const EHRS: [&str; 3] = [EHR, OTHER, "33333333-3333-4333-8333-333333333333"];
 
 impl Dice {
@@ -317,7 +318,7 @@ impl Dice {
         (self.0 >> 33) % bound
     }
 
-    /// A commit that is as often wrong as right.
+    /// Returns a commit that is valid in about half of the cases.
     pub fn commit(&mut self, serial: usize) -> Commit {
         let ehr = EHRS[self.roll(3) as usize];
         let subject = ["p1", "p2", "p3"].get(self.roll(4) as usize).copied();

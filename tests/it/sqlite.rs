@@ -1,4 +1,4 @@
-//! SQLite as the host of the repository, with the limits that D1 sets.
+//! SQLite as the host of the repository, with the limits of D1.
 
 use aqlite::store::sql::{Catalogue, Row, Sql, SqlError, SqlRepository, SqlValue, Statement};
 use rusqlite::Connection;
@@ -13,7 +13,7 @@ const SQL_BYTES: usize = 100_000;
 const VALUE_BYTES: usize = 2_000_000;
 const EXACT: i64 = 1 << 53;
 
-/// The files in `migrations/`, in the order of their numbers: number and text.
+/// Returns the files in `migrations/` in the order of their numbers: number and text.
 pub fn migrations() -> Vec<(String, String)> {
     migrations_in("migrations")
 }
@@ -55,12 +55,12 @@ pub struct Sqlite {
 }
 
 impl Sqlite {
-    /// A new database in memory.
+    /// Creates a database in memory.
     pub fn in_memory() -> Sqlite {
         Sqlite::over(Connection::open_in_memory().expect("memory"))
     }
 
-    /// A new database in a file, which overwrites what it frees.
+    /// Creates a database in a file, which overwrites freed pages.
     pub fn in_file(path: &Path) -> Sqlite {
         let connection = Connection::open(path).expect("file");
         connection
@@ -69,12 +69,12 @@ impl Sqlite {
         Sqlite::over(connection)
     }
 
-    /// Does something behind the back of the repositories.
+    /// Executes a statement without the repositories.
     pub fn behind(&self, sql: &str) {
         self.connection.execute_batch(sql).expect("statements");
     }
 
-    /// Why the database refuses something.
+    /// Returns the error by which the database refuses a statement.
     pub fn refuses(&self, sql: &str) -> String {
         self.connection
             .execute_batch(sql)
@@ -89,7 +89,7 @@ impl Sqlite {
         Sqlite::with(connection)
     }
 
-    /// A database as it is.
+    /// Wraps a database without migrations.
     pub fn with(connection: Connection) -> Sqlite {
         let log = Connection::open_in_memory().expect("memory");
         migrations_in("migrations-log")
@@ -103,7 +103,7 @@ impl Sqlite {
         }
     }
 
-    /// The database of the access log, whose round trips count too.
+    /// Returns the database of the access log, whose round trips count too.
     pub fn log(&self) -> Sqlite {
         Sqlite {
             connection: Rc::clone(&self.log),
@@ -112,17 +112,17 @@ impl Sqlite {
         }
     }
 
-    /// A repository that knows nothing of the database yet.
+    /// Returns a repository with empty caches.
     pub fn repository(&self) -> SqlRepository<Sqlite> {
         SqlRepository::new(self.clone(), Rc::new(Catalogue::default())).with_log(self.log())
     }
 
-    /// A repository that keeps no shapes.
+    /// Returns a repository that caches no layouts.
     pub fn forgetful_repository(&self) -> SqlRepository<Sqlite> {
         SqlRepository::new(self.clone(), Rc::new(Catalogue::keeping(0))).with_log(self.log())
     }
 
-    /// The first column of a query's rows as text, for looking behind the repository.
+    /// Returns the first column of the rows of a statement as text, without the repository.
     pub fn texts(&self, sql: &str) -> Vec<String> {
         let mut statement = self.connection.prepare(sql).expect("query");
         let rows = statement
@@ -136,7 +136,7 @@ impl Sqlite {
         rows.map(|value| text(value.expect("value"))).collect()
     }
 
-    /// The rows of all tables as INSERTs, table by table.
+    /// Returns the rows of all tables as INSERTs, table by table.
     pub fn dump(&self) -> Vec<String> {
         let tables = self.texts("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY rowid");
         let rows = |table: &String| {
@@ -150,7 +150,7 @@ impl Sqlite {
         tables.iter().flat_map(rows).collect()
     }
 
-    /// How SQLite executes the last statement, a line a step.
+    /// Returns the query plan of the last statement, one line per step.
     pub fn last_plan(&self) -> String {
         let mut statement = self
             .connection
@@ -165,7 +165,7 @@ impl Sqlite {
         plan
     }
 
-    /// How many batches were executed since the last call.
+    /// Returns the number of batches since the last call.
     pub fn trips(&self) -> usize {
         self.trips.take()
     }
@@ -225,7 +225,7 @@ fn failed(error: rusqlite::Error) -> SqlError {
     SqlError::from_message(&error.to_string())
 }
 
-/// As D1 binds it: numbers of JavaScript.
+/// Binds a value as D1 does: numbers of JavaScript.
 fn bound(value: &SqlValue) -> Value {
     match value {
         SqlValue::Null => Value::Null,
@@ -241,7 +241,7 @@ fn bound(value: &SqlValue) -> Value {
     }
 }
 
-/// As D1 gives it: numbers of JavaScript.
+/// Reads a value as D1 does: numbers of JavaScript.
 fn read(value: ValueRef<'_>) -> SqlValue {
     match value {
         ValueRef::Integer(number) => SqlValue::Real(number as f64),

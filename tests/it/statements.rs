@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The headings of the page, which are those of the specification that state something.
+/// The headings of the page, which are those of the specification with statements.
 const HEADINGS: [&str; 36] = [
     "What the service does",
     "Terms",
@@ -48,7 +48,7 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The names of the tests of a file: scenarios, or tests of Node.
+/// Returns the names of the tests of a file: scenarios, or tests of Node.
 fn tests_of(root: &Path, file: &str) -> Vec<String> {
     if file.ends_with(".rest") {
         let text = read(&root.join("tests/cases/rest").join(file));
@@ -72,7 +72,7 @@ fn tests_of(root: &Path, file: &str) -> Vec<String> {
         .collect()
 }
 
-/// What is wrong with a row: its number, its statement, its tests.
+/// Returns the error of a row: its number, its statement, its tests.
 fn complaint(
     root: &Path,
     known: &mut BTreeMap<String, Vec<String>>,

@@ -1,5 +1,6 @@
-//! What the service costs its database: round trips, rows and bytes of a commit, round trips of a
-//! read. The line of the access log is part of a commit; a read writes it in one more round trip.
+//! The cost of the service for its database: round trips, rows and bytes of a commit, round trips
+//! of a read. The entry of the access log is part of a commit. A read writes it in one more round
+//! trip.
 
 use crate::rest::Ticks;
 use crate::sqlite::Sqlite;
@@ -52,7 +53,7 @@ impl House {
         block_on(self.service.handle(&request, &mut self.ticks)).expect("a synchronous repository")
     }
 
-    /// Commits a composition; gives its version uid.
+    /// Commits a composition. Returns its version uid.
     fn commit(&mut self, sample: &CompositionSample) -> String {
         let request = Request::new("POST", &format!("/rest/openehr/v1/ehr/{EHR}/composition"));
         let answer = self.send(request.with_body("application/json", &*sample.json));
@@ -165,7 +166,7 @@ fn a_guide_on_many_ehrs_asks_seldom_whether_queries_find_them_or_not() {
 }
 
 #[test]
-fn what_another_instance_has_changed_is_seen() {
+fn changes_of_another_instance_are_seen() {
     let mut house = House::new();
     let sample = Generator::new(1, 10, 100).composition(0);
     let first = house.commit(&sample);
@@ -174,7 +175,7 @@ fn what_another_instance_has_changed_is_seen() {
         database: house.database.clone(),
         ticks: Ticks::new(),
     };
-    // Uids of its own.
+    // Uids that the first service does not use.
     (0..1_000).for_each(|_| drop(other.ticks.new_uuid()));
     let path = format!("/rest/openehr/v1/ehr/{EHR}/ehr_status");
     let mut set_modifiable = |flag: bool| {
@@ -195,10 +196,10 @@ fn what_another_instance_has_changed_is_seen() {
     assert_eq!(house.send(request()).status, 409);
     set_modifiable(true);
     assert_ne!(house.commit(&sample), first);
-    let nobody = EHR.replace('1', "3");
+    let unknown = EHR.replace('1', "3");
     let foreign = Request::new(
         "POST",
-        &format!("/rest/openehr/v1/ehr/{nobody}/composition"),
+        &format!("/rest/openehr/v1/ehr/{unknown}/composition"),
     );
     assert_eq!(
         house
@@ -230,7 +231,7 @@ fn a_template_that_is_imported_anew_is_another_one_for_every_instance() {
     );
     one.made("PUT", &format!("ehr/{EHR}"), json, "", "");
     let path = format!("ehr/{EHR}/composition");
-    // Both keep it compiled from now on.
+    // Both instances have cached the compiled template.
     one.made("POST", &path, json, &weight, "");
     two.made("POST", &path, json, &weight, "");
     let exported = one.send(Request::new("GET", "/v1/admin/export")).body;
@@ -290,7 +291,7 @@ fn a_template_that_is_imported_anew_is_another_one_for_every_instance() {
     }
 }
 
-/// Bytes of the pages of all tables and indexes, but for those of the access log.
+/// Returns the bytes of the pages of all tables and indexes except those of the access log.
 fn bytes(database: &Sqlite) -> f64 {
     let pages = database.texts("SELECT sum(pgsize) FROM dbstat WHERE name NOT LIKE 'access_log%'");
     pages

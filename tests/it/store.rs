@@ -1,4 +1,4 @@
-//! One suite that every repository passes.
+//! The suite that every repository implementation must pass.
 
 mod definitions;
 mod reading;
@@ -44,31 +44,31 @@ suite! {
     a_subject_has_one_ehr
     versions_follow_each_other
     versions_are_found_by_time
-    a_deleted_object_keeps_its_past
+    a_deleted_object_keeps_its_history
     a_stale_writer_changes_nothing
     a_contribution_is_all_or_nothing
-    what_a_commit_takes_for_granted_must_be_so
+    preconditions_of_a_commit_must_hold
     an_object_belongs_to_one_ehr
     an_ehr_has_one_directory
-    a_version_keeps_the_kind_of_its_object
+    a_version_has_the_kind_of_its_object
     a_version_keeps_the_template_of_its_object
-    a_locked_ehr_takes_its_status_alone
+    a_locked_ehr_accepts_only_its_status
     content_behind_a_lock_in_one_transaction_is_refused
     an_ehr_has_one_status
     the_newest_object_is_found_behind_any_number
-    what_identifies_a_line_is_kept_with_its_contribution
+    the_idempotency_key_is_stored_with_its_contribution
     a_status_changes_the_flags_of_its_ehr
     parties_need_no_ehr
     definitions_are_immutable
     a_definition_that_is_stored_anew_is_another_one
-    a_template_stays_as_long_as_it_is_named
-    large_bodies_come_back_byte_for_byte
-    a_deleted_ehr_leaves_nothing
+    a_referenced_template_cannot_be_deleted
+    large_bodies_are_returned_byte_for_byte
+    a_deleted_ehr_leaves_no_rows
     reset_removes_everything
     objects_are_paged_in_commit_order
-    a_scan_sends_what_is_asked_for
-    a_scan_stops_when_told
-    documents_come_back_digit_for_digit
+    a_scan_sends_exactly_the_requested_documents
+    a_scan_stops_on_request
+    documents_are_returned_digit_for_digit
     the_access_log_keeps_every_line
 }
 
@@ -116,7 +116,7 @@ fn data(kind: ObjectKind, archetype: &str, text: &str) -> String {
     }
 }
 
-/// What a test says of a version; the rest is made up.
+/// The parts of a version that a test sets. Others have defaults.
 pub struct Draft<'a> {
     pub ehr: &'a str,
     pub kind: ObjectKind,
@@ -188,7 +188,7 @@ impl Draft<'_> {
     }
 }
 
-/// One contribution with these versions.
+/// Returns one contribution with these versions.
 pub fn commit(versions: Vec<Version>) -> Commit {
     let first = versions.first().expect("versions").clone();
     let contribution = first.contribution;
@@ -213,7 +213,7 @@ pub fn commit(versions: Vec<Version>) -> Commit {
     }
 }
 
-/// The commit under another contribution uid.
+/// Returns the commit with another contribution uid.
 pub fn under(uid: &str, commit: Commit) -> Commit {
     let versions = commit
         .versions
@@ -247,7 +247,7 @@ fn ehr(ehr_id: &str, subject: Option<&str>) -> Ehr {
     }
 }
 
-/// The commit that creates an EHR with its first status.
+/// Returns the commit that creates an EHR with its first status.
 pub fn creation(ehr_id: &str, subject: Option<&str>) -> Commit {
     let status = format!("status-{ehr_id}");
     let draft = Draft {
@@ -379,7 +379,7 @@ fn a_subject_has_one_ehr<R: Repository>(store: &R) {
     assert_eq!(done(store.versions(OTHER, &status, 0)).items.len(), 1);
 }
 
-fn what_identifies_a_line_is_kept_with_its_contribution<R: Repository>(store: &R) {
+fn the_idempotency_key_is_stored_with_its_contribution<R: Repository>(store: &R) {
     done(store.commit(creation(EHR, None)));
     done(store.commit(Commit {
         idempotency: Some("line 1".into()),

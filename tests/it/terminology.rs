@@ -1,4 +1,4 @@
-//! Queries that ask a terminology server: one that answers as told, without a network.
+//! Queries that need a terminology server, with a simulated server.
 
 use crate::rest::Ticks;
 use aqlite::service::{
@@ -109,7 +109,7 @@ fn an_empty_value_set_has_no_members() {
 }
 
 #[test]
-fn one_question_is_asked_once() {
+fn equal_terminology_requests_are_sent_once() {
     let twice = format!(
         "{EXPAND} OR NOT {}",
         EXPAND.split_once("WHERE ").expect("WHERE").1
@@ -124,7 +124,7 @@ fn one_question_is_asked_once() {
 }
 
 #[test]
-fn what_goes_wrong_has_a_status_and_a_code() {
+fn every_failure_has_a_status_and_a_code() {
     let outcome = r#"{"resourceType":"OperationOutcome","issue":[{"diagnostics":"no such set"}]}"#;
     let statuses: [(u16, &str, u16, &str); 8] = [
         (404, outcome, 400, "AQL0502"),
@@ -167,7 +167,7 @@ fn endless_value_sets_are_refused() {
     assert_eq!((response.status, asked.len()), (400, 1));
 }
 
-/// A guide about the coded name of compositions, and what it is told by a server.
+/// Runs a guide about the coded name of compositions with the answers of a simulated server.
 fn run_guide(
     answer: impl Fn(&str) -> Result<Reply, Unreachable> + 'static,
 ) -> (Response, Vec<String>) {
@@ -247,7 +247,7 @@ fn run_guide(
 }
 
 #[test]
-fn a_guide_asks_what_falls_under_its_terms() {
+fn a_guide_requests_the_codes_subsumed_by_its_terms() {
     let outcome = |name: &str| {
         let body = format!(
             r#"{{"resourceType":"Parameters","parameter":[{{"name":"outcome","valueCode":"{name}"}}]}}"#
@@ -267,7 +267,7 @@ fn a_guide_asks_what_falls_under_its_terms() {
     );
     let (response, _) = run_guide(outcome("not-subsumed"));
     assert!(response.status == 200 && !fired(&response), "{response:?}");
-    // A server that does not know the codes leaves them to their text.
+    // If the server does not know the codes, they are compared as texts.
     let (response, _) = run_guide(|_| reply(404, ""));
     assert!(response.status == 200 && !fired(&response), "{response:?}");
     for (answer, status) in [(reply(500, ""), 502), (Err(Unreachable::Late), 504)] {

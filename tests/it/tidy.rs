@@ -1,5 +1,5 @@
-//! Rules that the source text shows: import order inside a crate, length of files, purity of the
-//! library crates.
+//! Rules about the source text: import order inside a crate, length of files, purity of the library
+//! crates.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,15 +13,15 @@ const LIBRARIES: [&str; 6] = [
     "crates/aqlite-gdl/src",
     "src",
 ];
-/// Module groups of one crate in the order of their imports: each may use the ones before it.
+/// The module groups of each crate in the order of their imports: each may use the earlier ones.
 /// Cargo enforces the order of the crates.
 const LAYERS: [(&str, &[&str]); 2] = [
     ("crates/aqlite-engine/src", &["document", "answer"]),
     ("src", &["samples", "store", "service"]),
 ];
-/// Crates of the hosts, which the core must not know.
+/// The crates of hosts, which the core must not use.
 const HOST_CRATES: [&str; 4] = ["worker::", "wasm_bindgen", "js_sys", "web_sys"];
-/// Clocks, files, networks and terminals: the core is pure.
+/// Clocks, files, networks and terminals, which the pure core must not use.
 const IMPURE: [&str; 11] = [
     "std::fs",
     "std::net",
@@ -41,7 +41,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The source files under a folder, generated and installed ones left out.
+/// Returns the source files under a folder, except generated and installed ones.
 fn sources(folder: &str, extensions: &[&str]) -> Vec<PathBuf> {
     let (mut folders, mut files) = (vec![root().join(folder)], Vec::new());
     while let Some(folder) = folders.pop() {
@@ -72,7 +72,7 @@ fn shown(path: &Path) -> String {
         .replace('\\', "/")
 }
 
-/// The code of a file: without comment lines, and without its unit tests.
+/// Returns the code of a file without comment lines and unit tests.
 fn code(path: &Path) -> String {
     let text = fs::read_to_string(path).unwrap();
     let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
@@ -170,7 +170,7 @@ fn files_are_short() {
 }
 
 #[test]
-fn modules_say_what_they_are() {
+fn modules_start_with_their_documentation() {
     let mut complaints = Vec::new();
     for folder in [
         "crates",
@@ -196,7 +196,7 @@ fn modules_say_what_they_are() {
 }
 
 #[test]
-fn nothing_is_left_for_later() {
+fn the_source_has_no_unfinished_parts() {
     let words = [
         concat!("TO", "DO"),
         concat!("FIX", "ME"),

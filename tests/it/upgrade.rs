@@ -1,13 +1,12 @@
-//! Databases of every published schema, with data in them, are upgraded by the migrations that came
-//! later, and answer as before.
+//! Databases of every published schema, with data in them, are upgraded by the later migrations and
+//! answer as before.
 //!
 //! `tests/cases/schema/NNNN.sql` holds the rows of a database as migration NNNN left it, written by
-//! the program of that time; what it must answer stands in `NNNN.ndjson`, its export. A migration
-//! that has no such file yet gets one by `AQLITE_WRITE_SCHEMA=NNNN cargo test --test it upgrade`,
-//! before it is published. Where one schema held documents in several forms, the name of a file
-//! goes on with the form: `0001_first.sql` has them as the first program packed them, with whole
-//! digests; `0030_text.sql` has digests of their canonical JSON, `0030.sql` of the packed
-//! documents.
+//! the program of that time. `NNNN.ndjson` is the expected export. A new migration gets its file by
+//! `AQLITE_WRITE_SCHEMA=NNNN cargo test --test it upgrade`, before it is published. If one schema
+//! held documents in several forms, the file name also contains the form: `0001_first.sql` has them
+//! as the first program packed them, with whole digests; `0030_text.sql` has digests of their
+//! canonical JSON, `0030.sql` of the packed documents.
 
 use crate::rest::Ticks;
 use crate::sqlite::{Sqlite, migrations};
@@ -26,7 +25,7 @@ fn file(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// The text of a file under `tests/cases`.
+/// Returns the text of a file under `tests/cases`.
 pub fn text(name: &str) -> String {
     std::fs::read_to_string(file(name))
         .unwrap_or_else(|error| panic!("tests/cases/{name}: {error}"))
@@ -36,7 +35,7 @@ pub fn text(name: &str) -> String {
 pub struct House(Service<SqlRepository<Sqlite>>, Ticks);
 
 impl House {
-    /// A service that knows nothing of the database yet.
+    /// Creates a service with empty caches.
     pub fn over(database: &Sqlite) -> House {
         let config = Config {
             auth: Auth::Open,
@@ -47,17 +46,17 @@ impl House {
         House(Service::new(database.repository(), config), Ticks::new())
     }
 
-    /// An identifier that it will not give again.
+    /// Returns an identifier that the service will not generate again.
     pub fn new_uuid(&mut self) -> String {
         self.1.new_uuid()
     }
 
-    /// The answer to a request.
+    /// Sends a request. Returns the answer.
     pub fn send(&mut self, request: Request) -> Response {
         block_on(self.0.handle(&request, &mut self.1)).expect("a synchronous repository")
     }
 
-    /// Sends a body and gives the entity tag of what it made.
+    /// Sends a body. Returns the entity tag of the created resource.
     pub fn made(
         &mut self,
         method: &str,
@@ -81,26 +80,25 @@ impl House {
             .to_owned()
     }
 
-    fn told(&mut self, path: &str) -> String {
+    fn answers(&mut self, path: &str) -> String {
         let response = self.send(Request::new("GET", &format!("/rest/openehr/v1/{path}")));
         assert_eq!(response.status, 200, "{path}: {response:?}");
         String::from_utf8_lossy(&response.body).into_owned()
     }
 
     fn count(&mut self) -> i64 {
-        let body: Value =
-            serde_json::from_str(&self.told(
-                "query/aql?q=SELECT%20count(*)%20FROM%20EHR%20e%20CONTAINS%20COMPOSITION%20c",
-            ))
-            .unwrap();
+        let body: Value = serde_json::from_str(&self.answers(
+            "query/aql?q=SELECT%20count(*)%20FROM%20EHR%20e%20CONTAINS%20COMPOSITION%20c",
+        ))
+        .unwrap();
         body.pointer("/rows/0/0")
             .and_then(Value::as_i64)
             .expect("a number")
     }
 }
 
-/// One of each kind of thing that a repository holds.
-fn furnish(house: &mut House) {
+/// Creates one object of each kind that a repository can contain.
+fn create_one_of_each(house: &mut House) {
     let (json, weight) = ("application/json", text("rest/weight.json"));
     house.made(
         "POST",
@@ -163,12 +161,12 @@ fn furnish(house: &mut House) {
     );
 }
 
-/// Everything as it is exported.
+/// Exports all data.
 fn export(house: &mut House) -> String {
-    house.told("admin/export?limit=1000")
+    house.answers("admin/export?limit=1000")
 }
 
-/// The names of the databases that are kept.
+/// Returns the names of the stored databases.
 pub fn fixtures() -> Vec<String> {
     let files = std::fs::read_dir(file("schema"))
         .expect("folder")
@@ -186,7 +184,7 @@ pub fn fixtures() -> Vec<String> {
     names
 }
 
-/// Migrations up to a number, and those behind it.
+/// Returns the migrations up to a number, and the later ones.
 fn parted(number: &str) -> (Vec<String>, Vec<String>) {
     let (before, after): (Vec<_>, Vec<_>) = migrations()
         .into_iter()
@@ -203,7 +201,7 @@ fn with_schema(migrations: &[String]) -> Connection {
     connection
 }
 
-/// The database that was kept under a name, with the migrations that came later.
+/// Returns the stored database with this name, upgraded by the later migrations.
 pub fn upgraded(name: &str) -> Sqlite {
     let (before, after) = parted(name.get(..4).unwrap_or_default());
     let connection = with_schema(&before);
@@ -216,11 +214,11 @@ pub fn upgraded(name: &str) -> Sqlite {
     Sqlite::with(connection)
 }
 
-/// Writes the rows of today's tables, as far as a schema has them, and what they export as.
+/// Writes the rows of the present tables as far as a schema has them, and their export.
 fn write(number: &str) {
     let database = Sqlite::in_memory();
     let mut house = House::over(&database);
-    furnish(&mut house);
+    create_one_of_each(&mut house);
     let tables = Sqlite::with(with_schema(&parted(number).0))
         .texts("SELECT name FROM sqlite_schema WHERE type = 'table'");
     let known = |row: &&String| {
@@ -268,7 +266,7 @@ fn a_database_of_every_schema_is_upgraded_with_its_data() {
             "{number}: the export differs"
         );
         assert_eq!(house.count(), 1, "{number}");
-        // The ids of this house begin where those of the one that wrote the rows did.
+        // The ids of this service start where those of the writer of the rows started.
         (0..100).for_each(|_| drop(house.1.new_uuid()));
         house.made(
             "POST",
@@ -278,6 +276,9 @@ fn a_database_of_every_schema_is_upgraded_with_its_data() {
             "",
         );
         assert_eq!(house.count(), 2, "{number}");
-        assert!(house.told("definition/query").contains("ids"), "{number}");
+        assert!(
+            house.answers("definition/query").contains("ids"),
+            "{number}"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! What a query may cost: work is counted, never timed, so these tests assert counts.
+//! The cost of queries. Work is counted, never timed, so these tests assert counts.
 
 use super::notation::Repository;
 use super::rows::NOW;
@@ -7,8 +7,8 @@ use aqlite::aql::{
 };
 use aqlite::document::Batch;
 
-/// The rows of a query within a budget or why it was given up, the work that it took, and the most
-/// work between two pauses.
+/// The rows of a query within a budget or the reason of its end, the work that it took, and the
+/// maximum work between two pauses.
 pub struct Outcome {
     pub rows: Result<Vec<String>, QueryError>,
     pub work: u64,
@@ -24,7 +24,7 @@ pub fn measured(
     budget: Budget,
 ) -> Outcome {
     let plan = prepare(query, parameters, options)
-        .unwrap_or_else(|told| panic!("{query}: {}", told[0].one_line(query)));
+        .unwrap_or_else(|found| panic!("{query}: {}", found[0].one_line(query)));
     let go_on = || false;
     let mut run = Run::new(&plan, NOW, budget, &go_on);
     let mut longest_piece = 0;
@@ -72,7 +72,7 @@ pub fn measured(
     }
 }
 
-/// One document with so many elements.
+/// Returns one document with `count` elements.
 fn elements(count: usize) -> Batch {
     let head = "EHR e1\nCOMPOSITION[openEHR-EHR-COMPOSITION.x.v1] c\n  OBSERVATION[openEHR-EHR-OBSERVATION.a.v1] o\n    HISTORY[at0001] h\n      POINT_EVENT[at0002] e = 2020-01-01T00:00Z\n        ITEM_TREE[at0003] t\n";
     let lines: String = (0..count)
@@ -379,7 +379,7 @@ fn a_long_list_costs_each_row_as_much_as_a_short_one() {
     let query =
         "SELECT COUNT(*) FROM EHR e CONTAINS ELEMENT a WHERE a/value/magnitude matches {$p}";
     let work = |values: usize| {
-        // The same ten rows are found, whatever else is in the list.
+        // The same ten rows are found, whatever else the list contains.
         let list = (0..values)
             .map(|i| Parameter::Number((if i < 10 { i } else { 100_000 + i }).to_string()))
             .collect();
@@ -423,7 +423,7 @@ fn a_long_text_costs_a_query_its_length_once() {
         );
         assert_eq!(outcome.rows, Ok(vec![String::from("[0]")]), "{condition}");
     }
-    // Each of the 900 once more would be tens of gigabytes to read.
+    // Reading the text again for each of the 900 rows would be tens of gigabytes.
     let time = started.elapsed();
     assert!(time < std::time::Duration::from_secs(10), "{time:?}");
 }

@@ -1,4 +1,4 @@
-// The npm package as somebody gets it: packed, installed, and its README run in each host.
+// The npm package as users get it: packed, installed, and its README run in each host.
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
@@ -48,7 +48,7 @@ test("publint and attw find nothing", async () => {
   assert.equal(typed.status, 0, typed.stdout + typed.stderr);
 });
 
-test("there is nothing in it that nobody needs", async () => {
+test("it contains only needed files", async () => {
   const names = (await readdir(join(house, "node_modules/aqlite")))
     .map((name) => name.replace(/-\w{8}\.js/, "-*.js"))
     .sort();
@@ -89,14 +89,14 @@ test("there is nothing in it that nobody needs", async () => {
   assert.doesNotMatch(written.join(""), /\.\.\/src|aqlite-wasm/);
 });
 
-test("its notices name every part that others wrote, with a licence", async () => {
+test("its notices name every foreign part with a licence", async () => {
   assertNotices(
     await readFile(join(house, "node_modules/aqlite/THIRD_PARTY_NOTICES.txt"), "utf8"),
     [...packages("www/package"), ...crates()],
   );
 });
 
-test("programs are checked against its types", async () => {
+test("programs compile against its types", async () => {
   const good = `import { AqliteError, Repository, format, type QueryResult } from "aqlite";
 const repository: Repository = await Repository.open({ name: "x" });
 const result: QueryResult = await repository.query(format("SELECT e FROM EHR e"), { parameters: { a: 1, b: { text: "2" } }, timeout: 5 });
@@ -162,7 +162,7 @@ test("texts are read, explained and laid out without data", () => {
   assert.equal(aqlite.convert(1, "kg", "g"), 1000);
 });
 
-test("documents, guides and rows", async () => {
+test("documents, guides and rows have the described forms", async () => {
   const repository = await aqlite.Repository.open({ admin: true });
   await repository.generate({ ehrs: 12, compositions: 90, seed: 3 });
   const { rows } = await repository.query(COUNT);
@@ -212,7 +212,7 @@ test("documents, guides and rows", async () => {
   await assert.rejects(repository.query(COUNT), { code: "CLOSED" });
 });
 
-test("templates, compositions and guides of one's own", async () => {
+test("users add templates, compositions and guides", async () => {
   const cases = (name) => readFile(join(root, "tests/cases", name), "utf8");
   const repository = await aqlite.Repository.open();
   const template = await repository.addTemplate(await cases("template/small.opt"));
@@ -231,7 +231,7 @@ test("templates, compositions and guides of one's own", async () => {
   await assert.rejects(repository.runGuide("no such guide", ehr), { status: 404 });
 });
 
-test("a query is followed and ended", async () => {
+test("a query reports progress and can be ended", async () => {
   const repository = await aqlite.Repository.open();
   await repository.generate({ ehrs: 60, compositions: 1500 });
   const slow =
@@ -248,7 +248,7 @@ test("a query is followed and ended", async () => {
   assert.ok((await repository.query(COUNT)).rows[0][0] > 1000);
 });
 
-test("what is kept on the disk is there again, and can be moved", async () => {
+test("a data set on the disk can be opened again and moved", async () => {
   const first = await aqlite.Repository.open(aDataSet("ward"));
   await first.generate({ ehrs: 5, compositions: 30 });
   const all = [...(await first.query(COUNT))];
@@ -282,25 +282,25 @@ test("what is kept on the disk is there again, and can be moved", async () => {
   assert.equal(await aqlite.Repository.remove("copy", aDataSet()), false);
 });
 
-test("a process that dies in mid-write leaves whole requests", async () => {
+test("a process that dies during a write leaves whole requests", async () => {
   const folder = join(house, "killed");
   const writer = `import { Repository } from "aqlite";
 const repository = await Repository.open({ name: "ward", folder: ${JSON.stringify(folder)} });
 for (;;) { await repository.createEhr(); process.stdout.write("."); }`;
   const child = spawn("node", ["--input-type=module", "--eval", writer], { cwd: house });
-  let told = 0;
+  let reported = 0;
   await new Promise((resolve) =>
-    child.stdout.on("data", (bytes) => (told += bytes.length) > 40 && resolve()),
+    child.stdout.on("data", (bytes) => (reported += bytes.length) > 40 && resolve()),
   );
   child.kill("SIGKILL");
   await new Promise((resolve) => child.once("exit", resolve));
   const repository = await aqlite.Repository.open({ name: "ward", folder });
   const [[kept]] = [...(await repository.query("SELECT COUNT(e/ehr_id/value) AS n FROM EHR e"))];
-  assert.ok(kept >= told, `${kept} of ${told} that were told`);
+  assert.ok(kept >= reported, `${kept} of ${reported} that were reported`);
   await repository.createEhr();
 });
 
-test("the README's page and worker run in Chromium, and keep", async () => {
+test("the README's page and worker run in Chromium and store data", async () => {
   await writeFile(
     join(house, "worker.html"),
     '<!doctype html><script>window.worker = new Worker("worker.js", { type: "module" });</script>',

@@ -1,7 +1,9 @@
-// What other people's programs make of the service, in workerd: `node tests/soak/clients.mjs oehrpy|schemathesis PYTHON [SPEC…]`.
+// Foreign clients against the service in workerd: `node tests/soak/clients.mjs oehrpy|schemathesis
+// PYTHON [SPEC…]`.
 //
-// oehrpy: the client library goes its whole round. schemathesis: requests made from the standard's OpenAPI documents (SPEC), half
-// of them about things that exist; none may be answered by 5xx.
+// oehrpy: the client library runs its whole sequence of requests.
+// schemathesis: requests derived from the standard's OpenAPI documents (SPEC), half of them about
+// existing objects. None may be answered by 5xx.
 import { spawn } from "node:child_process";
 import { dirname, join, resolve } from "node:path";
 import { ITS, V1, freshState, root, sample, start, uploadTemplates } from "../e2e/server.mjs";
@@ -24,7 +26,7 @@ async function oehrpy(server) {
   ]);
 }
 
-/** Something of every kind, so that requests find it; gives the ids. */
+/** Creates one object of every kind, so that requests find it. Returns the ids. */
 async function furnish(server) {
   const data = sample();
   await uploadTemplates(server, data);
@@ -68,7 +70,7 @@ async function schemathesis(server) {
     SCHEMATHESIS_HOOKS: "hooks",
     PYTHONPATH: join(root, "tests/soak"),
   };
-  // Its notes about a run go to where it runs.
+  // It writes its notes about a run into the current folder.
   const [program, home] = [
     join(dirname(resolve(python)), "schemathesis"),
     join(root, "target/soak"),

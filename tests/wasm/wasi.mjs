@@ -1,12 +1,14 @@
-// Runs a test binary of target wasm32-wasip1 in Node: `node wasi.mjs FILE [ARGUMENT…]`. The core's own unit tests run so, inside wasm.
-// The folder that AQLITE_CORPUS names is open to it by its own name: below the root of the machine, reading a large file ends Node 20.
+// Runs a test binary of target wasm32-wasip1 in Node: `node wasi.mjs FILE [ARGUMENT…]`. The unit
+// tests of the core run in wasm by this program. The folder of AQLITE_CORPUS is mounted under its
+// own name, because reading a large file below the root of the machine ends Node 20.
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { WASI } from "node:wasi";
 
 const [file, ...args] = process.argv.slice(2);
-// Each package's tests start in its own folder; the corpus is named from that of the project.
+// The tests of each package start in its own folder, but the corpus is relative to that of the
+// project.
 const corpus = resolve(
   dirname(fileURLToPath(import.meta.url)),
   "../..",
@@ -25,8 +27,8 @@ const wasi = new WASI({
   returnOnExit: true,
 });
 const imports = wasi.getImportObject();
-// Called directly, the functions of node:wasi take a short way that breaks the heap of JavaScript (nodejs/node#53087): the process ends by
-// a segmentation fault, mostly when all is done.
+// Direct calls of node:wasi use a fast path that corrupts the heap of JavaScript
+// (nodejs/node#53087): the process ends by a segmentation fault, mostly at its end.
 for (const calls of Object.values(imports)) {
   for (const [name, call] of Object.entries(calls)) calls[name] = (...given) => call(...given);
 }

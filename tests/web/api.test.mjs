@@ -1,4 +1,5 @@
-// The page about the REST interface: every operation on it, within its policy, for everybody, on a telephone, without a server.
+// The page about the REST interface: complete, within its policy, accessible, on a telephone,
+// without a server.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -19,7 +20,7 @@ after(async () => {
   await server?.stop();
 });
 
-test("the page has every operation with its statuses, and breaks no policy", async () => {
+test("the page has every operation with its statuses and obeys its policy", async () => {
   const page = await open(browser, `${server.address}api.html`);
   const operations = Object.values(described.paths)
     .flatMap((methods) => Object.values(methods))
@@ -50,7 +51,7 @@ for (const scheme of ["light", "dark"]) {
   });
 }
 
-test("on a telephone nothing stands outside the screen", async () => {
+test("on a telephone nothing exceeds the screen", async () => {
   const page = await open(browser, `${server.address}api.html`, {
     viewport: { width: 390, height: 844 },
     isMobile: true,
@@ -64,7 +65,7 @@ test("on a telephone nothing stands outside the screen", async () => {
   assert.deepEqual(page.problems, []);
 });
 
-test("the page and its data are there without a server", async () => {
+test("the page and its data work without a server", async () => {
   const page = await open(browser, server.address);
   await ready(page);
   await offlineReady(page);

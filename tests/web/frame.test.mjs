@@ -1,4 +1,5 @@
-// Around query, guides and data: links, keys, colours, files as they come, a server with a token, the policy of the page, its engine at work.
+// The parts around query, guides and data: links, keys, colours, files, a server with a token, the
+// policy of the page, its engine at work.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { mkdir, writeFile } from "node:fs/promises";
@@ -40,7 +41,7 @@ after(async () => {
 const onPage = (use, options) => visit(browser, server.address, use, options);
 const written = async (page) => (await page.locator(".cm-content").innerText()).trimEnd();
 
-test("a link carries the query and how its result is shown, and nothing else", () =>
+test("a link contains the query and the form of its result only", () =>
   onPage(
     async (page) => {
       await run(page, SYSTOLIC);
@@ -97,7 +98,7 @@ test("the editor closes and matches brackets, formats, and comments", () =>
     assert.equal(await page.locator(".cm-matchingBracket").count(), 2);
   }));
 
-test("everything is reached by keyboard, and ? lists the keys", () =>
+test("every control works by keyboard, and ? lists the keys", () =>
   onPage(async (page) => {
     await page.keyboard.press("Tab");
     assert.equal(
@@ -141,7 +142,7 @@ test("everything is reached by keyboard, and ? lists the keys", () =>
     assert.deepEqual(stuck, []);
   }));
 
-test("colours follow the system, or what was chosen, also after a reload", () =>
+test("colours follow the system or the choice, also after a reload", () =>
   onPage(async (page) => {
     const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     const light = await ground();
@@ -159,7 +160,7 @@ test("colours follow the system, or what was chosen, also after a reload", () =>
     assert.equal(await ground(), dark);
   }));
 
-/** A composition of the data, without its uid. */
+/** Returns a composition of the data without its uid. */
 async function composition(page) {
   await run(page, "SELECT c FROM EHR e CONTAINS COMPOSITION c LIMIT 1");
   await page.click("#as-json");
@@ -167,11 +168,11 @@ async function composition(page) {
   return JSON.stringify({ ...found, uid: undefined });
 }
 
-test("dropped files are told about as they go, and the rest is left when somebody cancels", () =>
+test("each dropped file is reported, and cancelling skips the rest", () =>
   onPage(async (page) => {
     const text = await composition(page);
     await page.click("#tab-data");
-    // The fourth file cannot be read before it may.
+    // The fourth file blocks until it is released.
     await page.evaluate(() => {
       const { text } = Blob.prototype;
       let read = 0;
@@ -198,7 +199,7 @@ test("dropped files are told about as they go, and the rest is left when somebod
     assert.equal(await page.locator(".facts dt:text-is('Own writes') + dd").textContent(), "0");
   }));
 
-test("a folder is taken with what is below it", async () => {
+test("a dropped folder is read recursively", async () => {
   const folder = await scratch("folder");
   await onPage(async (page) => {
     await mkdir(join(folder, "ward", "visits"), { recursive: true });
@@ -213,7 +214,7 @@ test("a folder is taken with what is below it", async () => {
   });
 });
 
-/** A server with one patient that answers whoever shows the token; `asked` holds what it heard. */
+/** Starts a server with one patient that requires the token. `asked` holds its requests. */
 async function guarded(token) {
   const asked = [];
   const answer = (request) => {
@@ -248,7 +249,7 @@ async function guarded(token) {
   return { base: `http://127.0.0.1:${http.address().port}/v1`, asked, stop };
 }
 
-test("a server is asked with its token, which is kept nowhere; without it, it is told who may ask", async () => {
+test("a token is sent to its server and stored nowhere; its absence is explained", async () => {
   const there = await guarded("sesame");
   const page = await open(browser, server.address);
   await ready(page);
@@ -278,7 +279,7 @@ test("a server is asked with its token, which is kept nowhere; without it, it is
       document.cookie,
   );
   assert.equal(kept.includes("sesame"), false);
-  // A worker that dies has a successor that asks the same server.
+  // The successor of a dead worker uses the same server.
   const heard = there.asked.length;
   await stopped(page);
   await settled(page);
@@ -298,7 +299,7 @@ test("a server is asked with its token, which is kept nowhere; without it, it is
   await page.context().close();
 });
 
-/** Runs the query while the engine says nothing, as if it hung, and stops it. */
+/** Runs the query while the engine is silent, as if it hung, and stops it. */
 async function stopped(page) {
   await page.workers()[0].evaluate(() => void (self.postMessage = () => undefined));
   await page.click("#run");
@@ -306,7 +307,7 @@ async function stopped(page) {
   await page.locator("#stop").waitFor({ state: "hidden" });
 }
 
-test("a query that takes too long is stopped, and the data is there again", () =>
+test("a long query is stopped, and the data are available again", () =>
   onPage(async (page) => {
     const before = await page.locator("#state-text").textContent();
     await stopped(page);
@@ -316,7 +317,7 @@ test("a query that takes too long is stopped, and the data is there again", () =
     await run(page, COUNT);
   }));
 
-test("while the engine works, the page is written in, walked through, and asked to end it", () =>
+test("the page stays usable while the engine works, and can stop it", () =>
   onPage(async (page) => {
     await page.click("#tab-data");
     await page.fill("#ehrs", "100000");
@@ -333,7 +334,7 @@ test("while the engine works, the page is written in, walked through, and asked 
     await settled(page);
   }));
 
-test("nothing runs or is drawn that is not in the files of the page, and nothing is sent anywhere", async () => {
+test("only files of the page run or are drawn, and nothing is sent to other hosts", async () => {
   const page = await open(browser, "about:blank");
   const sent = [];
   page.context().on("request", (request) => sent.push(new URL(request.url())));
@@ -364,12 +365,12 @@ test("nothing runs or is drawn that is not in the files of the page, and nothing
   await page.context().close();
 });
 
-test("the page is an app that can be installed, and says what to think of before real patients come in", () =>
+test("the page can be installed, and warns before real patients are entered", () =>
   onPage(async (page) => {
     await offlineReady(page);
     const session = await page.context().newCDPSession(page);
     const { installabilityErrors } = await session.send("Page.getInstallabilityErrors");
-    // A browser of a test is incognito, which alone forbids it.
+    // A test browser is incognito, which alone forbids installation.
     assert.deepEqual(
       installabilityErrors.map(({ errorId }) => errorId).filter((id) => id !== "in-incognito"),
       [],

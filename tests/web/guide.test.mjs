@@ -1,4 +1,4 @@
-// The guide view in a real browser: choose, open, read, enter, run, test.
+// The guide view in a real browser: select, open, read, enter, run, test.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { readFile } from "node:fs/promises";
@@ -109,7 +109,7 @@ test_cases:
     input:
       "1":
         gt0010|Weight: 50,kg
-        gt0099|Nobody: 1
+        gt0099|Unknown: 1
     expected_output:
       "1":
         gt0030|Advice: Come again
@@ -128,7 +128,7 @@ after(async () => {
   await server?.stop();
 });
 
-/** The guide view of a fresh page; nothing may go wrong on it. */
+/** Opens the guide view of a fresh page. No error may occur on it. */
 function onGuides(use, options) {
   const opened = async (page) => {
     await page.click("#tab-guide");
@@ -145,7 +145,7 @@ const file = (name, content) => ({
 });
 const openFiles = (page, ...files) => page.locator("#guide-file").setInputFiles(files);
 
-/** Waits until the guide that was chosen is on the screen. */
+/** Waits until the selected guide is on the screen. */
 const described = (page) => page.locator(".guide-result:not([aria-busy])").waitFor();
 
 /** Opens the guide of this file. */
@@ -156,7 +156,7 @@ async function openKinds(page, ...more) {
     .waitFor({ state: "attached" });
 }
 
-test("a guide is shown with its bindings, rules, terms, and the queries that it makes", () =>
+test("a guide is shown with bindings, rules, terms and queries", () =>
   onGuides(async (page) => {
     await page.locator(".choice", { hasText: sample.id }).click();
     await page.click("#guide-about-tab");
@@ -182,7 +182,7 @@ test("a guide is shown with its bindings, rules, terms, and the queries that it 
     assert.match(await page.locator(".cm-content").textContent(), /ehr_id\/value='[0-9a-f-]{36}'/);
   }));
 
-test("an opened guide has a form with the right control for each input, and says what it makes of it", () =>
+test("an opened guide has a form with fitting controls and shows its outcome", () =>
   onGuides(async (page) => {
     await openKinds(page);
     await page.click("#guide-form-tab");
@@ -216,7 +216,7 @@ test("an opened guide has a form with the right control for each input, and says
     assert.match(await why.textContent(), /false.*Weight: 50 kg/);
   }));
 
-test("an opened guide runs on a patient, again after it was changed, and is stored", () =>
+test("an opened guide runs on a patient, again after changes, and is stored", () =>
   onGuides(async (page) => {
     await openKinds(page);
     await page.click("#run-guide");
@@ -232,7 +232,7 @@ test("an opened guide runs on a patient, again after it was changed, and is stor
       .waitFor();
     await page.click("#guide-about-tab");
     await page.click("#store-guide");
-    await page.locator("#guide-told .good").waitFor();
+    await page.locator("#guide-messages .good").waitFor();
     await settled(page);
     await page.reload();
     await ready(page);
@@ -245,7 +245,7 @@ test("an opened guide runs on a patient, again after it was changed, and is stor
       .waitFor();
   }));
 
-test("what is wrong with a guide is told with its place, and other files are refused with a reason", () =>
+test("problems of a guide have positions, and other files are refused with a reason", () =>
   onGuides(async (page) => {
     const wrong = structuredClone(GUIDE);
     wrong.definition.rules.gt0041.when = ["$gt0099 == 1", "$gt0010|Wieght| > 5,kg"];
@@ -255,9 +255,9 @@ test("what is wrong with a guide is told with its place, and other files are ref
       file("broken.gdl", "(GUIDE) <\n id = <5"),
       file("notes.json", '{"a": 1}'),
     );
-    await page.locator("#guide-told", { hasText: "notes.json" }).waitFor();
+    await page.locator("#guide-messages", { hasText: "notes.json" }).waitFor();
     assert.match(
-      await page.locator("#guide-told").textContent(),
+      await page.locator("#guide-messages").textContent(),
       /broken\.gdl: .*line 2.*notes\.json: .*definition/,
     );
     const problems = await page.locator("#guide-about .guide-problems").textContent();

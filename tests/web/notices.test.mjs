@@ -1,4 +1,4 @@
-// The notices of the page name every part that others wrote.
+// The notices of the page name every foreign part.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

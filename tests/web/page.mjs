@@ -1,4 +1,4 @@
-// What the tests of the page share: the browser, the built page, and what a person does with it.
+// Shared functions of the page tests: the browser, the built page, and actions of a user.
 import assert from "node:assert/strict";
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -8,13 +8,16 @@ import { serve } from "./server.mjs";
 
 const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** So long a state is waited for, in milliseconds: a machine may be busy with other things, and who is green waits for none of it. */
+/**
+ * The maximum time in milliseconds to wait for a state. A busy machine may need it; passing tests
+ * do not wait.
+ */
 const PATIENCE = 120_000;
 
-/** Where the page was built to. */
+/** The folder of the built page. */
 export const built = fileURLToPath(new URL("../../dist/www", import.meta.url));
 
-/** An empty folder for a test's own files. */
+/** Creates an empty folder for the files of a test. */
 export async function scratch(name) {
   const folder = fileURLToPath(new URL(`../../target/web/${name}`, import.meta.url));
   await rm(folder, { recursive: true, force: true });
@@ -30,7 +33,7 @@ export function browse() {
   });
 }
 
-/** Every answer of a worker comes up to so many milliseconds later, in its order. */
+/** Delays every answer of a worker by up to `most` milliseconds, in order. */
 function late(most) {
   const { set } = Object.getOwnPropertyDescriptor(Worker.prototype, "onmessage");
   let last = 0;
@@ -47,8 +50,9 @@ function late(most) {
 }
 
 /**
- * A page with everything that went wrong on it, as `page.problems`. To find what depends on time: with LATE=300 the engine answers up to so many
- * milliseconds later, with SLOW=6 the page has a sixth of the processor.
+ * Opens a page that collects its errors in `page.problems`. Two variables reveal timing errors:
+ * with LATE=300 the engine answers up to 300 milliseconds later, with SLOW=6 the page has a sixth
+ * of the processor.
  */
 export async function open(browser, address, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
@@ -69,7 +73,9 @@ export async function open(browser, address, options = {}) {
   return page;
 }
 
-/** A fresh page of its own, ready and closed at the end; nothing may have gone wrong on it. */
+/**
+ * Opens a fresh page, ready for use, and closes it at the end. No error may have occurred on it.
+ */
 export async function visit(browser, address, use, options) {
   const page = await open(browser, address, options);
   try {
@@ -81,7 +87,7 @@ export async function visit(browser, address, use, options) {
   }
 }
 
-/** The next text that leaves the module of a worker stands for a trap of the instance. */
+/** Makes the next text that leaves the module of a worker trap the instance. */
 export function trap(worker) {
   return worker.evaluate(() => {
     const decode = TextDecoder.prototype.decode;
@@ -92,9 +98,12 @@ export function trap(worker) {
   });
 }
 
-/** Nothing stands in anybody's way: axe finds nothing in what is shown. The policy of the page allows no foreign script, so axe comes by the debugger. */
+/**
+ * Checks accessibility: axe finds nothing in the visible page. The policy of the page allows no
+ * foreign script, so axe is loaded by the debugger.
+ */
 export async function accessible(page, view) {
-  // Colours on their way from one to another are nobody's contrast.
+  // Colours in a transition have no meaningful contrast.
   await page.waitForFunction(() =>
     document
       .getAnimations()
@@ -110,41 +119,47 @@ export async function accessible(page, view) {
   assert.deepEqual(found, []);
 }
 
-/** What is served: the server that BASE_URL names; without it the built page stands on a plain file server. */
+/** Returns the server of BASE_URL. Without it, the built page is served by a plain file server. */
 export async function served() {
   return process.env.BASE_URL
     ? { address: process.env.BASE_URL, stop: async () => {} }
     : await serve(built);
 }
 
-/** Waits until what was begun is done and drawn: the page is busy from the moment of a click that changes its data. */
+/**
+ * Waits until a started change is finished and drawn. The page is busy from the click that changes
+ * its data.
+ */
 export async function settled(page) {
   await page.locator("#state[data-state=ready]").waitFor();
   await page.locator("#result:not([aria-busy])").waitFor({ state: "attached" });
 }
 
-/** Waits until sample patients are there and the first query is answered. */
+/** Waits until sample patients are loaded and the first query is answered. */
 export async function ready(page) {
   await settled(page);
   await page.locator("[role=gridcell]").first().waitFor();
 }
 
-/** Waits until the page can live without its server. */
+/** Waits until the page can work without its server. */
 export async function offlineReady(page) {
   await page.locator("#offline", { hasText: "Ready for offline use" }).waitFor();
   await page.waitForFunction(() => navigator.serviceWorker.controller !== null);
 }
 
-/** Replaces the query as a person does. */
+/** Replaces the query by user input. */
 export async function write(page, q) {
   await page.locator(".cm-content").click();
   await page.keyboard.press("ControlOrMeta+a");
   await page.keyboard.press("Delete");
-  // Pasted, not typed: closing brackets would be added to typed ones.
+  // Pasted, because closing brackets would be added to typed ones.
   await page.keyboard.insertText(q);
 }
 
-/** Writes a query, runs it by keyboard and waits for its answer: the result is busy from the key on, until the answer to the last key is drawn. */
+/**
+ * Writes a query, runs it by keyboard and waits for its answer. The result is busy from the key
+ * until the answer to the last key is drawn.
+ */
 export async function run(page, q) {
   await write(page, q);
   await page.keyboard.press("ControlOrMeta+Enter");
@@ -152,19 +167,20 @@ export async function run(page, q) {
   assert.match(await page.locator("#summary").textContent(), /row/, q);
 }
 
-/** Waits for the answer to what was asked. */
+/** Waits for the answer to the query. */
 export async function answered(page) {
   await page.locator("#result:not([aria-busy])").waitFor({ state: "attached" });
 }
 
-/** The texts of a row of the grid, counted from 0. */
+/** Returns the texts of a row of the grid, counted from 0. */
 export async function row(page, number) {
   return page.locator(`[role=gridcell][data-row="${number}"]`).allTextContents();
 }
 
 /**
- * A worker of its own beside the page's, spoken to as the page speaks to its: `call(name, argument)`. `call.cancelled` ends the call at its first
- * progress, `call.text` reads a Blob, `call.after` waits for so many answers, `call.kill` ends the worker.
+ * Starts a second worker with the protocol of the page: `call(name, argument)`. `call.cancelled`
+ * ends the call at its first progress, `call.text` reads a Blob, `call.after` waits for a number of
+ * answers, `call.kill` ends the worker.
  */
 export async function caller(page) {
   const url = page
@@ -178,7 +194,7 @@ export async function caller(page) {
     const one = { worker, answered: 0, last: 0 };
     worker.onmessage = ({ data }) => {
       const call = waiting.get(data.id);
-      // Nobody's answer: the start of the worker, and what others changed.
+      // Messages that answer no call: the start of the worker, and changes by others.
       if (data.id === 0) return;
       if (data.progress) {
         if (call?.cancel) worker.postMessage({ cancel: data.id });

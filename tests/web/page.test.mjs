@@ -1,4 +1,4 @@
-// The page in a real browser: what a person does with it.
+// The page in a real browser, used as a person uses it.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { cp, readFile, writeFile } from "node:fs/promises";
@@ -49,7 +49,7 @@ test("the first open answers a query over sample patients", () =>
     );
   }));
 
-test("a typed query runs by keyboard, and its row is read", () =>
+test("a typed query runs by keyboard and shows its row", () =>
   onPage(async (page) => {
     await run(page, COUNT);
     assert.equal(
@@ -63,7 +63,7 @@ test("a typed query runs by keyboard, and its row is read", () =>
     assert.ok(Number(count) > 10, count);
   }));
 
-test("every example gives rows, and is marked while it stands in the editor", () =>
+test("every example returns rows, and is marked while it is in the editor", () =>
   onPage(async (page) => {
     const examples = page.locator("#examples button");
     for (let at = 0; at < (await examples.count()); at += 1) {
@@ -75,7 +75,7 @@ test("every example gives rows, and is marked while it stands in the editor", ()
     }
   }));
 
-test("a mistake is underlined where it stands, and told with the fix", () =>
+test("an error is underlined at its position and explained with a remedy", () =>
   onPage(async (page) => {
     await write(page, "SELECT o/dta AS x FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o");
     await page.locator(".cm-lintRange-error").waitFor();
@@ -93,7 +93,7 @@ test("a mistake is underlined where it stands, and told with the fix", () =>
     assert.match(await page.locator("#result .problem-list").textContent(), /data/);
   }));
 
-test("completion knows the clinical names, and takes one by keyboard", () =>
+test("completion offers clinical names and works by keyboard", () =>
   onPage(async (page) => {
     await write(
       page,
@@ -108,13 +108,13 @@ test("completion knows the clinical names, and takes one by keyboard", () =>
     await page.locator(".cm-tooltip-autocomplete li[aria-selected]", { hasText: "data" }).waitFor();
   }));
 
-test("a word says what it means", () =>
+test("hovering explains a word", () =>
   onPage(async (page) => {
     await page.locator(".cm-line span", { hasText: "at0004" }).first().hover();
     await page.locator(".cm-meaning", { hasText: "Systolic" }).waitFor();
   }));
 
-test("files of one's own are added, told about, and there after a reload", () =>
+test("added files are reported and stay after a reload", () =>
   onPage(async (page) => {
     await page.click("#tab-data");
     await page.locator("#target option").first().waitFor({ state: "attached" });
@@ -146,7 +146,7 @@ test("files of one's own are added, told about, and there after a reload", () =>
     assert.equal(Number((await row(page, 0))[0]), before + 1);
   }));
 
-test("an archive is unpacked, each file told about, and all of it taken back", () =>
+test("an archive is unpacked, each file is reported, and all can be undone", () =>
   onPage(async (page) => {
     const total = async () =>
       Number((await page.locator(".facts dd").nth(1).textContent()).replaceAll(",", ""));
@@ -185,7 +185,7 @@ test("an archive is unpacked, each file told about, and all of it taken back", (
     assert.equal(await total(), before);
   }));
 
-test("a data set is exported, and is the same again in another", () =>
+test("a data set survives export and import", () =>
   onPage(async (page) => {
     const whole = await page.locator("#state-text").textContent();
     await page.click("#tab-data");
@@ -229,10 +229,10 @@ test("an empty data set takes a document of a new patient; data sets are named, 
     await page.click("#tab-data");
     const says = async (words) => {
       await settled(page);
-      // A removal draws the sets anew, and shows that it loads meanwhile.
+      // A removal draws the sets again, and shows that it is loading meanwhile.
       await page.locator("#state-text", { hasText: words }).waitFor();
     };
-    // At once, without a look at the page: what is asked first is done first.
+    // Without waiting for the page: requests are executed in their order.
     await page.fill("#set-name", "Ward 7");
     await page.click("#set-new");
     await page.locator("#files").setInputFiles([
@@ -255,7 +255,7 @@ test("an empty data set takes a document of a new patient; data sets are named, 
     assert.equal(await page.locator(".sets li").count(), 1);
   }));
 
-test("making many patients shows how far it is, and can be cancelled", () =>
+test("creating many patients shows progress and can be cancelled", () =>
   onPage(async (page) => {
     const before = await page.locator("#state-text").textContent();
     await page.click("#tab-data");
@@ -272,13 +272,13 @@ test("making many patients shows how far it is, and can be cancelled", () =>
     assert.equal(await page.locator("#state-text").textContent(), before);
   }));
 
-test("a parameter gets its value below the query", () =>
+test("parameters have fields below the query", () =>
   onPage(async (page) => {
     await write(page, "SELECT e/ehr_id/value AS ehr FROM EHR e WHERE e/ehr_id/value = $which");
-    await page.locator("#parameters input[name=which]").fill("nobody");
+    await page.locator("#parameters input[name=which]").fill("unknown");
     await page.click("#run");
     await page.locator("#result h3", { hasText: "No rows" }).waitFor();
-    // A bare number is a number where numbers are compared: as text, 90 would be more than 140.
+    // A bare number is a number in a numeric comparison: as text, 90 would be greater than 140.
     const magnitude = "o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude";
     await write(
       page,
@@ -294,7 +294,7 @@ test("a parameter gets its value below the query", () =>
     );
   }));
 
-test("the grid is walked by keyboard and opens objects", () =>
+test("the grid is navigated by keyboard and opens objects", () =>
   onPage(async (page) => {
     await run(
       page,
@@ -337,7 +337,7 @@ test("results are saved as CSV and JSON with their digits", () =>
     assert.ok(json.includes(`"rows":[[${shown}]`), json.slice(0, 200));
   }));
 
-test("numbers are drawn over time and as a distribution, with their figures in words", () =>
+test("numbers are drawn over time and as a distribution, with a description", () =>
   onPage(async (page) => {
     await page.click("#as-chart");
     await page.locator("#chart-words", { hasText: /systolic: \d+ values.*median/ }).waitFor();
@@ -349,7 +349,7 @@ test("numbers are drawn over time and as a distribution, with their figures in w
       return data.some((part) => part > 0);
     });
     assert.ok(drawn, "the canvas is empty");
-    // More patients than colours: one of them is brought out, or named under the pointer.
+    // More patients than colours: one of them is highlighted, or named under the pointer.
     const systolic = "o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value";
     const patient = "e/ehr_status/subject/external_ref/id/value";
     await run(
@@ -372,14 +372,14 @@ test("numbers are drawn over time and as a distribution, with their figures in w
           if (text) return text;
         }
       }
-      return "nobody";
+      return "unknown";
     };
     assert.ok(names.includes(await near()));
     await run(page, "SELECT e/ehr_id/value AS ehr FROM EHR e");
     await page.locator("#result h3", { hasText: "Nothing to draw" }).waitFor();
   }));
 
-test("a query is explained rung by rung, with what its run touched; a wrong one as far as it goes", () =>
+test("a query is explained step by step with the data of its run; an invalid one up to its error", () =>
   onPage(async (page) => {
     await run(page, COUNT);
     await page.locator("#as-explain").click();
@@ -421,7 +421,7 @@ test("a template is a tree of names, units and codes; a node becomes a query", (
     assert.ok(Number(systolic) > 50, systolic);
   }));
 
-test("a cell is found again in its document", () =>
+test("a cell is marked in its document", () =>
   onPage(async (page) => {
     await run(
       page,
@@ -439,10 +439,10 @@ test("a cell is found again in its document", () =>
     await page.locator("[role=gridcell]").first().click();
     await page.keyboard.press("Enter");
     await page.locator("#detail-where").click();
-    await page.locator("#detail-body", { hasText: "stands in no single document" }).waitFor();
+    await page.locator("#detail-body", { hasText: "belongs to no single document" }).waitFor();
   }));
 
-test("what ran is listed, what is saved stays under its name", () =>
+test("run queries are listed, saved ones stay under their names", () =>
   onPage(async (page) => {
     await run(page, COUNT);
     await page.click("#recent summary");
@@ -467,7 +467,7 @@ test("a query is copied as a program", () =>
   onPage(
     async (page) => {
       await run(page, COUNT);
-      // It says so for a moment only: everything that stands there is noted.
+      // The message is visible for a moment only, so every text is recorded.
       await page.evaluate(() => {
         const menu = document.querySelector("#copy-as");
         new MutationObserver(
@@ -482,7 +482,7 @@ test("a query is copied as a program", () =>
     { permissions: ["clipboard-read", "clipboard-write"] },
   ));
 
-test("a server that does not answer is told, and the data here stays in charge", async () => {
+test("an unreachable server is reported, and the data of this browser stay selected", async () => {
   const page = await open(browser, server.address);
   await ready(page);
   await page.locator("#source").selectOption("other");
@@ -499,7 +499,7 @@ test("a server that does not answer is told, and the data here stays in charge",
   await page.context().close();
 });
 
-test("a new version is offered, and taken when wanted", async (t) => {
+test("a new version is offered and activated on request", async (t) => {
   if (process.env.BASE_URL) return t.skip("the server is not ours to change");
   const copy = await scratch("page");
   await cp(built, copy, { recursive: true });
@@ -519,7 +519,7 @@ test("a new version is offered, and taken when wanted", async (t) => {
   await own.stop();
 });
 
-test("a guide runs on a patient and says which rules fired", () =>
+test("a guide runs on a patient and shows the rules that fired", () =>
   onPage(async (page) => {
     await page.click("#tab-guide");
     const patients = await page.locator("#patient option").count();
@@ -540,7 +540,7 @@ test("a guide runs on a patient and says which rules fired", () =>
     assert.match(await other.locator("ul").textContent(), /false|unknown/);
   }));
 
-test("other patients are made by number, the same ones by the same numbers", () =>
+test("equal numbers create equal sample patients", () =>
   onPage(async (page) => {
     const make = async (ehrs, compositions, seed) => {
       await page.click("#tab-data");
@@ -558,7 +558,7 @@ test("other patients are made by number, the same ones by the same numbers", () 
     assert.equal(await make(12, 60, 7), first);
   }));
 
-test("an internal error is told politely, and the engine is there again", async () => {
+test("an internal error is reported, and the engine is restarted", async () => {
   const page = await open(browser, server.address);
   await ready(page);
   await trap(page.workers()[0]);
@@ -571,7 +571,7 @@ test("an internal error is told politely, and the engine is there again", async 
 });
 
 for (const scheme of ["light", "dark"]) {
-  test(`nothing stands in the way of anybody: axe finds nothing, ${scheme}`, () =>
+  test(`the page is accessible: axe finds nothing, ${scheme}`, () =>
     onPage(
       async (page) => {
         const check = (view) => accessible(page, view);
@@ -632,7 +632,7 @@ test("the page fits a phone: nothing is wider than the screen", () =>
     { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
   ));
 
-test("without its server the page opens, queries, and its own repository answers", async (t) => {
+test("without its server the page opens, runs queries, and its own repository answers", async (t) => {
   if (process.env.BASE_URL) return t.skip("the server is not ours to stop");
   const own = await serve(built);
   const page = await open(browser, own.address);
@@ -676,7 +676,7 @@ test("without its server the page opens, queries, and its own repository answers
   await page.context().close();
 });
 
-test("what is written offline is kept, and the page sees it", async (t) => {
+test("offline writes are stored and shown on the page", async (t) => {
   if (process.env.BASE_URL) return t.skip("the server is not ours to stop");
   const own = await serve(built);
   const page = await open(browser, own.address);
@@ -704,7 +704,7 @@ test("what is written offline is kept, and the page sees it", async (t) => {
   await page.context().close();
 });
 
-test("a form of a template is filled in, told what is wrong at its fields, saved and queried", () =>
+test("a form of a template shows problems at its fields, is saved and queried", () =>
   onPage(async (page) => {
     await page.click("#tab-templates");
     await page
@@ -725,7 +725,7 @@ test("a form of a template is filled in, told what is wrong at its fields, saved
     await temperature.getByRole("button", { name: "Another Any event" }).click();
     await event.nth(1).locator("> summary").click();
     await field(event.nth(1), "Comment").locator("input").fill("felt cold");
-    // In another language the form holds what was entered.
+    // In another language the form keeps the entered values.
     await page.selectOption("#template-language", "de");
     await group(page.locator("#template-form"), "Körpertemperatur").waitFor();
     const comments = () =>
@@ -735,7 +735,7 @@ test("a form of a template is filled in, told what is wrong at its fields, saved
           all.map(({ value }) => value).filter((value) => value.startsWith("felt")),
         );
     assert.deepEqual(await comments(), ["felt warm", "felt cold"]);
-    // So it does when the next language is chosen before the form of the last one is drawn.
+    // It also keeps them if the next language is chosen before the form of the last one is drawn.
     await page.locator("#template-language").evaluate((select) => {
       for (const language of ["en", "de", "en"]) {
         select.value = language;

@@ -1,4 +1,4 @@
-// The page shows a server's result whole, however small the server's pages are.
+// The page shows the whole result of a server, however small the server's pages are.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { V1, freshState, start } from "../e2e/server.mjs";
@@ -6,7 +6,7 @@ import { browse, open, ready, run, settled } from "./page.mjs";
 
 const EHRS = 11;
 
-test("a result of several pages is put together under one snapshot", async () => {
+test("the pages of a result are joined under one snapshot", async () => {
   const server = await start(freshState("web-paging"), { AUTH: "none", LIMIT_FETCH_DEFAULT: "4" });
   const browser = await browse();
   try {

@@ -1,4 +1,5 @@
-// The parts of a build that others wrote, found in another way than by the build: from imports, and as Cargo prints them.
+// The foreign parts of a build, determined independently of the build: from imports, and from the
+// output of Cargo.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readFileSync, readdirSync } from "node:fs";
@@ -7,7 +8,7 @@ import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** The packages that the sources import, and those that these need. */
+/** Returns the packages that the sources import, and their dependencies. */
 export function packages(folder) {
   const sources = readdirSync(join(root, folder))
     .filter((name) => name.endsWith(".ts"))
@@ -35,7 +36,7 @@ export function packages(folder) {
   );
 }
 
-/** The crates below the module of browsers, as Cargo prints them. */
+/** Returns the crates below the module of browsers, as Cargo prints them. */
 export function crates() {
   const asked = [
     "tree",

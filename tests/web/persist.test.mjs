@@ -1,4 +1,5 @@
-// What stays: data sets under names in the storage of the browser, through reloads, crashes, undo, and between the realms of an origin.
+// Stored data: named data sets in the storage of the browser, through reloads, crashes, undo, and
+// between the realms of an origin.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import {
@@ -29,14 +30,16 @@ after(async () => {
   await server?.stop();
 });
 
-/** A fresh origin with a page; `call` speaks to a worker of its own, as the page does to its. */
+/**
+ * Opens a fresh origin with a page. `call` uses a worker of its own with the protocol of the page.
+ */
 const onOrigin = (use) =>
   visit(browser, server.address, async (page) => use(page, await caller(page)));
 
 const count = async (call) =>
   JSON.parse((await call("query", { q: COUNT, parameters: {} })).text).rows[0][0];
 
-/** A composition of the data set, without its uid. */
+/** Returns a composition of the data set without its uid. */
 async function composition(call) {
   const { text } = await call("query", {
     q: "SELECT c, e/ehr_id/value AS ehr FROM EHR e CONTAINS COMPOSITION c LIMIT 1",
@@ -47,7 +50,9 @@ async function composition(call) {
   return { name: "visit.json", text: JSON.stringify(document), ehr };
 }
 
-/** Sends a composition to the REST interface of this browser's own repository; gives the status. */
+/**
+ * Sends a composition to the REST interface of this browser's own repository. Returns the status.
+ */
 function posted(page, { ehr, text }) {
   return page.evaluate(
     async ({ ehr, text }) =>
@@ -91,7 +96,7 @@ test("data sets are made, named, opened and removed", () =>
     assert.equal(await count(await caller(page)), many);
   }));
 
-test("what another tab writes is drawn here", () =>
+test("writes of another tab are drawn", () =>
   onOrigin(async (page, call) => {
     const shown = () => page.locator("#state-text").textContent();
     const [many, { name, text, ehr }] = [await count(call), await composition(call)];
@@ -152,7 +157,7 @@ test("a realm queries while the Service Worker and another one write", () =>
     );
   }));
 
-test("what is written stays, and is taken back in its order", () =>
+test("writes are stored and undone in their order", () =>
   onOrigin(async (page, call) => {
     const before = await count(call);
     const file = await composition(call);
@@ -173,12 +178,12 @@ test("what is written stays, and is taken back in its order", () =>
     assert.equal(await count(call), before + 2);
   }));
 
-test("a write that was torn never happened, and the next one stands", () =>
+test("a torn write is discarded, and the next one is stored", () =>
   onOrigin(async (page, call) => {
     const before = await count(call);
     const file = await composition(call);
     await call("add", file);
-    // The second half of the last line is cut off, as when the power fails.
+    // The second half of the last line is cut off, as after a power failure.
     await page.evaluate(async () => {
       const root = await (await navigator.storage.getDirectory()).getDirectoryHandle("aqlite");
       for await (const folder of root.values()) {
@@ -200,7 +205,7 @@ test("a write that was torn never happened, and the next one stands", () =>
     assert.equal(await count(await caller(page)), before + 1);
   }));
 
-test("a data set that cannot be read is told, and another one is opened", () =>
+test("an unreadable data set is reported, and another one can be opened", () =>
   onOrigin(async (page, call) => {
     const { set } = await call("createSet", "Good");
     const [broken] = (await call("sets", null)).filter(({ id }) => id !== set.id);
@@ -224,13 +229,13 @@ test("a data set that cannot be read is told, and another one is opened", () =>
     await call("removeSet", broken.id);
   }));
 
-test("a worker that is killed in mid-write leaves whole requests", () =>
+test("a worker that is killed during a write leaves whole requests", () =>
   onOrigin(async (page, call) => {
     const before = await count(call);
     const file = await composition(call);
     let sent = 0;
     for (; sent < 60; sent += 1) call("add", file).catch(() => undefined);
-    // Two answers were there before: those to the questions above.
+    // Two answers came before: those to the questions above.
     await call.after(22);
     await call.kill();
     const again = await caller(page);
@@ -241,7 +246,7 @@ test("a worker that is killed in mid-write leaves whole requests", () =>
     assert.equal(await count(again), kept + 1);
   }));
 
-test("many patients are made beside one's own, opened again in seconds, and cancelled without a trace", () =>
+test("many patients are created beside the user's, opened again in seconds, and cancelled without a trace", () =>
   onOrigin(async (_, call) => {
     await call("add", await composition(call));
     const mine = await count(call);
@@ -259,7 +264,7 @@ test("many patients are made beside one's own, opened again in seconds, and canc
     assert.equal((await call("openSet", first.id)).compositions, mine);
   }));
 
-test("everything goes out and comes in again", () =>
+test("all data survive export and import", () =>
   onOrigin(async (_, call) => {
     const before = await call("contents", null);
     const text = await call.text("export", null);
@@ -272,7 +277,7 @@ test("everything goes out and comes in again", () =>
     assert.notDeepEqual(await call("import", text.replace("COMPOSITION", "COMPOSITIOM")), []);
   }));
 
-test("what the Service Worker writes is there for the page, and the other way round", () =>
+test("the page and the Service Worker see each other's writes", () =>
   onOrigin(async (page, call) => {
     await offlineReady(page);
     const file = await composition(call);
@@ -299,7 +304,7 @@ test("what the Service Worker writes is there for the page, and the other way ro
     assert.equal(await seen(), 0);
   }));
 
-test("a panic is told politely, and the data of the storage is there again", () =>
+test("a panic is reported, and the stored data are available again", () =>
   onOrigin(async (page, call) => {
     await call("add", await composition(call));
     const all = await count(call);

@@ -1,5 +1,7 @@
-// The Service Worker answers as the worker does: the same requests go to the worker in workerd, and below `/local` to the module in the page's origin.
-// The cases of `tests/cases/rest`, and the queries of an external corpus (AQLITE_CORPUS, default ../shared/corpus) on what an export of the worker holds.
+// The Service Worker answers like the worker. The same requests go to the worker in workerd, and
+// below `/local` to the module in the page's origin: the cases of `tests/cases/rest`, and the
+// queries of an external corpus (AQLITE_CORPUS, default ../shared/corpus) on an export of the
+// worker.
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -8,10 +10,10 @@ import { freshState, root, start } from "../e2e/server.mjs";
 import { browse, caller, offlineReady, open, ready } from "./page.mjs";
 
 const LIMIT = { timeout: 1_500_000 };
-/** Stands in front of the mounts of this browser's own repository. */
+/** The prefix of the mounts of this browser's own repository. */
 const LOCAL = "/local";
 
-/** A worker that may administer, with its page, ready to live without it. */
+/** Starts a worker that may administer, with its page, ready for offline use. */
 async function housed(name, use) {
   const server = await start(freshState(name), { AUTH: "none", ADMIN: "true" });
   const browser = await browse();
@@ -26,7 +28,7 @@ async function housed(name, use) {
   }
 }
 
-/** Sends requests from the page, one after the other. */
+/** Sends requests from the page, one after another. */
 function ask(page, requests) {
   return page.evaluate(async (requests) => {
     const answers = [];
@@ -56,7 +58,10 @@ function ask(page, requests) {
   }, requests);
 }
 
-/** What differs between two runs of one host stands as the place where it came first: new identifiers, times, durations, digests that times are in. */
+/**
+ * Normalizes an answer: values that differ between two runs of one host (new identifiers, times,
+ * durations, digests that include times) become the place of their first occurrence.
+ */
 function comparable({ status, headers, body }) {
   const seen = new Map();
   const place = (what) => (found) => {
@@ -77,7 +82,7 @@ function comparable({ status, headers, body }) {
     .replace(/(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT/g, "<date>");
 }
 
-/** An answer of the module as if its mounts stood where the worker's do. */
+/** Returns an answer of the module with the mounts of the worker. */
 function withoutLocal(answer) {
   return answer
     .replaceAll(`${LOCAL}/v1`, "/v1")
@@ -106,19 +111,22 @@ function none(found) {
   );
 }
 
-/** The part of a text where it begins to differ from another. */
+/** Returns the part of a text where it begins to differ from another. */
 function around(text, other) {
   let at = 0;
   while (at < text.length && text[at] === other[at]) at += 1;
   return JSON.stringify(text.slice(Math.max(0, at - 80), at + 160));
 }
 
-/* The cases of tests/cases/rest: the form of the files is told in tests/it/rest.rs. */
+/* The cases of tests/cases/rest. tests/it/rest.rs describes the form of the files. */
 
 const folder = join(root, "tests/cases/rest");
 const EHR = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
 
-/** The scenarios that do not depend on how a host is set up: its administration (which the manifest names), callers, limits, log, origins and methods. */
+/**
+ * Returns the scenarios that are independent of the set-up of a host: its administration (which the
+ * manifest names), callers, limits, log, origins and methods.
+ */
 function scenarios() {
   const files = readdirSync(folder)
     .filter((name) => name.endsWith(".rest"))
@@ -139,7 +147,7 @@ function scenarios() {
   );
 }
 
-/** A page can send headers of ASCII characters only, as they are. */
+/** Returns whether a page can send the headers: ASCII characters without changes. */
 function isSendable(head) {
   return [...head].every((character) => character.codePointAt(0) < 128);
 }
@@ -154,7 +162,7 @@ function steps(text) {
     });
 }
 
-/** A text in which each `%{3 ab}` is written out: `ababab`. */
+/** Expands each `%{3 ab}` of a text: `ababab`. */
 function repeated(text) {
   return text.replace(/%\{(\d+) ([^}]*)\}/g, (_, number, unit) => unit.repeat(Number(number)));
 }
@@ -169,7 +177,7 @@ function bodyOf(text, fill) {
   return text.replace(/<<(.*?)>>/g, (_, file) => bodyOf(`@${file}`, fill));
 }
 
-/** The media type that a body looks like, where a case says none. */
+/** Returns the media type that fits a body if a case states none. */
 function usualType(name, body) {
   if (name.endsWith(".ndjson")) return "application/x-ndjson";
   const first = body.trimStart()[0];
@@ -199,7 +207,7 @@ function requestOf(asked, prefix, fill) {
   return { method, path: prefix + path.join(" "), headers, body: body === "" ? undefined : body };
 }
 
-/** What a step keeps for later ones, from an answer. */
+/** Stores a part of an answer for later steps. */
 function keep(kept, line, { headers, body }) {
   const [name, source] = line.split(" := ");
   const [from, end = "\n"] = source.split(" until ");
@@ -219,7 +227,10 @@ function keep(kept, line, { headers, body }) {
     .split(end)[0];
 }
 
-/** Plays a scenario at a host ("" for the worker, LOCAL for the module); gives requests and answers. */
+/**
+ * Runs a scenario at a host ("" for the worker, LOCAL for the module). Returns requests and
+ * answers.
+ */
 async function play(page, text, mount, host) {
   const prefix = host + (mount === "v1" ? "/v1" : "/rest/openehr/v1");
   const kept = { ehr: EHR, base: new URL(page.url()).origin + prefix };
@@ -268,7 +279,7 @@ test("the cases of the REST interface get the same answers", LIMIT, () =>
 const corpus = resolve(root, process.env.AQLITE_CORPUS ?? "../shared/corpus");
 const data = (name) => readFileSync(join(corpus, "aql", name), "utf8");
 
-/** The request of a step of a set-up, which loads under fixed ids. */
+/** Returns the request of a step of a set-up, which loads under fixed ids. */
 function load(step) {
   const line = (kind, version_uid, data) => ({
     method: "POST",
@@ -308,7 +319,7 @@ function load(step) {
   return null;
 }
 
-/** The requests of a case, on both mounts; a stored query is stored first. */
+/** Returns the requests of a case on both mounts. A stored query is stored first. */
 function queries({ request }) {
   const [method, path] = request.via.split(" ");
   const stored = !path.endsWith("/aql");
@@ -368,7 +379,7 @@ test(
         .filter(({ requests }) => requests.length > 0);
       for (const one of played) {
         assert.ok((await server.send("POST", "/v1/admin/reset")).status < 300);
-        // What the worker refuses to load is missing on both sides.
+        // Data that the worker refuses to load are missing on both sides.
         for (const step of one.steps.map(load).filter(Boolean))
           await server.send(step.method, step.path, { headers: step.headers, body: step.body });
         one.exported = (await server.send("GET", "/v1/admin/export?limit=1000")).text;

@@ -1,4 +1,5 @@
-// Pictures of the page: two for the README, or with `--all DIR` every view at three widths, light and dark, to be looked at.
+// Pictures of the page: two for the README, or with `--all DIR` every view at three widths, light
+// and dark.
 import { mkdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { browse, built, open, ready, run, write } from "./page.mjs";
@@ -19,7 +20,7 @@ async function cell(page) {
   await page.locator('[role=gridcell][data-row="1"][data-column="1"]').click();
 }
 
-/** What is shown, by name. */
+/** The views by name. */
 const scenes = {
   query: async (page) => {
     await cell(page);

@@ -1,4 +1,5 @@
-// The page served by the worker in workerd: the server answers at its address, the same module at that of this browser.
+// The page served by the worker in workerd: the server answers at its address, the module at that
+// of this browser.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { freshState, start } from "../e2e/server.mjs";
@@ -6,7 +7,7 @@ import { browse, offlineReady, open, ready, row, run, settled } from "./page.mjs
 
 const COUNT = "SELECT COUNT(e/ehr_id/value) AS n FROM EHR e";
 
-/** Sends a request from the page; gives status, who answered, and the body. */
+/** Sends a request from the page. Returns status, origin of the answer, and body. */
 function ask(page, method, path, body) {
   return page.evaluate(
     async ({ method, path, body }) => {
@@ -25,7 +26,7 @@ function ask(page, method, path, body) {
   );
 }
 
-test("the server answers at its address while it is there and nobody when it is gone; the module answers at its own, in the same words", async () => {
+test("the server answers at its address only while it runs; the module answers equally at its own", async () => {
   const server = await start(freshState("page"));
   const browser = await browse();
   try {
@@ -73,7 +74,7 @@ test("the server answers at its address while it is there and nobody when it is 
   }
 });
 
-test("the server of the page is a source: the same page asks it", async () => {
+test("the server of the page can be selected as source", async () => {
   const server = await start(freshState("source"));
   const browser = await browse();
   try {

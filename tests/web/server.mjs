@@ -1,4 +1,4 @@
-// A plain file server for the page, without the REST interface unless a test gives one: what the page has to do without a server of ours.
+// A plain file server for the page, without the REST interface unless a test adds one.
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -14,7 +14,10 @@ const types = {
   ".webmanifest": "application/manifest+json",
 };
 
-/** Serves a folder on a free port (or the given one); gives the address and how to stop. Requests that `answers` returns true for are its own. */
+/**
+ * Serves a folder on a free port (or the given one). Returns the address and a function that stops
+ * the server. Requests for which `answers` returns true are handled by it.
+ */
 export async function serve(folder, port = 0, answers = () => false) {
   const server = createServer(async (request, response) => {
     if (await answers(request, response)) return;

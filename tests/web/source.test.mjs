@@ -1,4 +1,5 @@
-// Who answers: the server that was asked, or this browser's own repository at its own address, and never the one for the other.
+// The source of answers: the selected server, or this browser's own repository at its own address,
+// never one in place of the other.
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
 import { cp, readFile, writeFile } from "node:fs/promises";
@@ -24,7 +25,7 @@ const INTERFACE = /^\/(v1|rest|cds-services|health)(\/|$)/;
 const JSON_TYPE = { "content-type": "application/json" };
 const LOGIN = "<!doctype html><title>Log in</title>";
 
-/** What the server behind the page answers at its interface; a test changes it. */
+/** The answer of the server behind the page. Tests change it. */
 let outcome;
 /** The requests that reached the server's interface: method, path and body. */
 let received = [];
@@ -47,7 +48,7 @@ async function interfaceOf(request, response) {
   return true;
 }
 
-/** A server with seven EHRs, three compositions and no definitions, which takes every write. */
+/** A server with seven EHRs, three compositions and no definitions, which accepts every write. */
 function healthy({ method, path, body }) {
   const rows = (...rows) => ({
     status: 200,
@@ -95,7 +96,10 @@ afterEach(() => {
   received = [];
 });
 
-/** A page that can live offline, without the errors that a browser itself reports of failed requests. */
+/**
+ * Opens a page that can work offline, without the errors that a browser reports about failed
+ * requests.
+ */
 async function controlled(use, options) {
   outcome = healthy;
   const page = await open(browser, server.address, options);
@@ -147,7 +151,7 @@ async function choose(page, source) {
   await settled(page);
 }
 
-test("an outage of the server is an outage: the Service Worker puts nothing in its place", () =>
+test("the Service Worker does not answer for an absent server", () =>
   controlled(async (page) => {
     const before = await localCount(page);
     for (const [name, answer] of Object.entries(away)) {
@@ -185,7 +189,7 @@ test("an outage of the server is an outage: the Service Worker puts nothing in i
     assert.equal(await localCount(page), before);
   }));
 
-test("this browser's own repository answers below /local, on both mounts, and no server hears of it", () =>
+test("this browser's own repository answers below /local on both mounts, without a server", () =>
   controlled(async (page) => {
     const before = await localCount(page);
     const made = await send(page, "POST", "/local/v1/ehr");
@@ -213,7 +217,7 @@ test("this browser's own repository answers below /local, on both mounts, and no
     assert.deepEqual(await row(page, 0), [String(before + 2)]);
   }));
 
-test("the form of another site changes nothing in this browser", () =>
+test("a form of another site changes nothing in this browser", () =>
   controlled(async (page) => {
     const before = await localCount(page);
     const form = `<form method="post" enctype="text/plain" action="${server.address}local/v1/ehr"></form>`;
@@ -234,11 +238,12 @@ test("the form of another site changes nothing in this browser", () =>
     assert.equal(await localCount(page), before);
   }));
 
-test("a Service Worker that answered for an absent server is replaced at once, without a question", async () => {
+test("a Service Worker that answered for an absent server is replaced at once", async () => {
   const copy = await scratch("migration");
   await cp(built, copy, { recursive: true });
   const current = await readFile(join(copy, "sw.js"), "utf8");
-  // As released before: everything from one cache, and the interface answered here when there is no server.
+  // As in earlier releases: everything from one cache, and the interface answered here without a
+  // server.
   await writeFile(
     join(copy, "sw.js"),
     `addEventListener("install", (event) => event.waitUntil(caches.open("aqlite-shell-0123456789").then((cache) => cache.addAll(["./"]))));
@@ -274,7 +279,7 @@ test("a Service Worker that answered for an absent server is replaced at once, w
       [[], 2],
       "the files of tabs that are open with the old version are still there",
     );
-    // The next version asks again: it finds one of its own kind.
+    // The next version waits for the user, because it finds a version of its own kind.
     assert.ok(current.includes(stamp));
     await writeFile(join(copy, "sw.js"), current.replaceAll(stamp, "ffffffffff"));
     await page.reload();
@@ -298,12 +303,12 @@ test("a Service Worker that answered for an absent server is replaced at once, w
   }
 });
 
-test("a login page in the place of a file of the page is not kept for offline use", async () => {
+test("a login page in place of a file is not cached for offline use", async () => {
   const copy = await scratch("gateway");
   await cp(built, copy, { recursive: true });
   let login = true;
   const gateway = async (request, response) => {
-    // As hosts do that drop `.html`.
+    // As hosts that drop `.html`.
     if (request.url === "/api.html")
       return Boolean(response.writeHead(307, { location: "/api" }).end());
     if (request.url === "/api")
@@ -352,7 +357,7 @@ test("a login page in the place of a file of the page is not kept for offline us
   }
 });
 
-test("with a server chosen, a file goes there or nowhere: an outage adds nothing here, and there is nothing to undo here", () =>
+test("with a server selected, files are added there only, also during an outage", () =>
   controlled(async (page) => {
     await page.click("#tab-data");
     const local = await page.locator("#state-text").textContent();
@@ -400,7 +405,7 @@ test("with a server chosen, a file goes there or nowhere: an outage adds nothing
     );
   }));
 
-test("while a server is chosen, nothing changes or removes the data of this browser", () =>
+test("with a server selected, the data of this browser cannot change", () =>
   controlled(async (page) => {
     const call = await caller(page);
     const { set } = await call("contents", null);
@@ -426,7 +431,7 @@ test("while a server is chosen, nothing changes or removes the data of this brow
     assert.equal((await call("sets", null)).length, 1);
   }));
 
-test("a source that is not reached leaves name, dot, counts and result as they were", () =>
+test("an unreachable source leaves name, state, counts and result unchanged", () =>
   controlled(async (page) => {
     await run(page, COUNT);
     const state = async () => ({
@@ -440,7 +445,7 @@ test("a source that is not reached leaves name, dot, counts and result as they w
     const outages = {
       ...away,
       "a connection that is cut": () => "drop",
-      // It answers the first question only.
+      // The server answers the first request only.
       "a server that fails half way": (asked) =>
         asked.body.includes("COUNT(*)") ? away["503"]() : healthy(asked),
     };
@@ -457,7 +462,7 @@ test("a source that is not reached leaves name, dot, counts and result as they w
     assert.deepEqual(await row(page, 0), before.result, "and the data here answer");
   }));
 
-test("a server that goes away is not replaced: no counts, no rows of anybody else", () =>
+test("a lost server is not replaced by other counts or rows", () =>
   controlled(async (page) => {
     await choose(page, "own");
     await run(page, COUNT);
@@ -479,7 +484,7 @@ test("a server that goes away is not replaced: no counts, no rows of anybody els
     assert.deepEqual(await page.locator(".facts dd").allTextContents(), ["not known", "not known"]);
   }));
 
-test("another source or data set runs the query again, and a result of former data is not explored on others", () =>
+test("another source or data set runs the query again, and results are explored on their own data only", () =>
   controlled(async (page) => {
     await run(page, COUNT);
     const [here] = await row(page, 0);
@@ -495,7 +500,7 @@ test("another source or data set runs the query again, and a result of former da
     assert.deepEqual(await row(page, 0), ["0"]);
     const [download] = await Promise.all([page.waitForEvent("download"), page.click("#csv")]);
     assert.equal(await readFile(await download.path(), "utf8"), "n\r\n0\r\n");
-    // A query that is being written is not run: the former result goes.
+    // A query that is being written is not run: the former result is removed.
     await page.locator(".cm-content").click();
     await page.keyboard.press("Control+End");
     await page.keyboard.insertText(" WHERE");
@@ -546,7 +551,7 @@ test("a program for a result of this browser says that a server answers from its
     { permissions: ["clipboard-read", "clipboard-write"] },
   ));
 
-test("starting over asks, names what is lost, and is undone", () =>
+test("starting over asks, names the loss, and can be undone", () =>
   visit(browser, server.address, async (page) => {
     const call = await caller(page);
     await call("newEhr", null);
@@ -590,7 +595,7 @@ test("starting over asks, names what is lost, and is undone", () =>
     assert.equal((await again("sets", null)).length, 1);
   }));
 
-test("starting over is undone with everything that was written", () =>
+test("undoing a start over restores all writes", () =>
   visit(browser, server.address, async (page) => {
     const call = await caller(page);
     await call("newEhr", null);
@@ -602,7 +607,7 @@ test("starting over is undone with everything that was written", () =>
     await assert.rejects(call("bringBack", replaced), /another data set was opened meanwhile/);
   }));
 
-test("a removed data set is brought back; writes of others are not taken back", () =>
+test("a removed data set is restored; writes of others are not undone", () =>
   visit(browser, server.address, async (page) => {
     const call = await caller(page);
     const [first] = await call("sets", null);
@@ -640,7 +645,7 @@ test("a removed data set is brought back; writes of others are not taken back", 
 
 for (const colorScheme of ["light", "dark"]) {
   for (const width of [390, 1440]) {
-    test(`what is new fits and stands in nobody's way: ${width} pixels, ${colorScheme}`, () =>
+    test(`new parts fit the screen and are accessible: ${width} pixels, ${colorScheme}`, () =>
       controlled(
         async (page) => {
           const shot = async (name) => {

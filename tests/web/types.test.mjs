@@ -1,4 +1,4 @@
-// The page's TypeScript holds what it says (esbuild only strips types).
+// The types of the page's TypeScript are correct (esbuild only strips types).
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-test("the types of the page are right", () => {
+test("the types of the page are correct", () => {
   const checked = spawnSync("node", ["node_modules/typescript/bin/tsc", "--project", "www"], {
     cwd: root,
     encoding: "utf8",

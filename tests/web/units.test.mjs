@@ -1,4 +1,4 @@
-// The page's own small machines: JSON that keeps digits, and CSV that opens safely.
+// Units of the page: JSON that keeps digits, and CSV without formulas.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
@@ -80,7 +80,7 @@ test("CSV is guarded by the rule of the core", async () => {
   for (const { text, csv } of cases) assert.equal(textField(text), csv, JSON.stringify(text));
 });
 
-test("NDJSON has an object a row, with names of their own", () => {
+test("NDJSON has one object per row with unique names", () => {
   const twice =
     '{"columns":[{"name":"x"},{"name":"x"}],"rows":[[1.0,"a"],[null,{"_type":"DV_TEXT","value":"b"}]]}';
   assert.equal(
@@ -129,7 +129,7 @@ test("columns of numbers, quantities and times can be drawn, others not", () => 
   });
 });
 
-test("units stand apart, and what tells rows apart is found", () => {
+test("units are separated, and grouping columns are found", () => {
   const quantity = (magnitude, units) =>
     `{"_type":"DV_QUANTITY","magnitude":${magnitude},"units":"${units}"}`;
   const sent = `{"columns":[{"name":"time"},{"name":"pressure"},{"name":"ward"},{"name":"patient"}],"rows":[
@@ -167,7 +167,7 @@ test("a distribution counts every value once", () => {
   }
 });
 
-test("a query is written as a program, whatever it holds", () => {
+test("a query is printed as a program, whatever its content", () => {
   const call = {
     base: "https://cdr.example.org/v1/",
     q: "SELECT 'it''s' AS \"x\"\nFROM EHR e WHERE e/n = $n",
@@ -175,7 +175,7 @@ test("a query is written as a program, whatever it holds", () => {
   };
   const curl = languages.curl.write(call);
   assert.match(curl, /^curl -s https:\/\/cdr\.example\.org\/v1\/query\/aql /);
-  // What a shell makes of the quoted body is the JSON again.
+  // A shell reads the quoted body as the JSON text.
   const quoted = curl.slice(curl.indexOf(" -d '") + 5, -1).replaceAll("'\\''", "'");
   assert.deepEqual(JSON.parse(quoted), {
     q: call.q,

@@ -10,7 +10,7 @@ const SMALL: &str = include_str!("../cases/template/small.opt");
 const WEIGHT: &str = include_str!("../cases/rest/weight.json");
 const NOW: &str = "2026-11-20T09:30:00Z";
 
-/// The sample composition, in which an ELEMENT stands so many times.
+/// Returns the sample composition with an ELEMENT repeated `count` times.
 fn wide(count: usize) -> String {
     let mut document: serde_json::Value = serde_json::from_str(WEIGHT).unwrap();
     let items = document
@@ -201,8 +201,8 @@ fn flat_bodies() {
     }
 }
 
-/// A list whose members must differ, and a member that fits many alternatives: neither takes the
-/// square of their number.
+/// A list whose members must differ, and a member that fits many alternatives. The cost of neither
+/// is quadratic.
 fn lists_against_templates() {
     let unique = SMALL.replace(
         "<is_unique>false</is_unique>",

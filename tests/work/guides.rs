@@ -12,7 +12,7 @@ fn now() -> Moment {
     Moment::parse("2026-01-01T12:00:00Z", 0).unwrap()
 }
 
-/// A guide with one rule of these actions.
+/// Returns a guide with one rule of these actions.
 fn guide(actions: &[String]) -> Value {
     let element = |id: &str| {
         (
@@ -92,7 +92,7 @@ fn repeated(first: &[&str], again: &str, times: usize) -> Vec<String> {
         .collect()
 }
 
-/// What ends a run: name, guide, instances, limit.
+/// The guides that exceed a limit: name, guide, instances, limit.
 fn bombs() -> Vec<(&'static str, Value, usize, Option<Limit>)> {
     let quantified = format!(
         "$gt0007=any[$gt0003](any[$gt0004]({}))",
@@ -201,14 +201,14 @@ fn named_bombs() {
             );
         }
     }
-    let told = run(&compiled(&guide(&doubling(26)).to_string()), 1).unwrap_err();
+    let ended = run(&compiled(&guide(&doubling(26)).to_string()), 1).unwrap_err();
     assert_eq!(
-        (told.place.as_str(), told.statement.as_str(), told.code()),
+        (ended.place.as_str(), ended.statement.as_str(), ended.code()),
         ("rule gt0010", "$gt0006=$gt0006+$gt0006", "GDL0601")
     );
 }
 
-/// The limits are what a caller says, and what one run leaves another has.
+/// The caller sets the limits, and a later run has what an earlier one left.
 fn limits_are_those_of_the_caller() {
     let guide = compiled(&guide(&doubling(10)).to_string());
     let run = |limits: Limits| {
@@ -270,7 +270,7 @@ fn limits_are_those_of_the_caller() {
     );
 }
 
-/// Texts that are hard to read, not to run.
+/// Texts that are expensive to read, not to run.
 fn long_texts() {
     let rules = |count: usize| -> String {
         (0..count)
@@ -340,38 +340,44 @@ fn long_texts() {
     });
 }
 
-/// What the check of a guide looks up is indexed, and its problems are bounded.
-fn hard_to_check() {
-    let rules = |count: usize, when: &dyn Fn(usize) -> Value, then: &dyn Fn(usize) -> Value| {
-        (0..count)
-            .map(|i| {
-                let rule = json!({"priority": i, "when": when(i), "then": then(i)});
-                (format!("gt{}", 10_000 + i), rule)
-            })
-            .collect::<serde_json::Map<String, Value>>()
+/// Returns `count` rules with conditions and actions by number.
+fn numbered_rules(
+    count: usize,
+    when: &dyn Fn(usize) -> Value,
+    then: &dyn Fn(usize) -> Value,
+) -> Value {
+    let rules: serde_json::Map<String, Value> = (0..count)
+        .map(|i| {
+            let rule = json!({"priority": i, "when": when(i), "then": then(i)});
+            (format!("gt{}", 10_000 + i), rule)
+        })
+        .collect();
+    rules.into()
+}
+
+/// Returns the text of a guide with these rules, terms and further members of the definition.
+fn guide_with(rules: Value, terms: Value, more: Value) -> String {
+    let mut guide = guide(&[]);
+    guide["definition"]["rules"] = rules;
+    guide["ontology"]["term_definitions"] = terms;
+    for (name, value) in more.as_object().into_iter().flatten() {
+        guide["definition"][name.as_str()] = value.clone();
+    }
+    guide.to_string()
+}
+
+fn numbered_terms(count: usize) -> Value {
+    let term = |i: usize| {
+        (
+            format!("gt{}", 10_000 + i),
+            json!({"text": format!("Term {i}")}),
+        )
     };
-    let whole = |rules: Value, terms: Value, more: Value| {
-        let mut guide = guide(&[]);
-        guide["definition"]["rules"] = rules;
-        guide["ontology"]["term_definitions"] = terms;
-        for (name, value) in more.as_object().into_iter().flatten() {
-            guide["definition"][name.as_str()] = value.clone();
-        }
-        guide.to_string()
-    };
-    let terms = |count: usize| {
-        let term = |i: usize| {
-            (
-                format!("gt{}", 10_000 + i),
-                json!({"text": format!("Term {i}")}),
-            )
-        };
-        json!({"en": {"terms": (0..count).map(term).collect::<serde_json::Map<_, _>>()}})
-    };
-    let labels = |i: usize| {
-        let read = |k: usize| format!("$gt{}|Term {}|==1", 10_000 + i * 9 + k, i * 9 + k);
-        json!((0..9).map(read).collect::<Vec<_>>())
-    };
+    json!({"en": {"terms": (0..count).map(term).collect::<serde_json::Map<_, _>>()}})
+}
+
+/// Returns a binding with thousands of elements, and as many predicates on them in reverse order.
+fn binding_with_predicates() -> Value {
     let paths = |i: usize| json!({"path": format!("/data[at0001]/events[at0006]/data[at0003]/items[at{i}]")});
     let elements = (0..9_000).map(|i| (format!("gt3{i}"), paths(i)));
     let predicate = |i: usize| {
@@ -380,78 +386,86 @@ fn hard_to_check() {
             8_999 - i
         )
     };
-    let bound = json!({"data_bindings": {"gt0001": {
+    json!({"data_bindings": {"gt0001": {
         "model_id": "openEHR-EHR-OBSERVATION.x.v1", "type": "INPUT",
         "elements": elements.collect::<serde_json::Map<_, _>>(),
-        "predicates": (0..9_000).map(predicate).collect::<Vec<_>>()}}});
+        "predicates": (0..9_000).map(predicate).collect::<Vec<_>>()}}})
+}
+
+/// Guides whose check needs many lookups, or finds many problems.
+fn guides_that_are_hard_to_check() -> [(&'static str, String); 6] {
     let nothing = |_: usize| json!([]);
-    let cases = [
+    let labels = |i: usize| {
+        let read = |k: usize| format!("$gt{}|Term {}|==1", 10_000 + i * 9 + k, i * 9 + k);
+        json!((0..9).map(read).collect::<Vec<_>>())
+    };
+    [
         (
             "malformed rules",
-            whole(
-                rules(1_900, &|_| json!(["((((((("]), &|_| {
+            guide_with(
+                numbered_rules(1_900, &|_| json!(["((((((("]), &|_| {
                     json!(["$$$$ == =", "abc".repeat(200)])
-                })
-                .into(),
+                }),
                 json!({}),
                 json!({}),
             ),
         ),
         (
             "labels of thousands of terms",
-            whole(
-                rules(2_000, &labels, &nothing).into(),
-                terms(18_000),
+            guide_with(
+                numbered_rules(2_000, &labels, &nothing),
+                numbered_terms(18_000),
                 json!({}),
             ),
         ),
         (
             "a long term that thousands of labels contradict",
-            whole(
-                rules(
+            guide_with(
+                numbered_rules(
                     1_900,
                     &|_| json!(["$gt0003|x|==1", "$gt0003|y|==1"]),
                     &nothing,
-                )
-                .into(),
+                ),
                 json!({"en": {"terms": {"gt0003": {"text": "x".repeat(1_000_000)}}}}),
                 json!({}),
             ),
         ),
         (
             "predicates of thousands of paths",
-            whole(json!({}), json!({}), bound),
+            guide_with(json!({}), json!({}), binding_with_predicates()),
         ),
         (
             "a condition of many demands on one variable",
-            whole(
-                rules(
+            guide_with(
+                numbered_rules(
                     1,
                     &|_| json!([vec!["$gt0003.magnitude>1"; 60_000].join("&&")]),
                     &nothing,
-                )
-                .into(),
+                ),
                 json!({}),
                 json!({}),
             ),
         ),
         (
             "units of thousands of variables in one rule",
-            whole(
-                rules(1, &nothing, &|_| {
+            guide_with(
+                numbered_rules(1, &nothing, &|_| {
                     json!(
                         (0..18_000)
                             .map(|i| format!("$gt5{i}.unit='kg'"))
                             .collect::<Vec<_>>()
                     )
-                })
-                .into(),
+                }),
                 json!({}),
                 json!({}),
             ),
         ),
-    ];
-    for (what, text) in cases {
+    ]
+}
+
+/// Lookups during the check of a guide use indexes, and its problems are bounded.
+fn hard_to_check() {
+    for (what, text) in guides_that_are_hard_to_check() {
         let started = std::time::Instant::now();
         let mut problems = 0;
         let bytes = allocated(|| {

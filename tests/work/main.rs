@@ -1,8 +1,8 @@
-//! Work stays linear: whatever a template, a guide, a query or a body says, what is done for it is
-//! bounded by its length and by documented limits. The inputs are those that once, or nearly, took
-//! the square of their length or more, and random ones around them.
+//! Work stays linear: the work for a template, a guide, a query or a body is bounded by its length
+//! and by documented limits. The inputs once needed, or nearly needed, quadratic work or more.
+//! Random variations are added.
 //!
-//! A binary of its own with one test: the allocator counts for the whole process.
+//! A binary of its own with one test, because the allocator counts for the whole process.
 
 #![allow(
     clippy::unwrap_used,
@@ -22,7 +22,8 @@ mod measure;
 mod queries;
 mod templates;
 
-/// Every part in turn, for nothing else may allocate meanwhile. `AQLITE_WORK` names one of them.
+/// Runs every part in turn, because nothing else may allocate meanwhile. `AQLITE_WORK` selects one
+/// of them.
 #[test]
 fn work_is_bounded_by_the_length_of_the_input() {
     let only = std::env::var("AQLITE_WORK").ok();

@@ -1,8 +1,8 @@
-//! Bounds on the work for one input: bytes allocated in all, freed ones included, and time.
+//! Bounds on the work for one input: bytes allocated in all, including freed ones, and time.
 //!
-//! Allocation is counted over the whole process, so whoever measures must be alone in it. The
-//! constants are generous: they tell a linear cost from a square or an exponential one, not a fast
-//! reader from a slow one.
+//! Allocation is counted over the whole process, so nothing else may run. The constants are
+//! generous: they distinguish a linear cost from a quadratic or exponential one, not a fast reader
+//! from a slow one.
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
@@ -11,16 +11,15 @@ use std::time::{Duration, Instant};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Bytes that may be allocated for any input, and for each byte of it. An example of the greatest
-/// size takes some hundred megabytes in all, most of them freed at once: each value is tried
-/// against its constraint.
+/// The bytes that may be allocated for any input, and for each byte of it. An example of the
+/// maximum size allocates some hundred megabytes in all, most of them freed at once, because each
+/// value is tried against its constraint.
 const BYTES: (usize, usize) = (2_000_000_000, 1_000);
 
-/// The time that any input may take, and 1,000 bytes of it. It also bounds loops that allocate
-/// nothing.
+/// The time for any input, and for 1,000 bytes of it. It also bounds loops that allocate nothing.
 const TIME: (Duration, Duration) = (Duration::from_secs(20), Duration::from_millis(10));
 
-/// The bytes that some work allocates in all, freed ones included.
+/// Returns the bytes that some work allocates in all, including freed ones.
 #[allow(
     dead_code,
     reason = "the fuzz targets include this file and need only the bounds"
@@ -32,10 +31,11 @@ pub fn allocated(work: impl FnOnce()) -> usize {
     change.bytes_allocated + usize::try_from(change.bytes_reallocated).unwrap_or_default()
 }
 
-/// Does something with an input of so many bytes.
+/// Runs some work on an input of `length` bytes.
 ///
 /// # Panics
-/// It took more than a linear bound of the length of the input.
+///
+/// The work exceeded a linear bound of the length of the input.
 pub fn within_bounds(what: &str, length: usize, work: impl FnOnce()) {
     let (region, started) = (Region::new(ALLOCATOR), Instant::now());
     work();

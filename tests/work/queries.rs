@@ -16,8 +16,10 @@ impl Terminology for Codes {
     }
 }
 
-/// A parameter or value set costs its own size once, however often a query names it.
-fn values_are_shared_by_their_mentions() {
+/// A query that names `$p` or a value set often: title, query, the parameter, its size in bytes.
+type Mentions = (&'static str, String, Parameter, usize);
+
+fn queries_that_mention_values() -> [Mentions; 11] {
     const LONG: usize = 3_900_000;
     let list = |values: usize| {
         let value = |i| Parameter::Text(format!("value {i}"));
@@ -34,7 +36,7 @@ fn values_are_shared_by_their_mentions() {
         .map(|i| format!("ELEMENT a{i}[at0001, $p]"))
         .collect::<Vec<_>>()
         .join(" AND ");
-    let cases = [
+    [
         (
             "a text",
             where_("c/name/value = $p", " AND "),
@@ -110,8 +112,12 @@ fn values_are_shared_by_their_mentions() {
             Parameter::Null,
             8_000_000,
         ),
-    ];
-    for (what, query, value, size) in cases {
+    ]
+}
+
+/// The size of a parameter or value set is counted once, however often a query names it.
+fn values_are_shared_by_their_mentions() {
+    for (what, query, value, size) in queries_that_mention_values() {
         let parameters = Parameters::from([(String::from("p"), value)]);
         let options = QueryOptions {
             terminology: Some(&Codes(100_000)),
@@ -119,7 +125,7 @@ fn values_are_shared_by_their_mentions() {
         };
         let prepared = allocated(|| drop(prepare(&query, &parameters, &options)));
         let explained = allocated(|| drop(explain(&query, &parameters, &options)));
-        // The parser, the plan and the conditions themselves take some megabytes.
+        // The parser, the plan and the conditions themselves allocate some megabytes.
         let most = 20_000_000 + 5 * size;
         for (step, bytes) in [("prepared", prepared), ("explained", explained)] {
             assert!(
@@ -130,22 +136,25 @@ fn values_are_shared_by_their_mentions() {
     }
 }
 
-/// Names that no parameter has are told in a short message, and in linear time.
-fn unbound_parameters_are_told_shortly() {
+/// Unbound parameters are reported in a short message, and in linear time.
+fn unbound_parameters_are_reported_shortly() {
     let names: Vec<String> = (0..40_000).map(|i| format!("$p{i}")).collect();
     let query = format!(
         "SELECT e FROM EHR e WHERE e/ehr_id/value matches {{{}}}",
         names.join(",")
     );
-    let mut told = 0;
+    let mut length = 0;
     let bytes = allocated(|| {
         let found = prepare(&query, &Parameters::new(), &QueryOptions::default()).unwrap_err();
-        told = found.iter().map(|d| d.message.len()).sum();
+        length = found.iter().map(|d| d.message.len()).sum();
     });
-    assert!(told < 1_000 && bytes < 100_000_000, "{told}, {bytes} bytes");
+    assert!(
+        length < 1_000 && bytes < 100_000_000,
+        "{length}, {bytes} bytes"
+    );
 }
 
-/// Paths behind the alias of a long path are bounded together.
+/// Paths behind the alias of a long path are bounded in total.
 fn paths_behind_an_alias_are_bounded() {
     let query = format!(
         "SELECT c/{} AS x FROM CLUSTER c ORDER BY {}",
@@ -166,7 +175,7 @@ fn paths_behind_an_alias_are_bounded() {
 
 pub fn all() {
     values_are_shared_by_their_mentions();
-    unbound_parameters_are_told_shortly();
+    unbound_parameters_are_reported_shortly();
     paths_behind_an_alias_are_bounded();
     let many = |part: &str, between: &str, count: usize| vec![part; count].join(between);
     let queries = [

@@ -1,4 +1,4 @@
-//! Templates: read, measured, and everything that is derived from them.
+//! Templates: read, measured, and all artefacts derived from them.
 
 use crate::measure::within_bounds;
 use crate::random::Random;
@@ -18,7 +18,7 @@ const NOW: &str = "2026-11-20T09:30:00Z";
 /// The default limit of results.
 const RESULT: usize = 50_000_000;
 
-/// A constraint object of OPT 1.4 with what stands in it.
+/// Returns a constraint object of OPT 1.4 with its content.
 fn object(class: &str, id: &str, occurrences: &str, inner: &str) -> String {
     format!(
         "<children xsi:type=\"C_COMPLEX_OBJECT\"><rm_type_name>{class}</rm_type_name>{}<node_id>{id}</node_id>{inner}</children>",
@@ -26,7 +26,7 @@ fn object(class: &str, id: &str, occurrences: &str, inner: &str) -> String {
     )
 }
 
-/// `2..*` as an element.
+/// Returns `2..*` as an element.
 fn count(element: &str, bounds: &str) -> String {
     let (lower, upper) = bounds.split_once("..").unwrap();
     let upper = if upper == "*" {
@@ -43,7 +43,7 @@ fn attribute(name: &str, inner: &str) -> String {
     )
 }
 
-/// A template of one CLUSTER; `behind` stands behind its definition.
+/// Returns a template of one CLUSTER. `behind` follows its definition.
 fn template(definition: &str, behind: &str) -> String {
     format!(
         "<template xmlns:xsi=\"x\"><language><code_string>en</code_string></language><template_id><value>bomb.v1</value></template_id><concept>Bomb</concept>\
@@ -52,8 +52,7 @@ fn template(definition: &str, behind: &str) -> String {
     )
 }
 
-/// A cluster in a cluster, so many times, each as often as `occurrences` says and with `named` as
-/// its name.
+/// Returns nested clusters. Each has these `occurrences`, and `named` as its name.
 fn nested(depth: usize, occurrences: &str, named: &str) -> String {
     (0..depth).fold(String::new(), |inner, level| {
         let inner = if inner.is_empty() {
@@ -79,10 +78,20 @@ fn terms(count: usize) -> String {
         .collect()
 }
 
-/// Name, text, and whether an upload is refused.
-fn bombs() -> Vec<(&'static str, String, bool)> {
-    let element = |occurrences: &str| object("ELEMENT", "at0001", occurrences, "");
-    let named = format!(
+/// A template: its name, its text, and whether an upload is refused.
+type Bomb = (&'static str, String, bool);
+
+fn bombs() -> Vec<Bomb> {
+    [bombs_of_bounds(), bombs_of_repetition(), bombs_of_lists()].concat()
+}
+
+fn element(occurrences: &str) -> String {
+    object("ELEMENT", "at0001", occurrences, "")
+}
+
+/// Returns an attribute that permits two coded names.
+fn coded_name() -> String {
+    format!(
         "<attributes><rm_attribute_name>name</rm_attribute_name>{}</attributes>",
         object(
             "DV_CODED_TEXT",
@@ -93,40 +102,55 @@ fn bombs() -> Vec<(&'static str, String, bool)> {
                 "<children xsi:type=\"C_CODE_PHRASE\"><rm_type_name>CODE_PHRASE</rm_type_name><node_id/><terminology_id><value>local</value></terminology_id><code_list>at0001</code_list><code_list>at0002</code_list></children>"
             )
         )
-    );
-    let pattern = |source: &str| {
-        object(
-            "ELEMENT",
-            "at0001",
-            "0..1",
-            &attribute(
-                "value",
-                &object(
-                    "DV_TEXT",
-                    "",
-                    "0..1",
-                    &attribute(
-                        "value",
-                        &format!(
-                            "<children xsi:type=\"C_PRIMITIVE_OBJECT\"><rm_type_name>STRING</rm_type_name><node_id/><item xsi:type=\"C_STRING\"><pattern>{source}</pattern></item></children>"
-                        ),
+    )
+}
+
+/// Returns an ELEMENT whose text must match an expression.
+fn element_with_pattern(source: &str) -> String {
+    object(
+        "ELEMENT",
+        "at0001",
+        "0..1",
+        &attribute(
+            "value",
+            &object(
+                "DV_TEXT",
+                "",
+                "0..1",
+                &attribute(
+                    "value",
+                    &format!(
+                        "<children xsi:type=\"C_PRIMITIVE_OBJECT\"><rm_type_name>STRING</rm_type_name><node_id/><item xsi:type=\"C_STRING\"><pattern>{source}</pattern></item></children>"
                     ),
                 ),
             ),
-        )
-    };
-    let uses: String = (0..3_000).map(|_| "<children xsi:type=\"C_ARCHETYPE_ROOT\"><rm_type_name>CLUSTER</rm_type_name><node_id>at0000</node_id><archetype_id><value>openEHR-EHR-CLUSTER.used.v1</value></archetype_id></children>").collect();
-    let own_terms = format!(
+        ),
+    )
+}
+
+fn archetype_uses() -> String {
+    (0..3_000).map(|_| "<children xsi:type=\"C_ARCHETYPE_ROOT\"><rm_type_name>CLUSTER</rm_type_name><node_id>at0000</node_id><archetype_id><value>openEHR-EHR-CLUSTER.used.v1</value></archetype_id></children>").collect()
+}
+
+fn terms_of_used_archetype() -> String {
+    format!(
         "<component_ontologies archetype_id=\"openEHR-EHR-CLUSTER.used.v1\"><term_definitions language=\"de\">{}</term_definitions></component_ontologies>",
         terms(20_000)
-    );
-    let notes: String = (0..20_000)
+    )
+}
+
+fn annotations() -> String {
+    (0..20_000)
         .map(|i| format!("<annotations path=\"[openEHR-EHR-CLUSTER.bomb.v1]/items[at{i:05}]\"><items id=\"k\">text</items></annotations>"))
-        .collect();
+        .collect()
+}
+
+/// Returns an ELEMENT with a list of texts, none of which matches the expression.
+fn element_without_valid_text() -> String {
     let list: String = (0..60_000)
         .map(|i| format!("<list>text {i}</list>"))
         .collect();
-    let texts = object(
+    object(
         "ELEMENT",
         "at0001",
         "1..1",
@@ -144,7 +168,11 @@ fn bombs() -> Vec<(&'static str, String, bool)> {
                 ),
             ),
         ),
-    );
+    )
+}
+
+/// Templates with bounds that no document can meet.
+fn bombs_of_bounds() -> Vec<Bomb> {
     vec![
         (
             "a lower bound of two billion",
@@ -200,6 +228,12 @@ fn bombs() -> Vec<(&'static str, String, bool)> {
             ),
             true,
         ),
+    ]
+}
+
+/// Templates whose parts multiply.
+fn bombs_of_repetition() -> Vec<Bomb> {
+    vec![
         (
             "nested lower bounds",
             template(&nested(30, "4..*", ""), ""),
@@ -207,7 +241,7 @@ fn bombs() -> Vec<(&'static str, String, bool)> {
         ),
         (
             "nested coded names",
-            template(&nested(30, "0..*", &named), ""),
+            template(&nested(30, "0..*", &coded_name()), ""),
             true,
         ),
         (
@@ -225,13 +259,19 @@ fn bombs() -> Vec<(&'static str, String, bool)> {
         ),
         (
             "many uses of an archetype with many terms",
-            template(&attribute("items", &uses), &own_terms),
+            template(
+                &attribute("items", &archetype_uses()),
+                &terms_of_used_archetype(),
+            ),
             true,
         ),
         (
             "expressions with nested repetitions",
             template(
-                &attribute("items", &pattern("(.{1000}){15}").repeat(2_000)),
+                &attribute(
+                    "items",
+                    &element_with_pattern("(.{1000}){15}").repeat(2_000),
+                ),
                 "",
             ),
             true,
@@ -241,6 +281,12 @@ fn bombs() -> Vec<(&'static str, String, bool)> {
             template(&attribute("items", &element("0..1").repeat(5_000)), ""),
             true,
         ),
+    ]
+}
+
+/// Templates with many or long texts.
+fn bombs_of_lists() -> Vec<Bomb> {
+    vec![
         (
             "annotations of every node",
             template(
@@ -250,13 +296,13 @@ fn bombs() -> Vec<(&'static str, String, bool)> {
                         .map(|i| object("ELEMENT", &format!("at{i:05}"), "0..1", ""))
                         .collect::<String>(),
                 ),
-                &notes,
+                &annotations(),
             ),
             false,
         ),
         (
             "a list of texts of which none may stand",
-            template(&attribute("items", &texts), ""),
+            template(&attribute("items", &element_without_valid_text()), ""),
             true,
         ),
         (
@@ -292,7 +338,7 @@ fn bombs() -> Vec<(&'static str, String, bool)> {
     ]
 }
 
-/// Everything that the service makes of a template.
+/// Derives every artefact that the service makes of a template.
 fn derive(template: &Template) {
     let _ = template.texts();
     for kind in [ExampleKind::Minimal, ExampleKind::Full] {
@@ -341,7 +387,7 @@ fn named_bombs() {
     }
 }
 
-/// Templates with other bounds, and with parts that are repeated or left out.
+/// Checks templates with random bounds, and with repeated or missing parts.
 fn random_templates() {
     let mut random = Random::new(15);
     for round in 0..150 {
@@ -354,10 +400,10 @@ fn random_templates() {
         let Ok(template) = read else { continue };
         if template.excesses().is_empty() {
             let made = example(&template, ExampleKind::Full, None, NOW);
-            let told = made.err().unwrap_or_default();
+            let findings = made.err().unwrap_or_default();
             assert!(
-                told.iter().all(|f| f.code != "TPL0603"),
-                "an accepted template has an example within the limits, or none at all: {told:?}"
+                findings.iter().all(|f| f.code != "TPL0603"),
+                "an accepted template has an example within the limits, or none at all: {findings:?}"
             );
         }
     }
@@ -407,7 +453,7 @@ fn mutated(text: &str, random: &mut Random) -> String {
     }
 }
 
-/// How long the `children` element is that begins here.
+/// Returns the length of the `children` element that begins here.
 fn element_length(text: &str) -> Option<usize> {
     let (mut depth, mut at) = (0_usize, 0);
     loop {
@@ -425,7 +471,7 @@ fn element_length(text: &str) -> Option<usize> {
     }
 }
 
-/// The bounds themselves are accepted; one more is refused.
+/// Values at the limits are accepted; values one above are refused.
 fn limits_are_exact() {
     let element = |occurrences: &str| object("ELEMENT", "at0001", occurrences, "");
     let accepted = |definition: &str| {
@@ -460,12 +506,12 @@ fn limits_are_exact() {
         "items",
         &element("0..1").repeat(limits::RIVALS + 1)
     )));
-    let told = Template::parse(&template(
+    let refused = Template::parse(&template(
         &attribute("items", &element("2000000000..*")),
         "",
     ))
     .unwrap();
-    let [excess, ..] = told.excesses() else {
+    let [excess, ..] = refused.excesses() else {
         panic!("an excess")
     };
     assert_eq!(

@@ -1,4 +1,4 @@
-// Everything that the package exports, in every host.
+// The exports of the package, the same in every host.
 export { AqliteError } from "./errors";
 export {
   complete,

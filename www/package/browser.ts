@@ -1,4 +1,4 @@
-// The package in browsers, their workers, Deno and Bun: the module lies beside this file.
+// The package in browsers, their workers, Deno and Bun: the module is a file beside this one.
 import { start } from "./slim";
 
 export * from "./api";

@@ -20,7 +20,7 @@ const wasm = resolve(options.wasm ?? join(root, "target/package-wasm"));
 const out = resolve(options.out ?? join(root, "dist/package"));
 const { version, license } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
 
-/** The glue looks for a module beside itself when it is given none; bundlers would look for that file. */
+/** Removes the default module address of the bindings, for which bundlers would look for a file. */
 const withoutDefault = {
   name: "without-default",
   setup({ onLoad, onResolve }) {
@@ -36,7 +36,7 @@ const withoutDefault = {
   },
 };
 
-/** The definitions of the sample patients: a chunk of its own, loaded when some are made. */
+/** The definitions of the sample patients: a chunk of its own, loaded on demand. */
 const withSamples = {
   name: "with-samples",
   setup({ onLoad, onResolve }) {
@@ -86,7 +86,10 @@ await writeFile(
 );
 await cp(join(here, "README.md"), join(out, "README.md"));
 
-/** The declarations of what is exported, in files beside each other; those of the page and of the glue stay out. */
+/**
+ * Writes the declarations of the exports as files beside each other, without those of the page and
+ * of the bindings.
+ */
 async function publicTypes() {
   const from = join(out, "types/package");
   for (const name of ["api", "errors", "language", "repository", "result", "types", "slim"]) {

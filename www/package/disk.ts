@@ -6,10 +6,10 @@ import { AqliteError } from "./errors";
 
 const LOCK = "lock";
 
-/** Folders that this process has locked: it may open each as often as it likes. */
+/** Folders that this process has locked. It may open each of them repeatedly. */
 const opened = new Map<string, Promise<DiskRoot>>();
 
-/** Opens a folder, which is made when it is not there. */
+/** Opens a folder, which is created if necessary. */
 export function openFolder(folder: string | undefined): Promise<Root> {
   if (folder === undefined)
     return Promise.reject(
@@ -69,7 +69,7 @@ class DiskFolder implements Folder {
     }
   }
 
-  /** Written beside it, and put in its place when it is on the disk. */
+  /** Writes a file beside it, which replaces it once it is on the disk. */
   async replace(name: string, bytes: Uint8Array): Promise<void> {
     const path = join(this.path, name);
     await writeFile(`${path}.new`, bytes, { flush: true } as object);
@@ -95,7 +95,10 @@ class DiskRoot extends DiskFolder implements Root {
   }
 }
 
-/** A file with the number of the process that works here. One that a process left behind when it died is taken over. */
+/**
+ * Creates a file with the number of the process that uses the folder. The file of a process that no
+ * longer exists is replaced.
+ */
 async function lock(path: string): Promise<void> {
   const taken = await writeFile(path, String(process.pid), { flag: "wx" }).then(
     () => true,
@@ -119,7 +122,7 @@ async function lock(path: string): Promise<void> {
 }
 
 function unlock(path: string): void {
-  // Nothing can be awaited any more.
+  // Awaiting is impossible in this event.
   (process.getBuiltinModule?.("node:fs") as typeof import("node:fs") | undefined)?.rmSync(path, {
     force: true,
   });

@@ -1,14 +1,16 @@
-// What goes wrong, as one class.
+// The error class of the package.
 import type { Diagnostic } from "./types";
 
-/** What a call of this package fails with. */
+/** The error of any call of this package. */
 export class AqliteError extends Error {
   override name = "AqliteError";
-  /** A stable code: of the first diagnostic (`AQL0203`), `ABORTED`, `PANIC`; empty where there is none. */
+  /**
+   * A stable code: of the first diagnostic (`AQL0203`), `ABORTED`, `PANIC`; empty if there is none.
+   */
   readonly code: string;
-  /** The HTTP status of the REST interface, where the error is one of its answers; else 0. */
+  /** The HTTP status of the REST interface, if the error is one of its answers; else 0. */
   readonly status: number;
-  /** Everything that is wrong, the first first. */
+  /** All problems, the most important first. */
   readonly diagnostics: Diagnostic[];
 
   /** @internal */
@@ -28,14 +30,14 @@ export class AqliteError extends Error {
   }
 }
 
-/** An error that says the same in the words of `AbortSignal`. */
+/** Creates an error like that of `AbortSignal`. */
 export function aborted(message: string): AqliteError {
   const error = new AqliteError(message, { code: "ABORTED" });
   error.name = "AbortError";
   return error;
 }
 
-/** Calls the module; what it throws becomes an error of this package. */
+/** Calls the module. Its exceptions become errors of this package. */
 export function guarded<T>(call: () => T): T {
   try {
     return call();
@@ -61,7 +63,7 @@ function ofModule(error: unknown): Error {
   return new AqliteError(`${message}; ${help}`, { code: "PANIC", cause: error });
 }
 
-/** After these the instance is lost. */
+/** Whether the error makes the instance unusable. */
 function isPanic(error: unknown): boolean {
   return (
     error instanceof WebAssembly.RuntimeError ||
@@ -70,7 +72,7 @@ function isPanic(error: unknown): boolean {
   );
 }
 
-/** What an answer of the REST interface says is wrong. */
+/** Creates the error of a refusal by the REST interface. */
 export function ofAnswer({ status, body }: { status: number; body: string }): AqliteError {
   const said = parsed(body);
   const diagnostics = (said.errors ?? []).map(diagnostic);
@@ -81,7 +83,7 @@ export function ofAnswer({ status, body }: { status: number; body: string }): Aq
   });
 }
 
-/** An entry of `errors`: a DV_CODED_TEXT with what else is known behind underscores. */
+/** An entry of `errors`: a DV_CODED_TEXT with additional members behind underscores. */
 interface Coded {
   value: string;
   defining_code?: { code_string?: string };

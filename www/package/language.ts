@@ -1,4 +1,4 @@
-// AQL and GDL as languages: what an editor asks, without any data.
+// AQL and GDL as languages: the functions of an editor, without data.
 import {
   Repository as Engine,
   convert as converted,
@@ -23,13 +23,13 @@ import type {
 
 let engine: Engine | undefined;
 
-/** A repository without anything in it. */
+/** Creates an empty repository. */
 function bare(): Engine {
   engine ??= new Engine("", false);
   return engine;
 }
 
-/** The text, if it is one: callers without types make mistakes, too. */
+/** Checks that an argument is a text, for callers without types. */
 export function text(value: string, what = "query"): string {
   if (typeof value === "string") return value;
   throw new TypeError(
@@ -37,45 +37,57 @@ export function text(value: string, what = "query"): string {
   );
 }
 
-/** The problems of a query that is being written. */
+/** Returns the problems of a query. */
 export function diagnose(q: string): Diagnostic[] {
   return guarded(() => JSON.parse(diagnosed(text(q))) as Diagnostic[]);
 }
 
-/** Reads a query: its words, its tree, its problems. Never throws for what is wrong with the query. */
+/** Parses a query: its tokens, its tree, its problems. Problems of the query do not throw. */
 export function parse(q: string): Parsed {
   const { tokens, syntax, diagnostics } = explain(q);
   return { tokens, syntax, diagnostics };
 }
 
-/** Every rung of a query from text to plan, and a run over nothing. `Repository.explain` runs it on data. */
+/**
+ * Explains each step of a query from text to plan, and runs it on no data. `Repository.explain`
+ * runs it on its data.
+ */
 export function explain(q: string): Explanation {
   return guarded(
     () => JSON.parse(bare().explain(text(q), "{}", new Date().toISOString())) as Explanation,
   );
 }
 
-/** A query in its usual layout. Throws an `AqliteError` with diagnostics where the text is no query. */
+/** Formats a query. Throws an `AqliteError` with diagnostics if the text is not a query. */
 export function format(q: string): string {
   return guarded(() => formatted(text(q)));
 }
 
-/** What may stand at an offset (in UTF-16 units; the end, if absent). `Repository.complete` knows the names of templates, too. */
+/**
+ * Returns completions at an offset (in UTF-16 units; the end, if absent). `Repository.complete`
+ * also knows the names of templates.
+ */
 export function complete(q: string, offset?: number): Completions {
   return guarded(() => JSON.parse(bare().complete(text(q), offset ?? q.length)) as Completions);
 }
 
-/** What the word at an offset (in UTF-16 units) means. */
+/** Describes the word at an offset (in UTF-16 units). */
 export function hover(q: string, offset: number): Hover | null {
   return guarded(() => JSON.parse(bare().hover(text(q), offset)) as Hover | null);
 }
 
-/** A magnitude in another unit of the same property, by UCUM code; `undefined` where openEHR knows no way between them. */
+/**
+ * Converts a magnitude to another unit of the same property, by UCUM code. Returns `undefined` if
+ * openEHR has no factor between them.
+ */
 export function convert(magnitude: number, from: string, to: string): number | undefined {
   return guarded(() => converted(magnitude, text(from, "unit"), text(to, "unit")));
 }
 
-/** A guide (GDL1 or GDL2) as people read it: what it asks of a record at a moment, what a form for it needs, its rules, its problems. */
+/**
+ * Describes a guide (GDL1 or GDL2): its queries at a moment, its inputs for a form, its rules, its
+ * problems.
+ */
 export function describeGuide(
   guide: string,
   language = "en",
@@ -89,14 +101,15 @@ export function describeGuide(
   );
 }
 
-/** A guide as GDL2 in JSON (GDL1 is translated), or as ODIN. */
+/** Prints a guide as GDL2 in JSON (GDL1 is translated), or as ODIN. */
 export function printGuide(guide: string, syntax: "json" | "odin" = "json"): string {
   return guarded(() => printed(text(guide, "guide"), syntax));
 }
 
 /**
- * Runs a guide on the values of a form, literals by variable: `{ gt0003: "80,kg" }`. With `convertUnits`, quantities of compatible UCUM units
- * are converted where they are compared; without, such a comparison is unknown, and a note names both units.
+ * Runs a guide on the values of a form, literals by variable: `{ gt0003: "80,kg" }`. With
+ * `convertUnits`, quantities of compatible UCUM units are converted in comparisons. Without it,
+ * such a comparison is unknown, and a note names both units.
  */
 export function runGuide(
   guide: string,

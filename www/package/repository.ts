@@ -1,4 +1,4 @@
-// A repository of EHRs, templates and guides behind the REST interface, in memory or kept.
+// A repository of EHRs, templates and guides behind the REST interface, in memory or stored.
 import { Repository as Engine, Samples } from "aqlite-wasm";
 import { Kept, breathe, reads, responseOf } from "../src/kept";
 import { DataSets } from "../src/persist";
@@ -21,17 +21,23 @@ import type {
   TemplateDescription,
 } from "./types";
 
-/** Where a repository is, and how it is addressed. */
+/** The place and the addresses of a repository. */
 export interface OpenOptions {
-  /** The name of the data set, which is made when it is not there. Without a name everything is in memory only. */
+  /**
+   * The name of the data set, which is created if it does not exist. Without a name, everything is
+   * in memory only.
+   */
   name?: string;
-  /** Where data sets are kept: in a browser a folder of the origin private file system (`aqlite`, which the playground uses), in Node one of the disk. */
+  /**
+   * The folder of data sets: in a browser a folder of the origin private file system (`aqlite`,
+   * which the page uses), in Node one of the disk.
+   */
   folder?: string;
-  /** What stands in front of `/v1` in the addresses of the REST interface. */
+  /** The address before `/v1` of the REST interface. */
   baseUrl?: string;
-  /** Requests may administer: export, import, load under fixed ids, delete for good. */
+  /** Whether requests may administer: export, import, load under fixed ids, delete physically. */
   admin?: boolean;
-  /** Hears how far the reading of a large data set is. */
+  /** Receives the progress of reading a large data set. */
   onProgress?: Follow["onProgress"];
 }
 
@@ -48,10 +54,7 @@ let storage: Storage = () =>
     }),
   );
 
-/**
- * Tells where data sets are kept.
- * @internal
- */
+/** Sets the folder of data sets of this host. @internal */
 export function keepIn(where: Storage): void {
   storage = where;
 }
@@ -60,7 +63,7 @@ async function setsIn(folder: string | undefined): Promise<DataSets> {
   return DataSets.open(await storage(folder));
 }
 
-/** EHRs, templates, guides and stored queries, and the questions that can be asked of them. */
+/** EHRs, templates, guides and stored queries, with the functions to query them. */
 export class Repository {
   #memory: Engine | undefined;
   #kept: Kept | undefined;
@@ -96,13 +99,13 @@ export class Repository {
     );
   }
 
-  /** The data sets of a folder, the oldest first. */
+  /** Returns the data sets of a folder, the oldest first. */
   static async list({ folder }: { folder?: string } = {}): Promise<DataSet[]> {
     const all = await (await setsIn(folder)).list();
     return all.map(({ id, name, created, bytes }) => ({ id, name, created, bytes }));
   }
 
-  /** Removes a data set with everything in it; false when there was none. */
+  /** Removes a data set with all its data. Returns false if it does not exist. */
   static async remove(name: string, { folder }: { folder?: string } = {}): Promise<boolean> {
     const sets = await setsIn(folder);
     const found = (await sets.list()).find((set) => set.name === name);
@@ -110,26 +113,26 @@ export class Repository {
     return found !== undefined;
   }
 
-  /** The module's repository. */
+  /** Returns the repository of the module. */
   #engine(): Engine {
     const engine = this.#kept?.repository ?? this.#memory;
     if (engine) return engine;
     throw new AqliteError("the repository was closed: open it again", { code: "CLOSED" });
   }
 
-  /** Runs on data that has everything that other tabs and workers wrote. */
+  /** Runs on data that contain all writes of other tabs and workers. */
   async #reading<T>(run: (engine: Engine) => T): Promise<T> {
     const call = () => guarded(() => run(this.#engine()));
     return this.#kept ? this.#kept.current(call) : call();
   }
 
-  /** The same; what it does is kept before this resolves. */
+  /** Runs like `#reading`, and stores the writes before this resolves. */
   async #writing<T>(run: (engine: Engine) => T): Promise<T> {
     const call = () => guarded(() => run(this.#engine()));
     return this.#kept ? this.#kept.writing(call) : call();
   }
 
-  /** Answers a request of the REST interface. Whatever is wrong with the request is a status, as over HTTP. */
+  /** Answers a request of the REST interface. A wrong request results in a status, as over HTTP. */
   async request({
     method = "GET",
     path,
@@ -157,7 +160,7 @@ export class Repository {
       : this.#writing(run);
   }
 
-  /** The same for hosts that speak in `Request` and `Response`: Service Workers, workerd, Deno, Bun. */
+  /** Answers a `Request` with a `Response`, for Service Workers, workerd, Deno and Bun. */
   async fetch(request: Request): Promise<Response> {
     const { pathname, search } = new URL(request.url);
     const answer = await this.#send(
@@ -169,14 +172,14 @@ export class Repository {
     return responseOf(answer, request.method);
   }
 
-  /** A request that must succeed. */
+  /** Sends a request. Throws if it is refused. */
   async #ask(asked: RestRequest): Promise<RestAnswer> {
     const answer = await this.request(asked);
     if (answer.status < 300) return answer;
     throw ofAnswer(answer);
   }
 
-  /** Makes an EHR; gives its id. `subject` is the external reference of its EHR_STATUS. */
+  /** Creates an EHR. Returns its id. `subject` is the external reference of its EHR_STATUS. */
   async createEhr({
     ehrId,
     subject,
@@ -208,7 +211,7 @@ export class Repository {
     return tag(headers);
   }
 
-  /** Adds an operational template (OPT 1.4); gives its id. */
+  /** Adds an operational template (OPT 1.4). Returns its id. */
   async addTemplate(opt: string): Promise<string> {
     const { headers } = await this.#ask({
       method: "POST",
@@ -219,13 +222,15 @@ export class Repository {
     return lastOf(headers);
   }
 
-  /** The ids of the templates. */
+  /** Returns the ids of the templates. */
   async templates(): Promise<string[]> {
     const { body } = await this.#ask({ path: "definition/template" });
     return (JSON.parse(body) as { template_id: string }[]).map(({ template_id }) => template_id);
   }
 
-  /** A template as people read it, in a language where it has it; `null` when there is none of this id. */
+  /**
+   * Describes a template, in a language if it has it. Returns `null` if there is none with this id.
+   */
   describeTemplate(id: string, language = ""): Promise<TemplateDescription | null> {
     return this.#reading(
       (engine) =>
@@ -235,7 +240,7 @@ export class Repository {
     );
   }
 
-  /** A template as applications see it: the JSON of the media type `application/openehr.wt+json`. */
+  /** Returns a web template: the JSON of the media type `application/openehr.wt+json`. */
   async webTemplate(id: string): Promise<{ [name: string]: Json }> {
     const { body } = await this.#ask({
       path: `definition/template/${encodeURIComponent(text(id, "template id"))}/webtemplate`,
@@ -243,7 +248,10 @@ export class Repository {
     return JSON.parse(body) as { [name: string]: Json };
   }
 
-  /** A composition that the template allows, as canonical JSON or in another format. */
+  /**
+   * Returns an example composition that is valid for the template, as canonical JSON or in another
+   * format.
+   */
   async example(
     templateId: string,
     {
@@ -261,8 +269,9 @@ export class Repository {
   }
 
   /**
-   * Commits a composition: canonical JSON (text, or an object) or XML, or by `format` FLAT or STRUCTURED of the template `templateId`. Gives the uid of the
-   * version. Text keeps every digit; an object has lost what JavaScript numbers lose.
+   * Commits a composition: canonical JSON (text, or an object) or XML, or by `format` FLAT or
+   * STRUCTURED of the template `templateId`. Returns the uid of the version. Text keeps every
+   * digit. An object has the precision of JavaScript numbers.
    */
   async addComposition(
     ehrId: string,
@@ -287,7 +296,10 @@ export class Repository {
     return tag(headers);
   }
 
-  /** What a commit would find in a composition (canonical JSON or XML); nothing found is valid. The template is this one, or the one that the composition names. */
+  /**
+   * Returns the findings that a commit would have for a composition (canonical JSON or XML). Empty
+   * if it is valid. The template is the given one, or else the one named in the composition.
+   */
   validate(
     composition: string | { [name: string]: Json },
     templateId?: string,
@@ -301,7 +313,7 @@ export class Repository {
     );
   }
 
-  /** Adds a guide (GDL1 or GDL2); gives its id. */
+  /** Adds a guide (GDL1 or GDL2). Returns its id. */
   async addGuide(guide: string): Promise<string> {
     const type = text(guide, "guide").trimStart().startsWith("{")
       ? "application/json"
@@ -315,7 +327,10 @@ export class Repository {
     return lastOf(headers);
   }
 
-  /** Runs a guide that was added on an EHR: what fired, results and cards; with `trace` why each rule did, or did not. */
+  /**
+   * Runs a stored guide on an EHR. Returns fired rules, results and cards. With `trace`, also the
+   * reason why each rule fired or not.
+   */
   async runGuide(
     guideId: string,
     ehrId: string,
@@ -332,7 +347,7 @@ export class Repository {
     return JSON.parse(body) as { [name: string]: Json };
   }
 
-  /** Runs a query on everything. */
+  /** Runs a query on all data. */
   async query(q: string, options: QueryOptions = {}): Promise<QueryResult> {
     const { parameters = {}, now = new Date() } = options;
     const watch = new Watch(options);
@@ -351,7 +366,7 @@ export class Repository {
     });
   }
 
-  /** Every rung of a query from text to rows, and what its run touches here. */
+  /** Explains each step of a query from text to rows, and the data that its run reads. */
   explain(
     q: string,
     { parameters = {}, now = new Date() }: Pick<QueryOptions, "parameters" | "now"> = {},
@@ -364,19 +379,25 @@ export class Repository {
     );
   }
 
-  /** What may stand at an offset (in UTF-16 units; the end, if absent), with the names that the templates give it. */
+  /**
+   * Returns completions at an offset (in UTF-16 units; the end, if absent), with the names of the
+   * templates.
+   */
   complete(q: string, offset?: number): Promise<Completions> {
     return this.#reading(
       (engine) => JSON.parse(engine.complete(text(q), offset ?? q.length)) as Completions,
     );
   }
 
-  /** What the word at an offset (in UTF-16 units) means, with the names that the templates give it. */
+  /** Describes the word at an offset (in UTF-16 units), with the names of the templates. */
   hover(q: string, offset: number): Promise<Hover | null> {
     return this.#reading((engine) => JSON.parse(engine.hover(text(q), offset)) as Hover | null);
   }
 
-  /** Makes sample patients with templates and guides; the same numbers always give the same. They must not be there yet. */
+  /**
+   * Creates sample patients with templates and guides. Equal numbers produce equal patients. They
+   * must not exist yet.
+   */
   async generate(
     { ehrs, compositions, seed = 1 }: { ehrs: number; compositions: number; seed?: number },
     { onProgress, signal }: Follow = {},
@@ -401,7 +422,10 @@ export class Repository {
     }
   }
 
-  /** Everything as pages of newline-delimited JSON with digests, which `import` reads here and `POST /v1/admin/import` anywhere. */
+  /**
+   * Exports everything as pages of newline-delimited JSON with digests, the input of `import` and
+   * of `POST /v1/admin/import`.
+   */
   async *export(): AsyncGenerator<string> {
     for (let after = ""; ;) {
       const { body } = await this.#administer({ path: `admin/export?limit=1000&after=${after}` });
@@ -414,7 +438,10 @@ export class Repository {
     }
   }
 
-  /** Takes in a page of an export. What is there already stays; a line that is refused throws after the others were taken in. */
+  /**
+   * Imports a page of an export. Existing data stay. A refused line throws after the others were
+   * imported.
+   */
   async import(page: string): Promise<void> {
     const { body } = await this.#administer({
       method: "POST",
@@ -442,7 +469,7 @@ export class Repository {
       );
   }
 
-  /** A request that administers, whatever other requests may. */
+  /** Sends an administrative request, also if requests may not administer. */
   async #administer({
     method = "GET",
     path,
@@ -467,7 +494,7 @@ export class Repository {
     throw ofAnswer(answer);
   }
 
-  /** Gives the memory of the repository back. What is kept can be opened again. */
+  /** Frees the memory of the repository. A stored data set can be opened again. */
   close(): void {
     this.#kept?.repository.free();
     this.#memory?.free();
@@ -476,14 +503,14 @@ export class Repository {
   }
 }
 
-/** Carries what ended a run through the module's errors. */
+/** Carries the reason of an aborted run through the errors of the module. */
 class Ended extends Error {
   constructor(readonly reason: unknown) {
     super("ended");
   }
 }
 
-/** The last part of the address of what was made. */
+/** Returns the last part of the address of a created resource. */
 function lastOf(headers: [string, string][]): string {
   return decodeURIComponent(
     headers
@@ -493,7 +520,7 @@ function lastOf(headers: [string, string][]): string {
   );
 }
 
-/** What stands in the ETag: the id of an EHR, the uid of a version. */
+/** Returns the content of the ETag: the id of an EHR, the uid of a version. */
 function tag(headers: [string, string][]): string {
   return (headers.find(([name]) => name.toLowerCase() === "etag")?.[1] ?? "")
     .replace(/^W\//, "")

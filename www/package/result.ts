@@ -1,4 +1,4 @@
-// The rows of a query, and how a running query is watched.
+// The rows of a query, and the observation of a running query.
 import type { Rows } from "aqlite-wasm";
 import { aborted } from "./errors";
 import type { Json, QueryOptions } from "./types";
@@ -8,7 +8,7 @@ interface Table {
   rows: Json[][];
 }
 
-/** The rows of a query. `for (const row of result)` goes through them. */
+/** The rows of a query. `for (const row of result)` iterates over them. */
 export class QueryResult {
   #rows: Rows | undefined;
   readonly #text: string;
@@ -20,17 +20,17 @@ export class QueryResult {
     this.#text = rows.json();
   }
 
-  /** `{"columns":[…],"rows":[[…]]}` as text: numbers with the digits that were committed. */
+  /** `{"columns":[…],"rows":[[…]]}` as text. Numbers have the digits that were committed. */
   get text(): string {
     return this.#text;
   }
 
-  /** The columns: alias, or `#` and the number; the path where the column is one. */
+  /** The columns: alias, or `#` and the number; and the path, if the column is one. */
   get columns(): { name: string; path: string | null }[] {
     return this.#value().columns;
   }
 
-  /** A cell is a value, or an object of the Reference Model as canonical JSON. */
+  /** The rows. A cell is a value, or an object of the Reference Model as canonical JSON. */
   get rows(): Json[][] {
     return this.#value().rows;
   }
@@ -43,12 +43,15 @@ export class QueryResult {
     );
   }
 
-  /** RFC 4180, flat: objects become several columns. `guard` keeps texts from being taken for formulas by spreadsheets. */
+  /**
+   * Returns RFC 4180. Objects become several columns. With `guard`, spreadsheets do not interpret
+   * texts as formulas.
+   */
   csv({ guard = false }: { guard?: boolean } = {}): string {
     return this.#held().csv(guard);
   }
 
-  /** An object a line, flat as in `csv`. */
+  /** Returns one object per line, with the columns of `csv`. */
   ndjson(): string {
     return this.#held().ndjson();
   }
@@ -57,7 +60,10 @@ export class QueryResult {
     return this.rows[Symbol.iterator]();
   }
 
-  /** Gives its memory in the module back. What was read stays; without this call the garbage collector does it, late. */
+  /**
+   * Frees its memory in the module. Rows that were read stay. Without this call the garbage
+   * collector frees it later.
+   */
   free(): void {
     this.#rows?.free();
     this.#rows = undefined;
@@ -76,15 +82,15 @@ export class QueryResult {
   }
 }
 
-/** Milliseconds between two words about the same work. */
+/** The minimum time in milliseconds between two progress messages. */
 const SILENCE = 20;
 
-/** Watches one run: tells how long it takes, and says when it is to end. */
+/** The observer of one run: it reports progress and ends the run on request. */
 export class Watch {
   readonly #options: QueryOptions;
   readonly #started = performance.now();
-  #told = performance.now();
-  /** Why it is to end. */
+  #reportedAt = performance.now();
+  /** The reason to end the run. */
   reason: unknown;
 
   constructor(options: QueryOptions) {
@@ -92,7 +98,7 @@ export class Watch {
     options.signal?.throwIfAborted();
   }
 
-  /** Called by the run now and then; true ends it. */
+  /** Called by the run from time to time. True ends it. */
   step = (): boolean => {
     try {
       this.reason ??= this.#end();
@@ -106,8 +112,8 @@ export class Watch {
     const { onProgress, shouldStop, signal, timeout } = this.#options;
     const now = performance.now();
     const milliseconds = now - this.#started;
-    if (onProgress && now - this.#told >= SILENCE) {
-      this.#told = now;
+    if (onProgress && now - this.#reportedAt >= SILENCE) {
+      this.#reportedAt = now;
       onProgress({ milliseconds });
     }
     if (signal?.aborted) return signal.reason;

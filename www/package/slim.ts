@@ -1,4 +1,5 @@
-// The package without a module of its own: whoever uses it brings the bytes, or compiled, before anything else is called.
+// The package without a module: the caller supplies its bytes or the compiled module before any
+// other call.
 import init, { initSync } from "aqlite-wasm";
 import { opfs } from "../src/storage";
 import { AqliteError } from "./errors";
@@ -6,7 +7,10 @@ import { keepIn } from "./repository";
 
 export * from "./api";
 
-/** Starts the module: from its address, a response, its bytes, or compiled. Compiled, it is started at once. */
+/**
+ * Starts the module from its address, a response, its bytes, or a compiled module. A compiled
+ * module is started synchronously.
+ */
 export async function start(
   module: WebAssembly.Module | BufferSource | Response | URL | string,
 ): Promise<void> {

@@ -1,31 +1,31 @@
-// What goes in and comes out, as plain objects.
+// Arguments and results as plain objects.
 
 /** A JSON value. */
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 
-/** Something wrong with a text or a document. */
+/** A problem of a text or a document. */
 export interface Diagnostic {
   severity: "error" | "warning";
-  /** Stable: `AQL0203`, `TPL0102`, `RM0301`, … */
+  /** A stable code: `AQL0203`, `TPL0102`, `RM0301`, … */
   code: string;
   message: string;
-  /** Start of the place in a text, in UTF-16 units. */
+  /** Start in the text, in UTF-16 units. */
   from?: number;
-  /** End of the place in a text. */
+  /** End in the text. */
   to?: number;
-  /** How to put it right. */
+  /** The remedy. */
   help?: string | null;
-  /** The place in a document. */
+  /** The path in a document. */
   path?: string;
-  /** What should stand there. */
+  /** The expected value or form. */
   expected?: string | null;
-  /** What stands there. */
+  /** The value that was found. */
   found?: string | null;
-  /** What the template calls the place. */
+  /** The name of the node in the template. */
   label?: string | null;
 }
 
-/** A word of a query. */
+/** A token of a query. */
 export interface Token {
   kind: string;
   /** Start and end in UTF-16 units. */
@@ -33,7 +33,7 @@ export interface Token {
   to: number;
 }
 
-/** A node of a tree that explains. */
+/** A node of an explaining tree. */
 export interface Part {
   label: string;
   from?: number;
@@ -41,19 +41,19 @@ export interface Part {
   parts?: Part[];
 }
 
-/** A query as it is read. */
+/** A parsed query. */
 export interface Parsed {
   tokens: Token[];
-  /** The syntax tree; `null` where the text is no query. */
+  /** The syntax tree; `null` if the text is not a query. */
   syntax: Part | null;
   diagnostics: Diagnostic[];
 }
 
-/** Every rung of a query from text to rows; a rung that is not reached is `null`. */
+/** The steps of a query from text to rows. A step that is not reached is `null`. */
 export interface Explanation extends Parsed {
   query: Part | null;
   plan: Part | null;
-  /** What a run touches; absent where the query cannot run. */
+  /** The data that a run reads. Absent if the query cannot run. */
   run?: {
     batches: number;
     bytes: number;
@@ -64,7 +64,10 @@ export interface Explanation extends Parsed {
     shapes: number;
     rows: number | null;
     error: string | null;
-    /** The shapes that a class of FROM may bind: whether its node matches, and what each row is made of (empty: worked out for each). */
+    /**
+     * The shapes that a class of FROM may bind: whether its node matches, and the columns of each
+     * row (empty: computed for each row).
+     */
     matching: {
       name: string;
       variable: string;
@@ -75,14 +78,14 @@ export interface Explanation extends Parsed {
   };
 }
 
-/** Proposals that replace the text between two offsets, the likeliest first. */
+/** Proposals that replace the text between two offsets, the most likely first. */
 export interface Completions {
   from: number;
   to: number;
   options: { label: string; kind: string; detail: string; insert: string }[];
 }
 
-/** What a word of a query means. */
+/** The description of a word of a query. */
 export interface Hover {
   from: number;
   to: number;
@@ -90,26 +93,28 @@ export interface Hover {
   text: string;
 }
 
-/** A value for a parameter of a query. `{text}` takes the type of what it is compared with. */
+/**
+ * A value for a parameter of a query. `{text}` takes the type of the other side of its comparison.
+ */
 export type Parameter = null | boolean | number | string | { text: string } | Parameter[];
 
-/** How a query runs. */
+/** The options of a query. */
 export interface QueryOptions {
   /** Values by name, without `$`. */
   parameters?: Record<string, Parameter>;
-  /** The time that `NOW()` and its kin give; now, if absent. */
+  /** The time of `NOW()` and related functions; the current time if absent. */
   now?: Date;
   /** Ends the query when it is aborted. A run occupies its thread: only what is called from the run (`onProgress`) can abort it. */
   signal?: AbortSignal;
-  /** Milliseconds after which the query is ended. */
+  /** The maximum time in milliseconds. */
   timeout?: number;
-  /** Ends the query when it gives true; called now and then. */
+  /** Ends the query when it returns true. Called from time to time. */
   shouldStop?: () => boolean;
-  /** Hears about a long run, every fiftieth of a second at most. */
+  /** Receives the progress of a long run, at most every 20 milliseconds. */
   onProgress?: (progress: { milliseconds: number }) => void;
 }
 
-/** How far a long work is. */
+/** The progress of a long work. */
 export interface Progress {
   what: string;
   done: number;
@@ -117,18 +122,21 @@ export interface Progress {
   milliseconds: number;
 }
 
-/** How a long work is followed. */
+/** The observer of a long work. */
 export interface Follow {
   onProgress?: (progress: Progress) => void;
-  /** Ends the work when it is aborted; what it began is undone. */
+  /** Ends the work when it is aborted. Its changes are undone. */
   signal?: AbortSignal;
 }
 
 /** A request of the REST interface, below `/v1`. */
 export interface RestRequest {
-  /** `GET` if absent. */
+  /** The method; `GET` if absent. */
   method?: string;
-  /** `ehr`, `query/aql?q=…`; one with a slash in front is whole: `/rest/openehr/v1/ehr`. */
+  /**
+   * The path: `ehr`, `query/aql?q=…`. A path with a leading slash is complete:
+   * `/rest/openehr/v1/ehr`.
+   */
   path: string;
   headers?: Record<string, string>;
   body?: string;
@@ -141,7 +149,7 @@ export interface RestAnswer {
   body: string;
 }
 
-/** A data set that is kept. */
+/** A stored data set. */
 export interface DataSet {
   id: string;
   name: string;
@@ -157,7 +165,7 @@ export interface GuideElement {
   path: string;
 }
 
-/** A model that a guide reads or makes. */
+/** A model that a guide reads or writes. */
 export interface GuideBinding {
   id: string;
   name: string | null;
@@ -169,7 +177,7 @@ export interface GuideBinding {
   aql: string | null;
 }
 
-/** What a form needs for one variable. */
+/** The data of a form field for one variable. */
 export interface GuideInput {
   variable: string;
   name: string;
@@ -216,19 +224,19 @@ export interface GuideDescription {
   problems: Diagnostic[];
 }
 
-/** What a guide did with the values of a form. */
+/** The result of a guide on the values of a form. */
 export interface GuideRun {
   /** Ids of the rules that fired, in order. */
   fired: string[];
   results: { [name: string]: Json }[];
   /** CDS Hooks cards. */
   cards: { [name: string]: Json }[];
-  /** Why each rule fired, or did not. */
+  /** The reason why each rule fired or not. */
   trace: Json;
   notes: Json;
 }
 
-/** What the cases of a fixture file say about a guide. */
+/** The results of the cases of a fixture file. */
 export interface GuideTest {
   guide_id: string | null;
   problems: Diagnostic[];
@@ -242,18 +250,18 @@ export interface GuideTest {
   }[];
 }
 
-/** The forms of a composition in JSON: as the Reference Model has it, or by the ids of a web template. */
+/** The JSON formats of a composition: canonical, or by the ids of a web template. */
 export type Format = "JSON" | "FLAT" | "STRUCTURED";
 
-/** A template as people read it. */
+/** A template for people. */
 export interface TemplateDescription {
   languages: string[];
   tree: TemplateNode;
 }
 
-/** A node of a template: what can be recorded. What is empty is absent. */
+/** A node of a template: a part of the record. Empty members are absent. */
 export interface TemplateNode {
-  /** In AQL form, from the root of the document. */
+  /** The path in AQL form, from the root of the document. */
   path?: string;
   label?: string;
   description?: string;

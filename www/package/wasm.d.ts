@@ -1,4 +1,4 @@
-// How workerd and its bundlers give a module.
+// The form of a module import in workerd and its bundlers.
 declare module "*.wasm" {
   const module: WebAssembly.Module;
   export default module;

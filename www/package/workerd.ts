@@ -1,4 +1,5 @@
-// The package in workerd (Cloudflare Workers): the module is an import, since code is not compiled at run time there.
+// The package in workerd (Cloudflare Workers): the module is an import, because workerd does not
+// compile code at run time.
 import { initSync } from "aqlite-wasm";
 import module from "./aqlite.wasm";
 

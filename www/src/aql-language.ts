@@ -1,4 +1,4 @@
-// Colours of AQL: a tokenizer for the editor. What a query means, and whether it is right, is said by the engine.
+// The highlighting of AQL: a tokenizer for the editor. The engine decides about meaning and errors.
 import {
   HighlightStyle,
   LanguageSupport,
@@ -18,9 +18,9 @@ const archetype = Tag.define(tags.labelName);
 const parameter = Tag.define(tags.variableName);
 
 interface State {
-  /** How many square brackets are open: in them stand archetype ids, node codes and names. */
+  /** The number of open square brackets. They enclose archetype ids, node codes and names. */
   brackets: number;
-  /** The last thing was a dot or a slash: an attribute follows. */
+  /** Whether the last token was a dot or a slash, so that an attribute follows. */
   path: boolean;
 }
 
@@ -82,7 +82,7 @@ const colours = HighlightStyle.define([
   { tag: [tags.punctuation, tags.operator], color: "var(--ink-soft)" },
 ]);
 
-/** AQL for the editor. */
+/** Returns the AQL support of the editor. */
 export function aql(): LanguageSupport {
   return new LanguageSupport(language, [syntaxHighlighting(colours)]);
 }

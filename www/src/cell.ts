@@ -1,7 +1,7 @@
-// How a cell of a result is shown: a short text, its kind, and for objects the class.
+// The display of a result cell: a short text, its kind, and the class of an object.
 import { NumberText, parse, type Json } from "./json";
 
-/** A cell as the grid draws it. */
+/** A cell in the form in which the grid draws it. */
 export interface CellView {
   kind: "null" | "number" | "text" | "boolean" | "object";
   text: string;
@@ -22,7 +22,7 @@ function words(value: Json | undefined): string | undefined {
   return object(value) ? words(value["value"]) : undefined;
 }
 
-/** What a reader wants to know of an object at first sight. */
+/** Returns the text of an object that readers want to see first. */
 function summary(value: Json): string {
   if (Array.isArray(value)) return `${value.length} ${value.length === 1 ? "item" : "items"}`;
   if (!object(value)) return "";
@@ -43,7 +43,7 @@ function summary(value: Json): string {
   );
 }
 
-/** Draws the JSON text of a cell. */
+/** Converts the JSON text of a cell for display. */
 export function view(text: string): CellView {
   const first = text.charCodeAt(0);
   if (text === "null") return { kind: "null", text: "" };

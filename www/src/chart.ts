@@ -1,27 +1,33 @@
-// Charts of a result: measures over time, or the distribution of one. Loaded when first asked for.
+// Charts of a result: measures over time, or the distribution of one measure. Loaded on first use.
 import uPlot from "uplot";
 import { h } from "./dom";
 import type { Result } from "./protocol";
 import { groupings, histogram, measures, summary, type Grouping, type Measure } from "./series";
 
-/** So many series have a colour of their own. */
+/** The maximum number of series with a colour of their own. */
 const SERIES = 4;
-/** So many patients have a line of their own, all in one colour; one of them can be brought out. */
+/**
+ * The maximum number of patients with a line of their own. All have one colour, and one of them can
+ * be highlighted.
+ */
 const LINES = 100;
-/** Up to here the points of a line are joined: more are a cloud. */
+/** The maximum number of points of a line. With more points, they are not connected. */
 const JOINED = 120;
-/** Pixels from which on a line is meant by the pointer. */
+/** The maximum distance in pixels between the pointer and the line that it selects. */
 const NEAR = 24;
 const INKS = ["--chart-1", "--chart-2", "--chart-3", "--chart-4"];
 
-/** Something that can be drawn of a result. */
+/** A chart of a result. */
 interface Drawing {
   title: string;
-  /** What can be brought out, such as one patient; empty for nothing. */
+  /** The lines that can be highlighted, such as patients. Empty if there are none. */
   members: string[];
-  /** `chosen` is a member, or empty; `near` hears what is under the pointer. */
+  /**
+   * Draws the chart. `chosen` is a member or empty. `near` is called with a description of the line
+   * under the pointer.
+   */
   draw(width: number, height: number, chosen: string, near: (words: string) => void): uPlot;
-  /** The numbers of it in words, or of a member. */
+  /** Describes the numbers of the chart, or of one member, in words. */
   words(chosen: string): string;
 }
 
@@ -53,7 +59,7 @@ function words(measure: Measure): string {
   return `${labelled(measure)}: ${number(count)} value${count === 1 ? "" : "s"}${absent}; ${number(min)} to ${number(max)}, median ${number(median)}, mean ${number(mean)}`;
 }
 
-/** The rows of each group as a measure of their own. */
+/** Returns the rows of each group as a measure of their own. */
 function apart(measure: Measure, { of, groups }: Grouping): Measure[] {
   return groups.map((group) => ({
     ...measure,
@@ -62,7 +68,7 @@ function apart(measure: Measure, { of, groups }: Grouping): Measure[] {
   }));
 }
 
-/** The rows that have a time, in the order of the time. */
+/** Returns the rows with a time, sorted by time. */
 function inOrder(time: Measure): number[] {
   const at = (row: number) => time.values[row] ?? 0;
   return time.values
@@ -113,8 +119,8 @@ function inked(name: string, more: Partial<uPlot.Series> = {}): Partial<uPlot.Se
 }
 
 /**
- * Numbers over a time. A line goes through what belongs together: with a few patients each has its own colour, with more its own line, with many
- * there are points only.
+ * Draws numbers over time. A line connects the points of one patient. With a few patients each has
+ * its own colour, with more its own line, and with many only points are drawn.
  */
 function overTime(time: Measure, numbers: Measure[], groups: Grouping[]): Drawing {
   const [grouping] = groups;
@@ -139,22 +145,24 @@ function overTime(time: Measure, numbers: Measure[], groups: Grouping[]): Drawin
       shown,
       shown.map((_, at) => inked(INKS[at] ?? "--accent", joined)),
     );
-  const told = few && first ? [first] : shown;
+  const drawn = few && first ? [first] : shown;
   return {
-    title: `${told.map(({ name }) => name).join(", ")} over ${time.name}${few ? `, by ${few.name}` : ""}`,
+    title: `${drawn.map(({ name }) => name).join(", ")} over ${time.name}${few ? `, by ${few.name}` : ""}`,
     members: [],
     draw,
-    words: () => told.map(words).join(". "),
+    words: () => drawn.map(words).join(". "),
   };
 }
 
-/** A line for each of many: the one that is chosen is brought out, the one under the pointer is named. */
+/**
+ * Draws one line per patient. The chosen one is highlighted, the one under the pointer is named.
+ */
 function linesOverTime(time: Measure, measure: Measure, grouping: Grouping): Drawing {
   const lines = apart(measure, grouping).sort((a, b) =>
     a.name.localeCompare(b.name, "en", { numeric: true }),
   );
   const draw = (width: number, height: number, chosen: string, near: (words: string) => void) => {
-    // The last is drawn above the others.
+    // The last line is drawn above the others.
     const shown = [...lines].sort((a, b) => Number(a.name === chosen) - Number(b.name === chosen));
     const styles = shown.map(({ name }) =>
       name === chosen
@@ -170,7 +178,7 @@ function linesOverTime(time: Measure, measure: Measure, grouping: Grouping): Dra
       hooks: { setSeries: [focused] },
     });
   };
-  const told = (chosen: string) => {
+  const describe = (chosen: string) => {
     const line = lines.find(({ name }) => name === chosen);
     return words(
       line ? { ...line, values: line.values.filter((value) => value !== null) } : measure,
@@ -180,11 +188,11 @@ function linesOverTime(time: Measure, measure: Measure, grouping: Grouping): Dra
     title: `${measure.name} over ${time.name}, by ${grouping.name}`,
     members: lines.map(({ name }) => name),
     draw,
-    words: told,
+    words: describe,
   };
 }
 
-/** How often which values occur. */
+/** Draws a histogram of the values. */
 function distribution(measure: Measure): Drawing {
   const { starts, counts, width: part } = histogram(measure.values);
   const data = [starts.map((start) => start + part / 2), counts] as uPlot.AlignedData;
@@ -244,7 +252,10 @@ function drawings(result: Result): Drawing[] {
   ];
 }
 
-/** The chart of a result, with a choice where there are several; `null` where nothing can be drawn. */
+/**
+ * Returns the chart of a result, with a choice if there are several, or `null` if nothing can be
+ * drawn.
+ */
 export function chart(result: Result): HTMLElement | null {
   const choices = drawings(result);
   if (choices.length === 0) return null;
@@ -255,7 +266,7 @@ export function chart(result: Result): HTMLElement | null {
   );
   const member = h("select", { id: "chart-member", "aria-label": "What is brought out" });
   const near = h("span", { class: "chart-near", "aria-hidden": "true" });
-  const told = h("p", { class: "chart-words", id: "chart-words", "aria-live": "polite" });
+  const description = h("p", { class: "chart-words", id: "chart-words", "aria-live": "polite" });
   const frame = h("div", { class: "chart-frame", role: "img", "aria-labelledby": "chart-words" });
   let drawn: uPlot | undefined;
   const draw = () => {
@@ -270,7 +281,7 @@ export function chart(result: Result): HTMLElement | null {
       (words) => (near.textContent = words),
     );
     frame.replaceChildren(drawn.root);
-    told.textContent = chosen.words(member.value);
+    description.textContent = chosen.words(member.value);
   };
   const choose = () => {
     const members = choices[Number(select.value)]?.members ?? [];
@@ -290,6 +301,6 @@ export function chart(result: Result): HTMLElement | null {
     { class: "chart" },
     h("div", { class: "chart-bar" }, select, member, near),
     frame,
-    told,
+    description,
   );
 }

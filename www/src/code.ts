@@ -1,22 +1,28 @@
-// A query as a program: what to paste elsewhere to ask a server the same.
+// A query as a program that sends it to a server.
 
-/** A query with its parameters, and the address in front of `/query/aql`. */
+/** A query with its parameters, and the address before `/query/aql`. */
 export interface Call {
   base: string;
   q: string;
   parameters: Record<string, unknown>;
-  /** True when the result on the screen is not of the server at that address, but of the data of this browser. */
+  /**
+   * Whether the displayed result is from the data of this browser, not from the server at the
+   * address.
+   */
   local: boolean;
 }
 
-/** A value as a server takes it: a bare text of a field is a number where it reads like one. */
+/**
+ * Converts a value to the form that a server accepts: the bare text of a field becomes a number if
+ * it has the form of one.
+ */
 function plain(sent: unknown): unknown {
   if (typeof sent !== "object" || sent === null || Array.isArray(sent)) return sent;
   const { text } = sent as { text: string };
   return /^-?(0|[1-9]\d*)(\.\d+)?$/.test(text) ? Number(text) : text;
 }
 
-/** The body of the request. */
+/** Returns the body of the request. */
 export function body({ q, parameters }: Pick<Call, "q" | "parameters">): Record<string, unknown> {
   const bound = Object.entries(parameters).map(([name, sent]) => [name, plain(sent)]);
   return bound.length > 0 ? { q, query_parameters: Object.fromEntries(bound) } : { q };
@@ -28,7 +34,7 @@ function url({ base }: Asking): string {
   return `${base.replace(/\/+$/, "")}/query/aql`;
 }
 
-/** A literal of Python: JSON with other words for three values. */
+/** Prints a value as a literal of Python, which is JSON with other words for three values. */
 function python(value: unknown): string {
   if (value === null) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
@@ -42,7 +48,7 @@ function python(value: unknown): string {
     : JSON.stringify(value);
 }
 
-/** A literal of R. */
+/** Prints a value as a literal of R. */
 function r(value: unknown): string {
   if (value === null) return "NULL";
   if (typeof value === "boolean") return value ? "TRUE" : "FALSE";
@@ -56,14 +62,17 @@ function r(value: unknown): string {
 
 const shellQuoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** A language: its name, what begins a comment, and a query as a program. */
+/** A programming language: its name, its comment mark, and its printer of queries. */
 interface Language {
   title: string;
   comment: string;
   write(call: Asking): string;
 }
 
-/** A query as a program. Where the data of this browser gave the result, the program says first that a server answers from other data. */
+/**
+ * Returns a query as a program. If the result is from the data of this browser, the program starts
+ * with a comment that a server has other data.
+ */
 export function program({ comment, write }: Language, call: Call): string {
   const lines = call.local
     ? [
@@ -74,7 +83,7 @@ export function program({ comment, write }: Language, call: Call): string {
   return [...lines.map((line) => `${comment} ${line}`), write(call)].join("\n");
 }
 
-/** The languages by their ids. */
+/** The languages by id. */
 export const languages: Record<string, Language> = {
   curl: {
     title: "curl",

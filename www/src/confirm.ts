@@ -1,17 +1,20 @@
-// The question before a step that removes data.
+// The confirmation dialog before a step that removes data.
 import { h } from "./dom";
 
 /** A step that removes data. */
 export interface Removal {
   title: string;
-  /** What is lost, and whether it comes back. */
+  /** The data that are lost, and whether they can be restored. */
   about: string;
-  /** The button that goes on, and the one that leaves everything as it is. */
+  /** The labels of the button that confirms and of the button that cancels. */
   yes: string;
   no: string;
 }
 
-/** Asks before data are removed. True when the step is wanted; closing the dialog in any other way leaves everything as it is. */
+/**
+ * Asks for confirmation before data are removed. Returns true only if the user confirms. Closing
+ * the dialog cancels.
+ */
 export function confirmed({ title, about, yes, no }: Removal): Promise<boolean> {
   return new Promise((resolve) => {
     const dialog = h("dialog", {

@@ -1,4 +1,5 @@
-// The data view: what is in the repository, sample patients by number, files of one's own, and the interface that answers offline.
+// The data view: content of the repository, sample patients, files of the user, and the offline
+// REST interface.
 import { confirmed } from "./confirm";
 import { count, h, type Change } from "./dom";
 import { EngineError, type Engine } from "./engine";
@@ -7,7 +8,7 @@ import type { Contents, Patient, Progress, Replacement } from "./protocol";
 import { SetsCard } from "./sets";
 import { Work } from "./work";
 
-/** Of the files that were added, so many are named; every one that was not is. */
+/** The maximum number of added files that are listed. Refused files are always listed. */
 const LISTED = 20;
 
 function number(
@@ -28,7 +29,7 @@ function number(
   return { field: h("p", { class: "field" }, h("label", { for: id }, label), input), input };
 }
 
-/** What an export of a repository is cut into: whole lines of about so many characters. */
+/** The size in characters of the pieces of an imported export. A piece consists of whole lines. */
 const AT_ONCE = 4_000_000;
 
 function* pieces(text: string): Generator<string> {
@@ -51,20 +52,20 @@ export class DataPanel {
   readonly #sets: SetsCard;
   readonly #facts = h("dl", { class: "facts" });
   readonly #templates = h("ul", { class: "templates" });
-  readonly #told = h("div", { id: "added", class: "told", "aria-live": "polite" });
+  readonly #messages = h("div", { id: "added", class: "messages", "aria-live": "polite" });
   readonly #patient = h("select", { id: "target" });
   readonly #ehrs = number("ehrs", "Patients", 36, 100_000);
   readonly #compositions = number("compositions", "Compositions", 240, 1_000_000);
   readonly #seed = number("seed", "Seed", 1, 4_294_967_295);
   readonly #generate = h("button", { id: "generate", class: "primary" }, "Make patients");
   readonly #making = new Work();
-  /** Says that the data were replaced, and offers to take it back. */
-  readonly #replaced = h("p", { class: "told", "aria-live": "polite" });
+  /** The message that the data were replaced, with a button to undo it. */
+  readonly #replaced = h("p", { class: "messages", "aria-live": "polite" });
   readonly #adding = new Work();
-  /** What was there when it was drawn last. */
+  /** The content that was drawn last. */
   #contents: Contents | null = null;
   readonly #forget = h("button", { id: "start-over", type: "button" }, "Start over…");
-  /** Where dropped files go. */
+  /** The destination of dropped files. */
   readonly #destination = h("p", { id: "destination", class: "destination", role: "status" });
   readonly #drop = h("p", {}, "Drop files or folders here");
 
@@ -172,7 +173,7 @@ export class DataPanel {
         ),
       ),
       this.#adding.element,
-      this.#told,
+      this.#messages,
     );
     card.addEventListener("dragover", (event) => {
       event.preventDefault();
@@ -211,7 +212,7 @@ console.table((await answer.json()).rows);`;
     );
   }
 
-  /** Draws what the repository holds. */
+  /** Draws the content of the repository. */
   async show(contents: Contents, templates: string[], patients: Patient[]): Promise<void> {
     const local: [string, string][] = [
       ["Own writes", count.format(contents.added)],
@@ -226,11 +227,11 @@ console.table((await answer.json()).rows);`;
     this.#place.textContent =
       contents.place === null ? "In the repository" : `In the repository at ${contents.place}`;
     this.#sampleForm.hidden = contents.place !== null;
-    // What was said of one source is not true of another.
+    // Messages about one source do not apply to another.
     if (this.#contents && this.#contents.place !== contents.place)
-      for (const box of [this.#told, this.#replaced]) box.replaceChildren();
+      for (const box of [this.#messages, this.#replaced]) box.replaceChildren();
     this.#contents = contents;
-    this.#tellDestination(contents.place);
+    this.#showDestination(contents.place);
     this.#facts.replaceChildren(
       ...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
     );
@@ -254,8 +255,8 @@ console.table((await answer.json()).rows);`;
     await this.#sets.show(contents);
   }
 
-  /** Says where files go, before they go there. */
-  #tellDestination(place: string | null): void {
+  /** Shows the destination of files before they are dropped. */
+  #showDestination(place: string | null): void {
     if (place === null) {
       this.#destination.replaceChildren(
         "They stay in this browser, and are there again after a reload.",
@@ -272,7 +273,7 @@ console.table((await answer.json()).rows);`;
     this.#destination.classList.toggle("away", place !== null);
   }
 
-  /** Says that nothing is known of the source, which does not answer. */
+  /** Shows that the source does not answer, so its content is unknown. */
   unknown(): void {
     this.#contents = null;
     this.#facts.replaceChildren(
@@ -284,7 +285,7 @@ console.table((await answer.json()).rows);`;
     );
   }
 
-  /** Puts sample patients in the place of everything, after asking. */
+  /** Replaces all data by sample patients, after a confirmation. */
   async #startOver(): Promise<void> {
     const { added = 0, set = null } = this.#contents ?? {};
     const own =
@@ -311,18 +312,18 @@ console.table((await answer.json()).rows);`;
     return h("button", { id: "bring-back", type: "button", onclick: back }, "Undo");
   }
 
-  /** Changes the data, and says what went wrong; gives what it gave, or `null`. */
+  /** Changes the data and shows errors. Returns the result of `run`, or `null` if it failed. */
   async #work<T>(what: string, run: () => Promise<T>): Promise<T | null> {
     this.#generate.disabled = true;
     this.#forget.disabled = true;
     try {
       const done = await this.#change(what, run);
-      this.#told.replaceChildren();
+      this.#messages.replaceChildren();
       this.#replaced.replaceChildren();
       return done;
     } catch (error) {
       if (error instanceof EngineError && error.message === "cancelled")
-        this.#told.replaceChildren(h("p", {}, "Cancelled: everything is as it was before."));
+        this.#messages.replaceChildren(h("p", {}, "Cancelled: everything is as it was before."));
       else this.#tell("Not done", error);
       return null;
     } finally {
@@ -332,7 +333,7 @@ console.table((await answer.json()).rows);`;
   }
 
   async #add(files: Promise<File[]>): Promise<void> {
-    this.#told.replaceChildren();
+    this.#messages.replaceChildren();
     const place = this.#contents?.place;
     try {
       await this.#change("Adding files", () => this.#addInTurn(files, place));
@@ -341,7 +342,10 @@ console.table((await answer.json()).rows);`;
     }
   }
 
-  /** Adds files to where the page said that they go: what was chosen since is not meant. */
+  /**
+   * Adds files to the destination that the page showed when they were dropped. A later choice does
+   * not redirect them.
+   */
   async #addInTurn(files: Promise<File[]>, place: string | null | undefined): Promise<void> {
     const all = await texts(await files);
     const before = await this.#engine.call("contents", null);
@@ -350,7 +354,7 @@ console.table((await answer.json()).rows);`;
         `the source changed meanwhile. Add the files again to put them ${before.place === null ? "into this browser" : `on ${before.place}`}.`,
       );
     const outcome = await this.#adding.run((tell, signal) => this.#addAll(all, tell, signal));
-    this.#told.prepend(
+    this.#messages.prepend(
       h(
         "p",
         {},
@@ -378,7 +382,7 @@ console.table((await answer.json()).rows);`;
           await this.#engine.call("add", { name: file.name, text, ehr });
         }
         good += 1;
-        if (good <= LISTED) this.#told.append(h("p", { class: "good" }, `${file.name}: added`));
+        if (good <= LISTED) this.#messages.append(h("p", { class: "good" }, `${file.name}: added`));
       } catch (error) {
         this.#tell(file.name, error);
       }
@@ -392,7 +396,7 @@ console.table((await answer.json()).rows);`;
     return { good, ended: false };
   }
 
-  /** Takes in an export, a few megabytes at a time; what is wrong with it is one error. */
+  /** Imports an export in pieces of a few megabytes. All its errors become one error. */
   async #import(text: string): Promise<void> {
     const wrong: string[] = [];
     for (const piece of pieces(text)) wrong.push(...(await this.#engine.call("import", piece)));
@@ -402,7 +406,7 @@ console.table((await answer.json()).rows);`;
       );
   }
 
-  /** The button that takes back what was added since then; none for a server, which has no such thing. */
+  /** Returns the button that undoes later additions. A server has none. */
   async #undo({ set, added }: Contents): Promise<HTMLElement | null> {
     if (set === null) return null;
     const writes = {
@@ -422,7 +426,7 @@ console.table((await answer.json()).rows);`;
   }
 
   #tell(what: string, error: unknown): void {
-    this.#told.append(
+    this.#messages.append(
       h(
         "p",
         { class: "bad" },

@@ -1,7 +1,10 @@
-// A template as people read it: words for its nodes, and a query from each.
+// The description of a template for people: names of its nodes, and a query for each.
 import type { TemplateNode } from "./protocol";
 
-/** The name of a node; one without goes by its attribute, alternatives of a value by their class. */
+/**
+ * Returns the name of a node. A node without a name has that of its attribute, an alternative that
+ * of its class.
+ */
 export function name(node: TemplateNode): string {
   if (node.label) return node.label;
   const attribute = /\/([a-z_]+)$/.exec(node.path ?? "")?.[1];
@@ -10,7 +13,7 @@ export function name(node: TemplateNode): string {
   return word.replaceAll("_", " ");
 }
 
-/** What a node holds, in one line: class, units, choices, limits. */
+/** Describes the content of a node in one line: class, units, choices, limits. */
 export function holds(node: TemplateNode): string {
   const codes = node.codes ?? [];
   const choices =
@@ -22,7 +25,7 @@ export function holds(node: TemplateNode): string {
     .join(" · ");
 }
 
-/** An ELEMENT with one kind of value is one thing for people: the value, under the name of the element. */
+/** Merges an ELEMENT with its only value: readers see the value under the name of the element. */
 export function merged(node: TemplateNode): TemplateNode {
   const [value, another] = node.children ?? [];
   if (node.class !== "ELEMENT" || !value || another || value.label) return node;
@@ -46,7 +49,7 @@ const ASKED: Record<string, string> = {
   DV_IDENTIFIER: "/id",
 };
 
-/** The path that a query usually wants of a node: of a value what can be compared. */
+/** Returns the path that a query on a node usually selects: the comparable part of a value. */
 export function asked(node: TemplateNode): string {
   const more =
     node.class.startsWith("DV_") && !node.class.startsWith("DV_INTERVAL")
@@ -55,13 +58,13 @@ export function asked(node: TemplateNode): string {
   return `${node.path ?? ""}${more}`;
 }
 
-/** A query for one node in every document of a template. */
+/** Returns a query for one node in every document of a template. */
 export function query(template: string, root: TemplateNode, node: TemplateNode): string {
   const words = name(node)
     .replaceAll(/[^A-Za-z0-9]+/g, "_")
     .replaceAll(/^_+|_+$/g, "")
     .toLowerCase();
-  // Node codes and keywords are no aliases: an ending makes any word one.
+  // Node codes and keywords cannot be aliases. A suffix makes any word valid.
   const alias = /^[a-z]/.test(words) ? `${words}_` : "value_";
   return [
     "SELECT",

@@ -1,20 +1,20 @@
-// The panel that shows one cell: an object as a tree, and the document in which it stands.
+// The panel with one cell: its object as a tree, and the document that contains it.
 import { byId, copy, h, rove } from "./dom";
 import { parse, print } from "./json";
 import { Paper } from "./paper";
 import { tree } from "./tree";
 
-/** Gives the JSON text of the document around a cell, or `null`. */
+/** Returns the JSON text of the document around a cell, or `null`. */
 export type DocumentOf = () => Promise<string | null>;
 
-/** A cell: what it is called, the path of its column, its JSON text. */
+/** A cell: its title, the path of its column, its JSON text. */
 export interface Cell {
   title: string;
   path: string | null;
   text: string;
 }
 
-/** The panel; one object at a time. */
+/** The panel. It shows one object at a time. */
 export class Detail {
   readonly #panel = byId("detail");
   #title = "";
@@ -35,7 +35,9 @@ export class Detail {
     });
   }
 
-  /** Shows a cell; `document` gives what it stands in, `back` puts the focus back where it was. */
+  /**
+   * Shows a cell. `document` loads its document. `back` returns the focus to its previous place.
+   */
   show({ title, path, text }: Cell, document: DocumentOf, back: () => void): void {
     this.#title = title;
     this.#text = print(parse(text));
@@ -74,7 +76,7 @@ export class Detail {
           h(
             "p",
             { class: "quiet" },
-            "This cell stands in no single document: it is counted, worked out, or said by the EHR itself.",
+            "This cell belongs to no single document: it is counted, computed, or a value of the EHR itself.",
           ),
         );
         return;

@@ -1,13 +1,13 @@
-// Small helpers for elements.
+// Helpers for DOM elements.
 
 type Child = Node | string | null | undefined;
 
-/** Numbers as people read them: 1,234. */
+/** Formats numbers with separators: 1,234. */
 export const count = new Intl.NumberFormat("en");
 
 const languages = new Intl.DisplayNames("en", { type: "language", fallback: "code" });
 
-/** A language as people call it, with its code. */
+/** Returns the English name of a language, with its code. */
 export function languageName(code: string): string {
   try {
     const name = languages.of(code);
@@ -17,7 +17,10 @@ export function languageName(code: string): string {
   }
 }
 
-/** Makes an element: attributes by name (`on…` are listeners, `false` and `null` leave one out), then children. */
+/**
+ * Creates an element from attributes and children. Attributes `on…` are listeners. `false` and
+ * `null` omit an attribute.
+ */
 export function h<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Record<string, string | number | boolean | null | EventListener> = {},
@@ -33,17 +36,20 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** The element with this id, which index.html promises. */
+/** Returns the element with this id. index.html must contain it. */
 export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
   const element = document.getElementById(id);
   if (!element) throw new Error(`no element #${id}`);
   return element as T;
 }
 
-/** Changes the data of the page: what it does in words, and how. The page is busy until what is there then is drawn. */
+/**
+ * A function that changes the data of the page. `what` describes the change. The page is busy until
+ * the new data are drawn.
+ */
 export type Change = <T>(what: string, run: () => Promise<T>) => Promise<T>;
 
-/** Runs once, `wait` milliseconds after the last call. */
+/** Returns a function that calls `run` once, `wait` milliseconds after its last call. */
 export function debounced(wait: number, run: () => void): () => void {
   let timer = 0;
   return () => {
@@ -52,12 +58,12 @@ export function debounced(wait: number, run: () => void): () => void {
   };
 }
 
-/** Offers a text as a file. */
+/** Offers a text as a file for download. */
 export function save(name: string, type: string, text: string): void {
   saveBlob(name, new Blob([text], { type }));
 }
 
-/** Offers bytes as a file. */
+/** Offers bytes as a file for download. */
 export function saveBlob(name: string, blob: Blob): void {
   const url = URL.createObjectURL(blob);
   const link = h("a", { href: url, download: name });
@@ -65,9 +71,12 @@ export function saveBlob(name: string, blob: Blob): void {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-/** Puts a text on the clipboard and says so on the button (or the first entry of a menu) for a moment. */
+/**
+ * Copies a text to the clipboard, and confirms it on the button (or the first entry of a menu) for
+ * a moment.
+ */
 export async function copy(button: HTMLElement, text: string): Promise<void> {
-  // Pressed again while it says so, it still goes back to its own words.
+  // A second press during the confirmation must not make the confirmation permanent.
   const own = (button.dataset["own"] ??= button.textContent ?? "");
   try {
     await navigator.clipboard.writeText(text);

@@ -1,5 +1,6 @@
-// What must not wait for the code of the page: the chosen colours, before the first paint, and the engine, whose module is compiled while the
-// page is read. A classic script of its own, because the policy of the page allows none inside it.
+// Work that must not wait for the code of the page: the chosen colours before the first paint, and
+// the engine, whose module is compiled while the page is parsed. It is a classic script in a file
+// of its own, because the policy of the page allows no inline script.
 import { remembered } from "./remember";
 
 declare const WORKER_URL: string;

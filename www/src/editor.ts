@@ -1,4 +1,5 @@
-// The query editor: CodeMirror in a shadow root, so that its styles are constructed sheets and the policy needs no `unsafe-inline`.
+// The query editor: CodeMirror in a shadow root. Its styles are constructed sheets, so the policy
+// needs no `unsafe-inline`.
 import {
   acceptCompletion,
   autocompletion,
@@ -27,7 +28,7 @@ import { aql } from "./aql-language";
 import { h } from "./dom";
 import type { Completions, Diagnostic, Hover, Place } from "./protocol";
 
-/** What the editor asks of the page. */
+/** The functions of the page that the editor calls. */
 export interface EditorHost {
   run(): void;
   format(): void;
@@ -35,7 +36,7 @@ export interface EditorHost {
   complete(q: string, offset: number): Promise<Completions>;
   hover(q: string, offset: number): Promise<Hover | null>;
   changed(q: string): void;
-  told(problems: Diagnostic[]): void;
+  showDiagnostics(problems: Diagnostic[]): void;
 }
 
 const theme = EditorView.theme({
@@ -126,7 +127,7 @@ const theme = EditorView.theme({
   ".cm-panels button, .cm-panels input": { font: "14px var(--sans)" },
 });
 
-/** One problem, drawn for the tooltip: message, the fix, the code. */
+/** Draws one problem for the tooltip: message, remedy, code. */
 function drawn(problem: Diagnostic): Node {
   const box = h("div", {}, problem.message);
   if (problem.help) box.append(h("div", {}, "Help: ", problem.help));
@@ -134,7 +135,7 @@ function drawn(problem: Diagnostic): Node {
   return box;
 }
 
-/** The editor and what the page does with it. */
+/** The editor and its connection to the page. */
 export class Editor {
   readonly view: EditorView;
   #problems: Diagnostic[] = [];
@@ -147,8 +148,8 @@ export class Editor {
     const lint = async (view: EditorView): Promise<Mark[]> => {
       const q = view.state.doc.toString();
       this.#problems = q.trim() === "" ? [] : await host.diagnose(q).catch(() => []);
-      // What was written meanwhile is checked in a moment.
-      if (view.state.doc.toString() === q) host.told(this.#problems);
+      // A newer text is checked again after the pause in typing.
+      if (view.state.doc.toString() === q) host.showDiagnostics(this.#problems);
       const length = view.state.doc.length;
       return this.#problems.map((problem) => ({
         from: Math.min(problem.from, length),
@@ -159,14 +160,15 @@ export class Editor {
       }));
     };
     const complete = async (context: CompletionContext): Promise<CompletionResult | null> => {
-      // One letter is more likely a variable than the beginning of a word.
+      // A single letter is more often a variable than the start of a word.
       if (!context.explicit && !context.matchBefore(/\w\w$|[/[.$]\w?$/)) return null;
       const found = await host
         .complete(context.state.doc.toString(), context.pos)
         .catch(() => null);
       if (!found || context.aborted) return null;
       const { from, to } = found;
-      // Unasked, only what goes on from the letters that are written: Enter takes a proposal, and must not surprise.
+      // Without a request, only completions of the typed letters are offered: Enter accepts a
+      // proposal and must not surprise.
       const written = context.state.sliceDoc(from, context.pos).toLowerCase();
       const options = context.explicit
         ? found.options
@@ -177,7 +179,7 @@ export class Editor {
               .some((word) => word.startsWith(written)),
           );
       if (options.length === 0) return null;
-      // Chosen and ordered by the engine; asked again with every letter.
+      // The engine selects and orders the proposals, so they are requested again at each letter.
       return {
         from,
         to,
@@ -265,12 +267,12 @@ export class Editor {
     });
   }
 
-  /** The query. */
+  /** Returns the query. */
   get text(): string {
     return this.view.state.doc.toString();
   }
 
-  /** Replaces the query; undo brings the old one back. */
+  /** Replaces the query. Undo restores the old one. */
   set text(text: string) {
     this.view.dispatch({
       changes: { from: 0, to: this.view.state.doc.length, insert: text },
@@ -278,12 +280,12 @@ export class Editor {
     });
   }
 
-  /** Checks again at once, not after the pause in typing. */
+  /** Checks the query at once, without the pause after typing. */
   check(): void {
     forceLinting(this.view);
   }
 
-  /** Selects a place. */
+  /** Selects a place in the query. */
   show({ from, to }: Place): void {
     const end = this.view.state.doc.length;
     this.view.dispatch({

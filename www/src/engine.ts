@@ -1,4 +1,4 @@
-// The page's side of the worker: calls, errors, and a new worker when the old one dies.
+// The page's side of the worker: calls, errors, and the replacement of a worker that died.
 import type {
   Calls,
   Cancel,
@@ -12,7 +12,7 @@ import type {
   Server,
 } from "./protocol";
 
-/** A call that failed; `diagnostics` say where when the query text is the reason. */
+/** An error of a call. `diagnostics` have positions if the query text is the cause. */
 export class EngineError extends Error {
   readonly diagnostics: Diagnostic[];
   readonly keys: Misplaced[];
@@ -33,14 +33,17 @@ interface Waiting {
   progress: Follow | undefined;
 }
 
-/** Hears how far a call is. */
+/** The observer of a call. */
 export interface Follow {
   progress(progress: Progress): void;
   /** Ends the call when it is aborted. */
   signal?: AbortSignal;
 }
 
-/** The worker that was started before this code was there; one that failed meanwhile is left, and its successor says why. */
+/**
+ * Returns the worker that was started before this code was loaded, unless it has failed. Its
+ * successor then reports the reason.
+ */
 function taken(): Worker | undefined {
   const early = window.earlyWorker;
   delete window.earlyWorker;
@@ -48,19 +51,22 @@ function taken(): Worker | undefined {
   return early?.failed ? undefined : early?.worker;
 }
 
-/** What the engine tells the page. */
+/** The events of the engine for the page. */
 export interface Listener {
-  /** Why an instance died; its successor was started. */
+  /** An instance died for this reason. Its successor was started. */
   crashed(why: string): void;
-  /** How far the start of an instance is. */
+  /** The progress of the start of an instance. */
   starting(progress: Progress): void;
-  /** Why a successor does not reach the server that its predecessor asked: the data of this browser is asked now. */
+  /**
+   * A successor cannot reach the server of its predecessor. Queries use the data of this browser
+   * from now on.
+   */
   lost(why: string): void;
-  /** The data of this browser became other data, and not by this engine. */
+  /** The data of this browser changed, and not by this engine. */
   changed(): void;
 }
 
-/** Owns the worker that owns the wasm module. */
+/** The owner of the worker that owns the wasm module. */
 export class Engine {
   #worker: Worker | undefined;
   #waiting = new Map<number, Waiting>();
@@ -107,14 +113,17 @@ export class Engine {
     });
   }
 
-  /** Asks this server from now on, or with `null` the data of this browser. Where that fails, all stays as it was. */
+  /**
+   * Selects a server for all later calls, or with `null` the data of this browser. If that fails,
+   * nothing changes.
+   */
   async connect(server: Server | null): Promise<Contents> {
     const contents = await this.call("connect", server);
     this.#server = server;
     return contents;
   }
 
-  /** Ends what is running. The data comes back with the new worker. */
+  /** Ends the running call by a new worker, which loads the data again. */
   stop(): void {
     this.#replace({ message: "stopped", keys: [], diagnostics: [], fatal: false });
   }
@@ -135,7 +144,7 @@ export class Engine {
     if (this.#server) void this.#reconnect(this.#server);
   }
 
-  /** A successor asks where its predecessor asked; what is asked meanwhile waits for that. */
+  /** Connects a successor to the server of its predecessor. Other calls wait for that. */
   async #reconnect(server: Server): Promise<void> {
     const worker = this.#worker;
     try {
@@ -179,7 +188,7 @@ export class Engine {
     this.#worker = undefined;
     const waiting = [...this.#waiting.values()];
     this.#waiting.clear();
-    // An instance that cannot even start would otherwise be restarted for ever.
+    // The limit prevents endless restarts of an instance that cannot start.
     if (this.#crashes < 4) this.#start();
     for (const { reject } of waiting) reject(new EngineError(failure));
   }

@@ -1,13 +1,13 @@
-// The example queries: a title, what it teaches, values of parameters, and the text, from samples/examples.aql.
+// The example queries from samples/examples.aql: title, purpose, parameter values and text.
 import text from "../samples/examples.aql";
 
 /** An example query. */
 export interface Example {
   title: string;
-  /** What it teaches. */
+  /** The feature that the example shows. */
   about: string;
   q: string;
-  /** What the fields of its parameters say at first. */
+  /** The initial values of its parameters. */
   parameters: Record<string, string>;
 }
 
@@ -25,7 +25,7 @@ function read(part: string): Example {
   return { title: lines[0] ?? "", about: about.join(" "), q: q.join("\n"), parameters };
 }
 
-/** The examples, the first one first to be run. */
+/** The examples. The first one is run on the first visit. */
 export const examples: Example[] = text
   .split(/^-- # /m)
   .slice(1)

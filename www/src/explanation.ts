@@ -1,8 +1,8 @@
-// A query explained: what was read, what it means, how it is run, and what the run touched.
+// The explanation of a query: its syntax, meaning, plan and execution.
 import { count, h } from "./dom";
 import type { Explained, Part, Place } from "./protocol";
 
-/** More ways than these are counted, not listed. */
+/** The maximum number of entries of a list. Further ones are counted only. */
 const LISTED = 40;
 
 /** Shows a place of the query in the editor. */
@@ -60,7 +60,7 @@ function figure(name: string, value: number, unit = ""): HTMLElement {
   return h("div", {}, h("dt", {}, name), h("dd", {}, `${count.format(value)}${unit}`));
 }
 
-/** Shapes of one node together: how many, how many fragments, and how rows are made of the first. */
+/** The shapes of one node: their number, their fragments, and the row construction of the first. */
 interface Way {
   variable: string;
   name: string;
@@ -147,7 +147,10 @@ function run(explained: Explained): HTMLElement {
   );
 }
 
-/** The rungs of a query `q`, the last first: what people want to know is why it is slow, or empty. */
+/**
+ * Draws the steps of a query `q`, the last first: readers usually want to know why it is slow or
+ * empty.
+ */
 export function drawExplanation(explained: Explained, q: string, show: ShowPlace): HTMLElement {
   const problems = explained.diagnostics.map((problem) =>
     h(

@@ -1,24 +1,38 @@
 // Result sets as files.
 import type { Result } from "./protocol";
 
-/** The JSON text of a cell. */
+/** Returns the JSON text of a cell. */
 export function cellText(result: Result, row: number, column: number): string {
   const at = 2 * (row * result.columns.length + column);
   return result.text.slice(result.cells[at], result.cells[at + 1]);
 }
 
-/** A piece of a text that some reader of CSV takes for a cell: with the separator at its end. Commas separate nothing inside of quotes. */
+/**
+ * A piece of a text that some reader of CSV interprets as a cell, with the separator at its end. A
+ * comma inside quotes does not separate.
+ */
 const PIECE = /[^;\t|\r\n]*[;\t|\r\n]|[^;\t|\r\n]+$/g;
-/** What readers drop at the start of a cell: white space, controls, what nobody sees, quotes. */
+/**
+ * Characters that readers remove at the start of a cell: white space, controls, invisible
+ * characters, quotes.
+ */
 const DROPPED = "\\p{Cc}\\p{Default_Ignorable_Code_Point}\\p{Quotation_Mark}`´\uff40";
-/** A piece that a spreadsheet would run: a dash, or what is compatible with another sign of formulas, behind what readers drop. */
+/**
+ * A piece that a spreadsheet would execute: a formula sign, or a character compatible with one,
+ * behind removed characters.
+ */
 const FORMULA = new RegExp(`^[\\s${DROPPED}]*[\\p{Dash}=+@⁺⁼₊₌\ufb29﹢﹦﹫＋＝＠]`, "u");
-/** A text that begins, behind blanks and quotes, with a tab or an end of line: some readers drop those. */
+/**
+ * A text that begins, behind blanks and quotes, with a tab or line end, which some readers remove.
+ */
 const CONTROL = new RegExp(`^(?:[^\\S\\t\\r\\n]|(?![\\t\\r\\n])[${DROPPED}])*[\\t\\r\\n]`, "u");
-/** A text without a character that separates cells, quotes, calls or combines. */
+/** A text without characters that separate cells, quote, call or combine. */
 const PLAIN = /^[\p{Alphabetic}\p{N} _.:/#[\]-]+$/u;
 
-/** The text with an apostrophe before each piece that a spreadsheet would run. The rule is that of `crates/aqlite-engine/src/answer/csv_guard.rs`. */
+/**
+ * Inserts an apostrophe before each piece that a spreadsheet would execute.
+ * `crates/aqlite-engine/src/answer/csv_guard.rs` has the same rule.
+ */
 function guarded(text: string): string {
   const pieces = text.match(PIECE) ?? [];
   return pieces
@@ -28,13 +42,16 @@ function guarded(text: string): string {
     .join("");
 }
 
-/** Writes a text as a field of RFC 4180 that no spreadsheet runs. */
+/** Writes a text as a field of RFC 4180 that no spreadsheet executes. */
 export function textField(text: string): string {
   const safe = guarded(text);
   return PLAIN.test(safe) && safe.trim() === safe ? safe : `"${safe.replaceAll('"', '""')}"`;
 }
 
-/** A field: numbers and truth values as they are, null as nothing, everything else as a text. */
+/**
+ * Writes a field: numbers and booleans unchanged, null as an empty field, everything else as a
+ * text.
+ */
 function field(json: string): string {
   if (json === "null") return "";
   if (/^["{[]/.test(json))
@@ -42,7 +59,7 @@ function field(json: string): string {
   return json;
 }
 
-/** RFC 4180, numbers with the digits that were stored, objects as JSON. */
+/** Writes RFC 4180. Numbers keep their stored digits, objects are JSON. */
 export function csv(result: Result): string {
   const lines = [result.columns.map(({ name }) => field(JSON.stringify(name))).join(",")];
   for (let row = 0; row < result.rows; row += 1) {
@@ -51,7 +68,10 @@ export function csv(result: Result): string {
   return `${lines.join("\r\n")}\r\n`;
 }
 
-/** One JSON object a row, by the names of the columns (a name that comes again gets a number), digits kept. */
+/**
+ * Writes one JSON object per row with the names of the columns. A repeated name gets a number.
+ * Digits are kept.
+ */
 export function ndjson(result: Result): string {
   const names = distinct(result.columns.map(({ name }) => name)).map((name) =>
     JSON.stringify(name),

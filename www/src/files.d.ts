@@ -1,4 +1,4 @@
-/** A worker that was started before the code of the page was there. */
+/** The worker that was started before the code of the page was loaded. */
 interface EarlyWorker {
   worker: Worker;
   failed: boolean;

@@ -1,4 +1,4 @@
-// Forms made from web templates: the right control for each input, and what was entered as FLAT.
+// Forms made from web templates: a control for each input, and the values as FLAT.
 import { h } from "./dom";
 import type { Misplaced } from "./protocol";
 import {
@@ -10,17 +10,17 @@ import {
   type WebTemplate,
 } from "./web-template";
 
-/** What was entered: keys and values of the format FLAT. */
+/** The entered values: keys and values of the format FLAT. */
 export type Flat = Record<string, string | number | boolean>;
 
 /** A control for one input. */
 export interface Control {
   element: HTMLInputElement | HTMLSelectElement;
-  /** What was entered; `null` for nothing. */
+  /** The entered value, or `null`. */
   value(): string | number | boolean | null;
 }
 
-/** The types whose only input is a choice without a suffix of its own. */
+/** The classes whose only input is a choice without a suffix of its own. */
 const CODED = new Set(["DV_ORDINAL", "DV_SCALE", "DV_CODED_TEXT", "DV_STATE"]);
 
 let last = 0;
@@ -50,7 +50,7 @@ function field(
   };
 }
 
-/** The zone of this browser at a local time: `+02:00`. */
+/** Returns the offset of this browser at a local time: `+02:00`. */
 function zone(local: string): string {
   const minutes = -new Date(local).getTimezoneOffset();
   const two = (number: number) => String(Math.trunc(number)).padStart(2, "0");
@@ -65,7 +65,7 @@ function bounded(input: WebInput): Record<string, number> {
   };
 }
 
-/** The control that fits an input. */
+/** Returns the control for an input. */
 export function control(input: WebInput, language: string): Control {
   if (input.list?.length && !input.listOpen) return choice(input.list, language);
   if (input.type === "BOOLEAN")
@@ -97,21 +97,21 @@ export function control(input: WebInput, language: string): Control {
   });
 }
 
-/** The key of an input below the key of its node. */
+/** Returns the key of an input below the key of its node. */
 function keyOf(node: WebNode, input: WebInput, key: string): string {
   const suffix = input.suffix ?? (CODED.has(node.rmType) ? "code" : "");
   return suffix ? `${key}|${suffix}` : key;
 }
 
-/** The place of a value: its line, and its controls by key. */
+/** The line of a value, and its controls by key. */
 interface Field {
   line: HTMLElement;
   controls: { key: string; input: WebInput; control: Control }[];
 }
 
-/** Something that is drawn when it is wanted: a closed group, or the next instance of a node. */
+/** An element that is drawn on demand: a closed group, or the next instance of a node. */
 interface Fold {
-  /** True when it has to be opened to get to the field of a key. */
+  /** Whether it must be opened to reach the field of a key. */
   hides(key: string): boolean;
   open(): void;
 }
@@ -129,12 +129,12 @@ export class Form {
     this.element = h("div", { class: "form" }, ...this.#children(tree, tree.id));
   }
 
-  /** What was entered. */
+  /** Returns the entered values. */
   flat(): Flat {
     return Object.assign({}, ...[...this.#fields.values()].map(entered)) as Flat;
   }
 
-  /** What stands in the controls, by key. */
+  /** Returns the texts of the controls by key. */
   texts(): Map<string, string> {
     const controls = [...this.#fields.values()].flatMap((field) => field.controls);
     return new Map(
@@ -144,7 +144,7 @@ export class Form {
     );
   }
 
-  /** Enters what stood in the controls of another form for the same template. */
+  /** Fills in the texts of another form for the same template. */
   enter(texts: Map<string, string>): void {
     for (const [key, text] of texts) {
       const found = this.#field(key)?.controls.find((one) => one.key === key);
@@ -152,35 +152,38 @@ export class Form {
     }
   }
 
-  /** Tells what is wrong at the fields, opens the groups around them, and gives what is wrong elsewhere. */
-  tell(wrong: Misplaced[]): Misplaced[] {
+  /**
+   * Shows problems at their fields and opens the groups around them. Returns the problems without a
+   * field.
+   */
+  showProblems(wrong: Misplaced[]): Misplaced[] {
     for (const { line } of this.#fields.values()) {
       line.querySelector(".wrong")?.remove();
       const marked = line.querySelector("[aria-invalid]");
       marked?.removeAttribute("aria-invalid");
       marked?.removeAttribute("aria-describedby");
     }
-    const elsewhere = wrong.filter(({ key, message }) => !this.#tellAt(key, message));
+    const elsewhere = wrong.filter(({ key, message }) => !this.#showProblem(key, message));
     this.element.querySelector<HTMLElement>("[aria-invalid]")?.focus();
     return elsewhere;
   }
 
-  #tellAt(key: string, message: string): boolean {
+  #showProblem(key: string, message: string): boolean {
     const field = this.#field(key);
     const element = field?.controls[0]?.control.element;
     if (!field || !element) return false;
     if (element.hasAttribute("aria-invalid")) return true;
-    const told = h("small", { class: "wrong", id: `wrong-${element.id}` }, message);
-    field.line.append(told);
+    const problem = h("small", { class: "wrong", id: `wrong-${element.id}` }, message);
+    field.line.append(problem);
     element.setAttribute("aria-invalid", "true");
-    element.setAttribute("aria-describedby", told.id);
+    element.setAttribute("aria-describedby", problem.id);
     return true;
   }
 
-  /** The field of a key; what it stands in is opened. */
+  /** Returns the field of a key, and opens the groups around it. */
   #field(key: string): Field | undefined {
     const place = key.replace(/\|.*/, "");
-    // What opens a fold may draw the next one.
+    // Opening a fold may draw another one.
     for (let fold: Fold | undefined; (fold = this.#folds.find(({ hides }) => hides(place)));)
       fold.open();
     return this.#fields.get(place) ?? this.#fields.get(`${place}:0`);
@@ -192,7 +195,7 @@ export class Form {
       .map((child) => this.#node(child, `${key}/${child.id}`));
   }
 
-  /** A node with as many instances as are wanted. */
+  /** Draws a node, with a button for further instances. */
   #node(node: WebNode, key: string): HTMLElement {
     const draw = (at: number) => this.#instance(node, node.max === 1 ? key : `${key}:${at}`);
     if (node.max === 1) return draw(0);
@@ -223,7 +226,7 @@ export class Form {
     return node.inputs?.length ? this.#value(node, key) : this.#group(node, key);
   }
 
-  /** Groups open when somebody wants them: a template has hundreds of fields. */
+  /** Draws a group. It is filled when it is opened, because a template has hundreds of fields. */
   #group(node: WebNode, key: string): HTMLElement {
     const body = h("div", { class: "form-group" });
     const details = h(
@@ -262,7 +265,7 @@ export class Form {
       input,
       control: control(input, this.#language),
     }));
-    // Units with one choice need no choosing.
+    // A single unit needs no choice.
     for (const {
       input,
       control: { element },
@@ -304,7 +307,7 @@ export class Form {
   }
 }
 
-/** What was entered in a field. A unit alone is no value. */
+/** Returns the entered values of a field. A unit alone is not a value. */
 function entered({ controls }: Field): Flat {
   const there = controls.flatMap(({ key, input, control }) => {
     const value = control.value();

@@ -1,4 +1,5 @@
-// The result grid: only the rows on screen exist; one cell has the focus and moves by keyboard (ARIA grid pattern).
+// The result grid. Only visible rows exist as elements. One cell has the focus and moves by
+// keyboard (ARIA grid pattern).
 import { view } from "./cell";
 import { h } from "./dom";
 import { cellText } from "./export";
@@ -7,14 +8,14 @@ import type { Result } from "./protocol";
 const ROW = 34;
 const SPARE = 8;
 const SAMPLED = 120;
-/** About the width of a character, and what a cell adds around its text. */
+/** The approximate width of a character and the padding of a cell, in pixels. */
 const CHARACTER = 8.4;
 const PADDING = 26;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-/;
-/** Browsers stop at about 33 million pixels: longer results scroll proportionally. */
+/** Browsers limit heights to about 33 million pixels. Longer results scroll proportionally. */
 const TALLEST = 30_000_000;
 
-/** What opens an object. */
+/** Opens an object. */
 export type OpenCell = (row: number, column: number) => void;
 
 /** A virtual grid over a result. */
@@ -72,7 +73,8 @@ export class Grid {
       ...measured.map(({ width }) => width),
     ];
     const last = widths.pop() ?? 0;
-    // What is left of the width goes to a last column of texts, or stays empty: numbers stand near their neighbours.
+    // The remaining width goes to a last column of texts or stays empty, so that numbers stay near
+    // their neighbours.
     const end = this.#numeric.at(-1) ? `${last}px minmax(0, 1fr)` : `minmax(${last}px, 1fr)`;
     this.element.style.setProperty(
       "--columns",
@@ -90,7 +92,7 @@ export class Grid {
     let others = 0;
     for (let row = 0; row < Math.min(this.#result.rows, SAMPLED); row += 1) {
       const { kind, text, type } = view(cellText(this.#result, row, column));
-      // The first part of a UUID tells rows apart; the whole is in the title and is what is copied.
+      // The first part of a UUID distinguishes rows. The title and the copied text have all of it.
       const shown = kind === "text" && UUID.test(text) ? 12 : text.length;
       widest = Math.max(widest, shown + (type ? type.length + 3 : 0));
       if (kind === "number") numbers += 1;
@@ -106,14 +108,14 @@ export class Grid {
     return this.#result.rows * ROW <= TALLEST ? ROW : TALLEST / this.#result.rows;
   }
 
-  /** The rows on screen, as numbers from 0. */
+  /** Returns the first and last visible row, counted from 0. */
   #window(): [number, number] {
     const top = Math.floor(this.element.scrollTop / this.#step);
     const count = Math.ceil(this.element.clientHeight / ROW);
     return [Math.max(0, top - SPARE), Math.min(this.#result.rows, top + count + SPARE)];
   }
 
-  /** Draws the rows on screen, when they are others than before or `again`. */
+  /** Draws the visible rows if they changed, or if `again` is set. */
   draw(again = false): void {
     const [first, last] = this.#window();
     if (!again && first === this.#first && last === this.#last) return;
@@ -136,7 +138,7 @@ export class Grid {
         String(row + 1),
       ),
     );
-    // Where rows are squeezed, those on screen still stand one below the other.
+    // With proportional scrolling, the visible rows still have their normal height.
     const top =
       this.#step === ROW
         ? row * ROW
@@ -175,7 +177,7 @@ export class Grid {
     );
   }
 
-  /** Moves the focus and scrolls it into sight. */
+  /** Moves the focus and scrolls to it. */
   #go(row: number, column: number): void {
     this.#row = Math.max(0, Math.min(row, this.#result.rows - 1));
     this.#column = Math.max(0, Math.min(column, this.#result.columns.length - 1));
@@ -229,7 +231,7 @@ export class Grid {
     }
   }
 
-  /** Puts the focus back on the current cell. */
+  /** Returns the focus to the current cell. */
   focus(): void {
     this.draw(true);
     this.#focused()?.focus({ preventScroll: true });

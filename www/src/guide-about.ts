@@ -1,9 +1,11 @@
-// A guide as its author wrote it: purpose, problems, bindings with the queries that they make, rules, terms.
+// A guide as its author wrote it: purpose, problems, bindings with their queries, rules, terms.
 import { h } from "./dom";
 import { drawQuery } from "./guide-outcome";
 import type { DescribedGuide, GuideBinding, GuideProblem } from "./guide-text";
 
-/** Draws a guide; `ask` runs a query in the query view, `save` offers the guide in another syntax. */
+/**
+ * Draws a guide. `ask` runs a query in the query view, `save` offers the guide in another syntax.
+ */
 export function drawAbout(
   guide: DescribedGuide,
   ask: (q: string) => void,
@@ -56,7 +58,7 @@ export function drawAbout(
   ];
 }
 
-/** Problems with their places. */
+/** Draws problems with their places. */
 export function drawProblems(problems: GuideProblem[]): HTMLElement {
   const draw = ({ line, column, severity, code, message, help }: GuideProblem) =>
     h(
@@ -71,7 +73,7 @@ export function drawProblems(problems: GuideProblem[]): HTMLElement {
   return h("ul", { class: "guide-problems" }, ...problems.map(draw));
 }
 
-/** Messages quote source words in back-ticks: those become code. */
+/** Formats a message: source words in back-ticks become code. */
 function quoted(text: string): Node[] {
   return text
     .split("`")

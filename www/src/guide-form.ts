@@ -1,4 +1,4 @@
-// A form for the inputs of a guide: the right control for each, and what was entered as literals of fixtures.
+// A form for the inputs of a guide: a control for each, and the values as literals of fixtures.
 import { h } from "./dom";
 import { control, type Control } from "./form";
 import type { DescribedGuide, GuideInput } from "./guide-text";
@@ -8,7 +8,7 @@ let last = 0;
 
 interface Field {
   controls: Control[];
-  /** What was entered as a literal; `null` for nothing. */
+  /** The entered value as a literal, or `null`. */
   literal(): string | null;
 }
 
@@ -26,7 +26,7 @@ function choice(
   return single({ type: "CODED_TEXT", list, listOpen: open }, language);
 }
 
-/** A number and its unit; several units are a choice, none a field. */
+/** Creates controls for a number and its unit. Several units are a choice. */
 function quantity(units: string[], language: string): Field {
   const number = control({ type: "DECIMAL" }, language);
   const unit = control(
@@ -86,7 +86,7 @@ function field(input: GuideInput, language: string): Field {
   }
 }
 
-/** The second and third control of a field. */
+/** The labels of the second and third control of a field. */
 const PARTS: Partial<Record<GuideInput["control"], string[]>> = {
   quantity: ["unit"],
   proportion: ["denominator", "kind"],
@@ -118,7 +118,7 @@ export class GuideForm {
     );
   }
 
-  /** Takes over what was entered in the form of the same guide in another language. */
+  /** Copies the values from a form of the same guide in another language. */
   take(other: GuideForm): void {
     const entered = new Map(other.#fields);
     for (const [variable, { controls }] of this.#fields) {
@@ -131,7 +131,7 @@ export class GuideForm {
     }
   }
 
-  /** What was entered, by variable. */
+  /** Returns the entered values by variable. */
   literals(): Record<string, string> {
     return Object.fromEntries(
       this.#fields

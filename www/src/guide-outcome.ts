@@ -1,13 +1,14 @@
-// What a run of a guide says: results, cards, why each rule fired or not, what was read.
+// The outcome of a guide: results, cards, the reason why each rule fired or not, the data that were
+// read.
 import { view } from "./cell";
 import { h } from "./dom";
 import { list, members, text, type Members } from "./guide-text";
 import { NumberText, print, type Json } from "./json";
 import { tree } from "./tree";
 
-/** A run, of a patient's record or of a form. */
+/** A run on a patient's record or on a form. */
 export interface Outcome {
-  /** Of whom it speaks. */
+  /** The subject of the run. */
   whom: string;
   milliseconds: number;
   fired: number;
@@ -17,7 +18,7 @@ export interface Outcome {
   queries: { id: string; aql: string }[];
 }
 
-/** Draws a run; `ask` runs a query in the query view. */
+/** Draws a run. `ask` runs a query in the query view. */
 export function drawOutcome(outcome: Outcome, ask: (q: string) => void): HTMLElement[] {
   const { whom, outputs, trace, fired } = outcome;
   const missing = list(trace["missing"]).map((variable) => named(members(variable)));
@@ -78,7 +79,7 @@ export function drawOutcome(outcome: Outcome, ask: (q: string) => void): HTMLEle
   return parts.filter((part) => part !== null);
 }
 
-/** A query with a button that opens it. */
+/** Draws a query with a button that opens it. */
 export function drawQuery(
   { id, aql }: { id: string; aql: string },
   ask: (q: string) => void,
@@ -105,7 +106,7 @@ function valued(variable: Members): string {
   return `${named(variable)}: ${text(variable["value"]) || "no value"}`;
 }
 
-/** A card of CDS Hooks. */
+/** Draws a card of CDS Hooks. */
 function drawCard(card: Members): HTMLElement {
   const indicator = text(card["indicator"]) || "info";
   const source = text(members(card["source"])["label"]);
@@ -129,7 +130,7 @@ function drawCard(card: Members): HTMLElement {
   );
 }
 
-/** Only addresses of the web become links: a guide is a file from somewhere. */
+/** Draws a link. Only web addresses become links, because a guide is a file of any origin. */
 function drawLink(link: Members): HTMLElement {
   const url = text(link["url"]);
   const label = text(link["label"]) || url;
@@ -182,7 +183,7 @@ function drawNote(note: Members): HTMLElement {
   );
 }
 
-/** A rule with its conditions: those of a rule that did not fire say why. */
+/** Draws a rule with its conditions. They show why a rule did not fire. */
 function drawRule(rule: Members): HTMLElement {
   const fired = rule["fired"] === true;
   const set = list(rule["set"]).map((variable) => valued(members(variable)));
@@ -225,7 +226,7 @@ function drawCondition(condition: Members): HTMLElement {
   );
 }
 
-/** Where a binding took its data from. */
+/** Draws the sources of the data of a binding. */
 function drawInput(input: Members): HTMLElement {
   const used = list(input["used"]).map(members);
   const found = Number(text(input["found"]));

@@ -1,4 +1,4 @@
-// Fixtures of a guide: dropped, run at once, read case by case.
+// Fixtures of a guide: dropped, run at once, shown case by case.
 import { h } from "./dom";
 import { EngineError } from "./engine";
 import { drawProblems } from "./guide-about";
@@ -7,17 +7,17 @@ import type { GuideProblem, TestedGuide } from "./guide-text";
 /** The pane of fixtures. */
 export class Fixtures {
   readonly element = h("div", { id: "guide-tests", class: "outcome", "aria-live": "polite" });
-  /** Runs that were begun or forgotten: only the latest is shown. */
+  /** Counts the started and cancelled runs. Only the latest is shown. */
   #runs = 0;
   readonly #test: (fixture: string) => Promise<TestedGuide>;
 
-  /** `test` runs a fixture on the guide that is chosen. */
+  /** `test` runs a fixture on the selected guide. */
   constructor(test: (fixture: string) => Promise<TestedGuide>) {
     this.#test = test;
     this.clear();
   }
 
-  /** Forgets what was run. */
+  /** Removes the results. */
   clear(): void {
     this.#runs += 1;
     this.element.replaceChildren(
@@ -34,7 +34,7 @@ export class Fixtures {
     );
   }
 
-  /** Runs fixture files and shows what came of them, failures first. */
+  /** Runs fixture files and shows their results, failures first. */
   async run(fixtures: { name: string; text: string }[]): Promise<void> {
     const mine = (this.#runs += 1);
     const reports: { element: HTMLElement; passed: number; cases: number }[] = [];

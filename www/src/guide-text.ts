@@ -1,4 +1,4 @@
-// What the engine tells about guides: shapes of JSON, and small helpers to read the parts that are only drawn.
+// The JSON of the engine about guides: types, and readers for the parts that are only drawn.
 import { NumberText, type Json } from "./json";
 import type { GuideDescription } from "../package/types";
 import type { Diagnostic } from "./protocol";
@@ -16,7 +16,7 @@ export interface DescribedGuide extends Omit<GuideDescription, "problems"> {
   problems: GuideProblem[];
 }
 
-/** What came of the cases of a fixture. */
+/** The results of the cases of a fixture. */
 export interface TestedGuide {
   guide_id: string;
   problems: GuideProblem[];
@@ -31,10 +31,10 @@ export interface TestedGuide {
   }[];
 }
 
-/** An object of JSON. */
+/** The members of an object of JSON. */
 export type Members = { [name: string]: Json };
 
-/** The members of an object; none of anything else. */
+/** Returns the members of an object. Empty for any other value. */
 export function members(value: Json | undefined): Members {
   return typeof value === "object" &&
     value !== null &&
@@ -44,12 +44,12 @@ export function members(value: Json | undefined): Members {
     : {};
 }
 
-/** The elements of a list; none of anything else. */
+/** Returns the elements of a list. Empty for any other value. */
 export function list(value: Json | undefined): Json[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** A text or number as text; empty for anything else. */
+/** Returns a text or number as text. Empty for any other value. */
 export function text(value: Json | undefined): string {
   if (typeof value === "string") return value;
   return value instanceof NumberText ? value.text : "";

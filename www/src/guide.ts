@@ -1,4 +1,5 @@
-// The guide view: choose or open a guide, run it on a patient or on a form, read what it says and why, and how it is made; test it.
+// The guide view: select or open a guide, run it on a patient or a form, read outcome and source,
+// test it.
 import { h, languageName, rove, save, type Change } from "./dom";
 import { EngineError, type Engine } from "./engine";
 import { drawAbout, drawProblems } from "./guide-about";
@@ -10,7 +11,7 @@ import { dropped, texts, type TextFile } from "./intake";
 import { parse, type Json } from "./json";
 import type { Guide, Patient } from "./protocol";
 
-/** What the view asks of the page. */
+/** The functions of the page that the view calls. */
 export interface GuideHost {
   /** Runs a query in the query view. */
   ask(q: string): void;
@@ -20,7 +21,7 @@ export interface GuideHost {
 const PANES = { patient: "Patient", form: "Form", about: "About", tests: "Fixtures" } as const;
 type Pane = keyof typeof PANES;
 
-/** A guide that can be chosen; of one that was opened here the text is known. */
+/** A guide in the list. The text is known for guides that were opened here. */
 interface Choice extends Guide {
   text?: string;
 }
@@ -40,7 +41,7 @@ export class GuideView {
     accept: ".gdl,.gdl2,.json,.yml,.yaml,.zip",
     class: "unseen",
   });
-  readonly #told = h("div", { id: "guide-told", class: "told", "aria-live": "polite" });
+  readonly #messages = h("div", { id: "guide-messages", class: "messages", "aria-live": "polite" });
   readonly #outcome = h("div", { id: "guide-outcome", class: "outcome", "aria-live": "polite" });
   readonly #form = h("form", {
     id: "guide-form",
@@ -60,14 +61,14 @@ export class GuideView {
   #stored: Guide[] = [];
   #opened: Choice[] = [];
   #chosen = "";
-  /** The guide that is described; empty for none. */
+  /** The guide that is shown. Empty for none. */
   #text = "";
-  /** How often a guide was described, and run: only the last is shown. */
+  /** Counts the descriptions and the runs. Only the latest is shown. */
   #descriptions = 0;
   #runs = 0;
-  /** Files that are being opened: nothing runs meanwhile. */
+  /** The number of files that are being opened. Nothing runs meanwhile. */
   #opening = 0;
-  /** Changes of what is on the screen that are under way. */
+  /** The number of running changes of the screen. */
   #changes = 0;
   #described: DescribedGuide | undefined;
   #entered: GuideForm | undefined;
@@ -110,7 +111,7 @@ export class GuideView {
         this.#file,
         h("small", {}, "or drop them here: .gdl, .gdl2.json, .yml, .zip"),
       ),
-      this.#told,
+      this.#messages,
       h("label", { for: "guide-language" }, "Language"),
       this.#language,
       h("label", { for: "patient" }, "Patient"),
@@ -159,7 +160,7 @@ export class GuideView {
     }
   }
 
-  /** Shows what the repository holds now; what is entered and open stays. */
+  /** Shows the content of the repository. Entered values and open parts stay. */
   async load(patients: Patient[]): Promise<void> {
     try {
       this.#stored = await this.#engine.call("guides", null);
@@ -177,7 +178,9 @@ export class GuideView {
     }
   }
 
-  /** All guides: those opened here, and those of the repository that no opened one stands for. */
+  /**
+   * Returns all guides: the opened ones, and those of the repository that no opened guide replaces.
+   */
   get #choices(): Choice[] {
     return [
       ...this.#opened,
@@ -234,7 +237,7 @@ export class GuideView {
     );
   }
 
-  /** Runs again what is on the screen of a patient. */
+  /** Repeats the run on a patient. */
   async #rerun(): Promise<void> {
     if (!this.#panes.patient.hidden) await this.run();
   }
@@ -246,7 +249,7 @@ export class GuideView {
     await this.#changing(() => this.#read(choice));
   }
 
-  /** While the guide on the screen becomes another, it is dim, and has no language to be chosen. */
+  /** Dims the guide while another one is loaded, and disables the choice of languages. */
   async #changing(run: () => Promise<void>): Promise<void> {
     this.#changes += 1;
     this.#card.setAttribute("aria-busy", "true");
@@ -271,7 +274,7 @@ export class GuideView {
     }
   }
 
-  /** There is no guide to be shown. */
+  /** Shows that there is no guide. */
   #none(): void {
     this.#text = "";
     this.#described = undefined;
@@ -286,7 +289,7 @@ export class GuideView {
       );
   }
 
-  /** Draws the guide in a language; empty for its own. */
+  /** Draws the guide in a language. Empty selects its own. */
   async #describe(language: string): Promise<void> {
     const description = (this.#descriptions += 1);
     const described = await this.#engine.call("describeGuide", { text: this.#text, language });
@@ -321,13 +324,13 @@ export class GuideView {
     if (before) this.#entered.take(before);
     const run = h("button", { id: "try-guide", class: "primary" }, "Run on the form");
     if (described.inputs.length === 0)
-      say(this.#form, "No inputs", "This guide reads nothing: its rules fire as they stand.");
+      say(this.#form, "No inputs", "This guide reads nothing: its rules fire without data.");
     else this.#form.replaceChildren(this.#entered.element);
     this.#form.append(h("p", { class: "actions" }, run));
     this.#formOutcome.replaceChildren();
   }
 
-  /** A query for one EHR asks for the chosen patient. */
+  /** Runs a query in the query view. A query for one EHR gets the selected patient. */
   #ask(q: string): void {
     this.#host.ask(q.replace("$ehr_id", `'${this.#patient.value}'`));
   }
@@ -341,7 +344,7 @@ export class GuideView {
     );
   }
 
-  /** Puts an opened guide among those of the repository. */
+  /** Stores an opened guide in the repository. */
   async #store(): Promise<void> {
     try {
       const [id, guide] = [
@@ -352,23 +355,23 @@ export class GuideView {
       this.#opened = this.#opened.filter((opened) => opened.id !== id);
       this.#drawGuides();
       this.#about.querySelector("#store-guide")?.remove();
-      this.#told.replaceChildren(h("p", { class: "good" }, `${id} is stored`));
+      this.#messages.replaceChildren(h("p", { class: "good" }, `${id} is stored`));
     } catch (error) {
-      this.#told.replaceChildren(
+      this.#messages.replaceChildren(
         h("p", { class: "bad" }, error instanceof Error ? error.message : String(error)),
       );
     }
   }
 
-  /** Opens files: guides to choose from, fixtures to run on the chosen one. */
+  /** Opens files: guides for the list, fixtures to run on the selected guide. */
   async #open(files: Promise<File[]>): Promise<void> {
-    this.#told.replaceChildren();
+    this.#messages.replaceChildren();
     this.#opening += 1;
     this.#allow();
     try {
       await this.#openAll(await texts(await files));
     } catch (error) {
-      this.#told.append(
+      this.#messages.append(
         h(
           "p",
           { class: "bad" },
@@ -414,11 +417,11 @@ export class GuideView {
         problems.length > 0
           ? drawProblems(problems)
           : h("span", {}, error instanceof Error ? error.message : String(error));
-      this.#told.append(h("div", { class: "bad" }, h("strong", {}, name), ": ", words));
+      this.#messages.append(h("div", { class: "bad" }, h("strong", {}, name), ": ", words));
     }
   }
 
-  /** Runs the chosen guide on the chosen patient. */
+  /** Runs the selected guide on the selected patient. */
   async run(): Promise<void> {
     const patient = this.#patient.selectedOptions[0];
     if (!patient || !this.#chosen) return;
@@ -433,7 +436,7 @@ export class GuideView {
     draw();
   }
 
-  /** Runs the chosen guide on an EHR; gives what draws what came of it. */
+  /** Runs the selected guide on an EHR. Returns the function that draws the outcome. */
   async #ran(ehr: string, whom: string): Promise<() => void> {
     const opened = this.#opened.find(({ id }) => id === this.#chosen)?.text;
     const language = this.#language.value;
@@ -487,7 +490,7 @@ export class GuideView {
     this.#outcome.replaceChildren(...drawOutcome(outcome, (q) => this.#ask(q)));
   }
 
-  /** What an output is called. */
+  /** Returns the name of an output. */
   #output(model: string, path: string): string {
     const models = new Map(this.#described?.bindings.map(({ id, model_id }) => [id, model_id]));
     return (
@@ -511,7 +514,7 @@ export class GuideView {
     }
   }
 
-  /** A run that was not asked over the interface. */
+  /** Draws a run that did not use the REST interface. */
   #drawRun(
     where: HTMLElement,
     answer: string,

@@ -1,10 +1,10 @@
-// The queries of this browser: those that were run, and those that were given a name.
+// The queries of this browser: recent and saved ones.
 import { h } from "./dom";
 import { remember, remembered } from "./remember";
 
 const RECENT = "aqlite-recent";
 const SAVED = "aqlite-saved";
-/** More than anybody scrolls through. */
+/** The maximum number of recent queries. */
 const MOST = 40;
 
 interface Saved {
@@ -12,7 +12,10 @@ interface Saved {
   q: string;
 }
 
-/** Storage may hold what another version wrote: then the list is empty, and nothing else breaks. */
+/**
+ * Reads a list from the storage. Another version may have written it, so unexpected items make it
+ * empty.
+ */
 function read<T>(key: string, is: (item: unknown) => item is T): T[] {
   try {
     const found = JSON.parse(remembered("localStorage", key) ?? "[]") as unknown;
@@ -33,7 +36,7 @@ const isSaved = (item: unknown): item is Saved =>
   isText((item as Saved).name) &&
   isText((item as Saved).q);
 
-/** What a query asks, in one line: its columns, without what every query has. */
+/** Summarizes a query in one line: its columns without the common parts. */
 function gist(q: string): string {
   return q.replaceAll(/--.*$/gm, "").replaceAll(/\s+/g, " ").trim().slice(0, 160);
 }
@@ -44,7 +47,9 @@ export class History {
   readonly #choose: (q: string) => void;
   #recent = read(RECENT, isText);
   #saved = read(SAVED, isSaved);
-  /** The list as it was before the last query was forgotten, which can be undone until the list changes. */
+  /**
+   * The list before the last query was removed, so that this can be undone until the list changes.
+   */
   #before: {
     key: typeof SAVED | typeof RECENT;
     what: string;
@@ -57,7 +62,7 @@ export class History {
     this.#draw();
   }
 
-  /** Notes a query that ran. */
+  /** Adds a query that was run. */
   ran(q: string): void {
     this.#before = null;
     this.#recent = [q, ...this.#recent.filter((other) => other !== q)].slice(0, MOST);
@@ -65,7 +70,7 @@ export class History {
     this.#draw();
   }
 
-  /** Keeps a query under a name; the same name again replaces it. */
+  /** Saves a query under a name. The same name replaces it. */
   save(name: string, q: string): void {
     this.#before = null;
     this.#saved = [...this.#saved.filter((other) => other.name !== name), { name, q }].sort(
@@ -98,7 +103,7 @@ export class History {
     );
   }
 
-  /** The line that brings a forgotten query back; `null` where none was forgotten. */
+  /** Returns the line that restores a removed query, or `null`. */
   #restoring(key: typeof SAVED | typeof RECENT): HTMLElement | null {
     const before = this.#before;
     if (before?.key !== key) return null;

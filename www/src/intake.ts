@@ -1,4 +1,4 @@
-// Files from wherever people have them: chosen, dropped, in folders, in archives.
+// Files from various sources: chosen, dropped, in folders, in archives.
 declare const ZIP_URL: string;
 
 /** A file with its text. */
@@ -7,12 +7,12 @@ export interface TextFile {
   text(): Promise<string>;
 }
 
-/** Files beside those that say nothing to a repository. */
+/** Files beside others that have no content for a repository. */
 const JUNK = /(^|\/)(\.|__MACOSX|Thumbs\.db)/;
 
-/** All files of a drop, those in folders too. */
+/** Returns all files of a drop, including those in folders. */
 export async function dropped(transfer: DataTransfer): Promise<File[]> {
-  // The list is only there during the event: entries are taken before anything is awaited.
+  // The list is valid during the event only, so entries are read before anything is awaited.
   const entries = [...transfer.items]
     .map((item) => item.webkitGetAsEntry())
     .filter((entry) => entry !== null);
@@ -30,7 +30,7 @@ async function within(entry: FileSystemEntry): Promise<File[]> {
   const reader = (entry as FileSystemDirectoryEntry).createReader();
   const found: FileSystemEntry[] = [];
   for (;;) {
-    // A reader gives a hundred at a time, and none at the end.
+    // A reader returns up to a hundred entries at a time, and none at the end.
     const some = await new Promise<FileSystemEntry[]>((resolve, reject) =>
       reader.readEntries(resolve, reject),
     );
@@ -40,7 +40,10 @@ async function within(entry: FileSystemEntry): Promise<File[]> {
   return (await Promise.all(found.map(within))).flat();
 }
 
-/** The texts of files; an archive is those in it. What others need comes first: templates, then guides, then documents. */
+/**
+ * Returns the texts of files. An archive is replaced by its files. Templates come first, then
+ * guides, then documents, because of their dependencies.
+ */
 export async function texts(files: File[]): Promise<TextFile[]> {
   const lists = await Promise.all(
     files.map((file) =>

@@ -1,4 +1,5 @@
-// A repository that follows the journal of a data set: what another realm wrote is there, and what is done here is kept.
+// A repository that follows the journal of a data set. It contains the writes of other realms, and
+// its own writes are stored.
 import { Repository } from "aqlite-wasm";
 import type { DataSets, Journal } from "./persist";
 
@@ -10,8 +11,9 @@ export interface Answer {
 }
 
 /**
- * The same as `fetch` gives it. An empty text would be announced as one: it is no body. Of headers with the same name Chromium lets only the first
- * through a Service Worker: they become one.
+ * Converts an answer to a `Response`. An empty text would be sent as a body, so it is omitted.
+ * Chromium passes only the first of several headers with one name through a Service Worker, so they
+ * are joined.
  */
 export function responseOf({ status, headers, body }: Answer, method: string): Response {
   return new Response(body === "" || status === 304 || method === "HEAD" ? null : body, {
@@ -20,12 +22,12 @@ export function responseOf({ status, headers, body }: Answer, method: string): R
   });
 }
 
-/** What was done could not be kept, so it was undone. */
+/** The error of a write that could not be stored and was undone. */
 export class NotKept extends Error {
   override readonly name = "NotKept";
 }
 
-/** Lets messages in: a `setTimeout` would wait for milliseconds. */
+/** Lets messages in. A `setTimeout` would wait for milliseconds. */
 export function breathe(): Promise<void> {
   if (typeof MessageChannel === "undefined") return new Promise((resolve) => setTimeout(resolve));
   return new Promise((resolve) => {
@@ -40,7 +42,7 @@ export function breathe(): Promise<void> {
 
 const READS = new Set(["GET", "HEAD", "OPTIONS"]);
 
-/** True for requests that cannot change anything: they need nobody to be away. */
+/** Whether a request cannot change anything. It then needs no lock. */
 export function reads(method: string, url: string): boolean {
   return (
     READS.has(method) ||
@@ -50,10 +52,10 @@ export function reads(method: string, url: string): boolean {
   );
 }
 
-/** Hears how many bytes of a data set were read, of about how many. */
+/** Receives the progress of reading a data set: bytes read, and their approximate total. */
 export type Reading = (done: number, of: number) => void;
 
-/** The repository and its journal, in one realm. */
+/** The repository and its journal in one realm. */
 export class Kept {
   repository: Repository;
   readonly sets: DataSets;
@@ -62,7 +64,7 @@ export class Kept {
   #journal: Journal;
   #busy: Promise<unknown> = Promise.resolve();
 
-  /** `base` stands in front of `v1` in the addresses of the interface; `which` tells the id of the data set. */
+  /** `base` is the address before `v1` of the interface. `which` returns the id of the data set. */
   constructor(base: string, sets: DataSets, which: () => Promise<string>) {
     this.#base = base;
     this.#which = which;
@@ -71,19 +73,21 @@ export class Kept {
     this.repository = new Repository(base, true);
   }
 
-  /** The journal as far as it was read. */
+  /** The journal up to the position that was read. */
   get journal(): Journal {
     return this.#journal;
   }
 
-  /** One thing at a time: nothing may come between a write and its place in the journal. */
+  /**
+   * Runs one function after another: nothing may come between a write and its place in the journal.
+   */
   #inTurn<T>(run: () => Promise<T>): Promise<T> {
     const result = this.#busy.then(run, run);
     this.#busy = result.catch(() => undefined);
     return result;
   }
 
-  /** Runs on data that has everything the other realms wrote. */
+  /** Runs on data that contain all writes of other realms. */
   current<T>(run: () => T | Promise<T>, reading?: Reading): Promise<T> {
     return this.#inTurn(async () => {
       await this.follow(reading);
@@ -91,12 +95,12 @@ export class Kept {
     });
   }
 
-  /** The same, with no other writer among all realms. */
+  /** Runs like `current`, with no other writer among all realms. */
   alone<T>(run: () => T | Promise<T>): Promise<T> {
     return this.sets.alone(() => this.current(run));
   }
 
-  /** The same, and what it did is kept. */
+  /** Runs like `alone`, and stores the writes. */
   writing<T>(run: () => T | Promise<T>): Promise<T> {
     return this.alone(async () => {
       const result = await run();
@@ -105,7 +109,7 @@ export class Kept {
     });
   }
 
-  /** Does what others have written. Only for what runs in turn. */
+  /** Applies the writes of other realms. The caller must hold the turn. */
   async follow(reading: Reading = () => undefined): Promise<void> {
     const id = await this.#which();
     if (id !== this.#journal.id) this.#journal = this.sets.journal(id);
@@ -136,13 +140,16 @@ export class Kept {
     }
   }
 
-  /** Begins with nothing. */
+  /** Starts with an empty repository. */
   empty(): void {
     this.repository.free();
     this.repository = new Repository(this.#base, true);
   }
 
-  /** Replaces the data set of this id by what `fill` does, a step at a time until it gives false. Only for what runs alone. */
+  /**
+   * Replaces the data set with this id by the writes of `fill`, step by step until it returns
+   * false. The caller must hold the lock.
+   */
   async replace(
     id: string,
     samples: Journal["samples"],

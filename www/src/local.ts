@@ -1,20 +1,22 @@
-// The repository of one realm (the page's worker, or the Service Worker): the module, and the data set that this origin works with.
+// The repository of one realm (the page's worker, or the Service Worker): the module, and the data
+// set that this origin works with.
 //
-// Each realm has its own instance. They hold the same data because both follow the same journal; whoever writes is alone, and has followed first.
+// Each realm has its own instance. They hold the same data because both follow the same journal. A
+// writer holds the lock and has read the journal first.
 import init, { Samples as Loading, type InitOutput, type Repository } from "aqlite-wasm";
 import { Kept, breathe, reads, type Answer } from "./kept";
 import { DataSets } from "./persist";
 import type { Contents, DataSet, Progress, Replacement, Samples } from "./protocol";
 import { MemoryRoot, opfs } from "./storage";
 
-/** The patients of the first visit: those that a local server starts with, too. */
+/** The patients of the first visit, which are also those of a local server. */
 export const SAMPLES: Samples = { ehrs: 36, compositions: 240, seed: 1 };
-/** The data set of the first visit. */
+/** The name of the data set of the first visit. */
 const FIRST = "Sample patients";
 
 /**
- * The folder of the interface of this browser's own repository, relative to the page: `local/v1`, `local/rest/openehr/v1`. A server never answers
- * there, so that nobody takes the one for the other.
+ * The folder of the interface of this browser's own repository, relative to the page: `local/v1`,
+ * `local/rest/openehr/v1`. A server never answers there, so the two cannot be confused.
  */
 export const LOCAL = "local/";
 
@@ -26,7 +28,10 @@ export interface Asked {
   body: string;
 }
 
-/** What stands beside the code: the module, and the definitions of the sample patients, which are fetched when some are made. */
+/**
+ * The files beside the code: the module, and the definitions of the sample patients, which are
+ * loaded on demand.
+ */
 export interface Files {
   /** The folder of the page. */
   base: URL;
@@ -34,18 +39,21 @@ export interface Files {
   samples: () => Promise<Response>;
 }
 
-/** A line of an export, as far as the next page needs it. */
+/** The part of a line of an export that the next page needs. */
 interface Exported {
   record: { contribution?: { uid: { value: string } } };
 }
 
-/** Hears how far a long work is, and may end it by throwing. */
+/** Receives the progress of a long work, and may end it by throwing. */
 export type Watch = (progress: Progress) => void;
 
-/** A removed data set can be brought back for at least so many milliseconds; the next opening after that erases it. */
+/**
+ * The time in milliseconds during which a removed data set can be restored. The next start after
+ * that erases it.
+ */
 const RESTORABLE = 600_000;
 
-/** Compositions between two looks at what else there is to do. */
+/** The number of compositions between two pauses for other work. */
 const STEP = 1000;
 
 /** An open repository. */
@@ -65,7 +73,10 @@ export class Local {
     this.#kept = new Kept(this.#base, sets, async () => (await sets.current()) ?? "");
   }
 
-  /** Compiles the module and reads the data set; on a first visit it makes one. `changed` is called when another realm wrote. */
+  /**
+   * Compiles the module and reads the data set, which is created on a first visit. `changed` is
+   * called after writes of another realm.
+   */
   static async open(
     from: Files,
     watch: Watch = () => undefined,
@@ -74,16 +85,17 @@ export class Local {
     const start = performance.now();
     const realms = new BroadcastChannel("aqlite");
     realms.onmessage = changed;
-    // Where the browser forbids it (private windows of some), everything still works, and is forgotten at the end.
+    // Some browsers forbid storage in private windows. Everything works then, but nothing is kept.
     const files = opfs("aqlite").then((root) =>
       DataSets.open(root ?? new MemoryRoot(), () => realms.postMessage(null)),
     );
     const [module, sets] = await Promise.all([init({ module_or_path: from.wasm }), files]);
     const local = new Local(from, module, sets);
-    // What cannot be erased now is erased at a later start.
+    // If erasing fails now, a later start repeats it.
     await sets.purge(Date.now() - RESTORABLE).catch(() => undefined);
     if ((await sets.current()) === null) await sets.alone(() => local.#first(watch));
-    // A data set that cannot be read is told by the first call that needs it; another one can be opened.
+    // The first call that needs the data reports that they cannot be read. Another set can be
+    // opened.
     await local.#kept.current(() => undefined, reading(watch)).catch(() => undefined);
     local.#milliseconds = performance.now() - start;
     return local;
@@ -97,23 +109,23 @@ export class Local {
     await this.sets.choose(id);
   }
 
-  /** Identifies the data as far as they were followed, see `Contents`. */
+  /** The identity of the data up to the position that was followed, see `Contents`. */
   get of(): string {
     const { id, generation } = this.#kept.journal;
     return `${id} ${generation}`;
   }
 
-  /** Is of use as long as nothing is awaited. */
+  /** The repository. It is valid until the next await. */
   get repository(): Repository {
     return this.#kept.repository;
   }
 
-  /** Runs on data that has everything the other realm wrote. */
+  /** Runs on data that contain all writes of the other realm. */
   current<T>(run: () => T | Promise<T>): Promise<T> {
     return this.#kept.current(run);
   }
 
-  /** Makes sample patients the whole data set. */
+  /** Replaces the whole data set by sample patients. */
   async #fill(id: string, samples: Samples, watch: Watch): Promise<void> {
     const definitions = await this.#files.samples();
     if (!definitions.ok)
@@ -149,12 +161,12 @@ export class Local {
     }
   }
 
-  /** The address of a resource of the interface, such as `ehr` or `query/aql`. */
+  /** Returns the address of a resource of the interface, such as `ehr` or `query/aql`. */
   address(path: string): string {
     return `${this.#base}v1/${path}`;
   }
 
-  /** Answers a request of the REST interface; what a write does is kept. */
+  /** Answers a request of the REST interface and stores its writes. */
   handle(asked: Asked): Promise<Answer> {
     const run = () => this.#carryOut(asked);
     return reads(asked.method, asked.url) ? this.#kept.current(run) : this.#kept.writing(run);
@@ -173,7 +185,10 @@ export class Local {
     ) as Answer;
   }
 
-  /** Everything as newline-delimited JSON with digests: what `POST v1/admin/import` and `import` read. */
+  /**
+   * Exports everything as newline-delimited JSON with digests, the input of `POST v1/admin/import`
+   * and `import`.
+   */
   export(watch: Watch): Promise<Blob> {
     return this.#kept.current(async () => {
       const [parts, start, of] = [[] as string[], performance.now(), this.#compositions()];
@@ -201,8 +216,10 @@ export class Local {
     });
   }
 
-  /** Takes in what `export` wrote; gives what is wrong with it, a line each. What is there already stays. What its repository accepted with findings is
-   * accepted here, too. */
+  /**
+   * Imports an export. Returns its errors, one line each. Existing data stay. Compositions that
+   * their repository accepted with findings are accepted here, too.
+   */
   import(text: string): Promise<string[]> {
     return this.#kept.writing(() => {
       const headers = { "content-type": "application/x-ndjson" };
@@ -229,8 +246,10 @@ export class Local {
     return this.#count("SELECT COUNT(*) AS n FROM EHR e CONTAINS COMPOSITION c");
   }
 
-  /** Makes other sample patients, in every realm, in place of those that are here. Where somebody's own writes stand among them, a data set of their
-   * own is made for the new ones, so that nothing is lost. */
+  /**
+   * Replaces the sample patients in every realm. If the set contains writes of the user, the new
+   * patients get a data set of their own, so that nothing is lost.
+   */
   generate(samples: Samples, watch: Watch): Promise<Contents> {
     return this.#made(() =>
       this.#kept.journal.added > 0
@@ -252,7 +271,7 @@ export class Local {
     }
   }
 
-  /** Puts a new set of sample patients in the place of the current set, which can be brought back. */
+  /** Replaces the current set by a new set of sample patients. The old one can be restored. */
   async startOver(): Promise<Replacement> {
     const replacement = { discarded: "", current: "" };
     await this.#made(async () => {
@@ -271,19 +290,17 @@ export class Local {
     return replacement;
   }
 
-  /** Takes back `startOver`. What was written since can be brought back in turn. */
+  /** Undoes `startOver`. The set that was current can be restored in turn. */
   bringBack({ discarded, current }: Replacement): Promise<Contents> {
     return this.#made(() => this.sets.exchange(current, discarded));
   }
 
-  /** Takes back the own writes of a set behind the first `to`, if there are still `from` of them. */
+  /** Undoes the user's writes of a set behind the first `to`, if there are still `from` of them. */
   undo({ set, from, to }: { set: string; from: number; to: number }): Promise<Contents> {
     return this.#made(async () => {
       const { id, added } = this.#kept.journal;
       if (id !== set)
-        throw new Error(
-          "another data set is open now: open the one that these writes went to first",
-        );
+        throw new Error("another data set is open now: open the data set of these writes first");
       if (added !== from)
         throw new Error(
           "more was written meanwhile, which would be lost too: nothing was taken back",
@@ -292,7 +309,7 @@ export class Local {
     });
   }
 
-  /** Runs what makes other data; when it fails, all is as before. */
+  /** Runs a function that creates other data. If it fails, the previous data stay. */
   #made(run: () => Promise<void>): Promise<Contents> {
     return this.#kept.alone(async () => {
       const start = performance.now();
@@ -306,7 +323,7 @@ export class Local {
     });
   }
 
-  /** Works with another data set from now on, in every realm. */
+  /** Selects another data set in every realm. */
   async choose(id: string, watch: Watch): Promise<Contents> {
     const start = performance.now();
     await this.sets.choose(id);
@@ -315,7 +332,7 @@ export class Local {
     return this.contents();
   }
 
-  /** What is in it. */
+  /** Returns the content of the data set. */
   contents(): Promise<Contents> {
     return this.#kept.current(() => this.#contents());
   }
@@ -343,7 +360,7 @@ export class Local {
   }
 }
 
-/** What an import answered of lines that it refused. */
+/** Returns the errors of refused lines in the answer of an import. */
 export function refusedLines(body: string): string[] {
   const answers = body
     .trimEnd()

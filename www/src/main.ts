@@ -1,4 +1,4 @@
-// The page: draws, listens, and asks the engine for everything else.
+// The page: it draws and listens, and calls the engine for everything else.
 import { byId, copy, count, debounced, h, rove } from "./dom";
 import { DataPanel } from "./data";
 import { Editor } from "./editor";
@@ -12,7 +12,7 @@ import { ResultView } from "./results";
 import { SourceChoice } from "./source";
 import { TemplateView } from "./templates";
 import { offerUpdates } from "./update";
-import { told } from "./work";
+import { describeProgress } from "./work";
 
 declare const WORKER_URL: string;
 
@@ -20,15 +20,15 @@ const VIEWS = ["query", "templates", "guide", "data"] as const;
 const ISSUES = "https://github.com/aqlite/aqlite/issues/new";
 const apple = /Mac|iP(hone|ad)/.test(navigator.platform);
 
-/** As many rows as a server gives at most when nobody says how many. */
+/** The maximum number of rows that a server returns by default. */
 const PAGE = 10_000;
 let problems: Diagnostic[] = [];
-/** A server answers, not this browser. */
+/** Whether a server answers, not this browser. */
 let elsewhere = false;
 
 const engine = new Engine(WORKER_URL, {
   crashed,
-  starting: (progress) => state("busy", told(progress)),
+  starting: (progress) => state("busy", describeProgress(progress)),
   lost: (why) => source.lost(why),
   changed,
 });
@@ -75,10 +75,13 @@ const editor = new Editor(byId("editor"), firstQuery() ?? "", {
     markExample();
     drawParameters();
   },
-  told: showProblems,
+  showDiagnostics: showProblems,
 });
 
-/** What a link carries behind its `#`: the query, and how its result is shown; never data, nor values of parameters, which may be somebody's. */
+/**
+ * Reads the fragment of a link: the query and the form of its result. It never contains data or
+ * parameter values, which may concern a person.
+ */
 function linked(): URLSearchParams {
   return new URLSearchParams(location.hash.slice(1));
 }
@@ -88,17 +91,17 @@ function link(): string {
   return `${location.href.replace(/#.*/, "")}#${new URLSearchParams(settings)}`;
 }
 
-/** The query of a link, or of this tab before the reload. */
+/** Returns the query of a link, or of this tab before a reload. */
 function firstQuery(): string | null {
   return linked().get("q") ?? remembered("sessionStorage", "aqlite-query");
 }
 
-/** Keeps the query for the next load of this tab. */
+/** Stores the query for the next load of this tab. */
 function keepQuery(): void {
   remember("sessionStorage", "aqlite-query", editor.text);
 }
 
-/** The address of a link says nothing any more when the query became another. */
+/** Removes the fragment of a link once the query has changed. */
 function leaveLink(): void {
   const q = linked().get("q");
   if (q !== null && q !== editor.text)
@@ -112,7 +115,7 @@ function state(kind: "busy" | "ready" | "bad", text: string, more = ""): void {
   byId("state-text").replaceChildren(text, h("span", { class: "state-more" }, more));
 }
 
-/** Says above everything what went wrong. */
+/** Shows an error above everything else. */
 function notify(title: string, why: string, ...actions: HTMLElement[]): void {
   const notice = byId("notice");
   notice.hidden = false;
@@ -142,16 +145,18 @@ function crashed(why: string): void {
   void refresh();
 }
 
-/** What changes the data, one after the other; the last is over when it is drawn. */
+/** The last change of the data. Changes run one after another, and each ends when it is drawn. */
 let last: Promise<unknown> = Promise.resolve();
-/** Changes that are under way or wait for their turn. */
+/** The number of running and waiting changes. */
 let changes = 0;
-/** Readings of the data that were begun: only the latest is drawn. */
+/** Counts the readings of the data. Only the latest is drawn. */
 let readings = 0;
-/** Identifies the data that are drawn, see `Contents`; `null` before the first. */
+/** The identity of the data that are drawn, see `Contents`. `null` before the first. */
 let drawn: string | null = null;
 
-/** Changes the data when all changes before are drawn, and draws what is there then. The state is "busy" from now until that is on the screen. */
+/**
+ * Changes the data after all earlier changes, and draws the result. The state is "busy" until then.
+ */
 function change<T>(what: string, run: () => Promise<T>): Promise<T> {
   changes += 1;
   state("busy", what);
@@ -171,7 +176,7 @@ function change<T>(what: string, run: () => Promise<T>): Promise<T> {
   return done;
 }
 
-/** Another tab or the Service Worker wrote what is not drawn here yet. */
+/** Whether another tab or the Service Worker wrote data that are not drawn yet. */
 let stale = false;
 
 function changed(): void {
@@ -179,12 +184,12 @@ function changed(): void {
   catchUp();
 }
 
-/** Draws what others wrote, once for all that they wrote meanwhile, and not before somebody looks. */
+/** Draws the writes of others: once for several writes, and only while the page is visible. */
 function catchUp(): void {
   if (!document.hidden) last = last.then(() => (stale && !elsewhere ? refresh() : undefined));
 }
 
-/** Reads what the repository holds, and draws it where it is shown. */
+/** Reads the content of the repository and draws it. */
 async function refresh(): Promise<void> {
   const reading = (readings += 1);
   stale = false;
@@ -216,7 +221,7 @@ async function refresh(): Promise<void> {
   }
 }
 
-/** When the data are other data, the result of the former ones goes: the query runs again, unless another one is being written. */
+/** Repeats the query when the data were exchanged, unless the user is writing another query. */
 function renewResult(of: string): void {
   const stale = results.of === null ? drawn !== null && drawn !== of : results.of !== of;
   drawn = of;
@@ -237,7 +242,7 @@ function counted(number: number, noun: string): string {
 
 // --- query ---------------------------------------------------------------------------------------------------------------------------------
 
-/** The names behind `$` in a query, outside its strings and comments. */
+/** Returns the names behind `$` in a query, except in its strings and comments. */
 function parameterNames(q: string): string[] {
   const bare = q.replaceAll(/'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|--.*/g, "");
   return [...new Set([...bare.matchAll(/\$(\w+)/g)].map((found) => found[1] ?? ""))];
@@ -274,7 +279,10 @@ function parameterTexts(): Record<string, string> {
   );
 }
 
-/** What the fields say. Quoted texts, lists, true and false are JSON; a bare text takes the type of what it is compared with. Empty fields stay unbound. */
+/**
+ * Returns the values of the fields. Quoted texts, lists, true and false are JSON. A bare text takes
+ * the type of the other side of its comparison. Empty fields stay unbound.
+ */
 function parameters(): Record<string, unknown> {
   const filled = Object.entries(parameterTexts()).filter(([, text]) => text.trim() !== "");
   return Object.fromEntries(filled.map(([name, text]) => [name, parameterValue(text)]));
@@ -290,14 +298,14 @@ function parameterValue(text: string): unknown {
   return { text: text.trim() };
 }
 
-/** Runs a query that another view made. */
+/** Runs a query of another view. */
 function askHere(q: string): void {
   openView("query");
   editor.text = q;
   void run();
 }
 
-/** Runs that were begun: only the latest is shown. */
+/** Counts the runs. Only the latest is shown. */
 let runs = 0;
 
 /** Runs the query of the editor. */
@@ -312,12 +320,12 @@ async function run(): Promise<void> {
   stop.hidden = true;
   results.busy = false;
   show();
-  // It came from data that were left meanwhile.
+  // Its data were replaced meanwhile.
   if (changes === 0 && results.of !== null && drawn !== null && results.of !== drawn)
     last = last.then(refresh);
 }
 
-/** Asks a query; gives what shows its answer, or why there is none. */
+/** Runs a query. Returns the function that shows its answer or error. */
 async function answered(q: string): Promise<() => void> {
   if (q.trim() === "")
     return () => results.instead(words("Nothing to run", "Write a query, or choose an example."));
@@ -326,7 +334,7 @@ async function answered(q: string): Promise<() => void> {
     const asked = { q, parameters: parameters() };
     const answer = await engine.call("query", asked);
     const total = performance.now() - start;
-    // A server that says nothing about further rows has cut the result where it has as many as a usual page.
+    // A server that reports no further rows has cut the result if it has exactly one page of rows.
     const cut = answer.more || (elsewhere && answer.rows === PAGE && !/\blimit\b/i.test(q));
     return () => {
       results.answer(
@@ -368,7 +376,7 @@ function place({ from }: Diagnostic): string {
   return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
 }
 
-/** Messages quote source words in back-ticks: those become code. */
+/** Formats a message: source words in back-ticks become code. */
 function quoted(text: string): Node[] {
   return text
     .split("`")
@@ -398,7 +406,7 @@ function showProblems(found: Diagnostic[]): void {
     return;
   }
   const more = found.length > 1 ? ` and ${found.length - 1} more` : "";
-  const told = [`${place(first)}: `, ...quoted(first.message), more];
+  const children = [`${place(first)}: `, ...quoted(first.message), more];
   box.replaceChildren(
     h(
       "button",
@@ -407,7 +415,7 @@ function showProblems(found: Diagnostic[]): void {
         class: `link ${first.severity}`,
         onclick: () => editor.show(problems[0] ?? first),
       },
-      ...told,
+      ...children,
     ),
   );
 }
@@ -416,7 +424,7 @@ async function format(): Promise<void> {
   const q = editor.text;
   try {
     const formatted = await engine.call("format", { q });
-    // What was written meanwhile stays.
+    // A text that was changed meanwhile stays.
     if (q === editor.text && formatted !== q) editor.text = formatted;
   } catch {
     editor.check();
@@ -479,7 +487,7 @@ function drawTheme(): void {
   byId("theme").setAttribute("aria-label", `Colours: ${chosen ?? "as the system"}`);
 }
 
-/** Asks for a name and keeps the query under it. */
+/** Reads a name and saves the query under it. */
 function listenSave(): void {
   const dialog = byId<HTMLDialogElement>("naming");
   const name = byId<HTMLInputElement>("naming-name");
@@ -571,9 +579,9 @@ function listen(): void {
 }
 
 async function prepareOffline(): Promise<void> {
-  const told = byId("offline");
+  const status = byId("offline");
   if (!("serviceWorker" in navigator)) {
-    told.textContent = "Offline use is not possible here";
+    status.textContent = "Offline use is not possible here";
     return;
   }
   try {
@@ -582,9 +590,9 @@ async function prepareOffline(): Promise<void> {
     });
     offerUpdates(registration, byId("notice"));
     await navigator.serviceWorker.ready;
-    told.textContent = "Ready for offline use";
+    status.textContent = "Ready for offline use";
   } catch {
-    told.textContent = "Offline use is not possible here";
+    status.textContent = "Offline use is not possible here";
   }
 }
 
@@ -600,7 +608,7 @@ async function start(): Promise<void> {
   const answer = editor.text.trim() === "" && first ? choose(first) : run();
   last = answer.then(refresh);
   await last;
-  // After the first answer: the shell is fetched once more for the cache, which must not delay it.
+  // Only after the first answer, because fetching the files for the cache would delay it.
   await prepareOffline();
 }
 

@@ -1,4 +1,4 @@
-// A composition as a document that people read: names and values, with the place of a cell marked.
+// A composition as a readable document: names and values, with the place of a cell marked.
 import { view } from "./cell";
 import { h } from "./dom";
 import { NumberText, print, type Json } from "./json";
@@ -21,7 +21,7 @@ function named(value: Members): string | null {
   return typeof text === "string" ? text : null;
 }
 
-/** Attributes that identify and describe rather than tell. */
+/** Attributes that identify and describe, and are not shown. */
 const QUIET = new Set([
   "_type",
   "name",
@@ -36,26 +36,26 @@ const QUIET = new Set([
   "feeder_audit",
 ]);
 
-/** The code of the innermost node that a path names: `at0004` of `…/items[at0004]/value`. */
+/** Returns the code of the innermost node of a path: `at0004` of `…/items[at0004]/value`. */
 function innermost(path: string): string | null {
   return [...path.matchAll(/\[([\w.-]+)/g)].at(-1)?.[1] ?? null;
 }
 
-/** A date-time with a space, where the line may break. */
+/** Formats a date-time with a space, at which the line may break. */
 function readable(text: string): string {
   return text.replace(/^(\d{4}-\d\d-\d\d)T(?=\d\d:)/, "$1 ");
 }
 
-/** A document in which the place of a cell stands out. */
+/** A document in which the place of a cell is marked. */
 export class Paper {
   readonly element: HTMLElement;
   readonly #marked: string;
-  /** Only under nodes of this code is the cell looked for: the same number may stand elsewhere, too. */
+  /** The code of the node that contains the cell. The same value may occur elsewhere, too. */
   readonly #code: string | null;
   #inside = false;
   #first: HTMLElement | undefined;
 
-  /** `cell` is the JSON of the cell, `path` that of its column. */
+  /** `cell` is the JSON of the cell, `path` is the path of its column. */
   constructor(document: Json, cell: Json, path: string | null) {
     this.#marked = print(cell);
     this.#code = innermost(path ?? "");
@@ -119,7 +119,7 @@ export class Paper {
     return this.#holds(value) ? this.#point(line) : line;
   }
 
-  /** True when this value, or something directly in it, is what the cell shows. */
+  /** Whether the cell shows this value, or a direct part of it. */
   #holds(value: Json): boolean {
     if (this.#code && !this.#inside) return false;
     if (print(value) === this.#marked) return true;

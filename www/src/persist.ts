@@ -1,31 +1,37 @@
-// Data sets: repositories under names, kept as journals in the origin private file system, for the page, the Service Worker and the npm package.
+// Data sets: named repositories, stored as journals in the origin private file system, for the page,
+// the Service Worker and the npm package.
 //
-//   const sets = await DataSets.open(await opfs("aqlite") ?? new MemoryRoot());
-//   await sets.list()                    what there is: [{ id, name, created, bytes, samples, added, current }]
-//   await sets.create("Ward 7")          an empty one; gives its id; a name is there once
+//   const sets = await DataSets.open((await opfs("aqlite")) ?? new MemoryRoot());
+//   await sets.list()                 all sets: [{ id, name, created, bytes, samples, added, current }]
+//   await sets.create("Ward 7")       creates an empty set and returns its id; names are unique
 //   await sets.rename(id, "Ward 8")
-//   await sets.remove(id)                never the current one
-//   await sets.discard(id)               the same, but `sets.restore(id)` brings it back until `sets.purge` erases it
-//   await sets.choose(id)                the one that this origin works with from now on, in all its tabs and in the Service Worker
-//   const journal = sets.journal(id)     its writes: `follow` reads what is new, `append` adds, `rewrite` and `undo` replace
-//   await sets.alone(run)                one writer at a time among all realms of the origin
+//   await sets.remove(id)             erases a set, except the current one
+//   await sets.discard(id)            hides a set until `restore(id)`, or until `purge` erases it
+//   await sets.choose(id)             selects the set of this origin, for all tabs and Service Workers
+//   const journal = sets.journal(id)  its writes: `follow` reads new ones, `append` adds,
+//                                     `rewrite` and `undo` replace
+//   await sets.alone(run)             admits one writer at a time among all realms of the origin
 //
-// On disk: `index.json` names the sets; a folder each holds segments `generation-number.log`. A line is one write, all of it or nothing: a
-// line without its end never happened. What replaces everything is a new generation, whose segments count when the index names it.
+// On disk, `index.json` names the sets. Each set has a folder with segments `generation-number.log`.
+// A line is one write. A line without its end is ignored, so a write is stored as a whole or not at
+// all. A replacement of everything is a new generation, which becomes valid when the index names it.
 import { exclusively, type Folder, type Root } from "./storage";
 import type { DataSet, Samples } from "./protocol";
 
-/** What the index says of a data set. */
+/** The entry of a data set in the index. */
 interface Entry {
   name: string;
   /** Milliseconds since 1970. */
   created: number;
   generation: number;
-  /** What its sample patients are made from. */
+  /** The parameters of its sample patients. */
   samples: Samples | null;
-  /** Lines of the journal that made the sample patients; those behind are the user's own. */
+  /**
+   * The number of lines of the journal that create the sample patients. Later lines are writes of
+   * the user.
+   */
   base: number;
-  /** When the set was discarded, in milliseconds since 1970; absent for a set that is in the list. */
+  /** When the set was discarded, in milliseconds since 1970. Absent for a set in the list. */
   discarded?: number;
 }
 
@@ -35,18 +41,18 @@ interface Index {
   sets: Record<string, Entry>;
 }
 
-/** The form of the files. Another number is of another release. */
+/** The version of the file format. */
 const FORMAT = 1;
 const INDEX = "index.json";
 const NEWLINE = 10;
-/** Bytes that are read at once. */
+/** The number of bytes that are read at once. */
 const PIECE = 4 << 20;
-/** A segment that is shorter is the last one. */
+/** The maximum size of a segment that is copied at each write. */
 const SEGMENT = 1 << 20;
-/** A segment that is written in place may grow longer: it is not copied at each write. */
+/** The maximum size of a segment that is written in place. */
 const LONG_SEGMENT = 64 << 20;
 
-/** The data set is not there any more: another tab has removed it. */
+/** The error about a data set that another tab has removed. */
 export class Gone extends Error {
   override readonly name = "Gone";
 }
@@ -61,14 +67,17 @@ export class DataSets {
     this.#changed = changed;
   }
 
-  /** Opens the sets in a folder. Fails where a newer release has written them. `changed` is called after everything that may have changed them from here. */
+  /**
+   * Opens the sets in a folder. Fails if a newer release has written them. `changed` is called
+   * after every possible change by this realm.
+   */
   static async open(root: Root, changed: () => void = () => undefined): Promise<DataSets> {
     const sets = new DataSets(root, changed);
     await sets.#index();
     return sets;
   }
 
-  /** All sets, the oldest first. */
+  /** Returns all sets, the oldest first. */
   async list(): Promise<DataSet[]> {
     const { sets, current } = await this.#index();
     const all = Object.entries(sets)
@@ -86,12 +95,12 @@ export class DataSets {
     );
   }
 
-  /** The set that the origin works with. */
+  /** Returns the set that the origin works with. */
   async current(): Promise<string | null> {
     return (await this.#index()).current;
   }
 
-  /** Makes an empty set; gives its id. */
+  /** Creates an empty set. Returns its id. */
   create(name: string): Promise<string> {
     const id = crypto.randomUUID();
     return this.#edit((index) => {
@@ -119,7 +128,7 @@ export class DataSets {
     });
   }
 
-  /** Removes a set with all its data. The current one stays: another has to be chosen first. */
+  /** Removes a set with all its data. The current one cannot be removed. */
   async remove(id: string): Promise<void> {
     await this.#edit((index) => {
       entry(index, id);
@@ -129,7 +138,10 @@ export class DataSets {
     await this.#root.removeFolder(id);
   }
 
-  /** Takes a set out of the list. Its data stay until `purge` erases them. The current one stays in the list. */
+  /**
+   * Removes a set from the list. Its data stay until `purge` erases them. The current one stays in
+   * the list.
+   */
   discard(id: string): Promise<void> {
     return this.#edit((index) => {
       const discarded = listed(index, id);
@@ -138,12 +150,15 @@ export class DataSets {
     });
   }
 
-  /** Puts a discarded set back into the list. Where another one took its name meanwhile, it gets a number. */
+  /** Returns a discarded set to the list. If another set has its name, it gets a number. */
   restore(id: string): Promise<void> {
     return this.#edit((index) => restored(index, id));
   }
 
-  /** Makes the set `to` the current one, under the name of `from`, which is discarded. Fails when `from` is not the current one any more. */
+  /**
+   * Makes `to` the current set under the name of `from`, which is discarded. Fails if `from` is no
+   * longer the current one.
+   */
   exchange(from: string, to: string): Promise<void> {
     return this.#edit((index) => {
       const [old, fresh] = [entry(index, from), entry(index, to)];
@@ -169,7 +184,7 @@ export class DataSets {
     for (const id of erased) await this.#root.removeFolder(id);
   }
 
-  /** The writes of a set. */
+  /** Returns the journal of a set. */
   journal(id: string): Journal {
     return new Journal(
       id,
@@ -179,7 +194,7 @@ export class DataSets {
     );
   }
 
-  /** Runs something while nobody else of this origin writes. */
+  /** Runs a function while no other realm of this origin writes. */
   alone<T>(run: () => Promise<T>): Promise<T> {
     return exclusively("aqlite/write", run).finally(this.#changed);
   }
@@ -210,7 +225,7 @@ function entry(index: Index, id: string): Entry {
   return found;
 }
 
-/** A set that is in the list. */
+/** Returns the entry of a set in the list. */
 function listed(index: Index, id: string): Entry {
   const found = entry(index, id);
   if (found.discarded !== undefined) throw new Gone("the data set is not there any more");
@@ -224,14 +239,14 @@ function restored(index: Index, id: string): void {
   delete set.discarded;
 }
 
-/** True when another set of the list has this name. */
+/** Whether another set in the list has this name. */
 function taken(index: Index, name: string, own?: string): boolean {
   return Object.entries(index.sets).some(
     ([id, set]) => id !== own && set.discarded === undefined && set.name === name,
   );
 }
 
-/** The name, if no other set has it. */
+/** Returns the name. Fails if another set has it. */
 function free(index: Index, name: string, own?: string): string {
   const wanted = name.trim();
   if (wanted === "") throw new Error("a data set needs a name");
@@ -240,14 +255,14 @@ function free(index: Index, name: string, own?: string): string {
   return wanted;
 }
 
-/** The writes of one set, as one realm has read them. */
+/** The writes of one set, up to the position that this realm has read. */
 export class Journal {
   readonly id: string;
   readonly #root: Root;
   readonly #entry: () => Promise<Entry>;
   readonly #edit: (change: (entry: Entry) => void) => Promise<void>;
   #opened: Promise<Folder> | undefined;
-  /** Where reading stopped; the next write goes there. Generation 0 is none: nothing was read. */
+  /** The position of the next read and write. Generation 0 means that nothing was read. */
   #at = { generation: 0, segment: 1, bytes: 0, lines: 0 };
   #base = 0;
   #samples: Samples | null = null;
@@ -264,22 +279,28 @@ export class Journal {
     this.#edit = edit;
   }
 
-  /** What the sample patients of the set are made from. */
+  /** The parameters of the sample patients of the set. */
   get samples(): Samples | null {
     return this.#samples;
   }
 
-  /** Counts the times that the whole content was replaced; equal numbers of a set are the same content, or a continuation of it. */
+  /**
+   * The number of times that the whole content was replaced. Equal numbers of a set mean the same
+   * content or a continuation of it.
+   */
   get generation(): number {
     return this.#at.generation;
   }
 
-  /** Writes of the user's own. */
+  /** The number of writes of the user. */
   get added(): number {
     return this.#at.lines - this.#base;
   }
 
-  /** Gives what was written since the last time to `repeat`, in whole lines, `of` about so many bytes; calls `anew` first when everything has to be built again. */
+  /**
+   * Passes the new writes to `repeat` in whole lines, with the approximate total `of` in bytes.
+   * Calls `anew` first if the content was replaced.
+   */
   async follow(anew: () => void, repeat: (lines: Uint8Array, of: number) => void): Promise<void> {
     const { generation, base, samples } = await this.#entry();
     this.#base = base;
@@ -293,7 +314,7 @@ export class Journal {
     for await (const lines of this.#news(this.#at)) repeat(lines, of);
   }
 
-  /** The next `follow` gives everything. */
+  /** Makes the next `follow` start from the beginning. */
   forget(): void {
     this.#at.generation = 0;
   }
@@ -355,7 +376,7 @@ export class Journal {
     await this.#clean(generation);
   }
 
-  /** Removes the segments of other generations: what was replaced, and what never came to be. */
+  /** Removes the segments of other generations: replaced ones, and incomplete ones. */
   async #clean(generation: number): Promise<void> {
     const folder = await this.#folder();
     for (const name of await folder.names())
@@ -367,7 +388,7 @@ export class Journal {
     return this.#opened;
   }
 
-  /** Whole lines from a place on, which moves along. */
+  /** Yields whole lines from a position, and advances it. */
   async *#news(at: {
     generation: number;
     segment: number;

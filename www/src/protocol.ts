@@ -1,4 +1,5 @@
-// What the page and its worker say to each other. What the npm package gives, too, has its types there.
+// The messages between the page and its worker. Types that the npm package shares are defined
+// there.
 import type {
   Completions,
   Explanation,
@@ -17,28 +18,28 @@ export type {
 } from "../package/types";
 import type { DescribedGuide, TestedGuide } from "./guide-text";
 
-/** How many sample patients there are, and what they are made from. The same three numbers always give the same patients. */
+/** The parameters of sample patients. Equal numbers produce equal patients. */
 export interface Samples {
   ehrs: number;
   compositions: number;
   seed: number;
 }
 
-/** A repository under a name, kept in this browser. */
+/** A repository with a name, stored in this browser. */
 export interface DataSet {
   id: string;
   name: string;
   /** Milliseconds since 1970. */
   created: number;
-  /** What it takes of the storage of this browser. */
+  /** The bytes that it occupies in the storage of this browser. */
   bytes: number;
-  /** What its sample patients are made from; `null` without any. */
+  /** The parameters of its sample patients; `null` without any. */
   samples: Samples | null;
-  /** The one that this origin works with. */
+  /** Whether this origin works with it. */
   current: boolean;
 }
 
-/** What the repository holds. */
+/** The content of a repository. */
 export interface Contents {
   /** The address of the server, or `null` for the data of this browser. */
   place: string | null;
@@ -46,15 +47,18 @@ export interface Contents {
   set: DataSet | null;
   ehrs: number;
   compositions: number;
-  /** What the sample patients are made from; `null` on a server. */
+  /** The parameters of the sample patients; `null` on a server. */
   samples: Samples | null;
-  /** Identifies the data: equal for two moments between which nothing was removed, replaced or exchanged for other data. */
+  /**
+   * The identity of the data: equal for two moments if nothing was removed, replaced or exchanged
+   * between them.
+   */
   of: string;
-  /** Requests that wrote something of the user's own. */
+  /** The number of writes of the user. */
   added: number;
   /** Bytes of the wasm memory. */
   memory: number;
-  /** How long it took to get here. */
+  /** The time until the repository was ready, in milliseconds. */
   milliseconds: number;
 }
 
@@ -68,31 +72,31 @@ export interface Diagnostic {
   help: string | null;
 }
 
-/** A place in a query, offsets in UTF-16 units. */
+/** A range of a query, offsets in UTF-16 units. */
 export interface Place {
   from: number;
   to: number;
 }
 
-/** A query, rung by rung, and what its run touched. */
+/** The steps of a query, and the data that its run read. */
 export interface Explained extends Omit<Explanation, "diagnostics"> {
   diagnostics: Diagnostic[];
-  /** Time of explaining and running. */
+  /** Time of explaining and running, in milliseconds. */
   milliseconds: number;
 }
 
-/** A result set as text, with the place of every cell in it. */
+/** A result set as text, with the position of every cell. */
 export interface Result {
   text: string;
   columns: { name: string; path: string | null }[];
   /** Start and end of each cell's JSON text in `text`, row by row. */
   cells: Uint32Array;
   rows: number;
-  /** Whether rows follow that were not asked for. */
+  /** Whether the result has further rows. */
   more: boolean;
-  /** The data that gave it, as in `Contents`. */
+  /** The identity of its data, as in `Contents`. */
   of: string;
-  /** Time in the engine. */
+  /** Time in the engine, in milliseconds. */
   milliseconds: number;
 }
 
@@ -102,37 +106,40 @@ export interface Guide {
   title: string;
 }
 
-/** An EHR to choose. */
+/** An EHR in a list. */
 export interface Patient {
   ehr: string;
   label: string;
 }
 
-/** A repository elsewhere. */
+/** A repository on a server. */
 export interface Server {
-  /** What stands in front of `/query/aql`. */
+  /** The address before `/query/aql`. */
   base: string;
   /** The header `Authorization`; kept in memory only. */
   authorization: string | null;
 }
 
-/** A data set that was discarded, and the one in its place. */
+/** A data set that was discarded, and its replacement. */
 export interface Replacement {
   discarded: string;
   current: string;
 }
 
-/** The forms in which compositions are saved. */
+/** The formats of saved compositions. */
 export type DocumentFormat = "JSON" | "FLAT" | "STRUCTURED";
 
-/** What a call may take and give. */
+/** The calls with their arguments and results. */
 export interface Calls {
   connect: { takes: Server | null; gives: Contents };
   contents: { takes: null; gives: Contents };
   templates: { takes: null; gives: string[] };
-  /** A template as people read it, in a language where it has it (empty: its own). */
+  /** A template for people, in a language if it has it (empty: its own). */
   describe: { takes: { template: string; language: string }; gives: TemplateDescription | null };
-  /** The composition in which a cell of a result stands (JSON text); `null` where it stands in none. Fails on other data than those of the result. */
+  /**
+   * The composition that contains a cell of a result (JSON text), or `null`. Fails if the data are
+   * no longer those of the result.
+   */
   document: {
     takes: {
       q: string;
@@ -143,14 +150,17 @@ export interface Calls {
     };
     gives: string | null;
   };
-  /** Every composition behind the rows of a result, once, a line each. Fails on other data than those of the result. */
+  /**
+   * Every composition behind the rows of a result, once, one per line. Fails if the data are no
+   * longer those of the result.
+   */
   documents: {
     takes: { q: string; parameters: Record<string, unknown>; of: string; format: DocumentFormat };
     gives: { text: string; count: number };
   };
   /** A template as a web template (JSON text). */
   webTemplate: { takes: string; gives: string };
-  /** Commits a composition in the format FLAT; gives its version uid. */
+  /** Commits a composition in the format FLAT. Returns its version uid. */
   addFlat: { takes: { ehr: string; template: string; text: string }; gives: string };
   query: { takes: { q: string; parameters: Record<string, unknown> }; gives: Result };
   explain: { takes: { q: string; parameters: Record<string, unknown> }; gives: Explained };
@@ -160,7 +170,7 @@ export interface Calls {
   format: { takes: { q: string }; gives: string };
   guides: { takes: null; gives: Guide[] };
   patients: { takes: null; gives: Patient[] };
-  /** A guide as it was stored. */
+  /** The text of a guide as stored. */
   guideText: { takes: string; gives: string };
   /** A guide in a language (empty: its own). */
   describeGuide: { takes: { text: string; language: string }; gives: DescribedGuide };
@@ -171,78 +181,84 @@ export interface Calls {
     takes: { guide: string; ehr: string; language: string };
     gives: { text: string; milliseconds: number };
   };
-  /** A run on a patient of a guide that is not stored: its queries are asked, its rules run here. */
+  /**
+   * A run on a patient of a guide that is not stored: its queries run in the repository, its rules
+   * in the module.
+   */
   runGuideText: {
     takes: { text: string; ehr: string; language: string };
     gives: { text: string; milliseconds: number };
   };
-  /** A run on a form: literals by variable. */
+  /** A run on a form, whose values are literals by variable. */
   tryGuide: {
     takes: { text: string; inputs: Record<string, string>; language: string };
     gives: { text: string; milliseconds: number };
   };
   testGuide: { takes: { text: string; fixture: string }; gives: TestedGuide };
   generate: { takes: Samples; gives: Contents };
-  /** Adds a file; false when it is a document of a patient, and `ehr` names none. */
+  /** Adds a file. Returns false for a document of a patient without `ehr`. */
   add: { takes: { name: string; text: string; ehr: string | null }; gives: boolean };
-  /** Makes an EHR; gives its id. */
+  /** Creates an EHR. Returns its id. */
   newEhr: { takes: null; gives: string };
-  /** Puts a new data set of sample patients in the place of the current one; gives both ids. */
+  /** Replaces the current data set by a new one of sample patients. Returns both ids. */
   startOver: { takes: null; gives: Replacement };
-  /** Takes back `startOver`. */
+  /** Undoes `startOver`. */
   bringBack: { takes: Replacement; gives: Contents };
-  /** Takes back the own writes of a set behind the first `to`. Fails unless there are `from` of them: others were made meanwhile. */
+  /**
+   * Undoes the user's writes of a set behind the first `to`. Fails unless there are `from` of them,
+   * because others were made meanwhile.
+   */
   undo: { takes: { set: string; from: number; to: number }; gives: Contents };
   /** The data sets of this browser, the oldest first. */
   sets: { takes: null; gives: DataSet[] };
-  /** Makes an empty data set of this name and works with it. */
+  /** Creates an empty data set and selects it. */
   createSet: { takes: string; gives: Contents };
-  /** Works with the data set of this id, in all tabs. */
+  /** Selects the data set with this id, in all tabs. */
   openSet: { takes: string; gives: Contents };
   renameSet: { takes: { id: string; name: string }; gives: null };
-  /** Removes a data set that is not in use; `restoreSet` brings it back for some minutes. */
+  /** Removes a data set that is not in use. `restoreSet` restores it for some minutes. */
   removeSet: { takes: string; gives: null };
   restoreSet: { takes: string; gives: null };
-  /** Everything of the data set, as newline-delimited JSON with digests. */
+  /** Exports the data set as newline-delimited JSON with digests. */
   export: { takes: null; gives: Blob };
-  /** Takes in an export; gives what is wrong with it. */
+  /** Imports an export. Returns its errors. */
   import: { takes: string; gives: string[] };
 }
 
-/** Ends the call with this id as soon as it can. */
+/** Ends the call with this id as soon as possible. */
 export interface Cancel {
   cancel: number;
 }
 
-/** A call on its way to the worker. */
+/** A call to the worker. */
 export interface Request {
   id: number;
   call: keyof Calls;
   argument: unknown;
 }
 
-/** What comes back. */
+/** A message from the worker. */
 export type Reply =
   | { id: number; value: unknown }
-  /** Of the call with this id; 0 is the start of the worker. */
+  /** The progress of the call with this id. 0 is the start of the worker. */
   | { id: number; progress: Progress }
   /** Another tab, or the Service Worker, changed the data of this browser. */
   | { id: 0; changed: true }
   | { id: number; error: Failure };
 
-/** What is wrong with one key of a document in the format FLAT. */
+/** A problem of one key of a document in the format FLAT. */
 export interface Misplaced {
   key: string;
   message: string;
 }
 
-/** An error that crosses the border between worker and page. */
+/** An error in the form in which it is sent from the worker to the page. */
 export interface Failure {
   message: string;
-  /** What is wrong with which key, when a FLAT document is the reason. */
+  /** The problems by key, if a FLAT document is the cause. */
   keys: Misplaced[];
-  /** Problems of the query text, when the text is the reason. */
+  /** Problems of the query text, if it is the cause. */
   diagnostics: Diagnostic[];
-  /** The instance is dead: the worker has to be replaced. */
+  /** Whether the instance is lost, so that the worker must be replaced. */
   fatal: boolean;
 }

@@ -1,8 +1,9 @@
-// What this browser remembers beside the data: small texts. Where it may not, it forgets, and nothing else breaks.
+// Small texts that this browser stores beside the data. Without permission nothing is stored, and
+// nothing else fails.
 
 type Place = "localStorage" | "sessionStorage";
 
-/** What stands under a key; `null` for nothing. */
+/** Returns the text of a key, or `null`. */
 export function remembered(where: Place, key: string): string | null {
   try {
     return window[where].getItem(key);
@@ -11,11 +12,11 @@ export function remembered(where: Place, key: string): string | null {
   }
 }
 
-/** Keeps a text under a key. */
+/** Stores a text under a key. */
 export function remember(where: Place, key: string, text: string): void {
   try {
     window[where].setItem(key, text);
   } catch {
-    // Forbidden or full.
+    // The storage is forbidden or full.
   }
 }

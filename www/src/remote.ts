@@ -1,23 +1,23 @@
-// A repository elsewhere: the same questions over its REST interface.
+// A repository on a server, used through its REST interface.
 import { Repository } from "aqlite-wasm";
 import { body } from "./code";
 import { resultPage } from "./json";
 import type { Contents, Misplaced, Server } from "./protocol";
 
-/** More templates than this are not fetched for their names. */
+/** The maximum number of templates that are fetched for their names. */
 const TEMPLATES = 40;
 
-/** No more pages are asked for than give this many rows. */
+/** The number of rows after which no further page is requested. */
 const MOST_ROWS = 100_000;
 
 /** A server, reached by its REST interface. */
 export class Remote {
   readonly #base: string;
   readonly #authorization: string | null;
-  /** Holds the server's templates: completion and hover know their names. */
+  /** A repository with the server's templates, for the names in completion and hover. */
   readonly labels: Repository;
   readonly #opened = performance.now();
-  /** Identifies its data, see `Contents`. */
+  /** The identity of its data, see `Contents`. */
   readonly of: string;
 
   private constructor({ base, authorization }: Server) {
@@ -27,7 +27,7 @@ export class Remote {
     this.labels = new Repository(this.#base, false);
   }
 
-  /** Asks the server what it is, and for its templates. */
+  /** Requests the description of the server and its templates. */
   static async open(server: Server): Promise<Remote> {
     const remote = new Remote(server);
     await remote.query("SELECT COUNT(e/ehr_id/value) AS n FROM EHR e", {});
@@ -79,7 +79,7 @@ export class Remote {
     }
     if (response.headers.has("aqlite-answered-by"))
       throw new Error(`${this.#base} is the data of this browser: choose “This browser” to ask it`);
-    // The login page of a gateway comes with 200: it is no outcome of the request.
+    // The login page of a gateway has status 200, but it is not an answer of the request.
     if (response.ok && response.headers.get("content-type")?.startsWith("text/html"))
       throw new Error(
         `${this.#base} answered with a web page instead of data: does it want a login first?`,
@@ -87,7 +87,10 @@ export class Remote {
     return response;
   }
 
-  /** Carries out a request; the text of its answer. Refusals are errors with the server's own words. */
+  /**
+   * Sends a request. Returns the text of its answer. A refusal is an error with the server's
+   * message.
+   */
   async rest(
     method: string,
     path: string,
@@ -100,8 +103,10 @@ export class Remote {
     throw refusal(response.status, text);
   }
 
-  /** The result set as text, whether rows follow that were not asked for, and how long it took with the way there and back. Where the server cuts a result
-   * into pages and names a snapshot, the pages of that are put together. */
+  /**
+   * Returns the result set as text, whether it has further rows, and the time including the
+   * network. Pages of a result are joined if the server names their snapshot.
+   */
   async query(
     q: string,
     parameters: Record<string, unknown>,
@@ -141,7 +146,10 @@ export class Remote {
     });
   }
 
-  /** The rungs of a query as JSON text: an extension of the interface, which other servers may lack. */
+  /**
+   * Returns the steps of a query as JSON text. This is an extension of the interface that other
+   * servers may lack.
+   */
   async explain(q: string, parameters: Record<string, unknown>): Promise<string> {
     return this.rest("POST", "query/aql/explain", JSON.stringify(body({ q, parameters })), {
       "content-type": "application/json",
@@ -154,7 +162,7 @@ export class Remote {
     return rows[0][0];
   }
 
-  /** What it holds. */
+  /** Returns the content of the repository. */
   async contents(): Promise<Contents> {
     return {
       place: this.#base,
@@ -170,7 +178,7 @@ export class Remote {
   }
 }
 
-/** A refusal, with what is wrong at which key of a FLAT document. */
+/** A refusal, with the problems by key of a FLAT document. */
 export class Refusal extends Error {
   readonly keys: Misplaced[];
 
@@ -180,7 +188,7 @@ export class Refusal extends Error {
   }
 }
 
-/** A refusal in the server's own words, a line a finding, with what helps against it. */
+/** Returns a refusal with the server's messages, one line per finding, and their remedies. */
 export function refusal(status: number, text: string): Refusal {
   const helps: Record<number, string> = {
     401: "the server wants to know who asks: give it a token",
@@ -190,7 +198,7 @@ export function refusal(status: number, text: string): Refusal {
   try {
     said = JSON.parse(text) as typeof said;
   } catch {
-    // Not an answer of this interface.
+    // The body is not an answer of this interface.
   }
   const first = [said.message ?? `answered with status ${status}`, helps[status]]
     .filter(Boolean)

@@ -1,4 +1,4 @@
-// The result of a query: as a table, a chart or JSON; saved, or copied as a program.
+// The result of a query as a table, a chart or JSON, with export as file or program.
 import { byId, copy, count, h, rove, save } from "./dom";
 import { languages, program, type Call } from "./code";
 import { Detail } from "./detail";
@@ -13,28 +13,28 @@ declare const CHART_URL: string;
 const FORMS = ["table", "chart", "json", "explain"] as const;
 type Form = (typeof FORMS)[number];
 
-/** As JSON, more rows than this are not drawn. */
+/** The maximum number of rows that are drawn as JSON. */
 const DRAWN = 200;
 
 type Asked = Pick<Call, "q" | "parameters">;
 
-/** Gives the JSON text of the document in which a cell of an answer stands. */
+/** Returns the JSON text of the document that contains a cell of an answer. */
 export type Documents = (
   asked: Asked & { of: string; row: number; column: number },
 ) => Promise<string | null>;
 
-/** What the card asks of the page. */
+/** The functions of the page that the card calls. */
 export interface ResultHost {
-  /** What stands in the editor now. */
+  /** The query in the editor. */
   call(): Call;
   /** Fetches the document around a cell. */
   document: Documents;
-  /** Fetches every document behind the rows of what was asked, a line each. */
+  /** Fetches every document behind the rows of a result, one per line. */
   documents(
     asked: Asked & { of: string; format: DocumentFormat },
   ): Promise<{ text: string; count: number }>;
   explain(asked: Asked): Promise<Explained>;
-  /** Shows a place of the query in the editor. */
+  /** Selects a place of the query in the editor. */
   show(place: Place): void;
 }
 
@@ -47,9 +47,9 @@ export class ResultView {
   #result: Result | undefined;
   #grid: Grid | undefined;
   #form: Form = "table";
-  /** Explanations that were asked for: only the last is shown. */
+  /** Counts the explanations. Only the latest is shown. */
   #explanations = 0;
-  /** What is said instead of a result. */
+  /** The message that is shown instead of a result. */
   #refusal: HTMLElement | undefined;
 
   constructor(host: ResultHost) {
@@ -105,7 +105,7 @@ export class ResultView {
         save(`documents.${format.toLowerCase()}.ndjson`, "application/x-ndjson", text);
       else
         summary.textContent =
-          "these rows stand in no documents of their own: they are counted, distinct, or said by the EHR itself";
+          "these rows belong to no documents of their own: they are counted, distinct, or values of the EHR itself";
     } catch (error) {
       summary.textContent = error instanceof Error ? error.message : String(error);
     }
@@ -115,23 +115,25 @@ export class ResultView {
     if (this.#result) save(name, type, write(this.#result));
   }
 
-  /** The query whose result is shown; `null` while there is none. */
+  /** The query of the displayed result; `null` without one. */
   get asked(): string | null {
     return this.#result ? this.#asked.q : null;
   }
 
-  /** The data of the result that is shown, see `Contents`; `null` while there is none. */
+  /** The identity of the data of the displayed result, see `Contents`; `null` without one. */
   get of(): string | null {
     return this.#result?.of ?? null;
   }
 
-  /** While a query runs. */
+  /** Marks that a query is running. */
   set busy(busy: boolean) {
     if (busy) this.#box.setAttribute("aria-busy", "true");
     else this.#box.removeAttribute("aria-busy");
   }
 
-  /** Shows the answer to what was asked; `total` is the time until it was here, `note` what else is to be known. */
+  /**
+   * Shows the answer to a query. `total` is the time until it arrived, `note` an additional remark.
+   */
   answer(asked: Asked, result: Result, total: number, note = ""): void {
     this.#asked = asked;
     this.#result = result;
@@ -151,14 +153,14 @@ export class ResultView {
     this.redraw();
   }
 
-  /** Says something instead of a result. */
+  /** Shows a message instead of a result. */
   say(title: string, about: string, bad = false): void {
     this.#say(
       h("div", { class: `empty${bad ? " bad" : ""}` }, h("h3", {}, title), h("p", {}, about)),
     );
   }
 
-  /** Shows something else instead of a result; an explanation says it in its own way. */
+  /** Shows an element instead of a result, such as an explanation. */
   instead(element: HTMLElement): void {
     this.#result = undefined;
     this.#refusal = element;
@@ -169,7 +171,7 @@ export class ResultView {
     else this.#say(element);
   }
 
-  /** Explains what stands in the editor, right or wrong. */
+  /** Explains the query in the editor, valid or not. */
   async #explain(): Promise<void> {
     const { q, parameters } = this.#host.call();
     const mine = (this.#explanations += 1);
@@ -196,12 +198,12 @@ export class ResultView {
       byId<HTMLButtonElement | HTMLSelectElement>(id).disabled = !enabled;
   }
 
-  /** How results are shown. */
+  /** The form of results. */
   get form(): string {
     return this.#form;
   }
 
-  /** Shows results in this form from now on; others than the four are left. */
+  /** Sets the form of results. An unknown form is ignored. */
   set form(form: string | null) {
     const known = FORMS.find((one) => one === form);
     if (known) this.#show(known);

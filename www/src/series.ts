@@ -1,20 +1,20 @@
-// What can be drawn of a result: its numeric and temporal columns as numbers, and their distribution.
+// The measures of a result: its numeric and temporal columns as numbers, and their distribution.
 import { view } from "./cell";
 import { cellText } from "./export";
 import { NumberText, parse } from "./json";
 import type { Result } from "./protocol";
 
-/** A column that can be drawn: one number a row, `null` where there is none. */
+/** A column for charts: one number per row, or `null`. */
 export interface Measure {
   name: string;
   kind: "number" | "time";
   /** Numbers, or seconds since 1970. */
   values: (number | null)[];
-  /** What the numbers are counted in, where all objects of the column agree. */
+  /** The unit of the numbers, if all objects of the column agree. */
   unit: string;
 }
 
-/** Equal parts of the range of a measure, and how many values each has. */
+/** Equal intervals of the range of a measure, and the number of values in each. */
 export interface Histogram {
   /** Lower bounds. */
   starts: number[];
@@ -22,7 +22,7 @@ export interface Histogram {
   width: number;
 }
 
-/** A measure in five numbers. */
+/** A summary of a measure in five numbers. */
 export interface Summary {
   count: number;
   missing: number;
@@ -35,7 +35,10 @@ export interface Summary {
 const ISO =
   /^(\d{4})(?:-?(\d\d)(?:-?(\d\d))?)?(?:T(\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,](\d+))?)?)?(Z|[+-]\d\d(?::?\d\d)?)?)?$/;
 
-/** Seconds since 1970 of an ISO 8601 date or date-time; parts that are missing count from their beginning, a missing zone is UTC. */
+/**
+ * Returns the seconds since 1970 of an ISO 8601 date or date-time. Missing parts count from their
+ * beginning, a missing zone is UTC.
+ */
 export function seconds(text: string): number | null {
   const found = ISO.exec(text);
   if (!found) return null;
@@ -57,7 +60,7 @@ export function seconds(text: string): number | null {
   return Number.isNaN(date) ? null : date / 1000 + fraction;
 }
 
-/** The number in a cell, be it plain or the magnitude of an object, with its unit. */
+/** Returns the number of a cell, either plain or the magnitude of an object, with its unit. */
 function numberOf(text: string): { value: number; unit: string } | null {
   const { kind } = view(text);
   if (kind === "number") return { value: Number(text), unit: "" };
@@ -83,15 +86,15 @@ function texts(result: Result, column: number): string[] {
   return Array.from({ length: result.rows }, (_, row) => cellText(result, row, column));
 }
 
-/** The times of a column, if it is one of times. */
+/** Returns the times of a column, if it contains times. */
 function times(result: Result, column: number): Measure[] {
   const values = texts(result, column).map(timeOf);
-  // Ten rows of something else in front of the first time: the column is something else.
+  // Ten other values before the first time: the column does not contain times.
   if (values.slice(0, 10).every((value) => value === null)) return [];
   return [{ name: result.columns[column]?.name ?? "", kind: "time", values, unit: "" }];
 }
 
-/** The numbers of a column, apart by unit: what is counted in kPa does not stand in one line with mm[Hg]. */
+/** Returns the numbers of a column by unit, because kPa and mm[Hg] do not share an axis. */
 function numbers(result: Result, column: number): Measure[] {
   const found = texts(result, column).map(numberOf);
   const units = [
@@ -107,7 +110,7 @@ function numbers(result: Result, column: number): Measure[] {
   }));
 }
 
-/** The columns that can be drawn. */
+/** Returns the columns that can be drawn. */
 export function measures(result: Result): Measure[] {
   return result.columns.flatMap((_, column) => {
     const found = numbers(result, column);
@@ -115,7 +118,7 @@ export function measures(result: Result): Measure[] {
   });
 }
 
-/** What tells the rows of a result apart, such as their patient. */
+/** A column that groups the rows of a result, such as their patient. */
 export interface Grouping {
   name: string;
   /** The text of each row. */
@@ -123,32 +126,34 @@ export interface Grouping {
   groups: string[];
 }
 
-/** The columns of texts that are not the same in all rows, those with the fewest texts first. */
+/** Returns the columns of texts that differ between rows, those with the fewest texts first. */
 export function groupings(result: Result): Grouping[] {
   const found = result.columns.flatMap(({ name }, column): Grouping[] => {
     const cells = texts(result, column).map((text) => view(text));
     const of = cells.map(({ kind, text }) => (kind === "text" ? text : ""));
     const groups = [...new Set(of)];
-    const told =
+    const names =
       cells.some(({ kind }) => kind === "text") && of.every((text) => seconds(text) === null);
-    return told && groups.length > 1 ? [{ name, of, groups }] : [];
+    return names && groups.length > 1 ? [{ name, of, groups }] : [];
   });
   return found.sort((a, b) => a.groups.length - b.groups.length);
 }
 
-/** The values that are there, in order. */
+/** Returns the non-null values, sorted. */
 function sorted(values: (number | null)[]): number[] {
   return values.filter((value) => value !== null).sort((a, b) => a - b);
 }
 
-/** A step that people count in (1, 2 or 5 times a power of ten), so that about `parts` of them make the range. */
+/**
+ * Returns a step of 1, 2 or 5 times a power of ten that divides the range into about `parts` parts.
+ */
 function niceStep(range: number, parts: number): number {
   const rough = range / parts;
   const power = 10 ** Math.floor(Math.log10(rough));
   return [1, 2, 5, 10].map((times) => times * power).find((step) => step >= rough) ?? rough;
 }
 
-/** How the values are distributed, over at most some fifty parts. */
+/** Returns the distribution of the values over at most about fifty intervals. */
 export function histogram(values: (number | null)[]): Histogram {
   const there = sorted(values);
   const [min, max] = [there[0] ?? 0, there.at(-1) ?? 0];
@@ -163,7 +168,7 @@ export function histogram(values: (number | null)[]): Histogram {
   return { starts: counts.map((_, at) => (first + at) * width), counts, width };
 }
 
-/** Count, range and middle of the values. */
+/** Returns count, range and median of the values. */
 export function summary(values: (number | null)[]): Summary {
   const there = sorted(values);
   const middle = there.length / 2;

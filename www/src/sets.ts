@@ -1,4 +1,4 @@
-// The data sets of this browser: opened, made, named, removed, and saved as a file.
+// The data sets of this browser: open, create, rename, remove, and export to a file.
 import { confirmed } from "./confirm";
 import { count, h, saveBlob, type Change } from "./dom";
 import type { Engine } from "./engine";
@@ -11,7 +11,7 @@ function size(bytes: number): string {
     : `${count.format(Math.round(bytes / 1_000_000))} MB`;
 }
 
-/** A name as part of a file name. */
+/** Converts a name to a part of a file name. */
 function slug(name: string): string {
   return (
     name
@@ -21,7 +21,10 @@ function slug(name: string): string {
   );
 }
 
-/** A data set in the list: what stays while others come and go, so that a name that is being typed stays, too. */
+/**
+ * A data set in the list. The line stays while others change, so that a name that is being typed
+ * stays, too.
+ */
 interface Line {
   element: HTMLElement;
   name: HTMLInputElement;
@@ -42,7 +45,7 @@ export class SetsCard {
     autocomplete: "off",
     placeholder: "Ward 7",
   });
-  readonly #said = h("p", { class: "told", "aria-live": "polite" });
+  readonly #said = h("p", { class: "messages", "aria-live": "polite" });
   readonly #work = new Work();
   readonly element: HTMLElement;
 
@@ -88,7 +91,7 @@ export class SetsCard {
     );
   }
 
-  /** Shows the data sets; those of a server are its own matter. */
+  /** Shows the data sets. With a server selected, there are none to show. */
   async show(contents: Contents): Promise<void> {
     this.element.hidden = contents.set === null;
     if (contents.set === null) return;
@@ -98,10 +101,10 @@ export class SetsCard {
       this.#lines.get(id)?.element.remove();
       this.#lines.delete(id);
     }
-    for (const set of sets) this.#tell(set, this.#lines.get(set.id) ?? this.#line(set.id));
+    for (const set of sets) this.#update(set, this.#lines.get(set.id) ?? this.#line(set.id));
   }
 
-  /** A new line of the list, still empty. */
+  /** Creates an empty line of the list. */
   #line(id: string): Line {
     const name = h("input", { class: "set-name", maxlength: 80, autocomplete: "off" });
     name.addEventListener(
@@ -116,8 +119,8 @@ export class SetsCard {
     return line;
   }
 
-  /** Says on its line what a data set is, and what can be done with it. */
-  #tell(set: DataSet, { element, name, about, actions }: Line): void {
+  /** Updates the line of a data set: its description and its actions. */
+  #update(set: DataSet, { element, name, about, actions }: Line): void {
     if (document.activeElement !== name) name.value = set.name;
     name.setAttribute("aria-label", `Name of ${set.name}`);
     about.textContent = `${size(set.bytes)} · ${new Date(set.created).toLocaleDateString()}`;
@@ -174,7 +177,7 @@ export class SetsCard {
     });
   }
 
-  /** Does something, says what went wrong, and shows what is there then. True when nothing went wrong. */
+  /** Runs a step, shows its error, and draws the data sets. Returns whether it succeeded. */
   async #do(what: string, run: () => Promise<unknown>): Promise<boolean> {
     this.#said.replaceChildren();
     try {

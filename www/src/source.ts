@@ -1,4 +1,4 @@
-// Where queries are answered: by the data of this browser, by the server of this page, or by one that is named.
+// The source of answers: the data of this browser, the server of this page, or a named server.
 import { byId, h } from "./dom";
 import type { Engine } from "./engine";
 import type { Server } from "./protocol";
@@ -7,29 +7,32 @@ const HERE = "here";
 const OWN = "own";
 /** The server that was named in the dialog. */
 const NAMED = "named";
-/** Opens the dialog. */
+/** The choice that opens the dialog. */
 const OTHER = "other";
 
 /** The choice in the header, and the dialog that asks for an address. */
 export class SourceChoice {
   readonly #engine: Engine;
   readonly #change: (connect: () => Promise<boolean>) => void;
-  readonly #told: (title: string, why: string) => void;
+  readonly #failed: (title: string, why: string) => void;
   readonly #select = byId<HTMLSelectElement>("source");
   readonly #dialog = byId<HTMLDialogElement>("server");
   readonly #option = h("option", { value: NAMED, hidden: true });
   #chosen = HERE;
   #named: Server | null = null;
 
-  /** `change` carries out what makes another place answer, and hears whether it does; `told` hears why one does not. */
+  /**
+   * `change` connects to another source and returns whether that succeeded. `failed` is called with
+   * the reason of a failure.
+   */
   constructor(
     engine: Engine,
     change: (connect: () => Promise<boolean>) => void,
-    told: (title: string, why: string) => void,
+    failed: (title: string, why: string) => void,
   ) {
     this.#engine = engine;
     this.#change = change;
-    this.#told = told;
+    this.#failed = failed;
     this.#select.append(
       h("option", { value: HERE }, "This browser"),
       h("option", { value: OWN }, `Server at ${location.host}`),
@@ -42,17 +45,17 @@ export class SourceChoice {
     this.#dialog.addEventListener("close", () => (this.#select.value = this.#chosen));
   }
 
-  /** True while the data of this browser answers. */
+  /** Whether the data of this browser answer. */
   get isLocal(): boolean {
     return this.#chosen === HERE;
   }
 
-  /** The address in front of `/query/aql` of the server that is chosen; while the data of this browser answers, that of the page's server. */
+  /** The address before `/query/aql` of the selected server, or else of the page's server. */
   get base(): string {
     return this.#server(this.#chosen)?.base ?? own();
   }
 
-  /** What a choice is called. */
+  /** Returns the label of a choice. */
   #title(choice: string): string {
     if (choice === HERE) return "The data of this browser";
     if (choice === OWN) return `The server at ${location.host}`;
@@ -65,11 +68,11 @@ export class SourceChoice {
     return choice === OWN ? { base: own(), authorization: null } : this.#named;
   }
 
-  /** The server is gone: the data of this browser answers now. */
+  /** Handles the loss of the server: the data of this browser answer now. */
   lost(why: string): void {
     this.#chosen = HERE;
     this.#select.value = HERE;
-    this.#told("The server is not reached any more. The data of this browser answers now.", why);
+    this.#failed("The server is not reached any more. The data of this browser answers now.", why);
   }
 
   #choose(choice: string): void {
@@ -84,7 +87,7 @@ export class SourceChoice {
     this.#connect(NAMED, { base: field("server-base"), authorization: token ? given : null });
   }
 
-  /** A named server stays in the list. */
+  /** Keeps a named server in the list. */
   #name(server: Server | null): void {
     this.#named = server;
     this.#option.textContent =
@@ -101,7 +104,7 @@ export class SourceChoice {
         if (choice === NAMED) this.#name(server);
         return true;
       } catch (error) {
-        this.#told(
+        this.#failed(
           `${this.#title(choice)} was not reached. ${this.#title(this.#chosen)} still answers.`,
           error instanceof Error ? error.message : String(error),
         );

@@ -1,29 +1,35 @@
-// Folders of files for what has to stay: the origin private file system of a browser, or memory where there is none.
+// Folders of files: the origin private file system of a browser, or memory where there is none.
 
-/** A folder; names are plain. */
+/** A folder. Names have no separators. */
 export interface Folder {
   names(): Promise<string[]>;
-  /** Bytes of a file; -1 when there is none. */
+  /** Returns the size of a file in bytes; -1 if it does not exist. */
   size(name: string): Promise<number>;
-  /** The bytes between two places, or up to the end. */
+  /** Returns the bytes between two positions, or up to the end. */
   read(name: string, from: number, to?: number): Promise<Uint8Array>;
-  /** Writes at a place of a file, which is made when it is not there. What stood behind the place is gone. */
+  /**
+   * Writes at a position of a file, which is created if necessary. The file ends behind the written
+   * bytes.
+   */
   write(name: string, at: number, bytes: Uint8Array): Promise<void>;
-  /** Writes a file anew: all of it or nothing. */
+  /** Replaces a file atomically. */
   replace(name: string, bytes: Uint8Array): Promise<void>;
   remove(name: string): Promise<void>;
 }
 
-/** The folder of everything, with one level of folders in it. */
+/** The root folder, with one level of folders. */
 export interface Root extends Folder {
-  /** A folder, which is made when it is not there. */
+  /** Returns a folder, which is created if necessary. */
   folder(name: string): Promise<Folder>;
   removeFolder(name: string): Promise<void>;
-  /** True when one call of `write` is cheap however large the file is. */
+  /** Whether the cost of `write` is independent of the size of the file. */
   readonly inPlace: boolean;
 }
 
-/** The folder `name` in the private file system of this origin; `null` where the host or its user does not allow one. */
+/**
+ * Opens a folder in the private file system of this origin. Returns `null` if the host or its user
+ * does not allow it.
+ */
 export async function opfs(name: string): Promise<Root | null> {
   try {
     const top = await navigator.storage.getDirectory();
@@ -35,7 +41,10 @@ export async function opfs(name: string): Promise<Root | null> {
   }
 }
 
-/** The lock of all files: one that is written cannot be read, and for a moment is not even there. */
+/**
+ * The lock of all files. While a file is replaced, it cannot be read and may be missing for a
+ * moment.
+ */
 const FILES = "aqlite/files";
 
 class OpfsFolder implements Folder {
@@ -97,7 +106,7 @@ class OpfsFolder implements Folder {
     await this.handle.removeEntry(name).catch(unlessMissing);
   }
 
-  /** A copy is written and takes the place of the file when it is whole. */
+  /** Writes a copy, which replaces the file once it is complete. */
   async #swap(file: FileSystemFileHandle, at: number, bytes: Uint8Array): Promise<void> {
     const stream = await file.createWritable({ keepExistingData: at > 0 });
     try {
@@ -138,7 +147,7 @@ class OpfsRoot extends OpfsFolder implements Root {
   }
 }
 
-/** What dedicated workers have (the types of the page do not hold it). */
+/** The access handle of dedicated workers, which the DOM types of the page lack. */
 interface Synchronous {
   createSyncAccessHandle(): Promise<{
     truncate(size: number): void;
@@ -187,7 +196,7 @@ class MemoryFolder implements Folder {
   }
 }
 
-/** Files that are forgotten at the end. */
+/** Files in memory, lost at the end of the realm. */
 export class MemoryRoot extends MemoryFolder implements Root {
   readonly inPlace = false;
   readonly #folders = new Map<string, Folder>();
@@ -204,10 +213,10 @@ export class MemoryRoot extends MemoryFolder implements Root {
   }
 }
 
-/** Where the host has no locks (Node), the order of this realm. */
+/** The order of locks within this realm, for hosts without locks (Node). */
 const waiting = new Map<string, Promise<unknown>>();
 
-/** Runs something while nobody else of this origin holds the lock. */
+/** Runs a function while no other realm of this origin holds the lock. */
 export function exclusively<T>(name: string, run: () => Promise<T>): Promise<T> {
   return locked(name, "exclusive", run);
 }

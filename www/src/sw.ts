@@ -1,19 +1,22 @@
-// The Service Worker: the page without a network, and this browser's own repository at `local/v1` and `local/rest/openehr/v1`.
+// The Service Worker: the page without a network, and this browser's own repository at `local/v1`
+// and `local/rest/openehr/v1`.
 //
-// It answers two kinds of requests. Static files of the page come from Cache Storage. Requests below `local/` come from the repository in this
-// browser, never from a network, and carry the header `aqlite-answered-by: service-worker`. Every other request, the interfaces `v1`,
-// `rest/openehr/v1` and `cds-services` of a server among them, is left to the browser: its outcome is what the network gave, failures included.
+// It answers two kinds of requests. Static files of the page come from Cache Storage. Requests
+// below `local/` are answered by the repository in this browser, never by a network, with the
+// header `aqlite-answered-by: service-worker`. Every other request, including the interfaces `v1`,
+// `rest/openehr/v1` and `cds-services` of a server, is left to the browser. Its outcome is that of
+// the network, including failures.
 import { NotKept, responseOf, type Answer } from "./kept";
 import { Local, LOCAL } from "./local";
 
 declare const WASM_URL: string;
 declare const SAMPLES_URL: string;
-/** The style sheet: its name is in the text of every HTML file of this version. */
+/** The style sheet. Its name is in the text of every HTML file of this version. */
 declare const STYLE_URL: string;
 declare const SHELL: string[];
 declare const STAMP: string;
 
-/** The members of `ServiceWorkerGlobalScope` that are used here; the DOM types lack them. */
+/** The members of `ServiceWorkerGlobalScope` that are used here, which the DOM types lack. */
 interface Scope {
   readonly registration: { readonly scope: string };
   readonly clients: { claim(): Promise<void> };
@@ -36,12 +39,12 @@ const LOCAL_PATH = new URL(LOCAL, base).pathname;
 
 /** Caches of this and later releases. */
 const FILES = "aqlite-files-";
-/** Caches of releases whose Service Worker answered for an absent server at `v1`. */
+/** Caches of releases whose Service Worker answered at `v1` in place of an absent server. */
 const SUBSTITUTING = "aqlite-shell-";
 const cacheName = `${FILES}${STAMP}`;
 /** The paths of the files that this version has in its cache. */
 const files = new Set(SHELL.map((name) => new URL(name, base).pathname));
-/** A name that carries the digest of its content, directly in the folder of the page. */
+/** A name with the digest of its content, directly in the folder of the page. */
 const STAMPED = /^[\w-]+\.([0-9a-f]{10})\.\w+$/;
 
 async function install(): Promise<void> {
@@ -54,22 +57,30 @@ async function install(): Promise<void> {
     await caches.delete(cacheName);
     throw error;
   }
-  // A Service Worker that answers for an absent server reports writes as done that no server has: it is replaced at once.
+  // A Service Worker that answers in place of an absent server confirms writes that no server has,
+  // so it is replaced at once.
   if (await replacesSubstituting()) await scope.skipWaiting();
 }
 
-/** Fetches a file of the page for the cache. Fails on whatever else came in its place, such as the login page of a gateway. */
+/**
+ * Fetches a file of the page for the cache. Fails if something else arrives, such as the login page
+ * of a gateway.
+ */
 async function fetched(name: string): Promise<Response> {
   const response = await fetch(new Request(new URL(name, base), { cache: "no-cache" }));
   const bytes = await response.arrayBuffer();
   if (!response.ok || !(await isOwn(name, bytes)))
     throw new Error(`${name}: not the file of this version (status ${response.status})`);
-  // Made anew: a browser takes no response that was redirected, as hosts do that drop `.html`, for a page.
+  // A new response, because browsers reject redirected responses for navigation, and some hosts
+  // redirect to names without `.html`.
   const { status, headers } = response;
   return new Response(bytes, { status, headers });
 }
 
-/** True when the content is that of the file: by the digest in its name; HTML by the style sheet of this version; other files are no HTML. */
+/**
+ * Whether the content belongs to the file: by the digest in its name; for HTML by the style sheet
+ * of this version; other files must not be HTML.
+ */
 async function isOwn(name: string, bytes: ArrayBuffer): Promise<boolean> {
   const stamp = STAMPED.exec(name)?.[1];
   if (stamp !== undefined) return (await digest(bytes)).startsWith(stamp);
@@ -90,7 +101,7 @@ async function replacesSubstituting(): Promise<boolean> {
   );
 }
 
-/** Removes the caches of older versions but the last: tabs that are open with that one still load parts of it. */
+/** Removes the caches of older versions except the last, from which open tabs still load files. */
 async function activate(): Promise<void> {
   const others = (await caches.keys()).filter(
     (name) => name !== cacheName && (name.startsWith(FILES) || name.startsWith(SUBSTITUTING)),
@@ -101,7 +112,7 @@ async function activate(): Promise<void> {
 
 let opened: Promise<Local> | undefined;
 
-/** Returns the repository. It is opened when first needed, and again after it failed. */
+/** Returns the repository. It is opened on first use, and again after a failure. */
 function local(): Promise<Local> {
   opened ??= Local.open({ base, wasm: ofShell(WASM_URL), samples: () => ofShell(SAMPLES_URL) });
   return opened;
@@ -112,7 +123,7 @@ async function ofShell(name: string): Promise<Response> {
   return (await caches.match(url)) ?? fetch(url);
 }
 
-/** The request may come from another site. */
+/** The error about a request that may come from another site. */
 class Foreign extends Error {
   override readonly name = "Foreign";
 }
@@ -126,8 +137,9 @@ function problem(status: number, error: string, message: string): Answer {
 }
 
 /**
- * Answers a request for this browser's own repository. Whoever navigates here with another method than GET may be the form of any site, which must
- * not change anything; the requests of `fetch` that arrive come from pages of this origin.
+ * Answers a request for this browser's own repository. A navigation with another method than GET
+ * may be a form of any site and must not change anything. Requests by `fetch` come from pages of
+ * this origin.
  */
 async function answered(request: Request): Promise<Response> {
   let answer: Answer;
@@ -160,13 +172,13 @@ async function answered(request: Request): Promise<Response> {
   return response;
 }
 
-/** Returns the path of the cached file that a request asks for; `null` for requests that are the network's. */
+/** Returns the path of the cached file for a request; `null` if the network must answer it. */
 function fileOf({ method, url }: Request): string | null {
   if (method !== "GET") return null;
   const { pathname, search } = new URL(url);
   const path = pathname === `${base.pathname}index.html` ? base.pathname : pathname;
   if (files.has(path)) return path === base.pathname || search === "" ? path : null;
-  // Perhaps of the version before: a stamped name says which content is meant.
+  // The file may be of the previous version: the stamp in its name identifies the content.
   const name = path.startsWith(base.pathname) ? path.slice(base.pathname.length) : "";
   return STAMPED.test(name) && search === "" ? path : null;
 }
@@ -182,7 +194,7 @@ async function fromCache(path: string, request: Request): Promise<Response> {
 }
 
 scope.addEventListener("install", (event) => event.waitUntil(install()));
-// A new version waits until somebody wants it: pages that are open go on with the files they came with.
+// A new version waits until the user asks for it. Open pages continue with their files.
 scope.addEventListener("message", (event) => {
   if (event.data === "take-over") void scope.skipWaiting();
 });

@@ -1,4 +1,4 @@
-// The templates view: what a template holds, a query from each of its nodes, and a form to try it.
+// The templates view: the content of a template, a query from each of its nodes, and a form.
 import { asked, holds, merged, name, query } from "./described";
 import { h, languageName, rove, type Change } from "./dom";
 import { EngineError, type Engine } from "./engine";
@@ -6,10 +6,10 @@ import { Form } from "./form";
 import type { TemplateDescription, TemplateNode, Patient } from "./protocol";
 import type { WebTemplate } from "./web-template";
 
-/** So many places of what is searched for are shown. */
+/** The maximum number of nodes that a search shows. */
 const FOUND = 60;
 
-/** What the view asks of the page. */
+/** The functions of the page that the view calls. */
 export interface TemplateHost {
   /** Runs a query in the query view. */
   ask(q: string): void;
@@ -43,16 +43,16 @@ export class TemplateView {
     maxlength: 2,
     autocomplete: "off",
   });
-  readonly #outcome = h("div", { id: "form-outcome", class: "told", "aria-live": "polite" });
+  readonly #outcome = h("div", { id: "form-outcome", class: "messages", "aria-live": "polite" });
   readonly #panes: Record<string, HTMLElement>;
   #described: TemplateDescription | undefined;
   #entered: Form | undefined;
-  /** What was entered, while the form is made anew in another language. */
+  /** The entered values while the form is drawn again in another language. */
   #texts = new Map<string, string>();
-  /** The template on screen, and where it is from. */
+  /** The template on the screen, and its source. */
   #shown = "";
   #where = "";
-  /** How often something was opened: only the last is shown. */
+  /** Counts the openings. Only the latest is shown. */
   #opens = 0;
 
   constructor(root: HTMLElement, engine: Engine, host: TemplateHost) {
@@ -165,7 +165,7 @@ export class TemplateView {
     }
   }
 
-  /** Shows what the repository at this place holds now. */
+  /** Shows the content of the repository at this address. */
   async load(where: string, templates: string[], patients: Patient[]): Promise<void> {
     const [before, patient] = [this.#templates.value, this.#patient.value];
     this.#templates.replaceChildren(
@@ -181,7 +181,7 @@ export class TemplateView {
     await this.#open("");
   }
 
-  /** Shows the chosen template in a language; empty for its own. */
+  /** Shows the selected template in a language. Empty selects its own. */
   async #open(language: string): Promise<void> {
     const [template, opening] = [this.#templates.value, (this.#opens += 1)];
     if (!language) this.#texts.clear();
@@ -285,7 +285,10 @@ export class TemplateView {
     return h("div", { class: "branch" }, details, this.#ask(node));
   }
 
-  /** The button that makes a query of a node; it stands beside the line, for a line that opens is a button itself. */
+  /**
+   * Returns the button that creates a query of a node. It is placed beside the line, because a line
+   * that opens is a button itself.
+   */
   #ask(node: TemplateNode): HTMLElement | null {
     if (!node.path) return null;
     const ask = () => {
@@ -336,7 +339,7 @@ export class TemplateView {
 
   async #save(): Promise<void> {
     if (!this.#entered) return;
-    this.#entered.tell([]);
+    this.#entered.showProblems([]);
     try {
       const sent = {
         ehr: this.#patient.value,
@@ -347,7 +350,7 @@ export class TemplateView {
       this.#outcome.replaceChildren(h("p", { class: "good" }, `Saved as ${uid}`));
     } catch (error) {
       const keys = error instanceof EngineError ? error.keys : [];
-      const elsewhere = this.#entered?.tell(keys) ?? keys;
+      const elsewhere = this.#entered?.showProblems(keys) ?? keys;
       const lines =
         keys.length === 0
           ? (error instanceof Error ? error.message : String(error)).split("\n")

@@ -54,7 +54,7 @@ function branch(name: string, value: Json, open: boolean): HTMLElement {
     ),
     children,
   );
-  // A composition has thousands of nodes: children are made when their branch opens.
+  // A composition has thousands of nodes, so children are created when their branch opens.
   const fill = () => {
     if (!children.hasChildNodes())
       children.append(
@@ -80,7 +80,7 @@ function small(value: Json): boolean {
   );
 }
 
-/** The tree of a value; `open` shows its first level. */
+/** Draws the tree of a value. `open` shows its first level. */
 export function tree(name: string, value: Json, open = true): HTMLElement {
   return h("div", { class: "tree" }, branch(name, value, open));
 }

@@ -1,16 +1,16 @@
-// A new version of the page: offered, never forced.
+// New versions of the page: offered, never forced.
 import { h } from "./dom";
 
-/** Says in `notice` that a new version is there, as soon as one waits. */
+/** Shows in `notice` that a new version is waiting. */
 export function offerUpdates(registration: ServiceWorkerRegistration, notice: HTMLElement): void {
   const offer = () => {
-    // Without a controller this is the first version, which takes over by itself.
+    // Without a controller this is the first version, which becomes active by itself.
     if (registration.waiting && navigator.serviceWorker.controller)
       draw(registration.waiting, notice);
   };
   const watch = () => registration.installing?.addEventListener("statechange", offer);
   registration.addEventListener("updatefound", watch);
-  // One that was found before this page asked.
+  // A version may have been found before this call.
   watch();
   offer();
 }

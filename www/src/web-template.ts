@@ -1,4 +1,4 @@
-// Web templates as the interface gives them (`application/openehr.wt+json`).
+// Web templates as the interface returns them (`application/openehr.wt+json`).
 
 /** One value of a choice. */
 export interface WebOption {
@@ -40,7 +40,7 @@ export interface WebNode {
   children?: WebNode[];
 }
 
-/** A template, as developers of applications see it. */
+/** A web template. */
 export interface WebTemplate {
   templateId: string;
   defaultLanguage: string;
@@ -48,7 +48,7 @@ export interface WebTemplate {
   tree: WebNode;
 }
 
-/** The name of a node in a language, else in the template's own, else its id. */
+/** Returns the name of a node in a language, else in the template's own, else its id. */
 export function label(node: WebNode, language: string): string {
   return (
     node.localizedNames?.[language] ??
@@ -58,7 +58,7 @@ export function label(node: WebNode, language: string): string {
   );
 }
 
-/** What a node means, in a language, else in any. */
+/** Returns the description of a node in a language, else in any. */
 export function meaning(node: WebNode, language: string): string {
   return (
     node.localizedDescriptions?.[language] ??

@@ -1,13 +1,13 @@
-// Something that takes long: how far it is, in a bar and in words, and a way out.
+// A long work: its progress as a bar and in words, and a button to cancel it.
 import { count, h } from "./dom";
 import type { Progress } from "./protocol";
 
-/** Progress in words: what, how far, how fast. */
-export function told({ what, done, of, milliseconds }: Progress): string {
+/** Describes progress in words: subject, amount, speed. */
+export function describeProgress({ what, done, of, milliseconds }: Progress): string {
   return `${what}: ${count.format(done)} of ${count.format(of)} · ${count.format(Math.round((done / milliseconds) * 1000))}/s`;
 }
 
-/** A bar that is there while something runs. */
+/** A bar that is visible while something runs. */
 export class Work {
   readonly #bar = h("progress", { max: 1, "aria-label": "Progress" });
   readonly #words = h("span", { class: "work-words", role: "status" });
@@ -20,9 +20,9 @@ export class Work {
     this.#cancel,
   );
 
-  /** Runs something that can be followed and ended. */
+  /** Runs something that can be observed and cancelled. */
   async run<T>(
-    what: (tell: (progress: Progress) => void, signal: AbortSignal) => Promise<T>,
+    what: (report: (progress: Progress) => void, signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
     const ending = new AbortController();
     this.#cancel.onclick = () => ending.abort();
@@ -30,14 +30,14 @@ export class Work {
     this.#words.textContent = "";
     this.element.hidden = false;
     try {
-      return await what((progress) => this.#tell(progress), ending.signal);
+      return await what((progress) => this.#show(progress), ending.signal);
     } finally {
       this.element.hidden = true;
     }
   }
 
-  #tell(progress: Progress): void {
+  #show(progress: Progress): void {
     this.#bar.value = Math.min(1, progress.done / progress.of);
-    this.#words.textContent = told(progress);
+    this.#words.textContent = describeProgress(progress);
   }
 }

@@ -1,4 +1,4 @@
-// The dedicated worker: owns the module and the data, so that the page never waits.
+// The dedicated worker. It owns the module and the data, so that the page never waits.
 import {
   describeGuide,
   diagnose,
@@ -38,21 +38,21 @@ const opened = Local.open(
   () => postMessage({ id: 0, changed: true } satisfies Reply),
 );
 
-/** The server that is asked instead of the data here. */
+/** The selected server; `null` for the data of this browser. */
 let remote: Remote | null = null;
 
-/** Calls that are to end. */
+/** The ids of cancelled calls. */
 const cancelled = new Set<number>();
-/** Milliseconds between two words about the same work. */
+/** The minimum time in milliseconds between two progress messages. */
 const SILENCE = 100;
 
-/** Tells how far a call is, and ends it when it was cancelled. */
+/** Reports the progress of a call, and ends it when it was cancelled. */
 function watch(id: number): Watch {
-  let told = performance.now();
+  let reportedAt = performance.now();
   return (progress) => {
     if (cancelled.delete(id)) throw new Error("cancelled");
-    if (performance.now() - told < SILENCE) return;
-    told = performance.now();
+    if (performance.now() - reportedAt < SILENCE) return;
+    reportedAt = performance.now();
     postMessage({ id, progress } satisfies Reply);
   };
 }
@@ -68,7 +68,10 @@ type Handlers = {
 const PATIENTS =
   "SELECT e/ehr_id/value AS ehr, e/ehr_status/subject/external_ref/id/value AS subject FROM EHR e ORDER BY subject, ehr LIMIT 500";
 
-/** Calls about the data of this browser. While a server is chosen they fail, so that nobody changes the one and means the other. */
+/**
+ * Calls about the data of this browser. They fail while a server is selected, so that the two
+ * cannot be confused.
+ */
 const OF_THIS_BROWSER: ReadonlySet<keyof Calls> = new Set([
   "generate",
   "startOver",
@@ -98,11 +101,11 @@ async function rest(
 /** A result set as text. */
 interface Answered {
   text: string;
-  /** Whether rows follow that were not asked for. */
+  /** Whether the result has further rows. */
   more: boolean;
-  /** Time in the engine; of a server with the way there and back. */
+  /** Time in the engine, or of a server including the network, in milliseconds. */
   milliseconds: number;
-  /** The data that gave it, see `Contents`. */
+  /** The identity of the data, see `Contents`. */
   of: string;
 }
 
@@ -111,7 +114,7 @@ function same(of: string, expected: string | undefined): void {
     throw new Error("the data are not those of this result any more: run the query again");
 }
 
-/** Asks a query. With `expected` it fails on other data than those. */
+/** Runs a query. Fails if `expected` is given and the data are others. */
 async function ask(
   local: Local,
   q: string,
@@ -138,16 +141,16 @@ function explained(local: Local, { q, parameters }: Calls["explain"]["takes"]): 
   );
 }
 
-/** The first column of a query that stands in a document. */
+/** Returns the first column of a query that belongs to a document. */
 function firstPath(q: string): number {
   for (let column = 0; column < 50; column += 1)
     if (documentQuery(q, column) !== undefined) return column;
   return 0;
 }
 
-/** Where a dropped file goes, by what it is. */
+/** The destination of a dropped file, by its content. */
 interface Destination {
-  /** Of an EHR: below it. */
+  /** Whether it is posted below an EHR. */
   of: "ehr" | "definition";
   path: string;
   type: string;
@@ -175,7 +178,7 @@ function destination(name: string, text: string): Destination {
 const handlers: Handlers = {
   connect: async (server, local) => {
     const next = server && (await Remote.open(server));
-    // Where this fails, all stays as it was.
+    // If this fails, nothing changes.
     const contents = await (next ?? local).contents();
     remote = next;
     return contents;
@@ -346,7 +349,7 @@ const handlers: Handlers = {
       : local.import(text),
 };
 
-/** After these the instance cannot be trusted: its memory is as the failure left it. */
+/** Whether the error makes the instance unusable: its memory is in an unknown state. */
 function fatal(error: unknown): boolean {
   return (
     error instanceof WebAssembly.RuntimeError ||
@@ -365,7 +368,7 @@ function failure(error: unknown): Failure {
   };
 }
 
-/** These change where questions are answered: what comes after them waits for them. */
+/** Calls that change the source of answers. Later calls wait for them. */
 const TURNING: ReadonlySet<keyof Calls> = new Set([
   "connect",
   "createSet",
@@ -375,7 +378,7 @@ const TURNING: ReadonlySet<keyof Calls> = new Set([
 ]);
 let turned: Promise<unknown> = opened;
 
-/** Carries out a call when it is its turn. */
+/** Executes a call when its turn comes. */
 async function carryOut({ id, call, argument }: Request): Promise<unknown> {
   await turned;
   if (remote && OF_THIS_BROWSER.has(call))

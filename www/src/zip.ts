@@ -1,10 +1,10 @@
-// Archives. Loaded when the first one comes.
+// Archives. Loaded when the first one is opened.
 import { unzipSync } from "fflate";
 
-/** Larger than this nobody means: a small archive may unpack to anything. */
+/** The maximum size of the unpacked files in bytes. A small archive may unpack to any size. */
 const LARGEST = 512 * 1024 * 1024;
 
-/** The files of an archive by name. */
+/** Returns the files of an archive by name. */
 export function unzip(bytes: Uint8Array): Record<string, Uint8Array> {
   let total = 0;
   return unzipSync(bytes, {

@@ -1,6 +1,6 @@
-//! `cargo xtask bench`: questions and steps, native and in wasm (Node), beside SQLite in four
-//! layouts; and the worker in workerd. Programs measure (`benches/`), `benches/figures.tsv` says
-//! what is shown.
+//! `cargo xtask bench`: queries and steps, natively and in wasm (Node), compared with SQLite in
+//! four layouts, and the worker in workerd. The programs of `benches/` measure,
+//! `benches/figures.tsv` selects the figures of the tables.
 
 use crate::figures::{Measured, short};
 use crate::options::Options;
@@ -45,13 +45,13 @@ pub fn run_task(args: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// What an earlier run printed.
+/// Returns the lines that an earlier run printed.
 fn kept(file: &str) -> Result<Vec<String>, String> {
     let text = std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?;
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-/// What needs no host but Node.
+/// Runs the parts that need no host but Node.
 fn core(options: &Options, compositions: &str, measured: &mut Measured) -> Result<(), String> {
     let asked = |what: &str| format!("{what}={compositions}");
     let corpus = corpus(options.given("corpus"))?
@@ -87,7 +87,7 @@ fn core(options: &Options, compositions: &str, measured: &mut Measured) -> Resul
     Ok(())
 }
 
-/// The worker as it ships, in workerd on this machine.
+/// Measures the worker as it ships, in workerd on this machine.
 fn worker(compositions: &str, measured: &mut Measured) -> Result<(), String> {
     npm_packages()?;
     bundle::worker()?;
@@ -98,7 +98,7 @@ fn worker(compositions: &str, measured: &mut Measured) -> Result<(), String> {
     outcome
 }
 
-/// The page as it ships, in Chromium on this machine.
+/// Measures the page as it ships, in Chromium on this machine.
 fn page(options: &Options, compositions: &str, measured: &mut Measured) -> Result<(), String> {
     bundle::all()?;
     let mut node = command(
@@ -122,8 +122,8 @@ fn page(options: &Options, compositions: &str, measured: &mut Measured) -> Resul
 const NATIVE: bool = false;
 const IN_WASM: bool = true;
 
-/// Runs a program of the benchmark and gives the lines that say something measured. In wasm it is
-/// compiled as the npm package is, with the vector instructions that every host of aqlite has.
+/// Runs a program of the benchmark and returns its result lines. The wasm build is compiled like
+/// the npm package, with the vector instructions that every host of aqlite has.
 fn program(
     in_wasm: bool,
     name: &str,
@@ -171,7 +171,7 @@ const PEERS: [(&str, &str); 4] = [
     ("jsonb_each", "JSONB, jsonb_each"),
     ("nodes", "one row a node"),
 ];
-/// Rows of the table of questions: what is asked, key of ours, key of theirs.
+/// The rows of the table of queries: description, key of aqlite, key of SQLite.
 const QUESTIONS: [(&str, &str, &str); 7] = [
     ("Q1 latest blood pressure of an EHR", "Q1.rows", "Q1"),
     ("Q2 systolic ≥ 140, all EHRs, 4 columns", "Q2.rows", "Q2"),
@@ -200,7 +200,7 @@ const STEPS: [(&str, &str); 7] = [
     ("unpack to canonical JSON", "unpack"),
 ];
 
-/// The short tables: questions and steps.
+/// Returns the short tables of queries and steps.
 fn tables(n: &str, measured: &Measured) -> String {
     let value = |figure: &str, scale: f64| {
         measured

@@ -1,4 +1,4 @@
-//! Building what ships: the worker (dist/worker) and the page (dist/www).
+//! Builds of the worker (dist/worker), the page (dist/www) and the npm package (dist/package).
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use crate::process::{cargo, command, output_of, root, run};
 use crate::stamp::unless_fresh;
 use crate::tools::{WASM, npm_packages, npm_program, target, wasm_bindgen};
 
-/// Whatever both wasm modules are made of.
+/// The sources of both wasm modules.
 const CORE: [&str; 5] = [
     "crates",
     "src",
@@ -17,13 +17,13 @@ const CORE: [&str; 5] = [
     ".cargo/config.toml",
 ];
 
-/// Builds the worker and the page, as far as they changed.
+/// Builds the worker and the page if they changed.
 pub fn all() -> Result<(), String> {
     worker()?;
     page()
 }
 
-/// Builds the worker, if it changed.
+/// Builds the worker if it changed.
 pub fn worker() -> Result<(), String> {
     target(WASM)?;
     npm_packages()?;
@@ -59,8 +59,8 @@ pub fn worker() -> Result<(), String> {
     })
 }
 
-/// The module of browsers: compiled for a first load it is the page's, for speed that of the npm
-/// package.
+/// Builds the module for browsers. The page's is compiled for a small first load, that of the npm
+/// package for speed.
 fn module(name: &str, profile: &str, folder: &str) -> Result<(), String> {
     let inputs = [&CORE[..], &["www/wasm"]].concat();
     unless_fresh(
@@ -129,7 +129,7 @@ pub fn package() -> Result<(), String> {
     Ok(())
 }
 
-/// Builds the page, if it changed: its own build script bundles it.
+/// Builds the page if it changed. Its own build script bundles it.
 pub fn page() -> Result<(), String> {
     module("module of the page", "wasm", "target/www-wasm")?;
     let index = root().join("dist/www/index.html");
@@ -155,8 +155,8 @@ pub fn page() -> Result<(), String> {
     })
 }
 
-/// The OpenAPI document of the REST interface, written by an example program of the core; the
-/// file's name.
+/// Writes the OpenAPI document of the REST interface, by an example program of the core. Returns
+/// the file name.
 fn openapi() -> Result<String, String> {
     let file = root().join("target/openapi.json");
     let mut program = cargo(&["run", "--quiet", "--example", "openapi"]);
@@ -174,8 +174,8 @@ fn openapi() -> Result<String, String> {
     Ok(file.to_string_lossy().into_owned())
 }
 
-/// Compiles a crate to wasm by a profile and writes the module and its JavaScript glue, both named
-/// after the crate.
+/// Compiles a crate to wasm with a profile, and writes the module and its JavaScript bindings, both
+/// named after the crate.
 fn wasm_module(package: &str, profile: &str, bind: &[&str], folder: &str) -> Result<(), String> {
     target(WASM)?;
     run(&mut cargo(&[

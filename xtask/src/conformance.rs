@@ -1,5 +1,5 @@
-//! `cargo xtask conformance [rm|aql|gdl] [--corpus DIR] [--via URL]`: an external corpus against
-//! the core.
+//! `cargo xtask conformance [rm|aql|gdl] [--corpus DIR] [--via URL]`: tests the core with an
+//! external corpus.
 
 use std::process::Command;
 
@@ -39,7 +39,7 @@ pub fn run(args: &[String]) -> Result<(), String> {
     outcome
 }
 
-/// `conformance SUITE: P passed, F failed, S skipped, of N` as rows of a table.
+/// Converts `conformance SUITE: P passed, F failed, S skipped, of N` to rows of a table.
 fn table(lines: &[String]) -> String {
     let rows = lines.iter().filter_map(|line| {
         let (suite, counts) = line.strip_prefix("conformance ")?.split_once(": ")?;
@@ -60,7 +60,7 @@ fn table(lines: &[String]) -> String {
     )
 }
 
-/// The command that runs all suites; more arguments choose.
+/// Returns the command that runs all suites. Arguments select some of them.
 pub fn command() -> Command {
     process::cargo(&[
         "test",
@@ -73,7 +73,7 @@ pub fn command() -> Command {
     ])
 }
 
-/// The corpus as arguments; a missing one that nothing names is skipped loudly.
+/// Returns the corpus as arguments. Prints that the tests are skipped if there is none.
 pub fn corpus_argument() -> Result<Vec<String>, String> {
     let Some(path) = process::corpus(None)? else {
         println!(

@@ -1,29 +1,29 @@
-//! Figures: what was measured, as `benches/figures.tsv` asks for it, beside its goal.
+//! Figures: measured values that `benches/figures.tsv` selects, compared with their goals.
 
 use std::collections::HashMap;
 use std::fs;
 
 use crate::process::root;
 
-/// What was measured, by key.
+/// Measured values by key.
 #[derive(Default)]
 pub struct Measured {
     values: HashMap<String, f64>,
     compositions: String,
 }
 
-/// The shown figures, and how many there are of each outcome.
+/// The printed figures, and the number of each outcome.
 pub struct Shown {
-    /// Markdown.
+    /// The figures as Markdown.
     pub text: String,
     pub reached: usize,
     pub missed: usize,
 }
 
-/// Makes one figure of several.
+/// A function that combines several values into one figure.
 type Combine = fn(&[f64]) -> f64;
 
-/// How the ratios that a pattern stands for become one figure.
+/// The functions that combine the ratios of a pattern.
 const COMBINED: [(&str, Combine); 3] = [
     ("least ", |all| {
         all.iter().copied().fold(f64::INFINITY, f64::min)
@@ -35,7 +35,7 @@ const COMBINED: [(&str, Combine); 3] = [
 ];
 
 impl Measured {
-    /// Nothing yet, about so many compositions.
+    /// Creates an empty collection about `compositions` compositions.
     pub fn about(compositions: &str) -> Measured {
         Measured {
             compositions: compositions.to_owned(),
@@ -43,7 +43,7 @@ impl Measured {
         }
     }
 
-    /// Takes in the lines `KEY = VALUE`.
+    /// Adds the lines `KEY = VALUE`.
     pub fn take(&mut self, lines: &[String]) {
         let pair = |line: &String| {
             line.split_once(" = ")
@@ -52,7 +52,7 @@ impl Measured {
         self.values.extend(lines.iter().filter_map(pair));
     }
 
-    /// The sections in which something was measured: the figures with goal and outcome.
+    /// Returns the figures of every section with a measured value, with goals and outcomes.
     pub fn figures(&self) -> Result<Shown, String> {
         let file = root().join("benches/figures.tsv");
         let text = fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
@@ -103,7 +103,7 @@ impl Measured {
             .push_str(&format!("| {name} | {measured} | {goal} | {word} |\n"));
     }
 
-    /// What a figure comes to; nothing where a part of it was not measured.
+    /// Computes a figure. `None` if a part of it was not measured.
     pub fn value(&self, figure: &str) -> Option<f64> {
         let figure = self.filled(figure);
         match COMBINED
@@ -138,7 +138,7 @@ impl Measured {
     }
 }
 
-/// What a pattern stands for: one character of `[…]` each time, the same at every place.
+/// Expands a pattern: one character of `[…]` in turn, the same at every occurrence.
 fn alternatives(pattern: &str) -> Vec<String> {
     let class = pattern
         .split_once('[')
@@ -150,7 +150,7 @@ fn alternatives(pattern: &str) -> Vec<String> {
         .collect()
 }
 
-/// Three significant digits, or all of a whole number.
+/// Formats a number with three significant digits, or all digits of a whole number.
 pub fn short(value: f64) -> String {
     let decimals = (2 - value.abs().max(1e-4).log10().floor() as i32).max(0);
     let decimals = if value.fract() == 0.0 { 0 } else { decimals };
@@ -182,7 +182,7 @@ fn scaled(value: f64, unit: &str) -> f64 {
     }
 }
 
-/// Whether a goal such as `≤ 2` is reached; nothing where there is none.
+/// Returns whether a goal such as `≤ 2` is reached. `None` without a goal.
 fn reached(value: f64, unit: &str, goal: &str) -> Option<bool> {
     let (sign, bound) = goal.split_once(' ')?;
     let bound: f64 = bound.parse().ok()?;

@@ -1,16 +1,15 @@
-//! `cargo xtask gdl-test`: the fixtures beside guides, run by the core.
+//! `cargo xtask gdl-test`: runs the fixtures beside guides in the core.
 
 use crate::options::Options;
 use crate::process::{cargo, run};
 
-/// Runs every fixture below a folder; with `--junit` the result is written for continuous
-/// integration.
+/// Runs every fixture below a folder. `--junit` writes the result for continuous integration.
 pub fn run_task(args: &[String]) -> Result<(), String> {
     let options = Options::read(args, &["junit", "now"], &["lint"])?;
     let [folder] = options.words.as_slice() else {
         return Err("name one folder of guides and fixtures: `gdl-test DIR`".to_owned());
     };
-    // The program starts in the project's root, the words are meant from here.
+    // The program starts in the project's root, but paths are relative to the caller's folder.
     let here = std::env::current_dir().map_err(|e| e.to_string())?;
     let mut program = cargo(&[
         "run",

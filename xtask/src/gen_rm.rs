@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 const SOURCE: &str = "crates/aqlite-rm/src/class_table.tsv";
 const TARGET: &str = "crates/aqlite-rm/src/class_table.rs";
-/// Enumerations of the table and the primitive type that stands in the data.
+/// Enumerations of the table, and the primitive type of their values in data.
 const ENUMERATIONS: [(&str, &str); 3] = [
     ("PROPORTION_KIND", "Integer"),
     ("VALIDITY_KIND", "String"),
@@ -56,49 +56,7 @@ fn parse(table: &str) -> Result<BTreeMap<String, Class>, String> {
         .enumerate()
         .filter(|(_, l)| !l.starts_with('#') && !l.is_empty())
     {
-        let f: Vec<&str> = line.split('\t').collect();
-        let [
-            class,
-            is_abstract,
-            parent,
-            _since,
-            attribute,
-            ty,
-            multiplicity,
-            since,
-            position,
-        ] = f[..]
-        else {
-            return Err(format!(
-                "{SOURCE}:{}: expected 9 columns, found {}",
-                number + 1,
-                f.len()
-            ));
-        };
-        if ENUMERATIONS.iter().any(|(name, _)| *name == class) {
-            continue;
-        }
-        let entry = classes.entry(class.to_owned()).or_default();
-        entry.is_abstract = is_abstract == "A";
-        entry.parent = if parent.is_empty() {
-            "Any".to_owned()
-        } else {
-            parent.to_owned()
-        };
-        if !attribute.is_empty() {
-            let ty = ENUMERATIONS
-                .iter()
-                .find(|(name, _)| *name == ty)
-                .map_or(ty, |(_, primitive)| primitive);
-            entry.attributes.push(Attribute {
-                name: attribute.to_owned(),
-                ty: ty.to_owned(),
-                multiplicity: multiplicity.trim_end_matches('+').to_owned(),
-                since: since.to_owned(),
-                position: position.to_owned(),
-                owner: class.to_owned(),
-            });
-        }
+        parse_line(&mut classes, number + 1, line)?;
     }
     classes.insert(
         "Any".to_owned(),
@@ -119,7 +77,59 @@ fn parse(table: &str) -> Result<BTreeMap<String, Class>, String> {
     Ok(classes)
 }
 
-/// Classes in pre-order, so that "is a" is a range of numbers.
+/// Adds the class and the attribute of one line of the table.
+fn parse_line(
+    classes: &mut BTreeMap<String, Class>,
+    number: usize,
+    line: &str,
+) -> Result<(), String> {
+    let f: Vec<&str> = line.split('\t').collect();
+    let [
+        class,
+        is_abstract,
+        parent,
+        _since,
+        attribute,
+        ty,
+        multiplicity,
+        since,
+        position,
+    ] = f[..]
+    else {
+        return Err(format!(
+            "{SOURCE}:{}: expected 9 columns, found {}",
+            number,
+            f.len()
+        ));
+    };
+    if ENUMERATIONS.iter().any(|(name, _)| *name == class) {
+        return Ok(());
+    }
+    let entry = classes.entry(class.to_owned()).or_default();
+    entry.is_abstract = is_abstract == "A";
+    entry.parent = if parent.is_empty() {
+        "Any".to_owned()
+    } else {
+        parent.to_owned()
+    };
+    if !attribute.is_empty() {
+        let ty = ENUMERATIONS
+            .iter()
+            .find(|(name, _)| *name == ty)
+            .map_or(ty, |(_, primitive)| primitive);
+        entry.attributes.push(Attribute {
+            name: attribute.to_owned(),
+            ty: ty.to_owned(),
+            multiplicity: multiplicity.trim_end_matches('+').to_owned(),
+            since: since.to_owned(),
+            position: position.to_owned(),
+            owner: class.to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// Appends a class and its descendants in pre-order, so that "is a" is a range of numbers.
 fn pre_order(classes: &BTreeMap<String, Class>, name: &str, order: &mut Vec<String>) {
     order.push(name.to_owned());
     for child in classes
@@ -131,8 +141,8 @@ fn pre_order(classes: &BTreeMap<String, Class>, name: &str, order: &mut Vec<Stri
     }
 }
 
-/// The attributes of a class with the inherited ones, in the order of the XSD; those that the XSD
-/// lacks come last.
+/// Returns the own and inherited attributes of a class in the order of the XSD. Attributes that the
+/// XSD lacks come last.
 fn flatten(classes: &BTreeMap<String, Class>, name: &str) -> Vec<Attribute> {
     let mut lineage = vec![name];
     while let Some(class) = lineage
@@ -237,32 +247,43 @@ fn generate(classes: &BTreeMap<String, Class>) -> Result<String, String> {
             "    ClassDef {{ name: {name:?}, is_abstract: {}, parent: Cls({parent}), last: {last}, attrs: &[",
             class.is_abstract
         );
-        for a in &flat[i] {
-            let card = match a.multiplicity.as_str() {
-                "1" => "One",
-                "0..1" => "Opt",
-                "0..*" => "List",
-                "1..*" => "List1",
-                other => return Err(format!("{SOURCE}: multiplicity {other}")),
-            };
-            let xml = match a.position.as_str() {
-                "@" => "Attribute",
-                "-" => "Absent",
-                _ => "Element",
-            };
-            let _ = writeln!(
-                out,
-                "        AttrDef {{ attr: Attr({}), ty: Cls({}), card: Card::{card}, xml: XmlForm::{xml}, owner: Cls({}), since: {:?} }},",
-                attr(&a.name),
-                number(&a.ty)?,
-                number(&a.owner)?,
-                a.since
-            );
+        for attribute in &flat[i] {
+            write_attribute(&mut out, attribute, &attr, &number)?;
         }
         out.push_str("    ] },\n");
     }
     out.push_str("];\n");
     Ok(out)
+}
+
+/// Writes the definition of an attribute. `attr` and `number` return the numbers of attributes and classes.
+fn write_attribute(
+    out: &mut String,
+    a: &Attribute,
+    attr: &dyn Fn(&str) -> usize,
+    number: &dyn Fn(&str) -> Result<usize, String>,
+) -> Result<(), String> {
+    let card = match a.multiplicity.as_str() {
+        "1" => "One",
+        "0..1" => "Opt",
+        "0..*" => "List",
+        "1..*" => "List1",
+        other => return Err(format!("{SOURCE}: multiplicity {other}")),
+    };
+    let xml = match a.position.as_str() {
+        "@" => "Attribute",
+        "-" => "Absent",
+        _ => "Element",
+    };
+    let _ = writeln!(
+        out,
+        "        AttrDef {{ attr: Attr({}), ty: Cls({}), card: Card::{card}, xml: XmlForm::{xml}, owner: Cls({}), since: {:?} }},",
+        attr(&a.name),
+        number(&a.ty)?,
+        number(&a.owner)?,
+        a.since
+    );
+    Ok(())
 }
 
 fn descends(classes: &BTreeMap<String, Class>, name: &str, ancestor: &str) -> bool {

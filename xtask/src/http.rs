@@ -1,4 +1,4 @@
-//! A client for the server on this machine: one request a connection, no TLS.
+//! A client for a server on this machine: one request per connection, no TLS.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -43,8 +43,8 @@ pub fn send(
     parse(&answer).ok_or(format!("{method} {path}: the answer is not HTTP"))
 }
 
-/// True when the answer has all of its body: workerd keeps connections open for seconds although it
-/// is asked to close them.
+/// Returns whether the answer has its whole body. workerd keeps connections open for seconds even
+/// if it is asked to close them.
 fn is_whole(answer: &[u8]) -> bool {
     let Some(end) = answer.windows(4).position(|w| w == b"\r\n\r\n") else {
         return false;

@@ -127,7 +127,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Pictures of the page as it is built now.
+/// Writes pictures of the page as it is built now.
 fn screenshots(args: &[String]) -> Result<(), String> {
     let options = options::Options::read(args, &["all"], &[])?;
     tools::npm_packages()?;

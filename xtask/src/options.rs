@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-/// The options of one command, checked against what it knows.
+/// The options of one command, checked against its known options.
 pub struct Options {
     values: BTreeMap<String, String>,
     flags: Vec<String>,
-    /// The words that are no options.
+    /// The arguments that are not options.
     pub words: Vec<String>,
 }
 
 impl Options {
-    /// Reads arguments; `valued` options take a value (`--port 1` or `--port=1`), `flags` do not.
+    /// Parses arguments. `valued` options have a value (`--port 1` or `--port=1`), `flags` do not.
     pub fn read(args: &[String], valued: &[&str], flags: &[&str]) -> Result<Options, String> {
         let mut options = Options {
             values: BTreeMap::new(),
@@ -43,17 +43,17 @@ impl Options {
         Ok(options)
     }
 
-    /// The value of an option, or its default.
+    /// Returns the value of an option, or its default.
     pub fn value<'a>(&'a self, name: &str, default: &'a str) -> &'a str {
         self.values.get(name).map_or(default, String::as_str)
     }
 
-    /// The value of an option that has no default.
+    /// Returns the value of an option that has no default.
     pub fn given(&self, name: &str) -> Option<&str> {
         self.values.get(name).map(String::as_str)
     }
 
-    /// Whether a flag is set.
+    /// Returns whether a flag is set.
     pub fn has(&self, flag: &str) -> bool {
         self.flags.iter().any(|f| f == flag)
     }

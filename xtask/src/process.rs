@@ -1,20 +1,21 @@
-//! Running other programs: from the project's root, echoed, with errors that name the command.
+//! Execution of other programs from the project's root. Commands are printed, and errors name the
+//! command.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The project's root folder.
+/// Returns the project's root folder.
 pub fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here).to_path_buf()
 }
 
-/// The corpus that lies beside the project where nothing names another.
+/// The corpus beside the project, which is used if no other is named.
 pub const DEFAULT_CORPUS: &str = "../shared/corpus";
 
-/// The corpus: the named one, that of `AQLITE_CORPUS`, or the one beside the project, if it is
-/// there. One that is named must exist.
+/// Returns the corpus: the named one, that of `AQLITE_CORPUS`, or the one beside the project if it
+/// exists. A named corpus must exist.
 pub fn corpus(named: Option<&str>) -> Result<Option<PathBuf>, String> {
     let named = named
         .map(str::to_owned)
@@ -29,14 +30,14 @@ pub fn corpus(named: Option<&str>) -> Result<Option<PathBuf>, String> {
     }
 }
 
-/// A command that runs in the project's root.
+/// Returns a command that runs in the project's root.
 pub fn command(program: impl AsRef<std::ffi::OsStr>, args: &[&str]) -> Command {
     let mut command = Command::new(program);
     command.args(args).current_dir(root());
     command
 }
 
-/// The cargo that runs this program.
+/// Returns a command of the cargo that runs this program.
 pub fn cargo(args: &[&str]) -> Command {
     command(
         std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()),
@@ -44,7 +45,7 @@ pub fn cargo(args: &[&str]) -> Command {
     )
 }
 
-/// A command as a person would type it.
+/// Formats a command as a person would type it.
 fn shown(command: &Command) -> String {
     let program = Path::new(command.get_program())
         .file_name()
@@ -64,7 +65,7 @@ fn shown(command: &Command) -> String {
         .join(" ")
 }
 
-/// Runs a command to its end; its output goes to the terminal.
+/// Runs a command to its end. Its output goes to the terminal.
 pub fn run(command: &mut Command) -> Result<(), String> {
     let name = shown(command);
     println!("$ {name}");
@@ -75,7 +76,7 @@ pub fn run(command: &mut Command) -> Result<(), String> {
     }
 }
 
-/// Runs a command, shows its output as it comes and returns the lines of standard output that
+/// Runs a command, shows its output as it comes, and returns the lines of standard output that
 /// `keep` accepts.
 pub fn run_keeping(
     command: &mut Command,
@@ -105,7 +106,7 @@ pub fn run_keeping(
     (kept, outcome)
 }
 
-/// What a command writes to standard output, trimmed; nothing when it fails or does not exist.
+/// Returns the standard output of a command, trimmed. `None` if it fails or does not exist.
 pub fn output_of(command: &mut Command) -> Option<String> {
     let output = command
         .stderr(Stdio::null())
@@ -115,7 +116,7 @@ pub fn output_of(command: &mut Command) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Where a program lies in the search path.
+/// Returns the path of a program in the search path.
 pub fn find(program: &str) -> Option<PathBuf> {
     let paths = std::env::var_os("PATH")?;
     std::env::split_paths(&paths)

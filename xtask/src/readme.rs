@@ -1,10 +1,10 @@
-//! The parts of pages that commands write.
+//! The parts of documents that commands write.
 
 use std::fs;
 
 use crate::process::root;
 
-/// Puts `text` between the marks `<!-- part -->` and `<!-- /part -->`.
+/// Replaces the text between the marks `<!-- part -->` and `<!-- /part -->`.
 pub fn write(page: &str, part: &str, text: &str) -> Result<(), String> {
     let path = root().join(page);
     let old = fs::read_to_string(&path).map_err(|e| format!("{page}: {e}"))?;

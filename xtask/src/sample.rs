@@ -1,4 +1,4 @@
-//! Sample data: written by the core's own generator, loaded through the REST interface.
+//! Sample data: written by the generator of the core, loaded through the REST interface.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,8 +18,8 @@ const API: &str = "/rest/openehr/v1";
 /// A line of an NDJSON file.
 type Entry = BTreeMap<String, Box<RawValue>>;
 
-/// `cargo xtask gen-data`: templates, guides, compositions and a truth table about them, in a
-/// folder.
+/// `cargo xtask gen-data`: writes templates, guides, compositions and a truth table about them into
+/// a folder.
 pub fn gen_data(args: &[String]) -> Result<(), String> {
     let options = Options::read(args, &["ehrs", "compositions", "seed", "out"], &[])?;
     let out = options.given("out").ok_or("`--out DIR` is missing")?;
@@ -45,7 +45,7 @@ pub fn generate() -> Result<(), String> {
     )
 }
 
-/// Writes a sample of so many compositions, ten for each EHR; its folder.
+/// Writes a sample of `compositions` compositions, ten for each EHR. Returns its folder.
 pub fn of(compositions: &str) -> Result<PathBuf, String> {
     let count: usize = compositions
         .parse()
@@ -74,7 +74,7 @@ fn write(ehrs: &str, compositions: &str, seed: &str, out: &Path) -> Result<(), S
     run(cargo(&[&program[..], &options].concat()).arg(out))
 }
 
-/// Loads the sample into a server that has no EHR yet; says what it did.
+/// Loads the sample into a server that has no EHR. Returns a message about the outcome.
 pub fn load(port: u16) -> Result<String, String> {
     let count = r#"{"q":"SELECT count(e/ehr_id/value) AS n FROM EHR e"}"#;
     let answer = expect(
@@ -111,7 +111,7 @@ pub fn load(port: u16) -> Result<String, String> {
     records(port)
 }
 
-/// Creates the EHRs of `ehrs.ndjson` and commits what stands in `compositions.ndjson`.
+/// Creates the EHRs of `ehrs.ndjson` and commits the compositions of `compositions.ndjson`.
 fn records(port: u16) -> Result<String, String> {
     let ehrs = lines("ehrs.ndjson", |entry| {
         let path = format!("{API}/ehr/{}", text(entry, "ehr_id"));
@@ -144,7 +144,7 @@ fn records(port: u16) -> Result<String, String> {
     ))
 }
 
-/// Does something with each line of a file; how many there were.
+/// Calls `each` for every line of a file. Returns the number of lines.
 fn lines(name: &str, each: impl Fn(&Entry) -> Result<Answer, String>) -> Result<usize, String> {
     let path = root().join(FOLDER).join(name);
     let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -154,7 +154,7 @@ fn lines(name: &str, each: impl Fn(&Entry) -> Result<Answer, String>) -> Result<
     Ok(text.lines().count())
 }
 
-/// A member: a string as it is, anything else as JSON, digits as they stand.
+/// Returns a member: a string without quotes, anything else as its JSON text.
 fn text(entry: &Entry, key: &str) -> String {
     let raw = entry.get(key).map_or("", |value| value.get());
     serde_json::from_str(raw).unwrap_or_else(|_| raw.to_owned())
@@ -168,7 +168,7 @@ fn files(kind: &str) -> Result<Vec<PathBuf>, String> {
     Ok(files)
 }
 
-/// Posts a file; one that is there already is fine.
+/// Posts a file. A conflict with an existing one is not an error.
 fn post(port: u16, path: &str, content_type: &str, file: &Path) -> Result<(), String> {
     let body = fs::read(file).map_err(|e| format!("{}: {e}", file.display()))?;
     expect(

@@ -1,4 +1,4 @@
-//! `cargo xtask serve`: the repository and the playground on this machine, with local D1 and KV.
+//! `cargo xtask serve`: the repository and the page on this machine, with local D1 and KV.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::stamp::unless_fresh;
 use crate::tools::npm_program;
 use crate::{bundle, http, sample};
 
-/// How long the server may take to answer.
+/// The maximum time until the server answers.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub fn run_server(args: &[String]) -> Result<(), String> {
@@ -49,8 +49,8 @@ fn port_of(options: &Options) -> Result<u16, String> {
         .map_err(|_| format!("`--port {port}`: expected a number from 1 to 65535"))
 }
 
-/// Wrangler, silent and without the network. What it logs (never an answer of the database) is
-/// written into a folder of the state, and removed.
+/// Returns a command of wrangler, silent and without network. Its log, which contains no answer of
+/// the database, is written to a folder of the state, and removed.
 fn wrangler(args: &[&str], log: &Path) -> Command {
     let mut wrangler = command(npm_program("wrangler"), args);
     wrangler
@@ -95,7 +95,7 @@ fn migrate(state: &Path) -> Result<(), String> {
     }
 }
 
-/// The program that runs the worker: without proxy, inspector and log files.
+/// Returns the program that runs the worker, without proxy, inspector and log files.
 fn server(port: u16, state: &Path, options: &Options) -> Command {
     let mut server = command("node", &["xtask/serve.mjs", "--port", &port.to_string()]);
     server.arg("--state").arg(state);
@@ -113,7 +113,7 @@ fn server(port: u16, state: &Path, options: &Options) -> Command {
     server
 }
 
-/// Hands this process over to the server, so that a signal to it reaches the server.
+/// Replaces this process by the server, so that a signal to it reaches the server.
 #[cfg(unix)]
 fn become_process(command: &mut Command) -> Result<(), String> {
     use std::os::unix::process::CommandExt;
@@ -128,8 +128,7 @@ fn become_process(command: &mut Command) -> Result<(), String> {
     run(command)
 }
 
-/// The companion of a server that starts: waits until it answers, loads the sample and tells the
-/// addresses.
+/// Waits until a starting server answers, loads the sample, and prints the addresses.
 pub fn greet(args: &[String]) -> Result<(), String> {
     let options = Options::read(args, &["port"], &["sample", "admin"])?;
     let port = port_of(&options)?;

@@ -1,4 +1,4 @@
-//! `cargo xtask soak`: what takes too long for every change.
+//! `cargo xtask soak`: tests that take too long for every change.
 
 use crate::options::Options;
 use crate::process::{cargo, command, corpus, output_of, root, run};
@@ -6,10 +6,10 @@ use crate::{bundle, sample, tools};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What one input may cost: seconds, and megabytes in all and in one allocation.
+/// The limits of one fuzz input: seconds, and megabytes in all and per allocation.
 const LIMITS: [&str; 3] = ["-timeout=10", "-rss_limit_mb=2048", "-malloc_limit_mb=512"];
 
-/// A part of the soak that is no fuzz target, and its name.
+/// A part of the soak that is not a fuzz target: its name and its function.
 type Other = (&'static str, fn(&Options) -> Result<(), String>);
 
 const OTHERS: [Other; 6] = [
@@ -21,15 +21,15 @@ const OTHERS: [Other; 6] = [
     ("mutants", mutants),
 ];
 
-/// The folders whose code is mutated.
+/// The folders in which code is mutated.
 const MUTATED: [&str; 3] = [
     "src/service/**",
     "crates/aqlite-template/**",
     "crates/aqlite-gdl/**",
 ];
 
-/// The six questions on many compositions, the kill test, the attacks, foreign clients, mutants,
-/// then every fuzz target for so many minutes; `--only` names one of them.
+/// Runs the six queries on many compositions, the kill test, the attacks, foreign clients, mutants,
+/// then every fuzz target for some minutes. `--only` selects one of them.
 pub fn run_task(args: &[String]) -> Result<(), String> {
     let options = Options::read(
         args,
@@ -60,7 +60,7 @@ pub fn run_task(args: &[String]) -> Result<(), String> {
             names.join(", ")
         ));
     }
-    // Its files are seeds too.
+    // The files of the corpus are seeds, too.
     let corpus = corpus(options.given("corpus"))?;
     let mut outcomes: Vec<_> = others
         .into_iter()
@@ -79,7 +79,7 @@ pub fn run_task(args: &[String]) -> Result<(), String> {
     summary(minutes, &outcomes)
 }
 
-/// The six questions against the truth table, on 100,000 compositions.
+/// Compares the six queries with the truth table, on 100,000 compositions.
 fn samples(_: &Options) -> Result<(), String> {
     let six = [
         "test",
@@ -93,31 +93,31 @@ fn samples(_: &Options) -> Result<(), String> {
     run(cargo(&six).env("AQLITE_SAMPLES", "10000,100000"))
 }
 
-/// Servers that are killed while they write.
+/// Kills servers while they write.
 fn kill(_: &Options) -> Result<(), String> {
     bundle::all()?;
     sample::generate()?;
     run(&mut command("node", &["tests/e2e/kill.mjs"]))
 }
 
-/// Runs the attacks of `tests/e2e/attack*.test.mjs` in the sizes in which they were found.
+/// Runs the attacks of `tests/e2e/attack*.test.mjs` in their full sizes.
 fn attack(_: &Options) -> Result<(), String> {
     bundle::all()?;
     sample::generate()?;
     let files =
         ["", "_records", "_strangers"].map(|part| format!("tests/e2e/attack{part}.test.mjs"));
-    // One after the other: the latency of neighbours is measured.
+    // One test at a time, because the latency of neighbours is measured.
     run(command("node", &["--test", "--test-concurrency=1"])
         .args(files)
         .env("AQLITE_ATTACK", "long"))
 }
 
-/// A client library, unmodified, through its whole round.
+/// Runs the whole sequence of requests of an unmodified client library.
 fn oehrpy(_: &Options) -> Result<(), String> {
     clients("oehrpy", &[])
 }
 
-/// Requests made from the OpenAPI documents of the standard: none may be answered by 5xx.
+/// Sends requests derived from the OpenAPI documents of the standard. None may be answered by 5xx.
 fn schemathesis(options: &Options) -> Result<(), String> {
     let folder = options
         .given("openapi")
@@ -139,8 +139,8 @@ fn schemathesis(options: &Options) -> Result<(), String> {
     clients("schemathesis", &documents)
 }
 
-/// Programs of others against workerd; they live in an environment of their own under target/, in
-/// the versions that tests/soak/requirements.txt names.
+/// Runs foreign clients against workerd. They are installed in an environment of their own under
+/// target/, in the versions of tests/soak/requirements.txt.
 fn clients(name: &str, documents: &[PathBuf]) -> Result<(), String> {
     bundle::all()?;
     sample::generate()?;
@@ -165,8 +165,8 @@ fn clients(name: &str, documents: &[PathBuf]) -> Result<(), String> {
         .args(documents))
 }
 
-/// Breaks the code in one place after another, and expects a test to fail each time; there are
-/// thousands of places, so `--shard` (K/N) takes every Nth.
+/// Breaks the code in one place after another and expects a test to fail each time. There are
+/// thousands of places, so `--shard` (K/N) selects every Nth.
 fn mutants(options: &Options) -> Result<(), String> {
     let files = MUTATED.iter().flat_map(|folder| ["--file", *folder]);
     let found = root().join("target/soak");
@@ -187,7 +187,7 @@ fn mutants(options: &Options) -> Result<(), String> {
     run(program.args(["--", "--lib", "--test", "it"]))
 }
 
-/// One line each; an error when one of them failed.
+/// Prints one line for each part. Returns an error if one failed.
 fn summary(minutes: u64, outcomes: &[(String, Result<(), String>)]) -> Result<(), String> {
     println!("\nsoak, {minutes} minutes each:");
     for (name, outcome) in outcomes {
@@ -213,7 +213,7 @@ fn summary(minutes: u64, outcomes: &[(String, Result<(), String>)]) -> Result<()
     }
 }
 
-/// The names of the fuzz targets, sorted.
+/// Returns the names of the fuzz targets, sorted.
 fn targets() -> Result<Vec<String>, String> {
     let entries = std::fs::read_dir(root().join("fuzz/fuzz_targets"))
         .map_err(|e| format!("fuzz/fuzz_targets: {e}"))?;
@@ -229,7 +229,7 @@ fn targets() -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// Folders with texts of the kind that a target reads.
+/// Returns folders with texts of the kind that a target reads.
 fn seeds(target: &str, corpus: Option<&Path>) -> Vec<PathBuf> {
     let own = [
         format!("fuzz/seeds/{target}"),
@@ -271,10 +271,10 @@ fn seeds(target: &str, corpus: Option<&Path>) -> Vec<PathBuf> {
         .collect()
 }
 
-/// cargo-fuzz with a compiler that instruments.
+/// cargo-fuzz with a compiler that can instrument.
 struct Fuzzer {
     program: PathBuf,
-    /// Without a nightly toolchain the stable one is told to act like it.
+    /// Whether a nightly toolchain exists. The stable one is otherwise run with RUSTC_BOOTSTRAP.
     is_nightly: bool,
 }
 
@@ -311,14 +311,14 @@ impl Fuzzer {
         run(&mut fuzz)
     }
 
-    /// `cargo fuzz`, as cargo would call it.
+    /// Returns `cargo fuzz` as cargo would call it.
     fn cargo(&self) -> Command {
         let mut fuzz = command(&self.program, &["fuzz"]);
         match self.is_nightly {
             true => fuzz.env("RUSTUP_TOOLCHAIN", "nightly"),
             false => fuzz.env("RUSTC_BOOTSTRAP", "1"),
         };
-        // What cargo told this program about its own toolchain is not for another one.
+        // The variables that cargo set for this program refer to another toolchain.
         fuzz.env_remove("CARGO").env_remove("RUSTC");
         fuzz
     }

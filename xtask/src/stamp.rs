@@ -1,4 +1,4 @@
-//! Stamps: a step whose inputs are the same as last time is not done again.
+//! Stamps: a step with unchanged inputs is skipped.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hasher};
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::process::root;
 
-/// Does `step` unless its inputs (files or folders, relative to the root) and its outputs are those
-/// of the last time.
+/// Runs `step` unless its inputs (files or folders, relative to the root) and its outputs are
+/// unchanged since the last time.
 pub fn unless_fresh(
     name: &str,
     inputs: &[&str],
@@ -27,7 +27,7 @@ pub fn unless_fresh(
         .map_err(|e| format!("{}: {e}", file.display()))
 }
 
-/// A digest of names and contents.
+/// Returns a digest of names and contents.
 fn digest(inputs: &[&str]) -> u64 {
     let mut files = Vec::new();
     for input in inputs {

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: every test, in one command.
+//! `cargo xtask test`: all tests in one command.
 
 use std::path::Path;
 use std::process::Command;
@@ -21,7 +21,7 @@ const LIBRARIES: [&str; 6] = [
     "aqlite",
 ];
 
-/// What the steps left behind: one line each, and the runners' own counts.
+/// The results of the steps: one line each, and the counts of the test runners.
 #[derive(Default)]
 struct Report {
     steps: Vec<String>,
@@ -29,7 +29,7 @@ struct Report {
     failed: Vec<String>,
 }
 
-/// A step that came to its end, or was not run because one that it needs had failed.
+/// A step that was finished, or skipped because a step that it needs had failed.
 struct Step {
     name: &'static str,
     is_ok: bool,
@@ -63,8 +63,8 @@ pub fn run(args: &[String]) -> Result<(), String> {
     report.print(started)
 }
 
-/// They are a workspace of their own, and run in `cargo xtask soak` only: that they compile is seen
-/// here.
+/// Checks that the fuzz targets compile. They are a workspace of their own, and run in `cargo xtask
+/// soak` only.
 fn fuzz_targets() -> Command {
     let manifest = [
         "--locked",
@@ -84,8 +84,8 @@ fn fuzz_targets() -> Command {
     )
 }
 
-/// Unit tests, the integration binary, documentation examples and the corpus, as the core ships:
-/// optimised. Gives the step of the npm packages.
+/// Runs unit tests, the integration binary, documentation examples and the corpus with the
+/// optimization of releases. Returns the step of the npm packages.
 fn native(report: &mut Report, corpus: Vec<String>) -> Step {
     let checked =
         |more: &[&str]| cargo(&[&["test", "--quiet", "--profile", "checked"], more].concat());
@@ -114,7 +114,7 @@ fn native(report: &mut Report, corpus: Vec<String>) -> Step {
     report.tests("lints of TypeScript and JavaScript", &[&packages], || {
         Ok(command(npm_program("eslint"), &["."]))
     });
-    // The suite of written XML validates with a package from npm.
+    // The suite about written XML validates with a package from npm.
     report.tests("conformance", &[&packages], || {
         let mut suites = conformance::command();
         suites.args(corpus);
@@ -123,7 +123,7 @@ fn native(report: &mut Report, corpus: Vec<String>) -> Step {
     packages
 }
 
-/// The core inside wasm: in Node and in a headless browser.
+/// Runs the core inside wasm: in Node and in a headless browser.
 fn wasm(report: &mut Report, chromium: &Step) {
     let targets = report.work("targets of wasm", &[], || {
         target(WASM).and_then(|()| target(WASI))
@@ -148,7 +148,7 @@ fn wasm(report: &mut Report, chromium: &Step) {
         ))
     });
     report.tests("unit tests inside wasm", &[&targets], || {
-        // Each package's tests start in its own folder.
+        // The tests of each package start in its own folder.
         let start = format!(
             "target.{WASI}.runner = ['node', '--no-warnings', {:?}]",
             root().join("tests/wasm/wasi.mjs")
@@ -200,13 +200,13 @@ fn in_wasm(test: &str) -> Result<Command, String> {
         "CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER",
         wasm_bindgen()?.join("wasm-bindgen-test-runner"),
     );
-    // The runner writes a module into the folder for temporary files: a package.json above it must
-    // not change what it means.
+    // The runner writes a module into the folder for temporary files. A package.json above it must
+    // not change its module format.
     tests.env("TMPDIR", temporary);
     Ok(tests)
 }
 
-/// The worker in workerd and the page in Chromium.
+/// Tests the worker in workerd and the page in Chromium.
 fn hosts(report: &mut Report, packages: &Step, chromium: &Step) {
     let worker = report.work("worker", &[packages], bundle::worker);
     let page = report.work("page", &[packages], bundle::page);
@@ -259,7 +259,7 @@ fn heading(name: &str) {
     println!("\n==== {name}");
 }
 
-/// Lines by which the runners say how many tests they ran.
+/// Returns whether a line is the number of tests that a runner prints.
 fn is_count(line: &str) -> bool {
     let starts = [
         "test result:",
@@ -296,7 +296,7 @@ impl Report {
         step
     }
 
-    /// Does something, unless a step that it needs has failed.
+    /// Calls a function, unless a step that it needs has failed.
     fn work(
         &mut self,
         name: &'static str,

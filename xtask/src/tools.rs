@@ -1,16 +1,17 @@
-//! What the commands need beside cargo, a C compiler and Node: found, or installed once.
+//! The tools that the commands need beside cargo, a C compiler and Node. They are found, or
+//! installed once.
 
 use std::fs;
 use std::path::PathBuf;
 
 use crate::process::{cargo, command, find, output_of, root, run};
 
-/// What ships to Cloudflare and to browsers.
+/// The target of Cloudflare and of browsers.
 pub const WASM: &str = "wasm32-unknown-unknown";
-/// Wasm with files and arguments: what unit tests are compiled to.
+/// The target of unit tests in wasm: it has files and arguments.
 pub const WASI: &str = "wasm32-wasip1";
 
-/// The standard library of a target.
+/// Installs the standard library of a target.
 pub fn target(name: &str) -> Result<(), String> {
     let folder = output_of(&mut command(
         "rustc",
@@ -23,8 +24,8 @@ pub fn target(name: &str) -> Result<(), String> {
     run(&mut command("rustup", &["target", "add", name]))
 }
 
-/// The folder with `wasm-bindgen` and `wasm-bindgen-test-runner` of exactly the version that the
-/// code links.
+/// Returns the folder with `wasm-bindgen` and `wasm-bindgen-test-runner` of exactly the version
+/// that the code links.
 pub fn wasm_bindgen() -> Result<PathBuf, String> {
     let version = locked_version("wasm-bindgen")?;
     let folder = root().join(format!("target/tools/wasm-bindgen-cli-{version}"));
@@ -44,12 +45,12 @@ pub fn wasm_bindgen() -> Result<PathBuf, String> {
     Ok(folder.join("bin"))
 }
 
-/// `cargo-fuzz`, of the version that was tried.
+/// Returns `cargo-fuzz` in the tested version.
 pub fn cargo_fuzz() -> Result<PathBuf, String> {
     cargo_program("cargo-fuzz", "0.13.1")
 }
 
-/// `cargo-mutants`, of the version that was tried.
+/// Returns `cargo-mutants` in the tested version.
 pub fn cargo_mutants() -> Result<PathBuf, String> {
     cargo_program("cargo-mutants", "27.1.0")
 }
@@ -86,7 +87,7 @@ fn locked_version(package: &str) -> Result<String, String> {
         .ok_or(format!("Cargo.lock names no version of {package}"))
 }
 
-/// The npm packages that package-lock.json names.
+/// Installs the npm packages of package-lock.json.
 pub fn npm_packages() -> Result<(), String> {
     let node = output_of(&mut command("node", &["--version"]))
         .ok_or("Node is missing: install Node 20 or later")?;
@@ -113,7 +114,7 @@ pub fn npm_packages() -> Result<(), String> {
     fs::write(&stamp, lock).map_err(|e| format!("{}: {e}", stamp.display()))
 }
 
-/// A program of the npm packages.
+/// Returns the path of a program of the npm packages.
 pub fn npm_program(name: &str) -> PathBuf {
     root().join("node_modules/.bin").join(name)
 }
@@ -126,8 +127,8 @@ pub struct Browser {
     pub driver: PathBuf,
 }
 
-/// Chromium and its driver, by `CHROMIUM` and `CHROMEDRIVER` or from the search path; installed by
-/// apt-get where that is allowed.
+/// Returns Chromium and its driver, from `CHROMIUM` and `CHROMEDRIVER` or the search path. Installs
+/// them by apt-get where that is allowed.
 pub fn browser() -> Result<Browser, String> {
     const INSTALL: [&str; 5] = [
         "install",
@@ -153,7 +154,7 @@ pub fn browser() -> Result<Browser, String> {
     find_browser().ok_or(by_hand)
 }
 
-/// Chromium and its driver, where they are.
+/// Returns Chromium and its driver, if they are installed.
 pub fn find_browser() -> Option<Browser> {
     let named = |variable: &str, names: &[&str]| {
         let set = std::env::var_os(variable)

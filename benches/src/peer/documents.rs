@@ -1,5 +1,5 @@
-//! One row a composition: its canonical JSON as text or as JSONB, asked by json_extract and
-//! json_each; indexed by EHR and time.
+//! One row per composition with its canonical JSON as text or JSONB, queried by json_extract and
+//! json_each. The rows are indexed by EHR and time.
 
 use super::Layout;
 use rusqlite::Connection;
@@ -10,8 +10,8 @@ pub struct Text;
 /// JSONB.
 pub struct Jsonb;
 
-/// JSONB, asked by `jsonb_each` (SQLite 3.51), which hands inner objects on as JSONB, so that they
-/// are not parsed again.
+/// JSONB, queried by `jsonb_each` (SQLite 3.51). It passes inner objects on as JSONB, so they are
+/// not parsed again.
 pub struct JsonbEach;
 
 const SCHEMA: &str = "CREATE TABLE doc (id INTEGER PRIMARY KEY, ehr INTEGER NOT NULL, start REAL NOT NULL, body NOT NULL);";

@@ -1,4 +1,4 @@
-//! The peers: SQLite asked the same questions in the same run.
+//! The peers: SQLite with the same queries in the same run.
 
 mod documents;
 mod nodes;
@@ -7,19 +7,19 @@ use aqlite_bench::{Answer, Loaded, QUESTIONS, answer_of, seconds, timed};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Statement};
 
-/// A way to keep compositions in SQLite.
+/// A layout of compositions in SQLite tables.
 pub trait Layout {
-    /// What the lines of the benchmark call it.
+    /// The name in the lines of the benchmark.
     const NAME: &'static str;
-    /// The tables.
+    /// The statements that create the tables.
     const SCHEMA: &'static str;
-    /// What is made after loading.
+    /// The statements that run after loading, such as indexes.
     const INDEXES: &'static str;
 
-    /// Keeps one composition.
+    /// Stores one composition.
     fn insert(connection: &Connection, ehr: i64, id: i64, json: &str) -> rusqlite::Result<()>;
 
-    /// The SQL of a question; `?1` is an ehr_id in those of one EHR.
+    /// Returns the SQL of a query. `?1` is an ehr_id in the queries on one EHR.
     fn question(connection: &Connection, number: usize) -> rusqlite::Result<String>;
 }
 
@@ -28,13 +28,14 @@ pub use nodes::Nodes;
 
 const EHRS: &str = "CREATE TABLE ehr (id INTEGER PRIMARY KEY, ehr_id TEXT NOT NULL UNIQUE, queryable INTEGER NOT NULL);";
 
-/// Loads the compositions, asks the six questions, prepared and warm, and tells what that took.
+/// Loads the compositions, runs the six queries, prepared and warm, and reports their times.
 ///
 /// # Errors
-/// When SQLite fails, or answers otherwise than `loaded`.
+///
+/// SQLite fails, or its answer differs from that of `loaded`.
 pub fn measure<L: Layout>(loaded: &Loaded) -> Result<(), String> {
     let failed = |e: rusqlite::Error| format!("{}: {e}", L::NAME);
-    let told = |key: &str, value: f64| {
+    let report_peer = |key: &str, value: f64| {
         println!(
             "{}.{}.{key} = {value}",
             L::NAME,
@@ -42,9 +43,9 @@ pub fn measure<L: Layout>(loaded: &Loaded) -> Result<(), String> {
         )
     };
     let (connection, load_ms) = fill::<L>(loaded).map_err(failed)?;
-    told("load", load_ms);
+    report_peer("load", load_ms);
     let pages = "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()";
-    told(
+    report_peer(
         "bytes.stored",
         connection
             .query_row(pages, [], |r| r.get::<_, i64>(0))
@@ -61,7 +62,7 @@ pub fn measure<L: Layout>(loaded: &Loaded) -> Result<(), String> {
             &answer(&found, ordered),
             &expected,
         )?;
-        told(
+        report_peer(
             name,
             timed(0.5, || {
                 rows(&mut statement, &loaded.ehr_id())

@@ -1,5 +1,5 @@
-//! One row a LOCATABLE node: intervals of its subtree, an index by concept (archetype or node id),
-//! typed leaves of elements, and the rest of its attributes as JSON.
+//! One row per LOCATABLE node: the interval of its subtree, an index by concept (archetype or node
+//! id), typed leaves of elements, and the other attributes as JSON.
 
 use super::Layout;
 use aqlite::rm::class::{Attr, Cls};
@@ -7,7 +7,7 @@ use aqlite::rm::json;
 use aqlite::rm::tree::{Kind, NodeRef};
 use rusqlite::{Connection, OptionalExtension};
 
-/// One indexed row a node.
+/// The layout with one indexed row per node.
 pub struct Nodes;
 
 impl Layout for Nodes {
@@ -66,7 +66,8 @@ struct Rows<'c> {
 }
 
 impl Rows<'_> {
-    /// Adds a node and those below it, so that they have the numbers up to the returned one.
+    /// Adds a node and its descendants. Their numbers are consecutive, so a subtree is an interval
+    /// of numbers.
     fn add(&mut self, node: NodeRef<'_>, parent: i64) -> rusqlite::Result<()> {
         let number = self.next;
         self.next += 1;
@@ -152,7 +153,7 @@ fn concept(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
     }
 }
 
-/// What stands for the number of a concept in the questions.
+/// The placeholders of the queries for numbers of concepts.
 const CONCEPTS: [(&str, &str); 7] = [
     (":pressure", "openEHR-EHR-OBSERVATION.blood_pressure.v2"),
     (

@@ -1,41 +1,41 @@
-//! What actions do: set variables and attributes, create instances, fill templates.
+//! The actions of rules: they set variables and attributes, create instances and fill templates.
 
 use super::budget::{FRAME, OUTPUT_FRAME, json_size, size};
-use super::calc::Trouble;
-use super::compile::{Assign, Attribute, Do};
+use super::calc::EvalError;
+use super::compile::{ActionPlan, Assign, Attribute};
 use super::eval::Machine;
-use super::run::{Made, Output, OutputValue};
+use super::run::{Effects, Output, OutputValue};
 use super::value::{Coded, Ordinal, Proportion, Quantity, Value, integer, real};
 use super::{calc, fill};
 use std::sync::Arc;
 
-/// Which instance of a binding a value goes into.
+/// The instance of a binding that receives a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Instance {
-    /// The one that the guide fills all along.
-    Standing,
-    /// One that `create` begins: the variable has no attributes yet.
+enum Target {
+    /// The instance that exists from the start of the run.
+    Existing,
+    /// An instance that `create` begins: the variable has no attributes yet.
     New,
-    /// One that `create` has begun.
+    /// An instance that an earlier assignment of the same `create` has begun.
     Created,
 }
 
 impl Machine<'_> {
-    /// Carries out one action; what it makes beyond variables goes into `made`.
-    pub fn act(&mut self, action: &Do, made: &mut Made) {
+    /// Carries out one action. Instances, templates and cards that it makes are added to `made`.
+    pub fn execute(&mut self, action: &ActionPlan, effects: &mut Effects) {
         match action {
-            Do::Assign(assign) => {
-                self.assign(assign, Instance::Standing);
+            ActionPlan::Assign(assign) => {
+                self.assign(assign, Target::Existing);
             }
-            Do::Create { binding, values } => self.create(*binding, values, made),
-            Do::UseTemplate { template, values } => {
+            ActionPlan::Create { binding, values } => self.create(*binding, values, effects),
+            ActionPlan::UseTemplate { template, values } => {
                 let values: Vec<(String, Vec<Value>)> = values
                     .iter()
                     .map(|(name, id)| (name.clone(), vec![self.eval(*id, None).into_owned()]))
                     .collect();
-                self.use_template(*template, &values, made);
+                self.use_template(*template, &values, effects);
             }
-            Do::UseTemplateEach {
+            ActionPlan::UseTemplateEach {
                 template,
                 conditions,
                 values,
@@ -45,6 +45,7 @@ impl Machine<'_> {
                     .map(|(_, slots)| slots.len())
                     .max()
                     .unwrap_or_default();
+                // One resource for each index. Shorter lists supply null.
                 for index in 0..count {
                     if !self.budget.work(1 + values.len()) {
                         return;
@@ -65,14 +66,19 @@ impl Machine<'_> {
                         .iter()
                         .map(|(name, slots)| (name.clone(), vec![value_at(slots)]))
                         .collect();
-                    self.use_template(*template, &local, made);
+                    self.use_template(*template, &local, effects);
                 }
             }
-            Do::Nothing => {}
+            ActionPlan::Nothing => {}
         }
     }
 
-    fn use_template(&mut self, template: usize, local: &[(String, Vec<Value>)], made: &mut Made) {
+    fn use_template(
+        &mut self,
+        template: usize,
+        local: &[(String, Vec<Value>)],
+        effects: &mut Effects,
+    ) {
         let Some(template) = self.guide.guide.templates.get(template) else {
             self.budget.broken("an action has no template");
             return;
@@ -81,33 +87,38 @@ impl Machine<'_> {
             return;
         }
         let object = fill::filled(&template.object, &|code, attribute| {
-            self.place_value(code, attribute, local, &made.created)
+            self.placeholder_values(code, attribute, local, &effects.created)
         });
         if let Some(object) = object {
-            made.objects.push((template.id.clone(), Arc::new(object)));
+            effects
+                .objects
+                .push((template.id.clone(), Arc::new(object)));
         }
     }
 
-    /// The values of a place such as `{$gt0009.magnitude}`: all with `all`, otherwise the last;
-    /// with `all` behind the code of a binding its instances, those of `created` behind the others.
-    /// They count as written; once the budget is exceeded there are none.
-    pub fn place_value(
+    /// Returns the values of a placeholder such as `{$gt0009.magnitude}`: all values with `all`,
+    /// otherwise the last one. For the code of a binding, `all` returns its instances, followed by
+    /// the `created` ones. The values count as written. Once the budget is exceeded, the list is
+    /// empty.
+    pub fn placeholder_values(
         &self,
         code: &str,
         attribute: Option<&str>,
         local: &[(String, Vec<Value>)],
         created: &[Output],
+        // The cost of the search in `local` is counted too, because templates repeat placeholders.
     ) -> Vec<Value> {
         if !self.budget.work(1 + local.len()) {
             return Vec::new();
         }
+        // A variable wins over a binding of the same code.
         let own = local.iter().any(|(name, _)| name == code) || self.guide.slot_of(code).is_some();
         let of_binding = if own || attribute != Some("all") {
             None
         } else {
             self.instances_as_values(code, created)
         };
-        let found = of_binding.unwrap_or_else(|| self.values_of_place(code, attribute, local));
+        let found = of_binding.unwrap_or_else(|| self.slot_values(code, attribute, local));
         if found.iter().all(|value| self.budget.value(value)) {
             found
         } else {
@@ -115,8 +126,9 @@ impl Machine<'_> {
         }
     }
 
-    /// The instances of a binding that its predicates keep, then those that the guide created: each
-    /// an object of its values by variable. `None` where no binding has this code.
+    /// Returns the instances that the predicates of a binding keep, followed by the instances that
+    /// the guide created. Each is an object of its values by variable. `None` if no binding has
+    /// this code.
     fn instances_as_values(&self, code: &str, created: &[Output]) -> Option<Vec<Value>> {
         let binding = self
             .guide
@@ -125,8 +137,9 @@ impl Machine<'_> {
             .iter()
             .position(|b| b.id == code)?;
         let columns = &self.guide.bindings.get(binding)?.columns;
+        // `selected` changes the place for its own notes.
         let place = self.place.get();
-        let selected = self.selected(binding);
+        let selected = self.select_instances(binding);
         self.place.set(place);
         if !self.budget.work(
             selected
@@ -155,7 +168,7 @@ impl Machine<'_> {
         Some(all)
     }
 
-    fn values_of_place(
+    fn slot_values(
         &self,
         code: &str,
         attribute: Option<&str>,
@@ -197,7 +210,8 @@ impl Machine<'_> {
         }
     }
 
-    fn create(&mut self, binding: Option<usize>, values: &[Assign], made: &mut Made) {
+    fn create(&mut self, binding: Option<usize>, values: &[Assign], effects: &mut Effects) {
+        // The slots start a new turn, so that the first assignment adds a value to each.
         for assign in values {
             if let Some(slot) = self.slots.get_mut(assign.slot) {
                 slot.set_in = 0;
@@ -206,15 +220,16 @@ impl Machine<'_> {
         }
         let mut begun: Vec<usize> = Vec::new();
         for assign in values {
+            // `contains` is linear in the variables that were begun, so they count as work.
             if !self.budget.work(1 + begun.len()) {
                 return;
             }
-            let instance = if begun.contains(&assign.slot) {
-                Instance::Created
+            let target = if begun.contains(&assign.slot) {
+                Target::Created
             } else {
-                Instance::New
+                Target::New
             };
-            if self.assign(assign, instance) {
+            if self.assign(assign, target) {
                 begun.push(assign.slot);
             }
         }
@@ -236,12 +251,12 @@ impl Machine<'_> {
         };
         let values: Vec<OutputValue> = plan.outputs.iter().filter_map(value_of).collect();
         if !values.is_empty() {
-            made.created.push(Output::of(plan, values));
+            effects.created.push(Output::from_binding(plan, values));
         }
     }
 
-    /// Sets a variable; true when a value was stored.
-    fn assign(&mut self, assign: &Assign, instance: Instance) -> bool {
+    /// Sets a variable. Returns whether a value was stored.
+    fn assign(&mut self, assign: &Assign, target: Target) -> bool {
         let value = self.eval(assign.value, None).into_owned();
         if value.is_null() || !self.budget.value(&value) {
             return false;
@@ -252,6 +267,7 @@ impl Machine<'_> {
             self.budget.broken("an assignment has no variable");
             return false;
         };
+        // A null flavor explains a missing value, so it does not create one.
         if assign.attribute == Attribute::NullFlavor {
             if let Some(slot) = self.slots.get_mut(assign.slot) {
                 slot.null_flavor = Some(Box::new(value));
@@ -259,7 +275,7 @@ impl Machine<'_> {
             return false;
         }
         let pending = slot.pending.clone().map(Value::Quantity);
-        let base = pending.as_ref().unwrap_or(if instance == Instance::New {
+        let base = pending.as_ref().unwrap_or(if target == Target::New {
             &Value::Null
         } else {
             &slot.last
@@ -268,11 +284,12 @@ impl Machine<'_> {
         let has_number = pending.is_none() && base.number().is_some();
         let new = match self.changed(base, assign.attribute, value, is_quantity) {
             Ok(new) => new,
-            Err(trouble) => {
-                self.note(trouble);
+            Err(error) => {
+                self.add_note(error);
                 return false;
             }
         };
+        // Unit and precision alone are not a value. They wait for the number.
         if describes && !has_number && !self.input.options.as_published {
             if let (Some(slot), Value::Quantity(quantity)) = (self.slots.get_mut(assign.slot), new)
             {
@@ -281,96 +298,95 @@ impl Machine<'_> {
             return false;
         }
         if !new.is_finite() {
-            self.note(Trouble::Infinite);
+            self.add_note(EvalError::Infinite);
         }
         let new = match new {
             Value::Quantity(q) if self.input.options.round_on_store => Value::Quantity(q.rounded()),
             other => other,
         };
-        self.store(assign, new, instance);
+        self.store(assign, new, target);
         true
     }
 
-    fn store(&mut self, assign: &Assign, new: Value, instance: Instance) {
+    fn store(&mut self, assign: &Assign, new: Value, target: Target) {
         let turn = self.turn;
         let Some(slot) = self.slots.get_mut(assign.slot) else {
             return;
         };
+        // Within one rule, assignments of attributes change one value; each rule adds a value of
+        // its own.
         if slot.set_in == turn && assign.attribute != Attribute::Whole {
             slot.last = new;
         } else {
             slot.push(new);
         }
-        slot.only_created = instance != Instance::Standing && (slot.only_created || !slot.assigned);
+        slot.only_created = target != Target::Existing && (slot.only_created || !slot.assigned);
         slot.pending = None;
         slot.set_in = turn;
         slot.assigned = true;
     }
 
-    /// What a value becomes when one of its attributes, or the whole of it, is set.
+    /// Returns the value of a variable after an assignment to the whole value or to one of its
+    /// attributes.
     fn changed(
         &self,
         base: &Value,
         attribute: Attribute,
         value: Value,
         is_quantity: bool,
-    ) -> Result<Value, Trouble> {
+    ) -> Result<Value, EvalError> {
         match attribute {
             Attribute::Whole => Ok(self.whole(base, value, is_quantity)),
-            Attribute::Value => Ok(match (base, value) {
-                (_, Value::Millis(ms)) => {
-                    integer(ms).map_or(Value::Null, |ms| Value::Moment(self.input.clock.at(ms)))
-                }
-                (Value::Ordinal(o), Value::Number(n)) => Value::Ordinal(Arc::new(Ordinal {
-                    value: integer(n).ok_or(Trouble::Range)?,
-                    symbol: o.symbol.clone(),
-                })),
-                (Value::Coded(c), Value::Text(text)) => Value::Coded(Arc::new(Coded {
-                    text,
-                    ..c.as_ref().clone()
-                })),
-                (base, value) => self.whole(base, value, is_quantity),
-            }),
+            Attribute::Value => self.with_value(base, value, is_quantity),
             Attribute::Magnitude | Attribute::Count | Attribute::Sum => {
-                magnitude(base, value.number().ok_or(Trouble::Types)?, is_quantity)
+                magnitude(base, value.number().ok_or(EvalError::Types)?, is_quantity)
             }
-            Attribute::Unit | Attribute::Precision => {
-                let mut quantity = quantity_of(base);
-                if attribute == Attribute::Unit {
-                    let Value::Text(unit) = value else {
-                        return Err(Trouble::Types);
-                    };
-                    quantity.unit = unit;
-                } else {
-                    let n = value.number().and_then(integer).ok_or(Trouble::Types)?;
-                    quantity.precision = Some(
-                        u8::try_from(n)
-                            .ok()
-                            .filter(|p| *p <= 15)
-                            .ok_or(Trouble::Range)?,
-                    );
-                }
-                Ok(Value::Quantity(quantity))
-            }
+            Attribute::Unit => with_unit(base, value),
+            Attribute::Precision => with_precision(base, &value),
             Attribute::Code => {
                 let Value::Text(code) = value else {
-                    return Err(Trouble::Types);
+                    return Err(EvalError::Types);
                 };
                 Ok(with_code(base, code))
             }
+            // The engine behind the published fixtures made counts of the parts of a proportion.
             Attribute::Numerator | Attribute::Denominator
                 if self.input.options.as_published && !matches!(base, Value::Proportion(_)) =>
             {
-                magnitude(base, value.number().ok_or(Trouble::Types)?, is_quantity)
+                magnitude(base, value.number().ok_or(EvalError::Types)?, is_quantity)
             }
             Attribute::Numerator | Attribute::Denominator | Attribute::Type => {
-                proportion(base, attribute, value.number().ok_or(Trouble::Types)?)
+                proportion(base, attribute, value.number().ok_or(EvalError::Types)?)
             }
-            _ => Err(Trouble::Types),
+            _ => Err(EvalError::Types),
         }
     }
 
-    /// A whole value: terms of the guide take their text, numbers the class of the variable.
+    /// Returns the value after an assignment to `.value`, whose meaning depends on the class.
+    fn with_value(
+        &self,
+        base: &Value,
+        value: Value,
+        is_quantity: bool,
+    ) -> Result<Value, EvalError> {
+        Ok(match (base, value) {
+            (_, Value::Millis(ms)) => {
+                integer(ms).map_or(Value::Null, |ms| Value::Moment(self.input.clock.at(ms)))
+            }
+            (Value::Ordinal(o), Value::Number(n)) => Value::Ordinal(Arc::new(Ordinal {
+                value: integer(n).ok_or(EvalError::Range)?,
+                symbol: o.symbol.clone(),
+            })),
+            (Value::Coded(c), Value::Text(text)) => Value::Coded(Arc::new(Coded {
+                text,
+                ..c.as_ref().clone()
+            })),
+            (base, value) => self.whole(base, value, is_quantity),
+        })
+    }
+
+    /// Prepares a whole value for storing: a term of the guide gets its text, a number the class of
+    /// the variable.
     fn whole(&self, base: &Value, value: Value, is_quantity: bool) -> Value {
         match value {
             Value::Coded(code) if &*code.terminology == "local" && code.code.starts_with("gt") => {
@@ -405,14 +421,14 @@ impl Machine<'_> {
     }
 }
 
-fn magnitude(base: &Value, n: f64, is_quantity: bool) -> Result<Value, Trouble> {
+fn magnitude(base: &Value, n: f64, is_quantity: bool) -> Result<Value, EvalError> {
     match base {
         Value::Quantity(q) => Ok(Value::Quantity(Quantity {
             magnitude: n,
             ..q.clone()
         })),
         _ if is_quantity => Ok(Value::quantity(n, "")),
-        _ => integer(n).map(Value::Count).ok_or(Trouble::Range),
+        _ => integer(n).map(Value::Count).ok_or(EvalError::Range),
     }
 }
 
@@ -425,6 +441,29 @@ fn quantity_of(base: &Value) -> Quantity {
             precision: None,
         },
     }
+}
+
+fn with_unit(base: &Value, unit: Value) -> Result<Value, EvalError> {
+    let Value::Text(unit) = unit else {
+        return Err(EvalError::Types);
+    };
+    Ok(Value::Quantity(Quantity {
+        unit,
+        ..quantity_of(base)
+    }))
+}
+
+fn with_precision(base: &Value, precision: &Value) -> Result<Value, EvalError> {
+    let n = precision
+        .number()
+        .and_then(integer)
+        .ok_or(EvalError::Types)?;
+    // A double has no more than 15 reliable decimal digits.
+    let precision = u8::try_from(n).ok().filter(|p| *p <= 15);
+    Ok(Value::Quantity(Quantity {
+        precision: Some(precision.ok_or(EvalError::Range)?),
+        ..quantity_of(base)
+    }))
 }
 
 fn with_code(base: &Value, code: Arc<str>) -> Value {
@@ -453,9 +492,10 @@ fn with_code(base: &Value, code: Arc<str>) -> Value {
     }
 }
 
-fn proportion(base: &Value, attribute: Attribute, n: f64) -> Result<Value, Trouble> {
+fn proportion(base: &Value, attribute: Attribute, n: f64) -> Result<Value, EvalError> {
     let mut p = match base {
         Value::Proportion(p) => *p,
+        // The denominator is 1, so that a proportion with a numerator alone can be divided.
         _ => Proportion {
             numerator: 0.0,
             denominator: 1.0,
@@ -469,13 +509,13 @@ fn proportion(base: &Value, attribute: Attribute, n: f64) -> Result<Value, Troub
         _ => {
             p.kind = integer(n)
                 .filter(|k| (0..=4).contains(k) && real(*k) == n)
-                .ok_or(Trouble::Range)?
+                .ok_or(EvalError::Range)?
         }
     }
     Ok(Value::Proportion(p))
 }
 
-/// Values by their names as one object, without those that are null.
+/// Builds one object from named values, leaving out those that are null.
 fn object_of<'v>(values: impl Iterator<Item = (&'v str, &'v Value)>) -> Value {
     let members = values
         .filter(|(_, value)| !value.is_null())

@@ -1,18 +1,17 @@
 //! From bindings to AQL, and from result rows back to the instances that a guide reads.
 //!
-//! Nothing here runs a query: a [`BindingQuery`] says what to ask and what its columns mean, and
-//! takes the cells of the answer as values of the Reference Model.
+//! Nothing here runs a query. A [`BindingQuery`] holds the query and the meaning of its columns,
+//! and converts the cells of the answer to values.
 
-use super::compile::CompiledGuide;
+use super::compile::{Column, CompiledGuide};
 use super::guide::Direction;
 use super::run::Options;
-use super::stored::Reader;
+use super::stored::ValueReader;
 use super::time::{Clock, Moment};
 use super::value::Value;
 use aqlite_aql::RowValue;
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::order;
-use std::fmt::Write;
 use std::sync::Arc;
 
 /// One occurrence of a model in the data: the values of the columns of its binding.
@@ -20,13 +19,13 @@ use std::sync::Arc;
 pub struct Instance {
     /// One value for each column of the binding, null where the data has none.
     pub values: Vec<Value>,
-    /// When it happened, where the data says so.
+    /// The time of the event, if the data contain one.
     pub time: Option<Moment>,
-    /// The composition that it comes from.
+    /// The uid of the composition that contains the occurrence.
     pub source: Option<Arc<str>>,
 }
 
-/// The data of a model by its paths, as guides pass them on to each other.
+/// The data of one model by path, in the form in which guides pass results on to each other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DataInstance {
     /// The archetype or resource class.
@@ -40,55 +39,57 @@ pub struct DataInstance {
 pub struct BindingQuery {
     /// The gt-code of the binding.
     pub id: String,
-    /// The place of the binding in the guide, and so of its instances in [`super::RunInput`].
+    /// The index of the binding in the guide, and of its instances in [`super::RunInput`].
     pub binding: usize,
     /// The archetype that is read.
     pub model_id: String,
-    /// For one EHR, the parameter `$ehr_id`; its columns are [`BindingQuery::columns`].
+    /// The query for one EHR, which is the parameter `$ehr_id`. Its columns are
+    /// [`BindingQuery::columns`].
     pub aql: String,
-    /// For all EHRs at once: the id of the EHR stands in one more column at the end.
+    /// The query for all EHRs at once. It has one more column at the end: the id of the EHR.
     pub population_aql: String,
-    /// What the columns mean.
+    /// The meaning of each column.
     pub columns: Vec<QueryColumn>,
 }
 
 /// The meaning of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QueryColumn {
-    /// A value at a path of the model, and the variable that it feeds (none where only a predicate
-    /// needs it).
+    /// A value at a path of the model and the variable that it feeds. The variable is `None` for a
+    /// path that only a predicate reads.
     Value {
         /// The path in the archetype.
         path: String,
-        /// The gt-code.
+        /// The gt-code of the variable.
         variable: Option<String>,
-        /// It dates the instance.
+        /// Whether the value is the time of the instance.
         is_time: bool,
     },
-    /// The time that dates the instance, where no value column does.
+    /// The time of the instance, if no value column contains it.
     Time,
     /// The uid of the composition.
     Source,
 }
 
-/// The conditions of a binding, for the places of its columns in the query.
+/// A function that returns the conditions of a binding (by index), given the spelling of its
+/// columns in the query.
 type Pushed<'a> = &'a dyn Fn(usize, &dyn Fn(&str) -> String) -> Vec<String>;
 
 impl CompiledGuide {
-    /// The queries of the bindings that are read (INPUT, EHR, or without type). Models that are no
-    /// archetypes have none.
+    /// Returns the queries of the bindings that are read (INPUT, EHR, or without type). Models that
+    /// are not archetypes have none.
     pub fn queries(&self) -> Vec<BindingQuery> {
         self.queries_with(&|_, _| Vec::new())
     }
 
-    /// The same for a run at a moment, as they should be asked: predicates leave out in the query
-    /// what they would leave out afterwards anyway.
+    /// Returns the queries for a run at `clock`. The predicates of the bindings become conditions
+    /// of the queries where that cannot change the result.
     pub fn queries_at<'c>(&self, clock: impl Into<Clock<'c>>) -> Vec<BindingQuery> {
         self.queries_for(clock, &Options::default())
     }
 
-    /// The same for a run with these options: where units are converted, no query leaves out
-    /// quantities of other units.
+    /// Returns the queries for a run with `options`. Where the run converts units, no condition
+    /// excludes quantities of other units.
     pub fn queries_for<'c>(
         &self,
         clock: impl Into<Clock<'c>>,
@@ -111,37 +112,24 @@ impl CompiledGuide {
         let class = class_of(&binding.model_id)?;
         let is_composition = class == "COMPOSITION";
         let dated_by = super::gdl1::time_path(&binding.model_id);
-        let mut columns = Vec::new();
-        let mut select = String::new();
         let event_time = event_of(&plan.columns).map(|event| format!("{event}/time"));
+        // Value and time must come from one event: a path to the time of any event would yield a
+        // product.
         let in_event = |path: &str| match (&event_time, path) {
             (Some(time), "/data/events/time") => time.clone(),
             _ => column_path(path),
         };
         let place = |path: &str| {
-            format!(
-                "{}{}",
-                if path.starts_with("/context/") && !is_composition {
-                    'c'
-                } else {
-                    'o'
-                },
-                in_event(path)
-            )
+            let of_composition = path.starts_with("/context/") && !is_composition;
+            let object = if of_composition { 'c' } else { 'o' };
+            format!("{object}{}", in_event(path))
         };
-        for column in &plan.columns {
-            let separator = if select.is_empty() { "" } else { ", " };
-            let _ = write!(select, "{separator}{}", place(&column.path));
-            let variable = column
-                .slot
-                .and_then(|s| self.slots.get(s))
-                .map(|s| s.code.to_string());
-            columns.push(QueryColumn::Value {
-                path: column.path.clone(),
-                variable,
-                is_time: column.path == dated_by,
-            });
-        }
+        let (mut columns, mut select): (Vec<_>, Vec<_>) = plan
+            .columns
+            .iter()
+            .map(|column| (self.value_column(column, dated_by), place(&column.path)))
+            .unzip();
+        // A variable of the guide may already read the time that dates the instance.
         let is_dated = plan.columns.iter().any(|c| c.path == dated_by);
         let time = match dated_by {
             path if is_composition => format!("o{path}"),
@@ -149,49 +137,41 @@ impl CompiledGuide {
             path => format!("o{}", in_event(path)),
         };
         let composition = if is_composition { 'o' } else { 'c' };
-        let separator = if select.is_empty() { "" } else { ", " };
         if !is_dated {
             columns.push(QueryColumn::Time);
-            let _ = write!(select, "{separator}{time}");
+            select.push(time);
         }
         columns.push(QueryColumn::Source);
-        let _ = write!(select, ", {composition}/uid/value");
-        let from = match is_composition {
-            true => format!("COMPOSITION o[{}]", binding.model_id),
-            false => format!("COMPOSITION c CONTAINS {class} o[{}]", binding.model_id),
-        };
-        let template = binding
-            .template_id
-            .as_deref()
-            .filter(|t| class_of(t).is_none());
-        let template = template.map(|t| {
-            format!(
-                "{composition}/archetype_details/template_id/value='{}'",
-                quoted(t)
-            )
-        });
+        select.push(format!("{composition}/uid/value"));
+        let select = select.join(", ");
+        // Guides often repeat the archetype id as template id. It names no template.
+        let template = binding.template_id.as_deref();
+        let template = template.filter(|t| class_of(t).is_none()).map(quoted);
+        let template =
+            template.map(|t| format!("{composition}/archetype_details/template_id/value='{t}'"));
         let conditions: Vec<String> = template.into_iter().chain(pushed(index, &place)).collect();
-        let filter = if conditions.is_empty() {
-            String::new()
-        } else {
-            format!(" WHERE {}", conditions.join(" AND "))
-        };
+        let from = from_and_where(class, &binding.model_id, &conditions);
         Some(BindingQuery {
             id: binding.id.clone(),
             binding: index,
             model_id: binding.model_id.clone(),
-            aql: format!(
-                "SELECT {select} FROM EHR e[ehr_id/value=$ehr_id] CONTAINS {from}{filter}"
-            ),
-            population_aql: format!(
-                "SELECT {select}, e/ehr_id/value FROM EHR e CONTAINS {from}{filter}"
-            ),
+            aql: format!("SELECT {select} FROM EHR e[ehr_id/value=$ehr_id] CONTAINS {from}"),
+            population_aql: format!("SELECT {select}, e/ehr_id/value FROM EHR e CONTAINS {from}"),
             columns,
         })
     }
 
-    /// Instances for every binding from data by path: an archetype that is bound twice shares its
-    /// data.
+    fn value_column(&self, column: &Column, dated_by: &str) -> QueryColumn {
+        let slot = column.slot.and_then(|s| self.slots.get(s));
+        QueryColumn::Value {
+            path: column.path.clone(),
+            variable: slot.map(|s| s.code.to_string()),
+            is_time: column.path == dated_by,
+        }
+    }
+
+    /// Returns the instances of every binding from data by path. Two bindings of one archetype
+    /// share its data.
     pub fn instances_of(&self, data: &[DataInstance]) -> Vec<Vec<Instance>> {
         let mut all = Vec::with_capacity(self.bindings.len());
         for (binding, plan) in self.guide.bindings.iter().zip(&self.bindings) {
@@ -200,6 +180,7 @@ impl CompiledGuide {
                 d.values
                     .iter()
                     .rev()
+                    // A repeated path has the last value, as in assignments.
                     .find(|(p, _)| normal_path(p) == path)
                     .map(|(_, v)| v.clone())
             };
@@ -218,9 +199,9 @@ impl CompiledGuide {
 }
 
 impl BindingQuery {
-    /// The instances of one EHR from rows in commit order. Each row has one value for each of
-    /// [`BindingQuery::columns`]. Instances dated after `now` and those without any value are left
-    /// out; the others come in the order of their time, undated ones first.
+    /// Builds the instances of one EHR from rows in commit order. Each row has one value for each
+    /// of [`BindingQuery::columns`]. Instances dated after `now` and instances without any value
+    /// are left out. The others are sorted by time, undated ones first.
     pub fn instances(
         &self,
         rows: impl IntoIterator<Item = Vec<Value>>,
@@ -234,12 +215,12 @@ impl BindingQuery {
         instances
     }
 
-    /// The instance that a row is, from its values where they are stored; its composition only
-    /// where that is wanted.
+    /// Builds the instance of one row. The uid of its composition is kept only if `with_source` is
+    /// set.
     pub(crate) fn found(
         &self,
         row: &[RowValue<'_>],
-        reader: &mut Reader,
+        reader: &mut ValueReader,
         traced: bool,
     ) -> Instance {
         let wanted = |column: &QueryColumn| traced || *column != QueryColumn::Source;
@@ -276,7 +257,8 @@ impl BindingQuery {
 }
 
 impl QueryColumn {
-    /// The variable that the column feeds, else its path; none for columns that no statement reads.
+    /// Returns the variable that the column feeds, or else its path. `None` for a column that no
+    /// statement reads.
     pub(crate) fn name(&self) -> Option<&str> {
         match self {
             QueryColumn::Value { path, variable, .. } => Some(variable.as_deref().unwrap_or(path)),
@@ -285,8 +267,21 @@ impl QueryColumn {
     }
 }
 
-/// Leaves out what is dated after `now` or holds nothing, and brings the rest into the order of
-/// time.
+/// Returns the query behind `EHR e CONTAINS`: the model as `o`, in its composition `c`.
+fn from_and_where(class: &str, model_id: &str, conditions: &[String]) -> String {
+    let from = match class {
+        "COMPOSITION" => format!("COMPOSITION o[{model_id}]"),
+        _ => format!("COMPOSITION c CONTAINS {class} o[{model_id}]"),
+    };
+    if conditions.is_empty() {
+        from
+    } else {
+        format!("{from} WHERE {}", conditions.join(" AND "))
+    }
+}
+
+/// Removes instances dated after `now` and empty instances, and sorts the rest by time. The sort is
+/// stable, so instances of one time keep their commit order.
 pub(crate) fn in_order(instances: &mut Vec<Instance>, now: Moment) {
     instances.retain(|i| {
         i.time.is_none_or(|t| t.millis <= now.millis) && i.values.iter().any(|v| !v.is_null())
@@ -294,8 +289,8 @@ pub(crate) fn in_order(instances: &mut Vec<Instance>, now: Moment) {
     order::sort_by_key(instances, |i| i.time.map(|t| t.millis));
 }
 
-/// The class in an archetype id such as `openEHR-EHR-OBSERVATION.body_weight.v2`; `None` for
-/// anything else.
+/// Returns the class in an archetype id such as `openEHR-EHR-OBSERVATION.body_weight.v2`; `None`
+/// for any other text.
 pub fn class_of(model_id: &str) -> Option<&str> {
     let (model, concept) = model_id.split_once('.')?;
     let mut parts = model.split('-');
@@ -304,9 +299,9 @@ pub fn class_of(model_id: &str) -> Option<&str> {
     is_archetype.then_some(class)
 }
 
-/// A path in the spelling of today: `/event/time` of old guides is `/data/events/time`. An
-/// attribute of the RM that holds a data value is read whole, so a `/value` behind it adds nothing:
-/// `/data/events/time/value` is `/data/events/time`, and compares as a time.
+/// Normalizes the spelling of a path: `/event/time` of old guides becomes `/data/events/time`. An
+/// RM attribute that holds a data value is read whole, so a `/value` behind it is dropped:
+/// `/data/events/time/value` becomes `/data/events/time`, and compares as a time.
 pub(crate) fn normal_path(path: &str) -> String {
     let path = path.trim().trim_end_matches('/');
     match path
@@ -319,9 +314,8 @@ pub(crate) fn normal_path(path: &str) -> String {
     }
 }
 
-/// True where a path ends in an attribute of the RM that holds a data value, such as
-/// `/data/events/time`. The `value` of an ELEMENT is none of these: what is behind it is an
-/// attribute of the data value.
+/// Whether a path ends in an RM attribute that holds a data value, such as `/data/events/time`. The
+/// `value` of an ELEMENT is excluded, because a name behind it is an attribute of the data value.
 pub(crate) fn is_data_value(path: &str) -> bool {
     let attr = path
         .rsplit('/')
@@ -337,8 +331,8 @@ pub(crate) fn is_data_value(path: &str) -> bool {
     })
 }
 
-/// A path as a column: an ELEMENT has its data value at `/value`, an attribute of the RM stands for
-/// itself.
+/// Returns a path as a column of the query: an ELEMENT is read at its `/value`, an RM attribute as
+/// it is.
 pub(crate) fn column_path(path: &str) -> String {
     let last = path.rsplit('/').next().unwrap_or_default();
     let name = last.split('[').next().unwrap_or_default();
@@ -348,8 +342,8 @@ pub(crate) fn column_path(path: &str) -> String {
     }
 }
 
-/// The event that all columns with an event name, such as `/data[at0001]/events[at0006]`: its time
-/// is the one meant by a path without code, so that value and time come from one event.
+/// Returns the event in the paths of the columns, such as `/data[at0001]/events[at0006]`. A time
+/// path without code refers to this event, so that value and time come from one event.
 fn event_of(columns: &[super::compile::Column]) -> Option<&str> {
     let event = |path| -> Option<&str> {
         let path: &str = path;

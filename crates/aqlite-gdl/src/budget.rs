@@ -1,24 +1,23 @@
-//! Limits of one run of a guide, and the budget that counts what a run consumes.
+//! Limits of one run of a guide, and the budget that counts the consumption of a run.
 //!
-//! A guide is short, but what it computes need not be: a text that is appended to itself doubles
-//! with each statement, and a quantifier inside of another visits each pair of values. The
-//! evaluator counts work and bytes while they grow. A run that exceeds a limit ends with
-//! [`Exceeded`] and without any result.
+//! A short guide can compute much: a text that is appended to itself doubles with each statement,
+//! and a quantifier inside another visits each pair of values. The evaluator counts work and bytes
+//! before it spends them. A run that exceeds a limit ends with [`Exceeded`] and without any result.
 
 use super::value::Value;
 use std::cell::Cell;
 use std::fmt;
 
-/// The most that one run may consume.
+/// The limits of one run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Bytes of one text value.
+    /// The length of one text value, in bytes.
     pub text: usize,
-    /// Bytes of everything that the run keeps or returns: values of variables, outputs, filled
-    /// templates, cards, notes and trace.
+    /// The size of everything that the run keeps or returns, in bytes: values of variables,
+    /// outputs, filled templates, cards, notes and trace.
     pub bytes: usize,
-    /// Units of work. One operation of an expression is one unit, and so is each value or character
-    /// group that it visits.
+    /// Units of work. One operation of an expression costs one unit, and so does each value or
+    /// group of characters that it visits.
     pub steps: u64,
 }
 
@@ -32,17 +31,17 @@ impl Default for Limits {
     }
 }
 
-/// What a run has consumed.
+/// The consumption of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Spent {
-    /// Bytes, as [`Limits::bytes`] counts them.
+    /// Bytes, counted as for [`Limits::bytes`].
     pub bytes: usize,
-    /// Work, as [`Limits::steps`] counts it.
+    /// Units of work, counted as for [`Limits::steps`].
     pub steps: u64,
 }
 
 impl Limits {
-    /// The limits that remain for further runs of one call.
+    /// Returns the limits that remain for further runs of one call, after `spent`.
     pub fn without(self, spent: Spent) -> Limits {
         Limits {
             bytes: self.bytes.saturating_sub(spent.bytes),
@@ -51,7 +50,7 @@ impl Limits {
         }
     }
 
-    /// The lesser of two limits, one by one.
+    /// Returns the lesser of each pair of limits.
     pub fn within(self, other: Limits) -> Limits {
         Limits {
             text: self.text.min(other.text),
@@ -61,37 +60,39 @@ impl Limits {
     }
 }
 
-/// One of [`Limits`].
+/// The kind of limit that a run exceeded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
-    /// [`Limits::text`]
+    /// [`Limits::text`] was exceeded.
     Text,
-    /// [`Limits::bytes`]
+    /// [`Limits::bytes`] was exceeded.
     Bytes,
-    /// [`Limits::steps`]
+    /// [`Limits::steps`] was exceeded.
     Steps,
-    /// None: an invariant of the compiled guide does not hold, which is a defect of this library.
+    /// No limit: an invariant of the compiled guide does not hold, which is a defect of this
+    /// library.
     Broken(&'static str),
 }
 
-/// A run that was ended because it exceeded a limit. Nothing of it is kept.
+/// A run that ended because it exceeded a limit. It has no result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Exceeded {
-    /// The guide.
+    /// The id of the guide.
     pub guide_id: String,
-    /// The place of the statement at which it happened, such as `rule gt0012`.
+    /// The place of the statement that exceeded the limit, such as `rule gt0012`.
     pub place: String,
-    /// The statement as written, cut after 200 characters; empty where no single statement is at
-    /// fault.
+    /// The statement as written, cut after 200 characters. Empty if no single statement exceeded
+    /// the limit.
     pub statement: String,
     /// The limit.
     pub limit: Limit,
-    /// Its value.
+    /// The value of the limit.
     pub most: u64,
 }
 
 impl Exceeded {
-    /// `GDL0601` a text, `GDL0602` bytes, `GDL0603` work, `GDL0699` a broken invariant.
+    /// Returns the stable code: `GDL0601` a text, `GDL0602` bytes, `GDL0603` work, `GDL0699` a
+    /// broken invariant.
     pub fn code(&self) -> &'static str {
         match self.limit {
             Limit::Text => "GDL0601",
@@ -101,7 +102,7 @@ impl Exceeded {
         }
     }
 
-    /// What can be done about it.
+    /// Returns the remedy, for the help line of a problem.
     pub fn help(&self) -> &'static str {
         match self.limit {
             Limit::Text => "do not append a text to itself; shorten the text",
@@ -138,15 +139,15 @@ impl fmt::Display for Exceeded {
 
 impl std::error::Error for Exceeded {}
 
-/// Bytes that are counted for a value besides those of its texts: its place in memory, and its
-/// frame in an answer.
+/// The bytes that are counted for a value besides its texts: its place in memory, and its frame in
+/// an answer.
 pub(crate) const FRAME: usize = 64;
-/// The same for a value of a result: its JSON is an object of objects while the answer is put
-/// together.
+/// The bytes that are counted for a value of a result besides its texts. Its JSON is an object of
+/// objects while the answer is built, so it costs more than [`FRAME`].
 pub(crate) const OUTPUT_FRAME: usize = 800;
 
-/// The count of a run in progress. Evaluation borrows the machine immutably, so the counters are
-/// cells.
+/// The counters of a run in progress. They are cells, because evaluation borrows the machine
+/// immutably.
 #[derive(Debug)]
 pub(crate) struct Budget {
     limits: Limits,
@@ -165,7 +166,8 @@ impl Budget {
         }
     }
 
-    /// Counts work. False once any limit is exceeded: what goes on then must end without a result.
+    /// Counts work. Returns false once any limit is exceeded; the caller then ends without a
+    /// result.
     pub fn work(&self, steps: usize) -> bool {
         let steps = u64::try_from(steps).unwrap_or(u64::MAX);
         self.steps.set(self.steps.get().saturating_add(steps));
@@ -175,7 +177,7 @@ impl Budget {
         !self.is_exceeded()
     }
 
-    /// Counts bytes before they are allocated. Copying them is work, too.
+    /// Counts bytes before they are allocated. Copying them also counts as work.
     pub fn bytes(&self, bytes: usize) -> bool {
         self.bytes.set(self.bytes.get().saturating_add(bytes));
         if self.bytes.get() > self.limits.bytes {
@@ -184,12 +186,12 @@ impl Budget {
         self.work(1 + bytes / 16)
     }
 
-    /// Counts a value that is kept.
+    /// Counts a value that is kept. Returns false once any limit is exceeded.
     pub fn value(&self, value: &Value) -> bool {
         self.bytes(FRAME.saturating_add(size(value)))
     }
 
-    /// Whether a text of this length may be made.
+    /// Returns whether a text of this length may be created, and records the excess if not.
     pub fn text(&self, bytes: usize) -> bool {
         if bytes > self.limits.text {
             self.exceed(Limit::Text);
@@ -197,7 +199,7 @@ impl Budget {
         self.work(1 + bytes / 16)
     }
 
-    /// Ends the run because an invariant does not hold: no answer is better than another one.
+    /// Ends the run because an invariant does not hold: no answer is safer than a wrong one.
     pub fn broken(&self, what: &'static str) {
         self.exceed(Limit::Broken(what));
     }
@@ -219,7 +221,7 @@ impl Budget {
         }
     }
 
-    /// The first limit that was exceeded, and its value.
+    /// Returns the first limit that was exceeded, with its value.
     pub fn excess(&self) -> Option<(Limit, u64)> {
         let wide = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
         self.exceeded.get().map(|limit| match limit {
@@ -231,7 +233,7 @@ impl Budget {
     }
 }
 
-/// The bytes of the texts in a value, as an answer writes them.
+/// Returns the bytes of the texts in a value, as an answer writes them.
 pub(crate) fn size(value: &Value) -> usize {
     match value {
         Value::Text(text) | Value::Duration(text) => text.len(),
@@ -245,7 +247,7 @@ pub(crate) fn size(value: &Value) -> usize {
     }
 }
 
-/// The bytes of a JSON value, approximately.
+/// Returns the approximate bytes of a JSON value in memory.
 pub(crate) fn json_size(json: &serde_json::Value) -> usize {
     match json {
         serde_json::Value::String(text) => 8 + text.len(),

@@ -1,4 +1,4 @@
-//! What operators and functions do with values: arithmetic, comparison, three-valued logic.
+//! Operators and functions on values: arithmetic, comparison, three-valued logic.
 
 use super::compile::Attribute;
 use super::expr::ast::{Function, Operator};
@@ -9,25 +9,26 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// Why an operation has no result.
+/// The reason why an operation has no result.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Trouble {
-    /// Division by zero, or the remainder of it.
+pub enum EvalError {
+    /// Division by zero, or a remainder by zero.
     DivisionByZero,
-    /// The result is beyond the range of numbers or of the calendar, or not a number at all.
+    /// The result is outside the range of numbers or of the calendar, or is not a number.
     Range,
     /// The operation does not exist for these types.
     Types,
-    /// Two quantities with these units, which differ; empty where there is none.
+    /// The operands are quantities with these two different units. A missing unit is an empty text.
     Units(Arc<str>, Arc<str>),
-    /// The logarithm of zero was stored: rules can compare it, but it is no result.
+    /// The result is the logarithm of zero. Rules can compare it, but it cannot be a result of the
+    /// guide.
     Infinite,
 }
 
-type Result<T> = std::result::Result<T, Trouble>;
+type Result<T> = std::result::Result<T, EvalError>;
 
-impl Trouble {
-    /// In words.
+impl EvalError {
+    /// Returns the reason as a message.
     pub fn text(&self) -> Cow<'static, str> {
         let named = |unit: &Arc<str>| {
             if unit.is_empty() {
@@ -37,22 +38,22 @@ impl Trouble {
             }
         };
         Cow::Borrowed(match self {
-            Trouble::DivisionByZero => "division by zero",
-            Trouble::Range => "the result is out of range",
-            Trouble::Types => "the types do not fit",
-            Trouble::Units(left, right) => {
+            EvalError::DivisionByZero => "division by zero",
+            EvalError::Range => "the result is out of range",
+            EvalError::Types => "the types do not fit",
+            EvalError::Units(left, right) => {
                 return Cow::Owned(format!(
                     "the units differ: {} and {}",
                     named(left),
                     named(right)
                 ));
             }
-            Trouble::Infinite => "the value is infinite: rules compare it, but it is no result",
+            EvalError::Infinite => "the value is infinite: rules compare it, but it is no result",
         })
     }
 }
 
-/// `a op b` for arithmetic; null with null.
+/// Computes `a op b` for an arithmetic operator. Null if an operand is null.
 pub(crate) fn arithmetic(
     operator: Operator,
     a: &Value,
@@ -62,6 +63,7 @@ pub(crate) fn arithmetic(
     if a.is_null() || b.is_null() {
         return Ok(Value::Null);
     }
+    // Times before texts: a date plus a period is a date, not a joined text.
     if let Some(result) = with_time(operator, a, b, clock) {
         return result;
     }
@@ -69,29 +71,29 @@ pub(crate) fn arithmetic(
         return Ok(Value::text(&format!("{}{}", shown(a), shown(b))));
     }
     let (x, y) = (
-        a.number().ok_or(Trouble::Types)?,
-        b.number().ok_or(Trouble::Types)?,
+        a.number().ok_or(EvalError::Types)?,
+        b.number().ok_or(EvalError::Types)?,
     );
     let n = match operator {
         Operator::Plus => x + y,
         Operator::Minus => x - y,
         Operator::Times => x * y,
-        Operator::Divided | Operator::Modulo if y == 0.0 => return Err(Trouble::DivisionByZero),
+        Operator::Divided | Operator::Modulo if y == 0.0 => return Err(EvalError::DivisionByZero),
         Operator::Divided => x / y,
         Operator::Modulo => x % y,
         Operator::Power => x.powf(y),
-        _ => return Err(Trouble::Types),
+        _ => return Err(EvalError::Types),
     };
     carried(n, x.is_infinite() || y.is_infinite())
 }
 
-/// A result that may be infinite only where an operand was: the logarithm of zero has a place in
-/// the order of numbers, overflow has none.
+/// Accepts an infinite result only where an operand was infinite. The logarithm of zero has a place
+/// in the order of numbers; overflow is an error.
 fn carried(n: f64, from_infinite: bool) -> Result<Value> {
     if n.is_finite() || (from_infinite && n.is_infinite()) {
         Ok(Value::Number(n))
     } else {
-        Err(Trouble::Range)
+        Err(EvalError::Range)
     }
 }
 
@@ -99,11 +101,11 @@ fn finite(n: f64) -> Result<Value> {
     if n.is_finite() {
         Ok(Value::Number(n))
     } else {
-        Err(Trouble::Range)
+        Err(EvalError::Range)
     }
 }
 
-/// Calendar arithmetic; `None` when neither side is a point in time or a stretch of it.
+/// Computes calendar arithmetic. `None` if neither operand is a time or a duration.
 fn with_time(operator: Operator, a: &Value, b: &Value, clock: Clock<'_>) -> Option<Result<Value>> {
     let sign = match operator {
         Operator::Plus => 1.0,
@@ -112,19 +114,20 @@ fn with_time(operator: Operator, a: &Value, b: &Value, clock: Clock<'_>) -> Opti
             let Value::Span(span) = a else { return None };
             let length = period_millis(b, clock)?;
             return Some(if length == 0.0 {
-                Err(Trouble::DivisionByZero)
+                Err(EvalError::DivisionByZero)
             } else {
                 finite(span / length)
             });
         }
         _ => return None,
     };
+    // Only the difference of two moments is defined. Their sum is an error.
     match (instant(a, clock), instant(b, clock)) {
         (Some(x), Some(y)) if sign < 0.0 => Some(Ok(Value::Span(real(x.millis) - real(y.millis)))),
-        (Some(_), Some(_)) => Some(Err(Trouble::Types)),
+        (Some(_), Some(_)) => Some(Err(EvalError::Types)),
         (Some(x), None) => moved(x, b, sign, clock),
         (None, Some(y)) if sign > 0.0 => moved(y, a, sign, clock),
-        (None, Some(_)) => Some(Err(Trouble::Types)),
+        (None, Some(_)) => Some(Err(EvalError::Types)),
         (None, None) => None,
     }
 }
@@ -137,7 +140,7 @@ fn moved(moment: Moment, by: &Value, sign: f64, clock: Clock<'_>) -> Option<Resu
                 clock
                     .plus(moment, sign * q.magnitude, unit)
                     .map(Value::Moment)
-                    .ok_or(Trouble::Range),
+                    .ok_or(EvalError::Range),
             )
         }
         Value::Number(n) | Value::Span(n) => Some(
@@ -157,22 +160,24 @@ fn instant(value: &Value, clock: Clock<'_>) -> Option<Moment> {
     }
 }
 
-/// The length of a time quantity in milliseconds, counted from now on.
+/// Returns the length of a time quantity in milliseconds, counted from now on, because months and
+/// years differ in length.
 fn period_millis(value: &Value, clock: Clock<'_>) -> Option<f64> {
     let Value::Quantity(q) = value else {
         return None;
     };
+    // The start is `now`: `1 mo` and `30 d` compare as they would from today.
     let end = clock.plus(clock.now, q.magnitude, TimeUnit::parse(&q.unit)?)?;
     Some(real(end.millis) - real(clock.now.millis))
 }
 
-/// True when `+` joins texts: one side is a text, and not both sides are numbers.
+/// Whether `+` joins texts: one operand is a text, and the operands are not both numbers.
 fn is_joined(a: &Value, b: &Value) -> bool {
     let is_text = |v: &Value| matches!(v, Value::Text(_));
     (is_text(a) || is_text(b)) && (a.number().is_none() || b.number().is_none())
 }
 
-/// A value as part of a text.
+/// Returns a value as a part of a text.
 pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::Null | Value::Object(_) => String::new(),
@@ -195,8 +200,8 @@ pub(crate) fn shown(value: &Value) -> String {
     }
 }
 
-/// `a op b` for comparisons: `None` is unknown. Nothing equals an unknown value, so it differs from
-/// every known one; only order is unknown.
+/// Computes `a op b` for a comparison operator; `None` is unknown. A null value equals nothing, so
+/// `!=` with a known value is true; its order is unknown.
 pub(crate) fn compare(
     operator: Operator,
     a: &Value,
@@ -204,6 +209,7 @@ pub(crate) fn compare(
     clock: Clock<'_>,
 ) -> Result<Option<bool>> {
     if a.is_null() || b.is_null() {
+        // Equality is two-valued even with null, because guides test `x != y` for missing values.
         let same = a.is_null() && b.is_null();
         return Ok(match operator {
             Operator::Equal => Some(same),
@@ -217,48 +223,50 @@ pub(crate) fn compare(
         _ => {
             let order = order(a, b, clock)?;
             Ok(Some(match operator {
+                // `partial_cmp` in `order` excludes NaN, so exactly one of these orders holds.
                 Operator::Less => order == Ordering::Less,
                 Operator::LessOrEqual => order != Ordering::Greater,
                 Operator::Greater => order == Ordering::Greater,
                 Operator::GreaterOrEqual => order != Ordering::Less,
-                _ => return Err(Trouble::Types),
+                _ => return Err(EvalError::Types),
             }))
         }
     }
 }
 
-/// The order of two values; quantities of different units have none, unless both are of time.
+/// Returns the order of two values. Quantities of different units have none, unless both are units
+/// of time.
 fn order(a: &Value, b: &Value, clock: Clock<'_>) -> Result<Ordering> {
     if let (Some(x), Some(y)) = (instant(a, clock), instant(b, clock)) {
         return Ok(x.millis.cmp(&y.millis));
     }
     let milliseconds = || Arc::from("ms");
     let (x, y) = match (a, b) {
+        // Different units are comparable only if both are units of time.
         (Value::Quantity(x), Value::Quantity(y)) if x.unit != y.unit => {
             let periods = period_millis(a, clock).zip(period_millis(b, clock));
-            periods.ok_or_else(|| Trouble::Units(x.unit.clone(), y.unit.clone()))?
+            periods.ok_or_else(|| EvalError::Units(x.unit.clone(), y.unit.clone()))?
         }
         (Value::Span(x), Value::Quantity(q)) => (
             *x,
             period_millis(b, clock)
-                .ok_or_else(|| Trouble::Units(milliseconds(), q.unit.clone()))?,
+                .ok_or_else(|| EvalError::Units(milliseconds(), q.unit.clone()))?,
         ),
         (Value::Quantity(q), Value::Span(y)) => (
             period_millis(a, clock)
-                .ok_or_else(|| Trouble::Units(q.unit.clone(), milliseconds()))?,
+                .ok_or_else(|| EvalError::Units(q.unit.clone(), milliseconds()))?,
             *y,
         ),
         _ => (
-            a.number().ok_or(Trouble::Types)?,
-            b.number().ok_or(Trouble::Types)?,
+            a.number().ok_or(EvalError::Types)?,
+            b.number().ok_or(EvalError::Types)?,
         ),
     };
-    x.partial_cmp(&y).ok_or(Trouble::Range)
+    x.partial_cmp(&y).ok_or(EvalError::Range)
 }
 
-/// A quantity in the unit of another, where both measure one property and UCUM has a factor between
-/// them; `None` for all else, and where nothing needs to be converted. Units of time are left to
-/// the calendar.
+/// Converts a quantity to the unit of another. `None` if UCUM has no factor between the units, or
+/// if nothing needs to be converted. Units of time are left to the calendar.
 pub(crate) fn in_unit_of(other: &Value, value: &Value) -> Option<Value> {
     let (Value::Quantity(wanted), Value::Quantity(given)) = (other, value) else {
         return None;
@@ -269,8 +277,9 @@ pub(crate) fn in_unit_of(other: &Value, value: &Value) -> Option<Value> {
     }
     let magnitude = units::convert(given.magnitude, &given.unit, &wanted.unit)
         .filter(|magnitude| magnitude.is_finite())?;
-    // Factors and offsets are decimal, doubles are not: without rounding, 98.6 [degF] would be a
-    // little more than 37 Cel.
+    // Factors and offsets are decimal, doubles are not. Without rounding, 98.6 [degF] would be
+    // slightly more than 37 Cel.
+    // Twelve significant digits: enough for any measurement, fewer than the error of a double.
     let decimals = if magnitude == 0.0 {
         0.0
     } else {
@@ -304,18 +313,19 @@ fn equal(a: &Value, b: &Value, clock: Clock<'_>) -> Result<bool> {
         }
         (Value::Object(x), Value::Object(y)) => x == y,
         (Value::Text(t), _) | (_, Value::Text(t)) if Value::Text(t.clone()).number().is_none() => {
-            return Err(Trouble::Types);
+            return Err(EvalError::Types);
         }
         _ => order(a, b, clock)? == Ordering::Equal,
     })
 }
 
-/// A function of one number.
+/// Computes a function of one number.
 pub(crate) fn function(function: Function, a: &Value) -> Result<Value> {
     if a.is_null() {
         return Ok(Value::Null);
     }
-    let x = a.number().ok_or(Trouble::Types)?;
+    let x = a.number().ok_or(EvalError::Types)?;
+    // An infinite result is valid at a pole of the function, or for an infinite operand.
     let has_pole = match function {
         Function::Log | Function::Log10 => x == 0.0,
         Function::Log1p => x == -1.0,
@@ -329,6 +339,7 @@ pub(crate) fn function(function: Function, a: &Value) -> Result<Value> {
         Function::Log => x.ln(),
         Function::Log10 => x.log10(),
         Function::Log1p => x.ln_1p(),
+        // Half up, also for negative numbers, as the published guides expect.
         Function::Round => (x + 0.5).floor(),
         Function::Sqrt => x.sqrt(),
         Function::Sin => x.sin(),
@@ -339,7 +350,7 @@ pub(crate) fn function(function: Function, a: &Value) -> Result<Value> {
     carried(n, has_pole)
 }
 
-/// The greater (or lesser) of two values; null when either is unknown.
+/// Returns the greater (`max`) or lesser of two values. Null if either is null.
 pub(crate) fn extreme(max: bool, a: &Value, b: &Value, clock: Clock<'_>) -> Result<Value> {
     if a.is_null() || b.is_null() {
         return Ok(Value::Null);
@@ -352,22 +363,25 @@ pub(crate) fn extreme(max: bool, a: &Value, b: &Value, clock: Clock<'_>) -> Resu
     })
 }
 
-/// An attribute of a value; `count`, `sum` and `null_flavor` belong to variables, not to values.
+/// Returns an attribute of a value. `count`, `sum` and `null_flavor` belong to variables and are
+/// resolved before.
 pub(crate) fn attribute(value: &Value, attribute: Attribute) -> Result<Value> {
     use Attribute as A;
+    // `.year`, `.month` and `.day` use the calendar of the offset of the moment.
     let moment = |f: fn((i32, u32, u32)) -> f64| match value {
-        Value::Moment(m) => m.ymd().map(|d| Value::Number(f(d))).ok_or(Trouble::Range),
-        _ => Err(Trouble::Types),
+        Value::Moment(m) => m.ymd().map(|d| Value::Number(f(d))).ok_or(EvalError::Range),
+        _ => Err(EvalError::Types),
     };
     Ok(match (attribute, value) {
         (_, Value::Null) | (A::Whole, _) => value.clone(),
         (A::Magnitude, Value::Count(n)) => Value::Number(real(*n)),
         (A::Magnitude, Value::Boolean(_) | Value::Coded(_) | Value::Moment(_)) => {
-            return Err(Trouble::Types);
+            return Err(EvalError::Types);
         }
-        (A::Magnitude, v) => Value::Number(v.number().ok_or(Trouble::Types)?),
+        (A::Magnitude, v) => Value::Number(v.number().ok_or(EvalError::Types)?),
         (A::Unit, Value::Quantity(q)) => Value::Text(q.unit.clone()),
         (
+            // An unknown precision is null, not an error: guides test it.
             A::Precision,
             Value::Quantity(Quantity {
                 precision: Some(p), ..
@@ -394,6 +408,6 @@ pub(crate) fn attribute(value: &Value, attribute: Attribute) -> Result<Value> {
         (A::Month, _) => moment(|(_, m, _)| f64::from(m))?,
         (A::Day, _) => moment(|(_, _, d)| f64::from(d))?,
         (A::String, v) => Value::text(&shown(v)),
-        _ => return Err(Trouble::Types),
+        _ => return Err(EvalError::Types),
     })
 }

@@ -1,5 +1,5 @@
-//! What a guide advises, as cards of CDS Hooks 2.0: the cards of its rules, and one for results and
-//! resources that no card shows.
+//! The advice of a guide as cards of CDS Hooks 2.0: the cards of its rules, and one card for
+//! results and resources that no rule shows.
 
 use super::compile::CompiledGuide;
 use super::fill::readable;
@@ -8,10 +8,10 @@ use super::value::Value;
 use serde_json::{Map, Value as Json, json};
 use std::fmt::Write;
 
-/// The most characters of a summary (CDS Hooks 2.0, card attributes).
+/// The maximum length of a summary in characters (CDS Hooks 2.0, card attributes).
 const SUMMARY: usize = 140;
 
-/// The cards of a run. `new_uuid` names cards and suggestions.
+/// Returns the cards of a run. `new_uuid` supplies the ids of cards and suggestions.
 pub fn cards(
     compiled: &CompiledGuide,
     run: &Run,
@@ -21,13 +21,13 @@ pub fn cards(
     let mut cards: Vec<Json> = run
         .cards
         .iter()
-        .map(|card| of_rule(card, new_uuid))
+        .map(|card| rule_card(card, new_uuid))
         .collect();
-    cards.extend(of_results(compiled, run, language, new_uuid));
+    cards.extend(results_card(compiled, run, language, new_uuid));
     cards
 }
 
-fn of_rule(card: &CardOut, new_uuid: &mut dyn FnMut() -> String) -> Json {
+fn rule_card(card: &CardOut, new_uuid: &mut dyn FnMut() -> String) -> Json {
     let (summary, rest) = cut(&card.summary);
     let detail = match (rest, &card.detail) {
         (Some(whole), Some(detail)) => Some(format!("{whole}\n\n{detail}")),
@@ -55,7 +55,7 @@ fn of_rule(card: &CardOut, new_uuid: &mut dyn FnMut() -> String) -> Json {
     });
     let source =
         json!({ "label": card.source.label, "url": card.source.url, "icon": card.source.icon });
-    made(
+    card_json(
         &summary,
         detail,
         indicator,
@@ -66,8 +66,8 @@ fn of_rule(card: &CardOut, new_uuid: &mut dyn FnMut() -> String) -> Json {
     )
 }
 
-/// What the guide found, where its rules show no card of their own, and the resources that it made.
-fn of_results(
+/// Returns a card for the results and resources of the run, if no rule shows a card.
+fn results_card(
     compiled: &CompiledGuide,
     run: &Run,
     language: &str,
@@ -105,7 +105,7 @@ fn of_results(
         |v| format!("{concept}: {} {}", name(&v.code), readable(&v.value)),
     ));
     let source = json!({ "label": concept });
-    Some(made(
+    Some(card_json(
         &summary,
         (!lines.is_empty()).then_some(lines),
         "info",
@@ -116,8 +116,8 @@ fn of_results(
     ))
 }
 
-/// A card; what is empty is left out.
-fn made(
+/// Builds the JSON of a card. Empty fields are left out.
+fn card_json(
     summary: &str,
     detail: Option<String>,
     indicator: &str,
@@ -157,7 +157,8 @@ fn made(
     card
 }
 
-/// A text as a summary; when it is too long for one, also the whole of it.
+/// Cuts a text to the length of a summary. The second text is the whole one, if the summary is
+/// shorter.
 fn cut(text: &str) -> (String, Option<String>) {
     if text.chars().count() <= SUMMARY {
         return (text.to_owned(), None);

@@ -1,5 +1,4 @@
-//! From a guide to something that runs: variables become indexes, expressions one arena of
-//! operations.
+//! Compilation of a guide: variables become indexes, expressions operations of one arena.
 
 use super::expr::ast::{Action, Expr, Function, Operator, Variable};
 use super::guide::{Binding, Condition, Direction, Guide, MAX_PROBLEMS, Rule, Step, shown};
@@ -9,226 +8,17 @@ use aqlite_rm::order;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-/// The index of an operation in [`CompiledGuide::ops`].
-pub(crate) type Id = u32;
+mod plan;
 
-/// A guide ready to run; immutable and shareable.
-#[derive(Clone, Debug)]
-pub struct CompiledGuide {
-    pub(crate) guide: Guide,
-    pub(crate) slots: Vec<SlotInfo>,
-    /// The slot of each variable, by its code.
-    pub(crate) slot_index: BTreeMap<String, usize>,
-    pub(crate) ops: Vec<Op>,
-    pub(crate) constants: Vec<Value>,
-    pub(crate) terms: Vec<Vec<Option<Arc<str>>>>,
-    pub(crate) term_index: HashMap<String, usize>,
-    pub(crate) bindings: Vec<BindingPlan>,
-    pub(crate) pre_conditions: Vec<Test>,
-    pub(crate) default_actions: Vec<Do>,
-    pub(crate) rules: Vec<RulePlan>,
-    /// What is wrong with the guide although it runs.
-    pub problems: Vec<Diagnostic>,
-}
-
-/// A variable.
-#[derive(Clone, Debug)]
-pub(crate) struct SlotInfo {
-    pub code: Arc<str>,
-    /// Some rule or default action can set it.
-    pub assignable: bool,
-    /// Its class, where the guide says it: whether plain numbers make a quantity (`Some(true)`) or
-    /// a count.
-    pub quantity: Option<bool>,
-}
-
-/// What one binding reads from each instance.
-#[derive(Clone, Debug)]
-pub(crate) struct BindingPlan {
-    /// Its code, model and template, as results carry them.
-    pub head: Head,
-    pub columns: Vec<Column>,
-    /// Filters first, then the ones that keep a single instance.
-    pub predicates: Vec<Predicate>,
-    /// Assignable variables of the binding: column and slot.
-    pub outputs: Vec<(usize, usize)>,
-}
-
-/// What results say of the binding that they belong to.
-#[derive(Clone, Debug)]
-pub(crate) struct Head {
-    pub id: Arc<str>,
-    pub model_id: Arc<str>,
-    /// Where it is one: some guides name the archetype again.
-    pub template_id: Option<Arc<str>>,
-}
-
-/// A value that is read from each instance.
-#[derive(Clone, Debug)]
-pub(crate) struct Column {
-    pub path: String,
-    /// Code and path of the variable, as written.
-    pub named: Option<(Arc<str>, Arc<str>)>,
-    /// The variable that it feeds; none for columns that only predicates need.
-    pub slot: Option<usize>,
-}
-
-/// A predicate of a binding.
-#[derive(Clone, Debug)]
-pub(crate) enum Predicate {
-    /// Keeps the instances for which the condition is true; without a readable condition none.
-    Filter(Option<Id>),
-    /// Keeps the instance with the greatest (or least) point in time.
-    Best {
-        max: bool,
-        column: usize,
-        attribute: Attribute,
-    },
-}
-
-/// A condition.
-#[derive(Clone, Debug)]
-pub(crate) struct Test {
-    /// `None` when it cannot be read: never true.
-    pub op: Option<Id>,
-    pub text: Arc<str>,
-    /// The variables that it reads.
-    pub reads: Vec<usize>,
-}
-
-/// A rule; [`CompiledGuide::rules`] is sorted by priority.
-#[derive(Clone, Debug)]
-pub(crate) struct RulePlan {
-    pub id: Arc<str>,
-    pub when: Vec<Test>,
-    pub then: Vec<Do>,
-    /// Where the rule stands in the guide, for its cards.
-    pub source: usize,
-    /// For each suggested action of its cards, in order: the values of its template.
-    pub card_values: Vec<Vec<(String, Id)>>,
-}
-
-/// An action.
-#[derive(Clone, Debug)]
-pub(crate) enum Do {
-    /// Sets a variable or one of its attributes.
-    Assign(Assign),
-    /// Makes a new instance of a binding.
-    Create {
-        binding: Option<usize>,
-        values: Vec<Assign>,
-    },
-    /// Makes one resource.
-    UseTemplate {
-        template: usize,
-        values: Vec<(String, Id)>,
-    },
-    /// Makes one resource for each index of the variables.
-    UseTemplateEach {
-        template: usize,
-        conditions: Vec<usize>,
-        values: Vec<(String, Vec<usize>)>,
-    },
-    /// A statement that cannot be read, or a template that does not exist.
-    Nothing,
-}
-
-/// `$slot.attribute = value`
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Assign {
-    pub slot: usize,
-    pub attribute: Attribute,
-    pub value: Id,
-    /// The same group of actions gives the variable a unit or a precision: it is a quantity.
-    pub quantity: bool,
-}
-
-/// An operation; operands are earlier in the arena.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Op {
-    Constant(u32),
-    Read(usize, Attribute),
-    Now(Attribute),
-    Today(Attribute),
-    Column(usize, Attribute),
-    /// The text of a guide term in the language of the run.
-    Term(usize),
-    Not(Id),
-    Negate(Id),
-    Binary(Operator, Id, Id),
-    /// `x == null`, or `x != null` when the flag is false.
-    IsNull(Id, bool),
-    Call(Function, Id),
-    /// `max` or `min` of two values; longer lists are nested.
-    Extreme(bool, Id, Id),
-    Fired(usize),
-    /// The variables are `Read`s right before the condition: first, count.
-    Any(Id, u32, Id),
-    ForAll(Id, u32, Id),
-}
-
-/// What is read of a value, or written to it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Attribute {
-    Whole,
-    Magnitude,
-    Unit,
-    Precision,
-    Value,
-    Code,
-    Terminology,
-    Symbol,
-    /// The text of a code.
-    Label,
-    Numerator,
-    Denominator,
-    Type,
-    Year,
-    Month,
-    Day,
-    String,
-    Count,
-    Sum,
-    NullFlavor,
-}
-
-impl Attribute {
-    /// The attribute of this name; the names of GDL1, of GDL2 and of RM paths.
-    pub fn parse(name: &str) -> Option<Attribute> {
-        use Attribute::*;
-        const NAMES: [(&str, Attribute); 24] = [
-            ("magnitude", Magnitude),
-            ("unit", Unit),
-            ("units", Unit),
-            ("precision", Precision),
-            ("value", Value),
-            ("code", Code),
-            ("code_string", Code),
-            ("defining_code/code_string", Code),
-            ("terminologyId", Terminology),
-            ("terminology", Terminology),
-            ("symbol", Symbol),
-            ("numerator", Numerator),
-            ("denominator", Denominator),
-            ("type", Type),
-            ("year", Year),
-            ("month", Month),
-            ("day", Day),
-            ("string", String),
-            ("text", Label),
-            ("label", Label),
-            ("count", Count),
-            ("sum", Sum),
-            ("null_flavor", NullFlavor),
-            ("null_flavour", NullFlavor),
-        ];
-        NAMES.iter().find(|(n, _)| *n == name).map(|(_, a)| *a)
-    }
-}
+pub use plan::CompiledGuide;
+pub(crate) use plan::{
+    ActionPlan, Assign, Attribute, BindingHead, BindingPlan, Column, ConditionPlan, Op, OpId,
+    Predicate, RulePlan, SlotInfo,
+};
 
 impl Guide {
-    /// Compiles the guide. What cannot be resolved becomes a problem of the compiled guide, not a
-    /// failure: an unknown variable is always null, an unknown attribute too.
+    /// Compiles the guide. A name that cannot be resolved becomes a problem of the compiled guide,
+    /// not a failure: an unknown variable or attribute is always null.
     pub fn compile(&self) -> CompiledGuide {
         let mut compiler = Compiler::new(self);
         compiler.bindings();
@@ -237,6 +27,7 @@ impl Guide {
             .problems
             .splice(0..0, self.problems.iter().cloned());
         super::lint::check(&mut compiled);
+        // The limit applies after sorting, so that the first problems in the file remain.
         order::sort_by_key(&mut compiled.problems, |p| p.span.start);
         compiled.problems.truncate(MAX_PROBLEMS);
         compiled
@@ -248,25 +39,27 @@ struct Compiler<'g> {
     guide: &'g Guide,
     slot_index: HashMap<&'g str, usize>,
     rule_index: HashMap<&'g str, usize>,
-    /// The constants by their digests.
+    /// The indexes of constants by digest, so that equal constants are stored once.
     constants: HashMap<u64, Vec<usize>>,
-    /// The operations of references, by number and whether it is the address.
-    references: HashMap<(usize, bool), Id>,
-    /// The bindings and templates by code, of equal ones the first.
+    /// The operations of references by number; the flag tells the address from the label.
+    references: HashMap<(usize, bool), OpId>,
+    /// The indexes of bindings by code. The first of equal codes wins.
     binding_index: HashMap<&'g str, usize>,
     template_index: HashMap<&'g str, usize>,
-    /// The binding whose predicates are compiled.
+    /// The index of the binding whose predicates are being compiled.
     binding: usize,
-    /// Its columns by path, once one was looked for.
+    /// The columns of that binding by path. Empty until the first lookup.
     columns: HashMap<String, usize>,
-    /// Where the current statement stands.
+    /// The position of the current statement in the file.
     span: Span,
 }
 
 impl<'g> Compiler<'g> {
     fn new(guide: &'g Guide) -> Compiler<'g> {
         let mut order: Vec<(usize, &Rule)> = guide.rules.iter().enumerate().collect();
+        // The sort is stable: rules of equal priority keep the order of the file.
         order::sort_by_key(&mut order, |(_, r)| std::cmp::Reverse(r.priority));
+        // Conditions and actions are filled in later, because they may refer to any rule by index.
         let plan = |(source, rule): &(usize, &Rule)| RulePlan {
             id: Arc::from(rule.id.as_str()),
             when: Vec::new(),
@@ -316,6 +109,7 @@ impl<'g> Compiler<'g> {
         for (i, definition) in self.guide.terms.iter().enumerate() {
             for term in &definition.terms {
                 let next = self.out.terms.len();
+                // A term that occurs in several languages has one index.
                 let index = *self.out.term_index.entry(term.id.clone()).or_insert(next);
                 if index == next {
                     self.out.terms.push(vec![None; languages]);
@@ -360,8 +154,9 @@ impl<'g> Compiler<'g> {
             let template_id = binding
                 .template_id
                 .as_deref()
+                // Some guides repeat the archetype id as template id. It names no template.
                 .filter(|t| super::bind::class_of(t).is_none());
-            let head = Head {
+            let head = BindingHead {
                 id: Arc::from(binding.id.as_str()),
                 model_id: Arc::from(binding.model_id.as_str()),
                 template_id: template_id.map(Arc::from),
@@ -389,6 +184,7 @@ impl<'g> Compiler<'g> {
             self.columns.clear();
             self.predicates(binding);
         }
+        // No binding: a path outside of a predicate is a problem from here on.
         self.binding = usize::MAX;
         self.out.pre_conditions = guide.pre_conditions.iter().map(|c| self.test(c)).collect();
         self.out.default_actions = self.steps(&guide.default_actions);
@@ -459,7 +255,7 @@ impl<'g> Compiler<'g> {
         }
     }
 
-    /// The column of a path in a predicate, and what of its value is meant.
+    /// Returns the column of a path in a predicate, and the attribute of its value.
     fn column(&mut self, path: &str) -> (usize, Attribute) {
         let Some(plan) = self.out.bindings.get_mut(self.binding) else {
             let help = "paths stand in predicates of bindings; rules use variables";
@@ -469,11 +265,12 @@ impl<'g> Compiler<'g> {
                     .problems
                     .push(Diagnostic::error("GDL0310", self.span, message).with_help(help));
             }
+            // An impossible column: evaluation reads null from it.
             return (usize::MAX, Attribute::Whole);
         };
         let path = super::bind::normal_path(path);
-        // By path the first column that has it: a binding has up to 10,000 variables, and as many
-        // predicates.
+        // The map holds the first column of each path. A linear search would be quadratic: a
+        // binding has up to 10,000 variables, and as many predicates.
         if self.columns.is_empty() {
             for (i, column) in plan.columns.iter().enumerate() {
                 self.columns.entry(column.path.clone()).or_insert(i);
@@ -496,7 +293,7 @@ impl<'g> Compiler<'g> {
         (column, attribute)
     }
 
-    fn test(&mut self, condition: &'g Condition) -> Test {
+    fn test(&mut self, condition: &'g Condition) -> ConditionPlan {
         self.span = condition.span;
         let (mut reads, mut seen) = (Vec::new(), HashSet::new());
         let op = condition.expr.as_ref().map(|e| self.expr(e));
@@ -511,15 +308,16 @@ impl<'g> Compiler<'g> {
                 }
             });
         }
-        Test {
+        ConditionPlan {
             op,
             text: Arc::from(condition.text.as_str()),
             reads,
         }
     }
 
-    /// The actions of one rule, or the default actions.
-    fn steps(&mut self, steps: &'g [Step]) -> Vec<Do> {
+    /// Compiles the actions of one rule, or the default actions.
+    // The order of actions does not matter: a unit may be set behind the magnitude.
+    fn steps(&mut self, steps: &'g [Step]) -> Vec<ActionPlan> {
         let targets = |step: &'g Step| match &step.action {
             Some(Action::Assign(v, _)) => vec![v],
             Some(Action::Create(_, list)) => list.iter().map(|(v, _)| v).collect(),
@@ -536,13 +334,13 @@ impl<'g> Compiler<'g> {
         steps.iter().map(|s| self.step(s, &quantities)).collect()
     }
 
-    fn step(&mut self, step: &'g Step, quantities: &HashSet<&str>) -> Do {
+    fn step(&mut self, step: &'g Step, quantities: &HashSet<&str>) -> ActionPlan {
         self.span = step.span;
         match &step.action {
-            None => Do::Nothing,
+            None => ActionPlan::Nothing,
             Some(Action::Assign(v, e)) => self
                 .assign(v, e, quantities)
-                .map_or(Do::Nothing, Do::Assign),
+                .map_or(ActionPlan::Nothing, ActionPlan::Assign),
             Some(Action::Create(v, list)) => {
                 let binding = self.binding_index.get(v.code.as_str()).copied();
                 if binding.is_none() {
@@ -552,7 +350,7 @@ impl<'g> Compiler<'g> {
                         "create takes the code of an OUTPUT binding",
                     );
                 }
-                Do::Create {
+                ActionPlan::Create {
                     binding,
                     values: list
                         .iter()
@@ -561,14 +359,14 @@ impl<'g> Compiler<'g> {
                 }
             }
             Some(Action::UseTemplate(v, list)) => match self.template(v) {
-                Some(template) => Do::UseTemplate {
+                Some(template) => ActionPlan::UseTemplate {
                     template,
                     values: self.named_values(list),
                 },
-                None => Do::Nothing,
+                None => ActionPlan::Nothing,
             },
             Some(Action::UseTemplateEach(v, conditions, list)) => match self.template(v) {
-                Some(template) => Do::UseTemplateEach {
+                Some(template) => ActionPlan::UseTemplateEach {
                     template,
                     conditions: conditions.iter().map(|c| self.slot(&c.code)).collect(),
                     values: list
@@ -581,18 +379,18 @@ impl<'g> Compiler<'g> {
                         })
                         .collect(),
                 },
-                None => Do::Nothing,
+                None => ActionPlan::Nothing,
             },
         }
     }
 
-    fn named_values(&mut self, list: &'g [(Variable, Expr)]) -> Vec<(String, Id)> {
+    fn named_values(&mut self, list: &'g [(Variable, Expr)]) -> Vec<(String, OpId)> {
         list.iter()
             .map(|(v, e)| (v.code.clone(), self.expr(e)))
             .collect()
     }
 
-    fn card_values(&mut self, rule: &'g Rule) -> Vec<Vec<(String, Id)>> {
+    fn card_values(&mut self, rule: &'g Rule) -> Vec<Vec<(String, OpId)>> {
         let actions = rule
             .cards
             .iter()
@@ -648,6 +446,7 @@ impl<'g> Compiler<'g> {
         let attribute = self.attribute(variable)?;
         let value = self.expr(value);
         let slot = self.slot(&variable.code);
+        // The flag decides which variables are outputs.
         if let Some(info) = self.out.slots.get_mut(slot) {
             info.assignable = true;
         }
@@ -679,13 +478,14 @@ impl<'g> Compiler<'g> {
         }
     }
 
-    fn push(&mut self, op: Op) -> Id {
+    fn push(&mut self, op: Op) -> OpId {
         self.out.ops.push(op);
-        Id::try_from(self.out.ops.len() - 1).unwrap_or(Id::MAX)
+        OpId::try_from(self.out.ops.len() - 1).unwrap_or(OpId::MAX)
     }
 
-    fn constant(&mut self, value: Value) -> Id {
+    fn constant(&mut self, value: Value) -> OpId {
         let alike = self.constants.entry(value.digest()).or_default();
+        // Digests may collide, so candidates are compared.
         let found = alike
             .iter()
             .copied()
@@ -699,7 +499,7 @@ impl<'g> Compiler<'g> {
         self.push(Op::Constant(u32::try_from(index).unwrap_or(u32::MAX)))
     }
 
-    fn expr(&mut self, expr: &'g Expr) -> Id {
+    fn expr(&mut self, expr: &'g Expr) -> OpId {
         match expr {
             Expr::Literal(value) => self.constant(value.clone()),
             Expr::Variable(v) => self.variable(v),
@@ -708,6 +508,7 @@ impl<'g> Compiler<'g> {
                 self.push(Op::Column(column, attribute))
             }
             Expr::Reference(index, url) => {
+                // A reference that occurs again reads the same constant. Its text may be megabytes.
                 if let Some(Op::Constant(known)) = self
                     .references
                     .get(&(*index, *url))
@@ -750,7 +551,8 @@ impl<'g> Compiler<'g> {
         }
     }
 
-    fn binary(&mut self, operator: Operator, a: &'g Expr, b: &'g Expr) -> Id {
+    fn binary(&mut self, operator: Operator, a: &'g Expr, b: &'g Expr) -> OpId {
+        // `== null` is not a comparison: it is true or false, never unknown.
         let is_null = |e: &Expr| matches!(e, Expr::Literal(Value::Null));
         match operator {
             Operator::Equal | Operator::Unequal if is_null(b) => {
@@ -768,10 +570,11 @@ impl<'g> Compiler<'g> {
         }
     }
 
-    fn call(&mut self, function: Function, arguments: &'g [Expr]) -> Id {
-        let ids: Vec<Id> = arguments.iter().map(|a| self.expr(a)).collect();
+    fn call(&mut self, function: Function, arguments: &'g [Expr]) -> OpId {
+        let ids: Vec<OpId> = arguments.iter().map(|a| self.expr(a)).collect();
         let is_max = function == Function::Max;
         match (function, ids.as_slice()) {
+            // The fold nests the calls: max(a, b, c) is max(max(a, b), c).
             (Function::Max | Function::Min, [first, rest @ ..]) => rest
                 .iter()
                 .fold(*first, |a, b| self.push(Op::Extreme(is_max, a, *b))),
@@ -780,7 +583,7 @@ impl<'g> Compiler<'g> {
         }
     }
 
-    fn fired(&mut self, rule: &Variable) -> Id {
+    fn fired(&mut self, rule: &Variable) -> OpId {
         if let Some(index) = self.rule_index.get(rule.code.as_str()) {
             return self.push(Op::Fired(*index));
         }
@@ -796,14 +599,16 @@ impl<'g> Compiler<'g> {
         &mut self,
         variables: &'g [Variable],
         condition: &'g Expr,
-        op: fn(Id, u32, Id) -> Op,
-    ) -> Id {
+        op: fn(OpId, u32, OpId) -> Op,
+    ) -> OpId {
         let mut list: Vec<&'g Variable> = variables.iter().collect();
         if list.is_empty() {
             condition.variables(&mut |v| list.push(v));
         }
         let slots: Vec<usize> = order::distinct(list.iter().map(|v| self.slot(&v.code)));
-        let first = Id::try_from(self.out.ops.len()).unwrap_or(Id::MAX);
+        // The `Read` operations must be consecutive, which `Op::Any` relies on: no other operation
+        // may be pushed in between.
+        let first = OpId::try_from(self.out.ops.len()).unwrap_or(OpId::MAX);
         for slot in &slots {
             self.push(Op::Read(*slot, Attribute::Whole));
         }
@@ -815,8 +620,9 @@ impl<'g> Compiler<'g> {
         ))
     }
 
-    fn variable(&mut self, variable: &'g Variable) -> Id {
+    fn variable(&mut self, variable: &'g Variable) -> OpId {
         let attribute = variable.attribute.as_deref();
+        // `.term` is an attribute of the code, not of the value of a variable.
         if attribute == Some("term") {
             if let Some(term) = self.out.term_index.get(&variable.code) {
                 return self.push(Op::Term(*term));
@@ -842,7 +648,7 @@ impl<'g> Compiler<'g> {
     }
 }
 
-/// Where each code stands first.
+/// Returns the first index of each code.
 fn first_places<'g>(codes: impl Iterator<Item = &'g str>) -> HashMap<&'g str, usize> {
     let mut places = HashMap::new();
     for (place, code) in codes.enumerate() {
@@ -851,7 +657,8 @@ fn first_places<'g>(codes: impl Iterator<Item = &'g str>) -> HashMap<&'g str, us
     places
 }
 
-/// Whether a class of the RM holds a magnitude with a unit (true) or a count (false).
+/// Whether values of an RM class are quantities with a unit (`true`) or counts (`false`). `None`
+/// for any other class.
 fn is_quantity(class: &str) -> Option<bool> {
     match class {
         "DV_QUANTITY" => Some(true),
@@ -863,6 +670,7 @@ fn is_quantity(class: &str) -> Option<bool> {
 /// Splits `/…/items[at0004]/value/magnitude`, `/…/items[at0004]/value` or `/symbol/value.value`
 /// into path and attribute.
 pub(crate) fn split_path(path: &str) -> (&str, Attribute) {
+    // A dot or slash inside of brackets belongs to a node id or name.
     let tail_at = path.rfind(']').map_or(0, |i| i + 1);
     let (head, tail) = path.split_at(tail_at);
     if let Some((base, attribute)) = tail
@@ -874,7 +682,8 @@ pub(crate) fn split_path(path: &str) -> (&str, Attribute) {
             attribute,
         );
     }
-    // `/value` stands behind an element, or behind an attribute of the RM that holds a data value.
+    // `/value` occurs behind an element, or behind an RM attribute that holds a data value.
+    // The first `/value` is taken: behind it only the attribute of a data value may follow.
     let behind_value = tail
         .find("/value")
         .map(|at| (at, tail.get(at + "/value".len()..).unwrap_or_default()));

@@ -1,5 +1,5 @@
-//! A guide as a page shows it, and its runs on a form and on fixtures: everything as JSON,
-//! positions in UTF-16 units.
+//! A guide as JSON for a page, and its runs on a form and on fixtures. Positions are in UTF-16
+//! units.
 
 use super::budget::Exceeded;
 use super::compile::CompiledGuide;
@@ -16,13 +16,14 @@ use aqlite_rm::diag::{Diagnostic, LineIndex, Severity, Span};
 use aqlite_rm::json::{elements, members};
 use serde_json::{Value as Json, json};
 
-/// A guide: `{id, gdl_version, language, languages, concept, purpose, use, misuse, bindings,
-/// inputs, outputs, rules, terms, problems}` in a language. Each binding has its variables and the
-/// AQL that it makes at a moment under some options, each input what a form needs
+/// Describes a guide in a language: `{id, gdl_version, language, languages, concept, purpose, use,
+/// misuse, bindings, inputs, outputs, rules, terms, problems}`. Each binding has its variables and
+/// its AQL at a moment under the given options. Each input has the data of a form field
 /// ([`form::Input`]).
 ///
 /// # Errors
-/// What leaves no guide.
+///
+/// The problems of a text that is not a guide.
 pub fn describe(
     text: &str,
     language: &str,
@@ -79,7 +80,7 @@ pub fn describe(
     }))
 }
 
-/// The variables that the guide can set, with the models that they belong to.
+/// Returns the variables that the guide can set, with the models that they belong to.
 fn outputs(compiled: &CompiledGuide, language: &str) -> Vec<Json> {
     let guide = compiled.guide();
     let bindings = guide.bindings.iter().zip(&compiled.bindings);
@@ -91,11 +92,12 @@ fn outputs(compiled: &CompiledGuide, language: &str) -> Vec<Json> {
     elements.map(|(b, e)| json!({ "variable": e.id, "name": guide.term(&e.id, language), "binding": b.id, "path": e.path })).collect()
 }
 
-/// Runs a guide on the values of a form: literals by variable, as fixtures write them. The answer
-/// is `{fired, results, cards, trace, notes}`.
+/// Runs a guide on the values of a form: literals by variable, as fixtures write them. Returns
+/// `{fired, results, cards, trace, notes}`.
 ///
 /// # Errors
-/// What leaves no guide, and a run that exceeds a limit.
+///
+/// The problems of a text that is not a guide, and a run that exceeds a limit.
 pub fn try_out(
     text: &str,
     given: &[(String, String)],
@@ -125,11 +127,13 @@ pub fn try_out(
     Ok(run_json(&compiled, &run, language))
 }
 
-/// Runs a guide on the answers to the queries of its bindings at this moment: result sets as JSON
-/// text, by the id of the binding. The answer is that of [`try_out`].
+/// Runs a guide on the answers to the queries of its bindings: result sets as JSON text, by the id
+/// of the binding. `now` must be the moment for which the queries were built. Returns the same as
+/// [`try_out`].
 ///
 /// # Errors
-/// What leaves no guide, and a run that exceeds a limit.
+///
+/// The problems of a text that is not a guide, and a run that exceeds a limit.
 pub fn run_on_answers(
     text: &str,
     answers: &[(String, String)],
@@ -164,13 +168,13 @@ pub fn run_on_answers(
     Ok(run_json(&compiled, &run, language))
 }
 
-/// A run that exceeded a limit, as a problem of the text.
+/// Converts a run that exceeded a limit to a problem of the text.
 fn exceeded(exceeded: &Exceeded) -> Diagnostic {
     Diagnostic::error(exceeded.code(), Span::default(), exceeded.to_string())
         .with_help(exceeded.help())
 }
 
-/// The rows of a result set.
+/// Reads the rows of a result set.
 fn rows(answer: &str) -> Option<Vec<Vec<Value>>> {
     let (_, rows) = members(answer)
         .ok()?
@@ -203,7 +207,8 @@ fn run_json(compiled: &CompiledGuide, run: &Run, language: &str) -> Json {
 /// fired, input, expected}]}`.
 ///
 /// # Errors
-/// What leaves no guide, what leaves no fixture, and a run that exceeds a limit.
+///
+/// The problems of a text that is not a guide or not a fixture, and a run that exceeds a limit.
 pub fn test(text: &str, fixture: &str, now: Moment) -> Result<Json, Vec<Diagnostic>> {
     let compiled = super::parse(text)?.compile();
     let suite = Suite::read(fixture).map_err(|problem| vec![problem])?;
@@ -235,7 +240,7 @@ pub fn test(text: &str, fixture: &str, now: Moment) -> Result<Json, Vec<Diagnost
     )
 }
 
-/// Problems of a text as `{from, to, line, column, severity, code, message, help}`.
+/// Converts problems of a text to `{from, to, line, column, severity, code, message, help}`.
 pub fn problems(found: &[Diagnostic], text: &str) -> Json {
     let index = LineIndex::new(text);
     let problem = |d: &Diagnostic| {
@@ -252,7 +257,7 @@ pub fn problems(found: &[Diagnostic], text: &str) -> Json {
 }
 
 impl Direction {
-    /// As GDL2 writes it; nothing for both.
+    /// The name of the direction in GDL2. `None` for a binding without type.
     pub fn name(self) -> Option<&'static str> {
         match self {
             Direction::Input => Some("INPUT"),

@@ -1,10 +1,10 @@
-//! The value of an expression in the midst of a run: three-valued logic over variables that hold
-//! lists of values.
+//! Evaluation of expressions during a run: three-valued logic over variables that hold lists of
+//! values.
 
 use super::bind::Instance;
 use super::budget::{Budget, size};
-use super::calc::{self, Trouble};
-use super::compile::{Attribute, CompiledGuide, Id, Op};
+use super::calc::{self, EvalError};
+use super::compile::{Attribute, CompiledGuide, Op, OpId};
 use super::expr::ast::Operator;
 use super::run::RunInput;
 use super::value::{Quantity, Value, real};
@@ -14,7 +14,7 @@ use std::cell::{Cell, RefCell};
 const NOT_PINNED: usize = usize::MAX;
 const MAX_NOTES: usize = 100;
 
-/// The statement that is being worked on, for notes.
+/// The statement that is being executed, for notes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
     Predicate(usize),
@@ -23,7 +23,7 @@ pub(crate) enum Place {
     When(usize, usize),
     Then(usize, usize),
     Cards(usize),
-    /// The data of a binding, before any predicate.
+    /// The data of a binding, before its predicates.
     Data(usize),
     Outputs,
     Trace,
@@ -35,14 +35,14 @@ pub(crate) struct Slot {
     pub last: Value,
     pub earlier: Vec<Value>,
     pub null_flavor: Option<Box<Value>>,
-    /// Unit and precision that were set before any number: no value yet.
+    /// Unit and precision that were set before any number. The variable has no value yet.
     pub pending: Option<Quantity>,
-    /// The turn in which it was set last, 0 for never: within that turn attributes go on changing
-    /// the value.
+    /// The number of the rule that set the variable last; 0 for none. Until that rule ends,
+    /// attributes change the value in place.
     pub set_in: u32,
-    /// Set in this run.
+    /// Whether the variable was set in this run.
     pub assigned: bool,
-    /// Set by `create` only: belongs to the created instance.
+    /// Whether only `create` set the variable. The value then belongs to the created instance.
     pub only_created: bool,
     pin: Cell<usize>,
 }
@@ -55,12 +55,12 @@ pub(crate) struct Machine<'a> {
     pub fired: Vec<bool>,
     pub fired_order: Vec<usize>,
     pub language: Option<usize>,
-    /// Counts the rules that have fired, from 1.
+    /// The number of rules that have fired; the first rule has 1.
     pub turn: u32,
     pub place: Cell<Place>,
-    pub notes: RefCell<Vec<(Place, Trouble)>>,
-    /// What the run consumes. Once it is exceeded every operation returns null at once, and the run
-    /// ends without a result.
+    pub notes: RefCell<Vec<(Place, EvalError)>>,
+    /// The consumption of the run. Once it exceeds a limit, every operation returns null at once,
+    /// and the run ends without a result.
     pub budget: Budget,
     pinned: Cell<bool>,
 }
@@ -79,7 +79,7 @@ impl Slot {
         }
     }
 
-    /// Adds a value behind the others.
+    /// Appends a value.
     pub fn push(&mut self, value: Value) {
         let before = std::mem::replace(&mut self.last, value);
         if !before.is_null() {
@@ -87,7 +87,7 @@ impl Slot {
         }
     }
 
-    /// How many values there are.
+    /// The number of values.
     pub fn count(&self) -> usize {
         if self.last.is_null() {
             0
@@ -96,12 +96,12 @@ impl Slot {
         }
     }
 
-    /// The value at an index; beyond the end the last.
+    /// Returns the value at an index, or the last value for an index beyond the end.
     pub fn at(&self, index: usize) -> &Value {
         self.earlier.get(index).unwrap_or(&self.last)
     }
 
-    /// All values.
+    /// Iterates over all values, oldest first.
     pub fn all(&self) -> impl Iterator<Item = &Value> {
         self.earlier
             .iter()
@@ -109,7 +109,8 @@ impl Slot {
             .filter(|v| !v.is_null())
     }
 
-    /// The value that reading it gives: the last, or the one at the index that `any` has found.
+    /// Returns the value that reading the variable yields: the last one, or the one at the index
+    /// that `any` found.
     pub fn current(&self) -> &Value {
         match self.pin.get() {
             NOT_PINNED => &self.last,
@@ -129,6 +130,7 @@ impl<'a> Machine<'a> {
         };
         let language = find(input.language).or_else(|| find(&guide.guide.original_language));
         let budget = Budget::new(input.options.limits);
+        // Allocating the slots is work: a guide may have 10,000 of them and run for many EHRs.
         budget.work(guide.slots.len());
         Machine {
             guide,
@@ -145,12 +147,12 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Whether a condition is true, false or unknown.
-    pub fn test(&self, id: Option<Id>, instance: Option<&Instance>) -> Option<bool> {
+    /// Evaluates a condition: true, false or unknown (`None`).
+    pub fn test(&self, id: Option<OpId>, instance: Option<&Instance>) -> Option<bool> {
         id.and_then(|id| truth(&self.eval(id, instance)))
     }
 
-    /// Lets go of the indexes that `any` has found.
+    /// Releases the indexes that `any` has found.
     pub fn unpin(&self) {
         if self.pinned.replace(false) {
             self.budget.work(self.slots.len());
@@ -158,40 +160,42 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn noted(&self, result: Result<Value, Trouble>) -> Value {
-        result.unwrap_or_else(|trouble| {
-            self.note(trouble);
+    fn value_or_note(&self, result: Result<Value, EvalError>) -> Value {
+        result.unwrap_or_else(|error| {
+            self.add_note(error);
             Value::Null
         })
     }
 
-    /// Remembers why something has no value.
-    pub fn note(&self, trouble: Trouble) {
+    /// Adds a note with the reason why the current statement has no value. Notes beyond `MAX_NOTES`
+    /// are dropped.
+    pub fn add_note(&self, error: EvalError) {
         let mut notes = self.notes.borrow_mut();
         if notes.len() < MAX_NOTES {
-            notes.push((self.place.get(), trouble));
+            notes.push((self.place.get(), error));
         }
     }
 
-    /// The value of an operation. `instance` is what paths of predicates look into.
-    pub fn eval<'s>(&'s self, id: Id, instance: Option<&'s Instance>) -> Cow<'s, Value> {
+    /// Evaluates an operation. Paths of predicates read `instance`.
+    pub fn eval<'s>(&'s self, id: OpId, instance: Option<&'s Instance>) -> Cow<'s, Value> {
         let op = usize::try_from(id).ok().and_then(|i| self.guide.ops.get(i));
         let Some(op) = op else {
             return Cow::Owned(self.broken("an expression has no operation"));
         };
+        // Checked once for each operation, so an expression stops soon after the limit.
         if !self.budget.work(1) {
             return Cow::Owned(Value::Null);
         }
         match *op {
             Op::Constant(index) => self.constant(index),
             Op::Read(slot, attribute) => self.read(slot, attribute),
-            Op::Now(attribute) => Cow::Owned(self.noted(calc::attribute(
+            Op::Now(attribute) => Cow::Owned(self.value_or_note(calc::attribute(
                 &Value::Moment(self.input.clock.now),
                 attribute,
             ))),
             Op::Today(attribute) => {
                 let today = self.input.clock.today().map_or(Value::Null, Value::Moment);
-                Cow::Owned(self.noted(calc::attribute(&today, attribute)))
+                Cow::Owned(self.value_or_note(calc::attribute(&today, attribute)))
             }
             Op::Column(column, attribute) => match instance.and_then(|i| i.values.get(column)) {
                 Some(value) => self.attribute_of(value, attribute),
@@ -210,12 +214,12 @@ impl<'a> Machine<'a> {
                 None => self.broken("`fired` names a rule that there is not"),
             }),
             Op::Call(function, a) => {
-                Cow::Owned(self.noted(calc::function(function, &self.eval(a, instance))))
+                Cow::Owned(self.value_or_note(calc::function(function, &self.eval(a, instance))))
             }
             Op::Extreme(max, a, b) => {
                 let (a, b) = (self.eval(a, instance), self.eval(b, instance));
                 let b = self.comparable(&a, b);
-                Cow::Owned(self.noted(calc::extreme(max, &a, &b, self.input.clock)))
+                Cow::Owned(self.value_or_note(calc::extreme(max, &a, &b, self.input.clock)))
             }
             Op::Binary(operator, a, b) => Cow::Owned(self.binary(operator, a, b, instance)),
             Op::Any(first, count, condition) => {
@@ -237,7 +241,7 @@ impl<'a> Machine<'a> {
         )
     }
 
-    /// Ends the run because the compiled guide does not fit itself.
+    /// Ends the run because the compiled guide is inconsistent.
     fn broken(&self, what: &'static str) -> Value {
         self.budget.broken(what);
         Value::Null
@@ -261,7 +265,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// The sum of all values of a variable, 0 if there are none; unknown when the units differ.
+    /// Returns the sum of all values of a variable, 0 if there are none. Null if the units differ.
     fn sum(&self, slot: &Slot) -> Value {
         if !self.budget.work(slot.count()) {
             return Value::Null;
@@ -273,8 +277,9 @@ impl<'a> Machine<'a> {
                 None
             }
         };
+        // Numbers of different units have no sum, and `sum` does not convert.
         if let Some(other) = slot.all().find(|v| unit(v) != unit(&slot.last)) {
-            self.note(Trouble::Units(
+            self.add_note(EvalError::Units(
                 unit(other).unwrap_or_default(),
                 unit(&slot.last).unwrap_or_default(),
             ));
@@ -284,7 +289,7 @@ impl<'a> Machine<'a> {
         match total {
             Some(n) if n.is_finite() => Value::Number(n),
             _ => {
-                self.note(Trouble::Types);
+                self.add_note(EvalError::Types);
                 Value::Null
             }
         }
@@ -293,11 +298,11 @@ impl<'a> Machine<'a> {
     fn attribute_of<'s>(&'s self, value: &'s Value, attribute: Attribute) -> Cow<'s, Value> {
         match attribute {
             Attribute::Whole => Cow::Borrowed(value),
-            _ => Cow::Owned(self.noted(calc::attribute(value, attribute))),
+            _ => Cow::Owned(self.value_or_note(calc::attribute(value, attribute))),
         }
     }
 
-    /// The text of a guide term in the language of the run, or else in any language.
+    /// Returns the text of a guide term in the language of the run, or else in any language.
     pub fn term(&self, term: usize) -> Value {
         let Some(texts) = self.guide.terms.get(term) else {
             return self.broken("an expression has no term");
@@ -311,19 +316,21 @@ impl<'a> Machine<'a> {
         match value {
             Value::Null => Value::Null,
             Value::Quantity(q) => Value::quantity(-q.magnitude, &q.unit),
-            other => self.noted(
+            other => self.value_or_note(
                 other
                     .number()
                     .map(|n| Value::Number(-n))
-                    .ok_or(Trouble::Types),
+                    .ok_or(EvalError::Types),
             ),
         }
     }
 
-    fn binary(&self, operator: Operator, a: Id, b: Id, instance: Option<&Instance>) -> Value {
+    fn binary(&self, operator: Operator, a: OpId, b: OpId, instance: Option<&Instance>) -> Value {
         let left = self.eval(a, instance);
         match operator {
             Operator::And | Operator::Or => {
+                // Kleene logic: `true or unknown` is true, `false and unknown` is false, and the
+                // right side is not evaluated when the left side decides.
                 let dominant = operator == Operator::Or;
                 let left = truth(&left);
                 if left == Some(dominant) {
@@ -348,11 +355,11 @@ impl<'a> Machine<'a> {
             | Operator::Modulo
             | Operator::Power => {
                 let right = self.eval(b, instance);
-                // The sum may be a text: its length is checked before the text is made.
+                // The sum may be a text: its length is checked before the text is allocated.
                 let fits = operator != Operator::Plus
                     || self.budget.text(size(&left).saturating_add(size(&right)));
                 if fits {
-                    self.noted(calc::arithmetic(operator, &left, &right, self.input.clock))
+                    self.value_or_note(calc::arithmetic(operator, &left, &right, self.input.clock))
                 } else {
                     Value::Null
                 }
@@ -360,13 +367,13 @@ impl<'a> Machine<'a> {
             _ => {
                 let right = self.comparable(&left, self.eval(b, instance));
                 let result = calc::compare(operator, &left, &right, self.input.clock);
-                self.noted(result.map(|t| t.map_or(Value::Null, Value::Boolean)))
+                self.value_or_note(result.map(|t| t.map_or(Value::Null, Value::Boolean)))
             }
         }
     }
 
-    /// The right side of a comparison: in the unit of the left one, where the run converts units
-    /// and can convert these.
+    /// Returns the right side of a comparison, converted to the unit of the left side if the run
+    /// converts units.
     fn comparable<'v>(&self, left: &Value, right: Cow<'v, Value>) -> Cow<'v, Value> {
         let converted = if self.input.options.convert_units {
             calc::in_unit_of(left, &right)
@@ -376,8 +383,9 @@ impl<'a> Machine<'a> {
         converted.map_or(right, Cow::Owned)
     }
 
-    /// Whether a code falls under a guide term by its term bindings; unknown without a code.
+    /// Whether a code is subsumed by the codes of a guide term. Unknown without a code.
     fn is_a(&self, left: &Value, right: &Value) -> Option<bool> {
+        // A code without bindings is not unknown but outside the term; only null is unknown.
         if left.is_null() {
             return None;
         }
@@ -400,22 +408,26 @@ impl<'a> Machine<'a> {
         Some(bound.any(|ancestor| self.input.subsumes(&code.terminology, ancestor, &code.code)))
     }
 
-    /// `any` and `for_all`: the condition at each index of the variables, shorter lists standing at
-    /// their last value.
+    /// Evaluates `any` and `for_all`: the condition at each index of the variables. A shorter list
+    /// continues with its last value.
     fn quantified(
         &self,
-        first: Id,
+        first: OpId,
         count: u32,
-        condition: Id,
+        condition: OpId,
         instance: Option<&Instance>,
         any: bool,
     ) -> Value {
-        let slot_of = |id: Id| match usize::try_from(id).ok().and_then(|i| self.guide.ops.get(i)) {
+        let slot_of = |id: OpId| match usize::try_from(id).ok().and_then(|i| self.guide.ops.get(i))
+        {
             Some(Op::Read(slot, _)) => self.slots.get(*slot),
             _ => None,
         };
+        // The compiler emits the variables as consecutive `Read` operations, see `Op::Any`.
         let slots = || (first..first.saturating_add(count)).filter_map(slot_of);
         let len = slots().map(Slot::count).max().unwrap_or_default();
+        // Over no values the result is unknown, not the `true` of mathematics: nothing was
+        // recorded.
         let mut unknown = len == 0;
         self.pinned.set(true);
         for index in 0..len {
@@ -425,9 +437,13 @@ impl<'a> Machine<'a> {
             {
                 break;
             }
+            // Pinning makes reads of these variables return the value at `index` while the
+            // condition runs.
             slots().for_each(|s| s.pin.set(index));
             match truth(&self.eval(condition, instance)) {
                 Some(hit) if hit == any => {
+                    // `any` keeps the indexes pinned, so that the actions of the rule read the
+                    // values it found.
                     if !any {
                         slots().for_each(|s| s.pin.set(NOT_PINNED));
                     }
@@ -446,7 +462,7 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// The truth of a value: `None` is unknown.
+/// Returns the truth of a value; `None` is unknown.
 pub(crate) fn truth(value: &Value) -> Option<bool> {
     match value {
         Value::Boolean(b) => Some(*b),

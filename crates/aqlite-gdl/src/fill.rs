@@ -1,15 +1,16 @@
-//! Templates and texts with places for values: `{$gt0009}`, `{$gt0009.magnitude}`, `{$gt0009.all}`.
-//! Behind the code of a binding, `.all` gives its instances.
+//! Templates and texts with placeholders: `{$gt0009}`, `{$gt0009.magnitude}`, `{$gt0009.all}`. For
+//! the code of a binding, `.all` yields its instances.
 
 use super::value::{Value, integer, round_half_even};
 use aqlite_rm::number;
 use serde_json::Value as Json;
 
-/// The values that stand for a code and the name behind its dot.
+/// A function that returns the values for a code and the name behind its dot.
 type Lookup<'a> = &'a dyn Fn(&str, Option<&str>) -> Vec<Value>;
 
-/// A copy of a resource with its places filled. A text that is one place takes the type of the
-/// value; `all` makes a list; an unknown value is null in an object and left out of a list.
+/// Returns a copy of a resource with its placeholders filled. A text that is one placeholder takes
+/// the type of the value, and `all` makes a list. A null value is null in an object and left out of
+/// a list.
 pub(crate) fn filled(template: &Json, lookup: Lookup) -> Option<Json> {
     match template {
         Json::String(text) => match whole_place(text) {
@@ -32,7 +33,7 @@ pub(crate) fn filled(template: &Json, lookup: Lookup) -> Option<Json> {
     }
 }
 
-/// An element of a list: `all` gives several.
+/// Fills an element of a list. A placeholder with `all` becomes several elements.
 fn spread(item: &Json, lookup: Lookup) -> Vec<Json> {
     match item.as_str().and_then(whole_place) {
         Some((code, Some("all"))) => lookup(code, Some("all")).iter().map(to_json).collect(),
@@ -40,7 +41,7 @@ fn spread(item: &Json, lookup: Lookup) -> Vec<Json> {
     }
 }
 
-/// A text with its places filled; unknown values leave the place as it is.
+/// Returns a text with its placeholders filled. A null value leaves its placeholder unchanged.
 pub(crate) fn filled_text(text: &str, lookup: Lookup) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -72,13 +73,13 @@ pub(crate) fn filled_text(text: &str, lookup: Lookup) -> String {
     out
 }
 
-/// The code and attribute of a text that is nothing but one place.
+/// Returns code and attribute of a text that is exactly one placeholder.
 fn whole_place(text: &str) -> Option<(&str, Option<&str>)> {
     split(text.strip_prefix("{$")?.strip_suffix('}')?)
 }
 
-/// `gt0009.magnitude`, `gt0009|label|.magnitude`, `gt0002.1`: code, and attribute behind the last
-/// dot if it is a word.
+/// Splits `gt0009.magnitude`, `gt0009|label|.magnitude` or `gt0002.1` into code and attribute. A
+/// word behind the last dot is the attribute.
 fn split(inner: &str) -> Option<(&str, Option<&str>)> {
     let (rest, code) = super::expr::token::code(inner).ok()?;
     let rest = super::expr::token::label(rest).map_or(rest, |(rest, _)| rest);
@@ -91,7 +92,7 @@ fn split(inner: &str) -> Option<(&str, Option<&str>)> {
     }
 }
 
-/// A value as plain JSON: numbers and truth values as such, everything else as text.
+/// Converts a value to plain JSON: numbers and booleans as such, everything else as text.
 pub(crate) fn to_json(value: &Value) -> Json {
     match value {
         Value::Null => Json::Null,
@@ -106,7 +107,7 @@ pub(crate) fn to_json(value: &Value) -> Json {
     }
 }
 
-/// A number as JSON: whole numbers without fraction.
+/// Converts a number to JSON: whole numbers without fraction.
 pub(crate) fn json_number(n: f64) -> Json {
     match integer(n) {
         Some(i) if n.fract() == 0.0 => Json::from(i),
@@ -114,7 +115,7 @@ pub(crate) fn json_number(n: f64) -> Json {
     }
 }
 
-/// A value for people: decimals by its precision, units behind a space.
+/// Prints a value for people: decimals by its precision, units behind a space.
 pub(crate) fn readable(value: &Value) -> String {
     match value {
         Value::Number(n) | Value::Millis(n) | Value::Span(n) => decimal(*n, None),
@@ -125,7 +126,7 @@ pub(crate) fn readable(value: &Value) -> String {
     }
 }
 
-/// A number with so many decimals; without a precision as few as needed.
+/// Prints a number with this precision, or else with the fewest digits that identify it.
 pub(crate) fn decimal(n: f64, precision: Option<u8>) -> String {
     match precision {
         _ if n.is_infinite() => String::from(if n < 0.0 { "-∞" } else { "∞" }),

@@ -1,5 +1,5 @@
 //! The test format of published guides: literals of values, their text form, and the comparison of
-//! expected and actual.
+//! expected with actual values.
 
 use super::bind::{DataInstance, Instance};
 use super::compile::CompiledGuide;
@@ -50,7 +50,7 @@ fn coded(text: &str) -> Option<Value> {
         .then(|| Value::coded(terminology, code, label.strip_suffix('|').unwrap_or(label)))
 }
 
-/// `96,100,2`: numerator, denominator, type.
+/// Reads `96,100,2`: numerator, denominator, type.
 fn proportion(text: &str) -> Option<Value> {
     let (numerator, rest) = text.split_once(',')?;
     let (denominator, kind) = rest.split_once(',')?;
@@ -72,7 +72,7 @@ fn quantity(text: &str) -> Option<Value> {
     }))
 }
 
-/// A number with the decimals that it shows.
+/// Reads a number. Its precision is the number of its decimals.
 fn number(text: &str) -> Option<Quantity> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let magnitude =
@@ -93,7 +93,7 @@ fn moment(text: &str) -> Option<Value> {
         .map(Value::Moment)
 }
 
-/// The text of a value as fixtures show it.
+/// Prints a value in the notation of fixtures.
 pub fn text_form(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
@@ -109,8 +109,8 @@ pub fn text_form(value: &Value) -> String {
     }
 }
 
-/// Whether an actual value is what a fixture expects: codes without labels, numbers at the printed
-/// precision with equal units, texts without regard to white space.
+/// Whether an actual value agrees with the expected text. Codes are compared without labels,
+/// numbers at the printed precision with equal units, and texts without regard to white space.
 pub fn agrees(expected: &str, actual: &Value) -> bool {
     let expected = expected.trim();
     let expected = expected
@@ -135,8 +135,8 @@ pub fn agrees(expected: &str, actual: &Value) -> bool {
     }
 }
 
-/// A value that is a number, as a quantity: counts, plain numbers and proportions have no unit.
-/// What was computed is as precise as a double.
+/// Returns a numeric value as a quantity. Counts, plain numbers and proportions have no unit. A
+/// computed value has the precision of a double.
 fn as_quantity(value: &Value) -> Option<Quantity> {
     let plain = |magnitude: f64, precision: u8| {
         Some(Quantity {
@@ -172,8 +172,8 @@ fn squeezed(text: &str) -> String {
         .join(" ")
 }
 
-/// One instance for each binding from values by variable; an archetype that is bound twice shares
-/// its values.
+/// Builds one instance for each binding from values by variable. Two bindings of one archetype
+/// share its values.
 pub fn instances(guide: &CompiledGuide, input: &[(String, Value)]) -> Vec<Vec<Instance>> {
     let mut data: Vec<DataInstance> = Vec::new();
     for binding in &guide.guide().bindings {
@@ -202,7 +202,7 @@ pub fn instances(guide: &CompiledGuide, input: &[(String, Value)]) -> Vec<Vec<In
     guide.instances_of(&data)
 }
 
-/// What differs between the expected values and those of a run; nothing when they agree.
+/// Returns the differences between the expected values and those of a run. Empty when they agree.
 pub fn differences(guide: &CompiledGuide, run: &Run, expected: &[(String, String)]) -> Vec<String> {
     let mut out = Vec::new();
     for (code, literal) in expected {

@@ -1,7 +1,7 @@
-//! What a form for the inputs of a guide needs: a control for each variable, with its units and
-//! codes.
+//! The form for the inputs of a guide: a control for each variable, with its units and codes.
 //!
-//! Most guides do not say of which class a variable is; it follows from how the rules use it.
+//! Most guides do not state the class of a variable. The form derives it from the rules that use
+//! the variable.
 
 use super::compile::CompiledGuide;
 use super::expr::ast::{Expr, Operator, Variable};
@@ -17,26 +17,26 @@ use serde::Serialize;
 pub struct Input {
     /// Its gt-code.
     pub variable: String,
-    /// What it is called in the language asked for.
+    /// The name in the requested language.
     pub name: String,
-    /// What it means, where the guide says it.
+    /// The description, if the guide has one.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// The binding that it belongs to.
+    /// The gt-code of the binding of the variable.
     pub binding: String,
     /// The path in the archetype.
     pub path: String,
-    /// How it is entered.
+    /// The control that accepts the value.
     pub control: Control,
-    /// The units that the guide knows, for a quantity.
+    /// The units that the guide mentions, for a quantity.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub units: Vec<String>,
-    /// The codes that the guide knows, for an ordinal or a coded text.
+    /// The codes that the guide mentions, for an ordinal or a coded text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<Choice>,
 }
 
-/// How a value is entered.
+/// The control that accepts a value, with an example of its literals.
 #[derive(Clone, Copy, Debug, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Control {
@@ -61,16 +61,16 @@ pub enum Control {
 /// A code that may be chosen.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct Choice {
-    /// What to give to the guide.
+    /// The literal for the guide.
     pub literal: String,
-    /// What to show.
+    /// The text for the user.
     pub text: String,
 }
 
-/// The inputs of a guide in file order; a variable that is bound twice comes once.
+/// Returns the inputs of a guide in file order. A variable that is bound twice occurs once.
 pub fn inputs(compiled: &CompiledGuide, language: &str) -> Vec<Input> {
     let guide = compiled.guide();
-    let uses = Uses::of(guide);
+    let uses = Uses::collect(guide);
     let mut inputs: Vec<Input> = Vec::new();
     for binding in guide
         .bindings
@@ -132,16 +132,16 @@ fn declared(element: &Element) -> Option<Control> {
     })
 }
 
-/// How the statements of a guide use its variables.
+/// The uses of variables in the statements of a guide.
 struct Uses<'g> {
     variables: Vec<&'g Variable>,
     pairs: Vec<(&'g Variable, Operator, &'g Value)>,
-    /// Variables that are added to or taken from the current time.
+    /// Variables that are added to or subtracted from the current time.
     dated: Vec<&'g str>,
 }
 
 impl<'g> Uses<'g> {
-    fn of(guide: &'g Guide) -> Uses<'g> {
+    fn collect(guide: &'g Guide) -> Uses<'g> {
         let mut uses = Uses {
             variables: Vec::new(),
             pairs: Vec::new(),
@@ -182,7 +182,8 @@ impl<'g> Uses<'g> {
         })
     }
 
-    /// The control that fits how the rules use a variable; what tells most comes first.
+    /// Returns the control that fits the uses of a variable. The most specific evidence is examined
+    /// first.
     fn control(&self, element: &Element, values: &[&Value]) -> Option<Control> {
         let code = element.id.as_str();
         let beside = |is: fn(&Value) -> bool| values.iter().any(|v| is(v));
@@ -264,7 +265,7 @@ impl<'g> Uses<'g> {
     }
 }
 
-/// The choices: those that the binding allows, else those that the rules compare with.
+/// Returns the choices: those that the binding allows, or else those that the rules compare with.
 fn options(
     guide: &Guide,
     element: &Element,
@@ -306,12 +307,12 @@ fn options(
     choices
 }
 
-/// A code of a terminology, not a term of the guide.
+/// Whether a value is a code of a terminology, not a term of the guide.
 fn is_code(value: &Value) -> bool {
     matches!(value, Value::Coded(c) if !(&*c.terminology == "local" && c.code.starts_with("gt")))
 }
 
-/// The codes that a term of the guide stands for, with its text.
+/// Returns the codes that are bound to a term of the guide, with the text of the term.
 fn bound_codes(guide: &Guide, term: &Value, language: &str) -> Vec<Value> {
     let Value::Coded(term) = term else {
         return Vec::new();

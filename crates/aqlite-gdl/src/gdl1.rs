@@ -1,4 +1,4 @@
-//! What only GDL1 has, mapped onto the model of GDL2.
+//! Constructs that exist in GDL1 only, mapped to the model of GDL2.
 
 use super::expr::ast::{Expr, Variable};
 use super::expr::parse;
@@ -7,7 +7,8 @@ use super::item::{Item, Kind};
 use aqlite_rm::diag::Span;
 use aqlite_rm::order;
 
-/// The function of a binding: `LAST` keeps the latest instance. Any other function is left out.
+/// Returns the predicate of a function of a binding: `LAST` keeps the latest instance. Other
+/// functions are ignored.
 pub(crate) fn predicate_of_function(
     function: &str,
     model_id: &str,
@@ -24,7 +25,7 @@ pub(crate) fn predicate_of_function(
     })
 }
 
-/// The path of the time that dates an entry of this archetype.
+/// Returns the path of the time of an entry of this archetype.
 pub(crate) fn time_path(model_id: &str) -> &'static str {
     match super::bind::class_of(model_id) {
         Some("OBSERVATION") => "/data/events/time",
@@ -33,7 +34,7 @@ pub(crate) fn time_path(model_id: &str) -> &'static str {
     }
 }
 
-/// Lists that ODIN may show as a single value.
+/// The lists that ODIN files may write as a single value.
 const LISTS: [&str; 7] = [
     "when",
     "then",
@@ -44,7 +45,7 @@ const LISTS: [&str; 7] = [
     "keywords",
 ];
 
-/// The tree of a GDL1 guide with the names and words of GDL2; any other tree stays as it is.
+/// Translates the tree of a GDL1 guide to the names and words of GDL2. Other trees stay unchanged.
 pub(crate) fn translated(root: &mut Item) {
     if root
         .get("definition")
@@ -73,8 +74,8 @@ pub(crate) fn translated(root: &mut Item) {
     });
 }
 
-/// Calls `visit` with every member, the inner before the outer; resources of templates have words
-/// of their own.
+/// Calls `visit` with every member, the inner before the outer. Resources of templates are skipped,
+/// because they have words of their own.
 fn each_member(item: &mut Item, visit: &mut dyn FnMut(&mut String, &mut Item)) {
     if matches!(item.kind, Kind::List(_)) {
         item.values_mut()
@@ -143,7 +144,7 @@ fn translated_binding(binding: &mut Item) {
     }
 }
 
-/// GDL2 repeats the code of an entry in it.
+/// Adds the key of each entry as its `id`, as GDL2 requires.
 fn named(entries: &mut Item) {
     for (key, entry) in entries.members_mut() {
         if let Kind::Map(members) = &mut entry.kind
@@ -154,7 +155,7 @@ fn named(entries: &mut Item) {
     }
 }
 
-/// `.units` of GDL1 is `.unit`.
+/// Renames `.units` of GDL1 to `.unit`.
 fn with_unit(statements: &mut Item) {
     let Kind::List(items) = &mut statements.kind else {
         return;

@@ -1,4 +1,4 @@
-//! The JSON form of guides (GDL2), read with positions.
+//! Reader of the JSON form of guides (GDL2), with positions.
 
 use super::item::{Item, Kind};
 use aqlite_rm::Token;
@@ -7,7 +7,7 @@ use aqlite_rm::json::{self, Malformed, Scanner};
 
 const MAX_DEPTH: usize = 128;
 
-/// Reads the JSON text of a guide; `base` is where it starts in the file (behind a byte order
+/// Reads the JSON text of a guide. `base` is its byte offset in the file (behind a byte order
 /// mark).
 pub(crate) fn read(text: &str, base: usize) -> Result<Item, Diagnostic> {
     let mut scan = Scanner::new(text);

@@ -1,8 +1,8 @@
-//! A guide: one model for GDL1 and GDL2, whatever syntax it was written in.
+//! The model of a guide, one for GDL1 and GDL2 in either syntax.
 //!
-//! Expressions are read with the guide, each as a whole. One that cannot be read is refused:
-//! [`Guide::problems`] names its place, a condition is then never true and an action does nothing.
-//! The rest of the guide works, because published guides have such statements.
+//! Expressions are parsed with the guide. An expression that cannot be parsed becomes an entry of
+//! [`Guide::problems`]; a condition is then never true, and an action has no effect. The rest of
+//! the guide works, because published guides have such statements.
 
 use super::budget::FRAME;
 use super::expr::ast::{Action, Expr};
@@ -21,13 +21,13 @@ pub struct Guide {
     pub concept: String,
     /// The language of the author, such as `en`.
     pub original_language: String,
-    /// What it is for, by language.
+    /// Purpose, use and misuse by language.
     pub details: Vec<Details>,
     /// References of the description, addressed as `$ref[1]`.
     pub references: Vec<Reference>,
     /// Data bindings in file order.
     pub bindings: Vec<Binding>,
-    /// Variables that are neither read from nor written to records.
+    /// Variables that are neither read from records nor written to them.
     pub internal_variables: Vec<InternalVariable>,
     /// Templates of resources.
     pub templates: Vec<Template>,
@@ -38,7 +38,7 @@ pub struct Guide {
     pub terms: Vec<TermDefinition>,
     /// Bindings of guide terms to codes of terminologies.
     pub term_bindings: Vec<TermBinding>,
-    /// What is wrong with the guide although it can be loaded; positions count bytes of the file.
+    /// Problems of a guide that can be loaded in spite of them. Positions count bytes of the file.
     pub problems: Vec<Diagnostic>,
 }
 
@@ -60,14 +60,14 @@ pub struct Binding {
     pub id: String,
     /// The archetype id, or the class of a FHIR resource.
     pub model_id: String,
-    /// The template of the data, where it is one.
+    /// The template of the data, if the guide names one.
     pub template_id: Option<String>,
     /// Read, written or both.
     pub direction: Direction,
     /// The variables, in file order.
     pub elements: Vec<Element>,
     pub(crate) predicates: Vec<Condition>,
-    /// Where it stands in the file.
+    /// The position in the file.
     pub span: Span,
 }
 
@@ -78,18 +78,18 @@ pub struct Element {
     pub id: String,
     /// The path in the model.
     pub path: String,
-    /// The RM class, where the guide says it.
+    /// The RM class, if the guide states it.
     pub data_type: Option<String>,
-    /// The units that the guide allows for it; none where it does not say.
+    /// The units that the guide allows. Empty if it states none.
     pub units: Vec<String>,
-    /// The codes that the guide allows for it, as literals such as `1|local::at0005|Low|`; none
-    /// where it does not say.
+    /// The codes that the guide allows, as literals such as `1|local::at0005|Low|`. Empty if it
+    /// states none.
     pub allowed_values: Vec<String>,
-    /// Where it stands in the file.
+    /// The position in the file.
     pub span: Span,
 }
 
-/// A variable of the guide itself.
+/// A variable that belongs to no binding.
 #[derive(Clone, Debug)]
 pub struct InternalVariable {
     /// Its gt-code.
@@ -98,47 +98,47 @@ pub struct InternalVariable {
     pub data_type: String,
 }
 
-/// A resource with places for values.
+/// A resource with placeholders.
 #[derive(Clone, Debug)]
 pub struct Template {
     /// Its gt-code.
     pub id: String,
-    /// A name, where it has one.
+    /// The name, if it has one.
     pub name: Option<String>,
     /// The class of the resource.
     pub model_id: String,
-    /// The template of the resource, where it is one.
+    /// The template id of the resource, if it has one.
     pub template_id: Option<String>,
-    /// The resource; texts such as `{$gt0001}` are replaced.
+    /// The resource. Texts such as `{$gt0001}` are placeholders.
     pub object: serde_json::Value,
 }
 
-/// What a guide is for, in one language.
+/// Purpose, use and misuse of a guide in one language.
 #[derive(Clone, Debug, Default)]
 pub struct Details {
-    /// Such as `en`.
+    /// The language code, such as `en`.
     pub language: String,
-    /// Its purpose.
+    /// The purpose of the guide.
     pub purpose: String,
-    /// When to use it.
+    /// The situations for which the guide is meant.
     pub use_of: String,
-    /// When not to use it.
+    /// The situations for which the guide is not meant.
     pub misuse: String,
 }
 
 /// A reference of the description.
 #[derive(Clone, Debug, Default)]
 pub struct Reference {
-    /// What it is called.
+    /// The title of the reference.
     pub label: String,
-    /// Where it is found.
+    /// The address.
     pub url: String,
 }
 
 /// The terms of one language.
 #[derive(Clone, Debug)]
 pub struct TermDefinition {
-    /// Such as `en`.
+    /// The language code, such as `en`.
     pub language: String,
     /// The terms in file order.
     pub terms: Vec<Term>,
@@ -149,20 +149,21 @@ pub struct TermDefinition {
 pub struct Term {
     /// Its gt-code.
     pub id: String,
-    /// What it is called.
+    /// The name.
     pub text: String,
-    /// What it means.
+    /// The description.
     pub description: String,
 }
 
-/// The codes of one terminology that guide terms stand for.
+/// The codes of one terminology that are bound to guide terms.
 #[derive(Clone, Debug)]
 pub struct TermBinding {
-    /// Such as `ATC`.
+    /// The name of the terminology, such as `ATC`.
     pub terminology: String,
-    /// Guide term and its codes.
+    /// Pairs of a guide term and its codes.
     pub codes: Vec<(String, Vec<String>)>,
-    /// Guide term and the address of the value set that holds its codes: the `uri` of the binding.
+    /// Pairs of a guide term and the address of the value set with its codes: the `uri` of the
+    /// binding.
     pub sets: Vec<(String, String)>,
 }
 
@@ -171,7 +172,7 @@ pub struct TermBinding {
 pub(crate) struct Condition {
     pub text: String,
     pub span: Span,
-    /// `None` when the text cannot be read.
+    /// The parsed text. `None` if it cannot be parsed.
     pub expr: Option<Expr>,
 }
 
@@ -180,7 +181,7 @@ pub(crate) struct Condition {
 pub(crate) struct Step {
     pub text: String,
     pub span: Span,
-    /// `None` when the text cannot be read.
+    /// The parsed text. `None` if it cannot be parsed.
     pub action: Option<Action>,
 }
 
@@ -195,7 +196,7 @@ pub(crate) struct Rule {
     pub span: Span,
 }
 
-/// A card of CDS Hooks as the guide writes it: texts with places for values.
+/// A card of CDS Hooks as written in the guide: texts with placeholders.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Card {
     pub summary: String,
@@ -206,7 +207,7 @@ pub(crate) struct Card {
     pub suggestions: Vec<Suggestion>,
 }
 
-/// A link or the source of a card; references such as `$ref[1].url` are resolved already.
+/// A link or the source of a card. References such as `$ref[1].url` are resolved.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Link {
     pub label: String,
@@ -223,7 +224,7 @@ pub(crate) struct Suggestion {
     pub actions: Vec<SuggestedAction>,
 }
 
-/// What a suggestion would do.
+/// An action of a suggestion.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SuggestedAction {
     pub kind: String,
@@ -232,7 +233,7 @@ pub(crate) struct SuggestedAction {
 }
 
 impl Card {
-    /// The bytes of its texts, as an answer writes them.
+    /// Returns the bytes of the texts, as an answer writes them.
     pub fn size(&self) -> usize {
         let link = |l: &Link| {
             FRAME
@@ -262,7 +263,7 @@ impl Card {
 }
 
 impl TermBinding {
-    /// What a term stands for: codes, and addresses of value sets.
+    /// Returns the codes and the addresses of value sets that are bound to a term.
     pub fn bound_to<'a>(&'a self, term: &'a str) -> impl Iterator<Item = &'a String> {
         let codes = self
             .codes
@@ -278,13 +279,13 @@ impl TermBinding {
     }
 }
 
-/// The most problems of a guide that are told.
+/// The maximum number of problems that a guide reports.
 pub const MAX_PROBLEMS: usize = 1_000;
 
-/// The most characters of a statement, term or name that a problem repeats.
+/// The maximum number of characters of a statement, term or name that a problem repeats.
 const SHOWN: usize = 1_000;
 
-/// A text of a guide as a problem repeats it.
+/// Cuts a text of a guide to the length that a problem repeats.
 pub(crate) fn shown(text: &str) -> std::borrow::Cow<'_, str> {
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()).into(),
@@ -292,13 +293,13 @@ pub(crate) fn shown(text: &str) -> std::borrow::Cow<'_, str> {
     }
 }
 
-/// The most bytes of the text of a guide that is uploaded.
+/// The maximum size of the text of an uploaded guide, in bytes.
 pub const MAX_BYTES: usize = 2_000_000;
 
 impl Guide {
-    /// What exceeds the limits of an upload (`GDL0604`): 2,000 rules, 1,000 bindings, 10,000
-    /// variables, 20,000 statements, 20,000 terms of a language and 100 languages. Published guides
-    /// have less than a tenth of that.
+    /// Returns one problem (`GDL0604`) for each limit of an upload that the guide exceeds: 2,000
+    /// rules, 1,000 bindings, 10,000 variables, 20,000 statements, 20,000 terms of a language and
+    /// 100 languages. Published guides have less than a tenth of that.
     pub fn excesses(&self) -> Vec<Diagnostic> {
         let statements = self.rules.iter().map(|r| r.when.len()).sum::<usize>()
             + self.steps().count()
@@ -335,7 +336,7 @@ impl Guide {
             .collect()
     }
 
-    /// The terms in a language, or else in the language of the author, or else in any.
+    /// Returns the terms in a language, or else in the language of the author, or else in any.
     pub fn terms_in(&self, language: &str) -> &[Term] {
         let find = |language: &str| {
             self.terms
@@ -348,7 +349,8 @@ impl Guide {
             .map_or(&[], |t| &t.terms)
     }
 
-    /// What the guide is for in a language, or else in the language of the author, or else in any.
+    /// Returns purpose and use in a language, or else in the language of the author, or else in
+    /// any.
     pub fn details_in(&self, language: &str) -> Option<&Details> {
         let find = |language: &str| {
             self.details
@@ -360,7 +362,7 @@ impl Guide {
             .or(self.details.first())
     }
 
-    /// The text of a term in a language.
+    /// Returns the text of a term in a language.
     pub fn term(&self, code: &str, language: &str) -> Option<&str> {
         self.terms_in(language)
             .iter()
@@ -368,7 +370,7 @@ impl Guide {
             .map(|t| t.text.as_str())
     }
 
-    /// How many different literals the expressions of the guide have.
+    /// Returns the number of distinct literals in the expressions of the guide.
     pub fn number_of_constants(&self) -> usize {
         let mut seen: HashMap<u64, Vec<Value>> = HashMap::new();
         let mut count = 0;
@@ -383,7 +385,7 @@ impl Guide {
         count
     }
 
-    /// Calls `visit` with every expression that could be read.
+    /// Calls `visit` with every expression that could be parsed.
     pub(crate) fn each_expr<'a>(&'a self, visit: &mut dyn FnMut(&'a Expr)) {
         let predicates = self.bindings.iter().flat_map(|b| &b.predicates);
         let conditions = predicates
@@ -403,7 +405,7 @@ impl Guide {
         }
     }
 
-    /// Every action of the guide, those of suggestions included.
+    /// Returns every action of the guide, including those of suggestions.
     pub(crate) fn steps(&self) -> impl Iterator<Item = &Step> {
         let suggested = self
             .rules

@@ -1,5 +1,5 @@
-//! The tree that both concrete syntaxes (JSON and ODIN) are read into, with the position of every
-//! value.
+//! The tree of a guide file. Both syntaxes (JSON and ODIN) are read into it, with the position of
+//! every value.
 
 use aqlite_rm::diag::Span;
 use aqlite_rm::json;
@@ -7,9 +7,9 @@ use aqlite_rm::json;
 /// A value of a guide file.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
-    /// Where it stands, quotes included.
+    /// The position in the file, including quotes.
     pub span: Span,
-    /// What it is.
+    /// The kind and content.
     pub kind: Kind,
 }
 
@@ -31,7 +31,7 @@ pub(crate) enum Kind {
 }
 
 impl Item {
-    /// The member of a map with this name, `null` left out.
+    /// Returns the member of a map with this name. A member that is `null` counts as missing.
     pub fn get(&self, name: &str) -> Option<&Item> {
         self.members()
             .iter()
@@ -40,12 +40,12 @@ impl Item {
             .filter(|v| !matches!(v.kind, Kind::Null))
     }
 
-    /// The first member that has one of these names.
+    /// Returns the first member that has one of these names.
     pub fn any_of(&self, names: &[&str]) -> Option<&Item> {
         names.iter().find_map(|n| self.get(n))
     }
 
-    /// The members of a map; nothing for anything else.
+    /// Returns the members of a map. Empty for any other kind.
     pub fn members(&self) -> &[(String, Item)] {
         match &self.kind {
             Kind::Map(members) => members,
@@ -53,7 +53,7 @@ impl Item {
         }
     }
 
-    /// The members of a map, to change; nothing for anything else.
+    /// Returns the members of a map for changes. Empty for any other kind.
     pub fn members_mut(&mut self) -> &mut [(String, Item)] {
         match &mut self.kind {
             Kind::Map(members) => members,
@@ -61,7 +61,7 @@ impl Item {
         }
     }
 
-    /// The elements of a list or the values of a map, to change.
+    /// Returns the elements of a list or the values of a map for changes.
     pub fn values_mut(&mut self) -> Vec<&mut Item> {
         match &mut self.kind {
             Kind::Map(members) => members.iter_mut().map(|(_, item)| item).collect(),
@@ -70,7 +70,8 @@ impl Item {
         }
     }
 
-    /// The elements of a list; a single value stands for a list of one, `null` for none.
+    /// Returns the elements of a list. A single value counts as a list of one, `null` as an empty
+    /// list.
     pub fn elements(&self) -> &[Item] {
         match &self.kind {
             Kind::List(items) => items,
@@ -79,7 +80,7 @@ impl Item {
         }
     }
 
-    /// A text that stands in no file.
+    /// Creates a text that is not part of a file.
     pub fn of_text(text: &str) -> Item {
         Item {
             span: Span::default(),
@@ -87,7 +88,7 @@ impl Item {
         }
     }
 
-    /// The text of a string or number.
+    /// Returns the text of a string or number.
     pub fn text(&self) -> Option<&str> {
         match &self.kind {
             Kind::Text(text) | Kind::Number(text) => Some(text),
@@ -95,12 +96,12 @@ impl Item {
         }
     }
 
-    /// The text of a member.
+    /// Returns the text of a member.
     pub fn text_of(&self, name: &str) -> Option<&str> {
         self.get(name).and_then(Item::text)
     }
 
-    /// The same as JSON, as templates of resources need it.
+    /// Converts the value to JSON, for the resources of templates.
     pub fn to_json(&self) -> serde_json::Value {
         use serde_json::Value;
         match &self.kind {

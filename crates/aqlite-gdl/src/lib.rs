@@ -4,14 +4,16 @@
 //!
 //! | code | problem |
 //! |---|---|
-//! | GDL0101–0104 | no guide: broken JSON or ODIN, nested too deep, `definition` missing |
-//! | GDL0201–0204 | a statement that cannot be read, is nested too deep, compares instead of assigning, or has something behind it |
+//! | GDL0101–0104 | the text is not a guide: broken JSON or ODIN, nested too deep, `definition` missing |
+//! | GDL0201–0204 | a statement that cannot be read, is nested too deep, compares instead of assigning, or has text behind its end |
 //! | GDL0301–0304 | a binding without model, an unknown type of binding, a variable without path, a guide without id |
-//! | GDL0310–0316 | a name that leads nowhere: path, binding, template, attribute, `max` in a condition, rule, term |
+//! | GDL0310–0316 | a name that cannot be resolved: path, binding, template, attribute, `max` in a condition, rule, term |
 //! | GDL0601–0604 | a run that exceeded a limit ([`Limits`]): a text, the bytes of values and results, work; a guide that is too large for an upload ([`Guide::excesses`]) |
 //! | GDL0501–0516 | a fixture that cannot be read, or that does not fit its guide: id, variable, unit, code, output, time |
-//! | GDL0401–0405 | suspicions: unbound variable, result in an INPUT binding, rule defined twice, rule that can never fire, attribute of another class |
-//! | GDL0406–0410 | more of them: equal priorities, label that is not the term, `is_a` without codes, variable taken for two kinds, attribute beside a value of another kind |
+//! | GDL0401–0405 | warnings: unbound variable, result in an INPUT binding, rule defined twice, rule that can never fire, attribute of another class |
+//! | GDL0406–0410 | warnings: equal priorities, label that is not the term, `is_a` without codes, variable taken for two kinds, attribute beside a value of another kind |
+
+#![deny(missing_docs)]
 
 mod action;
 pub mod bind;
@@ -59,12 +61,13 @@ pub use subsume::{Subsumption, Subsumptions};
 
 use aqlite_rm::diag::Diagnostic;
 
-/// Reads a guide: JSON or ODIN, GDL1 or GDL2, told by the text.
+/// Parses a guide: GDL1 or GDL2, in JSON or ODIN. The text determines language and syntax.
 ///
 /// # Errors
-/// All problems that leave no guide: broken syntax (`GDL0101` JSON, `GDL0102` ODIN, `GDL0103`
-/// nesting), or no guide at all (`GDL0104`). Lesser problems stand in [`Guide::problems`] and
-/// [`CompiledGuide::problems`].
+///
+/// All problems of a text that is not a guide: broken syntax (`GDL0101` JSON, `GDL0102` ODIN,
+/// `GDL0103` nesting), or a missing definition (`GDL0104`). Lesser problems are listed in
+/// [`Guide::problems`] and [`CompiledGuide::problems`].
 pub fn parse(text: &str) -> Result<Guide, Vec<Diagnostic>> {
     read::parse(text)
 }

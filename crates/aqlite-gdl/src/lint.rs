@@ -1,5 +1,5 @@
-//! What is probably wrong with a guide that can run: names that lead nowhere, values that nobody
-//! sees, values that do not fit each other, rules that never fire.
+//! Warnings about a guide that can run: unresolved names, values that are never shown, values that
+//! do not fit together, rules that never fire.
 
 use super::compile::CompiledGuide;
 use super::expr::ast::{Action, Expr, Operator, Variable};
@@ -22,7 +22,7 @@ pub(crate) fn check(compiled: &mut CompiledGuide) {
         types: types(guide),
         kinds: HashMap::new(),
         problems: Vec::new(),
-        told: HashSet::new(),
+        reported: HashSet::new(),
     };
     let predicates = guide.bindings.iter().flat_map(|b| &b.predicates);
     let conditions = predicates
@@ -40,7 +40,7 @@ pub(crate) fn check(compiled: &mut CompiledGuide) {
     compiled.problems.extend(found);
 }
 
-/// The codes that name a variable: bound, internal, or set by the guide.
+/// Returns the codes that name a variable: bound, internal, or set by the guide.
 fn known(guide: &Guide) -> HashSet<&str> {
     let mut known: HashSet<&str> = guide
         .bindings
@@ -75,7 +75,7 @@ fn inputs(guide: &Guide) -> HashSet<&str> {
         .collect()
 }
 
-/// The class of each variable for which the guide says it.
+/// Returns the class of each variable whose class the guide states.
 fn types(guide: &Guide) -> HashMap<&str, &str> {
     guide
         .bindings
@@ -85,7 +85,7 @@ fn types(guide: &Guide) -> HashMap<&str, &str> {
         .collect()
 }
 
-/// Whether values of a class have an attribute; classes that are not known here have all.
+/// Whether values of a class have an attribute. An unknown class has every attribute.
 fn has_attribute(class: &str, attribute: &str) -> bool {
     let is_one_of = |classes: &[&str]| classes.contains(&class);
     match attribute {
@@ -109,7 +109,7 @@ fn has_attribute(class: &str, attribute: &str) -> bool {
     }
 }
 
-/// What a use of a variable takes it for, where that leaves no doubt.
+/// Returns the kind of value that a use of an attribute implies, if it implies exactly one.
 fn kind_by_attribute(attribute: &str) -> Option<&'static str> {
     Some(match attribute {
         "unit" | "units" | "precision" => "a quantity",
@@ -131,7 +131,7 @@ fn kind_by_value(value: &Value) -> Option<&'static str> {
     })
 }
 
-/// Whether an attribute is a text (else a number), where it is one of them.
+/// Whether an attribute is a text (true) or a number (false). `None` for any other attribute.
 fn is_text(attribute: &str) -> Option<bool> {
     match attribute {
         "unit" | "units" | "code" | "terminologyId" | "string" => Some(true),
@@ -141,7 +141,7 @@ fn is_text(attribute: &str) -> Option<bool> {
     }
 }
 
-/// A label without what people write in more than one way.
+/// Normalizes a label: removes differences of letter case, white space and punctuation.
 fn bare(label: &str) -> String {
     label
         .chars()
@@ -150,16 +150,16 @@ fn bare(label: &str) -> String {
         .collect()
 }
 
-/// What the languages call one code.
+/// The names of one code in the languages of the guide.
 #[derive(Default)]
 struct Terms<'g> {
-    /// The term in the language of the author, or in what stands for it.
+    /// The term in the language of the author, or in the language used instead.
     own: Option<&'g str>,
-    /// The terms of all languages, bare.
+    /// The terms of all languages, normalized.
     bare: HashSet<String>,
 }
 
-/// The terms of the guide by code.
+/// Returns the terms of the guide by code.
 fn terms(guide: &Guide) -> HashMap<&str, Terms<'_>> {
     let mut terms: HashMap<&str, Terms<'_>> = HashMap::new();
     for term in guide.terms.iter().flat_map(|t| &t.terms) {
@@ -173,7 +173,7 @@ fn terms(guide: &Guide) -> HashMap<&str, Terms<'_>> {
     terms
 }
 
-/// The terms that stand for codes of terminologies, or for value sets.
+/// Returns the terms that are bound to codes of terminologies or to value sets.
 fn bound(guide: &Guide) -> HashSet<&str> {
     let mut bound = HashSet::new();
     for binding in &guide.term_bindings {
@@ -192,10 +192,10 @@ struct Lint<'g> {
     bound: HashSet<&'g str>,
     inputs: HashSet<&'g str>,
     types: HashMap<&'g str, &'g str>,
-    /// What the first use that tells took each variable for.
+    /// The kind of each variable that its first unambiguous use implies.
     kinds: HashMap<&'g str, &'static str>,
     problems: Vec<Diagnostic>,
-    told: HashSet<String>,
+    reported: HashSet<String>,
 }
 
 impl<'g> Lint<'g> {
@@ -211,7 +211,7 @@ impl<'g> Lint<'g> {
         for (target, value) in list {
             if self.inputs.contains(target.code.as_str()) {
                 let message = format!("`{}` is set but belongs to an INPUT binding", target.code);
-                self.tell(
+                self.warn(
                     "GDL0402",
                     span,
                     message,
@@ -233,7 +233,7 @@ impl<'g> Lint<'g> {
             let is_term = variable.attribute.as_deref() == Some("term");
             if !is_term && !self.known.contains(variable.code.as_str()) {
                 let message = format!("`{}` is bound to nothing and never set", variable.code);
-                self.tell(
+                self.warn(
                     "GDL0401",
                     span,
                     message,
@@ -261,7 +261,7 @@ impl<'g> Lint<'g> {
         });
     }
 
-    /// A variable where it is read or set.
+    /// Checks a variable that a statement reads or sets.
     fn use_of(&mut self, variable: &'g Variable, span: Span) {
         self.label(
             &variable.code,
@@ -274,7 +274,7 @@ impl<'g> Lint<'g> {
         match self.types.get(variable.code.as_str()) {
             Some(class) if !has_attribute(class, attribute) => {
                 let message = format!("`{}` is a {class} and has no `.{attribute}`", variable.code);
-                self.tell(
+                self.warn(
                     "GDL0405",
                     span,
                     message,
@@ -285,7 +285,7 @@ impl<'g> Lint<'g> {
         }
     }
 
-    /// A variable beside a literal.
+    /// Checks a variable that is compared with a literal.
     fn beside(&mut self, variable: &'g Variable, operator: Operator, value: &Value, span: Span) {
         if operator.strength() >= Operator::Plus.strength() || value.is_null() {
             return;
@@ -312,7 +312,7 @@ impl<'g> Lint<'g> {
                 variable.code,
                 value.rm_type()
             );
-            self.tell(
+            self.warn(
                 "GDL0410",
                 span,
                 message,
@@ -329,7 +329,7 @@ impl<'g> Lint<'g> {
                 "`{}` is taken for {kind} here, and for {first} elsewhere",
                 variable.code
             );
-            self.tell(
+            self.warn(
                 "GDL0409",
                 span,
                 message,
@@ -338,7 +338,7 @@ impl<'g> Lint<'g> {
         }
     }
 
-    /// The label of a variable or rule is its term in one of the languages.
+    /// Checks that the label of a variable or rule is its term in one of the languages.
     fn label(&mut self, code: &str, label: &str, span: Span) {
         let Some(terms) = self.terms.get(code) else {
             return;
@@ -351,7 +351,7 @@ impl<'g> Lint<'g> {
                 shown(label),
                 shown(own)
             );
-            self.tell(
+            self.warn(
                 "GDL0407",
                 span,
                 message,
@@ -360,10 +360,10 @@ impl<'g> Lint<'g> {
         }
     }
 
-    /// A term of the guide as a value.
+    /// Checks a term of the guide that is used as a value.
     fn term(&mut self, code: &str, label: &str, span: Span) {
         if !self.terms.contains_key(code) {
-            return self.tell(
+            return self.warn(
                 "GDL0316",
                 span,
                 format!("`{}` has no term", shown(code)),
@@ -373,7 +373,7 @@ impl<'g> Lint<'g> {
         self.label(code, label, span);
     }
 
-    /// The right side of `is_a`.
+    /// Checks the right side of `is_a`.
     fn bound(&mut self, term: &Expr, span: Span) {
         let Expr::Literal(Value::Coded(term)) = term else {
             return;
@@ -383,7 +383,7 @@ impl<'g> Lint<'g> {
                 "`{}` is bound to no code of a terminology",
                 shown(&term.code)
             );
-            self.tell(
+            self.warn(
                 "GDL0408",
                 span,
                 message,
@@ -397,7 +397,7 @@ impl<'g> Lint<'g> {
         let (mut codes, mut priorities) = (HashSet::new(), HashMap::new());
         for rule in &guide.rules {
             if !codes.insert(rule.id.as_str()) {
-                self.tell(
+                self.warn(
                     "GDL0403",
                     rule.span,
                     format!("rule `{}` is defined twice", rule.id),
@@ -412,12 +412,17 @@ impl<'g> Lint<'g> {
                     shown(&rule.id),
                     rule.priority
                 );
-                self.tell("GDL0406", rule.span, message, "the one that stands first in the file runs first: give each a priority of its own");
+                self.warn(
+                    "GDL0406",
+                    rule.span,
+                    message,
+                    "the first of them in the file runs first: give each a priority of its own",
+                );
             }
         }
         let reach = Reach::new(self.known);
         if let Some((condition, why)) = reach.never(&guide.pre_conditions) {
-            self.tell(
+            self.warn(
                 "GDL0404",
                 condition.span,
                 String::from("the guide never does anything"),
@@ -428,7 +433,7 @@ impl<'g> Lint<'g> {
             let Some(rule) = guide.rules.get(rule) else {
                 continue;
             };
-            self.tell(
+            self.warn(
                 "GDL0404",
                 rule.span,
                 format!("rule `{}` can never fire", rule.id),
@@ -437,8 +442,8 @@ impl<'g> Lint<'g> {
         }
     }
 
-    fn tell(&mut self, code: &'static str, span: Span, message: String, help: &str) {
-        if self.problems.len() < MAX_PROBLEMS && self.told.insert(message.clone()) {
+    fn warn(&mut self, code: &'static str, span: Span, message: String, help: &str) {
+        if self.problems.len() < MAX_PROBLEMS && self.reported.insert(message.clone()) {
             self.problems
                 .push(Diagnostic::warning(code, span, message).with_help(help));
         }

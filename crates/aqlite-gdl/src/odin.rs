@@ -1,5 +1,5 @@
-//! ODIN as guides really use it: `name = (TYPE) <…>`, keyed members, lists, texts with raw line
-//! ends, coded terms.
+//! OdinReader of ODIN as published guides use it: `name = (TYPE) <…>`, keyed members, lists, texts with
+//! raw line ends, coded terms.
 
 use super::item::{Item, Kind};
 use aqlite_rm::diag::{Diagnostic, Span};
@@ -11,10 +11,10 @@ use nom::{IResult, Parser};
 
 const MAX_DEPTH: usize = 128;
 
-/// Reads an ODIN text; `base` is where it starts in the file (behind a byte order mark). Type marks
-/// are passed over.
+/// Reads an ODIN text. `base` is its byte offset in the file (behind a byte order mark). Type marks
+/// are ignored.
 pub(crate) fn read(text: &str, base: usize) -> Result<Item, Diagnostic> {
-    let mut reader = Reader {
+    let mut reader = OdinReader {
         text,
         at: 0,
         base,
@@ -34,14 +34,14 @@ pub(crate) fn read(text: &str, base: usize) -> Result<Item, Diagnostic> {
     }
 }
 
-struct Reader<'a> {
+struct OdinReader<'a> {
     text: &'a str,
     at: usize,
     base: usize,
     depth: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> OdinReader<'a> {
     fn rest(&self) -> &'a str {
         self.text.get(self.at..).unwrap_or_default()
     }
@@ -71,7 +71,7 @@ impl<'a> Reader<'a> {
         .with_help("values of ODIN stand in angle brackets: `name = <value>`")
     }
 
-    /// Passes over white space and comments.
+    /// Skips white space and comments.
     fn skip(&mut self) {
         loop {
             let trimmed = self.rest().trim_start();
@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
         self.take(parsed, &format!("`{c}`")).map(drop)
     }
 
-    /// `(TYPE)? < … >`
+    /// Parses `(TYPE)? < … >`.
     fn block(&mut self) -> Result<Item, Diagnostic> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -178,7 +178,7 @@ impl<'a> Reader<'a> {
             self.expect('=')?;
             members.push((name, self.block()?));
         }
-        // Objects that are counted are a list.
+        // Objects whose keys are the numbers from 1 are a list.
         let is_counted = members
             .iter()
             .enumerate()
@@ -194,7 +194,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// One value, or a list; a list of one is written `"x", ...`.
+    /// Parses one value, or a list. A list of one element is written `"x", ...`.
     fn values(&mut self) -> Result<Item, Diagnostic> {
         let start = self.base + self.at;
         let mut items = vec![self.primitive()?];

@@ -1,4 +1,4 @@
-//! The answer of a guide execution as the service specification has it.
+//! The answer of a guide execution, in the form of the openEHR service specification.
 
 use super::compile::CompiledGuide;
 use super::fill::json_number;
@@ -13,17 +13,17 @@ use serde_json::{Map, Value as Json, json};
 /// The execution of a guide on one or more EHRs.
 #[derive(Clone, Debug, Serialize)]
 pub struct Response {
-    /// How it went.
+    /// Figures of the execution: times, queries, rules that fired.
     pub execution_details: ExecutionDetails,
-    /// What it found, EHR by EHR.
+    /// The values that the guide computed, EHR by EHR.
     pub results: Vec<ResultInstance>,
     /// The cards of CDS Hooks, where rules have them.
     #[serde(rename = "_cards", skip_serializing_if = "Vec::is_empty")]
     pub cards: Vec<EhrCard>,
-    /// What could not be computed, and so counted as unknown.
+    /// The statements whose values could not be computed, and so counted as unknown.
     #[serde(rename = "_notes", skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<EhrNote>,
-    /// Why rules fired or not, on request.
+    /// The reasons why rules fired or not, on request.
     #[serde(rename = "_trace", skip_serializing_if = "Vec::is_empty")]
     pub trace: Vec<EhrTrace>,
 }
@@ -33,28 +33,29 @@ pub struct Response {
 pub struct ExecutionDetails {
     /// The id of the guide.
     pub guide_id: String,
-    /// Milliseconds in all.
+    /// Total time in milliseconds.
     pub execution_time: f64,
     /// Variables that are read from the record.
     pub number_of_in_arguments: usize,
     /// Variables of OUTPUT bindings that the guide can set.
     pub number_of_out_arguments: usize,
-    /// Different literals in the expressions of the guide.
+    /// Distinct literals in the expressions of the guide.
     pub number_of_constants: usize,
-    /// The rules that fired, in order; of several EHRs one after the other.
+    /// The rules that fired, in order. With several EHRs, the rules of one EHR follow those of
+    /// another.
     pub rules_executed: Vec<String>,
-    /// The queries behind it.
+    /// The queries that supplied the data.
     pub query_execution_details: QueryExecutionDetails,
 }
 
 /// Figures of the queries.
 #[derive(Clone, Debug, Serialize)]
 pub struct QueryExecutionDetails {
-    /// How many there are: one for each EHR and binding that is read.
+    /// The number of queries: one for each EHR and binding that is read.
     pub number_of_queries: usize,
-    /// Milliseconds in all of them.
+    /// Total time of the queries in milliseconds.
     pub query_time: f64,
-    /// Each of them.
+    /// The queries one by one.
     pub queries: Vec<QueryDetails>,
 }
 
@@ -65,26 +66,26 @@ pub struct QueryDetails {
     pub id: String,
     /// The query as executed.
     pub aql: String,
-    /// Milliseconds; of a query that served several EHRs, this one's share.
+    /// Time in milliseconds. The time of a query for several EHRs is divided among them.
     pub query_time: f64,
     /// The values of the instance that the guide used (the last one), by variable or path.
     pub value: Map<String, Json>,
-    /// The EHR.
+    /// The id of the EHR.
     #[serde(rename = "_ehr_id")]
     pub ehr_id: String,
 }
 
-/// What the guide found about one EHR.
+/// The values of one model that the guide computed for one EHR.
 #[derive(Clone, Debug, Serialize)]
 pub struct ResultInstance {
     /// The archetype to which the paths belong.
     pub archetype_id: String,
-    /// The template for the data, where the guide names one.
+    /// The template for the data, if the guide names one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub template_id: Option<String>,
     /// The values.
     pub rm_values: Vec<RmValue>,
-    /// The EHR.
+    /// The id of the EHR.
     #[serde(rename = "_ehr_id")]
     pub ehr_id: String,
 }
@@ -98,47 +99,47 @@ pub struct RmValue {
     pub value: Json,
 }
 
-/// A card and the EHR that it speaks of.
+/// A card with the EHR that it is about.
 #[derive(Clone, Debug, Serialize)]
 pub struct EhrCard {
     /// The card.
     #[serde(flatten)]
     pub card: CardOut,
-    /// The EHR.
+    /// The id of the EHR.
     #[serde(rename = "_ehr_id")]
     pub ehr_id: String,
 }
 
-/// A note and the EHR that it speaks of.
+/// A note with the EHR that it is about.
 #[derive(Clone, Debug, Serialize)]
 pub struct EhrNote {
     /// The note.
     #[serde(flatten)]
     pub note: Note,
-    /// The EHR.
+    /// The id of the EHR.
     #[serde(rename = "_ehr_id")]
     pub ehr_id: String,
 }
 
-/// A trace and the EHR that it speaks of.
+/// A trace with the EHR that it is about.
 #[derive(Clone, Debug, Serialize)]
 pub struct EhrTrace {
     /// The trace.
     #[serde(flatten)]
     pub trace: Trace,
-    /// The EHR.
+    /// The id of the EHR.
     #[serde(rename = "_ehr_id")]
     pub ehr_id: String,
 }
 
-/// One EHR's part of an execution.
+/// The part of an execution that concerns one EHR.
 #[derive(Clone, Debug)]
 pub struct EhrRun {
-    /// The EHR.
+    /// The id of the EHR.
     pub ehr_id: String,
-    /// What the guide made of it.
+    /// The result of the guide.
     pub run: Run,
-    /// The queries that fed it.
+    /// The queries that supplied the data.
     pub queries: Vec<QueryRun>,
 }
 
@@ -149,13 +150,13 @@ pub struct QueryRun {
     pub id: String,
     /// The query as executed.
     pub aql: String,
-    /// Milliseconds.
+    /// Time in milliseconds.
     pub time: f64,
-    /// Variable (or path) and value of the instance that was used.
+    /// Pairs of a variable (or path) and its value in the instance that was used.
     pub value: Vec<(String, Value)>,
 }
 
-/// Puts the answer together; `execution_time` in milliseconds.
+/// Builds the answer. `execution_time` is in milliseconds.
 pub fn response(guide: &CompiledGuide, runs: Vec<EhrRun>, execution_time: f64) -> Response {
     let (mut results, mut queries, mut rules) = (Vec::new(), Vec::new(), Vec::new());
     let (mut cards, mut notes, mut trace) = (Vec::new(), Vec::new(), Vec::new());
@@ -179,20 +180,7 @@ pub fn response(guide: &CompiledGuide, runs: Vec<EhrRun>, execution_time: f64) -
             trace,
             ehr_id: ehr_id.clone(),
         }));
-        queries.extend(executed.into_iter().map(|q| {
-            QueryDetails {
-                id: q.id,
-                aql: q.aql,
-                query_time: q.time,
-                value: q
-                    .value
-                    .iter()
-                    .filter(|(_, v)| !v.is_null())
-                    .map(|(name, v)| (name.clone(), rm_json(v)))
-                    .collect(),
-                ehr_id: ehr_id.clone(),
-            }
-        }));
+        queries.extend(executed.into_iter().map(|q| query_details(q, &ehr_id)));
     }
     let (number_of_in_arguments, number_of_out_arguments) = arguments(guide);
     let query_time = queries.iter().map(|q| q.query_time).sum();
@@ -219,7 +207,18 @@ pub fn response(guide: &CompiledGuide, runs: Vec<EhrRun>, execution_time: f64) -
     }
 }
 
-/// One EHR's part of an execution by itself, as answers of many lines have it.
+fn query_details(query: QueryRun, ehr_id: &str) -> QueryDetails {
+    let values = query.value.iter().filter(|(_, v)| !v.is_null());
+    QueryDetails {
+        id: query.id,
+        aql: query.aql,
+        query_time: query.time,
+        value: values.map(|(name, v)| (name.clone(), rm_json(v))).collect(),
+        ehr_id: ehr_id.to_owned(),
+    }
+}
+
+/// Builds the part of one EHR as a JSON object of its own, for answers with one line per EHR.
 pub fn line(EhrRun { ehr_id, run, .. }: EhrRun) -> Json {
     let results: Vec<ResultInstance> = run.outputs.iter().map(|o| result(o, &ehr_id)).collect();
     let mut line = json!({ "rules_executed": run.fired.iter().map(|r| &**r).collect::<Vec<&str>>(), "results": results, "_ehr_id": ehr_id });
@@ -238,7 +237,7 @@ pub fn line(EhrRun { ehr_id, run, .. }: EhrRun) -> Json {
     line
 }
 
-/// How many variables are read and how many can be set.
+/// Counts the variables that are read and those that the guide can set.
 fn arguments(guide: &CompiledGuide) -> (usize, usize) {
     let bindings = guide.guide().bindings.iter().zip(&guide.bindings);
     let read = |d: Direction| d != Direction::Output;
@@ -271,8 +270,8 @@ fn result(output: &Output, ehr_id: &str) -> ResultInstance {
     }
 }
 
-/// A value as canonical JSON. A plain number is a DV_COUNT when it is whole, otherwise a
-/// DV_QUANTITY of unit `1`.
+/// Converts a value to canonical JSON. A plain number becomes a DV_COUNT if it is whole, otherwise
+/// a DV_QUANTITY of unit `1`.
 pub fn rm_json(value: &Value) -> Json {
     let typed = |mut fields: Json| {
         if let Some(members) = fields.as_object_mut() {

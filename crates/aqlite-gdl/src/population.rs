@@ -1,47 +1,49 @@
-//! One guide over many EHRs: each binding is asked once for all of them, then the guide runs EHR by
+//! Execution of one guide over many EHRs: one query per binding for all of them, then one run per
 //! EHR.
 //!
 //! ```text
-//! Population::new ─► queries() … host runs each population_aql … add(query, row) ─► run(ehr_id, …) for each EHR
+//! Population::new ─► queries() … host runs each population_aql … add(query, row)
+//! ─► run(ehr_id, …) for each EHR
 //! ```
 
 use super::bind::{BindingQuery, Instance, in_order};
 use super::budget::{Exceeded, size};
 use super::compile::CompiledGuide;
 use super::run::{Options, Run, RunInput};
-use super::stored::Reader;
+use super::stored::ValueReader;
 use super::time::Clock;
 use super::value::Value;
 use aqlite_aql::RowValue;
 use aqlite_rm::order;
 use hashbrown::HashMap;
 
-/// Bytes that are counted for a value besides itself and its texts: what its list and its texts take
-/// more than they hold. Lists of instances, which grow by doubling, count twice.
+/// Bytes that are counted for a value besides itself and its texts: the overhead of the allocator.
+/// Lists of instances grow by doubling, so their elements count twice.
 const ALLOCATED: usize = 48;
 
-/// The data that a guide reads, of many EHRs.
+/// The data of many EHRs that a guide reads.
 #[derive(Debug)]
 pub struct Population<'g> {
     guide: &'g CompiledGuide,
     queries: Vec<BindingQuery>,
     clock: Clock<'g>,
-    reader: Reader,
-    /// The trace will want to know where each value comes from.
+    reader: ValueReader,
+    /// Whether the source of each value is kept for the trace.
     traced: bool,
-    /// The numbers of the EHRs that have data, by id.
+    /// The index of each EHR that has data, by its id.
     numbers: HashMap<String, usize>,
-    /// The instances of each query by number of the EHR, in commit order.
+    /// The instances of each query by index of the EHR, in commit order.
     found: Vec<Vec<Vec<Instance>>>,
-    /// The EHR of the last row: those of an EHR mostly stand together.
+    /// The EHR of the last row with its index. Rows of one EHR are usually adjacent, so this saves
+    /// a lookup.
     last: (String, usize),
-    /// The bytes of what is held, approximately.
+    /// The approximate bytes of the instances.
     bytes: usize,
 }
 
 impl<'g> Population<'g> {
-    /// Nothing read yet. Data dated after the time of evaluation will be left out; the compositions
-    /// that data comes from are kept where a trace is wanted.
+    /// Creates a population without data. Data dated after the time of evaluation will be left out.
+    /// With `traced`, the uids of the compositions are kept for the trace.
     pub fn new(
         guide: &'g CompiledGuide,
         clock: impl Into<Clock<'g>>,
@@ -54,7 +56,7 @@ impl<'g> Population<'g> {
             guide,
             queries,
             clock,
-            reader: Reader::default(),
+            reader: ValueReader::default(),
             traced: options.trace,
             numbers: HashMap::new(),
             found,
@@ -63,14 +65,14 @@ impl<'g> Population<'g> {
         }
     }
 
-    /// What to ask: run each [`BindingQuery::population_aql`] and hand its rows to
-    /// [`Population::add`].
+    /// Returns the queries of the bindings: run each [`BindingQuery::population_aql`] and pass its
+    /// rows to [`Population::add`].
     pub fn queries(&self) -> &[BindingQuery] {
         &self.queries
     }
 
-    /// Adds a row of one of [`Population::queries`]; rows come in commit order, and the last value
-    /// of each is the id of the EHR.
+    /// Adds a row of one of [`Population::queries`]. Rows must come in commit order. The last value
+    /// of each row is the id of the EHR.
     pub fn add(&mut self, query: usize, row: &[RowValue<'_>]) {
         let Some((ehr, values)) = row.split_last() else {
             return;
@@ -97,8 +99,8 @@ impl<'g> Population<'g> {
         }
     }
 
-    /// The bytes of the instances that were added so far, approximately. Texts that instances share
-    /// count each time.
+    /// Returns the approximate bytes of the instances that were added. A text that instances share
+    /// counts each time.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -112,7 +114,7 @@ impl<'g> Population<'g> {
         self.last.1
     }
 
-    /// The instances of one EHR, for each binding of the guide; each EHR can be asked for once.
+    /// Removes and returns the instances of one EHR for each binding of the guide.
     pub fn instances(&mut self, ehr_id: &str) -> Vec<Vec<Instance>> {
         let mut all = vec![Vec::new(); self.guide.bindings.len()];
         let Some(number) = self.numbers.get(ehr_id) else {
@@ -127,7 +129,7 @@ impl<'g> Population<'g> {
         all
     }
 
-    /// Every value that was found.
+    /// Iterates over every value of every instance.
     pub fn values(&self) -> impl Iterator<Item = &Value> {
         self.found
             .iter()
@@ -136,16 +138,17 @@ impl<'g> Population<'g> {
             .flat_map(|instance| &instance.values)
     }
 
-    /// The EHRs that have any data that the guide reads, in the order of their ids.
+    /// Returns the EHRs that have data, in the order of their ids.
     pub fn ehr_ids(&self) -> Vec<String> {
         order::distinct(self.numbers.keys().cloned())
     }
 
-    /// Runs the guide on every EHR that has data and hands each result to `visit`. `like` gives
-    /// language, switches and terminology.
+    /// Runs the guide on every EHR that has data and passes each result to `visit`. `like` supplies
+    /// language, options and terminology.
     ///
     /// # Errors
-    /// The first run that exceeded a limit; the EHRs behind it are not visited.
+    ///
+    /// The first run that exceeded a limit. The EHRs behind it are not visited.
     pub fn run(
         mut self,
         like: &RunInput<'_>,
@@ -167,8 +170,8 @@ impl<'g> Population<'g> {
 }
 
 impl BindingQuery {
-    /// Variable (or path, where only a predicate needs it) and value of an instance, as the answer
-    /// shows what was read.
+    /// Returns the values of an instance for the answer, each with its variable, or with its path
+    /// if only a predicate reads it.
     pub fn values_of(&self, instance: Option<&Instance>) -> Vec<(String, Value)> {
         let names = self
             .columns

@@ -1,15 +1,16 @@
-//! A guide written again: as JSON with the names of GDL2, or as ODIN with the names that it has.
-//! What the file says is kept whole, but for comments and layout.
+//! Printers of guides: as JSON with the names of GDL2, or as ODIN with the names of the source.
+//! Everything except comments and layout is preserved.
 
 use super::item::{Item, Kind};
 use super::{gdl1, read};
 use aqlite_rm::diag::Diagnostic;
 use aqlite_rm::json::Scanner;
 
-/// The guide as JSON. GDL1 is translated to GDL2: the names of bindings and their fields, `EHR` and
-/// `CDS`, the function `LAST`, `.units` and the version of the language.
+/// Prints the guide as JSON. GDL1 is translated to GDL2: the names of bindings and their fields,
+/// `EHR` and `CDS`, the function `LAST`, `.units` and the version of the language.
 ///
 /// # Errors
+///
 /// The text is neither JSON nor ODIN (`GDL0101` to `GDL0103`).
 pub fn json(text: &str) -> Result<String, Diagnostic> {
     let mut root = read::tree(text)?;
@@ -19,9 +20,10 @@ pub fn json(text: &str) -> Result<String, Diagnostic> {
     Ok(out.text + "\n")
 }
 
-/// The guide as ODIN. Resources of templates stand in it as texts of JSON.
+/// Prints the guide as ODIN. Resources of templates become texts with JSON.
 ///
 /// # Errors
+///
 /// The text is neither JSON nor ODIN (`GDL0101` to `GDL0103`).
 pub fn odin(text: &str) -> Result<String, Diagnostic> {
     let root = read::tree(text)?;
@@ -31,7 +33,7 @@ pub fn odin(text: &str) -> Result<String, Diagnostic> {
     Ok(out.text + "\n")
 }
 
-/// The types that published guides name: of a member, and of the entries of a member.
+/// The type marks that published guides write: of a member, and of the entries of a member.
 const MARKS: [(&str, &str); 4] = [
     ("language", "LANGUAGE"),
     ("description", "RESOURCE_DESCRIPTION"),
@@ -54,7 +56,7 @@ const KEYED: [(&str, &str); 14] = [
     ("other_details", ""),
     ("author", ""),
 ];
-/// Members whose texts are codes: `[ISO_639-1::en]`.
+/// The members whose texts are codes, such as `[ISO_639-1::en]`.
 const CODES: [&str; 3] = ["original_language", "language", "codes"];
 
 fn marked(marks: &[(&str, &'static str)], name: &str) -> Option<&'static str> {
@@ -76,7 +78,7 @@ impl Writer {
         (0..self.depth).for_each(|_| self.text.push_str("  "));
     }
 
-    /// Calls `each` with every element on a line of its own, one level in.
+    /// Calls `each` for every element, on a line of its own and indented by one level.
     fn lines<'a, T>(
         &mut self,
         items: &'a [T],
@@ -123,7 +125,7 @@ impl Writer {
             .push_str(&serde_json::Value::from(text).to_string());
     }
 
-    /// `<…>`: the value of a member.
+    /// Prints `<…>`, the value of a member.
     fn block(&mut self, name: &str, item: &Item) {
         self.text.push('<');
         match &item.kind {
@@ -209,7 +211,7 @@ impl Writer {
     }
 }
 
-/// ODIN reads more as a number than JSON: `.5`, `+1`, `inf`.
+/// Whether JSON accepts the text as a number. ODIN also accepts `.5`, `+1` and `inf`.
 fn is_json_number(text: &str) -> bool {
     Scanner::is_number(text)
 }

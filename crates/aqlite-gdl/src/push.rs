@@ -1,10 +1,11 @@
-//! Predicates of a binding as conditions of its query.
+//! Predicates of a binding as conditions of its query (predicate pushdown).
 //!
-//! A condition leaves out rows for which the predicate cannot be true, and only those: the
-//! predicate is still tested on what comes back, so pushing changes how much is read, never the
-//! result. Values of unforeseen classes pass (`NOT EXISTS …`). `max` and `min` stay here: the first
-//! of equal instants, partial times and what lies in the future are no matter of AQL. So does
-//! `is_a`: what falls under a term, the terminology says.
+//! A condition excludes only rows for which the predicate cannot be true. The predicate is still
+//! evaluated on the rows that return. Pushdown therefore changes how much is read, never the
+//! result. Values of unexpected classes pass (`NOT EXISTS …`).
+//!
+//! `max` and `min` are not pushed: AQL cannot express the first of equal instants, partial times,
+//! and the exclusion of the future. `is_a` is not pushed, because it needs a terminology.
 
 use super::bind::{column_path, quoted};
 use super::calc;
@@ -14,13 +15,13 @@ use super::time::{Clock, Moment, TimeUnit};
 use super::value::{Coded, Quantity, Value, integer};
 use aqlite_rm::number;
 
-/// The earliest moment that no time of day reaches: those lie on 1970-01-01.
+/// The earliest moment behind all times of day, which are stored as moments of 1970-01-01.
 const BEHIND_TIMES_OF_DAY: i64 = 3 * 86_400_000;
 
 impl CompiledGuide {
-    /// The conditions for the rows of a binding, to be joined by AND. `place` says how a column is
-    /// written in the query. Quantities of other units are left out only where the run does not
-    /// convert units.
+    /// Returns the conditions for the rows of a binding, to be joined by AND. `place` returns the
+    /// spelling of a column in the query. Quantities of other units are excluded only if the run
+    /// does not convert units.
     pub(crate) fn pushed(
         &self,
         binding: usize,
@@ -48,7 +49,7 @@ impl CompiledGuide {
     }
 }
 
-/// The value of an expression that reads nothing but the clock.
+/// Evaluates an expression that reads nothing but the clock. `None` for any other expression.
 fn constant(expr: &Expr, clock: Clock<'_>) -> Option<Value> {
     match expr {
         Expr::Literal(value) => Some(value.clone()),
@@ -84,12 +85,15 @@ impl Pusher<'_> {
             return;
         };
         match (operator, a.as_ref(), b.as_ref()) {
+            // Both sides of a conjunction must hold, so each can be pushed alone. A disjunction
+            // cannot.
             (Operator::And, a, b) => {
                 self.expr(a);
                 self.expr(b);
             }
             (operator, Expr::Path(path, _), other) => self.comparison(path, *operator, other),
             (operator, other, Expr::Path(path, _)) => {
+                // The path must be on the left, so the comparison is turned round.
                 self.comparison(path, operator.turned(), other)
             }
             _ => {}
@@ -100,6 +104,7 @@ impl Pusher<'_> {
         let path = super::bind::normal_path(path);
         let (base, attribute) = split_path(&path);
         let column = (self.place)(base);
+        // A path to an element is read at its data value, whose class is unknown until it is read.
         let is_element = column_path(base) != base;
         let condition = match (operator, constant(other, self.clock), attribute) {
             (Operator::Unequal, Some(Value::Null), Attribute::Whole) => {
@@ -111,6 +116,7 @@ impl Pusher<'_> {
             (_, Some(Value::Millis(ms)), Attribute::Whole | Attribute::Value) => {
                 integer(ms).and_then(|ms| timed(&column, operator, ms, is_element))
             }
+            // The conditions below name attributes of data values, which only elements have.
             _ if !is_element => None,
             (_, Some(Value::Number(n)), Attribute::Whole | Attribute::Magnitude) => {
                 number(&column, operator, n)
@@ -136,12 +142,13 @@ impl Pusher<'_> {
     }
 }
 
-/// Lets pass what has nothing at a path.
+/// Weakens a condition so that rows without a value at `path` pass.
 fn unless_absent(path: &str, condition: &str) -> String {
     format!("(NOT EXISTS {path} OR {condition})")
 }
 
 fn number(column: &str, operator: Operator, n: f64) -> Option<String> {
+    // Outside of this range, AQL and the guide may print and compare the number differently.
     let is_plain = n.is_finite() && n.abs() < 1.0e15 && (n == 0.0 || n.abs() > 1.0e-6);
     Some(format!(
         "{column}/magnitude{}{}",
@@ -150,8 +157,10 @@ fn number(column: &str, operator: Operator, n: f64) -> Option<String> {
     ))
 }
 
-/// Quantities compare within one unit; units of time are converted, so they are left alone.
+/// Builds the condition for a quantity with one unit. Units of time are converted by the guide, so
+/// they get no condition.
 fn quantity(column: &str, operator: Operator, q: &Quantity) -> Option<String> {
+    // A quantity of another unit compares as unknown, so its rows can be excluded.
     if q.unit.is_empty() || TimeUnit::parse(&q.unit).is_some() {
         return None;
     }
@@ -178,7 +187,8 @@ fn coded(column: &str, code: &Coded) -> String {
     )
 }
 
-/// Guides count milliseconds, AQL what is written: the bounds are those of the whole millisecond.
+/// Builds the condition for a time. Guides count milliseconds, AQL compares the stored text: the
+/// bounds are those of the whole millisecond.
 fn timed(column: &str, operator: Operator, millis: i64, is_element: bool) -> Option<String> {
     let at = |ms: i64| Moment::from_millis(ms, 0).text();
     let next = millis.checked_add(1)?;

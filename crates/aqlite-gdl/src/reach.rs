@@ -1,5 +1,5 @@
-//! Rules that can never fire, because a condition can never be true or two of them exclude each
-//! other. Whatever is not certain counts as possible.
+//! Detection of rules that can never fire, because a condition can never be true or two conditions
+//! exclude each other. An uncertain condition counts as possible.
 
 use super::expr::ast::{Expr, Operator, Variable};
 use super::guide::{Condition, Guide};
@@ -7,17 +7,18 @@ use super::value::Value;
 use aqlite_rm::order;
 use std::collections::{HashMap, HashSet};
 
-/// Why the conditions of a list can never all be true: the one that cannot, and in words how so.
+/// The reason why conditions can never all be true: the condition that cannot, and an explanation.
 pub(crate) type Reason<'g> = (&'g Condition, String);
 
-/// The most demands on one variable that further ones are compared with.
+/// The maximum number of demands on one variable that are compared with each other. It bounds a
+/// quadratic search.
 const COMPARED: usize = 100;
 
-/// What is known of a guide before it runs.
+/// The facts about a guide that are known before it runs.
 pub(crate) struct Reach<'g> {
-    /// Variables that something binds or sets; all others are always null.
+    /// Variables that a binding or an action can set. All others are always null.
     known: &'g HashSet<&'g str>,
-    /// The rules that run before and can fire.
+    /// The rules that run earlier and can fire.
     earlier: HashSet<&'g str>,
 }
 
@@ -29,7 +30,7 @@ impl<'g> Reach<'g> {
         }
     }
 
-    /// The rules that can never fire, by their place in the guide, with the reason.
+    /// Returns the rules that can never fire, by index in the guide, with the reason.
     pub fn unreachable(mut self, guide: &'g Guide) -> Vec<(usize, Reason<'g>)> {
         let mut order: Vec<usize> = (0..guide.rules.len()).collect();
         order::sort_by_key(&mut order, |i| {
@@ -49,7 +50,7 @@ impl<'g> Reach<'g> {
         found
     }
 
-    /// Why a list of conditions can never all be true.
+    /// Returns the reason why the conditions can never all be true, if there is one.
     pub fn never(&self, conditions: &'g [Condition]) -> Option<Reason<'g>> {
         let impossible = conditions
             .iter()
@@ -57,7 +58,7 @@ impl<'g> Reach<'g> {
         if let Some(condition) = impossible {
             return Some((condition, format!("`{}` is never true", condition.text)));
         }
-        // By variable and attribute, with the condition that each stands in.
+        // Demands by variable and attribute, each with its condition.
         let mut known: HashMap<_, Vec<(usize, Demand<'g>)>> = HashMap::new();
         for (at, condition) in conditions.iter().enumerate() {
             let mut new = Vec::new();
@@ -84,7 +85,7 @@ impl<'g> Reach<'g> {
         None
     }
 
-    /// Whether a condition may turn out as wanted.
+    /// Whether a condition can evaluate to `wanted`.
     fn can(&self, expr: &Expr, wanted: bool) -> bool {
         use Operator::{And, Equal, Or, Unequal};
         match expr {
@@ -111,7 +112,7 @@ impl<'g> Reach<'g> {
         }
     }
 
-    /// Whether the value of an expression is null whatever the data.
+    /// Whether the value of an expression is null for all data.
     fn is_null(&self, expr: &Expr) -> bool {
         match expr {
             Expr::Literal(value) => value.is_null(),
@@ -133,14 +134,14 @@ fn is_value(expr: &Expr) -> bool {
     matches!(expr, Expr::Literal(value) if !value.is_null())
 }
 
-/// What a condition asks of one variable.
+/// The demand of a condition on one variable.
 struct Demand<'g> {
     variable: &'g Variable,
     operator: Operator,
     value: &'g Value,
 }
 
-/// The demands that must all hold where the condition is true.
+/// Collects the demands that must all hold if the condition is true.
 fn demand<'g>(expr: &'g Expr, demands: &mut Vec<Demand<'g>>) {
     let Expr::Binary(operator, a, b) = expr else {
         return;
@@ -186,7 +187,7 @@ impl Demand<'_> {
         }
     }
 
-    /// Two values that cannot be equal.
+    /// Whether the demands require two values that cannot be equal.
     fn differs(&self, other: &Demand<'_>) -> bool {
         match (self.value, other.value) {
             (Value::Coded(_), Value::Coded(_)) | (Value::Ordinal(_), Value::Ordinal(_)) => {
@@ -198,7 +199,7 @@ impl Demand<'_> {
         }
     }
 
-    /// Two ranges of numbers that do not meet.
+    /// Whether the demands require two disjoint ranges of numbers.
     fn is_beyond(&self, other: &Demand<'_>) -> bool {
         use Operator::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual};
         let (Some(a), Some(b)) = (number(self.value), number(other.value)) else {
@@ -220,7 +221,7 @@ impl Demand<'_> {
     }
 }
 
-/// A number and its unit.
+/// Returns a number and its unit.
 fn number(value: &Value) -> Option<(f64, &str)> {
     match value {
         Value::Number(n) => Some((*n, "")),

@@ -1,4 +1,4 @@
-//! From the tree of a guide file to the model. GDL1 names and GDL2 names are accepted in both
+//! From the tree of a guide file to the model. Names of GDL1 and of GDL2 are accepted in both
 //! syntaxes.
 
 use super::expr::parse;
@@ -14,10 +14,10 @@ use aqlite_rm::json;
 use std::borrow::Cow;
 use std::cell::Cell;
 
-/// Reads a guide in either language and syntax (see [`super::parse`]).
+/// Parses a guide in either language and syntax (see [`super::parse`]).
 pub(crate) fn parse(text: &str) -> Result<Guide, Vec<Diagnostic>> {
     let root = tree(text).map_err(|d| vec![d])?;
-    let mut reader = Reader {
+    let mut reader = GuideReader {
         source: text,
         references: Vec::new(),
         resolved: Cell::new(0),
@@ -41,7 +41,7 @@ pub(crate) fn parse(text: &str) -> Result<Guide, Vec<Diagnostic>> {
     }
 }
 
-/// The tree of a guide file, JSON or ODIN.
+/// Parses a guide file to a tree, from JSON or ODIN.
 pub(crate) fn tree(text: &str) -> Result<Item, Diagnostic> {
     let body = text.strip_prefix('\u{feff}').unwrap_or(text);
     let base = text.len() - body.len();
@@ -53,36 +53,19 @@ pub(crate) fn tree(text: &str) -> Result<Item, Diagnostic> {
     }
 }
 
-struct Reader<'a> {
+struct GuideReader<'a> {
     source: &'a str,
     references: Vec<Reference>,
-    /// Bytes of references that cards repeat: each may name one of megabytes.
+    /// The bytes of references in cards so far. Each card may name one of megabytes, so the sum is
+    /// limited.
     resolved: Cell<usize>,
     problems: Vec<Diagnostic>,
 }
 
-impl Reader<'_> {
+impl GuideReader<'_> {
     fn guide(&mut self, root: &Item) -> Option<Guide> {
-        let id = root.text_of("id").unwrap_or_default().to_owned();
-        if id.is_empty() {
-            self.tell(
-                Diagnostic::error("GDL0304", root.span, "the guide has no `id`")
-                    .with_help("add `id`: guides are stored and called by it"),
-            );
-        }
-        // ODIN writes an empty one as null.
-        let definition = root
-            .members()
-            .iter()
-            .find(|(name, _)| name == "definition")
-            .map(|(_, item)| item);
-        if definition.is_none() {
-            self.tell(
-                Diagnostic::error("GDL0104", root.span, "not a guide: `definition` is missing")
-                    .with_help("a guide has `id`, `definition` and `ontology`; a resource or a template is not a guide"),
-            );
-        }
-        let definition = definition?;
+        let id = self.guide_id(root);
+        let definition = self.definition(root)?;
         let description = root.get("description");
         self.references = description.map(references).unwrap_or_default();
         let ontology = root.any_of(&["ontology", "terminology"]);
@@ -132,6 +115,33 @@ impl Reader<'_> {
         })
     }
 
+    fn guide_id(&mut self, root: &Item) -> String {
+        let id = root.text_of("id").unwrap_or_default();
+        if id.is_empty() {
+            self.add_problem(
+                Diagnostic::error("GDL0304", root.span, "the guide has no `id`")
+                    .with_help("add `id`: guides are stored and called by it"),
+            );
+        }
+        id.to_owned()
+    }
+
+    fn definition<'i>(&mut self, root: &'i Item) -> Option<&'i Item> {
+        // ODIN writes an empty definition as null.
+        let definition = root
+            .members()
+            .iter()
+            .find(|(name, _)| name == "definition")
+            .map(|(_, item)| item);
+        if definition.is_none() {
+            self.add_problem(
+                Diagnostic::error("GDL0104", root.span, "not a guide: `definition` is missing")
+                    .with_help("a guide has `id`, `definition` and `ontology`; a resource or a template is not a guide"),
+            );
+        }
+        definition
+    }
+
     fn binding(&mut self, key: &str, item: &Item) -> Binding {
         let model_id = item
             .any_of(&["model_id", "archetype_id"])
@@ -140,7 +150,7 @@ impl Reader<'_> {
             .to_owned();
         if model_id.is_empty() {
             let message = format!("binding `{key}` names no model");
-            self.tell(
+            self.add_problem(
                 Diagnostic::error("GDL0301", item.span, message)
                     .with_help("add `model_id`: an archetype id or a FHIR class"),
             );
@@ -180,7 +190,7 @@ impl Reader<'_> {
             Some("OUTPUT" | "CDS") => Direction::Output,
             Some(other) => {
                 let message = format!("`{other}` is no type of binding");
-                self.tell(
+                self.add_problem(
                     Diagnostic::warning("GDL0302", span, message)
                         .with_help("write INPUT or OUTPUT"),
                 );
@@ -192,7 +202,7 @@ impl Reader<'_> {
     fn element(&mut self, key: &str, item: &Item) -> Element {
         let path = item.text_of("path").unwrap_or_default();
         if path.is_empty() {
-            self.tell(
+            self.add_problem(
                 Diagnostic::error(
                     "GDL0303",
                     item.span,
@@ -250,13 +260,13 @@ impl Reader<'_> {
         }
     }
 
-    fn tell(&mut self, problem: Diagnostic) {
+    fn add_problem(&mut self, problem: Diagnostic) {
         if self.problems.len() < MAX_PROBLEMS {
             self.problems.push(problem);
         }
     }
 
-    /// Moves a problem from its place in the expression to its place in the file.
+    /// Moves the position of a problem from the expression to the file, and records the problem.
     fn report(&mut self, item: &Item, text: &str, problem: Diagnostic) {
         if self.problems.len() >= MAX_PROBLEMS {
             return;
@@ -276,7 +286,7 @@ impl Reader<'_> {
             "the statement is left out: a condition is never true, an action does nothing"
                 .to_owned()
         });
-        self.tell(Diagnostic {
+        self.add_problem(Diagnostic {
             severity: Severity::Error,
             span,
             message,
@@ -313,7 +323,7 @@ impl Reader<'_> {
             let text = resolve_reference(item.text_of(name)?, &self.references)?;
             self.resolved
                 .set(self.resolved.get().saturating_add(text.len()));
-            // Behind the limit the guide is refused.
+            // Beyond the limit the guide is refused.
             (self.resolved.get() <= MAX_BYTES).then(|| text.to_owned())
         };
         let own = |name: &str| {
@@ -362,8 +372,8 @@ impl Reader<'_> {
     }
 }
 
-/// The members of a map with their keys; of a list with the ids of its elements, or else their
-/// numbers from 1.
+/// Returns the members of a map with their keys. Elements of a list have their ids as keys, or else
+/// their numbers from 1.
 fn keyed(item: Option<&Item>) -> impl Iterator<Item = (Cow<'_, str>, &Item)> {
     let members = item.map(Item::members).unwrap_or_default();
     let elements = match item.map(|i| &i.kind) {
@@ -383,7 +393,7 @@ fn keyed(item: Option<&Item>) -> impl Iterator<Item = (Cow<'_, str>, &Item)> {
         .chain(listed)
 }
 
-/// The texts of a list.
+/// Returns the texts of a list.
 fn texts(item: &Item, name: &str) -> Vec<String> {
     let list = item.get(name).map(Item::elements).unwrap_or_default();
     list.iter()
@@ -416,7 +426,7 @@ fn references(description: &Item) -> Vec<Reference> {
         .collect()
 }
 
-/// `$ref[1].label` or `$ref[1].url` as its text.
+/// Resolves `$ref[1].label` or `$ref[1].url` to its text.
 fn resolve_reference<'r>(text: &str, references: &'r [Reference]) -> Option<&'r str> {
     let (index, attribute) = text.strip_prefix("$ref[")?.split_once("].")?;
     let reference = references.get(index.parse::<usize>().ok()?.checked_sub(1)?)?;
@@ -443,15 +453,15 @@ fn template(key: &str, item: &Item) -> Template {
         model_id: item.text_of("model_id").unwrap_or_default().to_owned(),
         template_id: item.text_of("template_id").map(str::to_owned),
         object: match &object {
-            // Some files keep the resource as JSON in a text.
+            // Some files contain the resource as JSON in a text.
             serde_json::Value::String(text) => json::value(text).unwrap_or(object),
             _ => object,
         },
     }
 }
 
-/// The terms of a language: under `terms` as files have them, or directly as the specification
-/// shows them.
+/// Reads the terms of a language: under `terms`, as in published files, or directly, as in the
+/// specification.
 fn term_definition(key: &str, item: &Item) -> TermDefinition {
     let terms = keyed(item.get("terms").or(Some(item))).filter(|(_, t)| t.get("text").is_some());
     let term = |(key, item): (Cow<'_, str>, &Item)| Term {

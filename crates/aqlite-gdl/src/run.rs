@@ -1,11 +1,11 @@
-//! One run of a guide: predicates, pre-conditions, default actions, rules by priority, results.
+//! One run of a guide: predicates, preconditions, default actions, rules by priority, results.
 
 use super::bind::{DataInstance, Instance};
 use super::budget::{Exceeded, FRAME, Limits, OUTPUT_FRAME, Spent, json_size, size};
-use super::compile::{BindingPlan, CompiledGuide, Head, Predicate};
+use super::compile::{BindingHead, BindingPlan, CompiledGuide, Predicate};
 use super::eval::{Machine, Place};
 use super::fill;
-use super::guide::{Link, SuggestedAction};
+use super::guide::{Card, Link, SuggestedAction};
 use super::stored::value_at;
 use super::time::{Clock, Moment};
 use super::trace::{self, Note, Trace};
@@ -13,32 +13,32 @@ use super::value::Value;
 use serde::Serialize;
 use std::sync::Arc;
 
-/// Knowledge about codes that the guide does not carry.
+/// A source of subsumption between codes, which the guide does not contain.
 pub trait Terminology {
-    /// Whether `code` is `ancestor` or falls under it; `None` when this terminology is unknown
-    /// here.
+    /// Returns whether `ancestor` subsumes `code` or equals it; `None` if the terminology is
+    /// unknown.
     fn subsumes(&self, terminology: &str, ancestor: &str, code: &str) -> Option<bool>;
 }
 
-/// Switches and limits of a run.
+/// Options and limits of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Round quantities to their precision when they are stored, so that later rules read the
-    /// rounded value.
+    /// Round quantities to their precision when they are stored. Later rules then read the rounded
+    /// value.
     pub round_on_store: bool,
     /// Also return the instances of INPUT bindings that were used.
     pub include_input: bool,
-    /// Say for every rule why it fired or not.
+    /// Return a trace: the reason why each rule fired or not.
     pub trace: bool,
-    /// Do as the engine does with which published fixtures were made, where it makes up values: a
-    /// unit or precision before any number makes a quantity of 0, and each part of a proportion is
-    /// a count. Off, what is missing stays missing.
+    /// Imitate the engine that produced the published fixtures where it invents values: a unit or
+    /// precision before any number makes a quantity of 0, and each part of a proportion is a count.
+    /// Without this option, missing values stay missing.
     pub as_published: bool,
-    /// Convert quantities of compatible UCUM units where they are compared: 0.5 kg is more than 400
-    /// g. Off, comparing quantities of different units is unknown, and a note names both units.
-    /// Units of time are always compared by the calendar.
+    /// Convert quantities of compatible UCUM units in comparisons: 0.5 kg is more than 400 g.
+    /// Without this option, a comparison of different units is unknown, and a note names both
+    /// units. Units of time are always compared by the calendar.
     pub convert_units: bool,
-    /// The most that the run may consume.
+    /// The limits of the run.
     pub limits: Limits,
 }
 
@@ -55,38 +55,38 @@ impl Default for Options {
     }
 }
 
-/// What a run works on.
+/// The input of a run.
 #[derive(Clone, Copy)]
 pub struct RunInput<'a> {
-    /// The instances of each binding of the guide, in the order of its bindings, oldest first.
+    /// The instances of each binding in the order of the bindings, oldest first.
     pub instances: &'a [Vec<Instance>],
-    /// The time of evaluation, and the zone in which its calendar runs and results are written.
+    /// The time of evaluation, and the time zone of its calendar and of the results.
     pub clock: Clock<'a>,
     /// The language of texts, such as `en`.
     pub language: &'a str,
-    /// Switches.
+    /// Options and limits.
     pub options: Options,
-    /// Subsumption of codes; without it a code falls under those that it starts with.
+    /// Subsumption of codes. Without a terminology, a code is subsumed by its prefixes.
     pub terminology: Option<&'a dyn Terminology>,
 }
 
 /// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// One instance for each OUTPUT binding that has values, then the created ones, then the filled
-    /// templates.
+    /// The results: one instance for each OUTPUT binding that has values, then the created
+    /// instances, then the filled templates.
     pub outputs: Vec<Output>,
     /// The rules that fired, in order.
     pub fired: Vec<Arc<str>>,
     /// The cards of the rules that fired.
     pub cards: Vec<CardOut>,
-    /// Why rules fired or not, when asked for.
+    /// The reasons why rules fired or not, if requested.
     pub trace: Option<Trace>,
-    /// What could not be computed, and so counted as unknown.
+    /// The statements whose values could not be computed, and so counted as unknown.
     pub notes: Vec<Note>,
-    /// False when a pre-condition was not true, so that nothing was done.
+    /// Whether the preconditions were true. Otherwise nothing else was executed.
     pub started: bool,
-    /// What the run consumed.
+    /// The consumption of the run.
     pub spent: Spent,
     values: Vec<(Value, bool)>,
 }
@@ -98,9 +98,9 @@ pub struct Output {
     pub id: Arc<str>,
     /// The archetype or resource class.
     pub model_id: Arc<str>,
-    /// The template of the data, where the guide names one that is not an archetype.
+    /// The template of the data, if the guide names one that is not an archetype.
     pub template_id: Option<Arc<str>>,
-    /// Its values.
+    /// The values of the instance.
     pub values: Vec<OutputValue>,
 }
 
@@ -118,19 +118,19 @@ pub struct OutputValue {
 /// A card of CDS Hooks.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct CardOut {
-    /// One line.
+    /// The summary: one line.
     pub summary: String,
-    /// More lines.
+    /// The detail, of several lines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// `info`, `warning` or `critical`.
     pub indicator: String,
-    /// Whose advice it is.
+    /// The author of the advice.
     pub source: LinkOut,
-    /// What could be done.
+    /// The suggested actions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub suggestions: Vec<SuggestionOut>,
-    /// Where to read more.
+    /// Links to further information.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<LinkOut>,
 }
@@ -138,15 +138,15 @@ pub struct CardOut {
 /// A link of a card.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct LinkOut {
-    /// What it is called.
+    /// The text of the link.
     pub label: String,
-    /// Where it leads.
+    /// The address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// A picture.
+    /// The address of an icon.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub icon: Option<String>,
-    /// `absolute` or `smart`.
+    /// The kind of link: `absolute` or `smart`.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
 }
@@ -154,31 +154,31 @@ pub struct LinkOut {
 /// A suggestion of a card.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct SuggestionOut {
-    /// What it is called.
+    /// The text of the suggestion.
     pub label: String,
-    /// Its id.
+    /// The id of the suggestion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uuid: Option<String>,
-    /// What it would do.
+    /// The actions of the suggestion.
     pub actions: Vec<ActionOut>,
 }
 
 /// An action of a suggestion.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct ActionOut {
-    /// `create`, `update` or `delete`.
+    /// The kind of action: `create`, `update` or `delete`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// In words.
+    /// The action in words.
     pub description: String,
-    /// The resource, filled.
+    /// The resource with its placeholders filled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource: Option<serde_json::Value>,
 }
 
-/// What actions make beyond values of variables.
+/// Instances, resources and cards that actions create besides values of variables.
 #[derive(Default)]
-pub(crate) struct Made {
+pub(crate) struct Effects {
     pub created: Vec<Output>,
     pub objects: Vec<(String, Arc<serde_json::Value>)>,
     pub cards: Vec<CardOut>,
@@ -193,8 +193,8 @@ impl RunInput<'_> {
 }
 
 impl Output {
-    pub(crate) fn of(plan: &BindingPlan, values: Vec<OutputValue>) -> Output {
-        let Head {
+    pub(crate) fn from_binding(plan: &BindingPlan, values: Vec<OutputValue>) -> Output {
+        let BindingHead {
             id,
             model_id,
             template_id,
@@ -209,7 +209,7 @@ impl Output {
 }
 
 impl Run {
-    /// The last value of a variable after the run.
+    /// Returns the last value of a variable after the run.
     pub fn value(&self, guide: &CompiledGuide, code: &str) -> Option<&Value> {
         self.values
             .get(guide.slot_of(code)?)
@@ -217,7 +217,7 @@ impl Run {
             .filter(|v| !v.is_null())
     }
 
-    /// True when a rule or default action has set the variable in this run.
+    /// Returns whether a rule or default action has set the variable in this run.
     pub fn was_set(&self, guide: &CompiledGuide, code: &str) -> bool {
         guide
             .slot_of(code)
@@ -227,7 +227,7 @@ impl Run {
 }
 
 impl CompiledGuide {
-    /// The guide that was compiled.
+    /// Returns the guide that was compiled.
     pub fn guide(&self) -> &super::guide::Guide {
         &self.guide
     }
@@ -236,39 +236,41 @@ impl CompiledGuide {
         self.slot_index.get(code).copied()
     }
 
-    /// Runs the guide once. What cannot be computed is null, and the trace says why.
+    /// Runs the guide once. A value that cannot be computed is null, and a note states the reason.
     ///
     /// # Errors
-    /// The run exceeded one of [`Limits`]. There is no result then.
+    ///
+    /// The run exceeded one of [`Limits`]. It then has no result.
     pub fn run(&self, input: &RunInput<'_>) -> Result<Run, Exceeded> {
         let mut machine = Machine::new(self, input);
-        let used = machine.load();
-        let mut made = Made::default();
+        let used = machine.load_variables();
+        let mut effects = Effects::default();
         let mut record = trace::Record::default();
-        let started = machine.pre_conditions(&mut record);
+        let started = machine.check_pre_conditions(&mut record);
         if started {
-            machine.default_actions(&mut made, &mut record);
+            machine.run_default_actions(&mut effects, &mut record);
             for rule in 0..self.rules.len() {
-                machine.rule(rule, &mut made, &mut record);
-                // Before another place stands for the one at fault.
-                machine.affordable()?;
+                machine.run_rule(rule, &mut effects, &mut record);
+                // Checked before the next step, because an excess must name the place where it
+                // happened.
+                machine.check_budget()?;
             }
         }
-        machine.affordable()?;
+        machine.check_budget()?;
         machine.place.set(Place::Outputs);
         let outputs = if started {
-            machine.outputs(made.created, made.objects, &used)
+            machine.collect_outputs(effects.created, effects.objects, &used)
         } else {
             Vec::new()
         };
         let notes = trace::notes(&machine);
-        machine.affordable()?;
+        machine.check_budget()?;
         machine.place.set(Place::Trace);
         let trace = input
             .options
             .trace
-            .then(|| trace::of(&machine, started, record, &used, &notes));
-        machine.affordable()?;
+            .then(|| trace::build(&machine, started, record, &used, &notes));
+        machine.check_budget()?;
         Ok(Run {
             outputs,
             fired: machine
@@ -277,7 +279,7 @@ impl CompiledGuide {
                 .filter_map(|r| self.rules.get(*r))
                 .map(|r| r.id.clone())
                 .collect(),
-            cards: made.cards,
+            cards: effects.cards,
             notes,
             trace,
             started,
@@ -290,9 +292,9 @@ impl CompiledGuide {
         })
     }
 
-    /// Hands the results of earlier guides on to this one: each becomes one more, latest, instance
-    /// of every binding of its model, dated `now`. A chain of guides is run in the order given,
-    /// each fed with the results of all before it.
+    /// Adds the results of earlier guides to the input of this guide. Each result becomes one more,
+    /// latest instance of every binding of its model, dated `now`. In a chain of guides, each one
+    /// receives the results of all before it.
     pub fn feed(&self, instances: &mut Vec<Vec<Instance>>, earlier: &[Output], now: Moment) {
         instances.resize_with(self.bindings.len(), Vec::new);
         for output in earlier {
@@ -301,6 +303,8 @@ impl CompiledGuide {
                 .iter()
                 .flat_map(|value| self.parts_of(&output.model_id, value))
                 .collect();
+            // Values of a data instance are searched from the end, so a time in the result itself
+            // wins.
             values.insert(
                 0,
                 (
@@ -321,8 +325,8 @@ impl CompiledGuide {
         }
     }
 
-    /// What this guide reads of a value that an earlier one made: the value, or of a resource what
-    /// stands at the paths that are bound.
+    /// Returns the parts of an earlier result that this guide reads: the value itself, or the
+    /// values at the bound paths of a resource.
     fn parts_of(&self, model_id: &str, value: &OutputValue) -> Vec<(String, Value)> {
         let Value::Object(resource) = &value.value else {
             return vec![(value.path.to_string(), value.value.clone())];
@@ -339,21 +343,24 @@ impl CompiledGuide {
             .collect()
     }
 
-    /// Which instances of a binding its predicates keep, as indexes: what a run would read.
+    /// Returns the indexes of the instances of a binding that its predicates keep. A run would read
+    /// the same ones.
     ///
     /// # Errors
-    /// The predicates take more work than a run may.
+    ///
+    /// The predicates exceed a limit of the run.
     pub fn select(&self, binding: usize, input: &RunInput<'_>) -> Result<Vec<usize>, Exceeded> {
         let machine = Machine::new(self, input);
-        let selected = machine.selected(binding);
-        machine.affordable().map(|()| selected)
+        let selected = machine.select_instances(binding);
+        machine.check_budget().map(|()| selected)
     }
 
-    /// The last instance that the predicates of each of these bindings keep, as its index, and what
-    /// finding them cost.
+    /// Returns the index of the last instance that the predicates of each of these bindings keep,
+    /// and the consumption.
     ///
     /// # Errors
-    /// The predicates take more work than a run may.
+    ///
+    /// The predicates exceed a limit of the run.
     pub fn select_last(
         &self,
         bindings: impl Iterator<Item = usize>,
@@ -365,19 +372,20 @@ impl CompiledGuide {
             if !machine.budget.work(1) {
                 break;
             }
-            last.push(machine.selected(binding).last().copied());
+            last.push(machine.select_instances(binding).last().copied());
         }
-        machine.affordable()?;
+        machine.check_budget()?;
         Ok((last, machine.budget.spent()))
     }
 }
 
 impl Machine<'_> {
-    /// The limit that the run has exceeded, if any, at the place that was worked on last.
-    fn affordable(&self) -> Result<(), Exceeded> {
+    /// Returns the limit that the run has exceeded, if any, with the place of the last statement.
+    fn check_budget(&self) -> Result<(), Exceeded> {
         let Some((limit, most)) = self.budget.excess() else {
             return Ok(());
         };
+        // Statements of guides contain no data of patients, so they may appear in an error.
         let (place, statement) = trace::place_and_statement(self, self.place.get());
         let statement = statement.chars().take(200).collect();
         Err(Exceeded {
@@ -389,9 +397,9 @@ impl Machine<'_> {
         })
     }
 
-    /// Fills the variables from the instances that pass the predicates; returns which ones those
-    /// are.
-    fn load(&mut self) -> Vec<Vec<usize>> {
+    /// Fills the variables from the instances that pass the predicates. Returns the indexes of
+    /// these instances by binding.
+    fn load_variables(&mut self) -> Vec<Vec<usize>> {
         let mut used = Vec::new();
         let keep = self.input.options.trace || self.input.options.include_input;
         for (i, plan) in self.guide.bindings.iter().enumerate() {
@@ -402,16 +410,18 @@ impl Machine<'_> {
                 .map(Vec::as_slice)
                 .unwrap_or_default();
             self.place.set(Place::Data(i));
+            // The work is counted before the loop, which visits each cell of each instance.
             if !self
                 .budget
                 .work(instances.len().saturating_mul(1 + plan.columns.len()))
             {
                 break;
             }
+            // Without predicates all instances are chosen. `None` saves the list of their indexes.
             let selected = if plan.predicates.is_empty() {
                 None
             } else {
-                Some(self.selected(i))
+                Some(self.select_instances(i))
             };
             let count = selected.as_ref().map_or(instances.len(), Vec::len);
             let chosen = |n: usize| selected.as_ref().map_or(Some(n), |s| s.get(n).copied());
@@ -423,6 +433,7 @@ impl Machine<'_> {
                     .columns
                     .iter()
                     .zip(&instance.values)
+                    // Nulls are not pushed, so `count` and `last` see known values only.
                     .filter(|(_, v)| !v.is_null())
                 {
                     if let Some(slot) = column.slot.and_then(|s| self.slots.get_mut(s)) {
@@ -437,7 +448,7 @@ impl Machine<'_> {
         used
     }
 
-    pub(crate) fn selected(&self, binding: usize) -> Vec<usize> {
+    pub(crate) fn select_instances(&self, binding: usize) -> Vec<usize> {
         let instances = self
             .input
             .instances
@@ -472,6 +483,7 @@ impl Machine<'_> {
                         let Some(Value::Moment(moment)) = value else {
                             continue;
                         };
+                        // Strict comparisons: of equal moments the first instance wins.
                         let better = best.is_none_or(|(ms, _)| {
                             if *max {
                                 moment.millis > ms
@@ -490,7 +502,7 @@ impl Machine<'_> {
         kept
     }
 
-    fn pre_conditions(&mut self, record: &mut trace::Record) -> bool {
+    fn check_pre_conditions(&mut self, record: &mut trace::Record) -> bool {
         let guide = self.guide;
         let mut all = true;
         for (i, test) in guide.pre_conditions.iter().enumerate() {
@@ -499,6 +511,7 @@ impl Machine<'_> {
             }
             self.place.set(Place::PreCondition(i));
             let result = self.test(test.op, None);
+            // No early return: the trace lists the results of all preconditions.
             all &= result == Some(true);
             record.condition(self, None, test, result);
             self.unpin();
@@ -506,26 +519,26 @@ impl Machine<'_> {
         all
     }
 
-    fn default_actions(&mut self, made: &mut Made, record: &mut trace::Record) {
+    fn run_default_actions(&mut self, effects: &mut Effects, record: &mut trace::Record) {
         let guide = self.guide;
         for (i, action) in guide.default_actions.iter().enumerate() {
             self.place.set(Place::DefaultAction(i));
-            self.act(action, made);
+            self.execute(action, effects);
             if self.budget.is_exceeded() {
                 return;
             }
         }
         record.actions(self, None);
-        self.settle();
+        self.end_turn();
     }
 
-    /// The next assignment of a variable adds a value again.
-    fn settle(&mut self) {
+    /// Ends the turn of a rule: the next assignment of a variable adds a value.
+    fn end_turn(&mut self) {
         self.unpin();
         self.turn = self.turn.saturating_add(1);
     }
 
-    fn rule(&mut self, index: usize, made: &mut Made, record: &mut trace::Record) {
+    fn run_rule(&mut self, index: usize, effects: &mut Effects, record: &mut trace::Record) {
         let guide = self.guide;
         let Some(rule) = guide.rules.get(index) else {
             self.budget.broken("a rule has no plan");
@@ -540,6 +553,7 @@ impl Machine<'_> {
             if self.budget.is_exceeded() {
                 return;
             }
+            // Only the trace needs the results of the conditions behind the first that is not true.
             if !all && !self.input.options.trace {
                 break;
             }
@@ -547,12 +561,13 @@ impl Machine<'_> {
         if all {
             for (i, action) in rule.then.iter().enumerate() {
                 self.place.set(Place::Then(index, i));
-                self.act(action, made);
+                self.execute(action, effects);
                 if self.budget.is_exceeded() {
                     return;
                 }
             }
-            self.cards(index, made);
+            // Cards are filled before `fired` is set and after the actions, whose values they show.
+            self.show_cards(index, effects);
             if !self.budget.bytes(rule.id.len()) {
                 return;
             }
@@ -561,12 +576,12 @@ impl Machine<'_> {
             }
             self.fired_order.push(index);
             record.actions(self, Some(index));
-            self.settle();
+            self.end_turn();
         }
         self.unpin();
     }
 
-    fn cards(&self, index: usize, made: &mut Made) {
+    fn show_cards(&self, index: usize, effects: &mut Effects) {
         let Some(plan) = self.guide.rules.get(index) else {
             self.budget.broken("a rule has no plan");
             return;
@@ -578,44 +593,31 @@ impl Machine<'_> {
         self.place.set(Place::Cards(index));
         let text = |t: &str| {
             fill::filled_text(t, &|code, attribute| {
-                self.place_value(code, attribute, &[], &[])
+                self.placeholder_values(code, attribute, &[], &[])
             })
         };
+        // One entry for each suggested action of the rule, in the order of the cards.
         let mut values = plan.card_values.iter();
         for card in &rule.cards {
+            // The texts of the card are counted before they are copied.
             if !self.budget.bytes(card.size()) {
                 return;
             }
+            let mut action = |action: &SuggestedAction| {
+                let values = values.next().map(Vec::as_slice).unwrap_or_default();
+                self.suggested_action(action, values, &effects.created)
+            };
             let suggestions = card.suggestions.iter().map(|s| SuggestionOut {
                 label: text(&s.label),
                 uuid: s.uuid.clone(),
-                actions: s
-                    .actions
-                    .iter()
-                    .map(|a| {
-                        self.suggested(
-                            a,
-                            values.next().map(Vec::as_slice).unwrap_or_default(),
-                            &made.created,
-                        )
-                    })
-                    .collect(),
+                actions: s.actions.iter().map(&mut action).collect(),
             });
             let suggestions = suggestions.collect();
-            let source = card.source.as_ref().map_or_else(
-                || LinkOut {
-                    label: self.guide.guide.id.clone(),
-                    url: None,
-                    icon: None,
-                    kind: None,
-                },
-                link,
-            );
-            made.cards.push(CardOut {
+            effects.cards.push(CardOut {
                 summary: text(&card.summary),
                 detail: card.detail.as_deref().map(text),
                 indicator: card.indicator.clone(),
-                source,
+                source: self.card_source(card),
                 suggestions,
                 links: card
                     .links
@@ -629,7 +631,18 @@ impl Machine<'_> {
         }
     }
 
-    fn suggested(
+    /// Returns the source that a card names, or else the guide itself.
+    fn card_source(&self, card: &Card) -> LinkOut {
+        let guide = || LinkOut {
+            label: self.guide.guide.id.clone(),
+            url: None,
+            icon: None,
+            kind: None,
+        };
+        card.source.as_ref().map_or_else(guide, link)
+    }
+
+    fn suggested_action(
         &self,
         action: &SuggestedAction,
         values: &[(String, u32)],
@@ -646,11 +659,11 @@ impl Machine<'_> {
         let template = template.filter(|t| self.budget.bytes(FRAME + json_size(&t.object)));
         let resource = template.and_then(|t| {
             fill::filled(&t.object, &|code, attribute| {
-                self.place_value(code, attribute, &local, created)
+                self.placeholder_values(code, attribute, &local, created)
             })
         });
         let description = fill::filled_text(&action.description, &|code, attribute| {
-            self.place_value(code, attribute, &local, created)
+            self.placeholder_values(code, attribute, &local, created)
         });
         ActionOut {
             kind: action.kind.clone(),
@@ -659,7 +672,7 @@ impl Machine<'_> {
         }
     }
 
-    fn outputs(
+    fn collect_outputs(
         &self,
         created: Vec<Output>,
         objects: Vec<(String, Arc<serde_json::Value>)>,
@@ -669,6 +682,8 @@ impl Machine<'_> {
         for plan in &self.guide.bindings {
             let value_of = |(column, slot): &(usize, usize)| {
                 let slot = self.slots.get(*slot)?;
+                // A value that only `create` set belongs to the created instance, which follows
+                // below.
                 if slot.last.is_null() || !slot.last.is_finite() || slot.only_created {
                     return None;
                 }
@@ -684,7 +699,7 @@ impl Machine<'_> {
             };
             let values: Vec<OutputValue> = plan.outputs.iter().filter_map(value_of).collect();
             if !values.is_empty() {
-                outputs.push(Output::of(plan, values));
+                outputs.push(Output::from_binding(plan, values));
             }
         }
         outputs.extend(created);
@@ -710,12 +725,12 @@ impl Machine<'_> {
             });
         }
         if self.input.options.include_input {
-            outputs.extend(self.inputs_used(used));
+            outputs.extend(self.collect_used_inputs(used));
         }
         outputs
     }
 
-    fn inputs_used(&self, used: &[Vec<usize>]) -> Vec<Output> {
+    fn collect_used_inputs(&self, used: &[Vec<usize>]) -> Vec<Output> {
         let bindings = self
             .guide
             .guide
@@ -754,7 +769,7 @@ impl Machine<'_> {
                         path,
                         value: v.clone(),
                     });
-                    Output::of(plan, values.collect())
+                    Output::from_binding(plan, values.collect())
                 })
         });
         each.collect()

@@ -1,4 +1,4 @@
-//! From what is stored to the values that guides compute with.
+//! Conversion of stored values to the values of guides.
 
 use super::time::{Moment, Precision};
 use super::value::{Coded, Ordinal, Proportion, Quantity, Value, integer};
@@ -12,16 +12,16 @@ use hashbrown::HashSet;
 use serde_json::Value as Json;
 use std::sync::Arc;
 
-/// The zone of times in the data that name none, as in AQL.
+/// The offset of times in the data without an offset, in seconds east of UTC, as in AQL.
 pub const UTC: i32 = 0;
 
-/// Makes values. Texts that return, such as units and codes, are held once.
+/// A converter of stored values. Repeated texts, such as units and codes, are stored once.
 #[derive(Debug, Default)]
-pub struct Reader {
+pub struct ValueReader {
     texts: HashSet<Arc<str>>,
 }
 
-/// A value as it is stored or sent: an object with attributes, or a leaf.
+/// A stored or received value: an object with attributes, or a leaf.
 trait Stored<'a>: Copy {
     fn class(self) -> Cls;
     fn leaf(self) -> Option<Leaf<'a>>;
@@ -85,9 +85,9 @@ impl<'a> Stored<'a> for NodeRef<'a> {
     }
 }
 
-impl Reader {
-    /// The value that a query found: a data value, an ELEMENT that has one, or a leaf. Anything
-    /// else is null.
+impl ValueReader {
+    /// Converts a cell of a query result: a data value, an ELEMENT with a data value, or a leaf.
+    /// Anything else becomes null.
     pub fn value(&mut self, found: RowValue<'_>) -> Value {
         if found.is_null() {
             Value::Null
@@ -167,7 +167,7 @@ impl Reader {
         }
     }
 
-    /// A text that may return.
+    /// Returns a shared copy of a text that is likely to occur again.
     fn shared(&mut self, text: Option<&str>) -> Arc<str> {
         let text = text.unwrap_or_default();
         if let Some(known) = self.texts.get(text) {
@@ -179,15 +179,15 @@ impl Reader {
     }
 }
 
-/// The value of a cell of a result set as JSON: an object with `_type`, a text, a number, a truth
-/// value or null.
+/// Converts a cell of a result set in JSON: an object with `_type`, a text, a number, a boolean or
+/// null.
 pub fn value_of_json(cell: &str) -> Value {
     match cell.trim().as_bytes().first() {
         Some(b'{') => {
             let tree = json::read(cell, Cls::ANY).ok();
             tree.as_ref()
                 .and_then(|tree| tree.root())
-                .map(|root| Reader::default().stored(root))
+                .map(|root| ValueReader::default().stored(root))
                 .unwrap_or_default()
         }
         _ => match json::value(cell) {
@@ -199,8 +199,8 @@ pub fn value_of_json(cell: &str) -> Value {
     }
 }
 
-/// What stands at a path of a resource, such as `/code/coding[0]`: a code with its system is a
-/// coded text, a text that is a date or a date-time a point in time.
+/// Returns the value at a path of a resource, such as `/code/coding[0]`. A code with its system
+/// becomes a coded text, a text with a date or date-time a point in time.
 pub(crate) fn value_at(resource: &Json, path: &str) -> Option<Value> {
     let mut at = resource;
     for step in path.split('/').filter(|step| !step.is_empty()) {

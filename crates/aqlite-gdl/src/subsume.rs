@@ -1,5 +1,5 @@
-//! What `is_a` has to know of codes beyond the guide: asked before a run, answered by whoever knows
-//! terminologies.
+//! The subsumption questions that `is_a` needs for codes beyond the guide. A host answers them
+//! before the run, from a terminology.
 
 use super::compile::{CompiledGuide, Op};
 use super::expr::ast::Operator;
@@ -8,25 +8,26 @@ use super::value::Value;
 use aqlite_rm::order;
 use std::collections::HashSet;
 
-/// The question whether a code falls under another of its terminology, or is one of a value set.
+/// A question: does a code have this ancestor in its terminology, or is it a member of this value
+/// set?
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Subsumption {
-    /// Such as `SNOMED-CT`.
+    /// The name of the terminology, such as `SNOMED-CT`.
     pub terminology: String,
-    /// The code, or the address of the value set, that a term of the guide is bound to.
+    /// The code, or the address of the value set, that is bound to a term of the guide.
     pub ancestor: String,
-    /// True where it is a value set.
+    /// Whether the ancestor is a value set.
     pub is_set: bool,
     /// The code of the data.
     pub code: String,
 }
 
-/// Answers to such questions.
+/// Answers to subsumption questions.
 #[derive(Clone, Default, Debug)]
 pub struct Subsumptions(Vec<(Subsumption, bool)>);
 
 impl Subsumptions {
-    /// Adds an answer.
+    /// Adds an answer: whether the question holds.
     pub fn answer(&mut self, question: Subsumption, falls: bool) {
         match self.place(&question.terminology, &question.ancestor, &question.code) {
             Ok(at) => self
@@ -55,9 +56,8 @@ impl Terminology for Subsumptions {
 }
 
 impl CompiledGuide {
-    /// What a run on these values may ask a terminology: for each code of theirs whose terminology
-    /// a term is bound in that stands right of an `is_a`, whether it falls under what the term is
-    /// bound to.
+    /// Returns the questions that a run on these values may need: for each code of the values, and
+    /// each term on the right of an `is_a` that is bound in the terminology of the code.
     pub fn subsumptions<'v>(
         &self,
         values: impl IntoIterator<Item = &'v Value>,
@@ -105,7 +105,7 @@ impl CompiledGuide {
         found
     }
 
-    /// The terms that stand right of an `is_a`.
+    /// Returns the terms on the right of an `is_a`.
     fn terms_of_is_a(&self) -> Vec<&str> {
         let right = self.ops.iter().filter_map(|op| match op {
             Op::Binary(Operator::IsA | Operator::IsNotA, _, right) => {
@@ -121,7 +121,7 @@ impl CompiledGuide {
     }
 }
 
-/// The terminology and the code of a coded value.
+/// Returns the terminology and the code of a coded value.
 fn key(value: &Value) -> Option<(&str, &str)> {
     value.code().map(|code| (&*code.terminology, &*code.code))
 }

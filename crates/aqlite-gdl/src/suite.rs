@@ -21,7 +21,6 @@ use super::budget::Exceeded;
 use super::compile::{CompiledGuide, Op};
 use super::expr::ast::{Action, Expr, Operator, Variable};
 use super::fixture::{differences, instances, literal};
-use super::guide::Direction;
 use super::item::{Item, Kind};
 use super::run::{Options, Run, RunInput};
 use super::time::{Moment, TimeUnit};
@@ -35,9 +34,9 @@ use std::collections::HashSet;
 pub struct Suite {
     /// The id of the guide that it tests.
     pub guide_id: String,
-    /// The time of evaluation, where the file fixes it.
+    /// The time of evaluation, if the file states it.
     pub now: Option<Moment>,
-    /// The language of texts, where the file says it.
+    /// The language of texts, if the file states it.
     pub language: Option<String>,
     /// The cases in file order.
     pub cases: Vec<Case>,
@@ -47,13 +46,13 @@ pub struct Suite {
 /// A test case.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// What it is called.
+    /// The name of the case.
     pub id: String,
     /// The values of input variables.
     pub input: Vec<Given>,
     /// The values that outputs must have.
     pub expected: Vec<Given>,
-    /// Where it stands in the file.
+    /// The position in the file.
     pub span: Span,
 }
 
@@ -64,14 +63,14 @@ pub struct Given {
     pub code: String,
     /// The literal as written.
     pub literal: String,
-    /// Where the literal stands in the file.
+    /// The position of the literal in the file.
     pub span: Span,
 }
 
-/// How a case ended.
+/// The result of a case.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// What differs from what is expected; nothing when the case passes.
+    /// The differences between expected and actual values. Empty if the case passes.
     pub differences: Vec<String>,
     /// The run itself.
     pub run: Run,
@@ -81,7 +80,8 @@ impl Suite {
     /// Reads a fixture file.
     ///
     /// # Errors
-    /// `GDL0501` where it is no YAML, `GDL0502` where it is no fixture.
+    ///
+    /// `GDL0501` if the text is not YAML, `GDL0502` if it is not a fixture.
     pub fn read(text: &str) -> Result<Suite, Diagnostic> {
         let root = yaml::read(text)?;
         let missing = |what: &str| {
@@ -117,15 +117,16 @@ impl Suite {
             cases: cases
                 .elements()
                 .iter()
-                .map(|item| Case::of(item, key))
+                .map(|item| Case::read(item, key))
                 .collect(),
             guide_span: guide.span,
         })
     }
 
-    /// Runs a case. `now` counts where the file fixes no time.
+    /// Runs a case. `now` applies if the file states no time.
     ///
     /// # Errors
+    ///
     /// The run exceeded a limit.
     pub fn run(
         &self,
@@ -159,9 +160,9 @@ impl Suite {
         })
     }
 
-    /// What would let a case pass that does not: another time (the guide reads the clock, and the
-    /// fixture fixes no time), or the ways of an engine that fixtures were made with. `None` when
-    /// nothing of that is the cause.
+    /// Returns a change that lets a failing case pass: another time (the guide reads the clock, and
+    /// the fixture states no time), or the option [`Options::as_published`]. `None` if neither
+    /// helps.
     pub fn cause(&self, case: &Case, guide: &CompiledGuide, now: Moment) -> Option<String> {
         let passes = |now: Moment, options: Options| {
             self.run(case, guide, now, options)
@@ -208,18 +209,17 @@ impl Suite {
         ))
     }
 
-    /// What is probably wrong with the fixture: the wrong guide, no time for a guide that reads the
-    /// clock, variables that the guide does not have or cannot set, units and codes that it does
-    /// not know.
+    /// Returns probable errors of the fixture: the wrong guide, no time for a guide that reads the
+    /// clock, variables that the guide does not have or cannot set, unknown units and codes.
     pub fn lint(&self, guide: &CompiledGuide) -> Vec<Diagnostic> {
-        let mut lint = Lint {
+        let mut lint = FixtureLint {
             guide,
-            known: Known::of(guide),
+            known: Known::collect(guide),
             problems: Vec::new(),
         };
         let id = &guide.guide().id;
         if *id != self.guide_id {
-            lint.tell(
+            lint.warn(
                 "GDL0510",
                 self.guide_span,
                 format!(
@@ -238,7 +238,7 @@ impl Suite {
             let message = String::from(
                 "the guide reads the clock, and the fixture fixes no time: what passes today may fail tomorrow",
             );
-            lint.tell(
+            lint.warn(
                 "GDL0516",
                 self.guide_span,
                 message,
@@ -254,14 +254,14 @@ impl Suite {
 }
 
 impl Case {
-    fn of(item: &Item, key: &str) -> Case {
+    fn read(item: &Item, key: &str) -> Case {
         let givens = |name: &str| {
             let member = item.get(name).and_then(|m| m.get(key));
             member
                 .map(Item::members)
                 .unwrap_or_default()
                 .iter()
-                .filter_map(Given::of)
+                .filter_map(Given::read)
                 .collect()
         };
         Case {
@@ -274,8 +274,8 @@ impl Case {
 }
 
 impl Given {
-    /// A key such as `gt0003|Weight` with its literal; labels carry no meaning.
-    fn of((key, item): &(String, Item)) -> Option<Given> {
+    /// Reads a key such as `gt0003|Weight` with its literal. The label is ignored.
+    fn read((key, item): &(String, Item)) -> Option<Given> {
         let code = key.split('|').next().unwrap_or(key).trim().to_owned();
         let literal = match &item.kind {
             Kind::Text(text) => text.clone(),
@@ -289,7 +289,7 @@ impl Given {
     }
 }
 
-/// What a guide knows of its variables.
+/// The units and codes of the variables of a guide.
 struct Known<'g> {
     units: Vec<(&'g str, &'g str)>,
     /// The codes that the rules compare with or set.
@@ -299,7 +299,7 @@ struct Known<'g> {
 }
 
 impl<'g> Known<'g> {
-    fn of(guide: &'g CompiledGuide) -> Known<'g> {
+    fn collect(guide: &'g CompiledGuide) -> Known<'g> {
         let mut known = Known {
             units: Vec::new(),
             codes: Vec::new(),
@@ -340,25 +340,26 @@ impl<'g> Known<'g> {
         }
     }
 
-    /// False when something is known of the variable, and this is not among it.
+    /// Whether a value is among the known ones of the variable. A variable without known values
+    /// accepts any.
     fn fits<T: AsRef<str>>(set: &[(&str, T)], variable: &str, value: &str) -> bool {
         let mut known = set.iter().filter(|(v, _)| *v == variable).peekable();
         known.peek().is_none() || known.any(|(_, v)| v.as_ref() == value)
     }
 }
 
-struct Lint<'g> {
+struct FixtureLint<'g> {
     guide: &'g CompiledGuide,
     known: Known<'g>,
     problems: Vec<Diagnostic>,
 }
 
-impl Lint<'_> {
+impl FixtureLint<'_> {
     fn givens(&mut self, givens: &[Given], expected: bool) {
         let mut seen = HashSet::new();
         for given in givens {
             if !seen.insert(given.code.as_str()) {
-                self.tell(
+                self.warn(
                     "GDL0515",
                     given.span,
                     format!("`{}` is given twice", given.code),
@@ -370,26 +371,19 @@ impl Lint<'_> {
     }
 
     fn given(&mut self, given: &Given, expected: bool) {
-        let bound = |wanted: Direction| {
-            let bindings = self
-                .guide
-                .guide()
-                .bindings
-                .iter()
-                .filter(move |b| b.direction == wanted || b.direction == Direction::Any);
-            bindings
-                .flat_map(|b| &b.elements)
-                .any(|e| e.id == given.code)
-        };
-        let (is_input, is_output) = (bound(Direction::Input), bound(Direction::Output));
+        let bindings = &self.guide.guide().bindings;
+        let is_bound = bindings
+            .iter()
+            .flat_map(|b| &b.elements)
+            .any(|e| e.id == given.code);
         let settable = self
             .guide
             .slots
             .iter()
             .any(|s| *s.code == *given.code && s.assignable);
         let (code, value) = (&given.code, literal(&given.literal));
-        if !is_input && !is_output {
-            return self.tell(
+        if !is_bound {
+            return self.warn(
                 "GDL0511",
                 given.span,
                 format!("the guide has no variable `{code}`"),
@@ -397,7 +391,7 @@ impl Lint<'_> {
             );
         }
         if expected && !settable {
-            return self.tell(
+            return self.warn(
                 "GDL0514",
                 given.span,
                 format!("no rule sets `{code}`"),
@@ -407,7 +401,7 @@ impl Lint<'_> {
         if let Value::Quantity(q) = &value
             && !Known::fits(&self.known.units, code, &q.unit)
         {
-            self.tell(
+            self.warn(
                 "GDL0512",
                 given.span,
                 format!("the guide knows no unit `{}` of `{code}`", q.unit),
@@ -421,7 +415,7 @@ impl Lint<'_> {
                 Known::fits(&self.known.allowed, code, found)
             };
             if !fits {
-                self.tell(
+                self.warn(
                     "GDL0513",
                     given.span,
                     format!("the guide knows no code `{found}` of `{code}`"),
@@ -431,7 +425,7 @@ impl Lint<'_> {
         }
     }
 
-    fn tell(&mut self, code: &'static str, span: Span, message: String, help: &str) {
+    fn warn(&mut self, code: &'static str, span: Span, message: String, help: &str) {
         self.problems
             .push(Diagnostic::warning(code, span, message).with_help(help));
     }

@@ -1,4 +1,4 @@
-//! Points in time as guides use them: parsing, printing and calendar arithmetic without a clock.
+//! Points in time in guides: parsing, printing and calendar arithmetic without a clock.
 
 use chrono::{
     DateTime, Datelike, Days, FixedOffset, Months, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta,
@@ -11,41 +11,41 @@ use nom::sequence::preceded;
 use nom::{IResult, Parser};
 use std::fmt;
 
-/// Which RM class a point in time came from, and goes back to.
+/// The RM class of a point in time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Precision {
-    /// `DV_DATE`: the start of its day.
+    /// `DV_DATE`: the start of the day.
     Date,
     /// `DV_DATE_TIME`.
     DateTime,
-    /// `DV_TIME`: on 1970-01-01.
+    /// `DV_TIME`: a moment of 1970-01-01.
     Time,
 }
 
 /// A point in time with the offset in which its calendar runs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Moment {
-    /// Milliseconds since 1970-01-01T00:00:00Z; of a partial value the earliest point that it
+    /// Milliseconds since 1970-01-01T00:00:00Z. A partial value has the earliest point that it
     /// covers.
     pub millis: i64,
     /// Seconds east of UTC.
     pub offset: i32,
-    /// What it was written as.
+    /// The class that the text had.
     pub precision: Precision,
-    /// True where the calendar runs in the zone of the evaluation, whose offset changes; false
-    /// where the offset stays.
+    /// Whether the calendar follows the zone of the evaluation, whose offset changes; otherwise the
+    /// offset is fixed.
     pub zoned: bool,
 }
 
-/// A zone with its changes of the clock, such as Europe/Stockholm. The core has no data of zones:
-/// whoever runs a guide knows them.
+/// A time zone with changes of its offset, such as Europe/Stockholm. The host implements it,
+/// because the core contains no zone data.
 pub trait Zone {
-    /// Seconds east of UTC at a number of milliseconds since 1970.
+    /// Returns the offset in seconds east of UTC at a number of milliseconds since 1970.
     fn offset(&self, millis: i64) -> i32;
 }
 
-/// The time of evaluation, and the zone in which its calendar runs. A time alone stands for a zone
-/// of its one offset.
+/// The time of evaluation and the time zone of its calendar. A moment converts to a clock with a
+/// fixed offset.
 #[derive(Clone, Copy)]
 pub struct Clock<'a> {
     /// The time of evaluation.
@@ -66,7 +66,7 @@ impl From<Moment> for Clock<'_> {
 }
 
 impl<'a> Clock<'a> {
-    /// A time seen in a zone.
+    /// Creates a clock in a time zone.
     pub fn in_zone(now: Moment, zone: &'a dyn Zone) -> Clock<'a> {
         let clock = Clock {
             now,
@@ -78,7 +78,7 @@ impl<'a> Clock<'a> {
         }
     }
 
-    /// The date-time at a number of milliseconds since 1970.
+    /// Returns the date-time at a number of milliseconds since 1970.
     pub(crate) fn at(self, millis: i64) -> Moment {
         let moment = Moment::from_millis(millis, self.now.offset);
         self.zone.map_or(moment, |zone| Moment {
@@ -88,13 +88,13 @@ impl<'a> Clock<'a> {
         })
     }
 
-    /// Today.
+    /// Returns the current date.
     pub(crate) fn today(self) -> Option<Moment> {
         self.settled(self.now.date()?, None)
     }
 
-    /// [`Moment::plus`], where the clock may change in between: a day ends at the same time of day,
-    /// an hour is always as long.
+    /// Adds like [`Moment::plus`], across changes of the offset: a day ends at the same time of
+    /// day, and an hour has always the same length.
     pub(crate) fn plus(self, moment: Moment, amount: f64, unit: TimeUnit) -> Option<Moment> {
         self.settled(moment.plus(amount, unit)?, Some(unit))
     }
@@ -102,6 +102,7 @@ impl<'a> Clock<'a> {
     fn settled(self, moment: Moment, unit: Option<TimeUnit>) -> Option<Moment> {
         match self.zone.filter(|_| moment.zoned) {
             None => Some(moment),
+            // An hour has a fixed length: the moment stays and its offset is looked up.
             Some(zone) if matches!(unit, Some(TimeUnit::Hour | TimeUnit::Minute)) => Some(Moment {
                 offset: zone.offset(moment.millis),
                 ..moment
@@ -111,7 +112,7 @@ impl<'a> Clock<'a> {
     }
 }
 
-/// The units of a quantity that stand for a calendar period or a duration.
+/// The time units of quantities, as calendar periods or durations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimeUnit {
     /// `a`
@@ -129,7 +130,7 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// The time unit of a unit string, as UCUM spells it.
+    /// Parses a unit in the spelling of UCUM.
     pub fn parse(unit: &str) -> Option<TimeUnit> {
         match unit {
             "a" => Some(TimeUnit::Year),
@@ -144,14 +145,15 @@ impl TimeUnit {
 }
 
 impl Moment {
-    /// Reads ISO 8601, extended or basic, whole or cut off from the right; `zone` (seconds east of
-    /// UTC) counts where the text names none, and a region in brackets behind the offset is passed
-    /// over.
+    /// Parses ISO 8601, extended or basic, complete or truncated on the right. `zone` (seconds east
+    /// of UTC) applies if the text has no offset. A region in brackets behind the offset is
+    /// ignored.
     pub fn parse(text: &str, zone: i32) -> Option<Moment> {
         usual(text, zone).or_else(|| Moment::parse_any(text, zone))
     }
 
     fn parse_any(text: &str, zone: i32) -> Option<Moment> {
+        // A region such as `[Europe/Paris]` follows the offset, which is authoritative.
         let text = text.split_once('[').map_or(text, |(t, _)| t);
         let (_, (date, time)) = all_consuming((opt(date), opt(time_part)))
             .parse(text)
@@ -174,7 +176,7 @@ impl Moment {
         )
     }
 
-    /// The date-time at a number of milliseconds since 1970, seen in the offset of another.
+    /// Returns the date-time at a number of milliseconds since 1970, with the given offset.
     pub fn from_millis(millis: i64, offset: i32) -> Moment {
         Moment {
             millis,
@@ -184,7 +186,7 @@ impl Moment {
         }
     }
 
-    /// The day on which it lies.
+    /// Returns the date of the moment in its own offset.
     pub fn date(self) -> Option<Moment> {
         let date = Moment::at(
             NaiveDateTime::new(self.local()?.date(), NaiveTime::MIN),
@@ -197,16 +199,18 @@ impl Moment {
         })
     }
 
-    /// The same reading of the clock on the wall at the offset that the zone has then. A time that
-    /// there is twice is the one of the offset that it had, else the first; one that there is not
-    /// lies as much later as the clock was put forward.
+    /// Keeps the local time and adjusts the offset to the zone. A local time that occurs twice
+    /// keeps its offset if that is one of the two, else it is the earlier. A local time that is
+    /// skipped moves forward by the length of the gap.
     fn settled(self, zone: &dyn Zone) -> Option<Moment> {
         let wall = self.millis.checked_add(i64::from(self.offset) * 1000)?;
         let at = |offset: i32| wall.checked_sub(i64::from(offset) * 1000);
+        // Two steps: the offset at the old moment may differ from the offset at the new one.
         let first = zone.offset(self.millis);
         let offset = if zone.offset(at(first)?) == first {
             first
         } else {
+            // In a gap, the lesser offset yields the later moment.
             first.min(self.offset)
         };
         let millis = at(offset)?;
@@ -217,14 +221,15 @@ impl Moment {
         })
     }
 
-    /// The calendar year, month and day in its own offset.
+    /// Returns year, month and day in the offset of the moment.
     pub fn ymd(self) -> Option<(i32, u32, u32)> {
         self.local().map(|l| (l.year(), l.month(), l.day()))
     }
 
-    /// Moves along the calendar by the whole part of `amount`: 31 January and one month is the last
-    /// of February.
+    /// Adds the whole part of `amount` calendar units: 31 January plus one month is the last of
+    /// February.
     pub fn plus(self, amount: f64, unit: TimeUnit) -> Option<Moment> {
+        // Fractions of calendar units have no meaning.
         let steps = whole(amount)?;
         let back = steps < 0;
         let size = steps.unsigned_abs();
@@ -247,6 +252,8 @@ impl Moment {
             }
             TimeUnit::Week | TimeUnit::Day => {
                 let days = Days::new(if unit == TimeUnit::Week {
+                    // Days are calendar days: a change of the offset does not shift the time of
+                    // day.
                     size.checked_mul(7)?
                 } else {
                     size
@@ -260,6 +267,7 @@ impl Moment {
             TimeUnit::Hour => local.checked_add_signed(TimeDelta::try_hours(steps)?),
             TimeUnit::Minute => local.checked_add_signed(TimeDelta::try_minutes(steps)?),
         }?;
+        // A date plus hours has a time of day.
         let precision = match (self.precision, unit) {
             (Precision::Date, TimeUnit::Hour | TimeUnit::Minute) => Precision::DateTime,
             (same, _) => same,
@@ -271,7 +279,8 @@ impl Moment {
         })
     }
 
-    /// ISO 8601: a date without zone, a date-time with its offset and no more digits than needed.
+    /// Prints ISO 8601: a date without offset, a date-time with its offset and no superfluous
+    /// digits.
     pub fn text(self) -> String {
         let Some(local) = self.local() else {
             return String::new();
@@ -311,9 +320,11 @@ impl Moment {
     }
 }
 
-/// The form that most times have: `2019-08-12T09:18:00`, then nothing, `Z` or `+02:00`.
+/// Parses the most frequent form without the general parser: `2019-08-12T09:18:00`, then nothing,
+/// `Z` or `+02:00`.
 fn usual(text: &str, zone: i32) -> Option<Moment> {
     let bytes = text.as_bytes();
+    // The positions of the separators decide quickly whether the general parser is needed.
     let signs = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')];
     if signs.iter().any(|(at, sign)| bytes.get(*at) != Some(sign)) {
         return None;
@@ -343,8 +354,9 @@ fn usual(text: &str, zone: i32) -> Option<Moment> {
     Moment::at(NaiveDateTime::new(date, clock), offset, Precision::DateTime)
 }
 
-/// The whole part of a number that fits the calendar.
+/// Returns the whole part of a number that fits the calendar.
 fn whole(amount: f64) -> Option<i64> {
+    // The limit keeps the cast exact and every intermediate result in range.
     #[allow(clippy::cast_possible_truncation)]
     (amount.abs() < 1.0e9).then_some(amount.trunc() as i64)
 }
@@ -473,7 +485,7 @@ mod tests {
         assert!(usual("2019-08-12T09:18:59-02:30", 0).is_some());
     }
 
-    /// Middle Europe in 2025.
+    /// Central European time in 2025.
     struct Summer;
 
     impl Zone for Summer {
@@ -484,66 +496,23 @@ mod tests {
         }
     }
 
+    /// Now, amount, unit, sum. In spring, 02:30 does not exist; in autumn it occurs twice.
+    #[rustfmt::skip]
+    const DAYS_AND_HOURS: [(&str, f64, TimeUnit, &str); 9] = [
+        ("2025-03-29T12:00:00Z", 1.0, TimeUnit::Day, "2025-03-30T13:00:00+02:00"),
+        ("2025-03-29T12:00:00Z", 24.0, TimeUnit::Hour, "2025-03-30T14:00:00+02:00"),
+        ("2025-01-31T12:00:00Z", 6.0, TimeUnit::Month, "2025-07-31T13:00:00+02:00"),
+        ("2025-07-31T12:00:00Z", -6.0, TimeUnit::Month, "2025-01-31T14:00:00+01:00"),
+        ("2025-03-29T01:30:00Z", 1.0, TimeUnit::Day, "2025-03-30T03:30:00+02:00"),
+        ("2025-04-30T00:30:00Z", -1.0, TimeUnit::Month, "2025-03-30T03:30:00+02:00"),
+        ("2025-10-25T00:30:00Z", 1.0, TimeUnit::Day, "2025-10-26T02:30:00+02:00"),
+        ("2025-10-27T01:30:00Z", -1.0, TimeUnit::Day, "2025-10-26T02:30:00+01:00"),
+        ("2025-10-26T00:30:00Z", 60.0, TimeUnit::Minute, "2025-10-26T02:30:00+01:00"),
+    ];
+
     #[test]
     fn days_keep_the_time_of_day_and_hours_their_length() {
-        for (now, amount, unit, expected) in [
-            (
-                "2025-03-29T12:00:00Z",
-                1.0,
-                TimeUnit::Day,
-                "2025-03-30T13:00:00+02:00",
-            ),
-            (
-                "2025-03-29T12:00:00Z",
-                24.0,
-                TimeUnit::Hour,
-                "2025-03-30T14:00:00+02:00",
-            ),
-            (
-                "2025-01-31T12:00:00Z",
-                6.0,
-                TimeUnit::Month,
-                "2025-07-31T13:00:00+02:00",
-            ),
-            (
-                "2025-07-31T12:00:00Z",
-                -6.0,
-                TimeUnit::Month,
-                "2025-01-31T14:00:00+01:00",
-            ),
-            // There is no half past two in the night of the change to summer, and two of them in
-            // that back.
-            (
-                "2025-03-29T01:30:00Z",
-                1.0,
-                TimeUnit::Day,
-                "2025-03-30T03:30:00+02:00",
-            ),
-            (
-                "2025-04-30T00:30:00Z",
-                -1.0,
-                TimeUnit::Month,
-                "2025-03-30T03:30:00+02:00",
-            ),
-            (
-                "2025-10-25T00:30:00Z",
-                1.0,
-                TimeUnit::Day,
-                "2025-10-26T02:30:00+02:00",
-            ),
-            (
-                "2025-10-27T01:30:00Z",
-                -1.0,
-                TimeUnit::Day,
-                "2025-10-26T02:30:00+01:00",
-            ),
-            (
-                "2025-10-26T00:30:00Z",
-                60.0,
-                TimeUnit::Minute,
-                "2025-10-26T02:30:00+01:00",
-            ),
-        ] {
+        for (now, amount, unit, expected) in DAYS_AND_HOURS {
             let clock = Clock::in_zone(at(now), &Summer);
             assert_eq!(
                 clock
@@ -560,7 +529,7 @@ mod tests {
                 .map(|d| (d.text(), d.offset)),
             Some((String::from("2025-06-02"), 7200))
         );
-        // What the data says stands in the offset that it names.
+        // A time of the data is shown in the offset that it names.
         let clock = Clock::in_zone(at("2025-03-29T12:00:00Z"), &Summer);
         assert_eq!(
             clock.plus(at("2025-03-29T12:00:00+01:00"), 1.0, TimeUnit::Day),

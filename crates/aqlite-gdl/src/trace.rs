@@ -1,10 +1,10 @@
-//! Why rules fired or did not, as data: every condition with its result and the values that it
-//! read.
+//! The trace of a run: why each rule fired or not, with every condition, its result and the values
+//! that it read.
 
 use super::bind::Instance;
 use super::budget::{FRAME, size};
-use super::calc::Trouble;
-use super::compile::{BindingPlan, Column, Test};
+use super::calc::EvalError;
+use super::compile::{BindingPlan, Column, ConditionPlan};
 use super::eval::{Machine, Place};
 use super::fill::readable;
 use super::guide::{Binding, Direction};
@@ -15,36 +15,36 @@ use std::collections::HashMap;
 /// The trace of a run.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct Trace {
-    /// The guide.
+    /// The id of the guide.
     pub guide_id: String,
-    /// The pre-conditions; when one is not true, nothing else was done.
+    /// The preconditions. If one is not true, nothing else was executed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pre_conditions: Vec<ConditionTrace>,
     /// The rules in the order of their evaluation.
     pub rules: Vec<RuleTrace>,
-    /// What the default actions set.
+    /// The variables that the default actions set.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub default_actions: Vec<VariableTrace>,
-    /// Where each binding took its data from.
+    /// The sources of the data of each binding.
     pub inputs: Vec<InputTrace>,
     /// Variables of INPUT bindings without any value.
     pub missing: Vec<VariableTrace>,
-    /// What could not be computed, and why.
+    /// The statements whose values could not be computed, with reasons.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
 }
 
-/// A statement whose value could not be computed: it counted as unknown.
+/// A statement whose value could not be computed. It counted as unknown.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct Note {
-    /// The guide.
+    /// The id of the guide.
     pub guide_id: String,
-    /// Where the statement stands: `rule gt0012`, `default actions`, `pre-conditions`, `predicates
+    /// The place of the statement: `rule gt0012`, `default actions`, `pre-conditions`, `predicates
     /// of gt0002`, `cards of gt0012`.
     pub place: String,
     /// The statement as written.
     pub statement: String,
-    /// Why it has no value.
+    /// The reason why it has no value.
     pub reason: String,
 }
 
@@ -53,14 +53,14 @@ pub struct Note {
 pub struct RuleTrace {
     /// Its gt-code.
     pub rule: String,
-    /// What it is called in the language of the run.
+    /// The name in the language of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Whether its actions were carried out.
+    /// Whether the actions were executed.
     pub fired: bool,
     /// Its conditions.
     pub conditions: Vec<ConditionTrace>,
-    /// What its actions set, when it fired.
+    /// The variables that its actions set, if it fired.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub set: Vec<VariableTrace>,
 }
@@ -68,12 +68,12 @@ pub struct RuleTrace {
 /// A condition.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct ConditionTrace {
-    /// As written.
+    /// The text as written.
     pub text: String,
-    /// True, false, or unknown (absent): only true lets a rule fire.
+    /// True, false, or unknown (absent). A rule fires only if all its conditions are true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<bool>,
-    /// The variables that it reads, as they were then.
+    /// The variables that it reads, with their values at that moment.
     pub variables: Vec<VariableTrace>,
 }
 
@@ -82,10 +82,10 @@ pub struct ConditionTrace {
 pub struct VariableTrace {
     /// Its gt-code.
     pub variable: String,
-    /// What it is called in the language of the run.
+    /// The name in the language of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Its value for people; absent when it had none.
+    /// The value for people. Absent if the variable had none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
 }
@@ -97,29 +97,29 @@ pub struct InputTrace {
     pub binding: String,
     /// The archetype.
     pub model_id: String,
-    /// How many instances there were.
+    /// The number of instances before the predicates.
     pub found: usize,
-    /// The ones that passed the predicates.
+    /// The instances that passed the predicates.
     pub used: Vec<SourceTrace>,
 }
 
-/// Where an instance comes from.
+/// The source of an instance.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct SourceTrace {
     /// The uid of the composition.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub composition: Option<String>,
-    /// When it happened.
+    /// The time of the instance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,
-    /// What it gave to which variable.
+    /// The values that it supplied.
     pub values: Vec<ValueTrace>,
 }
 
 /// A value at a path of an instance.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct ValueTrace {
-    /// The variable that it feeds; absent where only a predicate reads it.
+    /// The variable that the value feeds. Absent if only a predicate reads it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variable: Option<String>,
     /// The path in the archetype.
@@ -134,8 +134,8 @@ impl Note {
     }
 }
 
-/// What is taken down during a run, by rule; nothing when no trace is wanted. Before the rules
-/// there is no rule.
+/// The records of a run by rule. Empty if no trace is requested. Before the first rule, the rule is
+/// `None`.
 #[derive(Default)]
 pub(crate) struct Record {
     conditions: HashMap<Option<usize>, Vec<ConditionTrace>>,
@@ -143,12 +143,12 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Takes down a condition while its variables are as it saw them.
+    /// Records a condition with the present values of its variables.
     pub fn condition(
         &mut self,
         machine: &Machine<'_>,
         rule: Option<usize>,
-        test: &Test,
+        test: &ConditionPlan,
         result: Option<bool>,
     ) {
         if machine.input.options.trace && machine.budget.bytes(FRAME + test.text.len()) {
@@ -168,7 +168,7 @@ impl Record {
         }
     }
 
-    /// Takes down what the actions have just set.
+    /// Records the variables that the actions have just set.
     pub fn actions(&mut self, machine: &Machine<'_>, rule: Option<usize>) {
         if machine.input.options.trace && machine.budget.work(machine.slots.len()) {
             let fresh = machine
@@ -223,8 +223,8 @@ fn name(machine: &Machine<'_>, code: &str) -> Option<String> {
         .then(|| super::calc::shown(&text))
 }
 
-/// Puts the trace of a run together.
-pub(crate) fn of(
+/// Builds the trace of a run.
+pub(crate) fn build(
     machine: &Machine<'_>,
     started: bool,
     mut record: Record,
@@ -268,7 +268,7 @@ pub(crate) fn of(
     }
 }
 
-/// Where the bindings that are read took their data from.
+/// Returns the sources of the data of each binding that is read.
 fn inputs(machine: &Machine<'_>, used: &[Vec<usize>]) -> Vec<InputTrace> {
     let bindings = machine
         .guide
@@ -330,9 +330,9 @@ fn source(machine: &Machine<'_>, plan: &BindingPlan, instance: &Instance) -> Sou
     }
 }
 
-/// What could not be computed in a run.
+/// Returns the statements of a run whose values could not be computed.
 pub(crate) fn notes(machine: &Machine<'_>) -> Vec<Note> {
-    let note = |(place, trouble): &(Place, Trouble)| {
+    let note = |(place, error): &(Place, EvalError)| {
         let (place, statement) = place_and_statement(machine, *place);
         let statement = if machine.budget.bytes(2 * FRAME + statement.len()) {
             statement
@@ -343,13 +343,13 @@ pub(crate) fn notes(machine: &Machine<'_>) -> Vec<Note> {
             guide_id: machine.guide.guide.id.clone(),
             place,
             statement: statement.to_owned(),
-            reason: trouble.text().into_owned(),
+            reason: error.text().into_owned(),
         }
     };
     machine.notes.borrow().iter().map(note).collect()
 }
 
-/// Names a statement by its rule and text.
+/// Returns the place and the text of a statement.
 pub(crate) fn place_and_statement<'a>(machine: &Machine<'a>, place: Place) -> (String, &'a str) {
     let guide = machine.guide;
     let source = |rule: usize| {

@@ -1,5 +1,5 @@
-//! The values that guides compute with: the data types of the Reference Model, reduced to what
-//! rules can see.
+//! The values of guides: the data types of the Reference Model, reduced to the parts that rules can
+//! read.
 
 use super::time::Moment;
 use aqlite_rm::number;
@@ -9,16 +9,16 @@ use std::sync::Arc;
 /// A value of a variable or of an expression. Cloning is cheap: texts are shared.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum Value {
-    /// Nothing is known.
+    /// Unknown.
     #[default]
     Null,
-    /// A plain number, as arithmetic yields it.
+    /// A plain number, as arithmetic returns it.
     Number(f64),
-    /// Milliseconds since 1970: `.value` of a date-time.
+    /// Milliseconds since 1970, the `.value` of a date-time.
     Millis(f64),
     /// Milliseconds between two points in time.
     Span(f64),
-    /// A truth value or `DV_BOOLEAN`.
+    /// A boolean or `DV_BOOLEAN`.
     Boolean(bool),
     /// `DV_TEXT`, or a text in an expression.
     Text(Arc<str>),
@@ -45,9 +45,9 @@ pub enum Value {
 pub struct Quantity {
     /// The number.
     pub magnitude: f64,
-    /// The unit string as written; empty where there is none.
+    /// The unit as written. Empty for a quantity without unit.
     pub unit: Arc<str>,
-    /// Decimals; `None` where nobody said.
+    /// Number of decimals; `None` if unknown.
     pub precision: Option<u8>,
 }
 
@@ -58,7 +58,7 @@ pub struct Coded {
     pub terminology: Arc<str>,
     /// The code string.
     pub code: Arc<str>,
-    /// The text, in whatever language it came.
+    /// The text, in the language of its source.
     pub text: Arc<str>,
 }
 
@@ -74,23 +74,23 @@ pub struct Ordinal {
 /// A ratio of two numbers.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Proportion {
-    /// The number above the line.
+    /// The numerator.
     pub numerator: f64,
-    /// The number below it.
+    /// The denominator.
     pub denominator: f64,
-    /// 0 ratio, 1 unitary, 2 percent, 3 fraction, 4 integer fraction.
+    /// The kind as in DV_PROPORTION: 0 ratio, 1 unitary, 2 percent, 3 fraction, 4 integer fraction.
     pub kind: i64,
-    /// Decimals; `None` where nobody said.
+    /// Number of decimals; `None` if unknown.
     pub precision: Option<u8>,
 }
 
 impl Value {
-    /// A text.
+    /// Creates a text.
     pub fn text(text: &str) -> Value {
         Value::Text(Arc::from(text))
     }
 
-    /// A quantity without known precision.
+    /// Creates a quantity without known precision.
     pub fn quantity(magnitude: f64, unit: &str) -> Value {
         Value::Quantity(Quantity {
             magnitude,
@@ -99,7 +99,7 @@ impl Value {
         })
     }
 
-    /// A coded text.
+    /// Creates a coded text.
     pub fn coded(terminology: &str, code: &str, text: &str) -> Value {
         Value::Coded(Arc::new(Coded {
             terminology: Arc::from(terminology),
@@ -108,7 +108,7 @@ impl Value {
         }))
     }
 
-    /// An ordinal.
+    /// Creates an ordinal.
     pub fn ordinal(value: i64, terminology: &str, code: &str, text: &str) -> Value {
         let symbol = Coded {
             terminology: Arc::from(terminology),
@@ -118,13 +118,13 @@ impl Value {
         Value::Ordinal(Arc::new(Ordinal { value, symbol }))
     }
 
-    /// True for [`Value::Null`].
+    /// Whether the value is [`Value::Null`].
     pub fn is_null(&self) -> bool {
         matches!(self, Value::Null)
     }
 
-    /// False for the logarithm of zero and what was computed from it: it has a place in the order
-    /// of numbers, but no class of the model holds it.
+    /// Whether the value is finite. The logarithm of zero and numbers computed from it are not:
+    /// they have a place in the order of numbers, but no RM class can represent them.
     pub fn is_finite(&self) -> bool {
         match self {
             Value::Number(n) | Value::Millis(n) | Value::Span(n) => n.is_finite(),
@@ -134,7 +134,7 @@ impl Value {
         }
     }
 
-    /// The code of a coded text, or of the symbol of an ordinal.
+    /// Returns the code of a coded text, or of the symbol of an ordinal.
     pub fn code(&self) -> Option<&Coded> {
         match self {
             Value::Coded(code) => Some(code),
@@ -143,16 +143,16 @@ impl Value {
         }
     }
 
-    /// The bytes of the texts in the value, as an answer writes them.
+    /// Returns the bytes of the texts in the value, as an answer writes them.
     pub fn size(&self) -> usize {
         super::budget::size(self)
     }
 
-    /// A number that equal values share, so that few are compared.
+    /// Returns a hash that equal values share. It limits the number of comparisons.
     pub(crate) fn digest(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         std::mem::discriminant(self).hash(&mut hasher);
-        // Zero has two signs, which compare as equal.
+        // Adding 0.0 turns -0.0 into 0.0: both compare as equal, so they must have the same bits.
         let bits = |n: f64| (n + 0.0).to_bits();
         match self {
             Value::Number(n) | Value::Millis(n) | Value::Span(n) => bits(*n).hash(&mut hasher),
@@ -167,7 +167,7 @@ impl Value {
         hasher.finish()
     }
 
-    /// True for two ordinals or coded texts with equal rank and code, whatever their texts.
+    /// Whether two ordinals or coded texts have equal rank and code, whatever their texts.
     pub fn same_code(&self, other: &Value) -> bool {
         let same = |a: &Coded, b: &Coded| a.code == b.code && a.terminology == b.terminology;
         match (self, other) {
@@ -179,8 +179,8 @@ impl Value {
         }
     }
 
-    /// The number that arithmetic takes this value for: a number, a count, the magnitude of a
-    /// quantity, the rank of an ordinal, a text of digits.
+    /// Returns the operand of arithmetic: a number, a count, the magnitude of a quantity, the rank
+    /// of an ordinal, or a text of digits as a number.
     pub fn number(&self) -> Option<f64> {
         match self {
             Value::Number(n) | Value::Millis(n) | Value::Span(n) => Some(*n),
@@ -193,8 +193,7 @@ impl Value {
         }
     }
 
-    /// The name of the RM class that holds this value; a plain number becomes a count or a
-    /// quantity.
+    /// Returns the name of the RM class of the value. A plain number becomes a count or a quantity.
     pub fn rm_type(&self) -> &'static str {
         use super::time::Precision;
         match self {
@@ -220,8 +219,8 @@ impl Value {
 }
 
 impl Quantity {
-    /// The same rounded to its precision (half to even on the exact value of the double); unchanged
-    /// where that is 0 or unknown.
+    /// Rounds to the precision (half to even on the exact value of the double). Unchanged if the
+    /// precision is 0 or unknown.
     pub fn rounded(mut self) -> Quantity {
         if let Some(decimals) = self.precision.filter(|p| *p > 0) {
             self.magnitude = round_half_even(self.magnitude, decimals);
@@ -230,8 +229,8 @@ impl Quantity {
     }
 }
 
-/// The decimals that the digits of a number show, whatever its sign: `2.50` shows two, `2.5e-3`
-/// four, `2.5e3` none.
+/// Returns the number of decimals in the digits of a number: `2.50` has two, `2.5e-3` four, `2.5e3`
+/// none.
 pub(crate) fn decimals(digits: &str) -> u8 {
     let (mantissa, exponent) = digits.split_once(['e', 'E']).unwrap_or((digits, "0"));
     let shown = mantissa
@@ -244,13 +243,13 @@ pub(crate) fn decimals(digits: &str) -> u8 {
     u8::try_from(shown.max(0)).unwrap_or(u8::MAX)
 }
 
-/// An integer as a double.
+/// Converts an integer to a double.
 #[allow(clippy::cast_precision_loss)]
 pub(crate) fn real(n: i64) -> f64 {
     n as f64
 }
 
-/// The whole part of a double; `None` beyond the range in which doubles count exactly.
+/// Returns the whole part of a double; `None` beyond ±2^53, where doubles are not exact.
 #[allow(clippy::cast_possible_truncation)]
 pub(crate) fn integer(n: f64) -> Option<i64> {
     (n.abs() <= 9_007_199_254_740_992.0).then_some(n.trunc() as i64)
@@ -266,7 +265,7 @@ pub(crate) fn round_half_even(n: f64, decimals: u8) -> f64 {
     number::parse(&number::fixed(n, usize::from(decimals))).unwrap_or(n)
 }
 
-/// A number as texts show it: no `.0` behind whole numbers, groups of three digits, at most three
+/// Prints a number for texts: no `.0` behind whole numbers, groups of three digits, at most three
 /// decimals.
 pub(crate) fn grouped(n: f64) -> String {
     if n.is_infinite() {

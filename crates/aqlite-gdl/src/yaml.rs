@@ -1,8 +1,8 @@
-//! YAML as published fixtures use it: block maps and lists, plain and quoted scalars over several
-//! lines, `? key`, `{}` and `[]`.
+//! YamlReader of YAML as published fixtures use it: block maps and lists, plain and quoted scalars over
+//! several lines, `? key`, `{}` and `[]`.
 //!
-//! Every scalar is a text. Anchors, tags, block scalars and filled flow collections are refused: no
-//! fixture needs them, and what is read wrongly would be tested wrongly.
+//! Every scalar is a text. Anchors, tags, block scalars and non-empty flow collections are refused.
+//! No fixture needs them, and a wrong reading would lead to a wrong test.
 
 use super::item::{Item, Kind};
 use aqlite_rm::diag::{Diagnostic, Span};
@@ -14,7 +14,7 @@ type Result<T> = std::result::Result<T, Diagnostic>;
 
 /// Reads a YAML text.
 pub(crate) fn read(text: &str) -> Result<Item> {
-    let mut reader = Reader {
+    let mut reader = YamlReader {
         text,
         lines: lines(text),
         at: 0,
@@ -37,7 +37,7 @@ pub(crate) fn read(text: &str) -> Result<Item> {
     }
 }
 
-/// A line that holds something, without its indentation, line end and remark.
+/// A line with content, without its indentation, line end and comment.
 #[derive(Clone, Copy)]
 struct Line {
     indent: usize,
@@ -45,10 +45,11 @@ struct Line {
     end: usize,
 }
 
-/// The lines of a text without empty ones, remarks and marks of documents.
+/// Returns the lines of a text without empty lines, comments and document markers.
 fn lines(text: &str) -> Vec<Line> {
     let (mut at, mut lines) = (0, Vec::new());
     for raw in text.split_inclusive('\n') {
+        // A byte order mark occurs at the start of the file only; it is no indentation.
         let body = raw.trim_start_matches(['\u{feff}', ' ']);
         let start = at + raw.len() - body.len();
         let indent = raw.trim_start_matches('\u{feff}').len() - body.len();
@@ -73,14 +74,14 @@ fn error(at: usize, message: impl Into<String>) -> Diagnostic {
         .with_help("a fixture has `guidelines:` and `test_cases:`; see the documentation of guides")
 }
 
-struct Reader<'a> {
+struct YamlReader<'a> {
     text: &'a str,
     lines: Vec<Line>,
     at: usize,
     depth: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> YamlReader<'a> {
     fn line(&self) -> Option<Line> {
         self.lines.get(self.at).copied()
     }
@@ -89,12 +90,13 @@ impl<'a> Reader<'a> {
         self.text.get(line.start..line.end).unwrap_or_default()
     }
 
-    /// The map, list or scalar whose lines start at this column.
+    /// Parses the map, list or scalar whose lines start at this column.
     fn block(&mut self, indent: usize) -> Result<Item> {
         let Some(line) = self.line() else {
             return Ok(null(self.text.len()));
         };
         self.depth += 1;
+        // Recursion is bounded, because the depth of the input is not.
         if self.depth > MAX_DEPTH {
             return Err(error(
                 line.start,
@@ -128,8 +130,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// What stands behind a mark (`-`, `?`, `:`) of so many bytes: on the same line, or below it
-    /// further in.
+    /// Parses the value behind a mark (`-`, `?`, `:`) of `mark` bytes: on the same line, or below
+    /// it and indented further.
     fn nested(&mut self, line: Line, mark: usize) -> Result<Item> {
         let body = self.body(line);
         let rest = body.get(mark..).unwrap_or_default().trim_start();
@@ -146,6 +148,8 @@ impl<'a> Reader<'a> {
             start: line.start + moved,
             end: line.end,
         };
+        // The rest of the line becomes a line of its own, so that `- key: value` parses as a map in
+        // a list.
         if let Some(place) = self.lines.get_mut(self.at) {
             *place = inner;
         }
@@ -168,6 +172,7 @@ impl<'a> Reader<'a> {
                     .text()
                     .map(str::to_owned)
                     .ok_or_else(|| error(line.start, "not a key: expected a text behind `?`"))?;
+                // The value of an explicit key is on a line with the same indentation.
                 let value = self
                     .line()
                     .filter(|l| l.indent == indent && self.body(*l).starts_with(':'));
@@ -178,10 +183,10 @@ impl<'a> Reader<'a> {
                     )
                 })?;
                 let value = self.nested(value, 1)?;
-                members.put(key, value);
+                members.set_member(key, value);
             } else if let Some((key, len)) = key_end(body) {
                 let value = self.member(line, len)?;
-                members.put(key, value);
+                members.set_member(key, value);
             } else {
                 return Err(error(line.start, "not YAML: expected `key: value`"));
             }
@@ -198,7 +203,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The value behind a key and its colon, which take `len` bytes of the line.
+    /// Parses the value behind a key and its colon, which are `len` bytes of the line.
     fn member(&mut self, line: Line, len: usize) -> Result<Item> {
         let rest = self.body(line).get(len..).unwrap_or_default().trim_start();
         if !rest.is_empty() && !rest.starts_with('#') {
@@ -208,6 +213,7 @@ impl<'a> Reader<'a> {
         match self.line() {
             Some(next)
                 if next.indent > line.indent
+                    // A list may start at the indentation of its key.
                     || (next.indent == line.indent && is_entry(self.body(next))) =>
             {
                 self.block(next.indent)
@@ -216,8 +222,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A scalar that starts on the current line; it goes on over lines that are indented further
-    /// than `indent`.
+    /// Parses a scalar that starts on the current line. It continues over lines that are indented
+    /// further than `indent`.
     fn scalar(&mut self, start: usize, indent: usize) -> Result<Item> {
         let rest = self.text.get(start..).unwrap_or_default();
         match rest.chars().next() {
@@ -238,6 +244,7 @@ impl<'a> Reader<'a> {
             let from = line.start.max(start);
             let part = self.text.get(from..line.end).unwrap_or_default();
             let part = part.split(" #").next().unwrap_or_default().trim_end();
+            // YAML would reject it too. The usual cause is a missing line break or quote.
             if part.contains(": ") || part.ends_with(':') {
                 return Err(error(from, "a colon inside of a value").with_help(
                     "put the value into quotes, or look whether the line is indented as meant",
@@ -257,6 +264,7 @@ impl<'a> Reader<'a> {
         let rest = self.text.get(start..).unwrap_or_default();
         let (text, len) = unquoted(rest, quote).map_err(|message| error(start, message))?;
         let end = start + len;
+        // A quoted text may extend over several lines. Skips those that it ends on or behind.
         while self.line().is_some_and(|l| l.end < end) {
             self.at += 1;
         }
@@ -278,7 +286,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// `{}` or `[]`
+    /// Parses `{}` or `[]`.
     fn empty(&mut self, start: usize) -> Result<Item> {
         let end = self.line().map_or(start, |l| l.end);
         let body: String = self
@@ -303,7 +311,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Where the line before the current one ends.
+    /// Returns the end of the line before the current one.
     fn before(&self) -> usize {
         self.at
             .checked_sub(1)
@@ -312,7 +320,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The members of a map, and where each stands.
+/// The members of a map, and the index of each key.
 #[derive(Default)]
 struct Members {
     list: Vec<(String, Item)>,
@@ -320,8 +328,8 @@ struct Members {
 }
 
 impl Members {
-    /// Sets a member; of two with one name the later counts, as YAML readers have it.
-    fn put(&mut self, key: String, value: Item) {
+    /// Sets a member. The later of two members with one name wins, as in other YAML readers.
+    fn set_member(&mut self, key: String, value: Item) {
         let next = self.list.len();
         let place = *self.places.entry(key.clone()).or_insert(next);
         match self.list.get_mut(place) {
@@ -346,10 +354,11 @@ fn is_explicit(body: &str) -> bool {
     body == "?" || body.starts_with("? ")
 }
 
-/// The key at the start of a line, and how many bytes it takes together with its colon.
+/// Parses the key at the start of a line. Returns the key and its length with the colon, in bytes.
 fn key_end(body: &str) -> Option<(String, usize)> {
     if let Some(quote @ ('"' | '\'')) = body.chars().next() {
         let (key, len) = unquoted(body, quote).ok()?;
+        // Only a quoted text directly before a colon is a key.
         let rest = body.get(len..)?.trim_start();
         let colon = body.len() - rest.len() + 1;
         return (rest == ":" || rest.starts_with(": ")).then_some((key, colon));
@@ -362,8 +371,8 @@ fn key_end(body: &str) -> Option<(String, usize)> {
     Some((body.get(..end)?.trim_end().to_owned(), end + 1))
 }
 
-/// The text in quotes at the start of a text, and how many bytes it takes. A line end in it is a
-/// space.
+/// Parses the quoted text at the start of a text. Returns the text and its length in bytes. A line
+/// end in it becomes a space.
 fn unquoted(text: &str, quote: char) -> std::result::Result<(String, usize), &'static str> {
     let mut out = String::new();
     let mut chars = text.char_indices().skip(1).peekable();
@@ -377,6 +386,7 @@ fn unquoted(text: &str, quote: char) -> std::result::Result<(String, usize), &'s
             '\\' if quote == '"' => match chars.next() {
                 Some((_, 'n')) => out.push('\n'),
                 Some((_, 't')) => out.push('\t'),
+                // An escaped line end joins the lines without a space.
                 Some((_, '\n')) => while chars.next_if(|(_, c)| c.is_whitespace()).is_some() {},
                 Some((_, c @ ('"' | '\\' | '/' | ' '))) => out.push(c),
                 Some((at, 'u')) => {
@@ -391,6 +401,7 @@ fn unquoted(text: &str, quote: char) -> std::result::Result<(String, usize), &'s
             },
             '\n' => {
                 while chars.next_if(|(_, c)| c.is_whitespace()).is_some() {}
+                // White space before the line end is not part of the text.
                 out.truncate(out.trim_end().len());
                 out.push(' ');
             }
@@ -443,11 +454,11 @@ mod tests {
             ("a: >39%", "put the value"),
         ];
         for (text, expected) in cases {
-            let told = read(text).map_or_else(
+            let found = read(text).map_or_else(
                 |d| format!("{} {}", d.one_line(text), d.help.unwrap_or_default()),
                 |item| item.to_json().to_string(),
             );
-            assert!(told.contains(expected), "{text}: {told}");
+            assert!(found.contains(expected), "{text}: {found}");
         }
         assert!(read(&"- ".repeat(10_000)).is_err());
         assert!(

@@ -1,4 +1,4 @@
-//! Reader of operational templates in ADL 2 text.
+//! AdlReader of operational templates in ADL 2 text.
 //!
 //! The text is converted to the elements of its XML form, which [`super::opt2`] reads. Converted
 //! are the header, `language`, `definition` (cADL), `terminology` and `component_terminologies`
@@ -59,7 +59,7 @@ pub(super) fn document(source: &str) -> Result<Document<'_>, Diagnostic> {
     let root = elements.add(None, "operational_template", sections.header)?;
     header(&mut elements, root, source, sections.header)?;
     for (keyword, span) in &sections.found {
-        let mut reader = Reader {
+        let mut reader = AdlReader {
             source,
             at: span.start,
             end: span.end,
@@ -124,7 +124,7 @@ impl Sections {
             if found.iter().take(index).any(|(other, _)| other == keyword) {
                 return Err(broken(
                     *span,
-                    format!("the section `{keyword}` stands twice"),
+                    format!("the section `{keyword}` occurs twice"),
                 ));
             }
         }
@@ -172,31 +172,14 @@ fn header<'a>(
     span: Span,
 ) -> Result<(), Diagnostic> {
     let text = source.get(span.start..span.end).unwrap_or_default();
-    let mut reader = Reader {
+    let mut reader = AdlReader {
         source,
         at: text.len() - text.trim_start_matches('\u{feff}').len(),
         end: span.end,
         depth: 0,
     };
     let start = reader.place();
-    match reader.word() {
-        Some("operational_template") => {}
-        Some(other @ ("archetype" | "template" | "template_overlay")) => {
-            let message = format!(
-                "this is a source artefact (`{other}`), which refers to others: an operational template is needed"
-            );
-            return Err(Diagnostic::error("TPL0201", start, message)
-                .with_help("flatten it in an ADL 2 tool, and send the `operational_template`"));
-        }
-        _ => {
-            return Err(Diagnostic::error(
-                "TPL0201",
-                start,
-                "the text does not begin with `operational_template`",
-            )
-            .with_help("send an operational template of ADL 2"));
-        }
-    }
+    check_keyword(reader.word(), start)?;
     if reader.eats("(") {
         let place = reader.place();
         let inside = reader
@@ -225,6 +208,25 @@ fn header<'a>(
         ));
     }
     elements.text_child(root, "archetype_id", &id, place)
+}
+
+/// Checks the first word of a text, which names the kind of artefact.
+fn check_keyword(word: Option<&str>, place: Span) -> Result<(), Diagnostic> {
+    match word {
+        Some("operational_template") => Ok(()),
+        Some(other @ ("archetype" | "template" | "template_overlay")) => {
+            let message = format!(
+                "this is a source artefact (`{other}`), which refers to others: an operational template is needed"
+            );
+            Err(Diagnostic::error("TPL0201", place, message)
+                .with_help("flatten it in an ADL 2 tool, and send the `operational_template`"))
+        }
+        _ => {
+            let message = "the text does not begin with `operational_template`";
+            Err(Diagnostic::error("TPL0201", place, message)
+                .with_help("send an operational template of ADL 2"))
+        }
+    }
 }
 
 /// Parses `original_language = <[ISO_639-1::en]>`.
@@ -326,7 +328,7 @@ fn components<'a>(
 }
 
 /// A recursive-descent reader of a part of the text.
-struct Reader<'a> {
+struct AdlReader<'a> {
     source: &'a str,
     at: usize,
     end: usize,
@@ -392,7 +394,7 @@ fn unescaped(text: &str) -> String {
     out
 }
 
-impl<'a> Reader<'a> {
+impl<'a> AdlReader<'a> {
     fn rest(&self) -> &'a str {
         self.source.get(self.at..self.end).unwrap_or_default()
     }

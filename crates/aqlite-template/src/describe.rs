@@ -142,16 +142,13 @@ impl Reader<'_> {
         match &node.constraint {
             Constraint::Open => {}
             Constraint::Slot { includes, excludes } => {
-                into.limits.extend(
-                    includes
-                        .iter()
-                        .map(|p| format!("archetypes {}", p.source())),
-                );
-                into.limits.extend(
-                    excludes
-                        .iter()
-                        .map(|p| format!("no archetypes {}", p.source())),
-                );
+                let included = includes
+                    .iter()
+                    .map(|p| format!("archetypes {}", p.source()));
+                let excluded = excludes
+                    .iter()
+                    .map(|p| format!("no archetypes {}", p.source()));
+                into.limits.extend(included.chain(excluded));
             }
             Constraint::Boolean {
                 true_valid: true,
@@ -165,11 +162,10 @@ impl Reader<'_> {
                 list,
                 open,
             } => {
-                into.limits.extend(
-                    pattern
-                        .iter()
-                        .map(|p| format!("text that matches {}", p.source())),
-                );
+                let pattern = pattern
+                    .as_ref()
+                    .map(|p| format!("text that matches {}", p.source()));
+                into.limits.extend(pattern);
                 let kind = if *open { "for example" } else { "one of" };
                 into.limits
                     .extend((!list.is_empty()).then(|| format!("{kind}: {}", list.join(", "))));
@@ -191,11 +187,8 @@ impl Reader<'_> {
                 into.limits.push(format!("a code of {terminology}"))
             }
             Constraint::Code { terminology, codes } => {
-                into.codes.extend(
-                    codes
-                        .iter()
-                        .map(|code| self.code(node, terminology, code, None)),
-                );
+                let choice = |code: &String| self.code(node, terminology, code, None);
+                into.codes.extend(codes.iter().map(choice));
             }
             Constraint::CodeSet { reference } => into.limits.push(format!("a code of {reference}")),
             Constraint::Quantity { list, .. } => into.units.extend_from_slice(list),

@@ -309,20 +309,7 @@ impl<'t> Place<'t> {
         is_required: bool,
     ) -> Result<Vec<Draft>, Vec<Finding>> {
         let Some(attribute) = attribute.filter(|a| !a.children.is_empty()) else {
-            let least = attribute
-                .and_then(|a| a.cardinality)
-                .map_or(1, |c| c.interval.lower.max(1));
-            // Each member counts as an object, so the budget ends this loop long before a bound of
-            // billions.
-            return (0..least)
-                .map(|_| {
-                    if self.affords(None) {
-                        self.unconstrained(owner, def)
-                    } else {
-                        Err(Vec::new())
-                    }
-                })
-                .collect();
+            return self.unconstrained_members(owner, def, attribute);
         };
         let mut list = Members {
             owner,
@@ -331,24 +318,8 @@ impl<'t> Place<'t> {
             made: Vec::new(),
             counts: vec![0; attribute.children.len()],
         };
+        list.add_mandatory(self)?;
         let mut problems = Vec::new();
-        for (index, child) in attribute
-            .children
-            .iter()
-            .enumerate()
-            .filter(|(_, c)| c.occurrences.upper != Some(0))
-        {
-            for _ in 0..child.occurrences.lower {
-                // A constraint that failed once fails again.
-                if let Err(found) = list.add(self, index) {
-                    problems.extend(found);
-                    break;
-                }
-            }
-        }
-        if !problems.is_empty() {
-            return Err(problems);
-        }
         let cardinality = attribute.cardinality.map(|c| c.interval);
         let most = cardinality
             .and_then(|c| c.upper)
@@ -383,6 +354,30 @@ impl<'t> Place<'t> {
         Ok(list.made.into_iter().map(|(_, draft)| draft).collect())
     }
 
+    /// Generates the members of a list that the template does not constrain, apart from their
+    /// number.
+    fn unconstrained_members(
+        &mut self,
+        owner: Cls,
+        def: &AttrDef,
+        attribute: Option<&Attribute>,
+    ) -> Result<Vec<Draft>, Vec<Finding>> {
+        let least = attribute
+            .and_then(|a| a.cardinality)
+            .map_or(1, |c| c.interval.lower.max(1));
+        // Each member counts as an object, so the budget ends this loop long before a bound of
+        // billions.
+        (0..least)
+            .map(|_| {
+                if self.affords(None) {
+                    self.unconstrained(owner, def)
+                } else {
+                    Err(Vec::new())
+                }
+            })
+            .collect()
+    }
+
     /// Generates the value of an attribute that the template does not constrain.
     fn unconstrained(&mut self, owner: Cls, def: &AttrDef) -> Made {
         if def.ty.is_primitive() {
@@ -391,7 +386,7 @@ impl<'t> Place<'t> {
         let class = if def.attr == Attr::SUBJECT {
             Some(Cls::PARTY_SELF)
         } else {
-            standing_for(def.ty, &[])
+            concrete_class_for(def.ty, &[])
         };
         match class {
             Some(class) => self.object(class, None, None),
@@ -444,7 +439,7 @@ impl<'t> Place<'t> {
         let attrs: Vec<Attr> = node.attributes.iter().filter_map(|a| a.attr).collect();
         match named.filter(|c| class.is_abstract() && c.is_a(class) && !c.is_abstract()) {
             Some(named) => Ok(named),
-            None => standing_for(class, &attrs).ok_or_else(|| {
+            None => concrete_class_for(class, &attrs).ok_or_else(|| {
                 self.problem(&format!(
                     "no class descends from `{class}` and has these attributes"
                 ))
@@ -612,6 +607,26 @@ impl<'t> Members<'t, '_> {
         Ok(())
     }
 
+    /// Adds the members that occurrences require.
+    fn add_mandatory(&mut self, place: &mut Place<'t>) -> Result<(), Vec<Finding>> {
+        let mut problems = Vec::new();
+        let children = self.attribute.children.iter().enumerate();
+        for (index, child) in children.filter(|(_, c)| c.occurrences.upper != Some(0)) {
+            for _ in 0..child.occurrences.lower {
+                // A constraint that failed once fails again.
+                if let Err(found) = self.add(place, index) {
+                    problems.extend(found);
+                    break;
+                }
+            }
+        }
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(problems)
+        }
+    }
+
     /// Returns the indexes of the optional constraints to show in a full example.
     fn room(&self, place: &Place<'t>) -> Vec<usize> {
         let children = self.attribute.children.iter().enumerate();
@@ -699,7 +714,7 @@ fn is_required(draft: &Draft, class: Cls, def: &AttrDef, attribute: Option<&Attr
 }
 
 /// Returns a concrete class that has these attributes, for a class that may be abstract.
-fn standing_for(class: Cls, attrs: &[Attr]) -> Option<Cls> {
+fn concrete_class_for(class: Cls, attrs: &[Attr]) -> Option<Cls> {
     let fits = |c: &Cls| {
         !c.is_abstract()
             && c.is_a(class)

@@ -21,6 +21,7 @@ pub(super) enum Fit {
 
 /// Compares an object with a constraint by id and class, ignoring its name.
 pub(super) fn of(object: NodeRef<'_>, node: &Node) -> Fit {
+    // The id decides first: an object with another id is checked against another constraint.
     if !identifies(object, node) {
         Fit::No
     } else if class_fits(object, node) {
@@ -129,6 +130,7 @@ impl<'t> Siblings<'t> {
             steps: 0,
             names,
         };
+        // One pass over the constraints replaces a comparison of each member with each of them.
         for (index, node) in attribute.children.iter().enumerate() {
             match (&node.constraint, &node.archetype_id) {
                 (Constraint::Slot { includes, excludes }, _) => {
@@ -153,10 +155,12 @@ impl<'t> Siblings<'t> {
 
     /// Returns the indexes of the constraints that may apply to an object, in order.
     pub fn candidates(&self, object: NodeRef<'_>) -> Vec<usize> {
+        // Objects without an id are compared by class with every constraint.
         if !object.class().is_a(Cls::LOCATABLE) {
             return (0..self.attribute.children.len()).collect();
         }
         let id = object.text_at(Attr::ARCHETYPE_NODE_ID).unwrap_or_default();
+        // The archetype id at a root is usually repeated as node id.
         let archetype = object
             .text_along(&[Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE])
             .filter(|archetype| *archetype != id);
@@ -166,6 +170,7 @@ impl<'t> Siblings<'t> {
             archetype.and_then(|id| self.by_archetype.get(id)),
             Some(&self.open),
         ];
+        // The lists are disjoint, so sorting restores the order of the template without duplicates.
         let mut found: Vec<usize> = lists.into_iter().flatten().flatten().copied().collect();
         found.sort_unstable();
         found
@@ -243,24 +248,18 @@ impl<'t> Siblings<'t> {
                 .get(c.index)
                 .map_or(0, |n| u32::try_from(*n).unwrap_or(u32::MAX))
         };
-        let mut own: Vec<(Rank, &Candidate<'_>)> = Vec::new();
-        for candidate in &nodes {
-            let Some(names) = self.names(candidate.index) else {
-                continue;
-            };
+        let rank = |candidate: &Candidate<'_>| -> Option<Rank> {
+            let names = self.names(candidate.index)?;
             let is_named_so = names.allow(&name);
-            if is_named_so || !name_decides {
-                let lacks_some = count(candidate) < candidate.node.occurrences.lower;
-                own.push((
-                    (
-                        !names.listed.contains(&name.full),
-                        !is_named_so,
-                        !lacks_some,
-                    ),
-                    candidate,
-                ));
-            }
-        }
+            let lacks_some = count(candidate) < candidate.node.occurrences.lower;
+            (is_named_so || !name_decides).then_some((
+                !names.listed.contains(&name.full),
+                !is_named_so,
+                !lacks_some,
+            ))
+        };
+        let own: Vec<(Rank, &Candidate<'_>)> =
+            nodes.iter().filter_map(|c| Some((rank(c)?, c))).collect();
         let has_room = |c: &Candidate<'_>| {
             c.node
                 .occurrences

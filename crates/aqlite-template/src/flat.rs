@@ -11,6 +11,7 @@ mod fill;
 mod follow;
 mod form;
 mod keys;
+mod party;
 mod print;
 mod read;
 mod suffix;
@@ -45,7 +46,7 @@ pub fn read(
     web: &WebTemplate,
     now: &str,
 ) -> Result<Tree, Vec<Finding>> {
-    read::document(&form::parse(text, shape)?, template, web, Some(now))
+    read::read_document(&form::parse(text, shape)?, template, web, Some(now))
 }
 
 /// A document in one of the simplified formats.
@@ -69,7 +70,7 @@ pub fn write(
     web: &WebTemplate,
     maker: Maker,
 ) -> Written {
-    let (text, left) = write::document(document, shape, template, web, maker);
+    let (text, left) = write::write_document(document, shape, template, web, maker);
     Written { text, left }
 }
 
@@ -83,7 +84,7 @@ pub fn write_within(
     maker: Maker,
     most: usize,
 ) -> Option<Written> {
-    write::within(document, shape, template, web, maker, most)
+    write::write_document_within(document, shape, template, web, maker, most)
         .map(|(text, left)| Written { text, left })
 }
 

@@ -27,57 +27,12 @@ pub(super) fn check<'a>(check: &mut Check<'a>, value: NodeRef<'a>, node: &'a Nod
         Constraint::Boolean {
             true_valid,
             false_valid,
-        } => {
-            let valid = if value.text() == "true" {
-                *true_valid
-            } else {
-                *false_valid
-            };
-            if is_leaf(value) && !valid {
-                let expected = if *true_valid { "true" } else { "false" };
-                wrong(check, value.text(), expected.to_owned());
-            }
-        }
+        } => boolean(check, value, *true_valid, *false_valid),
         Constraint::Text {
             pattern,
             list,
             open,
-        } => {
-            let text = value.text();
-            let is_any_action = value.attr() == Some(Attr::ACTION_ARCHETYPE_ID) && text == "/.*/";
-            if is_leaf(value)
-                && !*open
-                && !list.is_empty()
-                && !is_any_action
-                && !list.iter().any(|l| l == text)
-            {
-                listed(check, text, list);
-            }
-            let steps = pattern
-                .as_ref()
-                .filter(|_| is_leaf(value))
-                .map_or(0, Pattern::steps);
-            // Each character may be compared with each state of the expression.
-            if !check.spend(text.len().saturating_mul(steps) / 4) {
-                return;
-            }
-            // The value is itself an expression (`action_archetype_id`): equal to that of the
-            // template, or the one for any action.
-            let is_expression = |p: &Pattern| {
-                value.attr() == Some(Attr::ACTION_ARCHETYPE_ID)
-                    && (p.source() == text || is_any_action)
-            };
-            if let Some(pattern) = pattern
-                .as_ref()
-                .filter(|p| is_leaf(value) && !p.matches(text) && !is_expression(p))
-            {
-                wrong(
-                    check,
-                    text,
-                    format!("text that matches {}", pattern.source()),
-                );
-            }
-        }
+        } => text(check, value, pattern.as_ref(), list, *open),
         Constraint::Integer { range, list } => number(
             check,
             value,
@@ -112,6 +67,49 @@ pub(super) fn check<'a>(check: &mut Check<'a>, value: NodeRef<'a>, node: &'a Nod
         }
         Constraint::Quantity { list, .. } => quantity(check, value, list),
         Constraint::Ordinal { list } => ordinal(check, value, list),
+    }
+}
+
+fn boolean(check: &mut Check<'_>, value: NodeRef<'_>, true_valid: bool, false_valid: bool) {
+    let is_valid = if value.text() == "true" {
+        true_valid
+    } else {
+        false_valid
+    };
+    if is_leaf(value) && !is_valid {
+        let expected = if true_valid { "true" } else { "false" };
+        wrong(check, value.text(), expected.to_owned());
+    }
+}
+
+/// Checks a text against a list and an expression. An open list permits other texts.
+fn text(
+    check: &mut Check<'_>,
+    value: NodeRef<'_>,
+    pattern: Option<&Pattern>,
+    list: &[String],
+    is_open: bool,
+) {
+    if !is_leaf(value) {
+        return;
+    }
+    let text = value.text();
+    let is_action = value.attr() == Some(Attr::ACTION_ARCHETYPE_ID);
+    let is_any_action = is_action && text == "/.*/";
+    if !is_open && !list.is_empty() && !is_any_action && !list.iter().any(|l| l == text) {
+        listed(check, text, list);
+    }
+    let Some(pattern) = pattern else { return };
+    // Each character may be compared with each state of the expression.
+    if !check.spend(text.len().saturating_mul(pattern.steps()) / 4) {
+        return;
+    }
+    // The value is itself an expression (`action_archetype_id`): equal to that of the template, or
+    // the one for any action.
+    let is_expression = is_action && (pattern.source() == text || is_any_action);
+    if !pattern.matches(text) && !is_expression {
+        let expected = format!("text that matches {}", pattern.source());
+        wrong(check, text, expected);
     }
 }
 
@@ -195,6 +193,7 @@ fn number<'a>(
 fn spelled(value: NodeRef<'_>) -> String {
     let text = value.text();
     let is_whole = text.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+    // A Real that was sent as `5` is printed as `5.0`, as messages of other repositories have it.
     if value.class() == Cls::REAL && is_whole {
         format!("{text}.0")
     } else {
@@ -207,6 +206,7 @@ fn code<'a>(check: &mut Check<'a>, value: NodeRef<'a>, terminology: &str, codes:
     let found = value
         .text_along(&[Attr::TERMINOLOGY_ID, Attr::VALUE])
         .unwrap_or_default();
+    // `SNOMED-CT(2003)` names a release, which constraints ignore.
     fn plain(id: &str) -> &str {
         id.split('(').next().unwrap_or_default().trim()
     }
@@ -224,6 +224,7 @@ fn code<'a>(check: &mut Check<'a>, value: NodeRef<'a>, terminology: &str, codes:
             .into_iter()
             .find(|attribute| check.is_at(attribute, "defining_code"));
         let message = match of_transition {
+            // Clients of other repositories search for this message.
             Some(attribute) => format!("IsmTransition contains invalid {attribute}"),
             None => format!(
                 "DV_CODED_TEXT/defining_code/code_string does not match any option. found: {code}"
@@ -300,6 +301,7 @@ fn ordinal<'a>(check: &mut Check<'a>, value: NodeRef<'a>, list: &[OrdinalItem]) 
         .unwrap_or_default();
     let is_known = list
         .iter()
+        // Value and symbol must match together: a known code with the value of another is wrong.
         .any(|item| Some(item.value) == number && item.code == code);
     if !list.is_empty() && !is_known {
         let shown = value.text_at(Attr::VALUE).unwrap_or_default();
@@ -329,13 +331,16 @@ struct TemporalRule<'t> {
 }
 
 fn temporal<'a>(check: &mut Check<'a>, value: NodeRef<'a>, rule: &TemporalRule<'_>) {
+    // Other classes are reported as class errors.
     if value.class() != Cls::STRING {
         return;
     }
     let text = value.text();
+    // The model's rules report a malformed text.
     let Some(read) = Temporal::parse(rule.kind, text) else {
         return;
     };
+    // The pattern of a duration may have a range behind a slash.
     let pattern = rule
         .pattern
         .map(|p| p.split_once('/').map_or(p, |(front, _)| front));
@@ -384,6 +389,7 @@ fn temporal<'a>(check: &mut Check<'a>, value: NodeRef<'a>, rule: &TemporalRule<'
 /// The limits cover their precision as well, so `..2021` includes the end of that year.
 fn covers(range: &Interval<String>, kind: TemporalKind, value: Temporal) -> bool {
     let limit = |text: &Option<String>| text.as_deref().and_then(|t| Temporal::parse(kind, t));
+    // A partial value is an interval. `finer` orders it against a more precise one.
     let (first, last) = ((value.earliest, value.finer), (value.latest, value.finer));
     let above = limit(&range.lower).is_none_or(|l| {
         if range.lower_included {

@@ -50,7 +50,7 @@ pub const WEB_NODES: u64 = 50_000;
 pub const WEB_BYTES: usize = 10_000_000;
 
 /// The maximum number of excesses that are recorded.
-const TOLD: usize = 100;
+const MAX_EXCESSES: usize = 100;
 
 /// A meter of the resources of a template while it is read.
 #[derive(Debug, Default)]
@@ -77,8 +77,8 @@ impl Gauge {
         self.path.truncate(length);
     }
 
-    fn tell(&mut self, xml: Xml<'_>, code: &'static str, message: &str, help: String) {
-        if self.excesses.len() < TOLD {
+    fn add_excess(&mut self, xml: Xml<'_>, code: &'static str, message: &str, help: String) {
+        if self.excesses.len() < MAX_EXCESSES {
             let path = if self.path.is_empty() {
                 "/"
             } else {
@@ -92,7 +92,7 @@ impl Gauge {
 
     fn most(&mut self, xml: Xml<'_>, found: usize, most: usize, what: &str) {
         if found > most {
-            self.tell(
+            self.add_excess(
                 xml,
                 "TPL0304",
                 &format!("{found} {what}"),
@@ -105,7 +105,7 @@ impl Gauge {
     pub fn count(&mut self, xml: Xml<'_>, what: &str, count: Multiplicity) {
         if count.lower > COUNT {
             let message = format!("{what} {count} asks for at least {} objects", count.lower);
-            self.tell(
+            self.add_excess(
                 xml,
                 "TPL0303",
                 &message,
@@ -113,7 +113,7 @@ impl Gauge {
             );
         }
         if count.upper.is_some_and(|upper| upper < count.lower) {
-            self.tell(
+            self.add_excess(
                 xml,
                 "TPL0303",
                 &format!("{what} {count}: the lower bound is above the upper one"),
@@ -126,7 +126,7 @@ impl Gauge {
     pub fn node(&mut self, xml: Xml<'_>) {
         self.nodes += 1;
         if self.nodes == NODES + 1 {
-            self.tell(
+            self.add_excess(
                 xml,
                 "TPL0304",
                 &format!("more than {NODES} nodes"),
@@ -219,7 +219,7 @@ impl Gauge {
             let help = String::from(
                 "each use of an archetype counts its terms: leave out terms or languages that are not used",
             );
-            self.tell(xml, "TPL0304", &format!("more than {TERMS} terms"), help);
+            self.add_excess(xml, "TPL0304", &format!("more than {TERMS} terms"), help);
         }
         self.terms <= TERMS_READ
     }
@@ -244,11 +244,11 @@ impl Gauge {
         if required > REQUIRED {
             let message =
                 format!("the smallest document that meets the lower bounds has {required} objects");
-            self.tell(xml, "TPL0303", &message, format!("lower the bounds: they multiply where they are nested; at most {REQUIRED} are allowed"));
+            self.add_excess(xml, "TPL0303", &message, format!("lower the bounds: they multiply where they are nested; at most {REQUIRED} are allowed"));
         }
         if web > WEB_NODES {
             let message = format!("the web template has {web} nodes");
-            self.tell(xml, "TPL0304", &message, format!("give fewer coded names: each repeats what is below it; at most {WEB_NODES} are allowed"));
+            self.add_excess(xml, "TPL0304", &message, format!("give fewer coded names: each repeats what is below it; at most {WEB_NODES} are allowed"));
         }
         self.excesses
     }

@@ -1,4 +1,4 @@
-//! Reader of operational templates of ADL 1.4 (`Template.xsd`).
+//! OptReader of operational templates of ADL 1.4 (`Template.xsd`).
 //!
 //! It accepts deviations of real files whose meaning is clear: elements out of order, unknown
 //! elements, white space, prefixes, missing occurrences. It is strict about the elements that
@@ -52,7 +52,7 @@ impl Template {
         let Some(root) = document.root() else {
             return Err(Vec::new());
         };
-        let mut reader = Reader::default();
+        let mut reader = OptReader::default();
         let template = reader.template(root);
         match template {
             Some(template) if reader.errors.is_empty() => Ok(Template {
@@ -65,7 +65,7 @@ impl Template {
 }
 
 #[derive(Default)]
-struct Reader {
+struct OptReader {
     errors: Vec<Diagnostic>,
     warnings: Vec<Diagnostic>,
     roots: Vec<ArchetypeRoot>,
@@ -73,27 +73,9 @@ struct Reader {
     gauge: Gauge,
 }
 
-impl Reader {
+impl OptReader {
     fn template(&mut self, root: Xml<'_>) -> Option<Template> {
-        if root.name() != "template" {
-            let problem = Diagnostic::error(
-                "TPL0201",
-                root.span(),
-                format!("the root element is `{}`, expected `template`", root.name()),
-            );
-            self.errors.push(problem.with_help(
-                "send an operational template (OPT 1.4), as template editors export it",
-            ));
-            return None;
-        }
-        for child in root.children().filter(|c| !TOP.contains(&c.name())) {
-            let problem = Diagnostic::error(
-                "TPL0204",
-                child.span(),
-                format!("`{}` is not a part of a template", child.name()),
-            );
-            self.errors.push(problem.with_help("remove the element"));
-        }
+        self.check_elements(root)?;
         let language = self
             .one(root, "language")
             .and_then(|e| self.filled(e, &["code_string"]));
@@ -139,13 +121,37 @@ impl Reader {
         })
     }
 
+    /// Checks the names of the root and of its children. Returns `None` for another root.
+    fn check_elements(&mut self, root: Xml<'_>) -> Option<()> {
+        if root.name() != "template" {
+            let problem = Diagnostic::error(
+                "TPL0201",
+                root.span(),
+                format!("the root element is `{}`, expected `template`", root.name()),
+            );
+            self.errors.push(problem.with_help(
+                "send an operational template (OPT 1.4), as template editors export it",
+            ));
+            return None;
+        }
+        for child in root.children().filter(|c| !TOP.contains(&c.name())) {
+            let problem = Diagnostic::error(
+                "TPL0204",
+                child.span(),
+                format!("`{}` is not a part of a template", child.name()),
+            );
+            self.errors.push(problem.with_help("remove the element"));
+        }
+        Some(())
+    }
+
     /// Returns the child element `name`, and reports it unless it occurs exactly once.
     fn one<'d>(&mut self, root: Xml<'d>, name: &'d str) -> Option<Xml<'d>> {
         let mut found = root.all(name);
         let first = found.next();
         if let Some(second) = found.next() {
             self.errors.push(
-                Diagnostic::error("TPL0203", second.span(), format!("`{name}` stands twice"))
+                Diagnostic::error("TPL0203", second.span(), format!("`{name}` occurs twice"))
                     .with_help("a template has exactly one; remove the other"),
             );
         }
@@ -198,6 +204,7 @@ impl Reader {
 
     fn node(&mut self, xml: Xml<'_>, root: usize) -> Node {
         self.gauge.node(xml);
+        // A root has an archetype id, any other node a node id, a data value neither.
         let id = xml
             .text_along(&["archetype_id", "value"])
             .or_else(|| xml.text_along(&["node_id"]))
@@ -214,12 +221,14 @@ impl Reader {
             .unwrap_or_default()
             .chars()
             .filter(|c| !c.is_whitespace())
+            // Editors insert white space into generic class names.
             .collect();
         let (outer, parameter) = match class_text.split_once('<') {
             Some((outer, inner)) => (outer, Cls::parse(inner.trim_end_matches('>'))),
             None => (class_text.as_str(), None),
         };
         let class = class_named(outer);
+        // Primitive types are named by their constraint, so an unknown class is expected there.
         if class.is_none() && xml.child("item").is_none() {
             self.warnings.push(Diagnostic::warning(
                 "TPL0401",
@@ -229,14 +238,17 @@ impl Reader {
         }
         let archetype_id = xml
             .text_along(&["archetype_id", "value"])
+            // Both forms of the element occur in published templates.
             .or_else(|| xml.text_along(&["archetype_id"]))
             .filter(|t| !t.is_empty());
+        // In a slot, the archetype id is not that of the node.
         let is_slot = xml.xsi_type() == Some("ARCHETYPE_SLOT");
         let archetype_id = archetype_id.filter(|_| !is_slot).map(str::to_owned);
         let root = archetype_id
             .as_ref()
             .map_or(root, |id| self.archetype_root(xml, id));
         let constraint = self.constraint(xml);
+        // Attributes below a slot would constrain archetypes that the template does not contain.
         let attributes = if is_slot {
             Vec::new()
         } else {
@@ -276,6 +288,7 @@ impl Reader {
             Some((definition.attribute("code")?.to_owned(), term(definition)))
         });
         let terms: BTreeMap<String, Term> = terms.collect();
+        // A copy of the terms at each use costs memory, so the gauge counts them each time.
         for term in terms.values() {
             let _is_kept = self.gauge.term(xml, term);
         }
@@ -300,6 +313,7 @@ impl Reader {
                 .with_help("name the attribute"),
             );
         }
+        // The path is recorded while the children are read: excesses are reported with it.
         let length = self.gauge.enter(&["/", &name]);
         let attribute = self.attribute_here(xml, name, root);
         self.gauge.alternatives(xml, &attribute.children);
@@ -742,141 +756,4 @@ fn languages(own: &str, roots: &[ArchetypeRoot]) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use aqlite_rm::diag::Span;
-
-    const SMALL: &str = include_str!("../../../tests/cases/template/small.opt");
-
-    #[test]
-    fn small_template_is_read() {
-        let template = Template::parse(SMALL).unwrap();
-        assert_eq!(
-            (
-                template.template_id.as_str(),
-                template.version.as_str(),
-                template.concept.as_str()
-            ),
-            ("weight.en.v2", "2.0.0", "Weight")
-        );
-        assert_eq!(template.languages, ["en", "sv"]);
-        let observation = &template.definition.attribute("content").unwrap().children[0];
-        assert_eq!(
-            (observation.id(), observation.occurrences),
-            (
-                "openEHR-EHR-OBSERVATION.body_weight.v2",
-                Multiplicity {
-                    lower: 0,
-                    upper: Some(1)
-                }
-            )
-        );
-        assert_eq!(
-            template
-                .term(observation, "sv", "at0000")
-                .map(|t| t.text.as_str()),
-            Some("Kroppsvikt")
-        );
-        assert_eq!(
-            template
-                .term(observation, "de", "at0000")
-                .map(|t| t.text.as_str()),
-            Some("Body weight")
-        );
-        assert!(
-            template
-                .texts()
-                .is_superset(&["kg", "Kroppsvikt", "at0004", "openehr", "433", "en"].into())
-        );
-        assert_eq!(template.version_or(Some("3.1")), "3.1.0");
-    }
-
-    #[test]
-    fn excluded_limits_of_occurrences_are_adjusted() {
-        let at = SMALL.find("<occurrences>").unwrap();
-        let end = at + SMALL[at..].find("</occurrences>").unwrap();
-        for (limits, expected) in [
-            (
-                "<lower_included>false</lower_included><upper_included>false</upper_included><lower>0</lower><upper>3</upper>",
-                (1, Some(2)),
-            ),
-            (
-                "<lower_included>true</lower_included><upper_included>true</upper_included><lower>0</lower><upper>3</upper>",
-                (0, Some(3)),
-            ),
-            (
-                "<lower_included>false</lower_included><upper_unbounded>true</upper_unbounded><lower>1</lower>",
-                (2, None),
-            ),
-            ("<lower>1</lower><upper>2</upper>", (1, Some(2))),
-        ] {
-            let text = format!("{}<occurrences>{limits}{}", &SMALL[..at], &SMALL[end..]);
-            let occurrences = Template::parse(&text).unwrap().definition.occurrences;
-            assert_eq!((occurrences.lower, occurrences.upper), expected, "{limits}");
-        }
-    }
-
-    #[test]
-    fn identifying_elements_occur_exactly_once() {
-        for (from, to, code, line) in [
-            ("<template ", "<tamplate ", "TPL0101", 0),
-            ("<concept>Weight</concept>", "", "TPL0202", 2),
-            (
-                "<concept>Weight</concept>",
-                "<concept></concept>",
-                "TPL0205",
-                10,
-            ),
-            (
-                "<concept>Weight</concept>",
-                "<concept>A</concept><concept>B</concept>",
-                "TPL0203",
-                10,
-            ),
-            (
-                "<template_id><value>weight.en.v2</value></template_id>",
-                "<template_id>weight</template_id>",
-                "TPL0205",
-                9,
-            ),
-            (
-                "<concept>Weight</concept>",
-                "<concept>Weight</concept><bullfrog/>",
-                "TPL0204",
-                10,
-            ),
-            ("<upper>1000</upper>", "<upper>many</upper>", "TPL0302", 0),
-        ] {
-            let text = SMALL.replacen(from, to, 1);
-            assert_ne!(text, SMALL, "{from}");
-            let errors = Template::parse(&text).unwrap_err();
-            assert_eq!(errors[0].code, code, "{errors:?}");
-            if line > 0 {
-                assert!(
-                    errors[0]
-                        .one_line(&text)
-                        .starts_with(&format!("line {line}, ")),
-                    "{}",
-                    errors[0].one_line(&text)
-                );
-            }
-        }
-        assert_eq!(
-            Template::parse("<a/>").unwrap_err()[0].span,
-            Span::new(0, 4)
-        );
-    }
-
-    #[test]
-    fn versions_are_read_from_ids() {
-        for (id, expected) in [
-            ("vital.en.v1", Some("1.0.0")),
-            ("vg_Lab.v.1.1.0", None),
-            ("a_v2.1.3", Some("2.1.3")),
-            ("x.v0", Some("0.0.0")),
-            ("very_vague", None),
-        ] {
-            assert_eq!(suffix_version(id).as_deref(), expected, "{id}");
-        }
-    }
-}
+mod tests;

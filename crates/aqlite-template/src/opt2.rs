@@ -1,4 +1,4 @@
-//! Reader of operational templates of ADL 2 (AOM 2 XML).
+//! Opt2Reader of operational templates of ADL 2 (AOM 2 XML).
 //!
 //! Both published forms are supported: multiplicities as elements, and multiplicities as texts
 //! (`P_ARCHETYPE`). A definition with constraints that the tree cannot represent (references,
@@ -104,11 +104,7 @@ fn is_opt14(root: Xml<'_>) -> bool {
 }
 
 fn template(root: Xml<'_>, definition: Xml<'_>, id: String) -> Result<Template, Diagnostic> {
-    let language = ["language", "original_language"]
-        .iter()
-        .find_map(|name| root.text_along(&[name, "code_string"]))
-        .unwrap_or("en")
-        .to_owned();
+    let language = original_language(root).to_owned();
     let archetype = root
         .child("archetype_id")
         .and_then(full_id)
@@ -124,18 +120,8 @@ fn template(root: Xml<'_>, definition: Xml<'_>, id: String) -> Result<Template, 
         terms: own_terms,
         bindings: Vec::new(),
     };
-    let mut components: HashMap<&str, Xml<'_>> = HashMap::new();
-    for component in root.all("component_terminologies") {
-        let ids = [
-            component.attribute("id"),
-            component.attribute("archetype_id"),
-        ];
-        for id in ids.into_iter().flatten() {
-            components.entry(id).or_insert(component);
-        }
-    }
-    let mut reader = Reader {
-        components,
+    let mut reader = Opt2Reader {
+        components: component_terminologies(root),
         seen: HashSet::new(),
         gauge,
         failed: None,
@@ -158,15 +144,7 @@ fn template(root: Xml<'_>, definition: Xml<'_>, id: String) -> Result<Template, 
     let concept = own
         .and_then(|r| r.terms.get(&language)?.get(&node.node_id))
         .map(|t| t.text.clone());
-    let mut languages: Vec<String> = own
-        .map(|r| r.terms.keys().cloned().collect())
-        .unwrap_or_default();
-    order::sort_by_key(&mut languages, |l| *l != language);
-    let languages = if languages.is_empty() {
-        vec![language.clone()]
-    } else {
-        languages
-    };
+    let languages = languages_of(own, &language);
     Ok(Template {
         version: version(&id),
         concept: concept.unwrap_or_else(|| concept_of(&id).to_owned()),
@@ -188,6 +166,40 @@ fn template(root: Xml<'_>, definition: Xml<'_>, id: String) -> Result<Template, 
         singleton: None,
         warnings,
     })
+}
+
+fn original_language<'d>(root: Xml<'d>) -> &'d str {
+    ["language", "original_language"]
+        .iter()
+        .find_map(|name| root.text_along(&[name, "code_string"]))
+        .unwrap_or("en")
+}
+
+/// Returns the terminologies of the archetypes used, by archetype id. The first of an id counts.
+fn component_terminologies<'d>(root: Xml<'d>) -> HashMap<&'d str, Xml<'d>> {
+    let mut components: HashMap<&str, Xml<'_>> = HashMap::new();
+    for component in root.all("component_terminologies") {
+        let ids = [
+            component.attribute("id"),
+            component.attribute("archetype_id"),
+        ];
+        for id in ids.into_iter().flatten() {
+            components.entry(id).or_insert(component);
+        }
+    }
+    components
+}
+
+/// Returns the languages with terms, the original language first.
+fn languages_of(own: Option<&ArchetypeRoot>, original: &str) -> Vec<String> {
+    let mut languages: Vec<String> = own
+        .map(|r| r.terms.keys().cloned().collect())
+        .unwrap_or_default();
+    order::sort_by_key(&mut languages, |l| l != original);
+    if languages.is_empty() {
+        languages.push(original.to_owned());
+    }
+    languages
 }
 
 /// Returns an id given as text, or as the parts of an ARCHETYPE_HRID.
@@ -270,7 +282,7 @@ fn value_sets(terminology: Xml<'_>) -> BTreeMap<String, Vec<String>> {
     sets.collect()
 }
 
-struct Reader<'d> {
+struct Opt2Reader<'d> {
     /// The terminologies of the archetypes used, by archetype id.
     components: HashMap<&'d str, Xml<'d>>,
     /// The archetypes whose value sets have been read.
@@ -284,7 +296,7 @@ struct Reader<'d> {
     unknown: Option<Diagnostic>,
 }
 
-impl<'d> Reader<'d> {
+impl<'d> Opt2Reader<'d> {
     fn unknown(&mut self, xml: Xml<'d>, what: &str) {
         self.unknown.get_or_insert_with(|| {
             Diagnostic::warning(
@@ -321,6 +333,7 @@ impl<'d> Reader<'d> {
         };
         let class = class_named(name);
         let kind = xml.xsi_type().unwrap_or("C_COMPLEX_OBJECT");
+        // The prefix `P_` marks the persistent form, which has the same meaning.
         let kind = kind.strip_prefix("P_").unwrap_or(kind);
         if class.is_none() && matches!(kind, "C_COMPLEX_OBJECT" | "C_ARCHETYPE_ROOT") {
             self.unknown(xml, &format!("the class `{class_text}`"));
@@ -330,6 +343,7 @@ impl<'d> Reader<'d> {
             .or_else(|| xml.text_along(&["archetype_ref"]))
             .filter(|_| kind == "C_ARCHETYPE_ROOT")
             .map(str::to_owned);
+        // Terms of the archetype apply to everything below its root.
         let root = match &used {
             Some(id) => self.used(id),
             None => outer,
@@ -339,6 +353,7 @@ impl<'d> Reader<'d> {
             .all("attributes")
             .map(|a| self.attribute(a, root))
             .collect();
+        // A tuple replaces the constraints on its attributes one by one.
         for tuple in xml.all("attribute_tuples") {
             match tupled(class, tuple, &mut attributes) {
                 Some(together) => constraint = together,
@@ -370,6 +385,7 @@ impl<'d> Reader<'d> {
         let mut own_terms = BTreeMap::new();
         if let Some((id, component)) = own {
             let terminology = component.child("terminology").unwrap_or(*component);
+            // Value sets are shared by all uses of an archetype, terms are copied for each use.
             if self.seen.insert(id) {
                 self.sets.extend(value_sets(terminology));
             }
@@ -393,12 +409,15 @@ impl<'d> Reader<'d> {
             .to_owned();
         let attr = Attr::parse(&name);
         if attr.is_none()
+            // A differential path would constrain a node elsewhere, which the tree cannot
+            // represent.
             || xml
                 .text_along(&["differential_path"])
                 .is_some_and(|p| !p.is_empty())
         {
             self.unknown(xml, &format!("the attribute `{name}`"));
         }
+        // The attribute form is `0..1; unordered; unique`, the element form has children.
         let written = xml.attribute("cardinality").unwrap_or_default();
         let element = xml.child("cardinality");
         let says = |flag: &str, word: &str| {
@@ -699,17 +718,7 @@ fn tupled(
             let item = |row| {
                 let range = cell("value", row).and_then(|node| range_of(&node.constraint))?;
                 let value = range.lower.filter(|lower| range.upper == Some(*lower))?;
-                match &cell("symbol", row)?.constraint {
-                    Constraint::Code { terminology, codes } => match codes.as_slice() {
-                        [code] => Some(OrdinalItem {
-                            value,
-                            terminology: terminology.clone(),
-                            code: code.clone(),
-                        }),
-                        _ => None,
-                    },
-                    _ => None,
-                }
+                ordinal_item(value, &cell("symbol", row)?.constraint)
             };
             Some(Constraint::Ordinal {
                 list: (0..count).map(item).collect::<Option<_>>()?,
@@ -717,6 +726,21 @@ fn tupled(
         }
         _ => None,
     }
+}
+
+/// Returns a pair of value and symbol, if the symbol is exactly one code.
+fn ordinal_item(value: f64, symbol: &Constraint) -> Option<OrdinalItem> {
+    let Constraint::Code { terminology, codes } = symbol else {
+        return None;
+    };
+    let [code] = codes.as_slice() else {
+        return None;
+    };
+    Some(OrdinalItem {
+        value,
+        terminology: terminology.clone(),
+        code: code.clone(),
+    })
 }
 
 fn range_of(constraint: &Constraint) -> Option<Interval<f64>> {
@@ -757,200 +781,4 @@ fn multiplicity(text: &str) -> Option<Multiplicity> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::validate;
-    use super::*;
-    use aqlite_rm::json;
-
-    const SMALL: &str = r#"<operational_template xmlns:xsi="x"><archetype_id rm_publisher="openEHR" rm_package="EHR" rm_class="CLUSTER" release_version="1.2.0"><concept_id>size</concept_id></archetype_id>
-<original_language><code_string>en</code_string></original_language>
-<definition xsi:type="C_COMPLEX_OBJECT" rm_type_name="CLUSTER" node_id="id1">
-<attributes rm_attribute_name="items"><cardinality><is_unique>false</is_unique><interval><lower>1</lower></interval></cardinality>
-<children xsi:type="P_C_COMPLEX_OBJECT" rm_type_name="ELEMENT" node_id="id2" occurrences="0..1"><attributes rm_attribute_name="value">
-<children rm_type_name="DV_COUNT" node_id="id3"><attributes rm_attribute_name="magnitude"><children xsi:type="C_INTEGER" rm_type_name="Integer"><constraint><lower>1</lower><upper>9</upper></constraint></children></attributes></children>
-<children rm_type_name="DV_CODED_TEXT" node_id="id4"><attributes rm_attribute_name="defining_code"><children xsi:type="C_TERMINOLOGY_CODE" rm_type_name="CODE_PHRASE"><constraint>ac1</constraint></children></attributes></children>
-</attributes></children></attributes></definition>
-<terminology><term_definitions language="en"><items code="id1"><items id="text">Size</items></items></term_definitions><value_sets id="ac1"><members>at1</members><members>at2</members></value_sets></terminology></operational_template>"#;
-
-    fn codes(value: &str, template: &Template) -> Vec<&'static str> {
-        let text = format!(
-            r#"{{"_type":"CLUSTER","archetype_node_id":"openEHR-EHR-CLUSTER.size.v1.2.0","name":{{"value":"Size"}},"items":[{{"_type":"ELEMENT","archetype_node_id":"id2","name":{{"value":"n"}},"value":{value}}}]}}"#
-        );
-        let tree = json::read(&text, Cls::CLUSTER).unwrap();
-        validate(tree.root().unwrap(), template)
-            .iter()
-            .map(|f| f.code)
-            .collect()
-    }
-
-    #[test]
-    fn supported_definition_constrains_documents() {
-        let template = Template::parse_opt2(SMALL).unwrap();
-        assert_eq!(
-            (
-                template.template_id.as_str(),
-                template.version.as_str(),
-                template.concept.as_str()
-            ),
-            ("openEHR-EHR-CLUSTER.size.v1.2.0", "1.2.0", "Size")
-        );
-        assert!(!template.is_opaque, "{:?}", template.warnings);
-        let coded = |code: &str| {
-            format!(
-                r#"{{"_type":"DV_CODED_TEXT","value":"x","defining_code":{{"terminology_id":{{"value":"local"}},"code_string":"{code}"}}}}"#
-            )
-        };
-        assert!(codes(r#"{"_type":"DV_COUNT","magnitude":5}"#, &template).is_empty());
-        assert_eq!(
-            codes(r#"{"_type":"DV_COUNT","magnitude":10}"#, &template),
-            ["TPL0506"]
-        );
-        assert!(codes(&coded("at2"), &template).is_empty());
-        assert_eq!(codes(&coded("at3"), &template), ["TPL0507"]);
-        assert_eq!(
-            codes(r#"{"_type":"DV_TEXT","value":"x"}"#, &template),
-            ["TPL0504"]
-        );
-    }
-
-    /// Returns the template with another class of value, its attributes and a tuple of them.
-    fn with_tuple(class: &str, columns: &[(&str, &str, &[&str])]) -> Template {
-        let cells = |kind: &str, cells: &[&str]| {
-            let cell = |text: &&str| {
-                format!(
-                    r#"<children xsi:type="{kind}" rm_type_name="x"><constraint>{text}</constraint></children>"#
-                )
-            };
-            cells.iter().map(cell).collect::<String>()
-        };
-        let attributes: String = columns
-            .iter()
-            .map(|(name, kind, texts)| {
-                format!(
-                    r#"<attributes rm_attribute_name="{name}">{}</attributes>"#,
-                    cells(kind, texts)
-                )
-            })
-            .collect();
-        let members: String = columns
-            .iter()
-            .map(|(name, ..)| format!("<members>{name}</members>"))
-            .collect();
-        let (start, end) = (
-            SMALL.find("<children rm_type_name=\"DV_COUNT\"").unwrap(),
-            SMALL
-                .find("<children rm_type_name=\"DV_CODED_TEXT\"")
-                .unwrap(),
-        );
-        let value = format!(
-            r#"<children rm_type_name="{class}" node_id="id9">{attributes}<attribute_tuples>{members}</attribute_tuples></children>"#
-        );
-        Template::parse_opt2(&format!("{}{value}{}", &SMALL[..start], &SMALL[end..])).unwrap()
-    }
-
-    #[test]
-    fn quantities_are_read_from_tuples() {
-        let rows: [(&str, &str, &[&str]); 3] = [
-            (
-                "magnitude",
-                "P_C_REAL",
-                &[
-                    "<lower>125.0</lower><upper>16000.0</upper>",
-                    "<lower>0.125</lower><upper>16.0</upper>",
-                ],
-            ),
-            ("units", "P_C_STRING", &["Hz", "kHz"]),
-            (
-                "precision",
-                "P_C_INTEGER",
-                &["<lower>0</lower>", "<lower>3</lower>"],
-            ),
-        ];
-        let template = with_tuple("DV_QUANTITY", &rows);
-        assert!(!template.is_opaque, "{:?}", template.warnings);
-        let sent = |magnitude: &str, units: &str, precision: u8| {
-            codes(
-                &format!(
-                    r#"{{"_type":"DV_QUANTITY","magnitude":{magnitude},"units":"{units}","precision":{precision}}}"#
-                ),
-                &template,
-            )
-        };
-        assert!(sent("500", "Hz", 0).is_empty() && sent("0.500", "kHz", 3).is_empty());
-        assert_eq!(
-            (
-                sent("500", "kHz", 3),
-                sent("500", "Hz", 3),
-                sent("500", "MHz", 0)
-            ),
-            (vec!["TPL0506"], vec!["TPL0506"], vec!["TPL0508"])
-        );
-    }
-
-    #[test]
-    fn ordinals_are_read_from_tuples() {
-        let rows: [(&str, &str, &[&str]); 2] = [
-            (
-                "value",
-                "P_C_INTEGER",
-                &["<lower>0</lower>", "<lower>2</lower>"],
-            ),
-            ("symbol", "P_C_TERMINOLOGY_CODE", &["at7", "at8"]),
-        ];
-        let template = with_tuple("DV_ORDINAL", &rows);
-        assert!(!template.is_opaque, "{:?}", template.warnings);
-        let sent = |value: u8, code: &str| {
-            let symbol = format!(
-                r#"{{"_type":"DV_CODED_TEXT","value":"x","defining_code":{{"terminology_id":{{"value":"local"}},"code_string":"{code}"}}}}"#
-            );
-            codes(
-                &format!(r#"{{"_type":"DV_ORDINAL","value":{value},"symbol":{symbol}}}"#),
-                &template,
-            )
-        };
-        assert!(sent(0, "at7").is_empty() && sent(2, "at8").is_empty());
-        assert_eq!(
-            (sent(1, "at8"), sent(2, "at7")),
-            (vec!["TPL0509"], vec!["TPL0509"])
-        );
-    }
-
-    #[test]
-    fn tuples_of_other_classes_are_opaque() {
-        let rows: [(&str, &str, &[&str]); 2] = [
-            ("numerator", "P_C_REAL", &["<lower>1</lower>"]),
-            ("denominator", "P_C_REAL", &["<lower>2</lower>"]),
-        ];
-        assert!(with_tuple("DV_PROPORTION", &rows).is_opaque);
-        assert!(
-            with_tuple(
-                "DV_QUANTITY",
-                &[("magnitude", "P_C_REAL", &["<lower>1</lower>"])]
-            )
-            .is_opaque,
-            "no units"
-        );
-    }
-
-    #[test]
-    fn unsupported_definition_is_opaque() {
-        let text = SMALL.replace(
-            "<children rm_type_name=\"DV_COUNT\" node_id=\"id3\">",
-            "<children rm_type_name=\"DV_COUNT\"><attribute_tuples/>",
-        );
-        let template = Template::parse_opt2(&text).unwrap();
-        assert!(template.is_opaque && template.warnings.len() == 1);
-        assert!(codes(r#"{"_type":"DV_TEXT","value":"x"}"#, &template).is_empty());
-    }
-
-    #[test]
-    fn text_that_is_not_a_template_is_rejected() {
-        for (text, expected) in [
-            ("<a/>", "TPL0201"),
-            ("<archetype><definition/></archetype>", "TPL0202"),
-            ("<archetype>", "TPL0101"),
-        ] {
-            assert_eq!(Template::parse_opt2(text).unwrap_err()[0].code, expected);
-        }
-    }
-}
+mod tests;

@@ -47,6 +47,7 @@ fn check(document: NodeRef<'_>, template: &Template, is_draft: bool) -> Vec<Find
         ..Check::new(template, language)
     };
     check.identity(document);
+    // Nothing is known about the constraints, so only the identity is checked.
     if template.is_opaque {
         return check.findings;
     }
@@ -180,6 +181,7 @@ impl<'a> Check<'a> {
 
     /// Charges comparisons to the budget. Returns false once the check has ended.
     pub(super) fn spend(&mut self, comparisons: usize) -> bool {
+        // The first reason is kept: later ones are consequences.
         if comparisons > self.work {
             self.ended.get_or_insert("the check takes too much work: too many members are compared with too many constraints");
         }
@@ -204,10 +206,10 @@ impl<'a> Check<'a> {
             .rev()
             .filter(|node| !node.node_id.is_empty())
             .find_map(|node| self.name_of(node));
-        self.tell(finding, label);
+        self.add_finding(finding, label);
     }
 
-    fn tell(&mut self, finding: Finding, label: Option<&str>) {
+    fn add_finding(&mut self, finding: Finding, label: Option<&str>) {
         let path = if finding.path.is_empty() {
             path_text(&self.path)
         } else {
@@ -219,10 +221,11 @@ impl<'a> Check<'a> {
             ..finding
         };
         let size = size(&finding);
+        // Warnings beyond the limit are dropped silently, errors end the check.
         if self.found + size > MAX_FOUND {
             if finding.severity == Severity::Error {
                 self.ended
-                    .get_or_insert("there are too many problems: mend those that are told first");
+                    .get_or_insert("there are too many problems: correct the reported ones first");
             }
             return;
         }
@@ -301,6 +304,7 @@ impl<'a> Check<'a> {
         if !self.spend(1 + node.attributes.len()) {
             return;
         }
+        // The constraint is on the stack while its attributes are checked, for labels of findings.
         self.around.push(node);
         leaf::check(self, object, node);
         for attribute in &node.attributes {
@@ -313,11 +317,13 @@ impl<'a> Check<'a> {
     }
 
     fn attribute(&mut self, object: NodeRef<'a>, attribute: &'a Attribute) {
+        // An unknown attribute constrains nothing. The reader of the template has warned about it.
         let Some(attr) = attribute.attr else { return };
         let Some(definition) = object.class().attr(attr) else {
             return;
         };
         let there = object.get(attr);
+        // An ELEMENT without a value has a null flavour instead, which satisfies existence.
         if attr == Attr::VALUE
             && there.is_none()
             && object.class() == Cls::ELEMENT
@@ -326,6 +332,7 @@ impl<'a> Check<'a> {
             return;
         }
         let is_empty = object.values(attr).next().is_none();
+        // Drafts may lack any part, so existence is not checked.
         if let Some(existence) = attribute
             .existence
             .filter(|e| !self.is_draft && !e.contains(usize::from(!is_empty)))
@@ -362,6 +369,8 @@ impl<'a> Check<'a> {
         if !self.spend(attribute.children.len()) {
             return;
         }
+        // Counted while the members are assigned: the choice among equal candidates depends on the
+        // counts.
         let mut counts = vec![0_usize; attribute.children.len()];
         let siblings = self.siblings(attribute);
         for (i, value) in values.iter().enumerate() {
@@ -380,10 +389,13 @@ impl<'a> Check<'a> {
                         check.chosen(*value, attribute.children.get(index));
                     }
                     None if value.class().is_a(Cls::LOCATABLE) => check.foreign(*value),
+                    // Other members have no id, and the model's rules check their class.
                     None => {}
                 }
             });
         }
+        // All occurrences are checked after the assignment, because later members may complete a
+        // count.
         for (node, count) in attribute.children.iter().zip(&counts) {
             if !self.is_draft && !node.occurrences.contains(*count) {
                 self.at(Step::Node(node), |check| check.occurrences(node, *count));
@@ -400,7 +412,7 @@ impl<'a> Check<'a> {
         let finding = Finding::error("TPL0503", "", message)
             .expected(node.occurrences.to_string())
             .found(count.to_string());
-        self.tell(finding, self.name_of(node));
+        self.add_finding(finding, self.name_of(node));
     }
 
     /// A cardinality below the sum of the minimum occurrences cannot be met, so it is not enforced.
@@ -419,6 +431,7 @@ impl<'a> Check<'a> {
         let upper = cardinality
             .interval
             .upper
+            // Such an upper limit would make every valid document invalid.
             .filter(|upper| u64::from(*upper) >= least);
         let interval = Multiplicity {
             upper,
@@ -446,6 +459,8 @@ impl<'a> Check<'a> {
 
     fn chosen(&mut self, value: NodeRef<'a>, node: Option<&'a Node>) {
         match node {
+            // The content of a slot is constrained by its own archetype, which the template does
+            // not contain.
             Some(node) if matches!(node.constraint, Constraint::Slot { .. }) => {}
             Some(node) if !fit::class_fits(value, node) => {
                 self.wrong_class(value, &[&node.class_text])
@@ -459,6 +474,8 @@ impl<'a> Check<'a> {
     /// are reported.
     fn single(&mut self, value: NodeRef<'a>, attribute: &'a Attribute) {
         let siblings = self.siblings(attribute);
+        // Every alternative may be compared with the whole value, so the cost is charged in
+        // advance.
         if !self.spend(
             siblings
                 .cost(value, &siblings.candidates(value))
@@ -482,10 +499,12 @@ impl<'a> Check<'a> {
                 .skip(before)
                 .filter(|f| f.severity == Severity::Error)
                 .count();
+            // The first matching alternative ends the search. The rest cannot change the result.
             if errors == 0 || self.ended.is_some() {
                 return;
             }
             all.push((
+                // At equal numbers of errors, the alternative of the same class is nearer.
                 (errors, node.class != Some(value.class())),
                 self.findings.split_off(before),
             ));
@@ -501,6 +520,7 @@ impl<'a> Check<'a> {
     }
 
     fn no_alternative(&mut self, value: NodeRef<'a>, attribute: &'a Attribute) {
+        // An object of the right class with a foreign id is not a class error.
         let by_class = attribute.children.iter().any(|n| fit::class_fits(value, n));
         if by_class && value.class().is_a(Cls::LOCATABLE) {
             return self.foreign(value);
@@ -514,6 +534,8 @@ impl<'a> Check<'a> {
     }
 
     fn wrong_class(&mut self, value: NodeRef<'a>, names: &[&str]) {
+        // The messages are those of existing repositories, because clients search them for
+        // substrings.
         let found = fit::class_text(value);
         let message = match names {
             ["DV_CODED_TEXT"] if value.class() == Cls::DV_TEXT => {
@@ -546,53 +568,32 @@ impl<'a> Check<'a> {
             .iter()
             .filter(|(_, found)| !is_wrong(found, &step))
             .min_by_key(|(weight, _)| *weight);
-        let Some((_, told)) = of_step.or(alternatives.iter().min_by_key(|(weight, _)| *weight))
+        let Some((_, findings)) = of_step.or(alternatives.iter().min_by_key(|(weight, _)| *weight))
         else {
             return;
         };
-        let mut told = told.clone();
-        let told_by = [Attr::TRANSITION, Attr::CURRENT_STATE]
+        let mut findings = findings.clone();
+        let stated_by = [Attr::TRANSITION, Attr::CURRENT_STATE]
             .into_iter()
             .find_map(|attr| value.get(attr));
-        if told_by.is_some_and(|by| by.attr() == Some(Attr::CURRENT_STATE)) {
+        if stated_by.is_some_and(|by| by.attr() == Some(Attr::CURRENT_STATE)) {
             let is_listed = |f: &Finding| {
                 alternatives
                     .iter()
                     .any(|(_, found)| !is_wrong(found, &f.path))
             };
-            told.iter_mut()
+            findings
+                .iter_mut()
                 .filter(|f| is_listed(f))
                 .for_each(|f| f.severity = Severity::Warning);
         }
-        let severity = if told.iter().any(|f| f.severity == Severity::Error) {
+        let severity = if findings.iter().any(|f| f.severity == Severity::Error) {
             Severity::Error
         } else {
             Severity::Warning
         };
-        self.findings.extend(told);
-        let code = |attr| value.text_along(&[attr, Attr::DEFINING_CODE, Attr::CODE_STRING]);
-        let along = |attrs: &[Attr]| {
-            told_by
-                .and_then(|by| by.text_along(attrs))
-                .unwrap_or_default()
-        };
-        let terminology = along(&[Attr::DEFINING_CODE, Attr::TERMINOLOGY_ID, Attr::VALUE]);
-        let by = format!(
-            "{}/{terminology}/{}",
-            along(&[Attr::VALUE]),
-            along(&[Attr::DEFINING_CODE, Attr::CODE_STRING])
-        );
-        let finding = Finding::error(
-            "TPL0510",
-            "",
-            format!("No valid transition found for ism transition[{by}]"),
-        )
-        .expected("a pair of state and careflow step that the template lists")
-        .found(format!(
-            "{} with {}",
-            code(Attr::CURRENT_STATE).unwrap_or_default(),
-            code(Attr::CAREFLOW_STEP).unwrap_or("no step")
-        ));
+        self.findings.extend(findings);
+        let finding = unlisted_transition(value, stated_by);
         self.report(Finding {
             severity,
             ..finding
@@ -630,6 +631,34 @@ impl<'a> Check<'a> {
             .expected(term.text.as_str()),
         );
     }
+}
+
+/// Returns the finding about a transition that is not in the template. `stated_by` is the value
+/// that states the transition: its code, or else the state.
+fn unlisted_transition(value: NodeRef<'_>, stated_by: Option<NodeRef<'_>>) -> Finding {
+    let code = |attr| value.text_along(&[attr, Attr::DEFINING_CODE, Attr::CODE_STRING]);
+    let along = |attrs: &[Attr]| {
+        stated_by
+            .and_then(|by| by.text_along(attrs))
+            .unwrap_or_default()
+    };
+    let terminology = along(&[Attr::DEFINING_CODE, Attr::TERMINOLOGY_ID, Attr::VALUE]);
+    let by = format!(
+        "{}/{terminology}/{}",
+        along(&[Attr::VALUE]),
+        along(&[Attr::DEFINING_CODE, Attr::CODE_STRING])
+    );
+    Finding::error(
+        "TPL0510",
+        "",
+        format!("No valid transition found for ism transition[{by}]"),
+    )
+    .expected("a pair of state and careflow step that the template lists")
+    .found(format!(
+        "{} with {}",
+        code(Attr::CURRENT_STATE).unwrap_or_default(),
+        code(Attr::CAREFLOW_STEP).unwrap_or("no step")
+    ))
 }
 
 /// Returns the size of a finding in bytes.

@@ -47,7 +47,7 @@ impl<'a> Document<'a> {
             return Err(too_large(source));
         }
         let body = source.trim_start_matches('\u{feff}');
-        let mut builder = Builder {
+        let mut builder = XmlBuilder {
             source,
             base: source.len() - body.len(),
             reader: Reader::from_str(body),
@@ -157,7 +157,7 @@ fn too_large(source: &str) -> Diagnostic {
     .with_help(format!("a template may have at most {MAX_BYTES} bytes"))
 }
 
-struct Builder<'a> {
+struct XmlBuilder<'a> {
     source: &'a str,
     /// The number of bytes before the parsed text: a byte order mark.
     base: usize,
@@ -166,7 +166,7 @@ struct Builder<'a> {
     open: Vec<usize>,
 }
 
-impl<'a> Builder<'a> {
+impl<'a> XmlBuilder<'a> {
     fn run(&mut self) -> Result<(), Diagnostic> {
         loop {
             let before = self.position();

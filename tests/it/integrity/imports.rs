@@ -1,8 +1,8 @@
-//! Imports take no record that breaks a rule.
+//! Imports accept no record that breaks a rule.
 
 use super::*;
 
-/// A record as import takes it.
+/// Returns a line for import from a record.
 fn record(record: &str) -> String {
     format!(
         r#"{{"digest":"{}","record":{record}}}"#,
@@ -10,7 +10,7 @@ fn record(record: &str) -> String {
     )
 }
 
-/// The record in a line of an export, with a text replaced.
+/// Returns the record in a line of an export, with a text replaced.
 fn changed(line: &str, from: &str, to: &str) -> String {
     let text = line
         .split_once(r#","record":"#)
@@ -20,85 +20,84 @@ fn changed(line: &str, from: &str, to: &str) -> String {
     record(&text.replace(from, to))
 }
 
-#[test]
-fn an_import_takes_nothing_that_breaks_a_rule() {
-    fn check<R: Repository>(mut house: House<R>) {
+const WEIGHT: &str = r#""magnitude":72.50"#;
+
+/// The rule that is broken, the line, and a part of the refusal.
+type BrokenRecord = (&'static str, String, &'static str);
+
+/// An export of a repository with a COMPOSITION, a PERSON, a template and tags.
+struct Exported {
+    lines: Vec<String>,
+    /// The uid of the COMPOSITION.
+    uid: String,
+    composition: String,
+    party: String,
+    template: String,
+    /// The commit time of the COMPOSITION.
+    time: String,
+    contribution_uid: String,
+}
+
+impl Exported {
+    fn create<R: Repository>(house: &mut House<R>) -> Exported {
         let uid = house.composition(EHR);
-        let person = house.made(
-            "POST",
-            "demographic/person",
-            JSON,
-            &text("rest/person.json"),
-        );
-        house.made(
-            "PUT",
-            &format!(
-                "ehr/{EHR}/composition/{}/tags",
-                uid.split("::").next().unwrap_or_default()
-            ),
-            JSON,
-            r#"[{"key":"ward"}]"#,
-        );
-        let all = house.export();
-        let composition = all
-            .iter()
-            .find(|line| line.contains(&uid))
-            .expect("the composition")
-            .clone();
-        let party = all
-            .iter()
-            .find(|line| line.contains(&person))
-            .expect("the person")
-            .clone();
-        let template = all
-            .iter()
-            .find(|line| line.contains(r#""definition":"template""#))
-            .expect("the template")
-            .clone();
-        let time = composition
-            .split(r#""time_committed":{"_type":"DV_DATE_TIME","value":""#)
-            .nth(1)
-            .and_then(|rest| rest.get(..32))
-            .expect("a time")
-            .to_owned();
-        let contribution_uid = composition
-            .split(r#""uid":{"_type":"HIER_OBJECT_ID","value":""#)
-            .nth(1)
-            .and_then(|rest| rest.get(..36))
-            .expect("a uid")
-            .to_owned();
-        let versions = composition
-            .find(r#","versions":["#)
-            .and_then(|_| composition.rfind(r#","versions":["#))
-            .expect("versions");
-        let without_versions = record(
-            composition
-                .get(..versions)
-                .and_then(|head| head.split_once(r#","record":"#))
-                .map(|(_, text)| format!("{text}}}"))
-                .as_deref()
-                .expect("a record"),
-        );
-        let reset = |house: &mut House<R>| {
-            house.made("POST", "admin/reset", JSON, "{}");
-            let kept: Vec<String> = all
-                .iter()
-                .filter(|line| **line != composition && **line != party)
-                .cloned()
-                .collect();
-            assert!(
-                house
-                    .lines("admin/import", "", &kept)
-                    .iter()
-                    .all(|(status, _)| *status == 201)
-            );
+        let body = text("rest/person.json");
+        let person = house.made("POST", "demographic/person", JSON, &body);
+        let object = uid.split("::").next().unwrap_or_default();
+        let tags = format!("ehr/{EHR}/composition/{object}/tags");
+        house.made("PUT", &tags, JSON, r#"[{"key":"ward"}]"#);
+        let lines = house.export();
+        let line_with = |text: &str| {
+            let line = lines.iter().find(|line| line.contains(text));
+            line.expect("a line of the export").clone()
         };
-        let weight = r#""magnitude":72.50"#;
-        for (what, line, rule) in [
+        let composition = line_with(&uid);
+        let behind = |text: &str, length: usize| {
+            let rest = composition.split(text).nth(1);
+            let found = rest.and_then(|rest| rest.get(..length));
+            found.expect("a member of the record").to_owned()
+        };
+        Exported {
+            time: behind(r#""time_committed":{"_type":"DV_DATE_TIME","value":""#, 32),
+            contribution_uid: behind(r#""uid":{"_type":"HIER_OBJECT_ID","value":""#, 36),
+            party: line_with(&person),
+            template: line_with(r#""definition":"template""#),
+            uid,
+            composition,
+            lines,
+        }
+    }
+
+    /// Imports everything except the COMPOSITION and the PERSON into an empty repository.
+    fn reset<R: Repository>(&self, house: &mut House<R>) {
+        house.made("POST", "admin/reset", JSON, "{}");
+        let lines = self.lines.iter();
+        let kept: Vec<String> = lines
+            .filter(|line| **line != self.composition && **line != self.party)
+            .cloned()
+            .collect();
+        let answers = house.lines("admin/import", "", &kept);
+        assert!(answers.iter().all(|(status, _)| *status == 201));
+    }
+
+    /// Returns the record of the COMPOSITION without its versions.
+    fn without_versions(&self) -> String {
+        let end = self
+            .composition
+            .rfind(r#","versions":["#)
+            .expect("versions");
+        let head = self.composition.get(..end).expect("a record");
+        let (_, text) = head.split_once(r#","record":"#).expect("a record");
+        record(&format!("{text}}}"))
+    }
+
+    /// Records with a wrong owner or commit time.
+    fn broken_owners_and_times(&self) -> Vec<BrokenRecord> {
+        vec![
             (
                 "an ehr_id that is none",
                 changed(
-                    &composition,
+                    &self.composition,
                     &format!(r#""ehr_id":"{EHR}""#),
                     r#""ehr_id":"x""#,
                 ),
@@ -106,40 +105,47 @@ fn an_import_takes_nothing_that_breaks_a_rule() {
             ),
             (
                 "no ehr_id",
-                changed(&composition, &format!(r#""ehr_id":"{EHR}","#), ""),
+                changed(&self.composition, &format!(r#""ehr_id":"{EHR}","#), ""),
                 "a party",
             ),
             (
                 "a party in an EHR",
                 changed(
-                    &party,
+                    &self.party,
                     r#"{"contribution":"#,
                     &format!(r#"{{"ehr_id":"{EHR}","contribution":"#),
                 ),
                 "a party",
             ),
-            ("no versions", without_versions, "no `versions`"),
+            ("no versions", self.without_versions(), "no `versions`"),
             (
                 "times",
-                changed(&composition, &time, "9999-99-99"),
+                changed(&self.composition, &self.time, "9999-99-99"),
                 "9999-99-99",
             ),
             (
                 "a time out of the calendar",
-                changed(&composition, &time, "2026-02-30T10:00:00Z"),
+                changed(&self.composition, &self.time, "2026-02-30T10:00:00Z"),
                 "2026-02-30",
             ),
+        ]
+    }
+
+    /// Records with wrong identifiers or times.
+    fn broken_ids(&self) -> Vec<BrokenRecord> {
+        vec![
             (
                 "a time to come",
-                changed(&composition, &time, "2999-01-01T00:00:00Z"),
+                changed(&self.composition, &self.time, "2999-01-01T00:00:00Z"),
                 "in the future",
             ),
             (
                 "data with the uid of another version",
                 changed(
-                    &composition,
+                    &self.composition,
                     &format!(
-                        r#""value":"Encounter"}},"uid":{{"_type":"OBJECT_VERSION_ID","value":"{uid}"}}"#
+                        r#""value":"Encounter"}},"uid":{{"_type":"OBJECT_VERSION_ID","value":"{}"}}"#,
+                        self.uid
                     ),
                     r#""value":"Encounter"},"uid":{"_type":"OBJECT_VERSION_ID","value":"aaaaaaaa-4444-4444-8444-000000000001::test.example::1"}"#,
                 ),
@@ -148,45 +154,53 @@ fn an_import_takes_nothing_that_breaks_a_rule() {
             (
                 "a system that no entity tag can carry",
                 changed(
-                    &composition,
-                    &uid,
-                    &uid.replace("::test", &format!("::{}.test", "s".repeat(256))),
+                    &self.composition,
+                    &self.uid,
+                    &self
+                        .uid
+                        .replace("::test", &format!("::{}.test", "s".repeat(256))),
                 ),
                 "cannot be the id of a system",
             ),
             (
                 "half a time",
-                changed(&composition, &time, "2026-02"),
+                changed(&self.composition, &self.time, "2026-02"),
                 "2026-02",
             ),
             (
                 "a contribution uid in capitals",
                 changed(
-                    &composition,
-                    &contribution_uid,
-                    &contribution_uid.to_uppercase().replace("00", "0A"),
+                    &self.composition,
+                    &self.contribution_uid,
+                    &self.contribution_uid.to_uppercase().replace("00", "0A"),
                 ),
                 "lower case",
             ),
+        ]
+    }
+
+    /// Records whose versions break a rule.
+    fn broken_data(&self) -> Vec<BrokenRecord> {
+        vec![
             (
                 "an invalid composition",
-                changed(&composition, weight, r#""magnitude":-5"#),
+                changed(&self.composition, WEIGHT, r#""magnitude":-5"#),
                 "magnitude",
             ),
             (
                 "a composition that is not whole",
-                changed(&composition, r#""territory":"#, r#""territori":"#),
+                changed(&self.composition, r#""territory":"#, r#""territori":"#),
                 "territor",
             ),
             (
                 "an unknown template",
-                changed(&composition, "weight.en.v2", "weight.en.v9"),
+                changed(&self.composition, "weight.en.v2", "weight.en.v9"),
                 "SVC0202",
             ),
             (
                 "a data class that is not listed",
                 changed(
-                    &composition,
+                    &self.composition,
                     r#""type":"COMPOSITION""#,
                     r#""type":"FOLDER""#,
                 ),
@@ -195,7 +209,7 @@ fn an_import_takes_nothing_that_breaks_a_rule() {
             (
                 "an unknown state",
                 changed(
-                    &composition,
+                    &self.composition,
                     r#""code_string":"532""#,
                     r#""code_string":"1""#,
                 ),
@@ -204,7 +218,7 @@ fn an_import_takes_nothing_that_breaks_a_rule() {
             (
                 "a deletion with data",
                 changed(
-                    &composition,
+                    &self.composition,
                     r#""code_string":"532""#,
                     r#""code_string":"523""#,
                 ),
@@ -212,26 +226,50 @@ fn an_import_takes_nothing_that_breaks_a_rule() {
             ),
             (
                 "foreign tags",
-                changed(&composition, r#""tags":[[""#, r#""tags":[["x"#),
+                changed(&self.composition, r#""tags":[[""#, r#""tags":[["x"#),
                 "no object or version",
             ),
+        ]
+    }
+
+    /// Definitions that break a rule.
+    fn broken_definitions(&self) -> Vec<BrokenRecord> {
+        vec![
             (
                 "a template under another name",
-                changed(&template, r#""name":"weight.en.v2""#, r#""name":"weight""#),
+                changed(
+                    &self.template,
+                    r#""name":"weight.en.v2""#,
+                    r#""name":"weight""#,
+                ),
                 "calls itself",
             ),
             (
                 "a template that is none",
-                changed(&template, r#""body":"<?xml"#, r#""body":"<!xml"#),
+                changed(&self.template, r#""body":"<?xml"#, r#""body":"<!xml"#),
                 "template",
             ),
             (
                 "a definition without a time",
-                changed(&template, r#""created":"2026"#, r#""created":"20-26"#),
+                changed(&self.template, r#""created":"2026"#, r#""created":"20-26"#),
                 "created",
             ),
-        ] {
-            reset(&mut house);
+        ]
+    }
+}
+
+#[test]
+fn an_import_refuses_every_record_that_breaks_a_rule() {
+    fn check<R: Repository>(mut house: House<R>) {
+        let exported = Exported::create(&mut house);
+        let cases = [
+            exported.broken_owners_and_times(),
+            exported.broken_ids(),
+            exported.broken_data(),
+            exported.broken_definitions(),
+        ];
+        for (what, line, rule) in cases.concat() {
+            exported.reset(&mut house);
             let answers = house.lines("admin/import", "", std::slice::from_ref(&line));
             let [(status, text)] = answers.as_slice() else {
                 panic!("{what}: {answers:?}")
@@ -242,44 +280,49 @@ fn an_import_takes_nothing_that_breaks_a_rule() {
             );
             assert_eq!(house.count(EHR), 0, "{what}");
         }
-        reset(&mut house);
-        let capitals = changed(
-            &composition,
-            &format!(r#""ehr_id":"{EHR}""#),
-            &format!(r#""ehr_id":"{}""#, EHR.to_uppercase()),
-        );
-        assert_eq!(house.lines("admin/import", "", &[capitals])[0].0, 201);
-        assert_eq!(
-            house
-                .ask("GET", &format!("ehr/{EHR}/composition/{uid}"), JSON, "")
-                .status,
-            200
-        );
-        // What is wrong in the data may be kept; what is wrong around them may not.
-        reset(&mut house);
-        let bad_time = changed(&composition, &time, "2026-02-30T10:00:00Z");
-        assert_eq!(
-            house.lines("admin/import?findings=keep", "", &[bad_time])[0].0,
-            400
-        );
-        let invalid = changed(&composition, weight, r#""magnitude":-5"#);
-        assert_eq!(
-            house.lines("admin/import?findings=keep", "", &[invalid])[0].0,
-            201
-        );
-        assert_eq!(
-            house
-                .ask("POST", "admin/import?findings=some", LINES, "")
-                .status,
-            400
-        );
     }
     check(on_memory());
     check(on_sqlite());
 }
 
 #[test]
-fn an_import_passes_over_what_is_there_and_refuses_what_differs() {
+fn an_import_accepts_an_ehr_id_in_capitals() {
+    fn check<R: Repository>(mut house: House<R>) {
+        let exported = Exported::create(&mut house);
+        exported.reset(&mut house);
+        let id = |ehr: &str| format!(r#""ehr_id":"{ehr}""#);
+        let line = changed(&exported.composition, &id(EHR), &id(&EHR.to_uppercase()));
+        assert_eq!(house.lines("admin/import", "", &[line])[0].0, 201);
+        let path = format!("ehr/{EHR}/composition/{}", exported.uid);
+        assert_eq!(house.ask("GET", &path, JSON, "").status, 200);
+    }
+    check(on_memory());
+    check(on_sqlite());
+}
+
+/// Errors in the data may be kept; errors in their envelope may not.
+#[test]
+fn an_import_keeps_findings_of_data_on_request() {
+    fn check<R: Repository>(mut house: House<R>) {
+        let exported = Exported::create(&mut house);
+        exported.reset(&mut house);
+        let mut import = |line: String| house.lines("admin/import?findings=keep", "", &[line])[0].0;
+        let composition = &exported.composition;
+        let bad_time = changed(composition, &exported.time, "2026-02-30T10:00:00Z");
+        assert_eq!(import(bad_time), 400);
+        assert_eq!(
+            import(changed(composition, WEIGHT, r#""magnitude":-5"#)),
+            201
+        );
+        let unknown = house.ask("POST", "admin/import?findings=some", LINES, "");
+        assert_eq!(unknown.status, 400);
+    }
+    check(on_memory());
+    check(on_sqlite());
+}
+
+#[test]
+fn an_import_skips_existing_records_and_refuses_different_ones() {
     fn check<R: Repository>(mut house: House<R>) {
         let uid = house.composition(EHR);
         let object = uid.split("::").next().unwrap_or_default();
@@ -316,6 +359,19 @@ fn an_import_passes_over_what_is_there_and_refuses_what_differs() {
     check(on_sqlite());
 }
 
+/// Returns the line of an export with the version of this uid.
+fn line_of_version(lines: &[String], uid: &str) -> String {
+    let member = format!(r#""uid":{{"_type":"OBJECT_VERSION_ID","value":"{uid}""#);
+    let line = lines.iter().find(|line| line.contains(&member));
+    line.expect("a line of the export").clone()
+}
+
+/// Returns the entity tag of an answer, which is a version uid.
+fn tag(response: &Response) -> String {
+    let tag = response.header("ETag").unwrap_or_default();
+    tag.trim_matches('"').to_owned()
+}
+
 #[test]
 fn an_import_keeps_kind_and_class_of_objects_and_respects_a_lock() {
     fn check<R: Repository>(mut house: House<R>) {
@@ -326,12 +382,7 @@ fn an_import_keeps_kind_and_class_of_objects_and_respects_a_lock() {
             &format!("/rest/openehr/v1/ehr/{EHR}/composition/{object}"),
         )
         .with_header("If-Match", &uid);
-        let second = house
-            .send(&update.with_body(JSON, weight("61").to_string()))
-            .header("ETag")
-            .unwrap_or_default()
-            .trim_matches('"')
-            .to_owned();
+        let second = tag(&house.send(&update.with_body(JSON, weight("61").to_string())));
         let person = house.made(
             "POST",
             "demographic/person",
@@ -350,11 +401,7 @@ fn an_import_keeps_kind_and_class_of_objects_and_respects_a_lock() {
                 .with_header("If-Match", &person)
                 .with_body(JSON, text("rest/person.json")),
         );
-        let changed_person = changed_person
-            .header("ETag")
-            .unwrap_or_default()
-            .trim_matches('"')
-            .to_owned();
+        let changed_person = tag(&changed_person);
         let folder = house.made(
             "POST",
             &format!("ehr/{EHR}/directory"),
@@ -362,16 +409,7 @@ fn an_import_keeps_kind_and_class_of_objects_and_respects_a_lock() {
             &text("rest/directory.json"),
         );
         let all = house.export();
-        let with = |uid: &str| {
-            all.iter()
-                .find(|line| {
-                    line.contains(&format!(
-                        r#""uid":{{"_type":"OBJECT_VERSION_ID","value":"{uid}""#
-                    ))
-                })
-                .expect("a line")
-                .clone()
-        };
+        let with = |uid: &str| line_of_version(&all, uid);
         let start: Vec<String> = all
             .iter()
             .filter(|line| {
@@ -390,7 +428,7 @@ fn an_import_keeps_kind_and_class_of_objects_and_respects_a_lock() {
                     .all(|(status, _)| *status == 201)
             );
         };
-        // The folder as a version of the composition.
+        // The FOLDER as a version of the COMPOSITION.
         reset(&mut house);
         let twisted = changed(&with(&folder), &folder, &second);
         let twisted = changed(
@@ -405,7 +443,7 @@ fn an_import_keeps_kind_and_class_of_objects_and_respects_a_lock() {
             answer[0].0 == 400 && answer[0].1.contains("SVC0204"),
             "{answer:?}"
         );
-        // The person as an organisation; its first version may be in the same body.
+        // The PERSON as an ORGANISATION. Its first version may be in the same body.
         let other_class = changed(&with(&changed_person), "PERSON", "ORGANISATION");
         for body in [vec![other_class.clone()], vec![with(&person), other_class]] {
             let answer = house
@@ -438,7 +476,7 @@ fn an_import_keeps_kind_and_class_of_objects_and_respects_a_lock() {
     check(on_sqlite());
 }
 
-/// An IMPORTED_VERSION of a far system.
+/// Returns an IMPORTED_VERSION of another system.
 fn imported(object: &str, number: u32, data: &Value) -> Value {
     let mut audit = audit(if number == 1 { "249" } else { "251" });
     audit["system_id"] = json!("far.example");
@@ -459,12 +497,12 @@ fn imported(object: &str, number: u32, data: &Value) -> Value {
 }
 
 #[test]
-fn imported_versions_come_back_from_an_export_to_the_byte() {
+fn imported_versions_are_exported_byte_for_byte() {
     fn check<R: Repository, S: Repository>(mut house: House<R>, empty: Service<S>) {
         let object = "cccccccc-5555-4555-8555-000000000001";
         let path = format!("ehr/{EHR}/contribution");
-        // The first version that is imported follows one that stays behind; later ones follow it,
-        // in their own and in other contributions.
+        // The first imported version follows one that is not imported. Later ones follow it in
+        // their own and in other contributions.
         for members in [
             vec![
                 imported(object, 3, &weight("61")),

@@ -64,7 +64,7 @@ const LEAVES: [&str; 42] = [
     "null",
 ];
 
-/// A repository of a few EHRs and versions.
+/// Generates a repository of a few EHRs and versions.
 pub fn repository(random: &mut Random) -> String {
     let mut writer = Writer {
         out: String::new(),
@@ -252,7 +252,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What any entry may have.
+    /// Adds the attributes that any entry may have.
     fn extras(&mut self, depth: usize) {
         for _ in 0..self.random.pick(&[0, 0, 0, 1, 2]) {
             let meaning = self.random.pick(&["A", "B"]);

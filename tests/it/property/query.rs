@@ -1,4 +1,4 @@
-//! Random queries that fit the random repositories, as parts that can be taken away.
+//! Random queries that fit the random repositories, as parts that can be removed.
 
 mod classes;
 mod draft;
@@ -11,7 +11,7 @@ use classes::{LEAF, NODE, is_node, ways};
 pub use draft::{Condition, Draft, From};
 pub use features::features;
 
-/// A path in the making: the text of each step, and the class behind it.
+/// A path under construction: the text of each step, and the class behind it.
 #[derive(Clone)]
 struct Path {
     variable: String,
@@ -99,8 +99,7 @@ pub fn draft(random: &mut Random) -> Draft {
 
 struct Writer<'r> {
     random: &'r mut Random,
-    /// Name and class of every variable; only those that are no longer below NOT CONTAINS are used
-    /// much.
+    /// Name and class of every variable. Those below NOT CONTAINS are used rarely.
     variables: Vec<(String, &'static str)>,
     bound: Vec<usize>,
     paths: Vec<Path>,
@@ -117,7 +116,7 @@ impl Writer<'_> {
         format!("${name}")
     }
 
-    /// A literal, or a parameter that stands for it.
+    /// Returns a literal, or a parameter with its value.
     fn or_bound(&mut self, literal: &str) -> String {
         if !self.random.one_in(7) {
             return literal.to_owned();
@@ -137,7 +136,7 @@ impl Writer<'_> {
         self.bind(value)
     }
 
-    /// A list of literals in braces, parameters, lists and value sets among them.
+    /// Returns a list in braces of literals, parameters, lists and value sets.
     fn members(&mut self) -> String {
         let members: Vec<String> = (0..=self.random.below(3))
             .map(|_| match self.random.below(8) {
@@ -230,7 +229,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A VERSIONED_OBJECT, with versions or what they hold perhaps.
+    /// Returns a VERSIONED_OBJECT, possibly with versions or their content.
     fn container(&mut self) -> From {
         let inner = match self.random.below(4) {
             0 => None,
@@ -258,7 +257,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Something that an EHR, a folder or a version holds.
+    /// Returns a class that an EHR, a folder or a version contains.
     fn document(&mut self) -> From {
         match self.random.below(9) {
             8 => self.container(),
@@ -274,7 +273,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Something within a document.
+    /// Returns a class within a document.
     fn inner(&mut self, depth: usize) -> From {
         if depth > 0 && self.random.percent(25) {
             let (left, right) = (self.inner(depth - 1), self.inner(depth - 1));

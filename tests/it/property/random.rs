@@ -11,7 +11,7 @@ impl Random {
         }
     }
 
-    /// A number below a bound.
+    /// Returns a number below a bound.
     pub fn below(&mut self, bound: usize) -> usize {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
@@ -24,7 +24,7 @@ impl Random {
         self.below(bound) == 0
     }
 
-    /// True in so many of a hundred cases.
+    /// Returns true with a probability of `share` per cent.
     pub fn percent(&mut self, share: usize) -> bool {
         self.below(100) < share
     }

@@ -1,8 +1,8 @@
 //! Series: many compositions of one layout, and queries that the engine answers from their columns.
 //!
-//! Documents of [`super::data`] differ so much that hardly two share a table. Those of a series do:
-//! each leaf becomes a column, an element that some documents lack becomes an optional column, and
-//! several events become child rows.
+//! Documents of [`super::data`] differ so much that few share a table. Those of a series do: each
+//! leaf becomes a column, an optional element an optional column, and several events become child
+//! rows.
 
 use super::query::{Condition, Draft, From};
 use super::random::Random;
@@ -36,20 +36,21 @@ const TIMES: [&str; 5] = [
     "2019-12-31T23:59:59Z",
 ];
 
-/// What all compositions of a series have alike.
+/// The properties that all compositions of a series share.
 struct Layout {
-    /// Events of each observation; one number: always as many.
+    /// The possible numbers of events of each observation. A single number means a constant one.
     events: &'static [usize],
-    /// An element stands in so many of a hundred documents.
+    /// The percentage of documents that contain an optional element.
     optional: usize,
-    /// Elements at0004 of each event.
+    /// The possible numbers of elements at0004 of each event.
     repeated: &'static [usize],
     has_context: bool,
-    /// Some counts are too long for a double.
+    /// Whether some counts exceed the precision of a double.
     has_large: bool,
 }
 
-/// A repository of some EHRs with compositions of one layout; some are changed or deleted later.
+/// Generates a repository of some EHRs with compositions of one layout. Some are changed or deleted
+/// later.
 pub fn repository(random: &mut Random) -> String {
     let layout = Layout {
         events: random.pick(&[&[1][..], &[1], &[2], &[0, 1, 2, 3]]),
@@ -72,7 +73,7 @@ pub fn repository(random: &mut Random) -> String {
     numbered(&out)
 }
 
-/// The objects of NEXT and DELETE by the numbers that the notation gives them: one for each first
+/// Replaces the objects of NEXT and DELETE by the numbers of the notation: one for each first
 /// version.
 fn numbered(text: &str) -> String {
     let mut first = 0;
@@ -139,7 +140,7 @@ fn element(out: &mut String, code: &str, value: &str) {
     let _ = writeln!(out, "          ELEMENT[{code}] n = {value}");
 }
 
-/// A query about a series: aggregates, plain columns, or the first rows of an order.
+/// Generates a query about a series: aggregates, plain columns, or the first rows of an order.
 pub fn draft(random: &mut Random) -> Draft {
     let kind = random.below(8);
     let count = 1 + random.below(4);
@@ -208,7 +209,7 @@ pub fn draft(random: &mut Random) -> Draft {
     }
 }
 
-/// FROM, with the variables that are used.
+/// Generates FROM with the variables that are used.
 fn from(random: &mut Random, used: &str) -> From {
     let within =
         |head: &str, inner: From| From::Class(head.to_owned(), Some((false, Box::new(inner))));
@@ -238,7 +239,7 @@ fn aggregate(random: &mut Random) -> String {
     }
 }
 
-/// A path to a number.
+/// Generates a path to a number.
 fn number(random: &mut Random) -> String {
     let code = random.pick(&["at0004", "at0004", "at0005", "at0006", "at0006"]);
     format!("{}[{code}]/value/magnitude", items(random))

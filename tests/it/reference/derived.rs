@@ -1,4 +1,4 @@
-//! What follows from all versions of an EHR: its references, and the VERSIONED_OBJECTs.
+//! Data that are derived from all versions of an EHR: its references, and the VERSIONED_OBJECTs.
 
 use super::super::notation::{Document, Repository};
 use aqlite::document::ObjectKind;
@@ -6,14 +6,14 @@ use aqlite::rm::class::{Attr, Cls};
 use aqlite::rm::json;
 use aqlite::rm::tree::Tree;
 
-/// A VERSIONED_OBJECT, named by the number of its first version.
+/// A VERSIONED_OBJECT, identified by the number of its first version.
 pub struct Container {
     pub first: usize,
     pub tree: Tree,
 }
 
-/// The references of each EHR, as an EHR that has nothing else; and every container in order of
-/// creation.
+/// Returns an EHR object for each EHR that contains its references only, and every container in
+/// order of creation.
 pub fn of(repository: &Repository) -> (Vec<Tree>, Vec<Container>) {
     let is_first = |d: &usize| {
         repository.documents[..*d]

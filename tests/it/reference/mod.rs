@@ -1,9 +1,10 @@
-//! The reference: queries evaluated naively over document trees, to judge the engine by.
+//! The reference evaluator: it evaluates queries naively over document trees, as the expected
+//! result for the engine.
 //!
-//! It follows the definition of rows step by step: assignments of FROM, one trie a variable,
-//! expansion, WHERE, groups, order, distinct, window. Only the checked query is shared with the
-//! engine; every comparison, function and date is done anew here, for clarity rather than speed.
-//! Everything is materialised; too much of it is no answer.
+//! It follows the definition of rows step by step: assignments of FROM, one trie per variable,
+//! expansion, WHERE, groups, order, distinct, window. It shares only the checked query with the
+//! engine. Every comparison, function and date is implemented again, for clarity rather than speed.
+//! Everything is materialized; too many rows result in no answer.
 
 mod derived;
 mod output;
@@ -13,8 +14,8 @@ mod value;
 
 use super::notation::Repository;
 use aqlite::aql::query::{
-    ClassExpr, CompareOp, Condition, Contains, Expr, Literal, Predicate, PredicateValue, Query,
-    ShortUid, Source, Step, Versions,
+    ClassExpr, CompareOp, Condition, Contains, Expr, IdentifiedPath, Literal, Members, Predicate,
+    PredicateValue, Query, ShortUid, Source, Step, Versions,
 };
 use aqlite::document::{EhrRow, ObjectKind};
 use aqlite::rm::class::{Attr, Cls};
@@ -23,14 +24,15 @@ use aqlite::rm::tree::{Kind, NodeRef, Tree};
 use std::cell::Cell;
 use value::{Value, compare};
 
-/// What a request says beside the query.
+/// The parts of a request besides the query.
 pub struct Options<'a> {
     pub ehr: Option<&'a str>,
     pub exact: bool,
     pub now: &'a str,
 }
 
-/// The rows of a query, each as a JSON array; `None` when there are too many on the way.
+/// Returns the rows of a query, each as a JSON array. `None` if there are too many intermediate
+/// rows.
 pub fn rows(query: &Query, repository: &Repository, options: &Options<'_>) -> Option<Vec<String>> {
     let ehrs: Vec<Tree> = repository.ehrs.iter().map(ehr_tree).collect();
     let (references, containers) = derived::of(repository);
@@ -91,7 +93,7 @@ struct World<'a> {
     overflow: Cell<bool>,
 }
 
-/// A node of some document, or a leaf, with the class of the object that has it.
+/// A node of a document, or a leaf, with the class of the object that contains it.
 #[derive(Clone, Copy)]
 struct At<'a> {
     node: NodeRef<'a>,
@@ -99,22 +101,22 @@ struct At<'a> {
     ehr: usize,
 }
 
-/// A node bound to a variable, and its place in the default order.
+/// A node that is bound to a variable, and its place in the default order.
 #[derive(Clone, Copy)]
 struct Found<'a> {
     at: At<'a>,
-    /// The document, when the node is its version or its root.
+    /// The document, if the node is its version or its root.
     document: Option<usize>,
     place: (u64, u64),
 }
 
-/// One entry a variable of FROM.
+/// One entry for each variable of FROM.
 type Assignment<'a> = Vec<Option<Found<'a>>>;
 
-/// One entry a path of the query, then one a step of the tries.
+/// One entry for each path of the query, then one for each step of the tries.
 type Row<'a> = Vec<Option<At<'a>>>;
 
-/// What a class expression is searched below.
+/// The parent below which a class expression is searched.
 #[derive(Clone, Copy)]
 enum Parent<'a> {
     Ehr(usize),
@@ -213,63 +215,10 @@ impl<'a> World<'a> {
             };
         }
         if class.is_a(Cls::VERSION) {
-            let wanted = |d: &usize| expr.versions == Versions::All || self.is_current(*d);
-            let documents: Vec<usize> = match parent {
-                Parent::Ehr(ehr) => self.documents_of(ehr).filter(wanted).collect(),
-                Parent::Folder(folder) => self
-                    .listed_objects(folder)
-                    .into_iter()
-                    .flat_map(|d| self.versions_of(d))
-                    .filter(wanted)
-                    .collect(),
-                Parent::Object(first) => self.versions_of(first).filter(wanted).collect(),
-                _ => Vec::new(),
-            };
-            let versions = documents.into_iter().enumerate().map(|(i, d)| {
-                let document = &self.repository.documents[d];
-                let place = if let Parent::Folder(_) = parent {
-                    (i as u64, 0)
-                } else {
-                    (document.row.ordinal, 0)
-                };
-                Found {
-                    at: self.root(&document.tree, document.ehr),
-                    document: Some(d),
-                    place,
-                }
-            });
-            return versions.filter(|f| f.at.node.class().is_a(class)).collect();
+            return self.version_candidates(expr, parent);
         }
         if class.is_a(Cls::VERSIONED_OBJECT) {
-            let firsts: Vec<usize> = match parent {
-                Parent::Ehr(ehr) => self
-                    .containers
-                    .iter()
-                    .map(|c| c.first)
-                    .filter(|d| self.repository.documents[*d].ehr == ehr)
-                    .collect(),
-                Parent::Folder(folder) => self
-                    .listed(folder)
-                    .into_iter()
-                    .filter_map(|d| self.versions_of(d).next())
-                    .collect(),
-                _ => Vec::new(),
-            };
-            let all = firsts.into_iter().enumerate().filter_map(|(i, first)| {
-                let container = self.containers.iter().find(|c| c.first == first)?;
-                let document = &self.repository.documents[first];
-                let place = if let Parent::Ehr(_) = parent {
-                    document.row.ordinal
-                } else {
-                    i as u64
-                };
-                Some(Found {
-                    at: self.root(&container.tree, document.ehr),
-                    document: Some(first),
-                    place: (place, 0),
-                })
-            });
-            return all.filter(|f| f.at.node.class().is_a(class)).collect();
+            return self.container_candidates(class, parent);
         }
         let mut out = Vec::new();
         match parent {
@@ -303,7 +252,69 @@ impl<'a> World<'a> {
         out
     }
 
-    /// The root of the data of a version and everything below.
+    fn version_candidates(&self, expr: &ClassExpr, parent: Parent<'a>) -> Vec<Found<'a>> {
+        let class = expr.class;
+        let wanted = |d: &usize| expr.versions == Versions::All || self.is_current(*d);
+        let documents: Vec<usize> = match parent {
+            Parent::Ehr(ehr) => self.documents_of(ehr).filter(wanted).collect(),
+            Parent::Folder(folder) => self
+                .listed_objects(folder)
+                .into_iter()
+                .flat_map(|d| self.versions_of(d))
+                .filter(wanted)
+                .collect(),
+            Parent::Object(first) => self.versions_of(first).filter(wanted).collect(),
+            _ => Vec::new(),
+        };
+        let versions = documents.into_iter().enumerate().map(|(i, d)| {
+            let document = &self.repository.documents[d];
+            let place = if let Parent::Folder(_) = parent {
+                (i as u64, 0)
+            } else {
+                (document.row.ordinal, 0)
+            };
+            Found {
+                at: self.root(&document.tree, document.ehr),
+                document: Some(d),
+                place,
+            }
+        });
+        versions.filter(|f| f.at.node.class().is_a(class)).collect()
+    }
+
+    fn container_candidates(&self, class: Cls, parent: Parent<'a>) -> Vec<Found<'a>> {
+        let firsts: Vec<usize> = match parent {
+            Parent::Ehr(ehr) => self
+                .containers
+                .iter()
+                .map(|c| c.first)
+                .filter(|d| self.repository.documents[*d].ehr == ehr)
+                .collect(),
+            Parent::Folder(folder) => self
+                .listed(folder)
+                .into_iter()
+                .filter_map(|d| self.versions_of(d).next())
+                .collect(),
+            _ => Vec::new(),
+        };
+        let all = firsts.into_iter().enumerate().filter_map(|(i, first)| {
+            let container = self.containers.iter().find(|c| c.first == first)?;
+            let document = &self.repository.documents[first];
+            let place = if let Parent::Ehr(_) = parent {
+                document.row.ordinal
+            } else {
+                i as u64
+            };
+            Some(Found {
+                at: self.root(&container.tree, document.ehr),
+                document: Some(first),
+                place: (place, 0),
+            })
+        });
+        all.filter(|f| f.at.node.class().is_a(class)).collect()
+    }
+
+    /// Adds the root of the data of a version and everything below.
     fn of_document(&self, number: usize, out: &mut Vec<Found<'a>>) {
         let document = &self.repository.documents[number];
         let start = out.len();
@@ -336,7 +347,7 @@ impl<'a> World<'a> {
         (0..documents.len()).filter(move |d| documents[*d].ehr == ehr)
     }
 
-    /// The versions of the object of a document, oldest first.
+    /// Returns the versions of the object of a document, oldest first.
     fn versions_of(&self, document: usize) -> impl Iterator<Item = usize> {
         let documents = &self.repository.documents;
         let object = &documents[document].row.object_id;
@@ -348,7 +359,7 @@ impl<'a> World<'a> {
         row.latest && !row.deleted
     }
 
-    /// The latest versions of the compositions that a folder lists, then of those of its
+    /// Returns the latest versions of the compositions in a folder, then of those in its
     /// sub-folders.
     fn listed(&self, folder: At<'a>) -> Vec<usize> {
         self.listed_objects(folder)
@@ -357,7 +368,7 @@ impl<'a> World<'a> {
             .collect()
     }
 
-    /// The first versions of the compositions that a folder lists, then of those of its
+    /// Returns the first versions of the compositions in a folder, then of those in its
     /// sub-folders.
     fn listed_objects(&self, folder: At<'a>) -> Vec<usize> {
         let mut out = Vec::new();
@@ -388,7 +399,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The EHR that the query itself names.
+    /// Returns the EHR that the query itself names.
     fn named_ehr(&self) -> Option<String> {
         let of_predicate = |p: &Predicate| match p {
             Predicate::Compare(path, CompareOp::Eq, PredicateValue::Literal(Literal::Text(id)))
@@ -428,7 +439,8 @@ impl<'a> World<'a> {
     // --- paths and predicates
     // ---------------------------------------------------------------------------------------
 
-    /// The values at an attribute; from an EHR to its status the step goes through the reference.
+    /// Returns the values at an attribute. The step from an EHR to its status follows the
+    /// reference.
     fn step(&self, at: At<'a>, attr: Attr) -> Vec<At<'a>> {
         let class = at.node.class();
         if class == Cls::EHR && attr == Attr::EHR_STATUS {
@@ -473,7 +485,8 @@ impl<'a> World<'a> {
         })
     }
 
-    /// Two-valued: unknown is false; any value at a path will do.
+    /// Evaluates a node predicate with two values: unknown is false, and one matching value at a
+    /// path is sufficient.
     fn holds(&self, predicate: &Predicate, at: At<'a>) -> bool {
         let values = |path: &[Step]| -> Vec<Value> {
             self.reach(at, path).into_iter().map(Value::of).collect()
@@ -537,7 +550,7 @@ impl<'a> World<'a> {
             .collect()
     }
 
-    /// The rows of one instance of a step (none: it vanishes), or of its absence.
+    /// Expands one instance of a step (none: the step vanishes), or its absence.
     fn expand(
         &self,
         trie: &trie::Trie<'_>,
@@ -607,67 +620,41 @@ impl<'a> World<'a> {
                 let text: Vec<char> = self.value(expr, row).text()?.chars().collect();
                 Some(value::is_like(&text, pattern.items()))
             }
-            Condition::Matches(expr, members) => {
-                let value = self.value(expr, row);
-                let mut found: Vec<Option<bool>> = members
-                    .literals()
-                    .map(|m| compare(&value, CompareOp::Eq, &Value::literal(m)))
-                    .collect();
-                let short = |s: &ShortUid, uid: &str| match uid
-                    .split("::")
-                    .collect::<Vec<_>>()
-                    .as_slice()
-                {
-                    [object, _, number] => {
-                        s.object == **object && s.number.as_ref().is_none_or(|n| n == number)
-                    }
-                    _ => false,
-                };
-                let short_uids: Vec<ShortUid> = members
-                    .literals()
-                    .filter(|_| members.is_by_short_uid())
-                    .filter_map(ShortUid::of)
-                    .collect();
-                found.extend(
-                    short_uids
-                        .iter()
-                        .map(|s| value.text().map(|uid| short(s, &uid))),
-                );
-                if found.contains(&Some(true)) {
-                    Some(true)
-                } else if found.contains(&None) {
-                    None
-                } else {
-                    Some(false)
-                }
-            }
+            Condition::Matches(expr, members) => matches(&self.value(expr, row), members),
             Condition::Exists(index) => {
-                let path = &self.query.exists[*index];
-                let mut at = assignment[path.variable].map(|f| f.at);
-                let passes = |at: Option<At<'a>>, p: &Option<Predicate>| {
-                    at.filter(|at| p.as_ref().is_none_or(|p| self.holds(p, *at)))
-                };
-                at = passes(at, &path.root);
-                let mut trie = tries
-                    .of
-                    .iter()
-                    .find(|(v, _)| *v == path.variable)
-                    .map(|(_, t)| t);
-                for (level, step) in path.steps.iter().enumerate() {
-                    trie = trie.and_then(|t| t.kid_for(step));
-                    match trie {
-                        Some(trie) => at = passes(at.and(row[trie.column]), &step.predicate),
-                        None => {
-                            return Some(at.is_some_and(|at| {
-                                !self.reach(at, &path.steps[level..]).is_empty()
-                            }));
-                        }
-                    }
-                }
-                Some(at.is_some())
+                Some(self.exists(&self.query.exists[*index], assignment, tries, row))
             }
             Condition::Constant(truth) => *truth,
         }
+    }
+
+    fn exists(
+        &self,
+        path: &IdentifiedPath,
+        assignment: &Assignment<'a>,
+        tries: &trie::Tries<'_>,
+        row: &Row<'a>,
+    ) -> bool {
+        let mut at = assignment[path.variable].map(|f| f.at);
+        let passes = |at: Option<At<'a>>, p: &Option<Predicate>| {
+            at.filter(|at| p.as_ref().is_none_or(|p| self.holds(p, *at)))
+        };
+        at = passes(at, &path.root);
+        let mut trie = tries
+            .of
+            .iter()
+            .find(|(v, _)| *v == path.variable)
+            .map(|(_, t)| t);
+        for (level, step) in path.steps.iter().enumerate() {
+            trie = trie.and_then(|t| t.kid_for(step));
+            match trie {
+                Some(trie) => at = passes(at.and(row[trie.column]), &step.predicate),
+                None => {
+                    return at.is_some_and(|at| !self.reach(at, &path.steps[level..]).is_empty());
+                }
+            }
+        }
+        at.is_some()
     }
 
     fn value(&self, expr: &Expr, row: &Row<'a>) -> Value {
@@ -685,7 +672,38 @@ impl<'a> World<'a> {
     }
 }
 
-/// The digits of an expression that is a number as it was stored or written.
+/// Evaluates MATCHES. A list of short uids also matches the uids of their versions.
+fn matches(value: &Value, members: &Members) -> Option<bool> {
+    let mut found: Vec<Option<bool>> = members
+        .literals()
+        .map(|m| compare(value, CompareOp::Eq, &Value::literal(m)))
+        .collect();
+    let short = |s: &ShortUid, uid: &str| match uid.split("::").collect::<Vec<_>>().as_slice() {
+        [object, _, number] => {
+            s.object == **object && s.number.as_ref().is_none_or(|n| n == number)
+        }
+        _ => false,
+    };
+    let short_uids: Vec<ShortUid> = members
+        .literals()
+        .filter(|_| members.is_by_short_uid())
+        .filter_map(ShortUid::of)
+        .collect();
+    found.extend(
+        short_uids
+            .iter()
+            .map(|s| value.text().map(|uid| short(s, &uid))),
+    );
+    if found.contains(&Some(true)) {
+        Some(true)
+    } else if found.contains(&None) {
+        None
+    } else {
+        Some(false)
+    }
+}
+
+/// Returns the digits of a numeric expression as stored or written.
 fn digits(expr: &Expr, row: &Row<'_>) -> Option<String> {
     match expr {
         Expr::Path(path) => row[*path].and_then(value::digits),
@@ -702,7 +720,8 @@ fn attrs(path: &[Step]) -> Vec<Attr> {
     path.iter().map(|s| s.attr).collect()
 }
 
-/// The objects below a node in document order; `local`: none below a nested archetype root.
+/// Returns the objects below a node in document order. `local` excludes those below a nested
+/// archetype root.
 fn descend<'a>(at: At<'a>, local: bool, out: &mut Vec<Found<'a>>) {
     for child in at.node.children() {
         let elements: Vec<NodeRef<'a>> = if child.kind() == Kind::List {
@@ -732,7 +751,7 @@ fn descend<'a>(at: At<'a>, local: bool, out: &mut Vec<Found<'a>>) {
     }
 }
 
-/// True when every alternative pins `archetype_node_id` to a code.
+/// Returns whether every alternative constrains `archetype_node_id` to a code.
 fn pins_local_code(predicate: &Predicate) -> bool {
     match predicate {
         Predicate::And(all) => all.iter().any(pins_local_code),
@@ -745,7 +764,7 @@ fn pins_local_code(predicate: &Predicate) -> bool {
     }
 }
 
-/// `openEHR-EHR-OBSERVATION.a-b.v1.2` as (`openEHR-EHR-OBSERVATION`, `a-b`, `1.2`).
+/// Splits `openEHR-EHR-OBSERVATION.a-b.v1.2` into (`openEHR-EHR-OBSERVATION`, `a-b`, `1.2`).
 fn archetype(id: &str) -> Option<(&str, &str, &str)> {
     let (front, version) = id
         .rsplit_once(".v")
@@ -754,15 +773,15 @@ fn archetype(id: &str) -> Option<(&str, &str, &str)> {
     (class.matches('-').count() == 2).then_some((class, concept, version))
 }
 
-/// Equality, and unless `exact` specialisation: of a concept in the same class and version, of a
-/// code by `.n`.
+/// Tests equality, and unless `exact` specialization: of a concept in the same class and version,
+/// of a code by `.n`.
 fn is_kind_of(own: &str, wanted: &str, exact: bool) -> bool {
     if own == wanted || exact {
         return own == wanted;
     }
     match (archetype(own), archetype(wanted)) {
         (Some((class, concept, version)), Some((c, parent, v))) => {
-            // With minor and patch it names only itself, which was asked above.
+            // An id with minor and patch version matches only itself, which was tested above.
             let concept_fits = concept == parent || concept.starts_with(&format!("{parent}-"));
             let version_fits =
                 !v.contains('.') && (version == v || version.starts_with(&format!("{v}.")));

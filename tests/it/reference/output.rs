@@ -1,4 +1,5 @@
-//! Behind WHERE: groups and aggregates, order, distinct rows, window; and how cells are written.
+//! The steps after WHERE: groups and aggregates, order, distinct rows, window, and the printing of
+//! cells.
 
 use super::value::{self, Value};
 use super::{At, Row, World, time};
@@ -10,7 +11,7 @@ use aqlite::rm::number;
 use aqlite::rm::tree::{Kind, NodeRef};
 use std::cmp::Ordering;
 
-/// A cell as it is written, what it equals, and how it sorts.
+/// A cell: its text, its key for equality, and its key for sorting.
 #[derive(Clone)]
 struct Cell {
     json: String,
@@ -90,7 +91,7 @@ pub fn finish(world: &World<'_>, rows: &[Row<'_>]) -> Vec<String> {
     }
 }
 
-/// The rows of each group, in order of their first rows.
+/// Returns the rows of each group, in order of their first rows.
 fn groups<'r, 'a>(world: &World<'a>, rows: &'r [Row<'a>]) -> Vec<Vec<&'r Row<'a>>> {
     let columns: Vec<&Expr> = world
         .query
@@ -119,7 +120,7 @@ fn groups<'r, 'a>(world: &World<'a>, rows: &'r [Row<'a>]) -> Vec<Vec<&'r Row<'a>
     groups.into_iter().map(|(_, members)| members).collect()
 }
 
-/// The output row of a group, or of one row.
+/// Returns the output row of a group or of a single row.
 fn line<'a>(world: &World<'a>, rows: &[&Row<'a>]) -> Line {
     let cells: Vec<Cell> = world
         .query
@@ -202,7 +203,8 @@ fn best<'a>(world: &World<'a>, nodes: &[At<'a>], wanted: Ordering) -> Cell {
         .unwrap_or_else(null)
 }
 
-/// Numbers, then durations, texts with dates and times among them, booleans, objects, NULL.
+/// The order of types: numbers, durations, texts with dates and times among them, booleans,
+/// objects, NULL.
 fn order(a: &Key, b: &Key) -> Ordering {
     let rank = |key: &Key| match key {
         Key::Number(_) => 0,
@@ -236,7 +238,7 @@ fn null() -> Cell {
 
 fn of_number(number: f64) -> Cell {
     let number = number + 0.0;
-    // Of two shortest spellings that are equally near, the engine's printer decides.
+    // Two shortest notations may be equally near. The engine's printer decides between them.
     Cell {
         json: number::shortest(number),
         identity: format!("number {number}"),
@@ -320,7 +322,7 @@ fn of_node(world: &World<'_>, at: At<'_>) -> Cell {
     }
 }
 
-/// The content of an object: numbers by value.
+/// Returns the content of an object as text, with numbers compared by value.
 fn deep(node: NodeRef<'_>) -> String {
     let children = node
         .children()
@@ -341,7 +343,7 @@ fn deep(node: NodeRef<'_>) -> String {
     }
 }
 
-/// The sum of whole numbers of an integer type with all its digits; `None` where some number is of
+/// Returns the sum of whole numbers of an integer type with all its digits; `None` if a number has
 /// another type.
 fn whole_sum(nodes: &[At<'_>]) -> Option<Cell> {
     let numbers = nodes.iter().filter(|at| Value::of(**at).number().is_some());
@@ -358,7 +360,8 @@ fn whole_sum(nodes: &[At<'_>]) -> Option<Cell> {
     })
 }
 
-/// Doubles whose sum is exactly that of the stored numbers: a long whole number is several.
+/// Returns doubles whose sum is exactly that of the stored numbers. A long whole number becomes
+/// several.
 fn parts(nodes: &[At<'_>]) -> Vec<f64> {
     let of = |at: &At<'_>| {
         let number = Value::of(*at).number()?;
@@ -378,7 +381,7 @@ fn parts(nodes: &[At<'_>]) -> Vec<f64> {
     nodes.iter().filter_map(of).flatten().collect()
 }
 
-/// The exact sum, rounded once: numbers as whole multiples of the finest unit among them.
+/// Returns the exact sum, rounded once: numbers are multiples of the smallest unit among them.
 fn sum(numbers: &[f64]) -> f64 {
     let parts = |n: f64| {
         let exponent = ((n.to_bits() >> 52) & 0x7ff) as i32;

@@ -18,7 +18,7 @@ static LENGTH: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(-)?P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?(T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:[.,](\d+))?S)?)?$").unwrap()
 });
 
-/// The interval of a stored value of this class, or of a text that is compared with one.
+/// Returns the interval of a stored value of this class, or of a text that is compared with one.
 pub fn read(class: Cls, text: &str) -> Option<Interval> {
     match class {
         Cls::DV_DATE => date(text).map(|(from, to)| ('d', from, to)),
@@ -31,7 +31,7 @@ pub fn read(class: Cls, text: &str) -> Option<Interval> {
     }
 }
 
-/// The interval of a text on the axis of a class; a time has a colon or a leading `T`.
+/// Returns the interval of a text on the axis of a class. A time has a colon or a leading `T`.
 pub fn on_axis(class: Cls, text: &str) -> Option<Interval> {
     match class {
         Cls::DV_DATE => read(Cls::DV_DATE_TIME, text),
@@ -40,15 +40,16 @@ pub fn on_axis(class: Cls, text: &str) -> Option<Interval> {
     }
 }
 
-/// The interval of a text that is a date, time or duration of any kind.
+/// Returns the interval of a text that is a date, time or duration.
 pub fn anything(text: &str) -> Option<Interval> {
     [Cls::DV_DATE_TIME, Cls::DV_TIME, Cls::DV_DURATION]
         .iter()
         .find_map(|class| on_axis(*class, text))
 }
 
-/// The text in whose place an interval of the axes `d` and `c` stands among other texts: its begin
-/// in UTC, extended, to the seconds and the last digit of their fraction that is not zero.
+/// Returns the text that represents an interval of the axes `d` and `c` in the order of texts: its
+/// begin in UTC, in the extended format, to the seconds and the last non-zero digit of their
+/// fraction.
 pub fn place((axis, from, _): Interval) -> String {
     let (mut rest, day) = (from, 86_400 * SECOND);
     let mut out = String::new();
@@ -83,7 +84,7 @@ pub fn place((axis, from, _): Interval) -> String {
     out.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// The length of a duration in seconds.
+/// Returns the length of a duration in seconds.
 pub fn seconds(text: &str) -> Option<f64> {
     length(text).map(|n| (n / SECOND) as f64 + (n % SECOND) as f64 / SECOND as f64)
 }

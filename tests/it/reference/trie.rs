@@ -1,10 +1,11 @@
-//! One trie a variable: which steps of different paths are the same node, and how instances join.
+//! One trie per variable: which steps of different paths are the same node, and how instances are
+//! joined.
 
 use aqlite::aql::query::{CompareOp, Literal, Predicate, PredicateValue, Query, Step};
 use aqlite::rm::class::{Attr, Cls};
 use std::collections::BTreeSet;
 
-/// The tries of a query in order of first use, and how many columns a row needs.
+/// The tries of a query in order of first use, and the number of columns of a row.
 pub struct Tries<'q> {
     pub of: Vec<(usize, Trie<'q>)>,
     pub width: usize,
@@ -32,10 +33,10 @@ pub enum Mode {
     Chain,
 }
 
-/// What makes two steps the same node: `None`, every step on the attribute is.
+/// The key that makes two steps the same node. `None`: every step at the attribute is the same.
 type Key = Option<BTreeSet<Identifying>>;
 
-/// Node id and name that a disjunct of a predicate demands.
+/// The node id and name that a disjunct of a predicate requires.
 type Identifying = (Option<String>, Option<String>);
 
 pub fn of_query(query: &Query) -> Tries<'_> {
@@ -144,7 +145,7 @@ fn build<'q>(query: &'q Query, start: Start<'q>, level: usize, width: &mut usize
 }
 
 impl<'q> Trie<'q> {
-    /// The node that a step of another path is, too.
+    /// Returns the node that a step of another path shares.
     pub fn kid_for(&self, step: &Step) -> Option<&Trie<'q>> {
         let wanted = disjuncts(step.predicate.as_ref());
         self.kids
@@ -166,7 +167,7 @@ impl<'q> Trie<'q> {
     }
 }
 
-/// The key of one predicate among all on the same attribute.
+/// Returns the key of one predicate among all at the same attribute.
 fn identity(own: &[Identifying], all: &[Vec<Identifying>]) -> Key {
     let every: Vec<&Identifying> = all.iter().flatten().collect();
     if every
@@ -194,7 +195,7 @@ fn identity(own: &[Identifying], all: &[Vec<Identifying>]) -> Key {
     )
 }
 
-/// The identifying parts of each disjunct of a predicate.
+/// Returns the identifying parts of each disjunct of a predicate.
 fn disjuncts(predicate: Option<&Predicate>) -> Vec<Identifying> {
     match predicate {
         Some(Predicate::Or(any)) => any.iter().flat_map(|p| disjuncts(Some(p))).collect(),
@@ -225,7 +226,7 @@ fn disjuncts(predicate: Option<&Predicate>) -> Vec<Identifying> {
     }
 }
 
-/// The declared classes behind an attribute of any class that a value may have.
+/// Returns the declared classes behind an attribute of any class that a value may have.
 fn targets(classes: &BTreeSet<Cls>, attr: Attr) -> BTreeSet<Cls> {
     let possible = Cls::all().filter(|c| classes.iter().any(|declared| c.is_a(*declared)));
     let behind = |c: Cls| {
@@ -238,7 +239,7 @@ fn targets(classes: &BTreeSet<Cls>, attr: Attr) -> BTreeSet<Cls> {
     possible.filter_map(behind).collect()
 }
 
-/// True when an object of this declared class may be a structural node.
+/// Returns whether an object of this declared class may be a structural node.
 fn is_structural(declared: Cls) -> bool {
     const NODES: [Cls; 5] = [
         Cls::LOCATABLE,

@@ -1,4 +1,4 @@
-//! Values of rows: what they are, how they compare, and the functions over them.
+//! Values of rows: their types, their comparison, and the functions on them.
 
 use super::{At, time};
 use aqlite::aql::query::{CompareOp, Function, LikeItem, Literal};
@@ -74,7 +74,7 @@ impl Value {
         }
     }
 
-    /// What LIKE and the string functions see.
+    /// Returns the text that LIKE and the string functions read.
     pub fn text(&self) -> Option<String> {
         match self {
             Value::Text(t)
@@ -86,7 +86,7 @@ impl Value {
         }
     }
 
-    /// What arithmetic sees.
+    /// Returns the number that arithmetic reads.
     pub fn number(&self) -> Option<f64> {
         match self {
             Value::Number(number) => Some(*number),
@@ -101,7 +101,7 @@ fn number(text: &str) -> Value {
     text.parse().map_or(Value::Null, Value::Number)
 }
 
-/// The digits of a number as it was stored: of a leaf, or of the number of a whole data value.
+/// Returns the stored digits of a number: of a leaf, or of the number of a whole data value.
 pub fn digits(at: At<'_>) -> Option<String> {
     let attr = match at.node.class() {
         Cls::DV_QUANTITY | Cls::DV_COUNT => Attr::MAGNITUDE,
@@ -111,7 +111,7 @@ pub fn digits(at: At<'_>) -> Option<String> {
     at.node.text_at(attr).map(str::to_owned)
 }
 
-/// True for a number of an integer type, and for a data value that stands for one.
+/// Returns whether a value is a number of an integer type, or a data value that represents one.
 pub fn is_integer(at: At<'_>) -> bool {
     let holder = if at.node.kind() == Kind::Object {
         at.node.class()
@@ -121,7 +121,7 @@ pub fn is_integer(at: At<'_>) -> bool {
     matches!(holder, Cls::DV_COUNT | Cls::DV_ORDINAL)
 }
 
-/// Three-valued: `None` is unknown.
+/// Compares two values; `None` is unknown.
 pub fn compare(left: &Value, op: CompareOp, right: &Value) -> Option<bool> {
     let equality = matches!(op, CompareOp::Eq | CompareOp::Ne);
     let order = match (left, right) {
@@ -145,8 +145,8 @@ fn typed(text: &str, other: &Value) -> Value {
     }
 }
 
-/// By interval on a common axis; unknown across axes. Texts that are no dates compare as texts with
-/// texts only.
+/// Compares by interval on a common axis; unknown across axes. Texts that are not dates are
+/// compared with texts only.
 fn temporal(left: &Value, op: CompareOp, right: &Value) -> Option<bool> {
     let stored = |value: &Value| match value {
         Value::Temporal(class, text) | Value::TemporalObject(class, text) => {
@@ -198,8 +198,8 @@ pub fn is_like(text: &[char], pattern: &[LikeItem]) -> bool {
     }
 }
 
-/// `None` is NULL: a missing or wrong argument, or a result that is no number. An argument is a
-/// value, and if it is a number that was not computed, its digits.
+/// Computes a function. `None` is NULL: a missing or wrong argument, or a result that is not a
+/// number. An argument is a value with its digits, if it is a number that was not computed.
 pub fn call(function: Function, arguments: &[(Value, Option<String>)], now: &str) -> Option<Value> {
     let text = |i: usize| {
         let (value, digits) = arguments.get(i)?;
@@ -272,13 +272,13 @@ pub fn call(function: Function, arguments: &[(Value, Option<String>)], now: &str
     }
 }
 
-/// Where a text stands in another, in characters from 0.
+/// Returns the position of a text in another, in characters from 0.
 fn at_index(whole: &str, part: &str) -> Option<usize> {
     let (whole, part): (Vec<char>, Vec<char>) = (whole.chars().collect(), part.chars().collect());
     (0..=whole.len()).find(|i| whole[*i..].starts_with(&part))
 }
 
-/// Half away from zero, on the decimal digits as people write them.
+/// Rounds half away from zero, on the decimal digits.
 fn rounded(number: f64, digits: i32) -> f64 {
     let text = number.abs().to_string();
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));

@@ -14,7 +14,7 @@ pub fn definition(name: &str, version: &str) -> Definition {
     }
 }
 
-/// A definition as it is stored, without what the repository gives it.
+/// Returns a definition as stored, without the fields that the repository sets.
 pub fn definition_in<R: Repository>(
     store: &R,
     kind: DefinitionKind,
@@ -133,7 +133,7 @@ pub fn definitions_are_immutable<R: Repository>(store: &R) {
     assert!(done(store.definition(DefinitionKind::Guide, "org::a", "1.9.0")).is_some());
 }
 
-pub fn a_template_stays_as_long_as_it_is_named<R: Repository>(store: &R) {
+pub fn a_referenced_template_cannot_be_deleted<R: Repository>(store: &R) {
     done(store.define(DefinitionKind::Template, definition("used", "1.0.0")));
     done(store.commit(creation(EHR, None)));
     let commit = Draft::composition("a", 1).commit();
@@ -165,7 +165,7 @@ pub fn a_template_stays_as_long_as_it_is_named<R: Repository>(store: &R) {
     )));
 }
 
-pub fn large_bodies_come_back_byte_for_byte<R: Repository>(store: &R) {
+pub fn large_bodies_are_returned_byte_for_byte<R: Repository>(store: &R) {
     let body = "éab\n\u{1F600}<x a=\"1\">".repeat(100_000);
     assert!(body.len() > 1_500_000);
     let template = Definition {
@@ -220,7 +220,7 @@ pub fn large_bodies_come_back_byte_for_byte<R: Repository>(store: &R) {
     );
 }
 
-pub fn a_deleted_ehr_leaves_nothing<R: Repository>(store: &R) {
+pub fn a_deleted_ehr_leaves_no_rows<R: Repository>(store: &R) {
     done(store.commit(creation(EHR, Some("p1"))));
     done(store.commit(creation(OTHER, Some("p2"))));
     done(store.commit(Draft::composition("a", 1).commit()));

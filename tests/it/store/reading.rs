@@ -15,7 +15,7 @@ pub fn objects_are_paged_in_commit_order<R: Repository>(store: &R) {
     assert!(done(store.objects(OTHER, ObjectKind::Composition, 0, 9)).is_empty());
 }
 
-/// The documents (`object::number`) that a scan sends and that a query would look at, in order.
+/// Returns the documents (`object::number`) that a scan sends and a query would read, in order.
 pub fn found<R: Repository>(store: &R, scan: &Scan) -> Vec<String> {
     let mut found = Vec::new();
     done(store.scan(scan, &mut |batch: &Batch| {
@@ -36,7 +36,7 @@ pub fn found<R: Repository>(store: &R, scan: &Scan) -> Vec<String> {
     found
 }
 
-/// The EHR ids that a scan sends.
+/// Returns the EHR ids that a scan sends.
 pub fn ehrs<R: Repository>(store: &R, scan: &Scan) -> Vec<String> {
     let mut found = Vec::new();
     done(store.scan(scan, &mut |batch: &Batch| {
@@ -54,103 +54,57 @@ pub fn ehrs<R: Repository>(store: &R, scan: &Scan) -> Vec<String> {
     found
 }
 
-pub fn a_scan_sends_what_is_asked_for<R: Repository>(store: &R) {
+pub fn a_scan_sends_exactly_the_requested_documents<R: Repository>(store: &R) {
     done(store.commit(creation(EHR, None)));
     done(store.commit(creation(OTHER, None)));
-    done(store.commit(Draft::composition("a", 1).commit()));
-    done(
-        store.commit(
-            Draft {
-                ehr: OTHER,
-                archetype: PULSE,
-                ..Draft::composition("b", 1)
-            }
-            .commit(),
-        ),
-    );
-    done(
-        store.commit(
-            Draft {
-                archetype: PULSE,
-                ..Draft::composition("c", 1)
-            }
-            .commit(),
-        ),
-    );
-    done(store.commit(Draft::composition("a", 2).commit()));
-    done(
-        store.commit(
-            Draft {
-                deletes: true,
-                ..Draft::composition("c", 2)
-            }
-            .commit(),
-        ),
-    );
+    let commit = |draft: Draft<'_>| done(store.commit(draft.commit()));
+    commit(Draft::composition("a", 1));
+    commit(Draft {
+        ehr: OTHER,
+        archetype: PULSE,
+        ..Draft::composition("b", 1)
+    });
+    commit(Draft {
+        archetype: PULSE,
+        ..Draft::composition("c", 1)
+    });
+    commit(Draft::composition("a", 2));
+    commit(Draft {
+        deletes: true,
+        ..Draft::composition("c", 2)
+    });
     let base = Scan {
         kinds: vec![ObjectKind::Composition],
         whole_ehrs: false,
         empty_ehrs: false,
         ..Scan::default()
     };
-    assert_eq!(found(store, &base), ["b::1", "a::2"]);
-    assert_eq!(
-        found(
-            store,
-            &Scan {
-                all_versions: true,
-                ..base.clone()
-            }
-        ),
-        ["a::1", "b::1", "c::1", "a::2", "c::2"]
-    );
-    let one = Scan {
-        ehrs: Some(vec![EHR.into()]),
+    let of_ehr = |id: &str| Scan {
+        ehrs: Some(vec![id.into()]),
         ..base.clone()
     };
-    assert_eq!(found(store, &one), ["a::2"]);
+    let all_versions = |scan: Scan| Scan {
+        all_versions: true,
+        ..scan
+    };
+    assert_eq!(found(store, &base), ["b::1", "a::2"]);
     assert_eq!(
-        found(
-            store,
-            &Scan {
-                all_versions: true,
-                ..one.clone()
-            }
-        ),
+        found(store, &all_versions(base.clone())),
+        ["a::1", "b::1", "c::1", "a::2", "c::2"]
+    );
+    assert_eq!(found(store, &of_ehr(EHR)), ["a::2"]);
+    assert_eq!(
+        found(store, &all_versions(of_ehr(EHR))),
         ["a::1", "c::1", "a::2", "c::2"]
     );
-    assert_eq!(
-        found(
-            store,
-            &Scan {
-                ehrs: Some(vec!["unknown".into()]),
-                ..base.clone()
-            }
-        ),
-        Vec::<String>::new()
-    );
-    assert_eq!(
-        ehrs(
-            store,
-            &Scan {
-                kinds: Vec::new(),
-                empty_ehrs: true,
-                ..base.clone()
-            }
-        ),
-        [EHR, OTHER]
-    );
-    assert_eq!(
-        ehrs(
-            store,
-            &Scan {
-                kinds: Vec::new(),
-                empty_ehrs: true,
-                ..one
-            }
-        ),
-        [EHR]
-    );
+    assert_eq!(found(store, &of_ehr("unknown")), Vec::<String>::new());
+    let ehrs_only = |scan: Scan| Scan {
+        kinds: Vec::new(),
+        empty_ehrs: true,
+        ..scan
+    };
+    assert_eq!(ehrs(store, &ehrs_only(base.clone())), [EHR, OTHER]);
+    assert_eq!(ehrs(store, &ehrs_only(of_ehr(EHR))), [EHR]);
     let mut grouped = found(
         store,
         &Scan {
@@ -162,7 +116,7 @@ pub fn a_scan_sends_what_is_asked_for<R: Repository>(store: &R) {
     assert_eq!(grouped, ["a::2", "b::1"]);
 }
 
-pub fn a_scan_stops_when_told<R: Repository>(store: &R) {
+pub fn a_scan_stops_on_request<R: Repository>(store: &R) {
     done(store.commit(creation(EHR, None)));
     let mut batches = 0;
     let revision = done(store.scan(&Scan::default(), &mut |_: &Batch| {
@@ -172,7 +126,7 @@ pub fn a_scan_stops_when_told<R: Repository>(store: &R) {
     assert_eq!((batches, revision.revision), (1, done(store.revision())));
 }
 
-pub fn documents_come_back_digit_for_digit<R: Repository>(store: &R) {
+pub fn documents_are_returned_digit_for_digit<R: Repository>(store: &R) {
     done(store.commit(creation(EHR, None)));
     let draft = Draft {
         text: "120.50 \\\"quoted\\\" \\u0007 ü",
@@ -189,7 +143,7 @@ pub fn documents_come_back_digit_for_digit<R: Repository>(store: &R) {
     );
 }
 
-/// The lines of a journal that commits write, one after another.
+/// Returns the lines of the journal of some commits.
 pub fn journal(commits: Vec<Commit>) -> Vec<String> {
     let memory = Memory::journaled();
     let written = |commit| {
@@ -200,7 +154,7 @@ pub fn journal(commits: Vec<Commit>) -> Vec<String> {
 }
 
 #[test]
-pub fn what_an_earlier_release_has_written_is_read_as_it_is() {
+pub fn records_of_an_earlier_release_are_read_unchanged() {
     let lines = journal(vec![
         creation(EHR, None),
         Draft::composition("a", 1).commit(),
@@ -224,7 +178,7 @@ pub fn what_an_earlier_release_has_written_is_read_as_it_is() {
     };
     for lines in [
         // Content behind a lock, a FOLDER behind a COMPOSITION, another template: no longer
-        // written, and read all the same.
+        // accepted for writing, but still readable.
         altered(2, "\t11\t", "\t10\t"),
         altered(3, "\t1\ta::test.example::2", "\t3\ta::test.example::2"),
         altered(3, "\tVital signs\t", "\tother\t"),
@@ -251,7 +205,7 @@ pub fn what_an_earlier_release_has_written_is_read_as_it_is() {
 }
 
 #[test]
-pub fn a_journal_keeps_what_identifies_a_line() {
+pub fn a_journal_keeps_idempotency_keys() {
     let lines = journal(vec![
         creation(EHR, None),
         Commit {

@@ -1,4 +1,4 @@
-//! Flags, kinds and templates that a version must keep.
+//! Flags, kinds and templates that later versions must keep.
 
 use super::*;
 
@@ -56,7 +56,7 @@ pub fn a_status_changes_the_flags_of_its_ehr<R: Repository>(store: &R) {
     );
 }
 
-pub fn a_version_keeps_the_kind_of_its_object<R: Repository>(store: &R) {
+pub fn a_version_has_the_kind_of_its_object<R: Repository>(store: &R) {
     done(store.commit(creation(EHR, None)));
     done(store.commit(Draft::composition("a", 1).commit()));
     done(store.commit(Draft::of(ObjectKind::Folder, "f", 1).commit()));
@@ -88,7 +88,7 @@ pub fn a_version_keeps_the_kind_of_its_object<R: Repository>(store: &R) {
             }
         }
     }
-    // Also within one commit.
+    // The rule also holds within one commit.
     let two = vec![
         Draft::composition("b", 1).version(),
         Draft::of(ObjectKind::Folder, "b", 2).version(),
@@ -151,8 +151,8 @@ pub fn a_version_keeps_the_template_of_its_object<R: Repository>(store: &R) {
         };
         refuse(2);
         done(store.commit(version(object, 2, template).commit()));
-        // A deletion has no template; what restores the object is compared with what was there
-        // before.
+        // A deletion has no template. The version that restores the object is compared with the
+        // version before the deletion.
         done(
             store.commit(
                 Draft {
@@ -191,7 +191,7 @@ pub fn a_version_keeps_the_template_of_its_object<R: Repository>(store: &R) {
     }
 }
 
-/// The commit of a new EHR_STATUS that locks or opens its EHR.
+/// Returns the commit of a new EHR_STATUS that locks or unlocks its EHR.
 pub fn lock(number: u32, is_modifiable: bool) -> Commit {
     let flags = EhrFlags {
         subject: None,
@@ -204,7 +204,7 @@ pub fn lock(number: u32, is_modifiable: bool) -> Commit {
     }
 }
 
-pub fn a_locked_ehr_takes_its_status_alone<R: Repository>(store: &R) {
+pub fn a_locked_ehr_accepts_only_its_status<R: Repository>(store: &R) {
     done(store.commit(creation(EHR, None)));
     done(store.commit(creation(OTHER, None)));
     done(store.commit(Draft::composition("a", 1).commit()));
@@ -225,7 +225,8 @@ pub fn a_locked_ehr_takes_its_status_alone<R: Repository>(store: &R) {
             StoreError::NotModifiable
         )
     });
-    // A contribution is judged by what was before it: it cannot open the EHR for itself.
+    // A contribution is checked against the state before it, so it cannot unlock the EHR for
+    // itself.
     let opening = |number| {
         let open = lock(number, true);
         let content = Draft::composition("m", 1).version();
@@ -343,7 +344,7 @@ pub fn an_ehr_has_one_status<R: Repository>(store: &R) {
         (done(store.ehr(OTHER)), done(store.ehr(EHR))),
         (None, Some(ehr(EHR, None)))
     );
-    // Flags come with an EHR_STATUS and with nothing else.
+    // Flags are part of an EHR_STATUS only.
     let without = Commit {
         status: Some(flags),
         ..Draft::composition("a", 1).commit()

@@ -1,4 +1,4 @@
-//! Versions follow each other, and a change set is all or nothing.
+//! Versions follow each other, and a change set is atomic.
 
 use super::*;
 
@@ -67,7 +67,7 @@ pub fn versions_are_found_by_time<R: Repository>(store: &R) {
     );
 }
 
-pub fn a_deleted_object_keeps_its_past<R: Repository>(store: &R) {
+pub fn a_deleted_object_keeps_its_history<R: Repository>(store: &R) {
     done(store.commit(creation(EHR, None)));
     done(store.commit(Draft::composition("a", 1).commit()));
     done(
@@ -166,7 +166,7 @@ pub fn a_contribution_is_all_or_nothing<R: Repository>(store: &R) {
     ));
 }
 
-pub fn what_a_commit_takes_for_granted_must_be_so<R: Repository>(store: &R) {
+pub fn preconditions_of_a_commit_must_hold<R: Repository>(store: &R) {
     let small = |version: &str| definition("small", version);
     let seen: RefCell<HashMap<String, Definition>> = RefCell::default();
     let look = || {
@@ -261,7 +261,7 @@ pub fn an_object_belongs_to_one_ehr<R: Repository>(store: &R) {
         refused(store.commit(foreign("a", 1))),
         StoreError::UidExists("a::test.example::1".into())
     );
-    // What follows a version of another EHR is refused as what follows none is.
+    // A version that follows a version of another EHR gets the same error as one that follows none.
     for number in [2, 3] {
         assert_eq!(
             refused(store.commit(foreign("a", number))),

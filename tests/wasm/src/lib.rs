@@ -1,11 +1,11 @@
-//! What the core must do inside wasm as it does natively: the same checks run in Node and in a
+//! Functions that must behave in wasm as they do natively. The same checks run in Node and in a
 //! browser.
 
 use aqlite::document::{LayoutStore, NothingKnown, Packed, pack};
 use aqlite::rm::class::Cls;
 use aqlite::rm::json;
 
-/// A composition with digits, offsets and letters that a careless reader would change.
+/// A composition with digits, offsets and letters that a wrong reader would change.
 pub const COMPOSITION: &str = include_str!("composition.json");
 
 /// Reads a document and writes it again; `None` when it is refused.
@@ -14,7 +14,7 @@ pub fn round_trip(text: &str) -> Option<String> {
     tree.root().map(json::write)
 }
 
-/// Packs a document to its layout and slots, as text, and unpacks it from there.
+/// Packs a document to its layout and leaf values as text, and unpacks it.
 pub fn pack_and_unpack(text: &str) -> Option<String> {
     let tree = json::read(text, Cls::COMPOSITION).ok()?;
     let layouts = LayoutStore::new();

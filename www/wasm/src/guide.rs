@@ -1,5 +1,5 @@
-//! Guides for the page: what they ask, what they do with a form, whether their fixtures hold.
-//! Everything crosses as JSON text.
+//! Guides for the page: description, runs on a form, and fixtures. All values cross the border as
+//! JSON text.
 
 use aqlite::diag::Diagnostic;
 use aqlite::gdl::Options;
@@ -9,12 +9,13 @@ use aqlite::gdl::time::Moment;
 use aqlite::rm::json;
 use wasm_bindgen::prelude::*;
 
-/// A guide in a language: bindings with their AQL, inputs for a form, outputs, rules, terms,
-/// problems. `convert_units` must be that of the run: then no query leaves out quantities of other
-/// units.
+/// Describes a guide in a language: bindings with their AQL, inputs for a form, outputs, rules,
+/// terms, problems. `convert_units` must be that of the run: then no query excludes quantities of
+/// other units.
 ///
 /// # Errors
-/// An `Error` with `diagnostics` when the text is no guide; an `Error` when `now` is no time.
+///
+/// An `Error` with `diagnostics` if the text is not a guide; an `Error` if `now` is not a time.
 #[wasm_bindgen(js_name = describeGuide)]
 pub fn describe_guide(
     text: &str,
@@ -27,10 +28,11 @@ pub fn describe_guide(
         .map_err(|found| guide_error(text, &found))
 }
 
-/// A guide as GDL2 in JSON, or with the syntax `odin` as ODIN.
+/// Prints a guide as GDL2 in JSON, or with the syntax `odin` as ODIN.
 ///
 /// # Errors
-/// An `Error` with `diagnostics` when the text is neither JSON nor ODIN.
+///
+/// An `Error` with `diagnostics` if the text is neither JSON nor ODIN.
 #[wasm_bindgen(js_name = printGuide)]
 pub fn print_guide(text: &str, syntax: &str) -> Result<String, JsValue> {
     let printed = if syntax == "odin" {
@@ -42,12 +44,13 @@ pub fn print_guide(text: &str, syntax: &str) -> Result<String, JsValue> {
 }
 
 /// Runs a guide on a form. `inputs` is a JSON object of literals by variable, such as `{"gt0003":
-/// "80,kg"}`; `now` is ISO 8601. Gives `{fired, results, cards, trace, notes}`. With
-/// `convert_units`, quantities of compatible UCUM units are converted where they are compared;
-/// without, comparing different units is unknown, and a note names both.
+/// "80,kg"}`; `now` is ISO 8601. Returns `{fired, results, cards, trace, notes}`. With
+/// `convert_units`, quantities of compatible UCUM units are converted in comparisons. Without it, a
+/// comparison of different units is unknown, and a note names both.
 ///
 /// # Errors
-/// An `Error` when the text is no guide, `inputs` no object of texts, or `now` no time.
+///
+/// An `Error` if the text is not a guide, `inputs` not an object of texts, or `now` not a time.
 #[wasm_bindgen(js_name = tryGuide)]
 pub fn try_guide(
     text: &str,
@@ -67,12 +70,13 @@ pub fn try_guide(
         .map_err(|found| guide_error(text, &found))
 }
 
-/// Runs a guide on what the queries of its bindings gave: a JSON object of result sets (as texts)
-/// by the id of the binding. `now` is that of `describeGuide`, which told the queries. Gives what
-/// `tryGuide` gives.
+/// Runs a guide on the answers to the queries of its bindings: a JSON object of result sets (as
+/// texts) by the id of the binding. `now` must be that of `describeGuide`, which returned the
+/// queries. Returns the same as `tryGuide`.
 ///
 /// # Errors
-/// An `Error` when the text is no guide, `answers` no object of texts, or `now` no time.
+///
+/// An `Error` if the text is not a guide, `answers` not an object of texts, or `now` not a time.
 #[wasm_bindgen(js_name = runGuideOn)]
 pub fn run_guide_on(
     text: &str,
@@ -114,7 +118,7 @@ fn options(convert_units: Option<bool>) -> Options {
     }
 }
 
-/// The texts of a JSON object.
+/// Returns the texts of a JSON object.
 fn texts(object: &str) -> Result<Vec<(String, String)>, JsValue> {
     let members =
         json::members(object).map_err(|problem| JsError::new(&problem.describe(object)))?;

@@ -1,10 +1,9 @@
-//! The JavaScript facade of aqlite: a repository in memory, and what an editor asks of a query
-//! text.
+//! The JavaScript facade of aqlite: a repository in memory, and the editor services of AQL.
 //!
-//! Large things cross the border as JSON text, which both sides read fastest and which keeps every
-//! digit. What fails is a JavaScript `Error`; where a query text is the reason, its `diagnostics`
-//! say what and where, in UTF-16 units. A panic is an `Error` named `Panic`: the instance is lost
-//! then, and its owner starts another.
+//! Large values cross the border as JSON text, which both sides read fastest and which keeps every
+//! digit. Failures are a JavaScript `Error`. If a query text is the cause, its `diagnostics` have
+//! message and position in UTF-16 units. A panic is an `Error` named `Panic`. The instance is then
+//! lost, and its owner starts another.
 
 mod guide;
 mod samples;
@@ -30,28 +29,28 @@ use serde_json::{Value, json};
 use std::cell::RefCell;
 use wasm_bindgen::prelude::*;
 
-/// More rows than any page shows: the whole answer is wanted here, not a page of it.
+/// The maximum number of rows. It exceeds any page, because the whole answer is wanted here.
 const ROWS: usize = 2_000_000;
 
-/// Bytes of memory that a byte of a journal becomes, about.
+/// The approximate bytes of memory per byte of a journal.
 const IN_MEMORY: usize = 6;
-/// Bytes of memory that a sample composition takes while it is loaded, about.
+/// The approximate bytes of memory per sample composition during loading.
 const OF_COMPOSITION: usize = 16_000;
 
-/// Sees to it that so many bytes are free. Memory grows at once then: each step of growing takes a
-/// browser longer than what it is for.
+/// Grows the memory by about this number of bytes at once. Each step of growing costs a browser
+/// more time than the loading that needs it.
 fn make_room(bytes: usize) {
     std::hint::black_box(Vec::<u8>::with_capacity(bytes));
 }
 
-/// Sample patients on their way into a repository: templates, guides, EHRs and compositions. Equal
-/// numbers give equal data.
+/// Sample patients that are loaded in steps: templates, guides, EHRs and compositions. Equal
+/// numbers produce equal data.
 #[wasm_bindgen]
 pub struct Samples(samples::Loading);
 
 #[wasm_bindgen]
 impl Samples {
-    /// Some patients, with the texts of their templates and guides; nothing of them is loaded yet.
+    /// Prepares patients with the texts of their templates and guides. Nothing is loaded yet.
     #[wasm_bindgen(constructor)]
     pub fn new(
         ehrs: usize,
@@ -70,7 +69,7 @@ impl Samples {
         Samples(samples::Loading::new(generator, seed, templates, guides))
     }
 
-    /// Compositions that are loaded.
+    /// The number of compositions that are loaded.
     #[wasm_bindgen(getter)]
     pub fn done(&self) -> usize {
         self.0.done()
@@ -85,30 +84,30 @@ pub struct Repository {
     templates: RefCell<Vec<Template>>,
 }
 
-/// The rows that a query gave.
+/// The rows of a query.
 #[wasm_bindgen]
 pub struct Rows(ResultSet);
 
 #[wasm_bindgen]
 impl Rows {
-    /// As [`Repository::query`] gives them.
+    /// Returns the form of [`Repository::query`].
     pub fn json(&self) -> String {
         result_json(&self.0)
     }
 
-    /// As [`Repository::table`] gives them.
+    /// Returns the form of [`Repository::table`].
     pub fn csv(&self, guard: bool) -> String {
         self.0.to_csv(CsvOptions { guard })
     }
 
-    /// An object a line.
+    /// Returns one object per line.
     pub fn ndjson(&self) -> String {
         self.0.to_ndjson()
     }
 }
 
-/// A magnitude in another unit of the same property, by UCUM code or text; `undefined` where the
-/// table of openEHR has no way between them.
+/// Converts a magnitude to another unit of the same property, by UCUM code or text. `undefined` if
+/// the table of openEHR has no factor between them.
 #[wasm_bindgen]
 pub fn convert(magnitude: f64, from: &str, to: &str) -> Option<f64> {
     aqlite::rm::units::convert(magnitude, from, to)
@@ -116,12 +115,12 @@ pub fn convert(magnitude: f64, from: &str, to: &str) -> Option<f64> {
 
 #[wasm_bindgen]
 impl Repository {
-    /// An empty repository. `base_url` is what stands in front of `/v1` in the addresses of the
-    /// interface. With `journaled`, [`Repository::written`] tells what was done.
+    /// Creates an empty repository. `base_url` is the address before `/v1` of the interface. With
+    /// `journaled`, [`Repository::written`] returns the writes.
     #[wasm_bindgen(constructor)]
     pub fn new(base_url: &str, journaled: bool) -> Repository {
         std::panic::set_hook(Box::new(|info| {
-            // Where, but not what: the message of a panic may quote data.
+            // The place but not the message: the message of a panic may quote data.
             let place = info
                 .location()
                 .map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
@@ -148,17 +147,18 @@ impl Repository {
         }
     }
 
-    /// What was done since the last time, as bytes that [`Repository::repeat`] understands;
-    /// `undefined` when nothing was done. They are kept all or not at all.
+    /// Returns the writes since the last call, as bytes for [`Repository::repeat`]; `undefined` if
+    /// there are none. They must be stored all or not at all.
     pub fn written(&self) -> Option<Vec<u8>> {
         self.service.repository().written().map(String::into_bytes)
     }
 
-    /// Does again what was written: all of it since the first, in its order, in pieces that end
-    /// where one of [`Repository::written`] ended.
+    /// Repeats writes: all since the first, in their order, in pieces that end where a result of
+    /// [`Repository::written`] ended.
     ///
     /// # Errors
-    /// When the bytes are not what was written. The repository is of no use then.
+    ///
+    /// The bytes are not such writes. The repository must then be discarded.
     pub fn repeat(&self, lines: &[u8]) -> Result<(), JsError> {
         let lines = std::str::from_utf8(lines)?;
         make_room(lines.len() * IN_MEMORY);
@@ -168,11 +168,12 @@ impl Repository {
             .map_err(|why| JsError::new(&why))
     }
 
-    /// Loads more of some sample patients: at least so many compositions, in whole EHRs. True while
-    /// there are more.
+    /// Loads at least `compositions` more compositions of the sample patients, in whole EHRs.
+    /// Returns true while there are more.
     ///
     /// # Errors
-    /// When the repository refuses one of them, for instance because it is there already.
+    ///
+    /// The repository refuses one of them, for instance because it exists.
     pub fn load_samples(
         &mut self,
         samples: &mut Samples,
@@ -189,7 +190,8 @@ impl Repository {
         loaded.map_err(|why| JsError::new(&why))
     }
 
-    /// Whether requests may administer: export, import, load under fixed ids, delete for good.
+    /// Sets whether requests may administer: export, import, load under fixed ids, delete
+    /// physically.
     #[wasm_bindgen(setter)]
     pub fn set_admin(&mut self, admin: bool) {
         self.configure(Config {
@@ -202,12 +204,12 @@ impl Repository {
     /// body}`.
     ///
     /// `url` is the whole address, `headers` a JSON object, `now` milliseconds since 1970. New
-    /// identifiers follow from `seed`: the same call on the same data gives the same answer,
-    /// identifiers included.
+    /// identifiers follow from `seed`: the same call on the same data returns the same answer,
+    /// including identifiers.
     ///
     /// # Errors
-    /// When `headers` is not a JSON object of texts. Whatever is wrong with the request itself is a
-    /// status, as over HTTP.
+    ///
+    /// `headers` is not a JSON object of texts. A wrong request results in a status, as over HTTP.
     pub fn handle(
         &self,
         method: &str,
@@ -242,25 +244,27 @@ impl Repository {
         )
     }
 
-    /// Runs a query on everything: JSON text `{"columns":[{name, path}],"rows":[[…]]}`, every row
-    /// of it.
+    /// Runs a query on all data. Returns the JSON text `{"columns":[{name, path}],"rows":[[…]]}`
+    /// with every row.
     ///
-    /// `parameters` is a JSON object; a value `{"text": "…"}` takes the type of what it is compared
-    /// with. `now` is ISO 8601 with zone.
+    /// `parameters` is a JSON object. A value `{"text": "…"}` takes the type of the other side of
+    /// its comparison. `now` is ISO 8601 with zone.
     ///
     /// # Errors
-    /// An `Error` with `diagnostics` when the query or a parameter is wrong, without when it was
-    /// too large.
+    ///
+    /// An `Error` with `diagnostics` if the query or a parameter is wrong, without them if the
+    /// result was too large.
     pub fn query(&self, q: &str, parameters: &str, now: &str) -> Result<String, JsValue> {
         self.run(q, parameters, now, &|| false)
             .map(|result| result_json(&result))
     }
 
-    /// The rows of a query, kept to be written in several ways. `stopped` is called now and then;
-    /// when it gives something true, the run ends.
+    /// Runs a query and keeps the rows for several forms of output. `stopped` is called from time
+    /// to time. If it returns true, the run ends.
     ///
     /// # Errors
-    /// As [`Repository::query`], and when it was stopped.
+    ///
+    /// As [`Repository::query`], and if the run was stopped.
     pub fn rows(
         &self,
         q: &str,
@@ -276,12 +280,13 @@ impl Repository {
         self.run(q, parameters, now, &stopped).map(Rows)
     }
 
-    /// What a commit would find in a composition (canonical JSON or XML): JSON text of a list of
-    /// `{severity, code, path, message, expected, found, label}`. The template is the one of this
-    /// id, or else the one that the composition names.
+    /// Returns the findings that a commit would have for a composition (canonical JSON or XML):
+    /// JSON text of a list of `{severity, code, path, message, expected, found, label}`. The
+    /// template is the one with this id, or else the one named in the composition.
     ///
     /// # Errors
-    /// When the repository fails.
+    ///
+    /// The repository fails.
     pub fn validate(&self, text: &str, template_id: Option<String>) -> Result<String, JsError> {
         let found = block_on(self.service.examine(text, template_id.as_deref()))
             .map_err(|waits| JsError::new(&waits.to_string()))?;
@@ -293,11 +298,12 @@ impl Repository {
             .to_string())
     }
 
-    /// The same rows as text: `format` is `csv` (RFC 4180; `guard` keeps texts from being taken for
-    /// formulas) or `ndjson`.
+    /// Runs a query. Returns the rows as text: `format` is `csv` (RFC 4180; with `guard`,
+    /// spreadsheets do not interpret texts as formulas) or `ndjson`.
     ///
     /// # Errors
-    /// As [`Repository::query`], and when there is no such format.
+    ///
+    /// As [`Repository::query`], and if the format is unknown.
     pub fn table(
         &self,
         q: &str,
@@ -317,16 +323,17 @@ impl Repository {
         }
     }
 
-    /// Every rung of a query and what its run touches: the JSON text of `query/aql/explain`.
-    /// Parameters as in [`Repository::query`].
+    /// Explains each step of a query and the data that its run reads: the JSON text of
+    /// `query/aql/explain`. Parameters as in [`Repository::query`].
     ///
     /// # Errors
-    /// When a parameter cannot be read. What is wrong with the query stands in the explanation.
+    ///
+    /// A parameter cannot be read. Problems of the query are part of the explanation.
     pub fn explain(&self, q: &str, parameters: &str, now: &str) -> Result<String, JsError> {
         let parameters = bound(parameters)?;
         let answers = self.answers(q)?;
         let go_on = || false;
-        let told = block_on(self.service.explanation(
+        let explanation = block_on(self.service.explanation(
             q,
             &parameters,
             None,
@@ -340,13 +347,14 @@ impl Repository {
             },
         ))
         .map_err(|waits| JsError::new(&waits.to_string()))?;
-        told.map(|told| told.to_string())
+        explanation
+            .map(|explanation| explanation.to_string())
             .map_err(|error| JsError::new(&error.to_string()))
     }
 
-    /// What may stand at an offset (in UTF-16 units) of a query, with the names that the templates
-    /// give it: JSON text `{from, to, options: [{label, kind, detail, insert}]}`, the likeliest
-    /// first; what does not fit the letters before the offset is left out.
+    /// Returns completions at an offset (in UTF-16 units) of a query, with the names of the
+    /// templates: JSON text `{from, to, options: [{label, kind, detail, insert}]}`, the most likely
+    /// first. Proposals that do not fit the letters before the offset are left out.
     pub fn complete(&self, q: &str, offset: usize) -> String {
         let at = byte_offset(q, offset);
         let found = self.labelled(|labels| aql::complete(q, at, labels));
@@ -358,9 +366,8 @@ impl Repository {
             .to_string()
     }
 
-    /// A template as people read it, in a language where it has it: JSON text of a tree `{path,
-    /// label, class, occurrences, units, codes, …}` and the languages that it has, or `null` for a
-    /// template that is not here.
+    /// Describes a template, in a language if it has it: JSON text of a tree `{path, label, class,
+    /// occurrences, units, codes, …}` with its languages, or `null` for an unknown template.
     pub fn describe(&self, template: &str, language: &str) -> String {
         Value::from(self.of_template(
             template,
@@ -369,10 +376,11 @@ impl Repository {
         .to_string()
     }
 
-    /// A composition (canonical JSON) in the format `FLAT` or `STRUCTURED`.
+    /// Converts a composition (canonical JSON) to the format `FLAT` or `STRUCTURED`.
     ///
     /// # Errors
-    /// When it is no composition, or its template is not here.
+    ///
+    /// The text is not a composition, or its template is unknown.
     pub fn simplified(&self, composition: &str, format: &str) -> Result<String, JsError> {
         let tree = rm_json::read(composition, Cls::COMPOSITION)
             .map_err(|_| JsError::new("the document is no composition"))?;
@@ -393,13 +401,13 @@ impl Repository {
         written.ok_or_else(|| JsError::new(&format!("the template `{id}` is not here")))
     }
 
-    /// What the word at an offset (in UTF-16 units) of a query means: JSON text `{from, to, title,
+    /// Describes the word at an offset (in UTF-16 units) of a query: JSON text `{from, to, title,
     /// text}`, or `null`.
     pub fn hover(&self, q: &str, offset: usize) -> String {
         let index = LineIndex::new(q);
         let found = self.labelled(|labels| aql::hover(q, byte_offset(q, offset), labels));
-        let told = found.map(|h| json!({ "from": index.utf16(h.span.start), "to": index.utf16(h.span.end), "title": h.title, "text": h.text }));
-        Value::from(told).to_string()
+        let hover = found.map(|h| json!({ "from": index.utf16(h.span.start), "to": index.utf16(h.span.end), "title": h.title, "text": h.text }));
+        Value::from(hover).to_string()
     }
 }
 
@@ -453,12 +461,13 @@ impl Repository {
         Ok(run.finish().map_err(|e| JsError::new(&e.to_string()))?)
     }
 
-    /// What the stored value sets answer to the terminology calls of a query; no server is asked
-    /// here.
+    /// Returns the answers of the stored value sets to the terminology calls of a query. No server
+    /// is called here.
     fn answers(&self, q: &str) -> Result<Answers, JsError> {
         let ast = aql::parse(q).0;
-        let told = ast.map(|ast| block_on(self.service.terminology_answers(&ast)));
-        told.unwrap_or_else(|| Ok(Ok(Answers::default())))
+        let answers = ast.map(|ast| block_on(self.service.terminology_answers(&ast)));
+        answers
+            .unwrap_or_else(|| Ok(Ok(Answers::default())))
             .map_err(|waits| JsError::new(&waits.to_string()))?
             .map_err(|why| JsError::new(&why))
     }
@@ -471,7 +480,7 @@ impl Repository {
         .map_err(|waits| waits.to_string())
     }
 
-    /// Asks with the labels of the templates that the repository has now.
+    /// Calls `ask` with the labels of the present templates.
     fn labelled<T>(&self, ask: impl FnOnce(&TemplateLabels<'_>) -> T) -> T {
         self.read_templates();
         ask(&TemplateLabels {
@@ -480,7 +489,7 @@ impl Repository {
         })
     }
 
-    /// Templates are read again when their number has changed.
+    /// Reads the templates again if their number has changed.
     fn read_templates(&self) {
         let repository = self.service.repository();
         let listed = block_on(repository.definitions(DefinitionKind::Template, ""))
@@ -502,33 +511,35 @@ impl Repository {
     }
 }
 
-/// The problems of a query that is being written: JSON text of a list of `{from, to, severity,
-/// code, message, help}`.
+/// Returns the problems of a query: JSON text of a list of `{from, to, severity, code, message,
+/// help}`.
 #[wasm_bindgen]
 pub fn diagnose(q: &str) -> String {
     diagnostics_json(q, &aql::diagnose(q)).to_string()
 }
 
-/// A query in its usual layout.
+/// Formats a query.
 ///
 /// # Errors
-/// An `Error` with `diagnostics` when the text is not a query.
+///
+/// An `Error` with `diagnostics` if the text is not a query.
 #[wasm_bindgen]
 pub fn format(q: &str) -> Result<String, JsValue> {
     aql::format(q).map_err(|found| query_error(q, &found))
 }
 
-/// The query for the document in which a cell stands (column and row from 0): one row, the whole
-/// COMPOSITION in its last column. `undefined` where a cell stands in none.
+/// Returns the query for the document that contains a cell (column and row from 0): one row with
+/// the whole COMPOSITION in its last column. `undefined` if the cell belongs to no document.
 ///
 /// # Errors
-/// An `Error` with `diagnostics` when the text is not a query.
+///
+/// An `Error` with `diagnostics` if the text is not a query.
 #[wasm_bindgen(js_name = documentQuery)]
 pub fn document_query(q: &str, column: usize, row: Option<u32>) -> Result<Option<String>, JsValue> {
     aql::document_query(q, column, row.map(u64::from)).map_err(|found| query_error(q, &found))
 }
 
-/// The byte offset of an offset in UTF-16 units.
+/// Converts an offset in UTF-16 units to one in bytes.
 fn byte_offset(text: &str, units: usize) -> usize {
     let mut left = units;
     let found = text.char_indices().find(|(_, c)| {
@@ -539,7 +550,7 @@ fn byte_offset(text: &str, units: usize) -> usize {
     found.map_or(text.len(), |(at, _)| at)
 }
 
-/// The parameters of a JSON object.
+/// Parses the parameters of a JSON object.
 fn bound(parameters: &str) -> Result<Parameters, JsError> {
     let parameters = match rm_json::value(parameters)
         .map_err(|problem| JsError::new(&problem.describe(parameters)))?
@@ -547,7 +558,7 @@ fn bound(parameters: &str) -> Result<Parameters, JsError> {
         Value::Object(members) => members,
         _ => return Err(JsError::new("expected an object of parameters")),
     };
-    // One by one: what `collect` does for maps is code of its own.
+    // A loop, because `collect` into a map would add code of its own to the module.
     let mut all = Parameters::new();
     all.extend(
         parameters
@@ -614,7 +625,7 @@ fn diagnostics_json(q: &str, found: &[Diagnostic]) -> Value {
     found.iter().map(one).collect()
 }
 
-/// An `Error` whose message is the first problem, with all of them as its `diagnostics`.
+/// Creates an `Error` with the message of the first problem, and all of them as its `diagnostics`.
 fn query_error(q: &str, found: &[Diagnostic]) -> JsValue {
     error_with(
         found
@@ -624,7 +635,7 @@ fn query_error(q: &str, found: &[Diagnostic]) -> JsValue {
     )
 }
 
-/// An `Error` with `diagnostics`.
+/// Creates an `Error` with `diagnostics`.
 fn error_with(message: String, diagnostics: &Value) -> JsValue {
     let error = js_sys::Error::new(&message);
     let diagnostics = js_sys::JSON::parse(&diagnostics.to_string()).unwrap_or(JsValue::NULL);

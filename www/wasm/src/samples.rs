@@ -1,5 +1,5 @@
-//! Sample patients, loaded under their own identifiers: those of an EHR, a version and a
-//! contribution follow from the seed.
+//! Sample patients that are loaded under their own identifiers. The ids of EHRs, versions and
+//! contributions follow from the seed.
 
 use aqlite::diag::Finding;
 use aqlite::rm::class::Cls;
@@ -11,29 +11,29 @@ use aqlite::store::memory::Memory;
 use aqlite::store::ready::block_on;
 use serde_json::json;
 
-/// When the sample was committed, in milliseconds since 1970: 2026-01-01T00:00:00Z. Every request
-/// is a millisecond later.
+/// The time of the first commit of the sample, in milliseconds since 1970: 2026-01-01T00:00:00Z.
+/// Every further request is a millisecond later.
 const COMMITTED: f64 = 1_767_225_600_000.0;
 const SYSTEM: &str = "aqlite.local";
 
-/// Samples on their way into a repository, some at a time.
+/// A sample that is loaded in steps.
 pub struct Loading {
     generator: Generator,
-    /// Texts of the templates and of the guides: files beside the module, so that whoever has data
-    /// of their own need not load them.
+    /// The texts of the templates and guides. They are files beside the module, so that users with
+    /// their own data need not load them.
     templates: Vec<String>,
     guides: Vec<String>,
     seed: u64,
-    /// Requests so far.
+    /// The number of requests so far.
     number: u32,
-    /// The next EHR.
+    /// The index of the next EHR.
     ehr: usize,
-    /// Compositions so far.
+    /// The number of compositions so far.
     done: usize,
 }
 
 impl Loading {
-    /// Nothing is loaded yet.
+    /// Prepares a sample. Nothing is loaded yet.
     pub fn new(
         generator: Generator,
         seed: u64,
@@ -51,16 +51,17 @@ impl Loading {
         }
     }
 
-    /// Compositions so far.
+    /// Returns the number of compositions so far.
     pub fn done(&self) -> usize {
         self.done
     }
 
-    /// Loads templates and guides the first time, then whole EHRs until at least so many
-    /// compositions more are there. True while EHRs are left.
+    /// Loads templates and guides at the first call, then whole EHRs until at least `compositions`
+    /// more compositions are loaded. Returns true while EHRs are left.
     ///
     /// # Errors
-    /// The answer of the interface to the first request that it refused.
+    ///
+    /// The answer of the interface to the first refused request.
     pub fn step(&mut self, service: &Service<Memory>, compositions: usize) -> Result<bool, String> {
         if self.number == 0 {
             self.define(service)?;
@@ -109,7 +110,7 @@ impl Loading {
         self.take("the load of an EHR", &answer)
     }
 
-    /// The moment of the next request.
+    /// Returns the moment of the next request.
     fn moment(&self) -> Replayed {
         Replayed::new(
             COMMITTED + f64::from(self.number),
@@ -117,7 +118,7 @@ impl Loading {
         )
     }
 
-    /// An identifier of the next request that it does not use itself.
+    /// Returns an identifier that the next request does not use itself.
     fn uuid(&self) -> String {
         Replayed::new(COMMITTED, &format!("{}/{}/status", self.seed, self.number)).new_uuid()
     }
@@ -128,7 +129,7 @@ impl Loading {
         self.take(&format!("{} {}", request.method, request.path), &answer)
     }
 
-    /// Takes note of the answer to a request.
+    /// Checks the answer to a request.
     fn take(&mut self, what: &str, answer: &Response) -> Result<(), String> {
         self.number += 1;
         if answer.status < 300 {
@@ -142,7 +143,7 @@ impl Loading {
     }
 }
 
-/// The EHR_STATUS that an EHR is made with.
+/// Returns the EHR_STATUS of a new EHR.
 fn status(ehr: &EhrSample) -> Result<Tree, String> {
     let data = json!({
         "_type": "EHR_STATUS",

@@ -1,4 +1,4 @@
-//! Expressions as written: names are still texts, positions are offsets in the expression.
+//! Syntax tree of expressions: names are texts, positions are byte offsets in the expression.
 
 use crate::value::Value;
 use aqlite_rm::diag::Span;
@@ -12,7 +12,7 @@ pub(crate) enum Expr {
     Variable(Variable),
     /// `/data[at0001]/items[at0004]/value/magnitude`, in predicates only.
     Path(String, Span),
-    /// `$ref[1].url`: the number from 1, and whether the address is meant (else the label).
+    /// `$ref[1].url`: the number from 1, and whether it reads the address (else the label).
     Reference(usize, bool),
     /// `!a`, `not a`
     Not(Box<Expr>),
@@ -28,7 +28,7 @@ pub(crate) enum Expr {
     Any(Vec<Variable>, Box<Expr>),
     /// `for_all(condition)`
     ForAll(Box<Expr>),
-    /// `max(path)`, `min(path)`: the predicate that keeps one instance. True for max.
+    /// `max(path)`, `min(path)`: the predicate that keeps one instance. The flag is true for `max`.
     Best(bool, String, Span),
 }
 
@@ -41,11 +41,11 @@ pub(crate) struct Variable {
     pub label: Option<String>,
     /// The name behind the dot.
     pub attribute: Option<String>,
-    /// Where it stands in the expression.
+    /// The position in the expression.
     pub span: Span,
 }
 
-/// The operators, weakest first by [`Operator::strength`].
+/// The operators. [`Operator::strength`] is their precedence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Operator {
     Or,
@@ -99,7 +99,7 @@ pub(crate) enum Action {
 }
 
 impl Operator {
-    /// The operator that holds when the sides change places.
+    /// Returns the comparison with its sides exchanged: `<` becomes `>`.
     pub fn turned(self) -> Operator {
         use Operator::*;
         match self {
@@ -111,7 +111,7 @@ impl Operator {
         }
     }
 
-    /// How strongly the operator binds.
+    /// Returns the precedence: a greater number binds more tightly.
     pub fn strength(self) -> u8 {
         use Operator::*;
         match self {
@@ -127,7 +127,7 @@ impl Operator {
 }
 
 impl Function {
-    /// The function of this name, in any case.
+    /// Returns the function of this name, in any letter case.
     pub fn parse(name: &str) -> Option<Function> {
         use Function::*;
         const NAMES: [(&str, Function); 15] = [
@@ -200,8 +200,8 @@ impl Expr {
         });
     }
 
-    /// Calls `visit` with every variable that stands beside a literal; an operator that is turned
-    /// round is told as such.
+    /// Calls `visit` with every variable beside a literal. If the literal is on the left, the
+    /// operator is turned round.
     pub fn pairs<'a>(&'a self, visit: &mut dyn FnMut(&'a Variable, Operator, &'a Value)) {
         self.walk(&mut |expr| {
             let Expr::Binary(operator, a, b) = expr else {
@@ -219,7 +219,7 @@ impl Expr {
         });
     }
 
-    /// Calls `visit` with every literal, `null` left out.
+    /// Calls `visit` with every literal except `null`.
     pub fn literals<'a>(&'a self, visit: &mut dyn FnMut(&'a Value)) {
         self.walk(&mut |expr| match expr {
             Expr::Literal(v) if !v.is_null() => visit(v),

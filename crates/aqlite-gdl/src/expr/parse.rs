@@ -1,4 +1,4 @@
-//! The grammar of conditions, actions and predicates: precedence climbing over the words of
+//! The grammar of conditions, actions and predicates: precedence climbing over the tokens of
 //! `token`.
 
 use super::ast::{Action, Expr, Function, Operator, Variable};
@@ -11,17 +11,17 @@ use std::sync::Arc;
 const MAX_DEPTH: usize = 64;
 const MAX_OPERANDS: usize = 1_000;
 
-/// A problem; its span counts bytes from the start of the expression.
+/// A result whose problem has a span in bytes from the start of the expression.
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// Reads a condition or a predicate: the whole text, or it is refused.
+/// Parses a condition or a predicate. A text with a rest is refused.
 pub(crate) fn condition(text: &str) -> Result<Expr> {
     let mut parser = Parser::new(text);
     let expr = parser.expression(0)?;
     parser.end().map(|()| expr)
 }
 
-/// Reads an action: the whole text, or it is refused.
+/// Parses an action. A text with a rest is refused.
 pub(crate) fn action(text: &str) -> Result<Action> {
     let mut parser = Parser::new(text);
     let action = parser.action()?;
@@ -55,7 +55,7 @@ impl<'a> Parser<'a> {
         self.at = self.text.len() - self.rest().trim_start().len();
     }
 
-    /// Runs a word parser; on success passes over it and the white space behind.
+    /// Runs a token parser. On success it skips the token and the white space behind it.
     fn word<T>(&mut self, parsed: IResult<&'a str, T>) -> Option<T> {
         let (rest, value) = parsed.ok()?;
         self.at = self.text.len() - rest.len();
@@ -72,7 +72,7 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// Accepts a word in any case that does not go on as a longer name.
+    /// Accepts a word in any letter case that is not the start of a longer name.
     fn accept_name(&mut self, name: &str) -> bool {
         let found = starts_with_name(self.rest(), name);
         if found {
@@ -128,7 +128,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Operators of at least this strength, all left-associative.
+    /// Parses operators of at least this precedence, all left-associative.
     fn expression(&mut self, weakest: u8) -> Result<Expr> {
         self.skip();
         let mut left = self.operand()?;
@@ -141,7 +141,7 @@ impl<'a> Parser<'a> {
         Ok(left)
     }
 
-    /// The operator that stands here and where it ends, not taken yet.
+    /// Returns the operator at the current position and its end, without consuming it.
     fn operator(&self) -> Option<(Operator, usize)> {
         use Operator::*;
         const SYMBOLS: [(&str, Operator); 16] = [
@@ -242,7 +242,8 @@ impl<'a> Parser<'a> {
             return Ok(inner);
         }
         match sum_of_numbers(&inner).zip(token::unit(self.rest()).ok()) {
-            // `(0-0.25),mg`: how guides write a negative quantity where a sign is not understood.
+            // `(0-0.25),mg`: some guides write a negative quantity like this, because their parsers
+            // do not accept a sign.
             Some((magnitude, behind)) => {
                 let precision =
                     token::precision_of_all(self.text.get(start..self.at).unwrap_or_default());
@@ -354,7 +355,7 @@ impl<'a> Parser<'a> {
         self.operand().map(|a| Expr::Any(variables, Box::new(a)))
     }
 
-    /// `$a, $b` up to the closing symbol.
+    /// Parses `$a, $b` up to the closing symbol.
     fn variables(&mut self, close: &str) -> Result<Vec<Variable>> {
         let mut list = vec![self.variable()?];
         while self.accept(",") {
@@ -391,7 +392,7 @@ impl<'a> Parser<'a> {
         Ok(Some(Expr::Call(function, arguments)))
     }
 
-    /// A path reaches to white space, an operator or a bracket that is not its own.
+    /// Parses a path, which extends to white space, an operator or an unbalanced bracket.
     fn path(&mut self) -> Result<(String, Span)> {
         let mut open = 0_usize;
         let len = self.rest().char_indices().find(|(_, c)| {
@@ -445,7 +446,7 @@ impl<'a> Parser<'a> {
         Ok((target, self.expression(0)?))
     }
 
-    /// `$a=1;$b=2` up to the closing symbol.
+    /// Parses `$a=1;$b=2` up to the closing symbol.
     fn assignments(&mut self, close: &str) -> Result<Vec<(Variable, Expr)>> {
         let mut list = Vec::new();
         while !self.accept(close) {
@@ -493,8 +494,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// True for a text that starts with a word, in any letter case, which does not go on as a longer
-/// name.
+/// Whether a text starts with a word, in any letter case, that is not the start of a longer name.
 fn starts_with_name(text: &str, name: &str) -> bool {
     text.get(..name.len())
         .is_some_and(|word| word.eq_ignore_ascii_case(name))
@@ -504,7 +504,7 @@ fn starts_with_name(text: &str, name: &str) -> bool {
             .starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':')
 }
 
-/// The value of an expression that only adds and subtracts numbers.
+/// Returns the value of an expression that only adds and subtracts numbers.
 fn sum_of_numbers(expr: &Expr) -> Option<f64> {
     match expr {
         Expr::Literal(Value::Number(n)) => Some(*n),
@@ -519,7 +519,7 @@ fn sum_of_numbers(expr: &Expr) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// The expression with all brackets written.
+    /// Prints the expression with all brackets.
     fn shown(expr: &Expr) -> String {
         match expr {
             Expr::Literal(Value::Number(n)) => n.to_string(),

@@ -1,4 +1,4 @@
-//! The words of expressions: variables with labels, numbers, units, codes, texts, dates.
+//! The tokens of expressions: variables with labels, numbers, units, codes, texts, dates.
 
 use crate::time::Moment;
 use crate::value::{self, Proportion, Quantity, Value};
@@ -60,8 +60,8 @@ pub(crate) fn text(input: &str) -> IResult<&str, String> {
     Err(fail())
 }
 
-/// Any literal that starts with a digit, a dot, or a code: in the order in which they must be
-/// tried.
+/// Parses any literal that starts with a digit, a dot or a code. The order of the attempts matters:
+/// a number is a prefix of most others.
 pub(crate) fn literal(input: &str, in_arguments: bool) -> IResult<&str, Value> {
     if in_arguments {
         return alt((date_time, ordinal, coded, plain_number, text_value)).parse(input);
@@ -78,7 +78,8 @@ pub(crate) fn literal(input: &str, in_arguments: bool) -> IResult<&str, Value> {
     .parse(input)
 }
 
-/// A unit behind a number and its comma: everything up to an operator, a bracket or white space.
+/// Parses the unit behind a number and its comma: everything up to an operator, a bracket or white
+/// space.
 pub(crate) fn unit(input: &str) -> IResult<&str, &str> {
     preceded(
         (char(','), take_while(|c| c == ' ')),
@@ -129,13 +130,13 @@ fn quantity(input: &str) -> IResult<&str, Value> {
     .parse(input)
 }
 
-/// The precision of a quantity with these digits; none for a whole number, which may stand for any,
-/// and none beyond what doubles hold.
+/// Returns the precision of a quantity with these digits. `None` for a whole number, which fits any
+/// precision, and for a precision beyond that of doubles.
 fn precision(digits: &str) -> Option<u8> {
     Some(value::decimals(digits)).filter(|d| *d > 0 && *d <= 15)
 }
 
-/// The greatest precision of the numbers in an expression.
+/// Returns the greatest precision of the numbers in an expression.
 pub(crate) fn precision_of_all(expression: &str) -> Option<u8> {
     let (mut rest, mut most) = (expression, None);
     while let Some(at) = rest.find(|c: char| c.is_ascii_digit() || c == '.') {
@@ -210,7 +211,8 @@ fn phrase(input: &str) -> IResult<&str, (&str, &str)> {
     (terminology, preceded(tag("::"), code)).parse(input)
 }
 
-/// `2014-01-01`, `2014-01-01T00:00:00+01:00`; the zone is settled at run time, so the text is kept.
+/// `2014-01-01`, `2014-01-01T00:00:00+01:00`. The zone is known only when the guide runs, so the
+/// text is kept.
 fn date_time(input: &str) -> IResult<&str, Value> {
     let shape = recognize((
         take_digits(4),
@@ -245,7 +247,7 @@ fn take_digits<'a>(
     nom::bytes::complete::take_while_m_n(n, n, |c: char| c.is_ascii_digit())
 }
 
-/// `-5` or `-5,mmol/l` in brackets, the old way to write a negative number.
+/// `-5` or `-5,mmol/l` in brackets: the old notation of a negative number.
 pub(crate) fn negative(input: &str) -> IResult<&str, Value> {
     let signed = verify(nom::combinator::consumed(signed), |(_, n)| *n < 0.0);
     let number = delimited(

@@ -4,7 +4,7 @@ use super::value::{Range, Value};
 use super::*;
 
 /// cADL.
-impl<'a> Reader<'a> {
+impl<'a> AdlReader<'a> {
     /// Reads an object: `OBSERVATION[id2, openEHR-EHR-OBSERVATION.x.v1.0.0] occurrences matches
     /// {0..1} matches { … }`.
     pub(super) fn object(
@@ -32,13 +32,7 @@ impl<'a> Reader<'a> {
             self.word();
         }
         let place = self.place();
-        let class = self
-            .word()
-            .ok_or_else(|| broken(place, "expected the name of a class"))?;
-        let class = match self.next_char() {
-            Some('<') => format!("{class}{}>", self.until(">").unwrap_or_default().trim()),
-            _ => class.to_owned(),
-        };
+        let class = self.class_name(place)?;
         self.expect("[", "behind the name of a class")?;
         let ids = self
             .until("]")
@@ -75,6 +69,17 @@ impl<'a> Reader<'a> {
         }
         self.depth -= 1;
         Ok(())
+    }
+
+    /// Reads the name of a class with its parameter: `DV_INTERVAL<DV_QUANTITY>`.
+    fn class_name(&mut self, place: Span) -> Result<String, Diagnostic> {
+        let class = self
+            .word()
+            .ok_or_else(|| broken(place, "expected the name of a class"))?;
+        Ok(match self.next_char() {
+            Some('<') => format!("{class}{}>", self.until(">").unwrap_or_default().trim()),
+            _ => class.to_owned(),
+        })
     }
 
     /// Reads the attributes of an object up to its `}`.

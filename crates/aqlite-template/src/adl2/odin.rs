@@ -1,4 +1,4 @@
-//! Reader of ODIN: attributes, keyed items and values.
+//! AdlReader of ODIN: attributes, keyed items and values.
 
 use super::*;
 
@@ -45,7 +45,7 @@ impl Odin {
 }
 
 /// ODIN.
-impl Reader<'_> {
+impl AdlReader<'_> {
     /// Reads attributes or keyed items up to the end of text, or up to a `>`.
     pub(super) fn attributes(&mut self) -> Result<Vec<Attribute>, Diagnostic> {
         let mut all = Vec::new();

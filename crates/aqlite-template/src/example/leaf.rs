@@ -270,7 +270,7 @@ impl<'t> Place<'t> {
         known.or(self.label).or(filler).unwrap_or(code).to_owned()
     }
 
-    /// Selects the permitted code whose text is the one that the template requires.
+    /// Selects the permitted code with the text that the template requires.
     pub(super) fn code_of_text(&self, draft: &mut Draft, node: Option<&Node>) -> Vec<Finding> {
         let text = draft.text_along(&[Attr::VALUE]).unwrap_or_default();
         let children = constrained(node, Attr::DEFINING_CODE)
@@ -338,7 +338,7 @@ impl<'t> Place<'t> {
                 Ok(None)
             } else if attribute.is_none_or(|a| a.children.is_empty()) {
                 let parameter = node.and_then(|n| n.parameter).unwrap_or(Cls::DV_COUNT);
-                super::standing_for(parameter, &[])
+                super::concrete_class_for(parameter, &[])
                     .map(|class| self.object(class, None, None))
                     .transpose()
             } else {

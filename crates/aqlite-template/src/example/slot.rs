@@ -2,7 +2,7 @@
 
 use super::super::pattern::Pattern;
 use super::super::tree::Node;
-use super::{Made, Place, defaults, standing_for};
+use super::{Made, Place, concrete_class_for, defaults};
 use aqlite_rm::class::Cls;
 use aqlite_rm::id::{ArchetypeId, is_archetype_id};
 
@@ -50,7 +50,7 @@ impl<'t> Place<'t> {
 /// invented ids.
 fn candidates(class: Cls, includes: &[Pattern]) -> Vec<String> {
     let mut ids: Vec<String> = includes.iter().filter_map(Pattern::example).collect();
-    let preferred = standing_for(class, &[])
+    let preferred = concrete_class_for(class, &[])
         .into_iter()
         .chain(defaults::PREFERRED);
     for class in preferred

@@ -1,5 +1,5 @@
-//! Whether what was written gives back the document: which objects must be written otherwise, and
-//! what is let pass.
+//! Comparison of a document with the document that its keys are read as. It decides which objects
+//! need longer keys, and which differences are acceptable.
 
 use crate::fit::plain_name;
 use aqlite_rm::class::{Attr, Cls};
@@ -7,17 +7,17 @@ use aqlite_rm::order;
 use aqlite_rm::tree::{Kind, NodeId, NodeRef};
 use std::collections::{HashMap, HashSet};
 
-/// Objects that are written otherwise than by the shortest keys.
+/// The objects for which the shortest keys are not sufficient.
 #[derive(Default)]
 pub(super) struct Detail {
-    /// Written as canonical JSON.
+    /// Objects that are written as canonical JSON.
     pub raw: HashSet<NodeId>,
-    /// Written by keys of their own, where suffixes of the object around them do not say
-    /// everything.
+    /// Objects that are written by keys of their own, because the suffixes of the enclosing object
+    /// do not preserve them.
     pub long: HashSet<NodeId>,
-    /// Written with their class.
+    /// Objects that are written with their class.
     pub typed: HashSet<NodeId>,
-    /// Attributes that readers complete and an object does not have.
+    /// Attributes that a reader would complete, and that the object lacks.
     pub absent: HashSet<(NodeId, Attr)>,
 }
 
@@ -37,19 +37,20 @@ impl Detail {
     }
 }
 
-/// The differences between a document and what its keys are read as.
+/// The differences between a document and the document that its keys are read as.
 #[derive(Default)]
 pub(super) struct Outcome {
-    /// Objects of which more must be written.
+    /// Objects that need longer keys.
     pub more: Detail,
-    /// What the formats have no place for, and the document has.
+    /// Content of the document that the formats cannot represent.
     pub left: Vec<&'static str>,
 }
 
-/// Types of references that clients use for a party of any kind; readers complete PARTY.
+/// Reference types that clients use for a party of any kind. Readers complete PARTY, so these
+/// differences are accepted.
 const ASSUMED: [&str; 2] = ["PERSON", "ANY"];
 
-/// What readers complete, so that a document may have it afterwards only.
+/// Attributes that readers complete. A document may have them after reading only.
 const COMPLETED: [Attr; 7] = [
     Attr::ARCHETYPE_DETAILS,
     Attr::PRECISION,
@@ -60,8 +61,8 @@ const COMPLETED: [Attr; 7] = [
     Attr::UPPER_UNBOUNDED,
 ];
 
-/// Compares a document with what its keys are read as; `places` has the objects with a key of their
-/// own, and `detail` those that were not written by the shortest keys.
+/// Compares a document with the document that its keys are read as. `places` holds the objects with
+/// a key of their own, and `detail` those that were not written by the shortest keys.
 pub(super) fn compare(
     document: NodeRef<'_>,
     again: Option<NodeRef<'_>>,
@@ -84,7 +85,7 @@ pub(super) fn compare(
     }
 }
 
-/// What must be written of objects whose keys were refused: first each part by keys of its own and
+/// Returns longer keys for objects whose keys were refused: first each part by keys of its own and
 /// with its class, then canonical JSON.
 pub(super) fn refused(document: NodeRef<'_>, owners: &HashSet<NodeId>, detail: &Detail) -> Outcome {
     let mut outcome = Outcome::default();
@@ -99,6 +100,7 @@ fn expand(node: NodeRef<'_>, owners: &HashSet<NodeId>, detail: &Detail, more: &m
             node.children()
                 .for_each(|child| lengthen(child, detail, more));
         }
+        // Nothing is left to lengthen below this object, so only canonical JSON remains.
         if more.long.len() == before {
             more.raw.insert(node.id());
         }
@@ -107,7 +109,7 @@ fn expand(node: NodeRef<'_>, owners: &HashSet<NodeId>, detail: &Detail, more: &m
         .for_each(|child| expand(child, owners, detail, more));
 }
 
-/// Has an object, and those in it, written by keys of their own.
+/// Requests keys of their own for an object and the objects in it.
 fn lengthen(node: NodeRef<'_>, detail: &Detail, more: &mut Detail) {
     if node.kind() == Kind::Object && !detail.long.contains(&node.id()) {
         more.long.insert(node.id());
@@ -124,7 +126,7 @@ struct Comparison<'p> {
 }
 
 impl Comparison<'_> {
-    /// `owner` is the innermost object around with a key of its own.
+    /// Compares two objects. `owner` is the innermost enclosing object with a key of its own.
     fn nodes(&mut self, given: NodeRef<'_>, again: NodeRef<'_>, owner: NodeId) {
         let is_place =
             self.places.contains_key(&given.id()) && !self.detail.raw.contains(&given.id());
@@ -141,7 +143,7 @@ impl Comparison<'_> {
         self.outcome.more.raw.insert(owner);
     }
 
-    /// Has the class of an object written, which also says that it is there.
+    /// Requests the class of an object, which also shows that the object exists.
     fn state_class(&mut self, object: NodeRef<'_>, owner: NodeId) {
         if self.detail.typed.contains(&object.id()) {
             return self.lose(owner);
@@ -150,7 +152,7 @@ impl Comparison<'_> {
         self.outcome.more.long.insert(object.id());
     }
 
-    /// Has an object written by keys of its own.
+    /// Requests keys of its own for an object.
     fn state_all(&mut self, object: NodeRef<'_>, owner: NodeId) {
         if object.id() == owner || self.detail.long.contains(&object.id()) {
             return self.lose(owner);
@@ -226,7 +228,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// `object` has the leaf `given`.
+    /// Compares two leaves. `object` has the leaf `given`.
     fn leaves(
         &mut self,
         object: NodeRef<'_>,
@@ -247,8 +249,8 @@ impl Comparison<'_> {
         }
     }
 
-    /// Members of one id keep their order, those of one name first; those of different ids come in
-    /// that of the template.
+    /// Compares two lists. Members with equal id keep their order, those with equal names first.
+    /// Members with different ids follow the order of the template.
     fn lists(&mut self, given: NodeRef<'_>, again: NodeRef<'_>, owner: NodeId) {
         let mut waiting: HashMap<(Cls, &str), Vec<(usize, NodeRef<'_>)>> = HashMap::new();
         for (index, member) in again.children().enumerate() {
@@ -257,7 +259,7 @@ impl Comparison<'_> {
                 .or_default()
                 .push((index, member));
         }
-        // By the whole name, then by the name without its number, then by order.
+        // Members are paired by the full name, then by the name without its number, then by order.
         let same: [fn(&str, &str) -> bool; 3] = [
             |given, again| given == again,
             |given, again| plain_name(given) == again,
@@ -300,7 +302,7 @@ impl Comparison<'_> {
     }
 }
 
-/// The name of a node; nothing for an object that has none.
+/// Returns the name of a node. Empty for an object without a name.
 fn name_of(member: NodeRef<'_>) -> &str {
     let name = if member.class().is_a(Cls::LOCATABLE) {
         member.text_along(&[Attr::NAME, Attr::VALUE])
@@ -310,7 +312,7 @@ fn name_of(member: NodeRef<'_>) -> &str {
     name.unwrap_or_default()
 }
 
-/// What members of a list are told apart by: class and node id.
+/// Returns the properties that distinguish members of a list: class and node id.
 fn identity<'t>(member: &NodeRef<'t>) -> (Cls, &'t str) {
     let is_locatable = member.class().is_a(Cls::LOCATABLE);
     (

@@ -1,9 +1,9 @@
-//! Values: suffixes that are more than a leaf, and what follows from the template where a suffix is
-//! missing.
+//! Values: suffixes that are not simple leaves, and missing parts that follow from the template.
 
 use super::follow::FOLLOWED;
-use super::form::{Form, Value};
-use super::read::{Reader, is_true, uid_class, whole};
+use super::form::{KeyTree, Value};
+use super::party::{is_identifier, is_party, is_uuid, mode};
+use super::read::{DocumentReader, is_true, uid_class, whole};
 use super::{shown, suffix};
 use crate::draft::Draft;
 use crate::tree::{Constraint, Node, OrdinalItem};
@@ -11,11 +11,10 @@ use crate::web::{WebNode, proportion_kinds};
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::diag::near;
 use aqlite_rm::number;
-use aqlite_rm::order;
 use aqlite_rm::terminology;
 use std::borrow::Cow;
 
-/// Attributes whose codes are openEHR's own.
+/// Attributes whose codes belong to the openEHR terminology.
 const OPENEHR: [Attr; 12] = [
     Attr::NULL_FLAVOUR,
     Attr::CURRENT_STATE,
@@ -31,7 +30,7 @@ const OPENEHR: [Attr; 12] = [
     Attr::INTEGRITY_CHECK_ALGORITHM,
 ];
 
-/// Terminologies of code phrases by attribute.
+/// The terminologies of code phrases by attribute.
 const PHRASES: [(Attr, &str); 8] = [
     (Attr::LANGUAGE, "ISO_639-1"),
     (Attr::TERRITORY, "ISO_3166-1"),
@@ -49,7 +48,7 @@ const PHRASES: [(Attr, &str); 8] = [
     ),
 ];
 
-/// The parts of a duration by suffix: letter, whether it stands behind the `T`.
+/// The parts of a duration by suffix: letter, and whether it follows the `T`.
 const PARTS: [(&str, char, bool); 7] = [
     ("year", 'Y', false),
     ("month", 'M', false),
@@ -60,18 +59,18 @@ const PARTS: [(&str, char, bool); 7] = [
     ("second", 'S', true),
 ];
 
-impl<'r> Reader<'r, '_> {
-    /// The class of a value where the declared one leaves it open.
-    pub fn chosen(
+impl<'r> DocumentReader<'r, '_> {
+    /// Chooses the class of a value whose declared class is abstract or has alternatives.
+    pub fn choose_class(
         &mut self,
         class: Cls,
-        form: &'r Form<'_>,
+        form: &'r KeyTree<'_>,
         web: Option<&'r WebNode>,
         at: Attr,
         like: Option<Cls>,
     ) -> Option<Cls> {
         let has = |suffix: &str| form.value(suffix).is_some();
-        if let Some(named) = self.named_class(class, form) {
+        if let Some(named) = self.stated_class(class, form) {
             return Some(named);
         }
         Some(match class {
@@ -107,19 +106,19 @@ impl<'r> Reader<'r, '_> {
                     .map_or("", Value::text),
             ),
             Cls::DV_ORDERED | Cls::DATA_VALUE => like.unwrap_or_else(|| guessed(form)),
-            other => super::read::standing(other),
+            other => super::read::concrete_class(other),
         })
     }
 
-    /// True when a word is a suffix of a class.
+    /// Returns whether a word is a suffix of a class.
     pub fn is_suffix(&self, class: Cls, name: &str) -> bool {
         suffix::named(class, name).is_some()
             || (class == Cls::DV_DURATION && PARTS.iter().any(|(n, _, _)| *n == name))
             || name == "other"
     }
 
-    /// Puts the value of a suffix where it belongs.
-    pub fn suffix(
+    /// Sets the attribute that a suffix addresses.
+    pub fn read_suffix(
         &mut self,
         draft: &mut Draft<'r>,
         name: &'r str,
@@ -129,17 +128,21 @@ impl<'r> Reader<'r, '_> {
     ) {
         let class = draft.class();
         let found = suffix::named(class, name).filter(|_| index == 0);
+        // A quantity may have the empty unit, so blank text is a value there.
         if text.trim().is_empty() && class != Cls::DV_QUANTITY {
             return;
         }
         match (class, name, found) {
             (_, "_type" | "raw", _) if index == 0 => {}
             (Cls::DV_DURATION, name, None) if PARTS.iter().any(|(n, _, _)| *n == name) => {}
+            // Handled in `complete`, which has all suffixes of the value.
             (Cls::DV_PROPORTION, "" | "value", _) => {}
-            (Cls::DV_CODED_TEXT, "", _) => self.coded(draft, text, web),
-            (Cls::DV_TEXT, "other", _) => self.set(draft, &[Attr::VALUE], text),
+            (Cls::DV_CODED_TEXT, "", _) => self.read_coded(draft, text, web),
+            (Cls::DV_TEXT, "other", _) => self.set_leaf(draft, &[Attr::VALUE], text),
             (Cls::DV_CODED_TEXT, "other", _) if index == 0 && web.is_some_and(|w| w.has_other) => {}
-            (Cls::DV_ORDINAL | Cls::DV_SCALE, "" | "value", _) => self.ordinal(draft, text, web),
+            (Cls::DV_ORDINAL | Cls::DV_SCALE, "" | "value", _) => {
+                self.read_ordinal(draft, text, web)
+            }
             (Cls::PARTICIPATION, "mode", _) => draft.put(Attr::MODE, mode(text)),
             (Cls::PARTICIPATION, name, None) if is_party(name) => {}
             (class, name, None)
@@ -148,13 +151,15 @@ impl<'r> Reader<'r, '_> {
             (Cls::REFERENCE_RANGE, name, None)
                 if index == 0 && suffix::named(Cls::DV_INTERVAL, name).is_some() => {}
             (Cls::INSTRUCTION_DETAILS, name, None) if index == 0 && FOLLOWED.contains(&name) => {}
-            (_, "", None) if class == Cls::PARTY_IDENTIFIED => self.set(draft, &[Attr::NAME], text),
+            (_, "", None) if class == Cls::PARTY_IDENTIFIED => {
+                self.set_leaf(draft, &[Attr::NAME], text)
+            }
             (Cls::DV_CODED_TEXT | Cls::CODE_PHRASE | Cls::DV_ORDINAL, code, None)
                 if is_true(text) && !code.is_empty() =>
             {
-                self.legacy(draft, code)
+                self.read_code_flag(draft, code)
             }
-            (_, _, Some(found)) => self.set(draft, found.path, text),
+            (_, _, Some(found)) => self.set_leaf(draft, found.path, text),
             (_, name, None) => self.unknown_suffix(class, name),
         }
     }
@@ -188,8 +193,8 @@ impl<'r> Reader<'r, '_> {
         self.refuse("FLT0102", &key, message, &near);
     }
 
-    /// A code as a suffix with the value `true`.
-    fn legacy(&mut self, draft: &mut Draft<'r>, code: &'r str) {
+    /// Sets a code that was sent as a suffix with the value `true`.
+    fn read_code_flag(&mut self, draft: &mut Draft<'r>, code: &'r str) {
         let path: &[Attr] = match draft.class() {
             Cls::CODE_PHRASE => &[Attr::CODE_STRING],
             Cls::DV_ORDINAL => &[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::CODE_STRING],
@@ -200,13 +205,13 @@ impl<'r> Reader<'r, '_> {
                 let message = format!("`|{}` contradicts the code that is given", shown(code));
                 self.refuse_here("FLT0107", message, &[]);
             }
-            _ => self.set(draft, path, code),
+            _ => self.set_leaf(draft, path, code),
         }
     }
 
-    /// A coded text as one text: `code`, `code::text`, `terminology::code::text`, or the text
-    /// alone.
-    fn coded(&mut self, draft: &mut Draft<'r>, text: &'r str, web: Option<&'r WebNode>) {
+    /// Reads a coded text from one text: `code`, `code::text`, `terminology::code::text`, or the
+    /// text alone.
+    fn read_coded(&mut self, draft: &mut Draft<'r>, text: &'r str, web: Option<&'r WebNode>) {
         let parts: Vec<&'r str> = text.splitn(3, "::").collect();
         let (terminology, code, label) = match parts.as_slice() {
             [terminology, code, label] => (Some(*terminology), *code, Some(*label)),
@@ -226,14 +231,14 @@ impl<'r> Reader<'r, '_> {
                 label.map(Cow::Borrowed),
             );
         } else {
-            self.set(draft, &[Attr::DEFINING_CODE, Attr::CODE_STRING], code);
+            self.set_leaf(draft, &[Attr::DEFINING_CODE, Attr::CODE_STRING], code);
             label
                 .into_iter()
                 .for_each(|l| draft.put(Attr::VALUE, Draft::text(l)));
         }
     }
 
-    /// The code that the template offers under a text.
+    /// Returns the code that the template offers with this text.
     fn code_with_text(&self, web: Option<&'r WebNode>, text: &str) -> Option<(&'r str, &'r str)> {
         let web = web?;
         let (terminology, codes) = web.codes()?;
@@ -244,8 +249,8 @@ impl<'r> Reader<'r, '_> {
         Some((terminology, found))
     }
 
-    /// The text of a code: that of the openEHR terminology, or of the template in the language of
-    /// texts, else in its own.
+    /// Returns the text of a code: from the openEHR terminology, or from the template in the
+    /// language of texts, else in its original language.
     pub fn label(
         &self,
         web: Option<&'r WebNode>,
@@ -277,9 +282,10 @@ impl<'r> Reader<'r, '_> {
             .map(Cow::Borrowed)
     }
 
-    fn ordinal(&mut self, draft: &mut Draft<'r>, text: &'r str, web: Option<&'r WebNode>) {
+    fn read_ordinal(&mut self, draft: &mut Draft<'r>, text: &'r str, web: Option<&'r WebNode>) {
         let list = ordinals(web);
         let code = text.split("::").next().unwrap_or(text);
+        // A client may send the number, the code or the text of an ordinal.
         let by_number =
             number::parse(text).and_then(|n| list.iter().find(|i| i.value.total_cmp(&n).is_eq()));
         let found = by_number.or_else(|| list.iter().find(|i| i.code == code));
@@ -295,28 +301,28 @@ impl<'r> Reader<'r, '_> {
                     .text_along(&[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::CODE_STRING])
                     .is_none() =>
             {
-                self.set(
+                self.set_leaf(
                     draft,
                     &[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::CODE_STRING],
                     &item.code,
                 );
             }
             Some(_) => {}
-            None => self.set(draft, &[Attr::SYMBOL, Attr::VALUE], text),
+            None => self.set_leaf(draft, &[Attr::SYMBOL, Attr::VALUE], text),
         }
         if found.is_some_and(|i| {
             self.label(web, &i.terminology, &i.code)
                 .is_some_and(|l| l == text)
         }) {
-            self.set(draft, &[Attr::SYMBOL, Attr::VALUE], text);
+            self.set_leaf(draft, &[Attr::SYMBOL, Attr::VALUE], text);
         }
     }
 
-    /// What follows where it is not said.
+    /// Completes the missing parts of a value from the template and the usual defaults.
     pub fn complete(
         &mut self,
         draft: &mut Draft<'r>,
-        form: &'r Form<'_>,
+        form: &'r KeyTree<'_>,
         web: Option<&'r WebNode>,
         at: Attr,
         like: Option<Cls>,
@@ -329,26 +335,7 @@ impl<'r> Reader<'r, '_> {
             Cls::DV_PROPORTION => self.complete_proportion(draft, form, web),
             Cls::DV_ORDINAL | Cls::DV_SCALE => self.complete_ordinal(draft, web),
             Cls::DV_DURATION => self.complete_duration(draft, form),
-            Cls::DV_PARSABLE
-                if draft.get(Attr::FORMALISM).is_none() && at != Attr::ORIGINAL_CONTENT =>
-            {
-                let only = web
-                    .into_iter()
-                    .flat_map(|w| w.constraints_at(&["formalism"]))
-                    .find_map(|n| match &n.constraint {
-                        Constraint::Text { list, .. } => list.first(),
-                        _ => None,
-                    });
-                let default = if at == Attr::TIMING {
-                    "timing"
-                } else {
-                    "text/plain"
-                };
-                draft.put(
-                    Attr::FORMALISM,
-                    Draft::text(only.map_or(default, String::as_str)),
-                );
-            }
+            Cls::DV_PARSABLE if at != Attr::ORIGINAL_CONTENT => complete_parsable(draft, web, at),
             Cls::DV_MULTIMEDIA if draft.get(Attr::SIZE).is_none() => {
                 draft.put(Attr::SIZE, Draft::leaf(Cls::INTEGER, "0"))
             }
@@ -359,20 +346,9 @@ impl<'r> Reader<'r, '_> {
                 draft.put(Attr::MATCH, Draft::leaf(Cls::CHARACTER, "?"))
             }
             _ if class.is_a(Cls::PARTY_PROXY) => self.complete_party(draft, form),
-            _ if class.is_a(Cls::OBJECT_REF) => {
-                complete_reference(
-                    draft,
-                    if at == Attr::INSTRUCTION_ID {
-                        "INSTRUCTION"
-                    } else if at == Attr::EXTERNAL_REF {
-                        "PARTY"
-                    } else {
-                        "ANY"
-                    },
-                );
-            }
+            _ if class.is_a(Cls::OBJECT_REF) => complete_reference(draft, referenced_type(at)),
             Cls::INSTRUCTION_DETAILS => {
-                self.follow(draft, form);
+                self.follow_instruction(draft, form);
                 draft
                     .get_mut(Attr::INSTRUCTION_ID)
                     .into_iter()
@@ -380,6 +356,13 @@ impl<'r> Reader<'r, '_> {
             }
             _ => {}
         }
+        self.complete_now(draft);
+        complete_terminologies(draft);
+    }
+
+    /// Replaces `now`, an abbreviation of the format, by the time of reading.
+    fn complete_now(&self, draft: &mut Draft<'r>) {
+        let class = draft.class();
         if matches!(class, Cls::DV_DATE | Cls::DV_TIME | Cls::DV_DATE_TIME)
             && draft.text_along(&[Attr::VALUE]) == Some("now")
         {
@@ -389,28 +372,6 @@ impl<'r> Reader<'r, '_> {
                 _ => Some(self.now),
             };
             draft.put(Attr::VALUE, Draft::text(now.unwrap_or_default()));
-        }
-        for (attr, terminology) in [
-            (Attr::NORMAL_STATUS, "openehr"),
-            (Attr::MEDIA_TYPE, "IANA_media-types"),
-            (
-                Attr::COMPRESSION_ALGORITHM,
-                "openehr_compression_algorithms",
-            ),
-            (
-                Attr::INTEGRITY_CHECK_ALGORITHM,
-                "openehr_integrity_check_algorithms",
-            ),
-        ] {
-            if let Some(phrase) = draft
-                .get_mut(attr)
-                .filter(|p| p.class() == Cls::CODE_PHRASE && p.get(Attr::TERMINOLOGY_ID).is_none())
-            {
-                phrase.put(
-                    Attr::TERMINOLOGY_ID,
-                    Draft::holding(Cls::TERMINOLOGY_ID, Attr::VALUE, terminology),
-                );
-            }
         }
     }
 
@@ -444,6 +405,7 @@ impl<'r> Reader<'r, '_> {
         } else {
             "external"
         };
+        // Clients send many terminologies for null flavours, but the model permits one.
         let terminology = match said {
             Some(_) if at == Attr::NULL_FLAVOUR => Cow::Borrowed("openehr"),
             Some(said) => said,
@@ -481,6 +443,7 @@ impl<'r> Reader<'r, '_> {
         let has_unit =
             |unit: &str| list.is_none_or(|list| list.iter().any(|item| item.units == unit));
         if draft
+            // An empty unit is a unit only if the template lists it.
             .text_along(&[Attr::UNITS])
             .is_none_or(|unit| unit.trim().is_empty() && !has_unit(unit))
         {
@@ -508,11 +471,12 @@ impl<'r> Reader<'r, '_> {
     fn complete_proportion(
         &mut self,
         draft: &mut Draft<'r>,
-        form: &'r Form<'_>,
+        form: &'r KeyTree<'_>,
         web: Option<&'r WebNode>,
     ) {
         let kinds = web
             .map(proportion_kinds)
+            // Percent, then ratio, are the most frequent kinds.
             .unwrap_or_else(|| (0..5).collect());
         if draft.get(Attr::TYPE).is_none() {
             let kind = [2, 0]
@@ -527,8 +491,9 @@ impl<'r> Reader<'r, '_> {
             draft.get(Attr::NUMERATOR),
             form.value("").or_else(|| form.value("value")),
         ) {
-            self.set(draft, &[Attr::NUMERATOR], value.text());
+            self.set_leaf(draft, &[Attr::NUMERATOR], value.text());
         }
+        // Percentages and unitary proportions have a fixed denominator.
         let fixed = match kind.as_ref() {
             "2" => Some("100"),
             "1" => Some("1"),
@@ -595,12 +560,12 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    fn complete_duration(&mut self, draft: &mut Draft<'r>, form: &'r Form<'_>) {
+    fn complete_duration(&mut self, draft: &mut Draft<'r>, form: &'r KeyTree<'_>) {
         if draft.get(Attr::VALUE).is_some() {
             if let Some((name, ..)) = PARTS.iter().find(|(name, ..)| form.value(name).is_some()) {
                 self.refuse_here(
                     "FLT0107",
-                    format!("`|{name}` stands beside the whole duration: give one of them"),
+                    format!("`|{name}` is given besides the whole duration: remove one of them"),
                     &[],
                 );
             }
@@ -616,6 +581,7 @@ impl<'r> Reader<'r, '_> {
             let is_number = [count, fraction]
                 .iter()
                 .all(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()));
+            // Only seconds may have a fraction (ISO 8601-1 as restricted by openEHR BASE).
             if !is_number || number.contains('.') && name != "second" {
                 let expected = if name == "second" {
                     "a number"
@@ -643,23 +609,23 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    /// A reference range carries its limits itself.
-    fn complete_range(&mut self, draft: &mut Draft<'r>, form: &'r Form<'_>, like: Option<Cls>) {
+    /// Completes a reference range. In the formats it has the limits of its interval directly.
+    fn complete_range(&mut self, draft: &mut Draft<'r>, form: &'r KeyTree<'_>, like: Option<Cls>) {
         if draft.get(Attr::RANGE).is_some() {
             return;
         }
         let mut interval = Draft::object(Cls::DV_INTERVAL);
         for (attr, name) in [(Attr::LOWER, "lower"), (Attr::UPPER, "upper")] {
-            let form = self.one(name, form.instances(name));
+            let form = self.only_instance(name, form.instances(name));
             let made = form.and_then(|f| {
-                self.below(name, None, |r| {
-                    r.value(like.unwrap_or(Cls::DV_ORDERED), f, None, attr)
+                self.at_segment(name, None, |r| {
+                    r.read_value(like.unwrap_or(Cls::DV_ORDERED), f, None, attr)
                 })
             });
             made.into_iter().for_each(|m| interval.put(attr, m));
         }
         for given in &form.values {
-            self.suffix(
+            self.read_suffix(
                 &mut interval,
                 &given.suffix,
                 given.index,
@@ -670,141 +636,11 @@ impl<'r> Reader<'r, '_> {
         complete_interval(&mut interval);
         draft.put(Attr::RANGE, interval);
     }
-
-    fn complete_participation(&mut self, draft: &mut Draft<'r>, form: &'r Form<'_>) {
-        if draft.get(Attr::PERFORMER).is_none() {
-            let relationship = ["relationship", "_relationship"]
-                .into_iter()
-                .find_map(|name| self.one(name, form.instances(name)));
-            let class = if relationship.is_some() {
-                Cls::PARTY_RELATED
-            } else {
-                Cls::PARTY_IDENTIFIED
-            };
-            let mut performer = Draft::object(class);
-            for given in form.values.iter().filter(|given| is_party(&given.suffix)) {
-                self.suffix(
-                    &mut performer,
-                    &given.suffix,
-                    given.index,
-                    given.value.text(),
-                    None,
-                );
-            }
-            if let Some(def) = Cls::PARTY_IDENTIFIED.attr(Attr::IDENTIFIERS) {
-                self.attribute(
-                    &mut performer,
-                    "_identifier",
-                    def,
-                    form.instances("_identifier"),
-                    None,
-                );
-            }
-            if let Some(form) = relationship {
-                let made = self.below("relationship", None, |r| {
-                    r.value(Cls::DV_CODED_TEXT, form, None, Attr::RELATIONSHIP)
-                });
-                made.into_iter()
-                    .for_each(|m| performer.put(Attr::RELATIONSHIP, m));
-            }
-            self.complete_party(&mut performer, form);
-            draft.put(Attr::PERFORMER, performer);
-        }
-        if draft.get(Attr::FUNCTION).is_none() {
-            draft.put(
-                Attr::FUNCTION,
-                Draft::holding(Cls::DV_TEXT, Attr::VALUE, "unknown"),
-            );
-        }
-    }
-
-    /// Identifiers by number, and what a reference needs.
-    pub fn complete_party(&mut self, draft: &mut Draft<'r>, form: &'r Form<'_>) {
-        for number in order::distinct(
-            form.values
-                .iter()
-                .filter(|given| given.suffix.starts_with("identifiers_"))
-                .map(|given| given.index),
-        ) {
-            let mut identifier = Draft::object(Cls::DV_IDENTIFIER);
-            for (name, attr) in [
-                ("issuer", Attr::ISSUER),
-                ("assigner", Attr::ASSIGNER),
-                ("id", Attr::ID),
-                ("type", Attr::TYPE),
-            ] {
-                let value = form.value_at(&format!("identifiers_{name}"), number);
-                value
-                    .into_iter()
-                    .for_each(|v| identifier.put(attr, Draft::text(v.text())));
-            }
-            draft.add(Attr::IDENTIFIERS, identifier);
-        }
-        if let Some(value) = form.value("identifier") {
-            draft.add(
-                Attr::IDENTIFIERS,
-                Draft::holding(Cls::DV_IDENTIFIER, Attr::ID, value.text()),
-            );
-        }
-        let scheme = self
-            .context
-            .text("id_scheme")
-            .or_else(|| self.context.text("id_schema"));
-        let namespace = self.context.text("id_namespace");
-        let Some(reference) = draft.get_mut(Attr::EXTERNAL_REF) else {
-            return;
-        };
-        let mut missing = Vec::new();
-        match reference.get_mut(Attr::ID) {
-            Some(id) if id.class() == Cls::GENERIC_ID && id.get(Attr::SCHEME).is_none() => {
-                match scheme {
-                    Some(scheme) => id.put(Attr::SCHEME, Draft::text(scheme)),
-                    None => {
-                        *id = Draft::holding(
-                            if is_uuid(id.text_along(&[Attr::VALUE]).unwrap_or_default()) {
-                                Cls::HIER_OBJECT_ID
-                            } else {
-                                Cls::GENERIC_ID
-                            },
-                            Attr::VALUE,
-                            id.copy_along(&[Attr::VALUE]).unwrap_or_default(),
-                        )
-                    }
-                }
-            }
-            Some(_) => {}
-            None => missing.push("|id"),
-        }
-        if reference
-            .get(Attr::ID)
-            .is_some_and(|id| id.class() == Cls::GENERIC_ID && id.get(Attr::SCHEME).is_none())
-        {
-            missing.push("|id_scheme");
-        }
-        if reference.get(Attr::NAMESPACE).is_none() {
-            match namespace {
-                Some(namespace) => reference.put(Attr::NAMESPACE, Draft::text(namespace)),
-                None => missing.push("|id_namespace"),
-            }
-        }
-        if reference.get(Attr::TYPE).is_none() {
-            reference.put(Attr::TYPE, Draft::text("PARTY"));
-        }
-        if !missing.is_empty() {
-            self.refuse_here(
-                "FLT0108",
-                format!(
-                    "a reference to a party needs `{}`, here or as default in `ctx`",
-                    missing.join("`, `")
-                ),
-                &[],
-            );
-        }
-    }
 }
 
-/// The class that the suffixes of a value speak for.
-fn guessed(form: &Form<'_>) -> Cls {
+/// Returns the class that the suffixes of a value imply. The order matters: earlier suffixes are
+/// more specific.
+fn guessed(form: &KeyTree<'_>) -> Cls {
     let has = |suffix: &str| form.value(suffix).is_some();
     match () {
         () if has("unit") || has("units") => Cls::DV_QUANTITY,
@@ -820,31 +656,60 @@ fn guessed(form: &Form<'_>) -> Cls {
     }
 }
 
-/// The attributes of a DV_IDENTIFIER in keys of a party.
-fn is_identifier(name: &str) -> bool {
-    matches!(
-        name.strip_prefix("identifiers_"),
-        Some("issuer" | "assigner" | "id" | "type")
-    )
+/// Returns the type of the object that a reference at an attribute refers to.
+fn referenced_type(at: Attr) -> &'static str {
+    match at {
+        Attr::INSTRUCTION_ID => "INSTRUCTION",
+        Attr::EXTERNAL_REF => "PARTY",
+        _ => "ANY",
+    }
 }
 
-/// Suffixes of a participation that speak of its party.
-fn is_party(name: &str) -> bool {
-    matches!(
-        name,
-        "name" | "id" | "id_scheme" | "id_namespace" | "namespace"
-    ) || name.starts_with("identifiers_")
+/// Completes the formalism: the first of the template, else the usual one of the attribute.
+fn complete_parsable(draft: &mut Draft<'_>, web: Option<&WebNode>, at: Attr) {
+    if draft.get(Attr::FORMALISM).is_some() {
+        return;
+    }
+    let of_template = web
+        .into_iter()
+        .flat_map(|w| w.constraints_at(&["formalism"]))
+        .find_map(|n| match &n.constraint {
+            Constraint::Text { list, .. } => list.first().cloned(),
+            _ => None,
+        });
+    let usual = if at == Attr::TIMING {
+        "timing"
+    } else {
+        "text/plain"
+    };
+    let formalism = of_template.unwrap_or_else(|| usual.to_owned());
+    draft.put(Attr::FORMALISM, Draft::text(formalism));
 }
 
-pub(super) fn is_uuid(text: &str) -> bool {
-    text.len() == 36
-        && text.bytes().enumerate().all(|(i, b)| {
-            if matches!(i, 8 | 13 | 18 | 23) {
-                b == b'-'
-            } else {
-                b.is_ascii_hexdigit()
-            }
-        })
+/// Completes the terminologies of code phrases that have one terminology only.
+fn complete_terminologies(draft: &mut Draft<'_>) {
+    for (attr, terminology) in [
+        (Attr::NORMAL_STATUS, "openehr"),
+        (Attr::MEDIA_TYPE, "IANA_media-types"),
+        (
+            Attr::COMPRESSION_ALGORITHM,
+            "openehr_compression_algorithms",
+        ),
+        (
+            Attr::INTEGRITY_CHECK_ALGORITHM,
+            "openehr_integrity_check_algorithms",
+        ),
+    ] {
+        if let Some(phrase) = draft
+            .get_mut(attr)
+            .filter(|p| p.class() == Cls::CODE_PHRASE && p.get(Attr::TERMINOLOGY_ID).is_none())
+        {
+            phrase.put(
+                Attr::TERMINOLOGY_ID,
+                Draft::holding(Cls::TERMINOLOGY_ID, Attr::VALUE, terminology),
+            );
+        }
+    }
 }
 
 pub(super) fn put_code<'d>(
@@ -862,7 +727,7 @@ pub(super) fn put_code<'d>(
         .for_each(|t| draft.put(Attr::VALUE, Draft::text(t)));
 }
 
-/// Puts code and text of the symbol of an ordinal; what else the symbol has stays.
+/// Sets code and text of the symbol of an ordinal, and keeps its other attributes.
 fn put_symbol<'d>(
     draft: &mut Draft<'d>,
     terminology: Cow<'d, str>,
@@ -878,7 +743,7 @@ fn put_symbol<'d>(
         .for_each(|symbol| put_code(symbol, terminology.clone(), code.clone(), label.clone()));
 }
 
-/// An openEHR code by the English text of its group.
+/// Returns the openEHR code with this English text in the group of an attribute.
 fn group_code(at: Attr, text: &str) -> Option<(&'static str, &'static str)> {
     let group = match at {
         Attr::NULL_FLAVOUR => &terminology::NULL_FLAVOURS,
@@ -894,27 +759,6 @@ fn group_code(at: Attr, text: &str) -> Option<(&'static str, &'static str)> {
     terminology::code_of(group, text).map(|code| ("openehr", code))
 }
 
-/// The mode of a participation by its text, its code, or `text::openehr::code`.
-pub(super) fn mode(text: &str) -> Draft<'_> {
-    let parts: Vec<&str> = text.split("::").collect();
-    let by_text = terminology::code_of(&terminology::PARTICIPATION_MODE, text);
-    let (code, label) = match parts.as_slice() {
-        [label, _, code] if code.bytes().all(|b| b.is_ascii_digit()) => (*code, *label),
-        _ if terminology::PARTICIPATION_MODE.contains(text) => {
-            (text, terminology::rubric(text).unwrap_or(text))
-        }
-        _ => (by_text.unwrap_or("193"), text),
-    };
-    let mut draft = Draft::object(Cls::DV_CODED_TEXT);
-    put_code(
-        &mut draft,
-        "openehr".into(),
-        code.into(),
-        Some(label.into()),
-    );
-    draft
-}
-
 fn complete_phrase(draft: &mut Draft<'_>, at: Attr) {
     if draft.get(Attr::TERMINOLOGY_ID).is_none() {
         let terminology = PHRASES
@@ -928,7 +772,7 @@ fn complete_phrase(draft: &mut Draft<'_>, at: Attr) {
     }
 }
 
-/// What is not said of the limits follows from their being there.
+/// Completes the flags of an interval from the presence of its limits.
 fn complete_interval(draft: &mut Draft<'_>) {
     let sides = [
         (Attr::LOWER, Attr::LOWER_UNBOUNDED, Attr::LOWER_INCLUDED),
@@ -945,7 +789,7 @@ fn complete_interval(draft: &mut Draft<'_>) {
     }
 }
 
-/// Completes a reference to an object of a type.
+/// Completes type, namespace and scheme of a reference to an object.
 fn complete_reference(draft: &mut Draft<'_>, kind: &'static str) {
     if draft.get(Attr::TYPE).is_none() {
         draft.put(Attr::TYPE, Draft::text(kind));
@@ -966,7 +810,7 @@ fn complete_reference(draft: &mut Draft<'_>, kind: &'static str) {
     }
 }
 
-/// The pairs of value and symbol that the template lists.
+/// Returns the pairs of value and symbol in the template.
 fn ordinals(web: Option<&WebNode>) -> &[OrdinalItem] {
     match web.and_then(|w| w.value.as_deref()).map(|n| &n.constraint) {
         Some(Constraint::Ordinal { list }) => list,

@@ -1,12 +1,12 @@
-//! What stands under `ctx`: defaults for what the body leaves open.
+//! The section `ctx`: defaults for values that the body omits.
 
-use super::form::{Form, Part, Value};
-use super::read::Reader;
+use super::form::{KeyTree, SegmentInstance, Value};
+use super::read::DocumentReader;
 use super::shown;
 use aqlite_rm::diag::near;
 use aqlite_rm::order;
 
-/// A key: its name without a leading underscore, and the suffixes beside its main value.
+/// A key: its name without a leading underscore, and the suffixes besides its main value.
 pub(super) struct Key {
     pub name: &'static str,
     pub suffixes: &'static [&'static str],
@@ -21,7 +21,7 @@ const fn key(name: &'static str, suffixes: &'static [&'static str]) -> Key {
     Key { name, suffixes }
 }
 
-/// Every key.
+/// The keys of `ctx`.
 pub(super) static KEYS: [Key; 31] = [
     key("language", CODED),
     key("territory", CODED),
@@ -63,12 +63,12 @@ pub(super) static KEYS: [Key; 31] = [
 ];
 
 impl Key {
-    /// True when the key may stand several times.
+    /// Returns whether the key may have several indexes.
     pub fn is_repeated(&self) -> bool {
         self.name.starts_with("participation_") || self.name == "link"
     }
 
-    /// True when a suffix, or a member in its place, means something.
+    /// Returns whether the key has this suffix, or a member with this name.
     pub fn takes(&self, suffix: &str, index: u32) -> bool {
         (matches!(suffix, "" | "value") || self.suffixes.contains(&suffix))
             && (index == 0 || self.name == "participation_identifiers")
@@ -77,23 +77,23 @@ impl Key {
 
 /// The defaults of one document.
 pub(super) struct Context<'f, 'a> {
-    pub form: Option<&'f Form<'a>>,
+    pub form: Option<&'f KeyTree<'a>>,
 }
 
 impl<'f, 'a> Context<'f, 'a> {
-    pub fn of(form: Option<&'f Form<'a>>) -> Context<'f, 'a> {
+    pub fn of(form: Option<&'f KeyTree<'a>>) -> Context<'f, 'a> {
         Context { form }
     }
 
-    /// An instance of a key.
-    pub fn part(&self, key: &str, index: u32) -> Option<&'f Form<'a>> {
+    /// Returns an instance of a key.
+    pub fn part(&self, key: &str, index: u32) -> Option<&'f KeyTree<'a>> {
         let form = self.form?;
         form.instance(key, index)
             .or_else(|| form.instance(&format!("_{key}"), index))
     }
 
-    /// The text of a key: its main value, or that of one of the suffixes `code`, `name`, `value`,
-    /// `id`.
+    /// Returns the text of a key: its main value, or that of one of the suffixes `code`, `name`,
+    /// `value`, `id`.
     pub fn text(&self, key: &str) -> Option<&'f str> {
         self.text_at(key, 0)
     }
@@ -106,12 +106,12 @@ impl<'f, 'a> Context<'f, 'a> {
             .map(Value::text)
     }
 
-    /// The text of a suffix of a key.
+    /// Returns the text of a suffix of a key.
     pub fn suffix(&self, key: &str, suffix: &str) -> Option<&'f str> {
         self.part(key, 0)?.value(suffix).map(Value::text)
     }
 
-    /// The indexes of a repeated key.
+    /// Returns the indexes of a repeated key.
     pub fn indexes(&self, key: &str) -> Vec<u32> {
         let of = |key: &str| {
             self.form
@@ -128,7 +128,7 @@ impl<'f, 'a> Context<'f, 'a> {
             .unwrap_or_else(|| of(&format!("_{key}")))
     }
 
-    /// The indexes of the participations: those of their names and ids.
+    /// Returns the indexes of the participations: those of their names and ids.
     pub fn participations(&self) -> Vec<u32> {
         order::distinct(
             ["participation_name", "participation_id"]
@@ -138,8 +138,9 @@ impl<'f, 'a> Context<'f, 'a> {
     }
 }
 
-impl Reader<'_, '_> {
-    /// Every key of `ctx` must be one, with its own suffixes.
+impl DocumentReader<'_, '_> {
+    /// Reports every key of `ctx` that is unknown, and every suffix that does not belong to its
+    /// key.
     pub fn check_context(&mut self) {
         let Some(form) = self.context.form else {
             return;
@@ -171,10 +172,10 @@ impl Reader<'_, '_> {
                 continue;
             };
             if !known.is_repeated() {
-                self.one(key, instances);
+                self.only_instance(key, instances);
             }
-            for Part { index, form, .. } in instances {
-                self.below(
+            for SegmentInstance { index, form, .. } in instances {
+                self.at_segment(
                     key,
                     Some(*index).filter(|_| known.is_repeated()),
                     |reader| reader.check_key(known, *index, form),
@@ -184,14 +185,14 @@ impl Reader<'_, '_> {
         self.path.clear();
     }
 
-    fn check_key(&mut self, key: &Key, index: u32, form: &Form<'_>) {
+    fn check_key(&mut self, key: &Key, index: u32, form: &KeyTree<'_>) {
         let members = form.segments().map(|(segment, below)| {
             (
                 segment,
                 0,
                 below
                     .iter()
-                    .all(|part| part.form.alone().is_some() || part.form.is_empty()),
+                    .all(|part| part.form.only_value().is_some() || part.form.is_empty()),
             )
         });
         let values = form
@@ -200,10 +201,10 @@ impl Reader<'_, '_> {
             .map(|given| (given.suffix.as_ref(), given.index, true));
         for (suffix, at, is_alone) in values.chain(members).collect::<Vec<_>>() {
             if !is_alone || !key.takes(suffix, at) {
-                let told = format!("{}|{suffix}", self.path);
+                let place = format!("{}|{suffix}", self.path);
                 self.refuse(
                     "FLT0102",
-                    &told,
+                    &place,
                     format!("`|{}` is not a suffix of `ctx/{}`", shown(suffix), key.name),
                     key.suffixes,
                 );
@@ -218,7 +219,7 @@ impl Reader<'_, '_> {
             let wanted = format!("ctx/participation_name:{index}");
             self.refuse_here(
                 "FLT0108",
-                format!("`{wanted}` is missing: who is meant is not told"),
+                format!("`{wanted}` is missing: the party needs it"),
                 &[&wanted],
             );
         }

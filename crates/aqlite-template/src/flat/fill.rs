@@ -1,8 +1,9 @@
-//! What a document needs and its sender left open: from `ctx`, from the template, else the usual.
+//! Required values that the sender omitted: from `ctx`, from the template, or the usual default.
 
-use super::complete::{mode, put_code};
-use super::form::{Form, NOTHING, Part};
-use super::read::{Reader, attr_of, standing};
+use super::complete::put_code;
+use super::form::{EMPTY_TREE, KeyTree, SegmentInstance};
+use super::party::mode;
+use super::read::{DocumentReader, attr_of, concrete_class};
 use crate::draft::Draft;
 use crate::tree::Constraint;
 use crate::web::{Step, WebNode};
@@ -12,37 +13,38 @@ use aqlite_rm::terminology;
 use aqlite_rm::time::{Temporal, TemporalKind};
 use std::borrow::Cow;
 
-impl<'r> Reader<'r, '_> {
-    fn time(&self) -> &'r str {
+impl<'r> DocumentReader<'r, '_> {
+    fn default_time(&self) -> &'r str {
         match self.context.text("time") {
             None | Some("now") => self.now,
             Some(time) => time,
         }
     }
 
-    /// Fills an object that is a node and has something in it.
-    pub fn fill(&mut self, draft: &mut Draft<'r>, web: &'r WebNode, form: &'r Form<'_>) {
-        self.fixed(draft, web, form);
+    /// Fills a non-empty object that is a node.
+    pub fn fill(&mut self, draft: &mut Draft<'r>, web: &'r WebNode, form: &'r KeyTree<'_>) {
+        self.fill_fixed_values(draft, web, form);
         for kid in &web.children {
             let between = kid
                 .steps
                 .len()
                 .saturating_sub(1 + usize::from(kid.element().is_some()));
-            self.levels(draft, kid.steps.get(..between).unwrap_or_default());
+            self.fill_levels(draft, kid.steps.get(..between).unwrap_or_default());
+            // The order of the steps matters: levels must exist before events and entries are filled.
         }
         let class = draft.class();
         if class.is_a(Cls::ENTRY) {
-            self.entry(draft, web);
+            self.fill_entry(draft, web);
         }
         if class.is_a(Cls::LOCATABLE) {
-            self.links(draft);
+            self.add_links(draft);
         }
         match class {
-            Cls::OBSERVATION => self.observation(draft),
-            Cls::POINT_EVENT | Cls::INTERVAL_EVENT => self.event(draft, Some(web)),
-            Cls::ACTION => self.action(draft, web),
-            Cls::ISM_TRANSITION => self.transition(draft, web),
-            Cls::ACTIVITY => self.activity(draft, web),
+            Cls::OBSERVATION => self.fill_observation(draft),
+            Cls::POINT_EVENT | Cls::INTERVAL_EVENT => self.fill_event(draft, Some(web)),
+            Cls::ACTION => self.fill_action(draft, web),
+            Cls::ISM_TRANSITION => self.fill_transition(draft, web),
+            Cls::ACTIVITY => self.fill_activity(draft, web),
             Cls::INSTRUCTION => {
                 let text = self
                     .context
@@ -52,13 +54,18 @@ impl<'r> Reader<'r, '_> {
                     Draft::holding(Cls::DV_TEXT, Attr::VALUE, text)
                 });
             }
-            Cls::EVENT_CONTEXT => self.event_context(draft),
+            Cls::EVENT_CONTEXT => self.fill_event_context(draft),
             _ => {}
         }
     }
 
-    /// Mandatory values of which the template allows only one.
-    fn fixed(&mut self, draft: &mut Draft<'r>, web: &'r WebNode, form: &'r Form<'_>) {
+    /// Adds mandatory values that have only one permitted value in the template.
+    fn fill_fixed_values(
+        &mut self,
+        draft: &mut Draft<'r>,
+        web: &'r WebNode,
+        form: &'r KeyTree<'_>,
+    ) {
         for kid in web
             .children
             .iter()
@@ -82,21 +89,22 @@ impl<'r> Reader<'r, '_> {
                 .len()
                 .saturating_sub(1 + usize::from(kid.element().is_some()));
             let (levels, last) = kid.steps.split_at_checked(between).unwrap_or_default();
+            // A fixed value alone does not create an optional structure.
             let Some(last) = last.first().filter(|_| is_begun(draft, levels)) else {
                 continue;
             };
             let made = match kid.element() {
                 Some(step) => self
-                    .identified(Some(step), Cls::ELEMENT)
+                    .new_object(Some(step), Cls::ELEMENT)
                     .with(Attr::VALUE, value),
                 None => value,
             };
-            self.place(draft, levels, last, made);
+            self.place_object(draft, levels, last, made);
         }
     }
 
-    /// Makes the levels between that an object must have, even where nothing is in them.
-    fn levels(&mut self, draft: &mut Draft<'r>, steps: &'r [Step]) {
+    /// Creates the mandatory levels between a node and its children, even if they are empty.
+    fn fill_levels(&mut self, draft: &mut Draft<'r>, steps: &'r [Step]) {
         let Some((step, rest)) = steps.split_first() else {
             return;
         };
@@ -104,11 +112,11 @@ impl<'r> Reader<'r, '_> {
             if !is_needed(draft.class(), step.attr) {
                 return;
             }
-            let level = self.identified(Some(step), standing(step.class));
+            let level = self.new_object(Some(step), concrete_class(step.class));
             draft.add(step.attr, level);
         }
         for member in draft.members_mut(step.attr) {
-            self.levels(member, rest);
+            self.fill_levels(member, rest);
         }
     }
 
@@ -155,13 +163,15 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    fn entry(&mut self, draft: &mut Draft<'r>, web: &'r WebNode) {
+    fn fill_entry(&mut self, draft: &mut Draft<'r>, web: &'r WebNode) {
         default(draft, Attr::LANGUAGE, || {
             Draft::code("ISO_639-1", self.language)
         });
         default(draft, Attr::ENCODING, || {
             Draft::code("IANA_character-sets", "UTF-8")
         });
+        // The Reference Model requires a subject. Without a sender's choice it is the subject of
+        // the record.
         if draft.get(Attr::SUBJECT).is_none() {
             let subject = web
                 .children
@@ -173,39 +183,39 @@ impl<'r> Reader<'r, '_> {
                 .unwrap_or(Cls::PARTY_SELF);
             draft.put(Attr::SUBJECT, Draft::object(class));
         }
-        let provider = self.provider();
+        let provider = self.new_provider();
         provider
             .into_iter()
             .for_each(|p| default(draft, Attr::PROVIDER, || p));
         if draft.get(Attr::OTHER_PARTICIPATIONS).is_none() {
-            self.participations()
+            self.new_participations()
                 .into_iter()
                 .for_each(|p| draft.add(Attr::OTHER_PARTICIPATIONS, p));
         }
         if draft.get(Attr::WORKFLOW_ID).is_none()
             && let Some(form) = self.context.part("work_flow_id", 0)
         {
-            let made = self.value(Cls::OBJECT_REF, form, None, Attr::WORKFLOW_ID);
+            let made = self.read_value(Cls::OBJECT_REF, form, None, Attr::WORKFLOW_ID);
             made.into_iter()
                 .for_each(|m| draft.put(Attr::WORKFLOW_ID, m));
         }
     }
 
-    fn provider(&mut self) -> Option<Draft<'r>> {
+    fn new_provider(&mut self) -> Option<Draft<'r>> {
         let (name, id) = (
             self.context.text("provider_name"),
             self.context.text("provider_id"),
         );
-        self.party(name, id)
+        self.new_party(name, id)
     }
 
-    /// A party by name and id.
-    fn party(&mut self, name: Option<&'r str>, id: Option<&'r str>) -> Option<Draft<'r>> {
-        self.party_of(name, id, &[])
+    /// Creates a party from name and id.
+    fn new_party(&mut self, name: Option<&'r str>, id: Option<&'r str>) -> Option<Draft<'r>> {
+        self.new_party_with(name, id, &[])
     }
 
-    /// A party by name and id, with scheme and namespace of the reference where they are given.
-    fn party_of(
+    /// Creates a party from name and id, with scheme and namespace of the reference if given.
+    fn new_party_with(
         &mut self,
         name: Option<&'r str>,
         id: Option<&'r str>,
@@ -218,7 +228,7 @@ impl<'r> Reader<'r, '_> {
         name.into_iter()
             .for_each(|n| party.put(Attr::NAME, Draft::text(n)));
         if let Some(id) = id {
-            self.set(&mut party, &[Attr::EXTERNAL_REF, Attr::ID, Attr::VALUE], id);
+            self.set_leaf(&mut party, &[Attr::EXTERNAL_REF, Attr::ID, Attr::VALUE], id);
             for (attr, text) in reference
                 .iter()
                 .filter_map(|(attr, text)| Some((*attr, (*text)?)))
@@ -228,28 +238,29 @@ impl<'r> Reader<'r, '_> {
                 } else {
                     &[Attr::EXTERNAL_REF, Attr::NAMESPACE]
                 };
-                self.set(&mut party, path, text);
+                self.set_leaf(&mut party, path, text);
             }
         }
-        self.complete_party(&mut party, &NOTHING);
+        self.complete_party(&mut party, &EMPTY_TREE);
         Some(party)
     }
 
-    /// The participations of `ctx`.
-    fn participations(&mut self) -> Vec<Draft<'r>> {
+    /// Creates the participations of `ctx`.
+    fn new_participations(&mut self) -> Vec<Draft<'r>> {
         let mut made = Vec::new();
         let indexes = self.context.participations();
+        // The participations are repeated in each entry: their total is limited.
         if !self.may_copy("ctx/participation_name", indexes.len()) {
             return made;
         }
         for index in indexes {
             let name = self.context.text_at("participation_name", index);
             let id = self.context.text_at("participation_id", index);
-            let Some(mut performer) = self.party(name, id) else {
+            let Some(mut performer) = self.new_party(name, id) else {
                 continue;
             };
             if let Some(form) = self.context.part("participation_identifiers", index) {
-                self.identifiers(&mut performer, form);
+                self.add_identifiers(&mut performer, form);
             }
             let function = self
                 .context
@@ -272,8 +283,8 @@ impl<'r> Reader<'r, '_> {
         made
     }
 
-    /// `issuer::assigner::id::type;…`, or the same by suffixes.
-    fn identifiers(&mut self, performer: &mut Draft<'r>, form: &'r Form<'_>) {
+    /// Adds identifiers: `issuer::assigner::id::type;…`, or the same as suffixes.
+    fn add_identifiers(&mut self, performer: &mut Draft<'r>, form: &'r KeyTree<'_>) {
         let names = [
             ("issuer", Attr::ISSUER),
             ("assigner", Attr::ASSIGNER),
@@ -310,7 +321,7 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    fn links(&mut self, draft: &mut Draft<'r>) {
+    fn add_links(&mut self, draft: &mut Draft<'r>) {
         if draft.get(Attr::LINKS).is_some() || self.context.part("link", 0).is_none() {
             return;
         }
@@ -320,18 +331,18 @@ impl<'r> Reader<'r, '_> {
         }
         for index in indexes {
             let form = self.context.part("link", index);
-            let made = form.and_then(|f| self.value(Cls::LINK, f, None, Attr::LINKS));
+            let made = form.and_then(|f| self.read_value(Cls::LINK, f, None, Attr::LINKS));
             made.into_iter().for_each(|m| draft.add(Attr::LINKS, m));
         }
     }
 
-    /// `history_origin` of an OBSERVATION: the origin of its histories; true when the segment was
-    /// one.
-    pub fn history_origin(
+    /// Reads `history_origin` of an OBSERVATION, the origin of its histories. Returns whether the
+    /// segment was one.
+    pub fn read_history_origin(
         &mut self,
         draft: &mut Draft<'r>,
         segment: &str,
-        instances: &'r [Part<'_>],
+        instances: &'r [SegmentInstance<'_>],
     ) -> bool {
         let attrs: &[Attr] = match segment.trim_start_matches('_') {
             "history_origin" => &[Attr::DATA, Attr::STATE],
@@ -342,11 +353,11 @@ impl<'r> Reader<'r, '_> {
         if draft.class() != Cls::OBSERVATION {
             return false;
         }
-        let Some(form) = self.one(segment, instances) else {
+        let Some(form) = self.only_instance(segment, instances) else {
             return true;
         };
-        let made = self.below(segment, None, |r| {
-            r.value(Cls::DV_DATE_TIME, form, None, Attr::ORIGIN)
+        let made = self.at_segment(segment, None, |r| {
+            r.read_value(Cls::DV_DATE_TIME, form, None, Attr::ORIGIN)
         });
         for attr in attrs {
             if let (Some(history), Some(made)) = (draft.get_mut(*attr), &made) {
@@ -356,15 +367,16 @@ impl<'r> Reader<'r, '_> {
         true
     }
 
-    fn observation(&mut self, draft: &mut Draft<'r>) {
+    fn fill_observation(&mut self, draft: &mut Draft<'r>) {
         let origin = self.context.text("history_origin");
         for attr in [Attr::DATA, Attr::STATE] {
             let Some(history) = draft.get_mut(attr).filter(|h| h.class() == Cls::HISTORY) else {
                 continue;
             };
             for event in history.members_mut(Attr::EVENTS) {
-                self.event(event, None);
+                self.fill_event(event, None);
             }
+            // The earliest event, because the origin may not be later than any event (RM, HISTORY).
             if history.get(Attr::ORIGIN).is_none() {
                 let times = history
                     .members(Attr::EVENTS)
@@ -378,7 +390,7 @@ impl<'r> Reader<'r, '_> {
                 let origin = origin
                     .map(Cow::Borrowed)
                     .or(earliest.map(Cow::Owned))
-                    .unwrap_or(Cow::Borrowed(self.time()));
+                    .unwrap_or(Cow::Borrowed(self.default_time()));
                 history.put(
                     Attr::ORIGIN,
                     Draft::holding(Cls::DV_DATE_TIME, Attr::VALUE, origin),
@@ -387,11 +399,11 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    fn event(&mut self, draft: &mut Draft<'r>, web: Option<&'r WebNode>) {
+    fn fill_event(&mut self, draft: &mut Draft<'r>, web: Option<&'r WebNode>) {
         let time = self
             .origin
             .or(self.context.text("history_origin"))
-            .unwrap_or(self.time());
+            .unwrap_or(self.default_time());
         default(draft, Attr::TIME, || {
             Draft::holding(Cls::DV_DATE_TIME, Attr::VALUE, time)
         });
@@ -412,12 +424,16 @@ impl<'r> Reader<'r, '_> {
                     .find(|k| attr_of(k) == Attr::MATH_FUNCTION)
             })
             .and_then(|k| k.codes()?.1.first());
+        // 146 is "mean".
         let code = function.map_or("146", String::as_str);
         default(draft, Attr::MATH_FUNCTION, || openehr(code));
     }
 
-    fn action(&mut self, draft: &mut Draft<'r>, web: &'r WebNode) {
-        let time = self.context.text("action_time").unwrap_or(self.time());
+    fn fill_action(&mut self, draft: &mut Draft<'r>, web: &'r WebNode) {
+        let time = self
+            .context
+            .text("action_time")
+            .unwrap_or(self.default_time());
         default(draft, Attr::TIME, || {
             Draft::holding(Cls::DV_DATE_TIME, Attr::VALUE, time)
         });
@@ -426,13 +442,13 @@ impl<'r> Reader<'r, '_> {
             None => Draft::object(Cls::ISM_TRANSITION),
         };
         if let Some(kid) = web.children.iter().find(|k| k.class == Cls::ISM_TRANSITION) {
-            self.transition(&mut transition, kid);
+            self.fill_transition(&mut transition, kid);
         }
         draft.put(Attr::ISM_TRANSITION, transition);
     }
 
-    /// The state follows from the step where only that is given.
-    fn transition(&mut self, draft: &mut Draft<'r>, web: &'r WebNode) {
+    /// Completes the state of a transition from its careflow step.
+    fn fill_transition(&mut self, draft: &mut Draft<'r>, web: &'r WebNode) {
         if draft.get(Attr::CURRENT_STATE).is_some() {
             return;
         }
@@ -447,11 +463,12 @@ impl<'r> Reader<'r, '_> {
             .and_then(|s| s.first())
             .map(String::as_str)
             .or(asked)
+            // 532 is "completed".
             .unwrap_or("532");
         draft.put(Attr::CURRENT_STATE, openehr(code));
     }
 
-    fn activity(&mut self, draft: &mut Draft<'r>, web: &'r WebNode) {
+    fn fill_activity(&mut self, draft: &mut Draft<'r>, web: &'r WebNode) {
         let timing = self.context.text("activity_timing").unwrap_or("R1");
         default(draft, Attr::TIMING, || {
             Draft::holding(Cls::DV_PARSABLE, Attr::VALUE, timing)
@@ -462,8 +479,8 @@ impl<'r> Reader<'r, '_> {
         });
     }
 
-    fn event_context(&mut self, draft: &mut Draft<'r>) {
-        let time = self.time();
+    fn fill_event_context(&mut self, draft: &mut Draft<'r>) {
+        let time = self.default_time();
         default(draft, Attr::START_TIME, || {
             Draft::holding(Cls::DV_DATE_TIME, Attr::VALUE, time)
         });
@@ -492,19 +509,19 @@ impl<'r> Reader<'r, '_> {
                 ("id_namespace", Attr::NAMESPACE),
             ]
             .map(|(suffix, attr)| (attr, self.context.suffix(key, suffix)));
-            let made = self.party_of(name, self.context.suffix(key, "id"), &reference);
+            let made = self.new_party_with(name, self.context.suffix(key, "id"), &reference);
             made.into_iter()
                 .for_each(|m| draft.put(Attr::HEALTH_CARE_FACILITY, m));
         }
         if draft.get(Attr::PARTICIPATIONS).is_none() {
-            self.participations()
+            self.new_participations()
                 .into_iter()
                 .for_each(|p| draft.add(Attr::PARTICIPATIONS, p));
         }
     }
 
-    /// The root with what every document needs.
-    pub fn finished(&mut self, mut draft: Draft<'r>) -> Option<Draft<'r>> {
+    /// Completes the root with the mandatory attributes of a document.
+    pub fn complete_root(&mut self, mut draft: Draft<'r>) -> Option<Draft<'r>> {
         if let Some(details) = draft.get_mut(Attr::ARCHETYPE_DETAILS) {
             details.put(
                 Attr::TEMPLATE_ID,
@@ -536,9 +553,9 @@ impl<'r> Reader<'r, '_> {
             }
             None => {}
         }
-        self.category(&mut draft);
-        self.composer(&mut draft);
-        self.whole_context(&mut draft);
+        self.fill_category(&mut draft);
+        self.fill_composer(&mut draft);
+        self.fill_context(&mut draft);
         if let Some(fields) = self.context.text("generic_fields") {
             default(&mut draft, Attr::FEEDER_AUDIT, || {
                 let content = Draft::holding(Cls::DV_PARSABLE, Attr::VALUE, fields)
@@ -553,7 +570,7 @@ impl<'r> Reader<'r, '_> {
         Some(draft)
     }
 
-    fn category(&mut self, draft: &mut Draft<'r>) {
+    fn fill_category(&mut self, draft: &mut Draft<'r>) {
         let kid = self
             .web
             .tree
@@ -572,11 +589,12 @@ impl<'r> Reader<'r, '_> {
             .text("category")
             .map(|c| terminology::code_of(&terminology::COMPOSITION_CATEGORY, c).unwrap_or(c));
         default(draft, Attr::CATEGORY, || {
+            // 433 is "event".
             openehr(asked.or(only).unwrap_or("433"))
         });
     }
 
-    fn composer(&mut self, draft: &mut Draft<'r>) {
+    fn fill_composer(&mut self, draft: &mut Draft<'r>) {
         if draft.get(Attr::COMPOSER).is_some() {
             return;
         }
@@ -590,7 +608,7 @@ impl<'r> Reader<'r, '_> {
             .context
             .text("composer_self")
             .is_some_and(|s| s.eq_ignore_ascii_case("true"));
-        let made = self.party(
+        let made = self.new_party(
             name.filter(|_| !is_self),
             id.or(self.context.suffix("composer", "id")),
         );
@@ -620,21 +638,21 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    /// The context, which a persistent document has only where something is said of it.
-    fn whole_context(&mut self, draft: &mut Draft<'r>) {
+    /// Adds the context. A persistent document (code 431) has one only if the sender gave it.
+    fn fill_context(&mut self, draft: &mut Draft<'r>) {
         let is_persistent =
             draft.text_along(&[Attr::CATEGORY, Attr::DEFINING_CODE, Attr::CODE_STRING])
                 == Some("431");
         if draft.get(Attr::CONTEXT).is_none() && !is_persistent {
             let mut context = Draft::object(Cls::EVENT_CONTEXT);
-            self.event_context(&mut context);
+            self.fill_event_context(&mut context);
             draft.put(Attr::CONTEXT, context);
         }
     }
 }
 
-/// The pattern of the actions that an activity without one is taken to ask for: that of the
-/// template, else any.
+/// Returns the pattern of the actions for an activity that has none: that of the template, else
+/// any.
 pub(super) fn usual_actions(activity: &WebNode) -> &str {
     let kid = activity
         .children
@@ -653,7 +671,7 @@ pub(super) fn usual_actions(activity: &WebNode) -> &str {
     own.unwrap_or("/.*/")
 }
 
-/// True where the first of the levels between is there, or must be.
+/// Returns whether the first of the levels exists or is mandatory.
 fn is_begun(draft: &Draft<'_>, levels: &[Step]) -> bool {
     levels
         .first()
@@ -672,7 +690,7 @@ fn default<'d>(draft: &mut Draft<'d>, attr: Attr, make: impl FnOnce() -> Draft<'
     }
 }
 
-/// The one duration that the template allows.
+/// Returns the duration, if the template permits exactly one.
 fn only_duration(kid: &WebNode) -> Option<&str> {
     kid.constraints_at(&["value"])
         .find_map(|n| match &n.constraint {
@@ -683,7 +701,7 @@ fn only_duration(kid: &WebNode) -> Option<&str> {
         })
 }
 
-/// A coded text of the openEHR terminology.
+/// Creates a coded text of the openEHR terminology.
 fn openehr(code: &str) -> Draft<'_> {
     let mut draft = Draft::object(Cls::DV_CODED_TEXT);
     put_code(

@@ -1,15 +1,14 @@
-//! Which INSTRUCTION of the same document an ACTION follows, where that is told by other means than
-//! paths.
+//! The INSTRUCTION of the same document that an ACTION follows, given by other means than a path.
 
-use super::form::{Form, Part};
-use super::read::Reader;
+use super::form::{KeyTree, SegmentInstance};
+use super::read::DocumentReader;
 use crate::draft::Draft;
 use crate::web::WebNode;
 use aqlite_rm::class::{Attr, Cls};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Suffixes of INSTRUCTION_DETAILS from which the path and the id of the activity follow.
+/// The suffixes of INSTRUCTION_DETAILS from which the path and the id of the activity are derived.
 pub(super) const FOLLOWED: [&str; 4] = [
     "wt_path",
     "instruction_uid",
@@ -21,7 +20,7 @@ pub(super) const FOLLOWED: [&str; 4] = [
 #[derive(Default)]
 pub(super) struct Instructions<'r, 'a> {
     all: Vec<Instruction<'r, 'a>>,
-    /// By key behind the root, every segment with its index.
+    /// The index of each instruction by its key without the root, with an index at every segment.
     keys: HashMap<String, usize>,
     uids: HashMap<&'r str, usize>,
 }
@@ -29,18 +28,18 @@ pub(super) struct Instructions<'r, 'a> {
 struct Instruction<'r, 'a> {
     path: String,
     web: &'r WebNode,
-    form: &'r Form<'a>,
+    form: &'r KeyTree<'a>,
 }
 
 impl<'r, 'a> Instructions<'r, 'a> {
-    fn collect(&mut self, web: &'r WebNode, form: &'r Form<'a>, path: &str, key: &str) {
+    fn collect(&mut self, web: &'r WebNode, form: &'r KeyTree<'a>, path: &str, key: &str) {
         for kid in web
             .children
             .iter()
             .filter(|kid| kid.class.is_a(Cls::CONTENT_ITEM))
         {
             let instances = form.instances(&kid.id);
-            for (number, Part { index, form, .. }) in instances.iter().enumerate() {
+            for (number, SegmentInstance { index, form, .. }) in instances.iter().enumerate() {
                 let path = format!("{path}{}", path_of(kid, number, instances.len()));
                 let key = format!(
                     "{key}{}{}:{index}",
@@ -69,10 +68,9 @@ impl<'r, 'a> Instructions<'r, 'a> {
     }
 }
 
-impl<'r> Reader<'r, '_> {
-    /// The path of the instruction and the id of the activity, from the suffixes that stand for
-    /// them.
-    pub fn follow(&mut self, details: &mut Draft<'r>, form: &'r Form<'_>) {
+impl<'r> DocumentReader<'r, '_> {
+    /// Sets the path of the instruction and the id of the activity from their suffixes.
+    pub fn follow_instruction(&mut self, details: &mut Draft<'r>, form: &'r KeyTree<'_>) {
         let [key, uid, index, activity] =
             FOLLOWED.map(|name| form.value(name).map(|value| value.text()));
         let (Some(index), Some(activity)) = (self.number(index), self.number(activity)) else {
@@ -110,7 +108,7 @@ impl<'r> Reader<'r, '_> {
                 Some(id) => details.put(Attr::ACTIVITY_ID, Draft::text(id)),
                 None => self.refuse_here(
                     "FLT0108",
-                    "which activity of the INSTRUCTION is meant must be told by `|activity_index`",
+                    "the activity of the INSTRUCTION is ambiguous: give `|activity_index`",
                     &[],
                 ),
             }
@@ -127,7 +125,7 @@ impl<'r> Reader<'r, '_> {
                     &[],
                 );
             };
-            self.set(
+            self.set_leaf(
                 details,
                 &[Attr::INSTRUCTION_ID, Attr::ID, Attr::VALUE],
                 uid.text(),
@@ -139,7 +137,7 @@ impl<'r> Reader<'r, '_> {
             .for_each(|reference| reference.put(Attr::PATH, Draft::text(path.to_owned())));
     }
 
-    /// A whole number, where one is given; nothing where it is none, which is reported.
+    /// Reads an optional whole number. Returns `None` and reports the value if it is not one.
     fn number(&mut self, text: Option<&str>) -> Option<Option<usize>> {
         let Some(text) = text else { return Some(None) };
         let number = text.parse().ok();
@@ -154,7 +152,7 @@ impl<'r> Reader<'r, '_> {
     }
 }
 
-/// The id of the n-th activity, or of the only one.
+/// Returns the id of the activity with this index, or of the only one.
 fn activity_of(instruction: &Instruction<'_, '_>, index: Option<usize>) -> Option<String> {
     let kids = instruction
         .web
@@ -175,7 +173,7 @@ fn activity_of(instruction: &Instruction<'_, '_>, index: Option<usize>) -> Optio
     None
 }
 
-/// The path from the parent to one of several instances of a node.
+/// Returns the path from the parent to one of several instances of a node.
 fn path_of(kid: &WebNode, number: usize, count: usize) -> String {
     let steps: String = kid.steps.iter().map(|step| step.path()).collect();
     if count == 1 {
@@ -185,7 +183,7 @@ fn path_of(kid: &WebNode, number: usize, count: usize) -> String {
     }
 }
 
-/// A key without the root, every segment with its index.
+/// Returns a key without the root, with an index at every segment.
 fn plain(key: &str, root: &str) -> String {
     let segments = key
         .split('/')

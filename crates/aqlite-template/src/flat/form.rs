@@ -1,4 +1,4 @@
-//! What both formats mean: a tree of segments, each with numbered instances, and values by suffix.
+//! The key tree of both formats: segments with numbered instances, and values by suffix.
 
 use aqlite_rm::Token;
 use aqlite_rm::diag::Finding;
@@ -6,26 +6,26 @@ use aqlite_rm::json::{self, Malformed, Scanner};
 use aqlite_rm::order;
 use std::borrow::Cow;
 
-/// The most keys, or members, that a document may have.
+/// The maximum number of keys or members of a document.
 pub(super) const MAX_KEYS: usize = 50_000;
-/// The most segments of a key.
+/// The maximum number of segments of a key.
 pub(super) const MAX_DEPTH: usize = 64;
-/// The greatest index of a segment.
+/// The maximum index of a segment.
 const MAX_INDEX: u32 = 10_000;
 
-/// True for a suffix whose blank text is a value: numbers without a unit have the empty unit.
+/// Returns whether blank text is a value of the suffix. Numbers without a unit have the empty unit.
 fn may_be_blank(suffix: &str) -> bool {
     matches!(suffix, "unit" | "units")
 }
 
-/// The two formats.
+/// The formats, and their variants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shape {
     /// One object of keys: paths of segments, with a suffix.
     Flat,
-    /// Objects and lists inside one another.
+    /// Nested objects and lists.
     Structured,
-    /// The same, in which every segment below the root must be a list.
+    /// STRUCTURED in which every segment below the root must be a list.
     StrictStructured,
 }
 
@@ -40,7 +40,7 @@ pub(super) enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// The same without a text of its own.
+    /// Returns the value with its text borrowed.
     fn borrowed(&self) -> Value<'_> {
         match self {
             Value::Text(t) => Value::Text(Cow::Borrowed(t)),
@@ -50,7 +50,7 @@ impl Value<'_> {
         }
     }
 
-    /// The text that stands in a document.
+    /// Returns the text of the leaf in a document.
     pub fn text(&self) -> &str {
         match self {
             Value::Text(t) | Value::Number(t) | Value::Json(t) => t,
@@ -60,42 +60,43 @@ impl Value<'_> {
     }
 }
 
-/// A node of the tree.
+/// A node of the key tree.
 #[derive(Debug, Default)]
-pub(super) struct Form<'a> {
-    /// What stands below, by segment and index.
-    parts: Vec<Part<'a>>,
-    /// The values by suffix and index; that without a suffix is the main one.
-    pub values: Vec<Given<'a>>,
+pub(super) struct KeyTree<'a> {
+    /// The instances of the segments below, sorted by segment and index.
+    parts: Vec<SegmentInstance<'a>>,
+    /// The values, sorted by suffix and index. The main value has the empty suffix.
+    pub values: Vec<SuffixValue<'a>>,
 }
 
-/// So many values are searched one by one.
-const FEW: usize = 8;
+/// The number of values up to which a linear search is faster than a binary search.
+const LINEAR_SEARCH: usize = 8;
 
-/// What stands where nothing is given.
-pub(super) static NOTHING: Form<'static> = Form {
+/// The tree without keys.
+pub(super) static EMPTY_TREE: KeyTree<'static> = KeyTree {
     parts: Vec::new(),
     values: Vec::new(),
 };
 
 /// One instance of a segment.
 #[derive(Debug)]
-pub(super) struct Part<'a> {
+pub(super) struct SegmentInstance<'a> {
     pub segment: Cow<'a, str>,
     pub index: u32,
-    pub form: Form<'a>,
+    pub form: KeyTree<'a>,
 }
 
 /// The value of a suffix.
 #[derive(Debug)]
-pub(super) struct Given<'a> {
+pub(super) struct SuffixValue<'a> {
     pub suffix: Cow<'a, str>,
     pub index: u32,
     pub value: Value<'a>,
 }
 
-impl<'a> Form<'a> {
-    /// The value with this suffix; without the bar too, as STRUCTURED may write it.
+impl<'a> KeyTree<'a> {
+    /// Returns the value of this suffix. STRUCTURED may omit the bar, so a segment of this name is
+    /// accepted as well.
     pub fn value(&self, suffix: &str) -> Option<&Value<'a>> {
         let bare = || {
             self.first(suffix)
@@ -105,11 +106,11 @@ impl<'a> Form<'a> {
         self.value_at(suffix, 0).or_else(bare)
     }
 
-    /// The value with this suffix and index.
+    /// Returns the value of this suffix and index.
     pub fn value_at(&self, suffix: &str, index: u32) -> Option<&Value<'a>> {
-        // Most have one to three: texts of other lengths are told apart without a look at their
-        // letters.
-        let found = if self.values.len() <= FEW {
+        // Most nodes have one to three values, and texts of different lengths are compared by
+        // length alone.
+        let found = if self.values.len() <= LINEAR_SEARCH {
             self.values
                 .iter()
                 .position(|given| given.index == index && given.suffix == suffix)
@@ -125,23 +126,23 @@ impl<'a> Form<'a> {
             .map(|given| &given.value)
     }
 
-    /// The segments below, each with its instances.
-    pub fn segments(&self) -> impl Iterator<Item = (&str, &[Part<'a>])> {
+    /// Iterates over the segments below, each with its instances.
+    pub fn segments(&self) -> impl Iterator<Item = (&str, &[SegmentInstance<'a>])> {
         self.parts
             .chunk_by(|a, b| a.segment == b.segment)
             .filter_map(|all| Some((all.first()?.segment.as_ref(), all)))
     }
 
-    /// The instances of a segment.
-    pub fn instances(&self, segment: &str) -> &[Part<'a>] {
+    /// Returns the instances of a segment.
+    pub fn instances(&self, segment: &str) -> &[SegmentInstance<'a>] {
         let start = self.parts.partition_point(|part| *part.segment < *segment);
         let rest = self.parts.get(start..).unwrap_or_default();
         rest.get(..rest.partition_point(|part| part.segment == segment))
             .unwrap_or_default()
     }
 
-    /// The instance with this index.
-    pub fn instance(&self, segment: &str, index: u32) -> Option<&Form<'a>> {
+    /// Returns the instance with this index.
+    pub fn instance(&self, segment: &str, index: u32) -> Option<&KeyTree<'a>> {
         let instances = self.instances(segment);
         let found = instances.binary_search_by_key(&index, |part| part.index);
         found
@@ -150,13 +151,13 @@ impl<'a> Form<'a> {
             .map(|part| &part.form)
     }
 
-    /// The first instance below this segment.
-    pub fn first(&self, segment: &str) -> Option<&Form<'a>> {
+    /// Returns the first instance of this segment.
+    pub fn first(&self, segment: &str) -> Option<&KeyTree<'a>> {
         self.instances(segment).first().map(|part| &part.form)
     }
 
-    /// The main value, where nothing else stands beside it or below.
-    pub fn alone(&self) -> Option<&Value<'a>> {
+    /// Returns the main value, if there is no other value and nothing below.
+    pub fn only_value(&self) -> Option<&Value<'a>> {
         match self.values.as_slice() {
             [given] if self.is_leaf() && given.suffix.is_empty() && given.index == 0 => {
                 Some(&given.value)
@@ -165,19 +166,19 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// True when nothing stands below.
+    /// Returns whether there are no segments below.
     pub fn is_leaf(&self) -> bool {
         self.parts.is_empty()
     }
 
-    /// True when nothing is given here or below.
+    /// Returns whether neither this node nor any below has a value.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty() && self.parts.iter().all(|part| part.form.is_empty())
     }
 
-    /// The tree of keys that were written.
-    pub fn of(keys: impl Iterator<Item = (&'a str, &'a Value<'a>)>) -> Form<'a> {
-        let (mut root, mut way) = (Form::default(), Way::default());
+    /// Builds the tree of keys that the writer produced.
+    pub fn from_keys(keys: impl Iterator<Item = (&'a str, &'a Value<'a>)>) -> KeyTree<'a> {
+        let (mut root, mut last) = (KeyTree::default(), LastPath::default());
         for (key, value) in keys {
             let (path, suffix) = split_suffix(Cow::Borrowed(key));
             if value.text().trim().is_empty()
@@ -185,42 +186,42 @@ impl<'a> Form<'a> {
             {
                 continue;
             }
-            if let Ok(form) = way.place(&mut root, path) {
-                form.put(indexed(suffix), value.borrowed());
+            if let Ok(form) = last.node_at(&mut root, path) {
+                form.add_value(indexed(suffix), value.borrowed());
             }
         }
-        root.settle();
+        root.merge_duplicates();
         root
     }
 
-    /// The node of an instance. Keys of one place mostly follow one another, so only the last is
-    /// looked at; [`Form::settle`] finds the others.
-    fn below(&mut self, segment: Cow<'a, str>, index: u32) -> Option<&mut Form<'a>> {
+    /// Returns the child for an instance. Keys of one node are usually adjacent, so only the last
+    /// child is compared. [`KeyTree::merge_duplicates`] merges the others later.
+    fn child_mut(&mut self, segment: Cow<'a, str>, index: u32) -> Option<&mut KeyTree<'a>> {
         if self
             .parts
             .last()
             .is_none_or(|last| last.index != index || last.segment != segment)
         {
-            self.parts.push(Part {
+            self.parts.push(SegmentInstance {
                 segment,
                 index,
-                form: Form::default(),
+                form: KeyTree::default(),
             });
         }
         self.parts.last_mut().map(|last| &mut last.form)
     }
 
-    fn put(&mut self, (suffix, index): (Cow<'a, str>, u32), value: Value<'a>) {
-        self.values.push(Given {
+    fn add_value(&mut self, (suffix, index): (Cow<'a, str>, u32), value: Value<'a>) {
+        self.values.push(SuffixValue {
             suffix,
             index,
             value,
         });
     }
 
-    /// Puts what was collected in order, that of one place together; gives the keys that stand
-    /// there with different values.
-    fn settle(&mut self) -> Vec<String> {
+    /// Sorts the instances and values, and merges those of one place. Returns the keys that have
+    /// several different values.
+    fn merge_duplicates(&mut self) -> Vec<String> {
         order::sort_by(&mut self.parts, |a, b| {
             (&a.segment, a.index).cmp(&(&b.segment, b.index))
         });
@@ -247,14 +248,14 @@ impl<'a> Form<'a> {
             }
             is_same
         });
-        for Part {
+        for SegmentInstance {
             segment,
             index,
             form,
         } in &mut self.parts
         {
             let below = form
-                .settle()
+                .merge_duplicates()
                 .into_iter()
                 .take(super::MAX_FINDINGS - conflicts.len());
             conflicts.extend(below.map(|key| {
@@ -272,18 +273,19 @@ impl<'a> Form<'a> {
     }
 }
 
-/// Reads a text of one of the formats.
-pub(super) fn parse(text: &str, shape: Shape) -> Result<Form<'_>, Vec<Finding>> {
-    let mut reader = Reader {
+/// Parses a text in one of the formats.
+pub(super) fn parse(text: &str, shape: Shape) -> Result<KeyTree<'_>, Vec<Finding>> {
+    let mut reader = KeyReader {
         scan: Scanner::new(text),
         findings: Vec::new(),
         count: 0,
-        last: Way::default(),
+        last: LastPath::default(),
         is_strict: shape == Shape::StrictStructured,
     };
-    let mut root = Form::default();
-    let read = reader.root(&mut root, shape);
-    for key in root.settle() {
+    let mut root = KeyTree::default();
+    let read = reader.read_root(&mut root, shape);
+    // Merging also happens after a syntax error, so that conflicts before it are reported.
+    for key in root.merge_duplicates() {
         reader.report(
             "FLT0107",
             &key,
@@ -297,26 +299,28 @@ pub(super) fn parse(text: &str, shape: Shape) -> Result<Form<'_>, Vec<Finding>> 
     }
 }
 
-/// What is done with a member, given its name; the value is next.
-type Member<'m, 'a> = dyn FnMut(&mut Reader<'a>, Cow<'a, str>) -> Result<(), Malformed> + 'm;
+/// A function that reads the value of a member, given its name.
+type Member<'m, 'a> = dyn FnMut(&mut KeyReader<'a>, Cow<'a, str>) -> Result<(), Malformed> + 'm;
 
-struct Reader<'a> {
+struct KeyReader<'a> {
     scan: Scanner<'a>,
     findings: Vec<Finding>,
     count: usize,
-    last: Way<'a>,
-    /// Whether an instance must stand in a list.
+    last: LastPath<'a>,
+    /// Whether an instance must be in a list.
     is_strict: bool,
 }
 
-impl<'a> Reader<'a> {
-    fn root(&mut self, root: &mut Form<'a>, shape: Shape) -> Result<(), Malformed> {
+impl<'a> KeyReader<'a> {
+    fn read_root(&mut self, root: &mut KeyTree<'a>, shape: Shape) -> Result<(), Malformed> {
         if self.scan.peek() != Some(b'{') {
             return Err(self.scan.error("expected an object"));
         }
         match shape {
-            Shape::Flat => self.object(&mut |reader, key| reader.flat_member(root, key))?,
-            Shape::Structured | Shape::StrictStructured => self.structured(root, 0)?,
+            Shape::Flat => {
+                self.read_members(&mut |reader, key| reader.read_flat_member(root, key))?
+            }
+            Shape::Structured | Shape::StrictStructured => self.read_structured(root, 0)?,
         }
         if self.scan.next_token()? != Token::End {
             return Err(self.scan.error("expected the end of the document"));
@@ -324,8 +328,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Goes through the members of an object.
-    fn object(&mut self, member: &mut Member<'_, 'a>) -> Result<(), Malformed> {
+    /// Reads the members of an object.
+    fn read_members(&mut self, member: &mut Member<'_, 'a>) -> Result<(), Malformed> {
         self.scan.next_token()?;
         if self.scan.peek() == Some(b'}') {
             return self.scan.next_token().map(drop);
@@ -354,26 +358,36 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn flat_member(&mut self, root: &mut Form<'a>, key: Cow<'a, str>) -> Result<(), Malformed> {
+    fn read_flat_member(
+        &mut self,
+        root: &mut KeyTree<'a>,
+        key: Cow<'a, str>,
+    ) -> Result<(), Malformed> {
         let is_json = matches!(self.scan.peek(), Some(b'{' | b'['));
         if key == "ctx" && is_json {
-            self.last = Way::default();
-            return self.instances(root, key, 0);
+            self.last = LastPath::default();
+            return self.read_instances(root, key, 0);
         }
         let may_be_json = key.ends_with("|raw") || key == "ctx/generic_fields";
-        let Some(value) = self.scalar(&key, may_be_json)? else {
+        let Some(value) = self.read_scalar(&key, may_be_json)? else {
             return Ok(());
         };
         let (path, suffix) = split_suffix(key.clone());
-        match self.last.place(root, path) {
-            Ok(form) => form.put(indexed(suffix), value),
+        match self.last.node_at(root, path) {
+            Ok(form) => form.add_value(indexed(suffix), value),
             Err(message) => self.report("FLT0105", &key, message),
         }
         Ok(())
     }
 
-    /// A text, number or boolean; nothing for what counts as not given.
-    fn scalar(&mut self, key: &str, may_be_json: bool) -> Result<Option<Value<'a>>, Malformed> {
+    /// Reads a text, number or boolean. Returns `None` for values that count as absent.
+    fn read_scalar(
+        &mut self,
+        key: &str,
+        may_be_json: bool,
+    ) -> Result<Option<Value<'a>>, Malformed> {
+        // Twice the depth: canonical JSON nests an object and a list for each level of the
+        // document.
         if matches!(self.scan.peek(), Some(b'{' | b'[')) {
             let text = self.scan.skip_value(MAX_DEPTH * 2)?;
             if may_be_json {
@@ -406,41 +420,45 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// An object of STRUCTURED.
-    fn structured(&mut self, form: &mut Form<'a>, depth: usize) -> Result<(), Malformed> {
+    /// Reads an object of STRUCTURED.
+    fn read_structured(&mut self, form: &mut KeyTree<'a>, depth: usize) -> Result<(), Malformed> {
         if depth > MAX_DEPTH {
             return Err(Malformed {
                 too_deep: true,
                 ..self.scan.error("nested too deep")
             });
         }
-        self.object(&mut |reader, key| match key.strip_prefix('|') {
-            Some(_) => reader.suffixed(form, split_at(key, 1).1),
-            None if key.is_empty() => reader.suffixed(form, key),
-            None if key.contains('/') && depth == 0 => reader.flat_member(form, key),
-            None => reader.instances(form, key, depth),
+        self.read_members(&mut |reader, key| match key.strip_prefix('|') {
+            Some(_) => reader.read_suffix(form, split_at(key, 1).1),
+            None if key.is_empty() => reader.read_suffix(form, key),
+            None if key.contains('/') && depth == 0 => reader.read_flat_member(form, key),
+            None => reader.read_instances(form, key, depth),
         })
     }
 
-    /// The value of a suffix, or the list of its values.
-    fn suffixed(&mut self, form: &mut Form<'a>, suffix: Cow<'a, str>) -> Result<(), Malformed> {
+    /// Reads the value of a suffix, or the list of its values.
+    fn read_suffix(
+        &mut self,
+        form: &mut KeyTree<'a>,
+        suffix: Cow<'a, str>,
+    ) -> Result<(), Malformed> {
         if self.scan.peek() == Some(b'[') && suffix != "raw" {
-            return self.list(&mut |reader, index| {
-                let value = reader.scalar(&suffix, false)?;
+            return self.read_list(&mut |reader, index| {
+                let value = reader.read_scalar(&suffix, false)?;
                 value
                     .into_iter()
-                    .for_each(|value| form.put((suffix.clone(), index), value));
+                    .for_each(|value| form.add_value((suffix.clone(), index), value));
                 Ok(())
             });
         }
         let (suffix, index) = split_index(suffix).unwrap_or((Cow::Borrowed(""), 0));
-        if let Some(value) = self.scalar(&suffix, suffix == "raw")? {
-            form.put((suffix, index), value);
+        if let Some(value) = self.read_scalar(&suffix, suffix == "raw")? {
+            form.add_value((suffix, index), value);
         }
         Ok(())
     }
 
-    fn list(
+    fn read_list(
         &mut self,
         element: &mut dyn FnMut(&mut Self, u32) -> Result<(), Malformed>,
     ) -> Result<(), Malformed> {
@@ -464,10 +482,10 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The instances of a segment: a list, or one alone.
-    fn instances(
+    /// Reads the instances of a segment: a list, or a single one.
+    fn read_instances(
         &mut self,
-        form: &mut Form<'a>,
+        form: &mut KeyTree<'a>,
         key: Cow<'a, str>,
         depth: usize,
     ) -> Result<(), Malformed> {
@@ -477,16 +495,16 @@ impl<'a> Reader<'a> {
             return self.scan.skip_value(MAX_DEPTH * 2).map(drop);
         };
         if segment == "generic_fields" {
-            let value = self.scalar(&segment, true)?;
-            form.below(segment, 0)
+            let value = self.read_scalar(&segment, true)?;
+            form.child_mut(segment, 0)
                 .zip(value)
                 .into_iter()
-                .for_each(|(at, value)| at.put((Cow::Borrowed(""), 0), value));
+                .for_each(|(at, value)| at.add_value((Cow::Borrowed(""), 0), value));
             return Ok(());
         }
         if self.scan.peek() == Some(b'[') {
-            return self.list(&mut |reader, i| {
-                reader.instance(form, segment.clone(), i, suffix.clone(), depth)
+            return self.read_list(&mut |reader, i| {
+                reader.read_instance(form, segment.clone(), i, suffix.clone(), depth)
             });
         }
         let is_strict = self.is_strict;
@@ -500,15 +518,16 @@ impl<'a> Reader<'a> {
                 ),
             );
         }
+        // `ctx` has no lists, also in strict documents.
         self.is_strict = is_strict && !(depth == 0 && segment == "ctx");
-        let read = self.instance(form, segment, index, suffix, depth);
+        let read = self.read_instance(form, segment, index, suffix, depth);
         self.is_strict = is_strict;
         read
     }
 
-    fn instance(
+    fn read_instance(
         &mut self,
-        form: &mut Form<'a>,
+        form: &mut KeyTree<'a>,
         segment: Cow<'a, str>,
         index: u32,
         suffix: Option<Cow<'a, str>>,
@@ -517,35 +536,36 @@ impl<'a> Reader<'a> {
         let is_raw = suffix.as_deref() == Some("raw");
         if self.scan.peek() == Some(b'{') && !is_raw {
             return form
-                .below(segment, index)
-                .map_or(Ok(()), |at| self.structured(at, depth + 1));
+                .child_mut(segment, index)
+                .map_or(Ok(()), |at| self.read_structured(at, depth + 1));
         }
-        let value = self.scalar(&segment, is_raw)?;
+        let value = self.read_scalar(&segment, is_raw)?;
         if let Some((at, value)) =
-            value.and_then(|value| Some((form.below(segment, index)?, value)))
+            value.and_then(|value| Some((form.child_mut(segment, index)?, value)))
         {
-            at.put((suffix.unwrap_or_default(), 0), value);
+            at.add_value((suffix.unwrap_or_default(), 0), value);
         }
         Ok(())
     }
 }
 
-/// The path that was placed last, whose nodes are the last ones of theirs: what the next has in
-/// common with it is not looked for.
+/// The path of the last key. Its nodes are the last ones of their parents, so the part that the
+/// next key shares with it needs no search.
 #[derive(Default)]
-struct Way<'a> {
+struct LastPath<'a> {
     path: Cow<'a, str>,
-    /// How much of it stands before the last segment, and how many segments that are.
+    /// The length of the path before the last segment in bytes, and the number of its segments.
     parent: (usize, usize),
 }
 
-impl<'a> Way<'a> {
-    /// The node at a path of segments, made where there is none.
-    fn place<'f>(
+impl<'a> LastPath<'a> {
+    /// Returns the node at a path of segments, creating it if necessary.
+    fn node_at<'f>(
         &mut self,
-        root: &'f mut Form<'a>,
+        root: &'f mut KeyTree<'a>,
         path: Cow<'a, str>,
-    ) -> Result<&'f mut Form<'a>, &'static str> {
+    ) -> Result<&'f mut KeyTree<'a>, &'static str> {
+        // Equal bytes up to a slash are equal segments.
         let shares =
             self.parent.0 > 0 && path.get(..self.parent.0) == self.path.get(..self.parent.0);
         let (length, depth) = if shares { self.parent } else { (0, 0) };
@@ -576,32 +596,32 @@ const NO_SEGMENT: &str = "a segment is `id` or `id:index`, with an index from 0 
 
 const TOO_DEEP: &str = "the key has too many segments";
 
-/// The node at a path of segments below another, made where there is none.
+/// Returns the node at a path of segments below another, creating it if necessary.
 fn descend<'f, 'a>(
-    from: &'f mut Form<'a>,
+    from: &'f mut KeyTree<'a>,
     path: Cow<'a, str>,
-) -> Result<&'f mut Form<'a>, &'static str> {
+) -> Result<&'f mut KeyTree<'a>, &'static str> {
     let (mut at, mut path) = (from, path);
-    while let Some(slash) = find(&path, b'/') {
+    while let Some(slash) = position_of(&path, b'/') {
         let (front, behind) = split_at(path, slash);
         path = split_at(behind, 1).1;
-        at = step(at, front)?;
+        at = child_at(at, front)?;
     }
-    step(at, path)
+    child_at(at, path)
 }
 
-fn step<'f, 'a>(
-    at: &'f mut Form<'a>,
+fn child_at<'f, 'a>(
+    at: &'f mut KeyTree<'a>,
     segment: Cow<'a, str>,
-) -> Result<&'f mut Form<'a>, &'static str> {
+) -> Result<&'f mut KeyTree<'a>, &'static str> {
     let (segment, index) = split_index(segment)
         .filter(|(id, _)| !id.is_empty())
         .ok_or(NO_SEGMENT)?;
-    at.below(segment, index).ok_or(NO_SEGMENT)
+    at.child_mut(segment, index).ok_or(NO_SEGMENT)
 }
 
-/// Where a character stands in a short text.
-fn find(text: &str, character: u8) -> Option<usize> {
+/// Returns the position of a character. A simple loop, because the texts are short.
+fn position_of(text: &str, character: u8) -> Option<usize> {
     text.bytes().position(|b| b == character)
 }
 
@@ -619,9 +639,9 @@ fn split_at(text: Cow<'_, str>, at: usize) -> (Cow<'_, str>, Cow<'_, str>) {
     }
 }
 
-/// `id|suffix` as id and suffix.
+/// Splits `id|suffix`.
 fn split_suffix(segment: Cow<'_, str>) -> (Cow<'_, str>, Option<Cow<'_, str>>) {
-    match find(&segment, b'|') {
+    match position_of(&segment, b'|') {
         Some(at) => {
             let (id, suffix) = split_at(segment, at);
             (id, Some(split_at(suffix, 1).1))
@@ -630,14 +650,14 @@ fn split_suffix(segment: Cow<'_, str>) -> (Cow<'_, str>, Option<Cow<'_, str>>) {
     }
 }
 
-/// A suffix with its index.
+/// Splits a suffix and its index.
 fn indexed(suffix: Option<Cow<'_, str>>) -> (Cow<'_, str>, u32) {
     suffix.map_or((Cow::Borrowed(""), 0), |s| {
         split_index(s.clone()).unwrap_or((s, 0))
     })
 }
 
-/// `id:2` as id and index; an index that is none is `None`.
+/// Splits `id:2` into id and index. Returns `None` for a malformed index.
 fn split_index(segment: Cow<'_, str>) -> Option<(Cow<'_, str>, u32)> {
     let Some(at) = segment.bytes().rposition(|b| b == b':') else {
         return Some((segment, 0));

@@ -1,4 +1,4 @@
-//! Which key means a place of a document: for people who know it by its keys only.
+//! Translation of paths to keys, for clients that know a document by its keys only.
 
 use super::Maker;
 use super::compare::Detail;
@@ -8,11 +8,10 @@ use aqlite_rm::class::Attr;
 use aqlite_rm::tree::NodeRef;
 use std::collections::BTreeMap;
 
-/// The bytes of all keys of a document; of a document that has more, only the first places have a
-/// key.
+/// The maximum size in bytes of all keys of a document. Beyond it, further places have no key.
 const MOST: usize = 50_000_000;
 
-/// The keys of places, given by paths as findings have them: `/content[0]/data/items[at0004]`.
+/// Returns the keys of places, given by paths of findings: `/content[0]/data/items[at0004]`.
 pub(super) fn keys<'p>(
     document: NodeRef<'_>,
     web: &WebTemplate,
@@ -25,7 +24,7 @@ pub(super) fn keys<'p>(
         .collect()
 }
 
-/// The key of the innermost object there is, with the id of what is missing in it.
+/// Returns the key of the innermost existing object, with the id of the missing part.
 fn key(
     document: NodeRef<'_>,
     web: &WebTemplate,

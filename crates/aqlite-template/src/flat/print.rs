@@ -1,11 +1,11 @@
-//! Keys and values as text: FLAT as they are, STRUCTURED folded.
+//! Keys and values as JSON: FLAT as they are, STRUCTURED nested.
 
 use super::form::{Shape, Value};
 use super::write::Entry;
 use crate::web::JsonText;
 use aqlite_rm::class::Cls;
 
-/// The text of a format.
+/// Returns the JSON text in a format.
 pub(super) fn text(entries: &[Entry<'_>], shape: Shape) -> String {
     let mut out = JsonText::default();
     match shape {
@@ -30,11 +30,11 @@ fn value(out: &mut JsonText, value: &Value<'_>) {
     }
 }
 
-/// What stands below a segment.
+/// The keys below a segment.
 #[derive(Default)]
 struct Folded<'e> {
     values: Vec<(&'e str, &'e Entry<'e>)>,
-    /// By segment and index, in this order.
+    /// The instances by segment and index, in this order.
     parts: Vec<(&'e str, Vec<(u32, Folded<'e>)>)>,
 }
 
@@ -49,7 +49,7 @@ fn folded<'e>(entries: &'e [Entry<'e>]) -> Folded<'e> {
     root
 }
 
-/// What stands under a key of a list in the order of its keys, made where there is nothing.
+/// Returns the value of a key in a sorted list, inserting a default if it is missing.
 fn placed<K: Ord, V: Default>(list: &mut Vec<(K, V)>, key: K) -> Option<&mut V> {
     let found = list.binary_search_by(|(other, _)| other.cmp(&key));
     let at = found.unwrap_or_else(|at| {
@@ -70,7 +70,7 @@ impl<'e> Folded<'e> {
 }
 
 impl Folded<'_> {
-    /// The root and `ctx` are objects, everything below is lists.
+    /// Prints the tree. The root and `ctx` are objects, everything below is lists.
     fn print_root(&self, out: &mut JsonText) {
         out.open('{');
         for (id, instances) in &self.parts {
@@ -149,7 +149,7 @@ impl Folded<'_> {
     }
 }
 
-/// A list whose members have an index each, in their order; `null` fills the gaps between them.
+/// Prints a list whose members have an index each. `null` fills the gaps between them.
 fn list<T>(
     out: &mut JsonText,
     members: impl Iterator<Item = (u32, T)>,
@@ -165,7 +165,7 @@ fn list<T>(
     out.close(']');
 }
 
-/// Values that are objects even where their main value stands alone.
+/// Returns whether values of a class are objects even if they have a main value only.
 fn is_always_object(class: Cls) -> bool {
     matches!(
         class,
@@ -173,7 +173,7 @@ fn is_always_object(class: Cls) -> bool {
     )
 }
 
-/// The member that the main value of an object becomes.
+/// Returns the member name of the main value within an object.
 fn main_suffix(class: Cls) -> &'static str {
     match class {
         Cls::DV_IDENTIFIER => "id",

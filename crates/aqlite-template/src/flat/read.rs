@@ -1,8 +1,8 @@
-//! From the tree of segments to a document, along the web template and the class table.
+//! From the key tree to a document, along the web template and the class table.
 
 use super::context::Context;
 use super::follow::Instructions;
-use super::form::{Form, NOTHING, Part, Value};
+use super::form::{EMPTY_TREE, KeyTree, SegmentInstance, Value};
 use super::{MAX_FINDINGS, shown, suffix};
 use crate::draft::Draft;
 use crate::tree::Template;
@@ -18,18 +18,18 @@ use std::rc::Rc;
 
 mod value;
 
-/// Without `now` a document is only compared with what it was written from: it may lack what every
-/// document needs.
-pub(super) fn document(
-    form: &Form<'_>,
+/// Reads a document. Without `now`, the document is only compared with the written one,
+/// and may lack mandatory values.
+pub(super) fn read_document(
+    form: &KeyTree<'_>,
     template: &Template,
     web: &WebTemplate,
     now: Option<&str>,
 ) -> Result<Tree, Vec<Finding>> {
     let context = Context::of(form.first("ctx"));
-    let body = form.first(&web.tree.id).unwrap_or(&NOTHING);
+    let body = form.first(&web.tree.id).unwrap_or(&EMPTY_TREE);
     let language = context.text("language").unwrap_or(&template.language);
-    let mut reader = Reader {
+    let mut reader = DocumentReader {
         template,
         web,
         body,
@@ -64,53 +64,53 @@ pub(super) fn document(
             );
             reader.refuse("FLT0101", key, message, &[web.tree.id.as_str()]);
         }
-        reader.one(key, instances);
+        reader.only_instance(key, instances);
     }
     reader.path.clone_from(&web.tree.id);
-    let root = reader.root(body);
+    let root = reader.read_root(body);
     match root {
         Some(root) if reader.findings.is_empty() => Ok(root.into_tree(None)),
         _ => Err(reader.findings),
     }
 }
 
-pub(super) struct Reader<'r, 'a> {
+pub(super) struct DocumentReader<'r, 'a> {
     pub template: &'r Template,
     pub web: &'r WebTemplate,
-    /// What stands below the root.
-    pub body: &'r Form<'a>,
+    /// The key tree below the root.
+    pub body: &'r KeyTree<'a>,
     pub context: Context<'r, 'a>,
     /// The language of texts.
     pub language: &'r str,
     pub now: &'r str,
-    /// Whether a document that lacks what every document needs is refused.
+    /// Whether missing mandatory values are refused.
     pub is_strict: bool,
-    /// The origin of the histories being read, where their OBSERVATION tells it.
+    /// The origin of the histories being read, if their OBSERVATION states it.
     pub origin: Option<&'r str>,
-    /// The INSTRUCTIONs of the document, where one was asked for.
+    /// The INSTRUCTIONs of the document, collected when the first reference to one is read.
     pub instructions: Option<Rc<Instructions<'r, 'a>>>,
-    /// How many objects of `ctx` were put where the body has none.
+    /// The number of objects of `ctx` that were copied into the document.
     pub copied: usize,
     /// The key of the place being read.
     pub path: String,
     pub findings: Vec<Finding>,
 }
 
-/// Classes whose objects are trees of their own nodes, not values.
+/// Returns whether objects of the node are trees of nodes, not values.
 fn is_container(web: &WebNode) -> bool {
     web.class.is_a(Cls::PATHABLE) && web.element().is_none()
 }
 
-impl<'r> Reader<'r, '_> {
-    fn root(&mut self, form: &'r Form<'_>) -> Option<Draft<'r>> {
+impl<'r> DocumentReader<'r, '_> {
+    fn read_root(&mut self, form: &'r KeyTree<'_>) -> Option<Draft<'r>> {
         let web: &'r WebNode = &self.web.tree;
         if let Some(raw) = form.value("raw") {
-            return self.raw(raw, web.class, form);
+            return self.read_raw(raw, web.class, form);
         }
         let made = self
-            .container(web, form)
-            .unwrap_or_else(|| self.identified(web.last_step(), web.class));
-        self.finished(made)
+            .read_container(web, form)
+            .unwrap_or_else(|| self.new_object(web.last_step(), web.class));
+        self.complete_root(made)
             .map(|made| without_absent(made, web, form))
     }
 
@@ -125,7 +125,7 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    /// Whether so many more objects of `ctx` may be put into the document.
+    /// Returns whether `count` more objects of `ctx` may be copied into the document.
     pub fn may_copy(&mut self, key: &'static str, count: usize) -> bool {
         let was_told = self.copied > MAX_COPIES;
         self.copied += count;
@@ -133,28 +133,26 @@ impl<'r> Reader<'r, '_> {
             self.refuse(
                 "FLT0105",
                 key,
-                format!(
-                    "`{key}` would stand too often in the document: {MAX_COPIES} times are the most"
-                ),
+                format!("`{key}` would be copied too often: {MAX_COPIES} copies are the maximum"),
                 &[],
             );
         }
         self.copied <= MAX_COPIES
     }
 
-    /// True when nothing more is told; to look for candidates is then of no use.
+    /// Returns whether no further findings are kept. Searching for candidates is then pointless.
     pub fn is_full(&self) -> bool {
         self.findings.len() >= MAX_FINDINGS
     }
 
-    /// Reports a problem at the place being read.
+    /// Reports a problem at the current key.
     pub fn refuse_here(&mut self, code: &'static str, message: impl Into<String>, near: &[&str]) {
         let key = self.path.clone();
         self.refuse(code, &key, message.into(), near);
     }
 
-    /// Does something one segment further down.
-    pub fn below<T>(
+    /// Calls `act` with a segment appended to the current key.
+    pub fn at_segment<T>(
         &mut self,
         segment: &str,
         index: Option<u32>,
@@ -173,18 +171,20 @@ impl<'r> Reader<'r, '_> {
         done
     }
 
-    /// An object with what belongs to it; nothing where nothing is given.
-    fn container(&mut self, web: &'r WebNode, form: &'r Form<'_>) -> Option<Draft<'r>> {
+    /// Reads an object with its attributes and children. Returns `None` if it has no values.
+    fn read_container(&mut self, web: &'r WebNode, form: &'r KeyTree<'_>) -> Option<Draft<'r>> {
         if form.is_empty() {
             return None;
         }
         if let Some(raw) = form.value("raw") {
-            return self.raw(raw, web.class, form);
+            return self.read_raw(raw, web.class, form);
         }
         let class = self.instance_class(web.class, form);
-        let mut draft = self.identified(web.last_step(), class);
+        let mut draft = self.new_object(web.last_step(), class);
+        // Compared below: an object that only has its identity is not written by the sender.
         let bare = entries_of(&draft);
         if class == Cls::OBSERVATION {
+            // Needed before the events are read, whose default time it is.
             self.origin = ["history_origin", "data_history_origin"]
                 .iter()
                 .find_map(|name| Some(form.first(name)?.value("")?.text()));
@@ -193,15 +193,16 @@ impl<'r> Reader<'r, '_> {
             .segments()
             .map(|(segment, instances)| (position(web, segment), segment, instances))
             .collect();
+        // The order of the template, so that lists of the document are ordered like the template.
         order::sort_by_key(&mut parts, |(place, _, _)| place.unwrap_or(usize::MAX));
         for (place, segment, instances) in parts {
             match place.and_then(|place| web.children.get(place)) {
-                Some(kid) => self.instances(&mut draft, kid, instances),
-                None => self.other_part(&mut draft, web, segment, instances),
+                Some(kid) => self.read_instances(&mut draft, kid, instances),
+                None => self.read_other_segment(&mut draft, web, segment, instances),
             }
         }
         for given in &form.values {
-            self.suffix(
+            self.read_suffix(
                 &mut draft,
                 &given.suffix,
                 given.index,
@@ -216,18 +217,18 @@ impl<'r> Reader<'r, '_> {
         Some(without_absent(draft, web, form))
     }
 
-    /// The class of an object: an EVENT with a width is an INTERVAL_EVENT.
-    fn instance_class(&mut self, class: Cls, form: &Form<'_>) -> Cls {
+    /// Returns the class of an object. An EVENT with a width is an INTERVAL_EVENT.
+    fn instance_class(&mut self, class: Cls, form: &KeyTree<'_>) -> Cls {
         let has = |name: &str| !form.instances(name).is_empty() || form.value(name).is_some();
-        match self.named_class(class, form) {
+        match self.stated_class(class, form) {
             Some(named) => named,
             None if class == Cls::EVENT && INTERVALS.into_iter().any(has) => Cls::INTERVAL_EVENT,
-            None => standing(class),
+            None => concrete_class(class),
         }
     }
 
-    /// The class that `|_type` names.
-    pub fn named_class(&mut self, class: Cls, form: &Form<'_>) -> Option<Cls> {
+    /// Returns the class that `|_type` names.
+    pub fn stated_class(&mut self, class: Cls, form: &KeyTree<'_>) -> Option<Cls> {
         let text = form.value("_type")?.text();
         let named = Cls::parse(text).filter(|named| named.is_a(class) && !named.is_abstract());
         if named.is_none() {
@@ -243,43 +244,44 @@ impl<'r> Reader<'r, '_> {
         named
     }
 
-    /// A segment that is no node: an attribute of the class, or a mistake.
-    fn other_part(
+    /// Reads a segment that is not a node: an attribute of the class, or an error.
+    fn read_other_segment(
         &mut self,
         draft: &mut Draft<'r>,
         web: &'r WebNode,
         segment: &str,
-        instances: &'r [Part<'_>],
+        instances: &'r [SegmentInstance<'_>],
     ) {
+        // `transient_` marks values of forms that are not part of the document.
         if segment.starts_with("transient_")
             || are_empty(instances)
             || instances.iter().all(|part| is_absent(&part.form))
         {
             return;
         }
-        if self.history_origin(draft, segment, instances) {
+        if self.read_history_origin(draft, segment, instances) {
             return;
         }
         match suffix::attribute(draft.class(), segment)
             .filter(|def| !matches!(def.attr, Attr::ARCHETYPE_NODE_ID | Attr::ARCHETYPE_DETAILS))
         {
             Some(def) => match level(&web.levels, def.attr, instances) {
-                Some(level) => self.level_part(draft, level, segment, instances),
-                None => self.attribute(draft, segment, def, instances, None),
+                Some(level) => self.read_level(draft, level, segment, instances),
+                None => self.read_attribute(draft, segment, def, instances, None),
             },
-            None => self.unknown(segment, web, draft.class()),
+            None => self.refuse_segment(segment, web, draft.class()),
         }
     }
 
-    /// A structure that is no node, by its attribute: `_data/_uid`, `_protocol|_type`.
-    fn level_part(
+    /// Reads a structure that is not a node, by its attribute: `_data/_uid`, `_protocol|_type`.
+    fn read_level(
         &mut self,
         draft: &mut Draft<'r>,
         level: &'r Level,
         segment: &str,
-        instances: &'r [Part<'_>],
+        instances: &'r [SegmentInstance<'_>],
     ) {
-        let Some(form) = self.one(segment, instances) else {
+        let Some(form) = self.only_instance(segment, instances) else {
             return;
         };
         let attr = level.step.attr;
@@ -287,12 +289,12 @@ impl<'r> Reader<'r, '_> {
             .members(attr)
             .iter()
             .rposition(|m| is_of(m, &level.step));
-        self.below(segment, None, |reader| {
-            let named = reader.named_class(level.step.class, form);
+        self.at_segment(segment, None, |reader| {
+            let named = reader.stated_class(level.step.class, form);
             if found.is_none() {
-                let made = reader.identified(
+                let made = reader.new_object(
                     Some(&level.step),
-                    named.unwrap_or(standing(level.step.class)),
+                    named.unwrap_or(concrete_class(level.step.class)),
                 );
                 draft.add(attr, made);
             }
@@ -304,23 +306,23 @@ impl<'r> Reader<'r, '_> {
                 *class = named;
             }
             for given in form.values.iter().filter(|given| given.suffix != "_type") {
-                reader.suffix(object, &given.suffix, given.index, given.value.text(), None);
+                reader.read_suffix(object, &given.suffix, given.index, given.value.text(), None);
             }
             for (segment, instances) in form
                 .segments()
                 .filter(|(_, instances)| !are_empty(instances))
             {
-                reader.level_attribute(object, level, segment, instances);
+                reader.read_level_attribute(object, level, segment, instances);
             }
         });
     }
 
-    fn level_attribute(
+    fn read_level_attribute(
         &mut self,
         object: &mut Draft<'r>,
         outer: &'r Level,
         segment: &str,
-        instances: &'r [Part<'_>],
+        instances: &'r [SegmentInstance<'_>],
     ) {
         let class = object.class();
         let Some(def) = suffix::attribute(class, segment) else {
@@ -339,13 +341,13 @@ impl<'r> Reader<'r, '_> {
             );
         };
         match level(&outer.below, def.attr, instances) {
-            Some(level) => self.level_part(object, level, segment, instances),
-            None => self.attribute(object, segment, def, instances, None),
+            Some(level) => self.read_level(object, level, segment, instances),
+            None => self.read_attribute(object, segment, def, instances, None),
         }
     }
 
-    /// Reports a segment that means nothing here.
-    fn unknown(&mut self, segment: &str, web: &WebNode, class: Cls) {
+    /// Reports a segment that is neither a node nor an attribute.
+    fn refuse_segment(&mut self, segment: &str, web: &WebNode, class: Cls) {
         if self.is_full() {
             return;
         }
@@ -363,6 +365,7 @@ impl<'r> Reader<'r, '_> {
         .map(str::to_owned)
         .collect();
         let mut near: Vec<String> = found.iter().map(|f| format!("{}/{f}", self.path)).collect();
+        // A unique node elsewhere with this id is the most probable intention.
         if let [elsewhere] = places(&self.web.tree, segment).as_slice() {
             near.push(elsewhere.clone());
         }
@@ -379,32 +382,39 @@ impl<'r> Reader<'r, '_> {
         );
     }
 
-    fn instances(&mut self, draft: &mut Draft<'r>, kid: &'r WebNode, instances: &'r [Part<'_>]) {
+    fn read_instances(
+        &mut self,
+        draft: &mut Draft<'r>,
+        kid: &'r WebNode,
+        instances: &'r [SegmentInstance<'_>],
+    ) {
         if !kid.is_repeated() {
-            let form = self.one(&kid.id, instances);
+            let form = self.only_instance(&kid.id, instances);
             return form.into_iter().for_each(|form| {
-                self.below(&kid.id, None, |reader| reader.instance(draft, kid, form))
+                self.at_segment(&kid.id, None, |reader| {
+                    reader.read_instance(draft, kid, form)
+                })
             });
         }
-        for Part { index, form, .. } in instances {
-            self.below(&kid.id, Some(*index), |reader| {
-                reader.instance(draft, kid, form)
+        for SegmentInstance { index, form, .. } in instances {
+            self.at_segment(&kid.id, Some(*index), |reader| {
+                reader.read_instance(draft, kid, form)
             });
         }
     }
 
-    /// The instance where there can be one only; others are refused.
-    pub fn one<'f, 'a>(
+    /// Returns the only instance of a segment. Further instances are refused.
+    pub fn only_instance<'f, 'a>(
         &mut self,
         segment: &str,
-        instances: &'f [Part<'a>],
-    ) -> Option<&'f Form<'a>> {
-        for Part { index, .. } in instances.iter().filter(|part| part.index > 0) {
+        instances: &'f [SegmentInstance<'a>],
+    ) -> Option<&'f KeyTree<'a>> {
+        for SegmentInstance { index, .. } in instances.iter().filter(|part| part.index > 0) {
             let message = format!(
                 "the index {index} cannot stand here: there is at most one `{}`",
                 shown(segment)
             );
-            self.below(segment, Some(*index), |reader| {
+            self.at_segment(segment, Some(*index), |reader| {
                 reader.refuse_here("FLT0105", message, &[])
             });
         }
@@ -414,14 +424,14 @@ impl<'r> Reader<'r, '_> {
             .map(|part| &part.form)
     }
 
-    fn instance(&mut self, draft: &mut Draft<'r>, kid: &'r WebNode, form: &'r Form<'_>) {
+    fn read_instance(&mut self, draft: &mut Draft<'r>, kid: &'r WebNode, form: &'r KeyTree<'_>) {
         if is_absent(form) {
             return;
         }
         let made = match kid.element() {
-            Some(element) => self.element(kid, element, form),
-            None if is_container(kid) => self.container(kid, form),
-            None => self.value(kid.class, form, Some(kid), attr_of(kid)),
+            Some(element) => self.read_element(kid, element, form),
+            None if is_container(kid) => self.read_container(kid, form),
+            None => self.read_value(kid.class, form, Some(kid), attr_of(kid)),
         };
         let levels = kid
             .steps
@@ -429,13 +439,13 @@ impl<'r> Reader<'r, '_> {
             .saturating_sub(if kid.element().is_some() { 2 } else { 1 });
         let (between, last) = kid.steps.split_at_checked(levels).unwrap_or_default();
         let Some(last) = last.first() else { return };
-        for made in made.into_iter().chain(self.beside(kid, form)) {
-            self.place(draft, between, last, made);
+        for made in made.into_iter().chain(self.read_other_text(kid, form)) {
+            self.place_object(draft, between, last, made);
         }
     }
 
-    /// A text beside a code is a further ELEMENT, where there may be several.
-    fn beside(&mut self, kid: &'r WebNode, form: &'r Form<'_>) -> Option<Draft<'r>> {
+    /// Reads a text besides a code. It is a further ELEMENT, if several are permitted.
+    fn read_other_text(&mut self, kid: &'r WebNode, form: &'r KeyTree<'_>) -> Option<Draft<'r>> {
         let other = Some(form)
             .filter(|form| kid.has_other && form.value("code").is_some())?
             .value("other")?;
@@ -449,13 +459,13 @@ impl<'r> Reader<'r, '_> {
         }
         let value = Draft::holding(Cls::DV_TEXT, Attr::VALUE, other.text());
         Some(
-            self.identified(kid.element(), Cls::ELEMENT)
+            self.new_object(kid.element(), Cls::ELEMENT)
                 .with(Attr::VALUE, value),
         )
     }
 
-    /// Puts an object at the end of its way, making the levels between where they are missing.
-    pub fn place(
+    /// Adds an object at the end of its steps, creating missing levels between.
+    pub fn place_object(
         &mut self,
         draft: &mut Draft<'r>,
         between: &'r [Step],
@@ -480,24 +490,25 @@ impl<'r> Reader<'r, '_> {
                     .iter()
                     .rposition(|m| is_of(m, step));
                 if found.is_none() {
-                    let class = standing(step.class);
-                    let level = self.identified(Some(step), class);
+                    let class = concrete_class(step.class);
+                    let level = self.new_object(Some(step), class);
                     draft.add(step.attr, level);
                 }
+                // A new level was appended, so it is the last member.
                 let index =
                     found.unwrap_or_else(|| draft.members(step.attr).len().saturating_sub(1));
                 if let Some(level) = draft.members_mut(step.attr).get_mut(index) {
-                    self.place(level, rest, last, made);
+                    self.place_object(level, rest, last, made);
                 }
             }
         }
     }
 }
 
-/// How often participations and links of `ctx` may be put into a document in all.
+/// The maximum number of copies of participations and links of `ctx` in a document.
 const MAX_COPIES: usize = 20_000;
 
-/// What only an INTERVAL_EVENT has.
+/// The attributes that only an INTERVAL_EVENT has.
 const INTERVALS: [&str; 5] = [
     "width",
     "math_function",
@@ -506,10 +517,10 @@ const INTERVALS: [&str; 5] = [
     "_math_function",
 ];
 
-/// What keys of a participation say of its party.
+/// The segments of a participation that concern its party.
 const OF_PARTY: [&str; 3] = ["_identifier", "relationship", "_relationship"];
 
-/// The class of a uid by its form: `object::system::version` is that of a version.
+/// Returns the class of a uid by its form: `object::system::version` is a version id.
 pub(super) fn uid_class(text: &str) -> Cls {
     if text.matches("::").count() == 2 {
         Cls::OBJECT_VERSION_ID
@@ -518,12 +529,12 @@ pub(super) fn uid_class(text: &str) -> Cls {
     }
 }
 
-/// A boolean sent as text, in any letter case.
+/// Returns whether a text is `true` in any letter case.
 pub(super) fn is_true(text: &str) -> bool {
     text.trim().eq_ignore_ascii_case("true")
 }
 
-/// A number without a fraction of nought: `5` for `5.0`.
+/// Removes a fraction of zero from a number: `5` for `5.0`.
 pub(super) fn whole(text: &str) -> &str {
     match text.split_once('.') {
         Some((whole, fraction)) if !fraction.is_empty() && fraction.bytes().all(|b| b == b'0') => {
@@ -533,11 +544,11 @@ pub(super) fn whole(text: &str) -> &str {
     }
 }
 
-fn are_empty(instances: &[Part<'_>]) -> bool {
+fn are_empty(instances: &[SegmentInstance<'_>]) -> bool {
     instances.iter().all(|part| part.form.is_empty())
 }
 
-/// Canonical JSON that may name classes by `@class`; a text of these letters stays what it is.
+/// Renames `@class` to `_type` in canonical JSON. A text value with these letters is not changed.
 fn with_types(text: &str) -> String {
     let mut parts = text.split(r#""@class""#);
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -552,7 +563,7 @@ fn with_types(text: &str) -> String {
     out
 }
 
-/// How many attributes a draft has, lists by their members.
+/// Returns the number of attributes of a draft. Each member of a list counts.
 pub(super) fn entries_of(draft: &Draft<'_>) -> usize {
     match draft {
         Draft::Object(_, attributes) => attributes
@@ -579,7 +590,7 @@ fn without(draft: Draft<'_>, attr: Attr) -> Draft<'_> {
     }
 }
 
-/// An attribute of the ELEMENT around a value, where the value has none of this name.
+/// Returns an attribute of the enclosing ELEMENT, if the value has none of this name.
 fn of_element(class: Cls, segment: &str) -> Option<&'static AttrDef> {
     let is_own = suffix::attribute(class, segment).is_some();
     Some(segment)
@@ -587,8 +598,12 @@ fn of_element(class: Cls, segment: &str) -> Option<&'static AttrDef> {
         .and_then(|s| suffix::attribute(Cls::ELEMENT, s))
 }
 
-/// The structure that an attribute means; canonical JSON there is an object of its own.
-fn level<'r>(levels: &'r [Level], attr: Attr, instances: &[Part<'_>]) -> Option<&'r Level> {
+/// Returns the structure at an attribute. Canonical JSON at it is an object of its own instead.
+fn level<'r>(
+    levels: &'r [Level],
+    attr: Attr,
+    instances: &[SegmentInstance<'_>],
+) -> Option<&'r Level> {
     let is_raw = instances
         .iter()
         .any(|part| part.form.value_at("raw", 0).is_some());
@@ -598,14 +613,14 @@ fn level<'r>(levels: &'r [Level], attr: Attr, instances: &[Part<'_>]) -> Option<
         .filter(|_| !is_raw)
 }
 
-/// True where the sender says that there is no value, although readers would complete one.
-fn is_absent(form: &Form<'_>) -> bool {
+/// Returns whether the sender stated that the value is absent, although readers would complete one.
+fn is_absent(form: &KeyTree<'_>) -> bool {
     form.value_at("_absent", 0)
         .is_some_and(|value| is_true(value.text()))
 }
 
-/// Takes out what was completed although its sender says that it is absent.
-fn without_absent<'r>(draft: Draft<'r>, web: &WebNode, form: &Form<'_>) -> Draft<'r> {
+/// Removes completed values that the sender stated to be absent.
+fn without_absent<'r>(draft: Draft<'r>, web: &WebNode, form: &KeyTree<'_>) -> Draft<'r> {
     let absent = form
         .segments()
         .filter(|(_, instances)| instances.iter().any(|part| is_absent(&part.form)));
@@ -623,13 +638,13 @@ pub(super) fn attr_of(web: &WebNode) -> Attr {
     web.last_step().map_or(Attr::VALUE, |s| s.attr)
 }
 
-/// The class of the limits of an interval.
+/// Returns the class of the limits of an interval.
 pub(super) fn parameter(web: Option<&WebNode>) -> Option<Cls> {
     let text = web?.class_text.strip_prefix("DV_INTERVAL<")?;
     Cls::parse(text.trim_end_matches('>'))
 }
 
-/// Which child a segment means: by its id, else by another spelling of it.
+/// Returns the index of the child for a segment: by its id, else by an alternative spelling.
 fn position(web: &WebNode, segment: &str) -> Option<usize> {
     let by_id = web.children.iter().position(|k| k.id == segment);
     let alias = |k: &WebNode| {
@@ -639,7 +654,8 @@ fn position(web: &WebNode, segment: &str) -> Option<usize> {
     by_id.or_else(|| web.children.iter().position(alias))
 }
 
-/// The id that others give to an alternative that is an interval: `interval<dv_quantity>_value`.
+/// Returns the id that other systems use for an alternative that is an interval:
+/// `interval<dv_quantity>_value`.
 fn bracketed(web: &WebNode) -> Option<String> {
     web.alias
         .as_ref()
@@ -647,7 +663,7 @@ fn bracketed(web: &WebNode) -> Option<String> {
         .map(|rest| format!("interval{}_value", rest.to_ascii_lowercase()))
 }
 
-/// True when an object was made for a level.
+/// Returns whether an object was created for a level.
 fn is_of(member: &Draft<'_>, step: &Step) -> bool {
     let id = member
         .text_along(&[Attr::ARCHETYPE_NODE_ID])
@@ -657,8 +673,8 @@ fn is_of(member: &Draft<'_>, step: &Step) -> bool {
         && (step.id.is_empty() || name == step.label.as_deref() || name == Some(step.id.as_str()))
 }
 
-/// The class of objects where the declared one is abstract.
-pub(super) fn standing(class: Cls) -> Cls {
+/// Returns the concrete class to use for an abstract one.
+pub(super) fn concrete_class(class: Cls) -> Cls {
     match class {
         Cls::ITEM_STRUCTURE | Cls::DATA_STRUCTURE => Cls::ITEM_TREE,
         Cls::EVENT => Cls::POINT_EVENT,
@@ -671,7 +687,8 @@ pub(super) fn standing(class: Cls) -> Cls {
     }
 }
 
-/// The keys of every node with an id; two are as good as many.
+/// Returns the keys of nodes with an id. The search ends after two, because only a unique one is
+/// useful.
 fn places(root: &WebNode, id: &str) -> Vec<String> {
     fn walk<'w>(web: &'w WebNode, id: &str, path: &mut Vec<&'w str>, found: &mut Vec<String>) {
         if found.len() > 1 {

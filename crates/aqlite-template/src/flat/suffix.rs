@@ -1,16 +1,16 @@
-//! The suffixes of values and where each stands in an object: one table for reading and writing.
+//! The suffixes of values and their positions in an object: one table for reading and writing.
 
 use aqlite_rm::class::{Attr, Cls};
 
 /// A suffix of a class.
 pub(super) struct Suffix {
-    /// The class, descendants included.
+    /// The class. Descendants inherit the suffix.
     pub class: Cls,
     /// The suffix; empty for the main value.
     pub name: &'static str,
-    /// The way to the leaf.
+    /// The attributes that lead to the leaf.
     pub path: &'static [Attr],
-    /// Whether it is also written.
+    /// Whether the suffix is written as well as read.
     pub is_written: bool,
 }
 
@@ -45,7 +45,7 @@ const PARTY_ID: &[Attr] = &[Attr::EXTERNAL_REF, Attr::ID, Attr::VALUE];
 const PARTY_SCHEME: &[Attr] = &[Attr::EXTERNAL_REF, Attr::ID, Attr::SCHEME];
 const PARTY_NAMESPACE: &[Attr] = &[Attr::EXTERNAL_REF, Attr::NAMESPACE];
 
-/// Every suffix; of a class that stands twice under one name the first is meant.
+/// All suffixes. If a class has a name twice, the first one applies.
 pub(super) static SUFFIXES: [Suffix; 102] = [
     both(Cls::DV_CODED_TEXT, "code", CODE),
     both(Cls::DV_CODED_TEXT, "value", &[Attr::VALUE]),
@@ -242,12 +242,12 @@ impl Suffix {
     }
 }
 
-/// The suffixes of a class, more special ones first.
+/// Returns the suffixes of a class, those of descendants before those of ancestors.
 pub(super) fn of(class: Cls) -> impl Iterator<Item = &'static Suffix> {
     SUFFIXES.iter().filter(move |s| s.is_of(class))
 }
 
-/// The suffix of a class by its name.
+/// Returns the suffix of a class with this name.
 pub(super) fn named(class: Cls, name: &str) -> Option<&'static Suffix> {
     let first = name.as_bytes().first();
     SUFFIXES
@@ -255,7 +255,7 @@ pub(super) fn named(class: Cls, name: &str) -> Option<&'static Suffix> {
         .find(|s| s.name.as_bytes().first() == first && s.is_of(class) && s.name == name)
 }
 
-/// The attribute that a segment names: `_link` is `links`, `_work_flow_id` is `workflow_id`.
+/// Returns the attribute of a segment: `_link` is `links`, `_work_flow_id` is `workflow_id`.
 pub(super) fn attribute(class: Cls, segment: &str) -> Option<&'static aqlite_rm::class::AttrDef> {
     let name = segment.strip_prefix('_').unwrap_or(segment);
     let name = match name {
@@ -271,7 +271,7 @@ pub(super) fn attribute(class: Cls, segment: &str) -> Option<&'static aqlite_rm:
     })
 }
 
-/// The segment of an attribute.
+/// Returns the segment of an attribute.
 pub(super) fn segment(attr: Attr, is_list: bool) -> String {
     let name = attr.name();
     match name {

@@ -1,13 +1,13 @@
 //! From a document to keys, along the web template and the class table.
 //!
-//! What was written is read again. Where the shortest keys give something else than the document,
-//! more is written: the class of an object, its attributes one by one instead of suffixes of the
-//! object around it, or that a value which readers complete is absent. An object that no keys give
-//! back is written as canonical JSON under `|raw`.
+//! The written keys are read again. If the shortest keys are read as another document, longer ones
+//! are written: the class of an object, its attributes one by one instead of suffixes of the
+//! enclosing object, or the absence of a value that readers complete. An object that no keys can
+//! represent is written as canonical JSON under `|raw`.
 
 use super::compare::{self, Detail};
 use super::fill::usual_actions;
-use super::form::{Form, Shape, Value};
+use super::form::{KeyTree, Shape, Value};
 use super::{print, read, suffix};
 use crate::fit::plain_name;
 use crate::tree::Template;
@@ -21,13 +21,17 @@ use aqlite_rm::tree::{Kind, NodeId, NodeRef};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// Whose dialect is written.
+mod value;
+
+use value::scalar;
+
+/// The dialect of the keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Maker {
-    /// That of Better's libraries.
+    /// The dialect of Better's libraries.
     #[default]
     Better,
-    /// That of EHRbase.
+    /// The dialect of EHRbase.
     Ehrbase,
 }
 
@@ -35,26 +39,26 @@ pub enum Maker {
 pub(super) struct Entry<'d> {
     pub key: String,
     pub value: Value<'d>,
-    /// The class of the object that the value belongs to.
+    /// The class of the object that has the value.
     pub class: Cls,
 }
 
-/// An object that a node means, and the value in it.
+/// An object that matches a node, and the value in it.
 type Found<'d> = (NodeRef<'d>, Option<NodeRef<'d>>);
 
-/// Bytes that are counted for a key and its value besides their texts.
+/// The bytes that are counted for a key and its value besides their texts.
 const FRAME: usize = 8;
 
-/// The comparisons of objects with nodes that one attempt may take.
+/// The maximum number of comparisons of objects with nodes in one attempt.
 const MAX_WORK: usize = 20_000_000;
 
-/// How often keys are tried before the whole document stands under `|raw`.
+/// The number of attempts before the whole document is written as `|raw`.
 const ROUNDS: usize = 8;
 
-/// What the path of an object says already.
+/// The attributes that the path of an object implies.
 const IDENTITY: [Attr; 3] = [Attr::ARCHETYPE_NODE_ID, Attr::NAME, Attr::ARCHETYPE_DETAILS];
 
-/// Classes whose attributes are segments without an underscore.
+/// The classes whose attributes are segments without an underscore.
 const PLAIN: [Cls; 7] = [
     Cls::DV_INTERVAL,
     Cls::REFERENCE_RANGE,
@@ -65,25 +69,25 @@ const PLAIN: [Cls; 7] = [
     Cls::ISM_TRANSITION,
 ];
 
-/// A key without the indexes that are 0.
+/// Removes the indexes that are 0 from a key.
 fn without_first(key: &str) -> String {
     key.replace(":0/", "/").trim_end_matches(":0").to_owned()
 }
 
-/// A document as keys, and what they do not carry.
-pub(super) fn document(
+/// Writes a document as keys. Returns the text and the content that the keys cannot represent.
+pub(super) fn write_document(
     document: NodeRef<'_>,
     shape: Shape,
     template: &Template,
     web: &WebTemplate,
     maker: Maker,
 ) -> (String, Vec<&'static str>) {
-    // Without a limit there is always a text.
-    within(document, shape, template, web, maker, usize::MAX).unwrap_or_default()
+    // Without a limit the result is never `None`.
+    write_document_within(document, shape, template, web, maker, usize::MAX).unwrap_or_default()
 }
 
-/// The same, unless the keys would have more than `most` bytes or take too much work.
-pub(super) fn within(
+/// Writes a document, or returns `None` if the keys exceed `most` bytes or need too much work.
+pub(super) fn write_document_within(
     document: NodeRef<'_>,
     shape: Shape,
     template: &Template,
@@ -97,8 +101,8 @@ pub(super) fn within(
         if writer.is_full {
             return None;
         }
-        let form = Form::of(writer.out.iter().map(|e| (e.key.as_str(), &e.value)));
-        let outcome = match read::document(&form, template, web, None) {
+        let form = KeyTree::from_keys(writer.out.iter().map(|e| (e.key.as_str(), &e.value)));
+        let outcome = match read::read_document(&form, template, web, None) {
             Ok(again) => compare::compare(document, again.root(), &writer.places, &detail),
             Err(findings) => {
                 let owners =
@@ -106,6 +110,7 @@ pub(super) fn within(
                 compare::refused(document, &owners, &detail)
             }
         };
+        // The loop ends: each round adds exceptions, and after `ROUNDS` the whole document is one.
         if outcome.more.is_empty() || rounds > ROUNDS {
             return Some((print::text(&writer.out, shape), outcome.left));
         }
@@ -119,26 +124,26 @@ pub(super) fn within(
 
 pub(super) struct Writer<'w, 'd> {
     maker: Maker,
-    /// What is written otherwise than by the shortest keys.
+    /// The objects for which the shortest keys are not sufficient.
     detail: &'w Detail,
     out: Vec<Entry<'d>>,
-    /// Objects with a key of their own, and that key.
+    /// The keys of objects that have one.
     pub places: HashMap<NodeId, String>,
-    /// Objects that a node was found for.
+    /// Objects that matched a node.
     done: HashSet<NodeId>,
     /// Structures without a node that were written.
     seen: HashSet<NodeId>,
-    /// The bytes that keys, values and places may still take, and the comparisons that may still be
-    /// made.
+    /// The remaining bytes for keys, values and places.
     bytes: usize,
+    /// The remaining comparisons.
     work: usize,
-    /// True once either is used up: what was written is of no use then.
+    /// Whether either is exhausted. The output is then discarded.
     is_full: bool,
 }
 
 impl<'w, 'd> Writer<'w, 'd> {
-    /// Writes the keys of a document as far as they have at most `most` bytes; without such a limit
-    /// the work is not limited either.
+    /// Writes the keys of a document of at most `most` bytes. Without such a limit, the work is not
+    /// limited either.
     pub fn within(
         document: NodeRef<'d>,
         web: &'w WebTemplate,
@@ -171,12 +176,12 @@ impl<'w, 'd> Writer<'w, 'd> {
                 Cls::DV_BOOLEAN,
             );
         }
-        writer.container(&web.tree, document, &web.tree.id);
+        writer.write_container(&web.tree, document, &web.tree.id);
         writer
     }
 
-    /// The innermost objects around keys that were refused, or the document. The index 0 may be
-    /// left out of a key.
+    /// Returns the innermost objects around refused keys, or the document. A key may omit the index
+    /// 0.
     fn owners_of<'k>(
         &self,
         keys: impl Iterator<Item = &'k str>,
@@ -188,7 +193,7 @@ impl<'w, 'd> Writer<'w, 'd> {
             .iter()
             .filter(|(id, _)| !self.detail.raw.contains(id))
         {
-            // An ELEMENT and its value share a key: the value is the inner one, and has the greater
+            // An ELEMENT and its value share a key. The value is the inner one and has the greater
             // id.
             let inner = places.entry(without_first(place)).or_insert(*id);
             *inner = (*inner).max(*id);
@@ -206,7 +211,7 @@ impl<'w, 'd> Writer<'w, 'd> {
         keys.map(|key| owner(key).unwrap_or(document)).collect()
     }
 
-    /// Takes bytes and comparisons from what is left of them.
+    /// Charges bytes and comparisons to the budget.
     fn spend(&mut self, bytes: usize, work: usize) {
         self.is_full |= bytes > self.bytes || work > self.work;
         (self.bytes, self.work) = (
@@ -223,8 +228,9 @@ impl<'w, 'd> Writer<'w, 'd> {
         self.out.push(Entry { key, value, class });
     }
 
-    /// Notes the key of an object; true where it is to be canonical JSON, which is then written.
-    fn is_raw(&mut self, node: NodeRef<'d>, path: &str) -> bool {
+    /// Records the key of an object. Returns true if the object is written as canonical JSON, which
+    /// it then is.
+    fn write_if_raw(&mut self, node: NodeRef<'d>, path: &str) -> bool {
         self.spend(path.len(), 1);
         if self.is_full {
             return true;
@@ -232,13 +238,14 @@ impl<'w, 'd> Writer<'w, 'd> {
         self.places.insert(node.id(), path.to_owned());
         let is_raw = self.detail.raw.contains(&node.id());
         if is_raw {
-            self.raw(node, path);
+            self.write_raw(node, path);
         }
         is_raw
     }
 
-    /// Writes the class of an object where readers would take another, or no object at all.
-    fn class_of(&mut self, node: NodeRef<'_>, path: &str) {
+    /// Writes the class of an object for which readers would choose another class, or create no
+    /// object.
+    fn write_class(&mut self, node: NodeRef<'_>, path: &str) {
         if self.detail.typed.contains(&node.id()) {
             self.push(
                 format!("{path}|_type"),
@@ -248,7 +255,7 @@ impl<'w, 'd> Writer<'w, 'd> {
         }
     }
 
-    fn raw(&mut self, node: NodeRef<'_>, path: &str) {
+    fn write_raw(&mut self, node: NodeRef<'_>, path: &str) {
         self.push(
             format!("{path}|raw"),
             Value::Json(Cow::Owned(json::write(node))),
@@ -256,14 +263,14 @@ impl<'w, 'd> Writer<'w, 'd> {
         );
     }
 
-    /// An object that is a node with nodes below it.
-    fn container(&mut self, web: &'w WebNode, node: NodeRef<'d>, path: &str) {
-        if self.is_raw(node, path) {
+    /// Writes an object that is a node with nodes below it.
+    fn write_container(&mut self, web: &'w WebNode, node: NodeRef<'d>, path: &str) {
+        if self.write_if_raw(node, path) {
             return;
         }
-        self.class_of(node, path);
-        self.name(web.last_step(), node, path);
-        self.suffixes(node, path, true);
+        self.write_class(node, path);
+        self.write_name(web.last_step(), node, path);
+        self.write_suffixes(node, path, true);
         let has_level = |attr: Attr| web.levels.iter().any(|level| level.step.attr == attr);
         let has_node = |attr: Attr| {
             has_level(attr)
@@ -283,26 +290,31 @@ impl<'w, 'd> Writer<'w, 'd> {
                 ))
             })
         };
+        // Attributes before nodes, nodes before what no node matched: each step marks its objects
+        // as done.
         for (attr, child) in attributes().filter(|(attr, _)| !has_node(*attr)) {
-            self.attribute(node.class(), attr, child, path);
+            self.write_attribute(node.class(), attr, child, path);
         }
         for kid in &web.children {
-            self.kid(web, kid, node, path);
+            self.write_node(web, kid, node, path);
         }
         for (attr, child) in attributes().filter(|(attr, _)| has_node(*attr) && !has_level(*attr)) {
             if child.kind() == Kind::List || child.class().is_a(Cls::LOCATABLE) {
-                self.left_over(attr, child, path);
+                self.write_unmatched(attr, child, path);
             } else if !self.done.contains(&child.id()) {
-                self.attribute_value(child, &format!("{path}/{}", suffix::segment(attr, false)));
+                self.write_attribute_value(
+                    child,
+                    &format!("{path}/{}", suffix::segment(attr, false)),
+                );
             }
         }
-        self.levels(&web.levels, node, path);
-        self.origins(node, path);
-        self.absent(web, node, path);
+        self.write_levels(&web.levels, node, path);
+        self.write_origins(node, path);
+        self.write_absent(web, node, path);
     }
 
-    /// Objects at an attribute that no node of the web template means.
-    fn left_over(&mut self, attr: Attr, child: NodeRef<'d>, path: &str) {
+    /// Writes objects at an attribute that match no node of the web template.
+    fn write_unmatched(&mut self, attr: Attr, child: NodeRef<'d>, path: &str) {
         let is_list = child.kind() == Kind::List;
         let members: Vec<NodeRef<'d>> = if is_list {
             child.children().collect()
@@ -314,7 +326,7 @@ impl<'w, 'd> Writer<'w, 'd> {
             .filter(|c| !self.done.contains(&c.id()) && c.class().is_a(Cls::LOCATABLE));
         for (index, member) in left.collect::<Vec<_>>().into_iter().enumerate() {
             let segment = suffix::segment(attr, is_list);
-            self.raw(
+            self.write_raw(
                 member,
                 &if is_list {
                     format!("{path}/{segment}:{index}")
@@ -325,14 +337,14 @@ impl<'w, 'd> Writer<'w, 'd> {
         }
     }
 
-    /// What structures without a node have of their own: `_data/_uid`.
-    fn levels(&mut self, levels: &'w [Level], node: NodeRef<'d>, path: &str) {
+    /// Writes the attributes of structures without a node: `_data/_uid`.
+    fn write_levels(&mut self, levels: &'w [Level], node: NodeRef<'d>, path: &str) {
         for level in levels {
             let attr = level.step.attr;
             let is_list = node.get(attr).is_some_and(|n| n.kind() == Kind::List);
             for object in node
                 .values(attr)
-                .filter(|object| is_meant(*object, &level.step))
+                .filter(|object| has_step_id(*object, &level.step))
                 .take(1)
             {
                 let segment = suffix::segment(attr, is_list);
@@ -342,7 +354,7 @@ impl<'w, 'd> Writer<'w, 'd> {
                     format!("{path}/{segment}")
                 };
                 if self.seen.insert(object.id()) {
-                    self.level(level, object, &path);
+                    self.write_level(level, object, &path);
                 }
             }
         }
@@ -356,7 +368,7 @@ impl<'w, 'd> Writer<'w, 'd> {
                     .collect::<Vec<_>>()
                 {
                     let segment = suffix::segment(attr, is_list);
-                    self.raw(
+                    self.write_raw(
                         object,
                         &if is_list {
                             format!("{path}/{segment}:{index}")
@@ -369,22 +381,22 @@ impl<'w, 'd> Writer<'w, 'd> {
         }
     }
 
-    fn level(&mut self, level: &'w Level, object: NodeRef<'d>, path: &str) {
+    fn write_level(&mut self, level: &'w Level, object: NodeRef<'d>, path: &str) {
         let class = object.class();
         if !self.has_keys(object) && !self.detail.typed.contains(&object.id()) {
-            // Nothing else may say that there is a structure at all.
+            // No other key may show that the structure exists.
             self.push(
                 format!("{path}|_type"),
                 Value::Text(Cow::Borrowed(class.name())),
                 class,
             );
         }
-        self.class_of(object, path);
+        self.write_class(object, path);
         if let Some(name) = object
             .get(Attr::NAME)
             .filter(|name| name.class() != Cls::DV_TEXT)
         {
-            self.value(name, &format!("{path}/_name"), None);
+            self.write_value(name, &format!("{path}/_name"), None);
         }
         let is_level = |attr: Attr| level.below.iter().any(|inner| inner.step.attr == attr);
         for child in object.children() {
@@ -398,15 +410,15 @@ impl<'w, 'd> Writer<'w, 'd> {
                 continue;
             }
             if child.class().is_a(Cls::LOCATABLE) {
-                self.left_over(attr, child, path);
+                self.write_unmatched(attr, child, path);
             } else {
-                self.attribute(class, attr, child, path);
+                self.write_attribute(class, attr, child, path);
             }
         }
-        self.levels(&level.below, object, path);
+        self.write_levels(&level.below, object, path);
     }
 
-    /// True where a node was found in a structure.
+    /// Returns whether a node inside a structure matched an object.
     fn has_keys(&self, object: NodeRef<'_>) -> bool {
         object.children().any(|child| {
             self.done.contains(&child.id())
@@ -414,8 +426,8 @@ impl<'w, 'd> Writer<'w, 'd> {
         })
     }
 
-    /// Values that readers complete and this object does not have.
-    fn absent(&mut self, web: &'w WebNode, node: NodeRef<'d>, path: &str) {
+    /// Writes the absence of values that readers would complete.
+    fn write_absent(&mut self, web: &'w WebNode, node: NodeRef<'d>, path: &str) {
         let mut missing: Vec<Attr> = self
             .detail
             .absent
@@ -438,9 +450,9 @@ impl<'w, 'd> Writer<'w, 'd> {
         }
     }
 
-    fn kid(&mut self, web: &'w WebNode, kid: &'w WebNode, node: NodeRef<'d>, path: &str) {
+    fn write_node(&mut self, web: &'w WebNode, kid: &'w WebNode, node: NodeRef<'d>, path: &str) {
         let mut found = Vec::new();
-        self.matches(web, kid, &kid.steps, node, &mut found);
+        self.find_objects(web, kid, &kid.steps, node, &mut found);
         if self.is_full {
             return;
         }
@@ -456,15 +468,18 @@ impl<'w, 'd> Writer<'w, 'd> {
             }
             self.done.insert(object.id());
             let start = self.out.len();
+            // Readers complete this pattern, so it needs no key.
             if object.attr() == Some(Attr::ACTION_ARCHETYPE_ID)
                 && object.text() == usual_actions(web)
             {
                 continue;
             }
             match value {
-                _ if kid.element().is_some() => self.element(kid, object, value, &path),
-                Some(value) if kid.class.is_a(Cls::PATHABLE) => self.container(kid, value, &path),
-                Some(value) => self.value(value, &path, Some(kid)),
+                _ if kid.element().is_some() => self.write_element(kid, object, value, &path),
+                Some(value) if kid.class.is_a(Cls::PATHABLE) => {
+                    self.write_container(kid, value, &path)
+                }
+                Some(value) => self.write_value(value, &path, Some(kid)),
                 None => {}
             }
             if kid.is_repeated()
@@ -472,8 +487,8 @@ impl<'w, 'd> Writer<'w, 'd> {
                 && kid.class.is_a(Cls::LOCATABLE)
                 && self.out.len() == start
             {
-                // Without a key this member of a list would not be there, and those behind it would
-                // take its place.
+                // Without a key, readers would not create this member of the list, and later
+                // members would move up.
                 self.push(
                     format!("{path}|_type"),
                     Value::Text(Cow::Borrowed(object.class().name())),
@@ -494,38 +509,38 @@ impl<'w, 'd> Writer<'w, 'd> {
         }
     }
 
-    /// An ELEMENT that its one value stands for.
-    fn element(
+    /// Writes an ELEMENT that is represented by its value.
+    fn write_element(
         &mut self,
         kid: &'w WebNode,
         element: NodeRef<'d>,
         value: Option<NodeRef<'d>>,
         path: &str,
     ) {
-        if self.is_raw(element, path) {
+        if self.write_if_raw(element, path) {
             return;
         }
         let start = self.out.len();
-        self.class_of(element, path);
-        self.name(kid.element(), element, path);
+        self.write_class(element, path);
+        self.write_name(kid.element(), element, path);
         for child in element.children() {
             if let Some(attr) = child
                 .attr()
                 .filter(|a| !IDENTITY.contains(a) && *a != Attr::VALUE)
             {
-                self.attribute(Cls::ELEMENT, attr, child, path);
+                self.write_attribute(Cls::ELEMENT, attr, child, path);
             }
         }
         let Some(value) = value else { return };
         if self.detail.raw.contains(&value.id()) && self.out.len() > start {
             self.out.truncate(start);
-            return self.raw(element, path);
+            return self.write_raw(element, path);
         }
-        self.value(value, path, Some(kid));
+        self.write_value(value, path, Some(kid));
     }
 
-    /// The objects that a node means: those at the end of its steps, and their values.
-    fn matches(
+    /// Finds the objects that match a node: those at the end of its steps, and their values.
+    fn find_objects(
         &mut self,
         web: &WebNode,
         kid: &WebNode,
@@ -539,10 +554,10 @@ impl<'w, 'd> Writer<'w, 'd> {
         let is_element = kid.element().is_some() && rest.len() == 1;
         for object in node.values(step.attr) {
             let is_last = rest.is_empty() || is_element;
-            // Where siblings share an id, each name is compared with those of all of them.
+            // If siblings share an id, each name is compared with the names of all siblings.
             self.spend(
                 0,
-                if is_meant(object, step) {
+                if has_step_id(object, step) {
                     1 + web.children.len()
                 } else {
                     1
@@ -551,12 +566,14 @@ impl<'w, 'd> Writer<'w, 'd> {
             if self.is_full {
                 return;
             }
-            if is_last && self.done.contains(&object.id()) || !fits(object, step, web, kid) {
+            if is_last && self.done.contains(&object.id()) || !matches_step(object, step, web, kid)
+            {
                 continue;
             }
+            // The levels between are not nodes, but they must not be written as raw.
             if !is_last {
                 self.done.insert(object.id());
-                self.matches(web, kid, rest, object, found);
+                self.find_objects(web, kid, rest, object, found);
                 continue;
             }
             let value = if is_element {
@@ -570,8 +587,8 @@ impl<'w, 'd> Writer<'w, 'd> {
         }
     }
 
-    /// The runtime name, where it is none that the template knows for the node.
-    fn name(&mut self, step: Option<&Step>, node: NodeRef<'d>, path: &str) {
+    /// Writes the runtime name, unless the template defines it for the node.
+    fn write_name(&mut self, step: Option<&Step>, node: NodeRef<'d>, path: &str) {
         let (Some(step), Some(name)) = (step, node.get(Attr::NAME)) else {
             return;
         };
@@ -589,12 +606,12 @@ impl<'w, 'd> Writer<'w, 'd> {
         if name.class() == Cls::DV_TEXT && name.children().count() == 1 && !self.is_long(name) {
             self.push(path, Value::Text(Cow::Borrowed(text)), Cls::DV_TEXT);
         } else {
-            self.value(name, &path, None);
+            self.write_value(name, &path, None);
         }
     }
 
-    /// The origin of a history, where it is not when its first event was.
-    fn origins(&mut self, node: NodeRef<'d>, path: &str) {
+    /// Writes the origin of a history, unless it is the time of its first event.
+    fn write_origins(&mut self, node: NodeRef<'d>, path: &str) {
         if node.class() != Cls::OBSERVATION {
             return;
         }
@@ -615,13 +632,13 @@ impl<'w, 'd> Writer<'w, 'd> {
                 Temporal::parse(TemporalKind::DateTime, t).map_or(i64::MAX, |t| t.earliest)
             });
             if first != origin.text_at(Attr::VALUE) || origin.children().count() > 1 {
-                self.value(origin, &format!("{path}/{segment}"), None);
+                self.write_value(origin, &format!("{path}/{segment}"), None);
             }
         }
     }
 
-    /// An attribute of the Reference Model that is no node.
-    fn attribute(&mut self, owner: Cls, attr: Attr, child: NodeRef<'d>, path: &str) {
+    /// Writes an attribute of the Reference Model that is not a node.
+    fn write_attribute(&mut self, owner: Cls, attr: Attr, child: NodeRef<'d>, path: &str) {
         let is_list = child.kind() == Kind::List;
         let is_plain = PLAIN.iter().any(|c| owner.is_a(*c))
             && attr != Attr::REASON
@@ -647,227 +664,21 @@ impl<'w, 'd> Writer<'w, 'd> {
             }
         );
         if !is_list {
-            return self.attribute_value(child, &path);
+            return self.write_attribute_value(child, &path);
         }
         for (index, member) in child.children().enumerate() {
-            self.attribute_value(member, &format!("{path}:{index}"));
+            self.write_attribute_value(member, &format!("{path}:{index}"));
         }
     }
 
-    fn attribute_value(&mut self, child: NodeRef<'d>, path: &str) {
+    fn write_attribute_value(&mut self, child: NodeRef<'d>, path: &str) {
         if child.is_leaf() {
             self.push(path.to_owned(), scalar(child), child.class());
         } else if child.class().is_a(Cls::LOCATABLE) {
-            self.raw(child, path);
+            self.write_raw(child, path);
         } else {
-            self.value(child, path, None);
+            self.write_value(child, path, None);
         }
-    }
-
-    /// The suffixes of an object.
-    fn suffixes(&mut self, node: NodeRef<'d>, path: &str, is_node: bool) {
-        let class = node.class();
-        for row in suffix::of(class).filter(|s| s.is_written) {
-            let Some(leaf) = row
-                .path
-                .iter()
-                .try_fold(node, |at, attr| at.get(*attr))
-                .filter(|l| l.is_leaf())
-            else {
-                continue;
-            };
-            if row.path.len() > 1
-                && row
-                    .path
-                    .first()
-                    .and_then(|attr| node.get(*attr))
-                    .is_some_and(|inner| {
-                        inner.class() != Cls::TERMINOLOGY_ID && self.is_long(inner)
-                    })
-            {
-                continue;
-            }
-            let name = match (row.name, self.maker) {
-                ("size", _) if leaf.text() == "0" => continue,
-                ("terminology", _) if class.is_a(Cls::DV_ORDERED) && leaf.text() == "local" => {
-                    continue;
-                }
-                (_, _)
-                    if class == Cls::DV_INTERVAL
-                        && !is_node
-                        && follows(node, row.path.first().copied(), leaf) =>
-                {
-                    continue;
-                }
-                ("", _) if class == Cls::DV_TEXT && node.children().count() > 1 => "value",
-                ("unit_system", Maker::Ehrbase) => "units_system",
-                ("unit_display_name", Maker::Ehrbase) => "units_display_name",
-                ("", Maker::Ehrbase) if class == Cls::DV_IDENTIFIER => "id",
-                ("lower_included" | "upper_included", Maker::Ehrbase) if leaf.text() == "true" => {
-                    continue;
-                }
-                ("lower_unbounded" | "upper_unbounded", Maker::Ehrbase)
-                    if leaf.text() == "false" =>
-                {
-                    continue;
-                }
-                (name, _) => name,
-            };
-            let key = if name.is_empty() {
-                path.to_owned()
-            } else {
-                format!("{path}|{name}")
-            };
-            self.push(key, scalar(leaf), class);
-        }
-    }
-
-    /// True where an object, or one in it, is written by its own keys instead of suffixes of the
-    /// object around it.
-    fn is_long(&self, node: NodeRef<'_>) -> bool {
-        let long = &self.detail.long;
-        !long.is_empty()
-            && (long.contains(&node.id()) || node.children().any(|child| self.is_long(child)))
-    }
-
-    /// An object that is no node with nodes below it.
-    fn value(&mut self, node: NodeRef<'d>, path: &str, web: Option<&'w WebNode>) {
-        if self.is_raw(node, path) {
-            return;
-        }
-        if node.is_leaf() {
-            return self.push(path.to_owned(), scalar(node), node.class());
-        }
-        self.class_of(node, path);
-        self.parts(node, path, web);
-    }
-
-    fn parts(&mut self, node: NodeRef<'d>, path: &str, web: Option<&'w WebNode>) {
-        let class = node.class();
-        if class == Cls::DV_TEXT && web.is_some_and(|w| w.has_other) {
-            let text = Value::Text(Cow::Borrowed(node.text_at(Attr::VALUE).unwrap_or_default()));
-            self.push(format!("{path}|other"), text, class);
-            let formatting = node.text_at(Attr::FORMATTING);
-            formatting.into_iter().for_each(|f| {
-                self.push(
-                    format!("{path}|formatting"),
-                    Value::Text(Cow::Borrowed(f)),
-                    class,
-                )
-            });
-        } else {
-            self.suffixes(node, path, web.is_some());
-        }
-        let mut inline = Vec::new();
-        match class {
-            Cls::DV_PROPORTION => self.quotient(node, path),
-            Cls::PARTICIPATION => {
-                if let Some(performer) = node.get(Attr::PERFORMER).filter(|p| !self.is_long(*p)) {
-                    inline.push(Attr::PERFORMER);
-                    self.performer(performer, path);
-                }
-                if let Some(mode) = node.get(Attr::MODE).filter(|m| !self.is_long(*m)) {
-                    inline.push(Attr::MODE);
-                    let text = mode.text_at(Attr::VALUE).unwrap_or_default();
-                    self.push(
-                        format!("{path}|mode"),
-                        Value::Text(Cow::Borrowed(text)),
-                        class,
-                    );
-                }
-            }
-            Cls::REFERENCE_RANGE => {
-                if let Some(range) = node.get(Attr::RANGE).filter(|r| !self.is_long(*r)) {
-                    inline.push(Attr::RANGE);
-                    self.parts(range, path, None);
-                }
-            }
-            _ => {}
-        }
-        for child in node.children() {
-            let Some(attr) = child
-                .attr()
-                .filter(|a| !IDENTITY.contains(a) || !class.is_a(Cls::LOCATABLE))
-            else {
-                continue;
-            };
-            let is_told = suffix::of(class).any(|s| {
-                s.path.first() == Some(&attr)
-                    && (s.path.len() == 1
-                        || child.class() == Cls::TERMINOLOGY_ID
-                        || !self.is_long(child))
-            });
-            if !is_told && !inline.contains(&attr) {
-                self.attribute(class, attr, child, path);
-            }
-        }
-    }
-
-    /// The performer of a participation, with numbered identifiers where their suffixes can say all
-    /// of them.
-    fn performer(&mut self, performer: NodeRef<'d>, path: &str) {
-        let is_plain = |identifier: NodeRef<'_>| {
-            !self.is_long(identifier)
-                && identifier
-                    .children()
-                    .all(|c| c.is_leaf() && !c.text().trim().is_empty())
-                && identifier.children().next().is_some()
-        };
-        let identifiers: Vec<NodeRef<'d>> = performer.values(Attr::IDENTIFIERS).collect();
-        let are_plain = identifiers.iter().all(|identifier| is_plain(*identifier));
-        self.suffixes(performer, path, false);
-        for child in performer.children() {
-            let Some(attr) = child.attr() else { continue };
-            let is_told = suffix::of(performer.class()).any(|s| s.path.first() == Some(&attr))
-                || attr == Attr::IDENTIFIERS && are_plain;
-            if !is_told {
-                self.attribute(performer.class(), attr, child, path);
-            }
-        }
-        for (number, identifier) in identifiers.into_iter().enumerate().filter(|_| are_plain) {
-            for leaf in identifier.children() {
-                let name = leaf.attr().map_or("", Attr::name);
-                self.push(
-                    format!("{path}|identifiers_{name}:{number}"),
-                    scalar(leaf),
-                    Cls::PARTICIPATION,
-                );
-            }
-        }
-    }
-
-    fn quotient(&mut self, node: NodeRef<'_>, path: &str) {
-        let number = |attr| node.text_at(attr).and_then(number::parse);
-        if let (Some(numerator), Some(denominator)) = (
-            number(Attr::NUMERATOR),
-            number(Attr::DENOMINATOR).filter(|d| *d != 0.0),
-        ) {
-            self.push(
-                path.to_owned(),
-                Value::Number(Cow::Owned(number::shortest(numerator / denominator))),
-                Cls::DV_PROPORTION,
-            );
-        }
-    }
-}
-
-/// True when a flag of an interval says no more than its limits.
-fn follows(interval: NodeRef<'_>, flag: Option<Attr>, leaf: NodeRef<'_>) -> bool {
-    let (limit, is_unbounded) = match flag {
-        Some(Attr::LOWER_UNBOUNDED) => (Attr::LOWER, true),
-        Some(Attr::UPPER_UNBOUNDED) => (Attr::UPPER, true),
-        Some(Attr::LOWER_INCLUDED) => (Attr::LOWER, false),
-        _ => (Attr::UPPER, false),
-    };
-    let is_there = interval.get(limit).is_some();
-    (leaf.text() == "true") == (is_there != is_unbounded)
-}
-
-fn scalar(leaf: NodeRef<'_>) -> Value<'_> {
-    match leaf.kind() {
-        Kind::Number => Value::Number(Cow::Borrowed(leaf.text())),
-        Kind::Boolean => Value::Boolean(leaf.text() == "true"),
-        _ => Value::Text(Cow::Borrowed(leaf.text())),
     }
 }
 
@@ -875,23 +686,23 @@ fn is_locatable(attr: Attr) -> bool {
     matches!(attr, Attr::UID | Attr::LINKS | Attr::FEEDER_AUDIT)
 }
 
-/// True when an object has the id that a step names.
-fn is_meant(object: NodeRef<'_>, step: &Step) -> bool {
-    if object.attr() != Some(step.attr)
-        || step.id.is_empty()
-        || !object.class().is_a(Cls::LOCATABLE)
-    {
-        return object.attr() == Some(step.attr)
-            && (step.id.is_empty() || !object.class().is_a(Cls::LOCATABLE));
+/// Returns whether an object has the id of a step.
+fn has_step_id(object: NodeRef<'_>, step: &Step) -> bool {
+    if object.attr() != Some(step.attr) {
+        return false;
+    }
+    // Data values have no id, and a step without an id accepts any object.
+    if step.id.is_empty() || !object.class().is_a(Cls::LOCATABLE) {
+        return true;
     }
     let id = object.text_at(Attr::ARCHETYPE_NODE_ID).unwrap_or_default();
     let archetype = object.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE]);
     id == step.id || archetype == Some(step.id.as_str())
 }
 
-/// True when a step of a node means an object; where siblings share the id, the name decides.
-fn fits(object: NodeRef<'_>, step: &Step, web: &WebNode, kid: &WebNode) -> bool {
-    if !is_meant(object, step)
+/// Returns whether an object matches a step of a node. If siblings share the id, the name decides.
+fn matches_step(object: NodeRef<'_>, step: &Step, web: &WebNode, kid: &WebNode) -> bool {
+    if !has_step_id(object, step)
         || !(object.class().is_a(step.class)
             || step.class == Cls::ANY
             || step.class.is_a(Cls::DATA_VALUE))
@@ -904,7 +715,7 @@ fn fits(object: NodeRef<'_>, step: &Step, web: &WebNode, kid: &WebNode) -> bool 
     let code = object.text_along(&[Attr::NAME, Attr::DEFINING_CODE, Attr::CODE_STRING]);
     let claims = |s: &Step| match &s.name_code {
         Some(own) if code.is_some() => code == Some(own.as_str()),
-        // A name that the template itself gives may end like a number behind it.
+        // A name in the template may itself end like the number of a repeated sibling.
         _ => s.label.as_deref() == Some(full) || s.label.as_deref() == Some(plain_name(full)),
     };
     let rivals = || {

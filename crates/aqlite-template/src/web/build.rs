@@ -1,5 +1,5 @@
-//! From the constraint tree to the web template: what is left out, what is added, what is put
-//! together.
+//! From the constraint tree to the web template: removal of structural levels, additional nodes,
+//! and merged alternatives.
 
 use super::{Level, Step, WebCardinality, WebNode, WebTemplate, id};
 use crate::tree::{Attribute, Constraint, Multiplicity, Node, Template};
@@ -16,7 +16,7 @@ const PERHAPS: Multiplicity = Multiplicity {
     upper: Some(1),
 };
 
-/// What may stand in an ELEMENT that the template leaves open, in the order of the ids.
+/// The classes that an unconstrained ELEMENT may have as value, in the order of the ids.
 const ANY_VALUE: [Cls; 18] = [
     Cls::DV_CODED_TEXT,
     Cls::DV_TEXT,
@@ -38,7 +38,7 @@ const ANY_VALUE: [Cls; 18] = [
     Cls::DV_SCALE,
 ];
 
-/// Mandatory attributes that readers fill from elsewhere.
+/// Mandatory attributes that readers complete from other sources.
 const FILLED: [(Cls, Attr); 3] = [
     (Cls::HISTORY, Attr::ORIGIN),
     (Cls::LOCATABLE, Attr::NAME),
@@ -58,7 +58,7 @@ pub(super) fn is_structure(class: Cls) -> bool {
 }
 
 pub(super) fn web_template(template: &Template) -> WebTemplate {
-    let builder = Builder {
+    let builder = WebBuilder {
         template,
         left: Cell::new(MOST),
     };
@@ -76,18 +76,18 @@ pub(super) fn web_template(template: &Template) -> WebTemplate {
     }
 }
 
-/// The bytes of all nodes together. What is below a node with coded names stands there once for
-/// each, so nested ones multiply.
+/// The maximum size in bytes of all nodes. The content below a node with coded names is repeated
+/// for each name, so nested ones multiply.
 const MOST: usize = 15_000_000;
 
-struct Builder<'t> {
+struct WebBuilder<'t> {
     template: &'t Template,
-    /// The bytes that further nodes may take; 0 once they are used up.
+    /// The remaining bytes for nodes; 0 once they are exhausted.
     left: Cell<usize>,
 }
 
-impl<'t> Builder<'t> {
-    /// Counts a level of a node. False once the web template is too large.
+impl<'t> WebBuilder<'t> {
+    /// Charges a level of a node to the budget. Returns false once the web template is too large.
     fn affords(&self, step: &Step) -> bool {
         let texts = step.id.len()
             + step.code.len()
@@ -105,7 +105,7 @@ impl<'t> Builder<'t> {
         crate::describe::label(self.template, node, &self.template.language).map(str::to_owned)
     }
 
-    /// The text of a code in the terms of a node.
+    /// Returns the text of a code in the terms of a node.
     fn term(&self, node: &Node, code: &str) -> Option<String> {
         self.template
             .term(node, &self.template.language, code)
@@ -131,7 +131,7 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// A node with everything below it, ids apart; `path` is that of the node itself.
+    /// Builds a node with everything below it except the ids. `path` is the path of the node.
     fn node(&self, step: Step, node: &'t Node, path: &str) -> WebNode {
         let class = node.class.unwrap_or(Cls::ANY);
         if !self.affords(&step) {
@@ -153,6 +153,7 @@ impl<'t> Builder<'t> {
 
     fn children(&self, web: &mut WebNode, node: &'t Node, path: &str) {
         let class = web.class;
+        // Computed before the children: a single event is a level, several are nodes.
         let events = node
             .attributes
             .iter()
@@ -163,6 +164,7 @@ impl<'t> Builder<'t> {
         for attribute in node
             .attributes
             .iter()
+            // Alternatives of names are nodes of their own, so `name` is not a child.
             .filter(|a| a.attr != Some(Attr::NAME))
         {
             let Some(attr) = attribute.attr else { continue };
@@ -181,6 +183,7 @@ impl<'t> Builder<'t> {
                 } else {
                     codes.into_iter().map(Some).collect()
                 };
+                // Each coded name has a copy of the node. The budget ends nested multiplication.
                 for name in names.into_iter().take_while(|_| self.left.get() > 0) {
                     self.child(web, self.step(attr, child, name), child, path, events);
                 }
@@ -190,7 +193,7 @@ impl<'t> Builder<'t> {
         self.complete(web, node);
     }
 
-    /// Adds a child, or what is below it where it is a level to be removed.
+    /// Adds a child, or the nodes below it if it is a structural level.
     fn child(&self, web: &mut WebNode, step: Step, node: &'t Node, path: &str, events: usize) {
         let path = format!("{path}{}", step.path());
         let mut child = self.node(step, node, &path);
@@ -201,6 +204,7 @@ impl<'t> Builder<'t> {
                 .is_some_and(|s| s.attr == Attr::CATEGORY);
         let is_single_event =
             child.class.is_a(Cls::EVENT) && child.occurrences.upper == Some(1) && events == 1;
+        // Levels are removed: their children move up and remember the steps.
         if is_structure(child.class) || is_single_event {
             web.cardinalities.append(&mut child.cardinalities);
             web.levels.extend(child.steps.first().map(|step| Level {
@@ -208,12 +212,14 @@ impl<'t> Builder<'t> {
                 below: child.levels,
             }));
             for mut below in child.children {
+                // Each child gets a copy of the steps, which counts against the budget.
                 if !child.steps.iter().all(|step| self.affords(step)) {
                     return;
                 }
                 below.steps.splice(0..0, child.steps.iter().cloned());
                 web.children.push(below);
             }
+        // A CLUSTER without children has nothing to enter.
         } else if !child.children.is_empty() || !child.class.is_a(Cls::ITEM) {
             web.children.push(if child.class == Cls::ELEMENT {
                 element(child)
@@ -223,7 +229,7 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// What the template does not mention and an object of the class needs.
+    /// Adds the attributes that an object of the class needs and the template does not mention.
     fn complete(&self, web: &mut WebNode, node: &'t Node) {
         let has = |web: &WebNode, attr: Attr| {
             web.children
@@ -233,6 +239,7 @@ impl<'t> Builder<'t> {
         let class = web.class;
         match class {
             Cls::ELEMENT => {
+                // An ELEMENT without constraint, or with an abstract one, accepts any value.
                 let is_open = web.children.is_empty()
                     || web.children.iter().any(|c| c.class == Cls::DATA_VALUE);
                 if is_open {
@@ -279,7 +286,7 @@ impl<'t> Builder<'t> {
         self.transition_of(&attribute.children)
     }
 
-    /// One node for all alternatives of a transition.
+    /// Merges the alternatives of a transition into one node.
     fn transition_of(&self, alternatives: &'t [Node]) -> WebNode {
         let states = |node: &Node| {
             let phrases = node
@@ -309,6 +316,7 @@ impl<'t> Builder<'t> {
             .into_iter()
             .map(|(attr, occurrences)| added(attr, Cls::DV_CODED_TEXT, occurrences))
             .collect();
+        // The codes of all alternatives belong to the archetype of the first.
         if let Some(first) = alternatives.first() {
             web.steps
                 .iter_mut()
@@ -319,7 +327,7 @@ impl<'t> Builder<'t> {
     }
 }
 
-/// A node without anything.
+/// Creates a node without constraints.
 fn bare(class: Cls) -> WebNode {
     WebNode {
         id: String::new(),
@@ -339,7 +347,7 @@ fn bare(class: Cls) -> WebNode {
     }
 }
 
-/// A node for an attribute that the template does not mention.
+/// Creates a node for an attribute that the template does not mention.
 fn added(attr: Attr, class: Cls, occurrences: Multiplicity) -> WebNode {
     let step = Step {
         attr,
@@ -386,7 +394,7 @@ fn is_event(node: &Node) -> bool {
     node.class.is_some_and(|c| c.is_a(Cls::EVENT))
 }
 
-/// Whether an attribute is a node although the template does not mention it.
+/// Returns whether an attribute is a node although the template does not mention it.
 fn is_wanted(class: Cls, def: &AttrDef) -> bool {
     let is_filled = FILLED
         .iter()
@@ -400,12 +408,12 @@ fn is_wanted(class: Cls, def: &AttrDef) -> bool {
     is_needed && !is_filled && !is_structure
 }
 
-/// How many ancestors a class has.
+/// Returns the number of ancestors of a class.
 fn depth(class: Cls) -> usize {
     std::iter::successors(Some(class), |c| Some(c.parent()).filter(|p| p != c)).count()
 }
 
-/// The category stands before the language.
+/// Moves the category before the language.
 fn order_category(children: &mut Vec<WebNode>) {
     let at = |children: &[WebNode], attr: Attr| {
         children
@@ -419,7 +427,7 @@ fn order_category(children: &mut Vec<WebNode>) {
     }
 }
 
-/// The count of members, where it asks for more than the occurrences of each do.
+/// Returns the cardinality, if it is stricter than the occurrences of the members.
 fn cardinality(attribute: &Attribute, path: &str) -> Option<WebCardinality> {
     let interval = attribute.cardinality?.interval;
     let count = u32::try_from(attribute.children.len()).unwrap_or(u32::MAX);
@@ -433,7 +441,8 @@ fn cardinality(attribute: &Attribute, path: &str) -> Option<WebCardinality> {
     })
 }
 
-/// An ELEMENT with its types of value: one of them stands for it, several are alternatives.
+/// Completes an ELEMENT by its types of value. A single type represents the ELEMENT, several are
+/// alternatives.
 fn element(mut element: WebNode) -> WebNode {
     merge_text(&mut element);
     if element.children.len() == 1
@@ -465,7 +474,7 @@ fn element(mut element: WebNode) -> WebNode {
     element
 }
 
-/// A list to choose from beside a text: one node whose list is open.
+/// Merges a list of codes with a text beside it: one node with an open list.
 fn merge_text(element: &mut WebNode) {
     let [first, second] = element.children.as_slice() else {
         return;

@@ -1,10 +1,10 @@
-//! The ids of nodes: what names become as segments of keys.
+//! The ids of nodes: names converted to segments of keys.
 
 use super::WebNode;
 use aqlite_rm::class::Cls;
 use std::collections::HashMap;
 
-/// Gives every node below this one its id.
+/// Assigns an id to every node below this one.
 pub(super) fn assign(node: &mut WebNode, parent_class: Cls) {
     if node.id.is_empty() {
         node.id = segment(&text_of(node));
@@ -23,7 +23,7 @@ pub(super) fn assign(node: &mut WebNode, parent_class: Cls) {
     }
 }
 
-/// What the id is made of: the name, else the last segment of the path.
+/// Returns the source text of an id: the name, else the last segment of the path.
 fn text_of(node: &WebNode) -> String {
     let named = node.name.clone().filter(|n| !n.trim().is_empty());
     named.unwrap_or_else(|| {
@@ -33,7 +33,7 @@ fn text_of(node: &WebNode) -> String {
     })
 }
 
-/// A name as a segment: letters, digits, `.`, `-` and single underscores, in lower case.
+/// Converts a name to a segment: letters, digits, `.`, `-` and single underscores, in lower case.
 pub(super) fn segment(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for c in name.chars() {
@@ -48,7 +48,7 @@ pub(super) fn segment(name: &str) -> String {
     out.strip_suffix('_').unwrap_or(out).to_owned()
 }
 
-/// The segment of an alternative: `quantity_value`, `interval_of_quantity_value`.
+/// Returns the segment of an alternative: `quantity_value`, `interval_of_quantity_value`.
 pub(super) fn alternative(class_text: &str) -> String {
     let inner = class_text
         .strip_prefix("DV_INTERVAL<DV_")
@@ -65,7 +65,7 @@ pub(super) fn alternative(class_text: &str) -> String {
     format!("{}_value", text.to_ascii_lowercase())
 }
 
-/// Ids do not begin with a digit and are never empty.
+/// Prefixes an id that is empty or begins with a digit.
 fn started(id: String) -> String {
     match id.chars().next() {
         None => String::from("id"),
@@ -74,15 +74,15 @@ fn started(id: String) -> String {
     }
 }
 
-/// The ids of siblings, each with the number at which the search for a further one of its kind
-/// begins: no lower one is free again.
+/// The ids of siblings, each with the number at which the search for the next free one starts.
+/// Lower numbers are taken.
 #[derive(Default)]
 struct Taken {
     ids: HashMap<String, usize>,
 }
 
 impl Taken {
-    /// The id, or the first of `id2`, `id3`, … that no sibling has.
+    /// Returns the id, or the first of `id2`, `id3`, … that no sibling has.
     fn free(&mut self, id: &str) -> String {
         let first = self.ids.get(id).copied().unwrap_or(1);
         let candidate = |n: usize| {

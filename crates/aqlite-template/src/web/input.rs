@@ -1,4 +1,4 @@
-//! What a form asks for at a node: fields with their units, ranges and lists of codes.
+//! The inputs of form fields at a node: units, ranges and lists of codes.
 
 use super::{JsonText, WebNode};
 use crate::tree::{Constraint, Interval, Leaves, Node, QuantityItem, Template};
@@ -7,6 +7,11 @@ use aqlite_rm::number;
 use aqlite_rm::order;
 use aqlite_rm::terminology;
 use aqlite_rm::time::DurationParts;
+
+mod parts;
+
+use parts::*;
+pub(super) use parts::{localized, write_bindings};
 
 /// The kinds of proportion by number.
 const PROPORTIONS: [&str; 5] = [
@@ -17,7 +22,8 @@ const PROPORTIONS: [&str; 5] = [
     "integer_fraction",
 ];
 
-/// The fields of a duration with a pattern, in the order of the form, with their letters.
+/// The fields of a duration with a pattern in the order of the form: name, letter, whether it
+/// follows the `T`.
 const FIELDS: [(&str, char, bool); 7] = [
     ("year", 'Y', false),
     ("month", 'M', false),
@@ -28,10 +34,10 @@ const FIELDS: [(&str, char, bool); 7] = [
     ("second", 'S', true),
 ];
 
-/// The order of the fields of a duration without a pattern: the day stands before the week.
+/// The order of the fields of a duration without a pattern: the day precedes the week.
 const OPEN_ORDER: [usize; 7] = [0, 1, 3, 2, 4, 5, 6];
 
-/// Fields that are text, by class, each with the attribute whose constraint applies.
+/// The text fields of classes, each with the attribute whose constraint applies.
 const PLAIN: [(Cls, &[(&str, &str)]); 4] = [
     (
         Cls::DV_IDENTIFIER,
@@ -58,7 +64,7 @@ const PARTY: [(&str, &str); 4] = [
     ("name", "name"),
 ];
 
-/// Writes the member `inputs` of a node that is a value; `default` has the leaves of the value that
+/// Writes the member `inputs` of a node that is a value. `default` has the leaves of the value that
 /// the template proposes.
 pub(super) fn write(
     out: &mut JsonText,
@@ -70,7 +76,7 @@ pub(super) fn write(
     if !web.children.is_empty() || web.class.is_a(Cls::CODE_PHRASE) {
         return;
     }
-    let mut form = Form {
+    let mut form = InputWriter {
         out,
         template,
         web,
@@ -97,7 +103,8 @@ pub(super) fn write(
     form.out.close(']');
 }
 
-/// The numbers of the kinds that a proportion may be of; all where the template does not say.
+/// Returns the permitted kinds of a proportion by number. All kinds if the template does not
+/// constrain them.
 pub(crate) fn proportion_kinds(web: &WebNode) -> Vec<i64> {
     let listed = web
         .constraints_at(&["type"])
@@ -123,15 +130,15 @@ pub(super) fn write_proportion_types(out: &mut JsonText, web: &WebNode) {
     }
 }
 
-struct Form<'o, 't> {
+struct InputWriter<'o, 't> {
     out: &'o mut JsonText,
     template: &'t Template,
     web: &'t WebNode,
     default: Option<&'t Leaves>,
 }
 
-impl Form<'_, '_> {
-    /// One field; `more` adds what it has beyond suffix and type.
+impl InputWriter<'_, '_> {
+    /// Writes one field. `more` adds members besides suffix and type.
     fn field(&mut self, suffix: Option<&str>, kind: &str, more: &mut dyn FnMut(&mut JsonText)) {
         self.out.open('{');
         suffix.iter().for_each(|s| self.out.member("suffix", s));
@@ -140,7 +147,7 @@ impl Form<'_, '_> {
         self.out.close('}');
     }
 
-    /// The value that is proposed for a leaf: that of the template, else the assumed one.
+    /// Returns the proposed value of a leaf: the default of the template, else the assumed value.
     fn proposal(&self, path: &str) -> Option<&str> {
         let of = |leaves: &'_ Leaves, path: &str| {
             leaves
@@ -168,12 +175,12 @@ impl Form<'_, '_> {
         found.map(|(_, text)| text.as_str())
     }
 
-    /// The proposal for a field of text.
+    /// Returns the proposal for a text field.
     fn proposed_text(&self, path: &str) -> Option<String> {
         self.proposal(path).map(str::to_owned)
     }
 
-    /// The proposal for a field of numbers, as JSON.
+    /// Returns the proposal for a number field, as JSON.
     fn proposed_number(&self, path: &str, is_integral: bool) -> Option<String> {
         let value = number::parse(self.proposal(path)?.trim())?;
         Some(if is_integral {
@@ -183,7 +190,7 @@ impl Form<'_, '_> {
         })
     }
 
-    /// A field of text with the constraint on its attribute.
+    /// Writes a text field with the constraint on its attribute.
     fn text_field(&mut self, suffix: Option<&str>, path: &str) {
         let names: Vec<&str> = path.split('/').collect();
         let own = self
@@ -221,7 +228,7 @@ impl Form<'_, '_> {
         });
     }
 
-    /// A coded text that is proposed for a plain one comes as `terminology::code::text`.
+    /// Returns a proposed coded text for a plain text field, as `terminology::code::text`.
     fn with_code(&self, path: &str, text: String) -> String {
         let code = self
             .proposal("defining_code/code_string")
@@ -293,15 +300,15 @@ impl Form<'_, '_> {
             self.field(Some("code"), "CODED_TEXT", &mut |out| {
                 out.key("list");
                 out.open('[');
-                codes.iter().for_each(|code| {
-                    Choice {
+                for code in codes {
+                    let choice = Choice {
                         template,
                         node,
                         terminology,
                         code,
-                    }
-                    .write(out, &mut |_| {})
-                });
+                    };
+                    choice.write(out, &mut |_| {});
+                }
                 out.close(']');
                 open(out);
                 if !matches!(terminology, "" | "local") {
@@ -360,7 +367,7 @@ impl Form<'_, '_> {
         self.other();
     }
 
-    /// The field for a text instead of a code.
+    /// Writes the field for a text instead of a code.
     fn other(&mut self) {
         if self.web.has_other {
             self.field(Some("other"), "TEXT", &mut |_| {});
@@ -576,23 +583,10 @@ impl Form<'_, '_> {
             if pattern.is_some_and(|p| !allows(p)) {
                 continue;
             }
-            let field = |parts: &DurationParts| {
-                [
-                    parts.years,
-                    parts.months,
-                    parts.weeks,
-                    parts.days,
-                    parts.hours,
-                    parts.minutes,
-                    parts.seconds,
-                ]
-                .get(index)
-                .copied()
-                .flatten()
-                .unwrap_or(0)
-            };
-            let (low, high) = (field(&least), field(&most));
-            let default = proposed.as_ref().map(|parts| field(parts).to_string());
+            let (low, high) = (duration_part(&least, index), duration_part(&most, index));
+            let default = proposed
+                .as_ref()
+                .map(|parts| duration_part(parts, index).to_string());
             self.field(Some(name), "INTEGER", &mut |out| {
                 validation(out, &mut |out| {
                     out.key("range");
@@ -612,7 +606,7 @@ impl Form<'_, '_> {
         }
     }
 
-    /// The fields of a transition: states and steps go together.
+    /// Writes the fields of a transition. Its states and careflow steps belong together.
     fn transition(&mut self, parent: &WebNode) {
         let template = self.template;
         let root = parent.last_step().map_or(0, |s| s.root);
@@ -660,7 +654,21 @@ impl Form<'_, '_> {
     }
 }
 
-/// A node without any constraint.
+/// Returns the part of a duration with an index of [`FIELDS`], 0 if it is absent.
+fn duration_part(parts: &DurationParts, index: usize) -> i64 {
+    let all = [
+        parts.years,
+        parts.months,
+        parts.weeks,
+        parts.days,
+        parts.hours,
+        parts.minutes,
+        parts.seconds,
+    ];
+    all.get(index).copied().flatten().unwrap_or(0)
+}
+
+/// Creates a constraint node without constraints.
 pub(crate) fn blank() -> Node {
     Node {
         class: None,
@@ -674,234 +682,4 @@ pub(crate) fn blank() -> Node {
         constraint: Constraint::Open,
         assumed: Vec::new(),
     }
-}
-
-/// A code that may be chosen.
-struct Choice<'t> {
-    template: &'t Template,
-    node: Option<&'t Node>,
-    terminology: &'t str,
-    code: &'t str,
-}
-
-impl Choice<'_> {
-    fn write(&self, out: &mut JsonText, more: &mut dyn FnMut(&mut JsonText)) {
-        let key = if matches!(self.terminology, "local" | "openehr" | "") {
-            self.code.to_owned()
-        } else {
-            format!("{}::{}", self.terminology, self.code)
-        };
-        let term = self
-            .node
-            .and_then(|n| self.template.term(n, &self.template.language, &key));
-        let rubric = terminology::rubric(self.code).filter(|_| self.terminology == "openehr");
-        let label = rubric.or(term.map(|t| t.text.as_str())).unwrap_or_default();
-        out.open('{');
-        out.member("value", self.code);
-        out.member("label", label);
-        match rubric {
-            Some(rubric) => out.map("localizedLabels", &[("en", rubric)]),
-            None => {
-                out.map(
-                    "localizedLabels",
-                    &localized(self.template, self.node, &key, false),
-                );
-                out.map(
-                    "localizedDescriptions",
-                    &localized(self.template, self.node, &key, true),
-                );
-            }
-        }
-        if let Some(node) = self.node.filter(|_| rubric.is_none()) {
-            write_bindings(out, self.template, node.root, self.code);
-        }
-        more(out);
-        out.close('}');
-    }
-}
-
-/// Writes the member `termBindings`: the codes of other terminologies for a code of an archetype.
-pub(super) fn write_bindings(out: &mut JsonText, template: &Template, root: usize, code: &str) {
-    let bindings = template
-        .roots
-        .get(root)
-        .map(|r| r.bindings.as_slice())
-        .unwrap_or_default();
-    let bound: Vec<_> = bindings
-        .iter()
-        .filter(|binding| !code.is_empty() && binding.code == code)
-        .collect();
-    if bound.is_empty() {
-        return;
-    }
-    out.key("termBindings");
-    out.open('{');
-    for binding in bound {
-        out.key(&binding.set);
-        out.object(&[
-            ("value", &binding.target),
-            ("terminologyId", &binding.terminology),
-        ]);
-    }
-    out.close('}');
-}
-
-/// The texts, or the descriptions, of a code in the languages that have it.
-pub(super) fn localized<'t>(
-    template: &'t Template,
-    node: Option<&Node>,
-    code: &str,
-    is_description: bool,
-) -> Vec<(&'t str, &'t str)> {
-    let Some(root) = node.and_then(|n| template.roots.get(n.root)) else {
-        return Vec::new();
-    };
-    let of = |language: &'t String| {
-        let term = root.terms.get(language)?.get(code)?;
-        Some((
-            language.as_str(),
-            if is_description {
-                term.description.as_str()
-            } else {
-                term.text.as_str()
-            },
-        ))
-    };
-    template.languages.iter().filter_map(of).collect()
-}
-
-fn entries<'a>(out: &mut JsonText, pairs: impl IntoIterator<Item = (&'a str, &'a str)>) {
-    out.key("list");
-    out.open('[');
-    for (value, label) in pairs {
-        out.open('{');
-        out.member("value", value);
-        out.member("label", label);
-        out.close('}');
-    }
-    out.close(']');
-}
-
-fn validation(out: &mut JsonText, fill: &mut dyn FnMut(&mut JsonText)) {
-    out.key("validation");
-    out.open('{');
-    fill(out);
-    out.close('}');
-}
-
-fn exactly(value: f64) -> Interval<f64> {
-    Interval {
-        lower: Some(value),
-        upper: Some(value),
-        lower_included: true,
-        upper_included: true,
-    }
-}
-
-/// What may be said in a unit.
-fn limits(out: &mut JsonText, item: &QuantityItem) {
-    let is_bounded = |i: &&Interval<f64>| i.lower.is_some() || i.upper.is_some();
-    let (magnitude, precision) = (
-        item.magnitude.as_ref().filter(is_bounded),
-        item.precision.as_ref().filter(is_bounded),
-    );
-    if magnitude.is_none() && precision.is_none() {
-        return;
-    }
-    validation(out, &mut |out| {
-        magnitude.iter().for_each(|i| range(out, "range", i, false));
-        precision
-            .iter()
-            .for_each(|i| range(out, "precision", i, true));
-    });
-}
-
-/// A range; one of whole numbers includes its limits: `> 4` is `>= 5`.
-fn range(out: &mut JsonText, name: &str, interval: &Interval<f64>, is_integral: bool) {
-    let number = |value: f64| {
-        if is_integral {
-            number::fixed(value, 0)
-        } else {
-            serde_json::Value::from(value).to_string()
-        }
-    };
-    let above = |lower: f64| {
-        if interval.lower_included {
-            lower.ceil()
-        } else {
-            lower.floor() + 1.0
-        }
-    };
-    let below = |upper: f64| {
-        if interval.upper_included {
-            upper.floor()
-        } else {
-            upper.ceil() - 1.0
-        }
-    };
-    out.key(name);
-    out.open('{');
-    if let Some(lower) = interval.lower {
-        out.member(
-            "minOp",
-            if interval.lower_included || is_integral {
-                ">="
-            } else {
-                ">"
-            },
-        );
-        out.raw_member(
-            "min",
-            &number(if is_integral { above(lower) } else { lower }),
-        );
-    }
-    if let Some(upper) = interval.upper {
-        out.member(
-            "maxOp",
-            if interval.upper_included || is_integral {
-                "<="
-            } else {
-                "<"
-            },
-        );
-        out.raw_member(
-            "max",
-            &number(if is_integral { below(upper) } else { upper }),
-        );
-    }
-    out.close('}');
-}
-
-/// Numbers of which one is chosen.
-fn choices(out: &mut JsonText, numbers: &[f64], is_integral: bool) {
-    out.key("list");
-    out.open('[');
-    for number in numbers {
-        out.open('{');
-        out.member("value", &number::shortest(*number));
-        out.member("label", &number::shortest(*number));
-        validation(out, &mut |out| {
-            range(out, "range", &exactly(*number), is_integral)
-        });
-        out.close('}');
-    }
-    out.close(']');
-}
-
-/// The pattern and the range of a time.
-fn temporal_constraint(web: &WebNode) -> Option<(Option<&str>, Option<&Interval<String>>)> {
-    let own = web.value.as_deref().into_iter();
-    own.chain(web.constraints_at(&["value"]))
-        .find_map(|n| match &n.constraint {
-            Constraint::Temporal { pattern, range, .. } => {
-                Some((pattern.as_deref(), range.as_ref()))
-            }
-            _ => None,
-        })
-}
-
-/// True where the codes come from a set that the template does not name.
-fn is_elsewhere(web: &WebNode) -> bool {
-    web.constraints_at(&["defining_code"])
-        .any(|n| matches!(&n.constraint, Constraint::CodeSet { reference } if reference.is_empty()))
 }

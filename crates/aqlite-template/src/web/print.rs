@@ -9,7 +9,7 @@ use std::collections::HashMap;
 /// The version of the web template format.
 const VERSION: &str = "2.3";
 
-/// What is meaningless without its neighbour: class, attribute, the attribute of the neighbour.
+/// Attributes that need another attribute: class, attribute, the required attribute.
 const DEPENDENT: [(Cls, Attr, &str); 6] = [
     (Cls::OBSERVATION, Attr::STATE, "data"),
     (Cls::OBSERVATION, Attr::PROTOCOL, "data"),
@@ -19,7 +19,7 @@ const DEPENDENT: [(Cls, Attr, &str); 6] = [
     (Cls::ACTION, Attr::PROTOCOL, "instruction_details"),
 ];
 
-/// The text; `None` where it would have more than `most` bytes.
+/// Returns the JSON text, or `None` if it would have more than `most` bytes.
 pub(super) fn to_json(web: &WebTemplate, template: &Template, most: usize) -> Option<String> {
     let mut printer = Printer {
         out: JsonText::default(),
@@ -45,7 +45,8 @@ pub(super) fn to_json(web: &WebTemplate, template: &Template, most: usize) -> Op
     Some(printer.out.finish()).filter(|text| text.len() <= most)
 }
 
-/// The annotations of a template by the path below its root, as this format spells paths.
+/// Returns the annotations of a template by the path below its root, in the spelling of this
+/// format.
 fn annotations(template: &Template) -> HashMap<String, Vec<(&str, &str)>> {
     let mut found: HashMap<String, Vec<(&str, &str)>> = HashMap::new();
     for note in &template.annotations {
@@ -57,7 +58,7 @@ fn annotations(template: &Template) -> HashMap<String, Vec<(&str, &str)>> {
     found
 }
 
-/// The default values of a template by the path below its root.
+/// Returns the default values of a template by the path below its root.
 fn defaults(template: &Template) -> HashMap<String, Vec<&DefaultValue>> {
     let mut found: HashMap<String, Vec<&DefaultValue>> = HashMap::new();
     for value in &template.defaults {
@@ -69,7 +70,7 @@ fn defaults(template: &Template) -> HashMap<String, Vec<&DefaultValue>> {
     found
 }
 
-/// The path of a node from that of its parent.
+/// Returns the path of a node, given that of its parent.
 pub(super) fn path_below(parent: &str, web: &WebNode) -> String {
     web.steps
         .iter()
@@ -79,11 +80,11 @@ pub(super) fn path_below(parent: &str, web: &WebNode) -> String {
 struct Printer<'t> {
     out: JsonText,
     template: &'t Template,
-    /// Key and text by path.
+    /// Pairs of key and text by path.
     annotations: HashMap<String, Vec<(&'t str, &'t str)>>,
     /// Default values by path.
     defaults: HashMap<String, Vec<&'t DefaultValue>>,
-    /// The most bytes; beyond them no further node is written.
+    /// The maximum size in bytes. Beyond it, no further node is written.
     most: usize,
 }
 
@@ -124,7 +125,7 @@ impl<'t> Printer<'t> {
         self.out.close('}');
     }
 
-    /// The names and descriptions in every language; an alternative has those of its ELEMENT.
+    /// Writes names and descriptions in every language. An alternative has those of its ELEMENT.
     fn names(&mut self, web: &WebNode, parent: Option<&WebNode>, path: &str) {
         let own = web.named_step().filter(|s| !s.code.is_empty());
         let outer = parent
@@ -180,7 +181,7 @@ impl<'t> Printer<'t> {
         );
     }
 
-    /// Names that annotations give: `L10n={en=…|sl=…}`, or an id `l10n.en`.
+    /// Returns the names in annotations: `L10n={en=…|sl=…}`, or an id `l10n.en`.
     fn translations(&self, notes: &[(&str, &str)]) -> Vec<(&'t str, String)> {
         let mut found = Vec::new();
         for (key, text) in notes {
@@ -209,7 +210,7 @@ impl<'t> Printer<'t> {
         found
     }
 
-    /// The annotations of the template for a node: key and text.
+    /// Returns the annotations of the template for a node: key and text.
     fn annotations(&self, web: &WebNode, path: &str) -> Vec<(&'t str, &'t str)> {
         let value = web
             .element()
@@ -238,18 +239,18 @@ impl<'t> Printer<'t> {
                 .map(|c| c.id.as_str())
                 .collect::<Vec<_>>()
         };
-        let told: Vec<(Multiplicity, Vec<&str>)> = web
+        let groups: Vec<(Multiplicity, Vec<&str>)> = web
             .cardinalities
             .iter()
             .map(|c| (c.interval, ids(&c.path)))
             .filter(|(_, ids)| !ids.is_empty())
             .collect();
-        if told.is_empty() {
+        if groups.is_empty() {
             return;
         }
         self.out.key("cardinalities");
         self.out.open('[');
-        for (interval, ids) in told {
+        for (interval, ids) in groups {
             self.out.open('{');
             self.counts("min", "max", interval);
             self.out.texts("ids", ids);
@@ -284,7 +285,7 @@ impl<'t> Printer<'t> {
         }
     }
 
-    /// Annotations of the template, further entries of the term, and the codes of other
+    /// Writes annotations of the template, further entries of the term, and codes of other
     /// terminologies.
     fn notes(&mut self, web: &WebNode, path: &str) {
         let Some(step) = web.named_step() else { return };
@@ -308,8 +309,7 @@ impl<'t> Printer<'t> {
         input::write_bindings(&mut self.out, self.template, step.root, code);
     }
 
-    /// The value that the template proposes for a node: by its path, with or without the names in
-    /// it.
+    /// Returns the proposed value of a node. Its path is tried with and without the names in it.
     fn default(&self, web: &WebNode, path: &str) -> Option<&'t Leaves> {
         let is_apt = |value: &&&'t DefaultValue| {
             value
@@ -327,8 +327,8 @@ impl<'t> Printer<'t> {
     }
 }
 
-/// A path of the template's editor as one of a web template: without its root, names behind a
-/// comma.
+/// Converts a path of the template editor to one of a web template: without its root, names behind
+/// a comma.
 fn below_root(written: &str) -> String {
     let path = if written.starts_with('[') {
         written.split_once(']').map_or(written, |(_, rest)| rest)
@@ -338,7 +338,7 @@ fn below_root(written: &str) -> String {
     path.replace(" and name/value=", ",").replace(", '", ",'")
 }
 
-/// A path without the names in its predicates.
+/// Removes the names in the predicates of a path.
 fn without_names(path: &str) -> String {
     let mut parts = path.split(",'");
     let first = parts.next().unwrap_or_default().to_owned();
@@ -349,7 +349,7 @@ fn without_names(path: &str) -> String {
     })
 }
 
-/// The class as the format tells it: primitive types in upper case.
+/// Returns the class in the spelling of the format: primitive types in upper case.
 fn class_text(web: &WebNode) -> String {
     if web.class.is_primitive() {
         web.class.name().to_ascii_uppercase()

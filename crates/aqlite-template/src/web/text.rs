@@ -1,4 +1,4 @@
-//! JSON text written member by member, in the order of writing.
+//! Writer of JSON text that keeps the order of its members.
 
 use aqlite_rm::json::quote_into;
 
@@ -9,12 +9,12 @@ pub(crate) struct JsonText {
 }
 
 impl JsonText {
-    /// The finished text.
+    /// Returns the text.
     pub fn finish(self) -> String {
         self.text
     }
 
-    /// The bytes written so far.
+    /// Returns the number of bytes so far.
     pub fn len(&self) -> usize {
         self.text.len()
     }
@@ -31,43 +31,43 @@ impl JsonText {
         self.text.push(bracket);
     }
 
-    /// Closes what was opened.
+    /// Closes an object or a list.
     pub fn close(&mut self, bracket: char) {
         self.text.push(bracket);
     }
 
-    /// The name of the member that follows.
+    /// Writes the name of the next member.
     pub fn key(&mut self, name: &str) {
         self.separate();
         quote_into(&mut self.text, name);
         self.text.push(':');
     }
 
-    /// A text.
+    /// Writes a text.
     pub fn text(&mut self, text: &str) {
         self.separate();
         quote_into(&mut self.text, text);
     }
 
-    /// A number, a boolean or any other JSON text as it is.
+    /// Writes a number, a boolean or any other JSON text unchanged.
     pub fn raw(&mut self, json: &str) {
         self.separate();
         self.text.push_str(json);
     }
 
-    /// A member that is a text.
+    /// Writes a member with a text.
     pub fn member(&mut self, name: &str, text: &str) {
         self.key(name);
         self.text(text);
     }
 
-    /// A member that is a number, a boolean or other JSON text.
+    /// Writes a member with a number, a boolean or other JSON text.
     pub fn raw_member(&mut self, name: &str, json: &str) {
         self.key(name);
         self.raw(json);
     }
 
-    /// A member that is a list of texts.
+    /// Writes a member with a list of texts.
     pub fn texts<'a>(&mut self, name: &str, texts: impl IntoIterator<Item = &'a str>) {
         self.key(name);
         self.open('[');
@@ -75,7 +75,7 @@ impl JsonText {
         self.close(']');
     }
 
-    /// A member that is an object of texts; left out when there are none.
+    /// Writes a member with an object of texts. Omitted if there are none.
     pub fn map(&mut self, name: &str, members: &[(&str, &str)]) {
         if members.is_empty() {
             return;
@@ -84,7 +84,7 @@ impl JsonText {
         self.object(members);
     }
 
-    /// An object of texts.
+    /// Writes an object of texts.
     pub fn object(&mut self, members: &[(&str, &str)]) {
         self.open('{');
         members.iter().for_each(|(k, v)| self.member(k, v));

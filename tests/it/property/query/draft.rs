@@ -1,4 +1,4 @@
-//! The parts of a random query: written as text, and made smaller one part at a time.
+//! The parts of a random query: printed as text, and reduced one part at a time.
 
 use aqlite::aql::Parameters;
 
@@ -54,7 +54,7 @@ impl Draft {
         out
     }
 
-    /// Drafts that lack one part.
+    /// Returns drafts that lack one part.
     pub fn smaller(&self) -> Vec<Draft> {
         let mut out = vec![
             Draft {

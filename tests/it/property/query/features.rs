@@ -1,4 +1,4 @@
-//! The features that random queries must have.
+//! The features that random queries must cover.
 
 use aqlite::aql::query::{AggregateFunction, Function};
 

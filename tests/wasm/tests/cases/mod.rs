@@ -1,9 +1,9 @@
-//! The checks that both places run.
+//! The checks for both hosts.
 
 use aqlite_wasm_tests::{COMPOSITION, pack_and_unpack, round_trip};
 use wasm_bindgen_test::wasm_bindgen_test;
 
-/// The lines of the file are for people: the document itself has no white space between its tokens.
+/// Removes the white space between tokens, which the file has for readability.
 fn compact(text: &str) -> String {
     text.lines().collect()
 }

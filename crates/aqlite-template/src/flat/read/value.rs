@@ -2,18 +2,18 @@
 
 use super::*;
 
-impl<'r> Reader<'r, '_> {
-    /// An ELEMENT with its one value.
-    pub(super) fn element(
+impl<'r> DocumentReader<'r, '_> {
+    /// Reads an ELEMENT with its value.
+    pub(super) fn read_element(
         &mut self,
         kid: &'r WebNode,
         step: &'r Step,
-        form: &'r Form<'_>,
+        form: &'r KeyTree<'_>,
     ) -> Option<Draft<'r>> {
-        let mut element = self.identified(Some(step), Cls::ELEMENT);
+        let mut element = self.new_object(Some(step), Cls::ELEMENT);
         let bare = entries_of(&element);
         if let Some(raw) = form.value("raw") {
-            let made = self.raw(raw, Cls::ANY, form)?;
+            let made = self.read_raw(raw, Cls::ANY, form)?;
             if made.class().is_a(Cls::ITEM) {
                 return Some(made);
             }
@@ -22,11 +22,11 @@ impl<'r> Reader<'r, '_> {
         }
         for (segment, instances) in form.segments() {
             if let Some(def) = of_element(kid.class, segment) {
-                self.attribute(&mut element, segment, def, instances, None);
+                self.read_attribute(&mut element, segment, def, instances, None);
             }
         }
         let has_null = element.get(Attr::NULL_FLAVOUR).is_some();
-        let is_given = |f: &'r Form<'_>| {
+        let is_given = |f: &'r KeyTree<'_>| {
             !f.values.is_empty()
                 || f.segments()
                     .any(|(s, i)| of_element(kid.class, s).is_none() && !are_empty(i))
@@ -34,7 +34,7 @@ impl<'r> Reader<'r, '_> {
         if is_given(form) {
             element.add(
                 Attr::VALUE,
-                self.value(kid.class, form, Some(kid), Attr::VALUE)
+                self.read_value(kid.class, form, Some(kid), Attr::VALUE)
                     .unwrap_or(Draft::object(Cls::ELEMENT)),
             );
             if element
@@ -51,25 +51,25 @@ impl<'r> Reader<'r, '_> {
         (is_told && entries_of(&element) != bare).then_some(element)
     }
 
-    /// The values of an attribute of the Reference Model.
-    pub fn attribute(
+    /// Reads the values of an attribute of the Reference Model.
+    pub fn read_attribute(
         &mut self,
         draft: &mut Draft<'r>,
         segment: &str,
         def: &'static AttrDef,
-        instances: &'r [Part<'_>],
+        instances: &'r [SegmentInstance<'_>],
         like: Option<Cls>,
     ) {
         if !def.card.is_list() {
-            let form = self.one(segment, instances);
+            let form = self.only_instance(segment, instances);
             return form.into_iter().for_each(|form| {
-                self.below(segment, None, |reader| {
+                self.at_segment(segment, None, |reader| {
                     reader.attribute_value(draft, form, def, like)
                 })
             });
         }
-        for Part { index, form, .. } in instances {
-            self.below(segment, Some(*index), |reader| {
+        for SegmentInstance { index, form, .. } in instances {
+            self.at_segment(segment, Some(*index), |reader| {
                 reader.attribute_value(draft, form, def, like)
             });
         }
@@ -78,7 +78,7 @@ impl<'r> Reader<'r, '_> {
     pub(super) fn attribute_value(
         &mut self,
         draft: &mut Draft<'r>,
-        form: &'r Form<'_>,
+        form: &'r KeyTree<'_>,
         def: &AttrDef,
         like: Option<Cls>,
     ) {
@@ -89,11 +89,11 @@ impl<'r> Reader<'r, '_> {
         made.into_iter().for_each(|made| draft.add(def.attr, made));
     }
 
-    /// An object that is no node of its own.
-    pub fn value(
+    /// Reads an object that is not a node.
+    pub fn read_value(
         &mut self,
         class: Cls,
-        form: &'r Form<'_>,
+        form: &'r KeyTree<'_>,
         web: Option<&'r WebNode>,
         at: Attr,
     ) -> Option<Draft<'r>> {
@@ -103,7 +103,7 @@ impl<'r> Reader<'r, '_> {
     pub(super) fn value_like(
         &mut self,
         class: Cls,
-        form: &'r Form<'_>,
+        form: &'r KeyTree<'_>,
         web: Option<&'r WebNode>,
         at: Attr,
         like: Option<Cls>,
@@ -112,12 +112,12 @@ impl<'r> Reader<'r, '_> {
             return None;
         }
         if let Some(raw) = form.value("raw") {
-            return self.raw(raw, class, form);
+            return self.read_raw(raw, class, form);
         }
         if class.is_primitive() {
-            return self.primitive(class, form);
+            return self.read_primitive(class, form);
         }
-        let class = self.chosen(class, form, web, at, like)?;
+        let class = self.choose_class(class, form, web, at, like)?;
         if class == Cls::DV_QUANTITY
             && form.is_leaf()
             && form
@@ -129,7 +129,7 @@ impl<'r> Reader<'r, '_> {
         }
         let mut draft = Draft::object(class);
         for given in &form.values {
-            self.suffix(
+            self.read_suffix(
                 &mut draft,
                 &given.suffix,
                 given.index,
@@ -143,14 +143,18 @@ impl<'r> Reader<'r, '_> {
             if is_elements || segment.starts_with("transient_") || are_empty(instances) {
                 continue;
             }
-            self.value_part(&mut draft, segment, instances, web, like);
+            self.read_value_segment(&mut draft, segment, instances, web, like);
         }
         self.complete(&mut draft, form, web, at, like);
         Some(draft)
     }
 
-    /// A value without suffixes of its own.
-    pub(super) fn primitive(&mut self, class: Cls, form: &'r Form<'_>) -> Option<Draft<'r>> {
+    /// Reads a value without suffixes of its own.
+    pub(super) fn read_primitive(
+        &mut self,
+        class: Cls,
+        form: &'r KeyTree<'_>,
+    ) -> Option<Draft<'r>> {
         let is_main = |suffix: &str| matches!(suffix, "" | "value");
         for given in form
             .values
@@ -174,7 +178,7 @@ impl<'r> Reader<'r, '_> {
                 "FLT0101",
                 &key,
                 format!(
-                    "`{}` cannot stand here: nothing stands below a value",
+                    "`{}` is not allowed here: a value has no segments below it",
                     shown(segment)
                 ),
                 &[],
@@ -182,34 +186,34 @@ impl<'r> Reader<'r, '_> {
         }
         form.value("")
             .or_else(|| form.value("value"))
-            .and_then(|value| self.leaf(class, value.text()))
+            .and_then(|value| self.read_leaf(class, value.text()))
     }
 
-    pub(super) fn value_part(
+    pub(super) fn read_value_segment(
         &mut self,
         draft: &mut Draft<'r>,
         segment: &'r str,
-        instances: &'r [Part<'_>],
+        instances: &'r [SegmentInstance<'_>],
         web: Option<&'r WebNode>,
         like: Option<Cls>,
     ) {
         let class = draft.class();
         let kid = web.and_then(|w| w.child(segment));
         if let Some(kid) = kid.filter(|k| k.steps.len() == 1) {
-            let form = self.one(segment, instances);
+            let form = self.only_instance(segment, instances);
             let made = form.and_then(|form| {
-                self.below(segment, None, |r| {
-                    r.value(kid.class, form, Some(kid), attr_of(kid))
+                self.at_segment(segment, None, |r| {
+                    r.read_value(kid.class, form, Some(kid), attr_of(kid))
                 })
             });
             return made
                 .into_iter()
                 .for_each(|made| draft.add(attr_of(kid), made));
         }
-        if let [Part { index: 0, form, .. }] = instances
-            && let Some(value) = form.alone().filter(|_| self.is_suffix(class, segment))
+        if let [SegmentInstance { index: 0, form, .. }] = instances
+            && let Some(value) = form.only_value().filter(|_| self.is_suffix(class, segment))
         {
-            return self.suffix(draft, segment, 0, value.text(), web);
+            return self.read_suffix(draft, segment, 0, value.text(), web);
         }
         let limits = like
             .or_else(|| parameter(web))
@@ -219,13 +223,15 @@ impl<'r> Reader<'r, '_> {
         } else {
             limits
         };
+        // `complete_range` reads the limits into the interval of the range.
         if class == Cls::REFERENCE_RANGE && matches!(segment, "lower" | "upper") {
             return;
         }
+        // A segment of its own, because `original_content` is a DV_PARSABLE without a class.
         if class == Cls::FEEDER_AUDIT && segment == "original_content_multimedia" {
-            let made = self.one(segment, instances).and_then(|f| {
-                self.below(segment, None, |r| {
-                    r.value(Cls::DV_MULTIMEDIA, f, None, Attr::ORIGINAL_CONTENT)
+            let made = self.only_instance(segment, instances).and_then(|f| {
+                self.at_segment(segment, None, |r| {
+                    r.read_value(Cls::DV_MULTIMEDIA, f, None, Attr::ORIGINAL_CONTENT)
                 })
             });
             return made
@@ -233,53 +239,55 @@ impl<'r> Reader<'r, '_> {
                 .for_each(|m| draft.put(Attr::ORIGINAL_CONTENT, m));
         }
         match suffix::attribute(class, segment) {
-            Some(def) => self.attribute(draft, segment, def, instances, limits),
+            Some(def) => self.read_attribute(draft, segment, def, instances, limits),
             None if class == Cls::PARTICIPATION && OF_PARTY.contains(&segment) => {}
             None if self.is_full() => {}
-            None => {
-                let names: Vec<String> =
-                    suffix::of(class).map(|s| format!("|{}", s.name)).collect();
-                let attributes: Vec<String> = class
-                    .attrs()
-                    .iter()
-                    .map(|d| suffix::segment(d.attr, d.card.is_list()))
-                    .collect();
-                let near = near(
-                    segment,
-                    &mut names.iter().chain(&attributes).map(String::as_str),
-                );
-                let key = format!("{}/{segment}", self.path);
-                self.refuse(
-                    "FLT0101",
-                    &key,
-                    format!("`{}` is not an attribute of {class}", shown(segment)),
-                    &near,
-                );
-            }
+            None => self.refuse_attribute(class, segment),
         }
     }
 
-    /// Canonical JSON in place of keys.
-    pub(super) fn raw(
+    /// Reports a segment that is neither a suffix nor an attribute of the class.
+    fn refuse_attribute(&mut self, class: Cls, segment: &str) {
+        let names: Vec<String> = suffix::of(class).map(|s| format!("|{}", s.name)).collect();
+        let attributes: Vec<String> = class
+            .attrs()
+            .iter()
+            .map(|d| suffix::segment(d.attr, d.card.is_list()))
+            .collect();
+        let near = near(
+            segment,
+            &mut names.iter().chain(&attributes).map(String::as_str),
+        );
+        let key = format!("{}/{segment}", self.path);
+        self.refuse(
+            "FLT0101",
+            &key,
+            format!("`{}` is not an attribute of {class}", shown(segment)),
+            &near,
+        );
+    }
+
+    /// Reads canonical JSON in place of keys.
+    pub(super) fn read_raw(
         &mut self,
         raw: &Value<'_>,
         class: Cls,
-        form: &'r Form<'_>,
+        form: &'r KeyTree<'_>,
     ) -> Option<Draft<'r>> {
         if form.values.len() > 1 || !form.is_leaf() {
             self.refuse_here(
                 "FLT0107",
-                "`|raw` stands for the whole object: no other key can stand at it or below it",
+                "`|raw` represents the whole object: no other key is allowed at it or below it",
                 &[],
             );
         }
         match json::read(&with_types(raw.text()), class) {
             Ok(tree) => tree.root().map(Draft::of),
             Err(findings) => {
-                let told = findings.first().map(Finding::one_line).unwrap_or_default();
+                let reason = findings.first().map(Finding::one_line).unwrap_or_default();
                 self.refuse_here(
                     "FLT0104",
-                    format!("`|raw` is not canonical JSON of this place: {told}"),
+                    format!("`|raw` is not canonical JSON of this place: {reason}"),
                     &[],
                 );
                 None
@@ -287,25 +295,25 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    /// A leaf of a primitive type; a value that is none is reported.
-    pub fn leaf(&mut self, class: Cls, given: &'r str) -> Option<Draft<'r>> {
+    /// Reads a leaf of a primitive type. A value of another type is reported.
+    pub fn read_leaf(&mut self, class: Cls, given: &'r str) -> Option<Draft<'r>> {
         let text = given.trim();
         let is_whole = |t: &str| Scanner::is_number(t) && !t.contains(['.', 'e', 'E']);
         let whole = whole(text);
         let text = match class {
             Cls::BOOLEAN if is_true(text) || text == "1" => "true",
             Cls::BOOLEAN if text.eq_ignore_ascii_case("false") || text == "0" => "false",
-            Cls::BOOLEAN => return self.wrong("a boolean", text),
-            Cls::REAL if !Scanner::is_number(text) => return self.wrong("a number", text),
+            Cls::BOOLEAN => return self.refuse_value("a boolean", text),
+            Cls::REAL if !Scanner::is_number(text) => return self.refuse_value("a number", text),
             Cls::INTEGER | Cls::INTEGER64 if is_whole(whole) => whole,
-            Cls::INTEGER | Cls::INTEGER64 => return self.wrong("a whole number", text),
+            Cls::INTEGER | Cls::INTEGER64 => return self.refuse_value("a whole number", text),
             Cls::REAL => text,
             _ => given,
         };
         Some(Draft::Leaf(class, Cow::Borrowed(text)))
     }
 
-    pub(super) fn wrong(&mut self, expected: &str, found: &str) -> Option<Draft<'r>> {
+    pub(super) fn refuse_value(&mut self, expected: &str, found: &str) -> Option<Draft<'r>> {
         let found: String = found.chars().take(40).collect();
         self.refuse_here(
             "FLT0104",
@@ -315,8 +323,8 @@ impl<'r> Reader<'r, '_> {
         None
     }
 
-    /// Sets the leaf at the end of a way.
-    pub fn set(&mut self, draft: &mut Draft<'r>, path: &[Attr], text: &'r str) {
+    /// Sets the leaf at the end of a chain of attributes.
+    pub fn set_leaf(&mut self, draft: &mut Draft<'r>, path: &[Attr], text: &'r str) {
         let Some((attr, rest)) = path.split_first() else {
             return;
         };
@@ -324,7 +332,7 @@ impl<'r> Reader<'r, '_> {
             return;
         };
         if rest.is_empty() && def.ty.is_primitive() {
-            if let Some(leaf) = self.leaf(def.ty, text) {
+            if let Some(leaf) = self.read_leaf(def.ty, text) {
                 draft.put(*attr, leaf);
             }
             return;
@@ -333,23 +341,23 @@ impl<'r> Reader<'r, '_> {
             let class = if def.ty == Cls::UID_BASED_ID {
                 uid_class(text)
             } else {
-                standing(def.ty)
+                concrete_class(def.ty)
             };
             draft.put(*attr, Draft::object(class));
         }
         if let Some(inner) = draft.get_mut(*attr) {
-            self.set(inner, rest, text);
+            self.set_leaf(inner, rest, text);
         }
     }
 
-    /// The object of a level: its class, node id, archetype and name.
-    pub fn identified(&mut self, step: Option<&'r Step>, class: Cls) -> Draft<'r> {
+    /// Creates the object of a level: its class, node id, archetype and name.
+    pub fn new_object(&mut self, step: Option<&'r Step>, class: Cls) -> Draft<'r> {
         let mut draft = Draft::object(class);
         let Some(step) = step.filter(|s| class.is_a(Cls::LOCATABLE) && !s.id.is_empty()) else {
             return draft;
         };
         draft.put(Attr::ARCHETYPE_NODE_ID, Draft::text(step.id.as_str()));
-        draft.put(Attr::NAME, self.name(step));
+        draft.put(Attr::NAME, self.new_name(step));
         if aqlite_rm::id::is_archetype_id(&step.id) {
             draft.put(
                 Attr::ARCHETYPE_DETAILS,
@@ -362,8 +370,8 @@ impl<'r> Reader<'r, '_> {
         draft
     }
 
-    /// The runtime name; a coded one where the template asks for a code.
-    pub(super) fn name(&self, step: &'r Step) -> Draft<'r> {
+    /// Creates the runtime name. It is coded if the template requires a code.
+    pub(super) fn new_name(&self, step: &'r Step) -> Draft<'r> {
         let label = step.label.as_deref().unwrap_or(&step.id);
         match &step.name_code {
             Some(code) => Draft::holding(Cls::DV_CODED_TEXT, Attr::VALUE, label)

@@ -1,0 +1,197 @@
+//! Tests of the reader of templates of ADL 2.
+
+use super::super::validate;
+use super::*;
+use aqlite_rm::json;
+
+const SMALL: &str = r#"<operational_template xmlns:xsi="x"><archetype_id rm_publisher="openEHR" rm_package="EHR" rm_class="CLUSTER" release_version="1.2.0"><concept_id>size</concept_id></archetype_id>
+<original_language><code_string>en</code_string></original_language>
+<definition xsi:type="C_COMPLEX_OBJECT" rm_type_name="CLUSTER" node_id="id1">
+<attributes rm_attribute_name="items"><cardinality><is_unique>false</is_unique><interval><lower>1</lower></interval></cardinality>
+<children xsi:type="P_C_COMPLEX_OBJECT" rm_type_name="ELEMENT" node_id="id2" occurrences="0..1"><attributes rm_attribute_name="value">
+<children rm_type_name="DV_COUNT" node_id="id3"><attributes rm_attribute_name="magnitude"><children xsi:type="C_INTEGER" rm_type_name="Integer"><constraint><lower>1</lower><upper>9</upper></constraint></children></attributes></children>
+<children rm_type_name="DV_CODED_TEXT" node_id="id4"><attributes rm_attribute_name="defining_code"><children xsi:type="C_TERMINOLOGY_CODE" rm_type_name="CODE_PHRASE"><constraint>ac1</constraint></children></attributes></children>
+</attributes></children></attributes></definition>
+<terminology><term_definitions language="en"><items code="id1"><items id="text">Size</items></items></term_definitions><value_sets id="ac1"><members>at1</members><members>at2</members></value_sets></terminology></operational_template>"#;
+
+fn codes(value: &str, template: &Template) -> Vec<&'static str> {
+    let text = format!(
+        r#"{{"_type":"CLUSTER","archetype_node_id":"openEHR-EHR-CLUSTER.size.v1.2.0","name":{{"value":"Size"}},"items":[{{"_type":"ELEMENT","archetype_node_id":"id2","name":{{"value":"n"}},"value":{value}}}]}}"#
+    );
+    let tree = json::read(&text, Cls::CLUSTER).unwrap();
+    validate(tree.root().unwrap(), template)
+        .iter()
+        .map(|f| f.code)
+        .collect()
+}
+
+#[test]
+fn supported_definition_constrains_documents() {
+    let template = Template::parse_opt2(SMALL).unwrap();
+    assert_eq!(
+        (
+            template.template_id.as_str(),
+            template.version.as_str(),
+            template.concept.as_str()
+        ),
+        ("openEHR-EHR-CLUSTER.size.v1.2.0", "1.2.0", "Size")
+    );
+    assert!(!template.is_opaque, "{:?}", template.warnings);
+    let coded = |code: &str| {
+        format!(
+            r#"{{"_type":"DV_CODED_TEXT","value":"x","defining_code":{{"terminology_id":{{"value":"local"}},"code_string":"{code}"}}}}"#
+        )
+    };
+    assert!(codes(r#"{"_type":"DV_COUNT","magnitude":5}"#, &template).is_empty());
+    assert_eq!(
+        codes(r#"{"_type":"DV_COUNT","magnitude":10}"#, &template),
+        ["TPL0506"]
+    );
+    assert!(codes(&coded("at2"), &template).is_empty());
+    assert_eq!(codes(&coded("at3"), &template), ["TPL0507"]);
+    assert_eq!(
+        codes(r#"{"_type":"DV_TEXT","value":"x"}"#, &template),
+        ["TPL0504"]
+    );
+}
+
+/// Returns the template with another class of value, its attributes and a tuple of them.
+fn with_tuple(class: &str, columns: &[(&str, &str, &[&str])]) -> Template {
+    let cells = |kind: &str, cells: &[&str]| {
+        let cell = |text: &&str| {
+            format!(
+                r#"<children xsi:type="{kind}" rm_type_name="x"><constraint>{text}</constraint></children>"#
+            )
+        };
+        cells.iter().map(cell).collect::<String>()
+    };
+    let attributes: String = columns
+        .iter()
+        .map(|(name, kind, texts)| {
+            format!(
+                r#"<attributes rm_attribute_name="{name}">{}</attributes>"#,
+                cells(kind, texts)
+            )
+        })
+        .collect();
+    let members: String = columns
+        .iter()
+        .map(|(name, ..)| format!("<members>{name}</members>"))
+        .collect();
+    let (start, end) = (
+        SMALL.find("<children rm_type_name=\"DV_COUNT\"").unwrap(),
+        SMALL
+            .find("<children rm_type_name=\"DV_CODED_TEXT\"")
+            .unwrap(),
+    );
+    let value = format!(
+        r#"<children rm_type_name="{class}" node_id="id9">{attributes}<attribute_tuples>{members}</attribute_tuples></children>"#
+    );
+    Template::parse_opt2(&format!("{}{value}{}", &SMALL[..start], &SMALL[end..])).unwrap()
+}
+
+#[test]
+fn quantities_are_read_from_tuples() {
+    let rows: [(&str, &str, &[&str]); 3] = [
+        (
+            "magnitude",
+            "P_C_REAL",
+            &[
+                "<lower>125.0</lower><upper>16000.0</upper>",
+                "<lower>0.125</lower><upper>16.0</upper>",
+            ],
+        ),
+        ("units", "P_C_STRING", &["Hz", "kHz"]),
+        (
+            "precision",
+            "P_C_INTEGER",
+            &["<lower>0</lower>", "<lower>3</lower>"],
+        ),
+    ];
+    let template = with_tuple("DV_QUANTITY", &rows);
+    assert!(!template.is_opaque, "{:?}", template.warnings);
+    let sent = |magnitude: &str, units: &str, precision: u8| {
+        codes(
+            &format!(
+                r#"{{"_type":"DV_QUANTITY","magnitude":{magnitude},"units":"{units}","precision":{precision}}}"#
+            ),
+            &template,
+        )
+    };
+    assert!(sent("500", "Hz", 0).is_empty() && sent("0.500", "kHz", 3).is_empty());
+    assert_eq!(
+        (
+            sent("500", "kHz", 3),
+            sent("500", "Hz", 3),
+            sent("500", "MHz", 0)
+        ),
+        (vec!["TPL0506"], vec!["TPL0506"], vec!["TPL0508"])
+    );
+}
+
+#[test]
+fn ordinals_are_read_from_tuples() {
+    let rows: [(&str, &str, &[&str]); 2] = [
+        (
+            "value",
+            "P_C_INTEGER",
+            &["<lower>0</lower>", "<lower>2</lower>"],
+        ),
+        ("symbol", "P_C_TERMINOLOGY_CODE", &["at7", "at8"]),
+    ];
+    let template = with_tuple("DV_ORDINAL", &rows);
+    assert!(!template.is_opaque, "{:?}", template.warnings);
+    let sent = |value: u8, code: &str| {
+        let symbol = format!(
+            r#"{{"_type":"DV_CODED_TEXT","value":"x","defining_code":{{"terminology_id":{{"value":"local"}},"code_string":"{code}"}}}}"#
+        );
+        codes(
+            &format!(r#"{{"_type":"DV_ORDINAL","value":{value},"symbol":{symbol}}}"#),
+            &template,
+        )
+    };
+    assert!(sent(0, "at7").is_empty() && sent(2, "at8").is_empty());
+    assert_eq!(
+        (sent(1, "at8"), sent(2, "at7")),
+        (vec!["TPL0509"], vec!["TPL0509"])
+    );
+}
+
+#[test]
+fn tuples_of_other_classes_are_opaque() {
+    let rows: [(&str, &str, &[&str]); 2] = [
+        ("numerator", "P_C_REAL", &["<lower>1</lower>"]),
+        ("denominator", "P_C_REAL", &["<lower>2</lower>"]),
+    ];
+    assert!(with_tuple("DV_PROPORTION", &rows).is_opaque);
+    assert!(
+        with_tuple(
+            "DV_QUANTITY",
+            &[("magnitude", "P_C_REAL", &["<lower>1</lower>"])]
+        )
+        .is_opaque,
+        "no units"
+    );
+}
+
+#[test]
+fn unsupported_definition_is_opaque() {
+    let text = SMALL.replace(
+        "<children rm_type_name=\"DV_COUNT\" node_id=\"id3\">",
+        "<children rm_type_name=\"DV_COUNT\"><attribute_tuples/>",
+    );
+    let template = Template::parse_opt2(&text).unwrap();
+    assert!(template.is_opaque && template.warnings.len() == 1);
+    assert!(codes(r#"{"_type":"DV_TEXT","value":"x"}"#, &template).is_empty());
+}
+
+#[test]
+fn text_that_is_not_a_template_is_rejected() {
+    for (text, expected) in [
+        ("<a/>", "TPL0201"),
+        ("<archetype><definition/></archetype>", "TPL0202"),
+        ("<archetype>", "TPL0101"),
+    ] {
+        assert_eq!(Template::parse_opt2(text).unwrap_err()[0].code, expected);
+    }
+}
