@@ -547,7 +547,7 @@ impl Run {
             .is_none()
             .then(|| format!("there is no {source} to keep"));
         self.kept.insert(name.to_owned(), value.unwrap_or_default());
-        return missing;
+        missing
     }
 
     fn check_body(&self, line: &str, body: &str) -> Option<String> {

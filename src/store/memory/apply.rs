@@ -238,7 +238,7 @@ impl State {
         for object in objects {
             versions.extend(self.versions(ehr_id, object)?);
         }
-        let gone = order::distinct(versions.into_iter());
+        let gone = order::distinct(versions);
         let ordinals: Result<Vec<u64>, StoreError> = gone
             .iter()
             .map(|document| self.batch.doc(*document).ok_or_else(lost_document))

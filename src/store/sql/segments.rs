@@ -135,9 +135,10 @@ impl Segments {
     ) -> Result<SegmentScan, StoreError> {
         let listed = manifest.into_iter().map(Listed::of);
         let listed: Vec<Listed> = listed.collect::<Result<_, _>>()?;
-        let mut overlay = Overlay::default();
-        overlay.superseded = ids(superseded)?;
-        overlay.unqueryable = ids(unqueryable)?;
+        let overlay = Overlay {
+            superseded: ids(superseded)?,
+            unqueryable: ids(unqueryable)?,
+        };
         self.cache.borrow_mut().renew(state, &listed, overlay);
         let mut found = SegmentScan {
             held: Vec::new(),
