@@ -68,12 +68,15 @@ macro_rules! words {
                     meaning,
                 };
                 match self {
-                    $(Keyword::$name => Word {
-                        text: $text,
-                        phrase: phrase!($text $($phrase)?),
-                        kind: WordKind::$kind,
-                        meaning: $meaning,
-                    },)*
+                    $(Keyword::$name => {
+                        static ENTRY: Word = Word {
+                            text: $text,
+                            phrase: phrase!($text $($phrase)?),
+                            kind: WordKind::$kind,
+                            meaning: $meaning,
+                        };
+                        ENTRY
+                    })*
                     Keyword::Aggregate(name) => function(name.name(), name.entry().meaning),
                     Keyword::Function(name) => function(name.name(), name.entry().meaning),
                 }

@@ -136,6 +136,31 @@ struct Placement {
 /// A mapping, valid while its layout exists.
 type CachedMapping = (Weak<Layout>, Rc<LayoutMapping>);
 
+/// The documents of each EHR. Those of a segment are listed when a query first asks for them.
+#[derive(Debug)]
+struct ByEhr(OnceCell<Vec<Vec<u32>>>);
+
+impl Default for ByEhr {
+    fn default() -> ByEhr {
+        ByEhr(OnceCell::from(Vec::new()))
+    }
+}
+
+impl ByEhr {
+    fn add_ehr(&mut self) {
+        if let Some(by_ehr) = self.0.get_mut() {
+            by_ehr.push(Vec::new());
+        }
+    }
+
+    fn add(&mut self, ehr: u32, document: u32) {
+        let by_ehr = self.0.get_mut();
+        if let Some(documents) = by_ehr.and_then(|by_ehr| by_ehr.get_mut(ehr as usize)) {
+            push(documents, document);
+        }
+    }
+}
+
 /// Many packed documents, their EHRs and the tables of their fragments.
 #[derive(Debug, Default)]
 pub struct Batch {
@@ -148,7 +173,7 @@ pub struct Batch {
     pub(super) odd_ids: HashMap<u32, String>,
     ehr_numbers: HashMap<String, u32>,
     pub(super) ehr_fragments: Vec<Fragment>,
-    pub(super) by_ehr: Vec<Vec<u32>>,
+    by_ehr: ByEhr,
     pub(super) fragments: u32,
     layouts: LayoutStore,
     pub(super) tables: Vec<Table>,
@@ -170,6 +195,15 @@ impl Batch {
     /// An empty batch.
     pub fn new() -> Batch {
         Batch::default()
+    }
+
+    /// A batch of a segment, to be filled.
+    pub(super) fn late() -> Batch {
+        Batch {
+            by_ehr: ByEhr(OnceCell::new()),
+            is_late: true,
+            ..Batch::default()
+        }
     }
 
     /// Returns the number of documents, including removed ones.
@@ -203,7 +237,7 @@ impl Batch {
         }
         self.ehrs.push(Some(ehr.is_queryable));
         self.ehr_numbers.insert(ehr.ehr_id, number);
-        self.by_ehr.push(Vec::new());
+        self.by_ehr.add_ehr();
         number
     }
 
@@ -309,9 +343,7 @@ impl Batch {
             data,
         });
         self.update_live(number);
-        if let Some(documents) = self.by_ehr.get_mut(ehr as usize) {
-            push(documents, number);
-        }
+        self.by_ehr.add(ehr, number);
         number
     }
 
@@ -319,7 +351,7 @@ impl Batch {
     pub fn add_owner(&mut self) -> u32 {
         let number = self.ehrs.len() as u32;
         self.ehrs.push(None);
-        self.by_ehr.push(Vec::new());
+        self.by_ehr.add_ehr();
         self.ehr_fragments.push(Fragment::NONE);
         number
     }
@@ -567,7 +599,20 @@ impl Batch {
 
     /// The documents of an EHR in commit order.
     pub fn docs_of(&self, ehr: u32) -> &[u32] {
-        self.by_ehr.get(ehr as usize).map_or(&[], Vec::as_slice)
+        let by_ehr = self.by_ehr.0.get_or_init(|| self.list_by_ehr());
+        by_ehr.get(ehr as usize).map_or(&[], Vec::as_slice)
+    }
+
+    fn list_by_ehr(&self) -> Vec<Vec<u32>> {
+        let mut by_ehr = vec![Vec::new(); self.ehrs.len()];
+        for document in 0..self.len() as u32 {
+            let ehr = self.docs.ehr(document);
+            let documents = ehr.and_then(|ehr| by_ehr.get_mut(ehr as usize));
+            documents
+                .into_iter()
+                .for_each(|documents| push(documents, document));
+        }
+        by_ehr
     }
 
     /// All documents in commit order.

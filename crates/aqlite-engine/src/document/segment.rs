@@ -102,7 +102,7 @@ impl std::fmt::Debug for Head {
     }
 }
 
-#[derive(Encode, Decode)]
+#[derive(Default, Encode, Decode)]
 struct StoredDocs {
     ehrs: Differences,
     numbers: Vec<u32>,
@@ -382,7 +382,7 @@ impl Segment {
         if fnv(body.iter().copied()) != u64::from_le_bytes(*sum) {
             return Err(DAMAGED);
         }
-        let head: Head = unpack_bytes(body)?;
+        let mut head: Head = unpack_bytes(body)?;
         if head.vocabulary != vocabulary() {
             return Err("a segment was written with another Reference Model");
         }
@@ -395,8 +395,13 @@ impl Segment {
         if head.parts.len() != parts + (head.words as usize).div_ceil(PAGE) {
             return Err(DAMAGED);
         }
+        // What is decoded is not kept twice.
+        let docs = std::mem::take(&mut head.docs).docs()?;
+        for table in &mut head.tables {
+            table.layout = StoredLayout::default();
+        }
         Ok(Segment {
-            docs: head.docs.docs()?,
+            docs,
             layouts,
             head,
             schema_id: super::batch::new_schema_id(),
@@ -418,10 +423,9 @@ impl Segment {
     /// # Errors
     /// If the head refers to documents or EHRs that it does not have.
     pub fn batch(&self, state: &SegmentState<'_>) -> Result<Batch, &'static str> {
-        let mut batch = Batch::new();
+        let mut batch = Batch::late();
         let ehrs = self.head.ehrs.iter();
         batch.ehrs = ehrs.map(|id| Some(state.reads(*id))).collect();
-        batch.by_ehr = vec![Vec::new(); batch.ehrs.len()];
         batch.ehr_fragments = self.head.ehr_fragments.fragments()?;
         batch.docs = self.docs.clone();
         batch.odd_ids = self.head.odd_ids.iter().cloned().collect();
@@ -429,7 +433,6 @@ impl Segment {
         batch.fragments = self.head.fragments;
         batch.root_ids.clone_from(&self.head.root_ids);
         batch.schema_id = self.schema_id;
-        batch.is_late = true;
         for (table, layout) in self.head.tables.iter().zip(&self.layouts) {
             let root = (table.root_id, table.archetype);
             let mut late = Table::late(Arc::clone(layout), root, table.rows);
@@ -437,13 +440,10 @@ impl Segment {
             batch.tables.push(late);
         }
         for document in 0..batch.docs.len() as u32 {
-            let ehr = batch.docs.ehr(document).ok_or(DAMAGED)?;
-            batch
-                .by_ehr
-                .get_mut(ehr as usize)
-                .ok_or(DAMAGED)?
-                .push(document);
             let doc = batch.docs.get(document).ok_or(DAMAGED)?;
+            if doc.ehr as usize >= batch.ehrs.len() {
+                return Err(DAMAGED);
+            }
             if state.superseded.binary_search(&doc.row.ordinal).is_ok() {
                 batch.docs.supersede(document);
             }

@@ -2,6 +2,7 @@
 
 use super::{Fragment, ObjectKind};
 use crate::document::column::push;
+use std::sync::Arc;
 
 /// A document of a batch.
 #[derive(Clone, Copy, Debug)]
@@ -36,11 +37,18 @@ pub struct DocState {
 /// The documents, in commit order.
 #[derive(Clone, Debug, Default)]
 pub(in crate::document) struct Docs {
+    /// Shared by the batches of one segment in its states.
+    fixed: Arc<Fixed>,
+    marks: Vec<Marks>,
+    live: Vec<bool>,
+}
+
+/// The columns that never change.
+#[derive(Clone, Debug, Default)]
+struct Fixed {
     ehrs: Vec<u32>,
     numbers: Vec<u32>,
     ordinals: Vec<u64>,
-    marks: Vec<Marks>,
-    live: Vec<bool>,
     versions: Vec<Fragment>,
     /// [`Fragment::NONE`] for a deletion.
     data: Vec<Fragment>,
@@ -56,7 +64,7 @@ struct Marks {
 
 impl Docs {
     pub fn len(&self) -> usize {
-        self.ehrs.len()
+        self.marks.len()
     }
 
     /// Adds a document behind all others; it is alive until that is found out.
@@ -68,9 +76,12 @@ impl Docs {
             latest,
             deleted,
         } = doc.row;
-        push(&mut self.ehrs, doc.ehr);
-        push(&mut self.numbers, number);
-        push(&mut self.ordinals, ordinal);
+        let fixed = Arc::make_mut(&mut self.fixed);
+        push(&mut fixed.ehrs, doc.ehr);
+        push(&mut fixed.numbers, number);
+        push(&mut fixed.ordinals, ordinal);
+        push(&mut fixed.versions, doc.version);
+        push(&mut fixed.data, doc.data.unwrap_or(Fragment::NONE));
         push(
             &mut self.marks,
             Marks {
@@ -80,8 +91,6 @@ impl Docs {
             },
         );
         push(&mut self.live, true);
-        push(&mut self.versions, doc.version);
-        push(&mut self.data, doc.data.unwrap_or(Fragment::NONE));
     }
 
     pub fn get(&self, document: u32) -> Option<Doc> {
@@ -93,8 +102,8 @@ impl Docs {
         } = *self.marks.get(at)?;
         let row = DocState {
             kind,
-            number: *self.numbers.get(at)?,
-            ordinal: *self.ordinals.get(at)?,
+            number: *self.fixed.numbers.get(at)?,
+            ordinal: *self.fixed.ordinals.get(at)?,
             latest,
             deleted,
         };
@@ -108,15 +117,16 @@ impl Docs {
     }
 
     pub fn ehr(&self, document: u32) -> Option<u32> {
-        self.ehrs.get(document as usize).copied()
+        self.fixed.ehrs.get(document as usize).copied()
     }
 
     pub fn version(&self, document: u32) -> Option<Fragment> {
-        self.versions.get(document as usize).copied()
+        self.fixed.versions.get(document as usize).copied()
     }
 
     pub fn data(&self, document: u32) -> Option<Fragment> {
-        self.data
+        self.fixed
+            .data
             .get(document as usize)
             .copied()
             .filter(|data| *data != Fragment::NONE)
@@ -147,6 +157,6 @@ impl Docs {
             + size_of::<Marks>()
             + size_of::<bool>()
             + 2 * size_of::<Fragment>();
-        self.ehrs.capacity() * EACH
+        self.marks.capacity() * EACH
     }
 }

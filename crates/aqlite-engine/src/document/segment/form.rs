@@ -14,7 +14,7 @@ use bitcode::{Decode, Encode};
 const UNEVEN: &str = "the lists of a part of a segment do not fit together";
 
 /// Numbers as differences, each to the one before it.
-#[derive(Encode, Decode)]
+#[derive(Default, Encode, Decode)]
 pub(super) struct Differences(Vec<i32>);
 
 impl Differences {
@@ -39,7 +39,7 @@ impl Differences {
 }
 
 /// A list of fragments.
-#[derive(Encode, Decode)]
+#[derive(Default, Encode, Decode)]
 pub(super) struct Fragments {
     tables: Vec<u32>,
     rows: Differences,
@@ -302,7 +302,7 @@ impl StoredPage {
 }
 
 /// A merged layout.
-#[derive(Encode, Decode)]
+#[derive(Default, Encode, Decode)]
 pub(super) struct StoredLayout {
     items: Vec<StoredItem>,
     texts: String,
