@@ -109,7 +109,8 @@ pub fn load(generator: Generator, extras: Extras) -> Loaded {
                     layout_bytes += layout.to_text().len();
                 }
             }
-            packed_bytes += packed.map_or(0, |p| p.to_text(&|_| 100, &[]).len());
+            let text = packed.and_then(|p| p.to_text(&|_| Some(100), &[]));
+            packed_bytes += text.map_or(0, |text| text.len());
         }
     }
     let ehr = (0..generator.ehrs())

@@ -8,7 +8,8 @@
 
 use super::conflict::split_uid;
 use super::repository::{
-    Access, Commit, Definition, DefinitionKind, Ehr, EhrFlags, ItemTag, TagList, Version,
+    Access, Commit, Definition, DefinitionKind, Ehr, EhrFlags, ItemTag, StoreError, TagList,
+    Version,
 };
 use crate::document::{Layout, LayoutStore, ObjectKind, Packed};
 use crate::rm::json::{self, quote_into};
@@ -65,10 +66,13 @@ impl Journal {
         (line.len() > 1).then_some(line)
     }
 
-    /// Writes a change down.
-    pub(super) fn write(&mut self, change: &Change) {
+    /// Adds the record of a change.
+    ///
+    /// # Errors
+    /// [`StoreError::Failed`] if a document of a commit cannot be written. No record is added then.
+    pub(super) fn write(&mut self, change: &Change) -> Result<(), StoreError> {
         match change {
-            Change::Commit(commit) => self.commit(commit),
+            Change::Commit(commit) => self.commit(commit)?,
             Change::Idempotency(uid, text) => self.plain("idempotency", &[uid, text]),
             Change::Tags(ehr_id, list) => self.tags(ehr_id, list),
             Change::RemoveObjects(ehr_id, objects) => objects
@@ -95,6 +99,7 @@ impl Journal {
             Change::Note(accesses) => accesses.iter().for_each(|access| self.access(access)),
             Change::Reset => self.plain("reset", &[]),
         }
+        Ok(())
     }
 
     fn plain(&mut self, name: &str, fields: &[&str]) {
@@ -150,12 +155,25 @@ impl Journal {
         self.line.push(RECORD);
     }
 
-    fn commit(&mut self, commit: &Commit) {
+    fn commit(&mut self, commit: &Commit) -> Result<(), StoreError> {
         commit
             .versions
             .iter()
             .flat_map(|v| v.packed.layouts())
             .for_each(|layout| self.number(layout));
+        // All texts are made before the record begins, so that an error leaves no part of it.
+        let id_of = |layout: &Layout| self.numbers.get(layout.digest()).copied();
+        let texts: Option<Vec<String>> = commit
+            .versions
+            .iter()
+            .map(|v| {
+                v.packed
+                    .to_text(&id_of, &[&v.version_uid, &v.time_committed])
+            })
+            .collect();
+        let texts = texts.ok_or_else(|| {
+            StoreError::Failed("a document has a layout without a number in the journal".into())
+        })?;
         let out = &mut self.line;
         out.push_str("commit");
         [
@@ -171,8 +189,7 @@ impl Journal {
         put(out, ehr.map(|e| e.time_created.as_str()));
         put_flags(out, ehr.map(Ehr::flags).as_ref());
         put_flags(out, commit.status.as_ref());
-        let numbers = &self.numbers;
-        for version in &commit.versions {
+        for (version, text) in commit.versions.iter().zip(&texts) {
             put(out, Some(&version.kind.number().to_string()));
             let own_time =
                 Some(version.time_committed.as_str()).filter(|time| *time != commit.time_committed);
@@ -185,15 +202,7 @@ impl Journal {
             ]
             .into_iter()
             .for_each(|field| put(out, field));
-            let id_of = |layout: &Layout| numbers.get(layout.digest()).copied().unwrap_or_default();
-            put(
-                out,
-                Some(
-                    &version
-                        .packed
-                        .to_text(&id_of, &[&version.version_uid, &version.time_committed]),
-                ),
-            );
+            put(out, Some(text));
         }
         out.push(RECORD);
         commit
@@ -206,6 +215,7 @@ impl Journal {
             .idempotency
             .iter()
             .for_each(|text| self.plain("idempotency", &[&commit.contribution_uid, text]));
+        Ok(())
     }
 
     /// Gives a layout its number, and writes it where it has none yet.

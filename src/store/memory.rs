@@ -132,7 +132,7 @@ impl Memory {
     /// Writes a change down and does it.
     fn change(&self, change: Change) -> Result<bool, StoreError> {
         if let Some(journal) = &self.journal {
-            journal.borrow_mut().write(&change);
+            journal.borrow_mut().write(&change)?;
         }
         self.state.borrow_mut().apply(change)
     }

@@ -151,7 +151,7 @@ impl Interned {
             .iter()
             .map(|layout| id_of(layout).ok_or_else(unexpected))
             .collect::<Result<Vec<u64>, StoreError>>()?;
-        let text = packed.to_text(&|layout| id_of(layout).unwrap_or_default(), known);
+        let text = packed.to_text(&id_of, known).ok_or_else(unexpected)?;
         let seal = Stored {
             owner,
             known,

@@ -1,7 +1,7 @@
 //! Functions that must behave in wasm as they do natively. The same checks run in Node and in a
 //! browser.
 
-use aqlite::document::{LayoutStore, NothingKnown, Packed, pack};
+use aqlite::document::{Layout, LayoutStore, NothingKnown, Packed, pack};
 use aqlite::rm::class::Cls;
 use aqlite::rm::json;
 
@@ -20,11 +20,11 @@ pub fn pack_and_unpack(text: &str) -> Option<String> {
     let layouts = LayoutStore::new();
     let packed = pack(tree.root()?, &NothingKnown, &layouts);
     let known = packed.layouts();
-    let position = |digest: &str| known.iter().position(|layout| layout.digest() == digest);
-    let text = packed.to_text(
-        &|layout| position(layout.digest()).unwrap_or_default() as u64,
-        &[],
-    );
+    let id_of = |layout: &Layout| {
+        let place = known.iter().position(|k| k.digest() == layout.digest());
+        place.map(|place| place as u64)
+    };
+    let text = packed.to_text(&id_of, &[])?;
     let layout_of = |id: u64| known.get(usize::try_from(id).ok()?).cloned();
     let again = Packed::from_text(&text, &layout_of, &[]).ok()?;
     again.unpack().root().map(json::write)

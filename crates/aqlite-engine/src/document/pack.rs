@@ -237,7 +237,13 @@ impl Packed {
     /// Numbers and booleans are written as they were sent, texts as JSON strings. A number in the
     /// place of a text is a reference: `n` to `known[n]`, which the reader needs too, and `-n` to
     /// the n-th string of this text, from 1.
-    pub fn to_text(&self, id_of: &dyn Fn(&Layout) -> u64, known: &[&str]) -> String {
+    ///
+    /// Returns `None` if `id_of` has no id for a layout of the document.
+    pub fn to_text(
+        &self,
+        id_of: &dyn Fn(&Layout) -> Option<u64>,
+        known: &[&str],
+    ) -> Option<String> {
         let out = String::with_capacity(self.text.len() * 2);
         let mut writer = Writer {
             packed: self,
@@ -247,8 +253,8 @@ impl Packed {
             first: HashMap::new(),
             out,
         };
-        writer.fragment(&self.root);
-        writer.out
+        writer.fragment(&self.root)?;
+        Some(writer.out)
     }
 
     /// Reads what [`Packed::to_text`] wrote, with the same `known`.
@@ -510,7 +516,7 @@ fn write_group<V: FragmentView>(view: &V, group: u32, out: &mut String) {
 /// Writes the text form.
 struct Writer<'a> {
     packed: &'a Packed,
-    id_of: &'a dyn Fn(&Layout) -> u64,
+    id_of: &'a dyn Fn(&Layout) -> Option<u64>,
     known: &'a [&'a str],
     /// The number of strings so far.
     strings: usize,
@@ -523,8 +529,9 @@ struct Writer<'a> {
 const WORTH_A_REFERENCE: usize = 4;
 
 impl<'a> Writer<'a> {
-    fn fragment(&mut self, fragment: &'a PackedFragment) {
-        let _ = write!(self.out, "[{}", (self.id_of)(&fragment.layout));
+    /// Writes a fragment; `None` if a layout has no id.
+    fn fragment(&mut self, fragment: &'a PackedFragment) -> Option<()> {
+        let _ = write!(self.out, "[{}", (self.id_of)(&fragment.layout)?);
         for item in fragment.layout.items() {
             match item.kind {
                 ItemKind::Leaf(kind, leaf) => {
@@ -546,7 +553,7 @@ impl<'a> Writer<'a> {
                         .enumerate()
                     {
                         self.out.push_str(if i > 0 { "," } else { "" });
-                        self.fragment(inner);
+                        self.fragment(inner)?;
                     }
                     self.out.push(']');
                 }
@@ -554,6 +561,7 @@ impl<'a> Writer<'a> {
             }
         }
         self.out.push(']');
+        Some(())
     }
 
     fn text(&mut self, text: &'a str) {
@@ -720,10 +728,11 @@ mod tests {
         let id_of = |layout: &Layout| {
             used.iter()
                 .position(|s| s.digest() == layout.digest())
-                .unwrap() as u64
+                .map(|at| at as u64)
         };
         for known in [[].as_slice(), &["Dr \"X\"\n", "Flag"]] {
-            let text = packed.to_text(&id_of, known);
+            let text = packed.to_text(&id_of, known).unwrap();
+            assert_eq!(packed.to_text(&|_| None, known), None);
             let again =
                 Packed::from_text(&text, &|id| used.get(id as usize).cloned(), known).unwrap();
             assert!(tree.root().unwrap().same_as(again.unpack().root().unwrap()));
@@ -740,9 +749,9 @@ mod tests {
                 .layouts()
                 .iter()
                 .position(|s| s.digest() == layout.digest())
-                .unwrap() as u64
+                .map(|at| at as u64)
         };
-        let text = packed.to_text(&id_of, &["Visit"]);
+        let text = packed.to_text(&id_of, &["Visit"]).unwrap();
         assert_eq!(
             text,
             r#"[0,0,"Dr \"X\"\n",[[1,"A","Tree","Systolic",120.50,"mm[Hg]",[[2,"R"],[2,"R"]],"Flag",true]]]"#

@@ -283,8 +283,8 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         }
     }
 
-    /// Finds the candidate rows of a population. Child rows are read without their parent rows
-    /// where the pairing does not matter.
+    /// Finds the candidate rows of a population. If the pairing of child rows and parent rows does
+    /// not matter, child rows are read alone.
     fn find_all(
         &self,
         search: &mut Search<'_, 'p, 'b>,
