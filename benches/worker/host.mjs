@@ -7,7 +7,7 @@ import { pipeline } from "node:stream/promises";
 import { Miniflare } from "miniflare";
 import { ITS, V1, freshState, root } from "../../tests/e2e/server.mjs";
 
-/** Bytes of the body of the bulk import that are written at a time. */
+/** The number of bytes of a bulk import that are written at a time. */
 const CHUNK = 1_000_000;
 
 /** The folder of the sample. */
@@ -41,7 +41,7 @@ export async function start() {
   server.port = (await server.ready).port;
 }
 
-/** Starts the worker anew: its memory is empty, its databases are as they were. */
+/** Restarts the worker with empty memory and unchanged databases. */
 export async function restart() {
   await server.dispose();
   await start();
@@ -87,10 +87,10 @@ export const seconds = async (work) => {
   await work();
   return (performance.now() - begin) / 1000;
 };
-/** A tenth of the values are below it: what else runs on a machine only adds to a time. */
+/** Returns the tenth percentile. Other programs on the machine only add to a time. */
 export const low = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 10)];
 
-/** Uploads what the sample defines. */
+/** Uploads the definitions of the sample. */
 export async function define() {
   await expect(204, "GET", "/empty/table");
   const files = (kind) =>
@@ -145,7 +145,10 @@ export async function* ehrs() {
   }
 }
 
-/** The compositions behind the first `skip`, as lines of a bulk import; `seen` is told the EHR of each. */
+/**
+ * Yields the compositions behind the first `skip` as lines of a bulk import. `seen` receives the
+ * EHR of each.
+ */
 export async function* compositions(skip, seen) {
   let number = 0;
   for await (const line of lines("compositions.ndjson")) {

@@ -25,15 +25,17 @@ import {
 } from "./host.mjs";
 import { populationQueries } from "./population.mjs";
 
-/** Requests of each kind that are timed in turns, after as many to warm up as `WARM` says. */
+/**
+ * The number of requests of each kind that are timed, in turns, after `WARM` requests of warm-up.
+ */
 const ROUNDS = 400;
 const WARM = 50;
-/** Compositions that are committed one by one for comparison. */
+/** The number of compositions that are committed one by one for comparison. */
 const SINGLES = 1_000;
-/** Compositions of the EHR that is queried. */
+/** The number of compositions of the EHR that is queried. */
 const OF_EHR = 200;
 
-/** The first compositions of the sample: EHR and text. */
+/** Returns the first compositions of the sample: EHR and text. */
 async function first(count) {
   const found = [];
   for await (const line of lines("compositions.ndjson")) {
@@ -47,7 +49,7 @@ async function first(count) {
 const commit = ({ ehr, text }) => expect(201, "POST", `${ITS}/ehr/${ehr}/composition`, text);
 const uid = (answer) => answer.headers.etag.replaceAll('"', "");
 
-/** Milliseconds of each kind of request, in turns. */
+/** Returns the milliseconds of each kind of request, measured in turns. */
 async function inTurns(kinds) {
   const times = Object.fromEntries(Object.keys(kinds).map((kind) => [kind, []]));
   for (let round = 0; round < WARM + ROUNDS; round += 1) {
@@ -59,7 +61,7 @@ async function inTurns(kinds) {
   for (const [kind, values] of Object.entries(times)) tell(`${kind}.ms`, low(values).toFixed(4));
 }
 
-/** What the database counts for one request that was asked before: mean over ten. */
+/** Returns the counters of the database for one repeated request: mean of ten. */
 async function cost(kind, work) {
   await work(0);
   await counted();
@@ -137,7 +139,7 @@ async function queries(ehr) {
   await inTurns({ query_empty: () => expect(200, "GET", "/empty/read"), query });
 }
 
-/** Each guide on all EHRs in one request, a line each; the slowest is told. */
+/** Runs each guide on all EHRs in one request, one line per EHR. Prints the slowest. */
 async function population(ids) {
   let slowest = Infinity;
   const lines = ids.map((id) => JSON.stringify(id)).join("\n");

@@ -1,10 +1,11 @@
-// Queries of the whole population over HTTP: cold, in a new process, and warm, beside an empty read of the database.
+// Queries of the whole population over HTTP: cold in a new process, and warm, compared with an
+// empty read of the database.
 import { ITS } from "../../tests/e2e/server.mjs";
 import { expect, note, restart, seconds, tell } from "./host.mjs";
 
-/** Requests of each query that are timed when it is warm. */
+/** The number of timed requests of each warm query. */
 const ROUNDS = 20;
-/** Milliseconds within which all segments are written. */
+/** The maximum time in milliseconds until all segments are written. */
 const PATIENCE = 600_000;
 
 const PRESSURE = "OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]";

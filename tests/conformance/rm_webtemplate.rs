@@ -2,7 +2,7 @@
 //! operational templates: the same nodes in the same order, with the same ids, classes, counts,
 //! paths, names and inputs.
 //!
-//! Where the makers differ, the rules of this project apply. Predicates are compared without their
+//! The rules of this project apply where the makers differ. Predicates are compared without their
 //! names, an unconstrained value ends in `/value`, and counts of members that a given file lost
 //! with a removed level are accepted.
 

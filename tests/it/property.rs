@@ -236,13 +236,13 @@ impl Case {
         if !plan.scan().whole_ehrs && plan.scan().ehrs.is_none() {
             let segments = segments(&repository);
             for plain in [true, false] {
-                // One plan for all attempts, as in a repository: what it keeps of absent parts must
-                // not matter.
+                // One plan for all attempts, as in a repository: facts that it keeps about absent
+                // parts must not matter.
                 let answer = |batches: &[&Batch]| {
                     run_plan(&text, &plan, batches, plain).map(|(rows, _)| rows)
                 };
                 match from_segments(&segments, answer) {
-                    Err(told) if told.contains("more than") => return Outcome::TooMuch,
+                    Err(message) if message.contains("more than") => return Outcome::TooMuch,
                     Ok(found) if found == expected => {}
                     other => {
                         return Outcome::Differs(format!(

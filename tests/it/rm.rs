@@ -27,7 +27,7 @@ fn problem(case: &str) -> Option<String> {
         .split_once("\nrefused\n")
         .map_or((body, None), |(sent, refused)| (sent, Some(refused.trim())));
     let (sent, in_xml) = (sent.trim(), !title.contains("(JSON"));
-    let first_line = |findings: Vec<Finding>| {
+    let messages = |findings: Vec<Finding>| {
         findings
             .iter()
             .map(Finding::one_line)
@@ -38,7 +38,7 @@ fn problem(case: &str) -> Option<String> {
         (Ok(tree), None) => tree,
         (Ok(_), Some(_)) => return Some("it was read".to_owned()),
         (Err(findings), refused) => {
-            let found = first_line(findings);
+            let found = messages(findings);
             return (Some(found.as_str()) != refused).then_some(found);
         }
     };
@@ -57,6 +57,6 @@ fn problem(case: &str) -> Option<String> {
             .map(json::write)
             .filter(|again| again != sent)
             .map(|again| format!("through XML it became {again}: {written}")),
-        Err(findings) => Some(format!("{}: {written}", first_line(findings))),
+        Err(findings) => Some(format!("{}: {written}", messages(findings))),
     }
 }

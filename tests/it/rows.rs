@@ -142,14 +142,14 @@ pub fn traced(
     batches: &[&Batch],
     plain: bool,
 ) -> Result<(Vec<String>, Vec<ExecutionPath>), String> {
-    let first_line = |problems: Vec<aqlite::diag::Diagnostic>| {
+    let messages = |problems: Vec<aqlite::diag::Diagnostic>| {
         problems
             .iter()
             .map(|d| d.one_line(query))
             .collect::<Vec<_>>()
             .join("\n")
     };
-    let plan = prepare(query, parameters, options).map_err(first_line)?;
+    let plan = prepare(query, parameters, options).map_err(messages)?;
     run_plan(query, &plan, batches, plain)
 }
 

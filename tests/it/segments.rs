@@ -1,6 +1,6 @@
-//! Segments of a database: under random histories, with compactions that are stopped, blobs that
-//! are late, lost or damaged, and several isolates with caches of their own, queries give the rows
-//! that the plain scan gives.
+//! Segments of a database, under random histories: compactions are stopped, blobs are late, lost or
+//! damaged, and several isolates have caches of their own. Queries must return the same rows as a
+//! plain scan.
 
 use crate::rows::NOW;
 use crate::sql::{Dice, EHRS};
@@ -21,7 +21,7 @@ use std::rc::Rc;
 #[derive(Clone, Default)]
 struct Unreliable {
     blobs: Rc<RefCell<BTreeMap<String, Vec<u8>>>>,
-    /// Of so many operations one fails; 0: none.
+    /// One operation in this number fails; 0: none.
     one_fails_in: Rc<Cell<u64>>,
     state: Rc<Cell<u64>>,
     reads: Rc<Cell<usize>>,
@@ -90,9 +90,9 @@ struct Place {
     serial: u64,
 }
 
-/// Milliseconds since 1970 by which no blob that is being written is old.
+/// A time in milliseconds since 1970 at which no blob is old.
 const TODAY: u64 = 1_800_000_000_000;
-/// Milliseconds after which each is.
+/// A time in milliseconds since 1970 at which every blob is old.
 const LATER: u64 = TODAY + 3_600_000;
 
 impl Place {
@@ -110,7 +110,7 @@ impl Place {
         }
     }
 
-    /// Compacts once; a failure of the store leaves garbage.
+    /// Compacts once. A failure of the store leaves garbage.
     fn compact(&mut self, isolate: usize) -> Option<Compaction> {
         self.serial += 1;
         let (blob, pause) = (format!("b{}", self.serial), || {
@@ -181,7 +181,7 @@ const QUERIES: [&str; 14] = [
     "SELECT e/ehr_id/value AS ehr FROM EHR e",
 ];
 
-/// Compares the answers of an isolate with those of the rows.
+/// Compares the answers of an isolate with those of a plain scan.
 fn check(place: &Place, isolate: usize, seed: u64) {
     for query in QUERIES {
         let (expected, found) = (

@@ -108,7 +108,7 @@ function leaveLink(): void {
     window.history.replaceState(null, "", location.pathname + location.search);
 }
 
-// --- state of the engine -------------------------------------------------------------------------------------------------------------------
+// --- state of the engine
 
 function state(kind: "busy" | "ready" | "bad", text: string, more = ""): void {
   byId("state").dataset["state"] = kind;
@@ -240,7 +240,7 @@ function counted(number: number, noun: string): string {
   return `${count.format(number)} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-// --- query ---------------------------------------------------------------------------------------------------------------------------------
+// --- query
 
 /** Returns the names behind `$` in a query, except in its strings and comments. */
 function parameterNames(q: string): string[] {
@@ -431,7 +431,7 @@ async function format(): Promise<void> {
   }
 }
 
-// --- examples ------------------------------------------------------------------------------------------------------------------------------
+// --- examples
 
 function drawExamples(): void {
   byId("examples").replaceChildren(
@@ -470,7 +470,7 @@ async function choose(example: Example): Promise<void> {
   await run();
 }
 
-// --- the frame -----------------------------------------------------------------------------------------------------------------------------
+// --- the frame
 
 function openView(name: (typeof VIEWS)[number]): void {
   for (const view of VIEWS) {

@@ -69,9 +69,9 @@ const TASKS: &[Task] = &[
     Task {
         name: "soak",
         usage: "soak [--minutes 10] [--only samples|kill|attack|oehrpy|schemathesis|mutants|TARGET] [--corpus DIR] [--openapi DIR] [--shard K/N]
-      the long things: 100,000 compositions; 15 kills of workerd during 1,000 commits; the attacks in full size; the client
+      the long tests: 100,000 compositions; 15 kills of workerd during 1,000 commits; the attacks in full size; the client
       library oehrpy and, from the standard's OpenAPI documents, schemathesis (both need Python); the code broken in
-      one of 300 places after another, each of which must fail a test (--shard K/N takes others); for so many minutes each
+      one of 300 places after another, each of which must fail a test (--shard K/N takes others); for the given minutes each
       every fuzz target",
         run: soak::run_task,
     },

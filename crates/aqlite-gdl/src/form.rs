@@ -95,6 +95,7 @@ fn input(
 ) -> Input {
     let term = guide.terms_in(language).iter().find(|t| t.id == element.id);
     let values = uses.values_of(&element.id);
+    // The declared class wins. The uses of the variable are only evidence.
     let control = declared(element)
         .or_else(|| uses.control(element, &values))
         .unwrap_or(Control::Text);
@@ -157,6 +158,7 @@ impl<'g> Uses<'g> {
 
     fn dates(&mut self, expr: &'g Expr) {
         let Expr::Binary(_, a, b) = expr else { return };
+        // A variable that is added to the current time is a time itself, or a duration of it.
         let is_now = |e: &Expr| matches!(e, Expr::Variable(v) if v.code.starts_with("currentDate"));
         for (one, other) in [(a, b), (b, a)] {
             if let (Expr::Variable(v), true) = (one.as_ref(), is_now(other)) {
@@ -192,6 +194,7 @@ impl<'g> Uses<'g> {
         let adds_time = self.pairs.iter().any(|(v, o, value)| {
             v.code == code && matches!(o, Operator::Plus | Operator::Minus) && is_time(value)
         });
+        // The order matters: an ordinal is also used as a code, a quantity as a number.
         let evidence = [
             (
                 Control::Ordinal,
@@ -249,6 +252,7 @@ impl<'g> Uses<'g> {
                 None
             }
         });
+        // The declared units come first, so that they are the first choice in the form.
         let mut units: Vec<String> = Vec::new();
         element
             .units
@@ -274,6 +278,7 @@ fn options(
     language: &str,
 ) -> Vec<Choice> {
     let mut found: Vec<Value> = element.allowed_values.iter().map(|v| literal(v)).collect();
+    // The codes of the binding are complete. Those of the rules are used only without them.
     if found.is_empty() {
         let bound = uses.pairs.iter().filter(|(v, o, _)| {
             v.code == element.id && matches!(o, Operator::IsA | Operator::IsNotA)
@@ -286,6 +291,7 @@ fn options(
                 .map(|v| (*v).clone()),
         );
     }
+    // Ordinals by rank. The sort is stable, so codes keep their order.
     order::sort_by_key(&mut found, |v| {
         if let Value::Ordinal(o) = v {
             o.value
@@ -299,6 +305,7 @@ fn options(
             literal: text_form(value),
             text: super::calc::shown(value),
         };
+        // Codes are compared without their texts, which differ between rules.
         let known = choices.iter().any(|c| literal(&c.literal).same_code(value));
         if !known {
             choices.push(choice);

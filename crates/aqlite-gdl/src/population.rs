@@ -77,6 +77,7 @@ impl<'g> Population<'g> {
         let Some((ehr, values)) = row.split_last() else {
             return;
         };
+        // A row without an id of its EHR cannot be assigned.
         let Some(ehr) = ehr.text().map(|id| self.number_of(id)) else {
             return;
         };
@@ -84,11 +85,14 @@ impl<'g> Population<'g> {
         else {
             return;
         };
+        // The list grows with the greatest index only. EHRs without rows of this query have no
+        // entry.
         if found.len() <= ehr {
             found.resize_with(ehr + 1, Vec::new);
         }
         if let Some(own) = found.get_mut(ehr) {
             let instance = query.found(values, &mut self.reader, self.traced);
+            // Twice: lists grow by doubling.
             self.bytes += 2 * size_of::<Instance>()
                 + instance
                     .values
@@ -122,6 +126,7 @@ impl<'g> Population<'g> {
         };
         for (query, found) in self.queries.iter().zip(&mut self.found) {
             if let (Some(place), Some(own)) = (all.get_mut(query.binding), found.get_mut(*number)) {
+                // Taken, not copied: each EHR runs once.
                 *place = std::mem::take(own);
                 in_order(place, self.clock.now);
             }
@@ -154,6 +159,7 @@ impl<'g> Population<'g> {
         like: &RunInput<'_>,
         mut visit: impl FnMut(&str, Run),
     ) -> Result<(), Exceeded> {
+        // The instances of an EHR are freed after its run.
         for ehr_id in self.ehr_ids() {
             let instances = self.instances(&ehr_id);
             visit(

@@ -33,6 +33,7 @@ impl<'g> Reach<'g> {
     /// Returns the rules that can never fire, by index in the guide, with the reason.
     pub fn unreachable(mut self, guide: &'g Guide) -> Vec<(usize, Reason<'g>)> {
         let mut order: Vec<usize> = (0..guide.rules.len()).collect();
+        // In the order of evaluation, because a rule can only read whether earlier ones fired.
         order::sort_by_key(&mut order, |i| {
             guide.rules.get(*i).map(|r| std::cmp::Reverse(r.priority))
         });
@@ -54,6 +55,7 @@ impl<'g> Reach<'g> {
     pub fn never(&self, conditions: &'g [Condition]) -> Option<Reason<'g>> {
         let impossible = conditions
             .iter()
+            // A condition that cannot be read is never true.
             .find(|c| !c.expr.as_ref().is_some_and(|e| self.can(e, true)));
         if let Some(condition) = impossible {
             return Some((condition, format!("`{}` is never true", condition.text)));
@@ -69,7 +71,10 @@ impl<'g> Reach<'g> {
                     .or_default();
                 let clash = same
                     .iter()
+                    // A pair within one condition is tested in both directions, because its order
+                    // has no meaning.
                     .any(|(of, b)| a.excludes(b) || *of == at && b.excludes(&a));
+                // The limit bounds the quadratic comparison. Further demands are taken as possible.
                 if same.len() < COMPARED {
                     same.push((at, a));
                 }
@@ -92,6 +97,7 @@ impl<'g> Reach<'g> {
             Expr::Literal(value) => *value == Value::Boolean(wanted),
             Expr::Not(a) => self.can(a, !wanted),
             Expr::Binary(operator @ (And | Or), a, b) => {
+                // `a && b` is true if both are, and false if one is. For `||` it is the reverse.
                 let both = (*operator == And) == wanted;
                 let (a, b) = (self.can(a, wanted), self.can(b, wanted));
                 if both { a && b } else { a || b }
@@ -99,14 +105,17 @@ impl<'g> Reach<'g> {
             Expr::Binary(operator @ (Equal | Unequal), a, b) => {
                 match (self.is_null(a), self.is_null(b)) {
                     (true, true) => (*operator == Equal) == wanted,
+                    // A value that is always null differs from every literal.
                     (true, false) | (false, true) if is_value(a) || is_value(b) => {
                         (*operator == Unequal) == wanted
                     }
                     _ => true,
                 }
             }
+            // Order and arithmetic with null are unknown, which is neither true nor false.
             Expr::Binary(_, a, b) => !self.is_null(a) && !self.is_null(b),
             Expr::Fired(rule) => !wanted || self.earlier.contains(rule.code.as_str()),
+            // Without values the result of a quantifier is unknown, so it may fail to be true.
             Expr::Any(_, a) | Expr::ForAll(a) => !wanted || self.can(a, true),
             other => !self.is_null(other),
         }
@@ -118,6 +127,7 @@ impl<'g> Reach<'g> {
             Expr::Literal(value) => value.is_null(),
             Expr::Variable(v) => {
                 !self.known.contains(v.code.as_str())
+                    // `count` and `sum` are 0 without values, and a term needs none.
                     && !matches!(v.attribute.as_deref(), Some("term" | "count" | "sum"))
             }
             Expr::Negate(a) => self.is_null(a),
@@ -142,6 +152,7 @@ struct Demand<'g> {
 }
 
 /// Collects the demands that must all hold if the condition is true.
+// Only conjunctions are taken apart: every part of them must hold.
 fn demand<'g>(expr: &'g Expr, demands: &mut Vec<Demand<'g>>) {
     let Expr::Binary(operator, a, b) = expr else {
         return;
@@ -205,6 +216,7 @@ impl Demand<'_> {
         let (Some(a), Some(b)) = (number(self.value), number(other.value)) else {
             return false;
         };
+        // Quantities of different units have no order that is known here.
         if a.1 != b.1 {
             return false;
         }

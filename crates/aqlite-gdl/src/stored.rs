@@ -105,6 +105,7 @@ impl ValueReader {
                 .get(Attr::VALUE)
                 .and_then(|value| self.object(value))
                 .unwrap_or_default(),
+            // An object without a data value, such as a CLUSTER, is null.
             None => self.object(stored).unwrap_or_default(),
         }
     }
@@ -125,6 +126,7 @@ impl ValueReader {
                 );
                 Value::Ordinal(Arc::new(Ordinal { value, symbol }))
             }
+            // GDL has no scale. Its rank is not an integer, so it becomes a number.
             Cls::DV_SCALE => Value::Number(object.number_at(Attr::VALUE)?),
             Cls::DV_CODED_TEXT => Value::Coded(Arc::new(self.coded(object))),
             Cls::CODE_PHRASE => Value::Coded(Arc::new(self.phrase(object, None))),
@@ -133,6 +135,7 @@ impl ValueReader {
                 _ => return None,
             },
             Cls::DV_DATE_TIME | Cls::DV_DATE | Cls::DV_TIME => {
+                // A malformed time is null, so that it counts as missing.
                 Value::Moment(Moment::parse(text()?, UTC)?)
             }
             Cls::DV_DURATION => Value::Duration(Arc::from(text()?)),
@@ -142,6 +145,7 @@ impl ValueReader {
                 kind: object.integer_at(Attr::TYPE).unwrap_or_default(),
                 precision: object.precision(),
             }),
+            // Any other data value is read as its text.
             _ => Value::text(text()?),
         })
     }
@@ -202,6 +206,7 @@ pub fn value_of_json(cell: &str) -> Value {
 /// Returns the value at a path of a resource, such as `/code/coding[0]`. A code with its system
 /// becomes a coded text, a text with a date or date-time a point in time.
 pub(crate) fn value_at(resource: &Json, path: &str) -> Option<Value> {
+    // A resource has paths of names and list indexes, not of archetypes.
     let mut at = resource;
     for step in path.split('/').filter(|step| !step.is_empty()) {
         let (name, index) = step
@@ -216,6 +221,7 @@ pub(crate) fn value_at(resource: &Json, path: &str) -> Option<Value> {
     let text = |name: &str| at.get(name).and_then(Json::as_str);
     Some(match at {
         Json::String(text) => {
+            // A year alone is more likely a number, and a time alone needs a date.
             let is_date = |moment: &Moment| {
                 text.get(4..5) == Some("-") && moment.precision != Precision::Time
             };

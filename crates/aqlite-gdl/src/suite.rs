@@ -160,9 +160,9 @@ impl Suite {
         })
     }
 
-    /// Returns a change that lets a failing case pass: another time (the guide reads the clock, and
-    /// the fixture states no time), or the option [`Options::as_published`]. `None` if neither
-    /// helps.
+    /// Returns a change that lets a failing case pass: no rounding, the option
+    /// [`Options::as_published`], or another time if the guide reads the clock and the fixture
+    /// states no time. `None` if none of them helps.
     pub fn cause(&self, case: &Case, guide: &CompiledGuide, now: Moment) -> Option<String> {
         let passes = |now: Moment, options: Options| {
             self.run(case, guide, now, options)
@@ -198,6 +198,7 @@ impl Suite {
             now.plus(-months, TimeUnit::Month)
                 .filter(|then| passes(*then, Options::default()))
         };
+        // Eighty quarters: fixtures were published within the last twenty years.
         let then = self.now.is_none().then(|| {
             (1..=80)
                 .map(f64::from)

@@ -100,12 +100,14 @@ impl Sections {
         let mut starts: Vec<(&'static str, usize, usize)> = Vec::new();
         let (mut at, mut is_in_text) = (0, false);
         for line in source.split_inclusive('\n') {
+            // Keywords count only on a line of their own and outside of texts.
             if let Some(keyword) = SECTIONS
                 .iter()
                 .find(|keyword| !is_in_text && line.trim_end() == **keyword)
             {
                 starts.push((keyword, at, at + line.len()));
             }
+            // Quoted texts of ODIN may span lines, and contain lines that look like keywords.
             is_in_text = ends_in_text(line, is_in_text);
             at += line.len();
         }
@@ -120,6 +122,7 @@ impl Sections {
             .zip(ends)
             .map(|((keyword, _, start), end)| (*keyword, Span::new(*start, end)))
             .collect();
+        // Later sections would replace earlier ones silently.
         for (index, (keyword, span)) in found.iter().enumerate() {
             if found.iter().take(index).any(|(other, _)| other == keyword) {
                 return Err(broken(
@@ -145,6 +148,8 @@ fn ends_in_text(line: &str, mut is_in_text: bool) -> bool {
             '\\' if is_in_text => drop(chars.next()),
             '"' => is_in_text = !is_in_text,
             '-' if !is_in_text && chars.peek() == Some(&'-') => return false,
+            // A slash starts an expression only directly behind a brace. Elsewhere it is a part of
+            // a path.
             '/' if !is_in_text && before == '{' => {
                 // Skip a regular expression, which may contain quotes.
                 while let Some(inner) = chars.next() {

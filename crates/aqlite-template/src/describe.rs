@@ -63,6 +63,7 @@ struct Reader<'t> {
 
 impl Reader<'_> {
     fn node(&self, node: &Node, path: String, is_mandatory: bool) -> Description {
+        // A root has the term of its archetype's root code.
         let code = if node.node_id.is_empty() {
             "at0000"
         } else {
@@ -86,6 +87,7 @@ impl Reader<'_> {
             children: Vec::new(),
             path,
         };
+        // Values are described by limits, structures by their attributes.
         if node
             .class
             .is_some_and(|c| c.is_a(Cls::PATHABLE) || c.is_a(Cls::PARTY_PROXY))
@@ -105,6 +107,7 @@ impl Reader<'_> {
     }
 
     fn attribute(&self, owner: &Node, attribute: &Attribute, parent: &mut Description) {
+        // An attribute that the model does not have may still have a cardinality.
         let definition: Option<&AttrDef> = attribute.attr.and_then(|attr| owner.class?.attr(attr));
         let is_list = definition.map_or(attribute.cardinality.is_some(), |d| d.card.is_list());
         let is_asked = attribute.existence.is_some_and(|e| e.lower > 0)
@@ -127,6 +130,7 @@ impl Reader<'_> {
             );
             let mut described = self.node(child, path, is_mandatory);
             if !is_list {
+                // One of several alternatives is not mandatory by itself.
                 let is_only = attribute.children.len() == 1;
                 described.occurrences = Multiplicity {
                     lower: u32::from(is_mandatory && is_only),

@@ -191,6 +191,7 @@ impl<'t> Place<'t> {
     /// Generates an object. `id` is its archetype if no constraint names one.
     fn object(&mut self, class: Cls, node: Option<&'t Node>, id: Option<&str>) -> Made {
         match class {
+            // Checked before the depth, because an exhausted budget ends the whole generation.
             _ if !self.affords(node) => return Err(self.problem("the example is too large")),
             _ if self.depth > MAX_DEPTH => {
                 return Err(self.problem("the template is nested too deeply"));
@@ -232,6 +233,7 @@ impl<'t> Place<'t> {
                 Err(found) => problems.extend(found),
             }
         }
+        // Only now, because invariants concern the combination of attributes.
         problems.extend(self.complete(&mut draft, class, node));
         self.depth -= 1;
         if problems.is_empty() && class.is_a(Cls::DATA_VALUE) {
@@ -255,6 +257,7 @@ impl<'t> Place<'t> {
         let (length, outer) = (self.path.len(), self.at);
         self.path.push('/');
         self.path.push_str(def.attr.name());
+        // Inside of a coded text, codes depend on the attribute that contains the text.
         if !owner.is_a(Cls::DV_CODED_TEXT) {
             self.at = def.attr;
         }
@@ -283,6 +286,7 @@ impl<'t> Place<'t> {
         if children.is_empty() {
             return self.unconstrained(owner, def).map(Some);
         }
+        // Slots need an archetype that the template does not contain, so they are the last resort.
         let possible = || children.iter().filter(|c| c.occurrences.upper != Some(0));
         let slots = possible().filter(|c| is_slot(c) && is_required);
         let mut problems = Vec::new();

@@ -78,6 +78,7 @@ impl Gauge {
     }
 
     fn add_excess(&mut self, xml: Xml<'_>, code: &'static str, message: &str, help: String) {
+        // The number of reports is limited, not the number of checks.
         if self.excesses.len() < MAX_EXCESSES {
             let path = if self.path.is_empty() {
                 "/"
@@ -125,6 +126,7 @@ impl Gauge {
     /// Counts a constraint node.
     pub fn node(&mut self, xml: Xml<'_>) {
         self.nodes += 1;
+        // Reported once, at the first node beyond the limit.
         if self.nodes == NODES + 1 {
             self.add_excess(
                 xml,
@@ -149,6 +151,7 @@ impl Gauge {
             .for_each(|child| *sharing.entry(child.id()).or_default() += 1);
         let rivals = sharing
             .into_iter()
+            // Objects without an id are distinguished by class, which is not quadratic.
             .filter(|(id, _)| !id.is_empty())
             .map(|(_, rivals)| rivals)
             .max();
@@ -174,6 +177,7 @@ impl Gauge {
     /// the limit of the reader.
     pub fn compile(&mut self, xml: Xml<'_>, source: &str) -> Option<Pattern> {
         let pattern = Some(source)
+            // Compilation stops at the limit, because the states are the memory in question.
             .filter(|_| self.steps <= STEPS_READ)
             .and_then(Pattern::compile);
         self.steps += pattern.as_ref().map_or(0, Pattern::steps);
@@ -221,6 +225,7 @@ impl Gauge {
             );
             self.add_excess(xml, "TPL0304", &format!("more than {TERMS} terms"), help);
         }
+        // The reader's limit is higher than that of uploads: stored templates must remain readable.
         self.terms <= TERMS_READ
     }
 
@@ -256,6 +261,7 @@ impl Gauge {
 
 /// Returns the number of objects that the lower bounds require. Bounds of nested lists multiply.
 fn required(node: &Node) -> u64 {
+    // Saturating arithmetic: nested bounds of billions would overflow.
     let attributes = node.attributes.iter().map(|attribute| {
         let members = attribute
             .children
@@ -264,6 +270,7 @@ fn required(node: &Node) -> u64 {
         let listed = attribute
             .cardinality
             .map_or(0, |c| u64::from(c.interval.lower));
+        // A cardinality requires members even if no occurrence does.
         members.fold(0, u64::saturating_add).max(listed)
     });
     attributes.fold(1, u64::saturating_add)
@@ -277,6 +284,7 @@ fn web_nodes(node: &Node) -> u64 {
         .iter()
         .flat_map(|attribute| &attribute.children);
     let sizes = children.map(|child| {
+        // Each coded name repeats the node.
         u64::try_from(child.name_codes().len().max(1))
             .unwrap_or(u64::MAX)
             .saturating_mul(web_nodes(child))

@@ -175,6 +175,7 @@ impl<'a> XmlBuilder<'a> {
             match event {
                 Ok(Event::Start(tag)) => self.open(&tag, span)?,
                 Ok(Event::Empty(tag)) => {
+                    // An empty element has no end event.
                     self.open(&tag, span)?;
                     self.open.pop();
                 }
@@ -184,6 +185,7 @@ impl<'a> XmlBuilder<'a> {
                 Ok(Event::GeneralRef(reference)) => {
                     let resolved = match reference.resolve_char_ref() {
                         Ok(Some(c)) => Some(c),
+                        // Predefined entities only: others need a document type, which is rejected.
                         _ => named(&reference.xml10_content()),
                     };
                     let Some(c) = resolved else {
@@ -191,6 +193,7 @@ impl<'a> XmlBuilder<'a> {
                     };
                     self.text(c.encode_utf8(&mut [0; 4]), span)?;
                 }
+                // Entities of a document type could expand without bound.
                 Ok(Event::DocType(_)) => {
                     return Err(Diagnostic::error(
                         "TPL0102",
@@ -240,6 +243,7 @@ impl<'a> XmlBuilder<'a> {
                 format!("elements are nested deeper than {MAX_DEPTH}"),
             ));
         }
+        // Checked before the element is stored, since each needs many times the memory of its text.
         if self.elements.len() >= MAX_ELEMENTS {
             return Err(Diagnostic::error(
                 "TPL0104",
@@ -255,6 +259,7 @@ impl<'a> XmlBuilder<'a> {
                 "the text has a second root element",
             ));
         }
+        // The name is a slice of the source text, so that elements need no copy.
         let qualified = tag.name().as_ref().len();
         let local = tag.local_name().as_ref().len();
         let end = span.start + 1 + qualified;
@@ -283,6 +288,7 @@ impl<'a> XmlBuilder<'a> {
         span: Span,
     ) -> Result<Vec<(&'a str, String)>, Diagnostic> {
         let mut found = Vec::new();
+        // The parser compares each attribute with those before it, so the count is limited.
         for (count, attribute) in tag.attributes().enumerate() {
             if count >= MAX_ATTRIBUTES {
                 let message = format!("the element has more than {MAX_ATTRIBUTES} attributes");
@@ -311,6 +317,7 @@ impl<'a> XmlBuilder<'a> {
 
     fn text(&mut self, text: &str, span: Span) -> Result<(), Diagnostic> {
         match self.open.last().and_then(|i| self.elements.get_mut(*i)) {
+            // White space between elements is not a text.
             Some(element) if !(element.text.is_empty() && text.trim().is_empty()) => {
                 element.text.push_str(text)
             }

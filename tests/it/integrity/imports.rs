@@ -372,105 +372,109 @@ fn tag(response: &Response) -> String {
     tag.trim_matches('"').to_owned()
 }
 
-#[test]
-fn an_import_keeps_kind_and_class_of_objects_and_respects_a_lock() {
-    fn check<R: Repository>(mut house: House<R>) {
-        let uid = house.composition(EHR);
-        let object = uid.split("::").next().unwrap_or_default();
-        let update = Request::new(
-            "PUT",
-            &format!("/rest/openehr/v1/ehr/{EHR}/composition/{object}"),
-        )
-        .with_header("If-Match", &uid);
-        let second = tag(&house.send(&update.with_body(JSON, weight("61").to_string())));
-        let person = house.made(
-            "POST",
-            "demographic/person",
-            JSON,
-            &text("rest/person.json"),
-        );
-        let update = Request::new(
-            "PUT",
-            &format!(
-                "/rest/openehr/v1/demographic/person/{}",
-                person.split("::").next().unwrap_or_default()
-            ),
-        );
-        let changed_person = house.send(
-            &update
-                .with_header("If-Match", &person)
-                .with_body(JSON, text("rest/person.json")),
-        );
-        let changed_person = tag(&changed_person);
-        let folder = house.made(
-            "POST",
-            &format!("ehr/{EHR}/directory"),
-            JSON,
-            &text("rest/directory.json"),
-        );
-        let all = house.export();
-        let with = |uid: &str| line_of_version(&all, uid);
-        let start: Vec<String> = all
-            .iter()
-            .filter(|line| {
-                ![&second, &changed_person, &folder]
-                    .iter()
-                    .any(|uid| **line == with(uid))
-            })
+/// An export with two versions of a COMPOSITION and of a PERSON, and a directory. The second
+/// versions and the directory are not imported at first.
+struct Successors {
+    lines: Vec<String>,
+    first: String,
+    second: String,
+    person: String,
+    changed_person: String,
+    folder: String,
+}
+
+impl Successors {
+    fn create<R: Repository>(house: &mut House<R>) -> Successors {
+        let object_of = |uid: &str| uid.split("::").next().unwrap_or_default().to_owned();
+        let update = |path: String, uid: &str, body: String| {
+            Request::new("PUT", &format!("/rest/openehr/v1/{path}"))
+                .with_header("If-Match", uid)
+                .with_body(JSON, body)
+        };
+        let first = house.composition(EHR);
+        let path = format!("ehr/{EHR}/composition/{}", object_of(&first));
+        let second = tag(&house.send(&update(path, &first, weight("61").to_string())));
+        let body = text("rest/person.json");
+        let person = house.made("POST", "demographic/person", JSON, &body);
+        let path = format!("demographic/person/{}", object_of(&person));
+        let changed_person = tag(&house.send(&update(path, &person, body)));
+        let path = format!("ehr/{EHR}/directory");
+        let folder = house.made("POST", &path, JSON, &text("rest/directory.json"));
+        Successors {
+            lines: house.export(),
+            first,
+            second,
+            person,
+            changed_person,
+            folder,
+        }
+    }
+
+    fn line(&self, uid: &str) -> String {
+        line_of_version(&self.lines, uid)
+    }
+
+    /// Imports everything except the second versions and the directory into an empty repository.
+    fn reset<R: Repository>(&self, house: &mut House<R>) {
+        house.made("POST", "admin/reset", JSON, "{}");
+        let left_out = [&self.second, &self.changed_person, &self.folder].map(|uid| self.line(uid));
+        let lines = self.lines.iter();
+        let start: Vec<String> = lines
+            .filter(|line| !left_out.contains(line))
             .cloned()
             .collect();
-        let reset = |house: &mut House<R>| {
-            house.made("POST", "admin/reset", JSON, "{}");
-            assert!(
-                house
-                    .lines("admin/import", "", &start)
-                    .iter()
-                    .all(|(status, _)| *status == 201)
-            );
-        };
+        let answers = house.lines("admin/import", "", &start);
+        assert!(answers.iter().all(|(status, _)| *status == 201));
+    }
+}
+
+fn assert_other_kind(answer: &(u16, String)) {
+    assert!(
+        answer.0 == 400 && answer.1.contains("SVC0204"),
+        "{answer:?}"
+    );
+}
+
+#[test]
+fn an_import_keeps_kind_and_class_of_objects() {
+    fn check<R: Repository>(mut house: House<R>) {
+        let export = Successors::create(&mut house);
+        export.reset(&mut house);
         // The FOLDER as a version of the COMPOSITION.
-        reset(&mut house);
-        let twisted = changed(&with(&folder), &folder, &second);
-        let twisted = changed(
-            &twisted,
-            r#""lifecycle_state""#,
-            &format!(
-                r#""preceding_version_uid":{{"_type":"OBJECT_VERSION_ID","value":"{uid}"}},"lifecycle_state""#
-            ),
+        let folder = export.line(&export.folder);
+        let folder = changed(&folder, &export.folder, &export.second);
+        let preceding = format!(
+            r#""preceding_version_uid":{{"_type":"OBJECT_VERSION_ID","value":"{}"}},"lifecycle_state""#,
+            export.first
         );
-        let answer = house.lines("admin/import", "", &[twisted]);
-        assert!(
-            answer[0].0 == 400 && answer[0].1.contains("SVC0204"),
-            "{answer:?}"
-        );
+        let folder = changed(&folder, r#""lifecycle_state""#, &preceding);
+        assert_other_kind(&house.lines("admin/import", "", &[folder])[0]);
         // The PERSON as an ORGANISATION. Its first version may be in the same body.
-        let other_class = changed(&with(&changed_person), "PERSON", "ORGANISATION");
-        for body in [vec![other_class.clone()], vec![with(&person), other_class]] {
-            let answer = house
-                .lines("admin/import", "", &body)
-                .pop()
-                .expect("an answer");
-            assert!(
-                answer.0 == 400 && answer.1.contains("SVC0204"),
-                "{answer:?}"
-            );
+        let second = export.line(&export.changed_person);
+        let second = changed(&second, "PERSON", "ORGANISATION");
+        for body in [
+            vec![second.clone()],
+            vec![export.line(&export.person), second],
+        ] {
+            let answers = house.lines("admin/import", "", &body);
+            assert_other_kind(answers.last().expect("an answer"));
         }
-        // Content of a locked EHR.
+    }
+    check(on_memory());
+    check(on_sqlite());
+}
+
+#[test]
+fn an_import_respects_the_lock_of_an_ehr() {
+    fn check<R: Repository>(mut house: House<R>) {
+        let export = Successors::create(&mut house);
+        export.reset(&mut house);
         let lock = status_line(&mut house, false);
         assert_eq!(house.bulk("", &[lock]), [201]);
-        let answers = house.lines(
-            "admin/import",
-            "",
-            &[with(&second), with(&folder), with(&changed_person)],
-        );
-        assert_eq!(
-            answers
-                .iter()
-                .map(|(status, _)| *status)
-                .collect::<Vec<_>>(),
-            [409, 409, 201],
-            "{answers:?}"
-        );
+        let lines = [&export.second, &export.folder, &export.changed_person];
+        let answers = house.lines("admin/import", "", &lines.map(|uid| export.line(uid)));
+        let statuses: Vec<u16> = answers.iter().map(|(status, _)| *status).collect();
+        assert_eq!(statuses, [409, 409, 201], "{answers:?}");
     }
     check(on_memory());
     check(on_sqlite());

@@ -108,7 +108,6 @@ struct Writer<'r> {
 
 impl Writer<'_> {
     // --- parameters
-    // -------------------------------------------------------------------------------------------------
 
     fn bind(&mut self, value: Parameter) -> String {
         let name = format!("x{}", self.parameters.len());
@@ -159,7 +158,6 @@ impl Writer<'_> {
     }
 
     // --- FROM
-    // -------------------------------------------------------------------------------------------------------
 
     fn from(&mut self) -> From {
         match self.random.below(22) {
@@ -365,7 +363,6 @@ impl Writer<'_> {
     }
 
     // --- predicates and paths
-    // ---------------------------------------------------------------------------------------
 
     fn id(&mut self, class: &str) -> &'static str {
         let ids: &[&str] = match class {
@@ -510,7 +507,6 @@ impl Writer<'_> {
     }
 
     // --- SELECT and WHERE
-    // -------------------------------------------------------------------------------------------
 
     fn column(&mut self, grouped: bool) -> String {
         match self.random.below(10) {

@@ -136,7 +136,6 @@ fn ehr_tree(ehr: &EhrRow) -> Tree {
 
 impl<'a> World<'a> {
     // --- FROM
-    // -------------------------------------------------------------------------------------------------------
 
     fn bind(&self, source: &Source, parent: Parent<'a>) -> Vec<Assignment<'a>> {
         match source {
@@ -437,7 +436,6 @@ impl<'a> World<'a> {
     }
 
     // --- paths and predicates
-    // ---------------------------------------------------------------------------------------
 
     /// Returns the values at an attribute. The step from an EHR to its status follows the
     /// reference.
@@ -519,7 +517,6 @@ impl<'a> World<'a> {
     }
 
     // --- rows
-    // -------------------------------------------------------------------------------------------------------
 
     fn rows_of(&self, assignment: &Assignment<'a>, tries: &trie::Tries<'_>) -> Vec<Row<'a>> {
         let mut rows = vec![vec![None; tries.width]];
@@ -587,7 +584,6 @@ impl<'a> World<'a> {
     }
 
     // --- WHERE
-    // ------------------------------------------------------------------------------------------------------
 
     fn truth(
         &self,
@@ -622,7 +618,8 @@ impl<'a> World<'a> {
             }
             Condition::Matches(expr, members) => matches(&self.value(expr, row), members),
             Condition::Exists(index) => {
-                Some(self.exists(&self.query.exists[*index], assignment, tries, row))
+                let path = &self.query.exists[*index];
+                Some(self.exists(path, assignment, tries, row))
             }
             Condition::Constant(truth) => *truth,
         }

@@ -116,6 +116,7 @@ impl<'a> Parser<'a> {
     fn deeper(&mut self) -> Result<()> {
         self.depth += 1;
         self.operands += 1;
+        // The depth bounds recursion, the number of operands the size of the tree.
         if self.depth > MAX_DEPTH || self.operands > MAX_OPERANDS {
             let message = format!(
                 "nested deeper than {MAX_DEPTH} levels, or more than {MAX_OPERANDS} operands"
@@ -135,6 +136,7 @@ impl<'a> Parser<'a> {
         while let Some((operator, end)) = self.operator().filter(|(o, _)| o.strength() >= weakest) {
             self.at = end;
             self.skip();
+            // One level higher: operators of equal precedence associate to the left.
             let right = self.expression(operator.strength() + 1)?;
             left = Expr::Binary(operator, Box::new(left), Box::new(right));
         }
@@ -164,9 +166,11 @@ impl<'a> Parser<'a> {
         ];
         const WORDS: [(&str, Operator); 3] = [("and", And), ("or", Or), ("is_a", IsA)];
         let rest = self.rest();
+        // Longer symbols come first in the table: `<=` before `<`.
         if let Some((symbol, operator)) = SYMBOLS.iter().find(|(s, _)| rest.starts_with(s)) {
             return Some((*operator, self.at + symbol.len()));
         }
+        // `!is_a` is one operator. `!` before any other word negates an operand.
         let negated = rest.strip_prefix('!').map(str::trim_start);
         let start = self.text.len() - negated.unwrap_or(rest).len();
         let (word, operator) = WORDS
@@ -196,6 +200,8 @@ impl<'a> Parser<'a> {
                 self.accept("!");
                 self.operand().map(|a| Expr::Not(Box::new(a)))
             }
+            // A sign directly before a number belongs to the literal, so that `-2|…|` is an
+            // ordinal.
             Some('-') if rest.get(1..).is_some_and(|r| token::number(r).is_ok()) => {
                 self.negative_literal()
             }
@@ -234,10 +240,12 @@ impl<'a> Parser<'a> {
         }
         let start = self.at;
         self.accept("(");
+        // Inside brackets, a comma belongs to a unit again, not to the arguments around.
         let outer = std::mem::replace(&mut self.in_arguments, false);
         let inner = self.expression(0)?;
         self.in_arguments = outer;
         self.expect(")")?;
+        // Within arguments, a unit behind a bracket would be the next argument.
         if outer {
             return Ok(inner);
         }

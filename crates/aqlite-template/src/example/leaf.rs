@@ -47,6 +47,8 @@ impl<'t> Place<'t> {
     /// Returns whether a text is valid for its type and meets a constraint.
     fn is_met(&self, text: &str, node: &Node, def: &AttrDef) -> bool {
         let is_sound = match (def.ty, &node.constraint) {
+            // The validator does not check the range of the type, because the reader of documents
+            // does.
             (Cls::INTEGER, _) => text.parse::<i32>().is_ok(),
             (Cls::INTEGER64, _) => text.parse::<i64>().is_ok(),
             (_, Constraint::Temporal { kind, .. }) => Temporal::parse(*kind, text).is_some(),
@@ -61,6 +63,7 @@ impl<'t> Place<'t> {
             _ => String::new(),
         };
         match &node.constraint {
+            // Listed texts first: they are what the template's author chose.
             Constraint::Text { pattern, list, .. } => {
                 let mut texts = list.clone();
                 texts.push(default());
@@ -72,6 +75,7 @@ impl<'t> Place<'t> {
             Constraint::Integer { range, list } if list.is_empty() => {
                 self.numbers(range.as_ref(), 0)
             }
+            // Few decimals first, so that examples stay readable.
             Constraint::Real { range, list } if list.is_empty() => (0..=DECIMALS)
                 .flat_map(|d| self.numbers(range.as_ref(), d))
                 .collect(),
@@ -114,6 +118,8 @@ impl<'t> Place<'t> {
     fn numbers(&self, range: Option<&Interval<f64>>, decimals: u32) -> Vec<String> {
         let (lower, upper) = range.map_or((None, None), |r| (r.lower, r.upper));
         let step = 10_f64.powi(-i32::try_from(decimals).unwrap_or_default());
+        // The middle is the most typical value. The ends are tried next, and a step inside of
+        // excluded ends.
         let middle = lower.zip(upper).map(|(l, u)| (l + u) / 2.0);
         let free = if self.limit == Some(Limit::Upper) {
             2.0
@@ -135,6 +141,7 @@ impl<'t> Place<'t> {
         let digits = usize::try_from(decimals).unwrap_or_default();
         let write = |number: f64| {
             let text = number::fixed(number, digits);
+            // `-0` and `-0.0` are printed as zero.
             if text.bytes().all(|b| matches!(b, b'-' | b'0' | b'.')) {
                 text.trim_start_matches('-').to_owned()
             } else {
@@ -153,6 +160,7 @@ impl<'t> Place<'t> {
                 .filter(|p| p.upper.is_none_or(|u| u >= 0.0));
             let is_allowed =
                 |decimals: &u32| range.is_none_or(|p| p.contains(&f64::from(*decimals)));
+            // Fewer decimals than the precision requires would be invalid.
             for decimals in (0..=DECIMALS).filter(is_allowed) {
                 for magnitude in self.numbers(item.magnitude.as_ref(), decimals) {
                     let mut draft =
@@ -219,6 +227,7 @@ impl<'t> Place<'t> {
             None if is_usual => usual_code.as_str(),
             None => "example",
         };
+        // A code without a terminology gets that of the attribute.
         let named = if terminology.is_empty() {
             usual.as_str()
         } else {

@@ -132,6 +132,7 @@ impl Comparison<'_> {
             self.places.contains_key(&given.id()) && !self.detail.raw.contains(&given.id());
         let inner = if is_place { given.id() } else { owner };
         match given.kind() {
+            // Equal classes are compared further. A different class must be stated.
             Kind::Object if given.class() == again.class() => self.objects(given, again, inner),
             Kind::Object if again.kind() == Kind::Object => self.state_class(given, inner),
             Kind::List if again.kind() == Kind::List => self.lists(given, again, inner),
@@ -145,6 +146,7 @@ impl Comparison<'_> {
 
     /// Requests the class of an object, which also shows that the object exists.
     fn state_class(&mut self, object: NodeRef<'_>, owner: NodeId) {
+        // The class was stated already and did not help, so only canonical JSON remains.
         if self.detail.typed.contains(&object.id()) {
             return self.lose(owner);
         }
@@ -154,6 +156,7 @@ impl Comparison<'_> {
 
     /// Requests keys of its own for an object.
     fn state_all(&mut self, object: NodeRef<'_>, owner: NodeId) {
+        // An object with a key of its own cannot get longer keys.
         if object.id() == owner || self.detail.long.contains(&object.id()) {
             return self.lose(owner);
         }
@@ -165,6 +168,7 @@ impl Comparison<'_> {
         for child in given.children() {
             let Some(attr) = child.attr() else { continue };
             let twin = again.get(attr);
+            // Structures have no keys, so their names cannot be represented.
             if attr == Attr::NAME
                 && is_level
                 && child.class() == Cls::DV_TEXT
@@ -195,6 +199,7 @@ impl Comparison<'_> {
             }
         }
         for child in again.children() {
+            // Attributes that readers complete may appear only after reading.
             let Some(attr) = child
                 .attr()
                 .filter(|attr| !COMPLETED.contains(attr) && given.get(*attr).is_none())
@@ -202,6 +207,7 @@ impl Comparison<'_> {
                 continue;
             };
             let absent = (given.id(), attr);
+            // Only absent attributes of structures have a key that states their absence.
             if child.kind() == Kind::List
                 || !given.class().is_a(Cls::PATHABLE)
                 || self.detail.absent.contains(&absent)
@@ -238,6 +244,7 @@ impl Comparison<'_> {
     ) {
         match given.attr() {
             _ if given.text() == again.text() => {}
+            // The release of the model is that of the reader.
             Some(Attr::RM_VERSION) => {}
             Some(Attr::TYPE) if again.text() == "PARTY" && ASSUMED.contains(&given.text()) => {
                 self.outcome.left.push("types of references to parties")
@@ -260,6 +267,7 @@ impl Comparison<'_> {
                 .push((index, member));
         }
         // Members are paired by the full name, then by the name without its number, then by order.
+        // Three rounds, each more lenient, so that exact pairs are never taken by others.
         let same: [fn(&str, &str) -> bool; 3] = [
             |given, again| given == again,
             |given, again| plain_name(given) == again,
@@ -283,6 +291,7 @@ impl Comparison<'_> {
         }
         left.into_iter()
             .for_each(|(_, member)| self.state_class(member, owner));
+        // The keys are read as more members than the document has.
         if waiting.values().any(|left| !left.is_empty()) {
             self.lose(owner);
         }

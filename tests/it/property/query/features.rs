@@ -20,6 +20,7 @@ pub fn features() -> Vec<(String, String)> {
     fixed.chain(calls).collect()
 }
 
+/// The features besides functions, and the words that show their use.
 const FIXED: [(&str, &str); 63] = [
     ("EXISTS", "EXISTS "),
     ("NOT CONTAINS", " NOT CONTAINS "),
