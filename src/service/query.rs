@@ -357,7 +357,7 @@ impl<R: Repository> Service<R> {
         let (ast, diagnostics) = aql::parse(q);
         let ast = ast.ok_or_else(|| Failure::in_text(400, "query", q, &diagnostics))?;
         self.check_page(call, asked, &ast)?;
-        let answers = self.answers(&ast).await?;
+        let answers = self.answers(Some(call), &ast).await?;
         let options = CheckOptions {
             terminology: Some(&answers),
             ..CheckOptions::default()

@@ -69,6 +69,7 @@ impl<R: Repository> Service<R> {
             created: iso(call.now),
             storing_id: String::new(),
             summary: String::from("{}"),
+            bytes: 0,
             body: text,
         };
         self.repository
@@ -95,6 +96,14 @@ impl<R: Repository> Service<R> {
     /// GET /definition/query[/{prefix}]
     pub(super) async fn query_list(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
+        let listed = self
+            .repository
+            .definitions(KIND, call.param(0))
+            .await
+            .map_err(Failure::of_store)?;
+        let bytes: usize = listed.iter().map(|definition| definition.bytes).sum();
+        drop(listed);
+        call.room(bytes.min(LISTED)).await?;
         let found = self
             .repository
             .definition_bodies(KIND, call.param(0), LISTED)
@@ -137,7 +146,7 @@ impl<R: Repository> Service<R> {
         name: &str,
         version: Option<&str>,
     ) -> Result<Definition, Failure> {
-        self.select_definition(KIND, name, version)
+        self.select_definition(KIND, None, name, version)
             .await?
             .ok_or_else(|| Failure::missing("there is no stored query with this name and version"))
     }

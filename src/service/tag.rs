@@ -182,10 +182,10 @@ impl<R: Repository> Service<R> {
     async fn tagged(&self, call: &Call<'_>, what: &Controlled) -> Result<(Owner, String), Failure> {
         let owner = self.owner(call).await?;
         let target = Target::parse(call.sub(0)).ok_or_else(|| super::versioned::missing(what))?;
-        let version = self.find_version(call, owner.id(), what, &target).await?;
+        let version = self.find_bounded(call, owner.id(), what, &target).await?;
         let uid = match target {
             Target::Object(object) => object,
-            Target::Version(_) => version.version_uid,
+            Target::Version(_) => version.head().version_uid,
         };
         Ok((owner, uid))
     }

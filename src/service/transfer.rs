@@ -253,6 +253,7 @@ impl<R: Repository> Service<R> {
             created: text("created")?,
             storing_id: String::new(),
             summary: text("summary")?,
+            bytes: 0,
             body: text("body")?,
         };
         instant("created", &definition.created)?;

@@ -61,6 +61,7 @@ suite! {
     parties_need_no_ehr
     definitions_are_immutable
     a_definition_that_is_stored_anew_is_another_one
+    lists_tell_the_length_of_definitions
     a_referenced_template_cannot_be_deleted
     large_bodies_are_returned_byte_for_byte
     a_deleted_ehr_leaves_no_rows

@@ -9,8 +9,8 @@
 use crate::log::complain;
 use aqlite::document::ObjectKind;
 use aqlite::store::repository::{
-    Access, AccessFilter, Commit, Contribution, Definition, DefinitionKind, Ehr, Extent, ItemTag,
-    Piece, Repository, Sink, StoreError, TagList, Version, VersionHead, Which,
+    Access, AccessFilter, Bounded, Commit, Contribution, Definition, DefinitionKind, Ehr, Extent,
+    ItemTag, Piece, Repository, Sink, StoreError, TagList, Version, VersionHead, Which,
 };
 use aqlite::store::scan::{Scan, Snapshot};
 use std::cell::RefCell;
@@ -242,13 +242,16 @@ impl<R: Repository> Repository for Cached<R> {
         self.inner.ehr_by_subject(id, namespace).await
     }
 
-    async fn version(
+    async fn version_within(
         &self,
         ehr_id: &str,
         object_id: &str,
         which: Which<'_>,
-    ) -> Result<Option<Version>, StoreError> {
-        self.inner.version(ehr_id, object_id, which).await
+        most: usize,
+    ) -> Result<Option<Bounded>, StoreError> {
+        self.inner
+            .version_within(ehr_id, object_id, which, most)
+            .await
     }
 
     async fn versions(
