@@ -119,8 +119,8 @@ pub fn may_be_large(head: &Request) -> bool {
 pub fn is_heavy(request: &Request) -> bool {
     use Operation::{
         AdminLoad, Bulk, CdsCall, Export, GuideRun, GuideRunOn, GuideUpload, Import, QueryAdHoc,
-        QueryExplain, QueryStored, TemplateExample, TemplateGet, TemplateUpload, TemplateVersions,
-        TemplateWeb, ValueSetStore,
+        QueryExplain, QueryStored, TagsList, TemplateExample, TemplateGet, TemplateUpload,
+        TemplateVersions, TemplateWeb, ValueSetStore,
     };
     if request.body.len() > HEAVY {
         return true;
@@ -140,6 +140,7 @@ pub fn is_heavy(request: &Request) -> bool {
             | Import
             | Export
             | AdminLoad
+            | TagsList
             | GuideUpload
             | TemplateExample
             | TemplateGet
@@ -527,6 +528,7 @@ mod tests {
                 true,
             ),
             ("PUT", "/v1/definition/valueset/a", true),
+            ("GET", "/v1/ehr/1/tags", true),
             ("POST", "/v1/ehr", false),
             ("GET", "/v1/ehr/1", false),
             ("OPTIONS", "/v1/query/aql", false),

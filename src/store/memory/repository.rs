@@ -7,8 +7,8 @@ use crate::store::by_name;
 use crate::store::journal::Change;
 use crate::store::repository::{
     Access, AccessFilter, Bounded, Commit, Contribution, Definition, DefinitionKind, Ehr, Extent,
-    ItemTag, PIECE_BYTES, Piece, Repository, Sink, StoreError, TagList, Version,
-    VersionHead, Which, send_at_once, state_to_read,
+    ItemTag, PIECE_BYTES, Piece, Repository, Sink, StoreError, TagList, Version, VersionHead,
+    Which, send_at_once, state_to_read,
 };
 use crate::store::scan::{Scan, Snapshot};
 use aqlite_rm::order;
