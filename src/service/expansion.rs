@@ -134,32 +134,49 @@ impl Loaded {
         ))
     }
 
-    /// Expands one value set all of whose imports are expanded.
+    /// Expands a value set all of whose imports are expanded, or those that import each other.
     fn step(&mut self, compared: &mut usize) -> Result<(), TerminologyError> {
         let is_ready =
             |(_, set): &(String, ValueSet)| set.imports().all(|u| self.expanded.contains_key(u));
         let Some(at) = self.sets.iter().position(is_ready) else {
-            let around: Vec<&str> = self.sets.iter().map(|(url, _)| url.as_str()).collect();
-            return refused(format!(
-                "value sets import each other: {}",
-                around
-                    .iter()
-                    .take(5)
-                    .copied()
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            ));
+            return self.expand_together(compared);
         };
         let (url, set) = self.sets.swap_remove(at);
+        let codes = self.codes_of(&set, compared)?;
+        self.expanded.insert(url, codes);
+        Ok(())
+    }
+
+    /// Expands value sets that import each other: each adds to the others, until none grows.
+    fn expand_together(&mut self, compared: &mut usize) -> Result<(), TerminologyError> {
+        let sets = std::mem::take(&mut self.sets);
+        for _ in 0..=IMPORTS {
+            let mut grows = false;
+            for (url, set) in &sets {
+                let codes = self.codes_of(set, compared)?;
+                let before = self.expanded.insert(url.clone(), Rc::clone(&codes));
+                grows |= before.is_none_or(|before| before.len() != codes.len());
+            }
+            if !grows {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The codes of a value set, as far as its imports are expanded.
+    fn codes_of(
+        &self,
+        set: &ValueSet,
+        compared: &mut usize,
+    ) -> Result<Rc<[Coding]>, TerminologyError> {
         let imported = |url: &str| self.expanded.get(url).map_or(&[][..], |codes| &**codes);
-        *compared += set.work(&imported);
+        *compared += 1 + set.work(&imported);
         if *compared > COMPARED {
             return refused(format!(
                 "the value set takes more than {COMPARED} comparisons of codes: import fewer value sets, or each fewer times"
             ));
         }
-        let codes = set.codes(&imported);
-        self.expanded.insert(url, codes.into());
-        Ok(())
+        Ok(set.codes(&imported).into())
     }
 }

@@ -1,7 +1,7 @@
 //! Requests and responses: the runtime's own, and the core's.
 
 use aqlite::service::{self, Gunzip, GzipError, Progress};
-use futures_util::future::select;
+use futures_util::future::{FutureExt, select};
 use futures_util::pin_mut;
 use std::time::Duration;
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -20,9 +20,6 @@ const STEP: usize = 500_000;
 /// limit, for so long.
 const PASSED: usize = 10;
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// The time after which a response counts as sent.
-pub const LONGEST: Duration = Duration::from_secs(120);
 
 #[wasm_bindgen(module = "/http.js")]
 extern "C" {
@@ -189,10 +186,7 @@ pub fn write_observed(
     let headers = serde_json::to_string(&response.headers)?;
     let parts = observed(response.status, &headers, response.body);
     let sent = JsFuture::from(Promise::from(parts.get(1)));
-    let sent = async {
-        let _ = sent.await;
-    };
-    Ok((parts.get(0).unchecked_into(), sent))
+    Ok((parts.get(0).unchecked_into(), sent.map(drop)))
 }
 
 /// The headers of a response.

@@ -122,7 +122,7 @@ async fn fetch(request: web_sys::Request, env: Env, context: Context) -> Result<
     let (response, sent) = http::write_observed(answer)?;
     let sending = memory::Sending::begin();
     context.wait_until(async move {
-        let late = Delay::from(http::LONGEST);
+        let late = Delay::from(memory::LONGEST);
         pin_mut!(sent, late);
         select(sent, late).await;
         drop((room, sending));

@@ -3,15 +3,16 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::time::Duration;
 use wasm_bindgen::prelude::wasm_bindgen;
 use worker::Date;
 
 /// Bytes of a page of wasm memory.
 const PAGE: usize = 1 << 16;
 
-/// Milliseconds after which an answer counts as sent: the runtime may forget the work of a client
-/// that went away.
-const LONGEST: u64 = 150_000;
+/// The time after which an answer counts as sent: the runtime may forget the work of a client that
+/// went away.
+pub const LONGEST: Duration = Duration::from_secs(120);
 
 thread_local! {
     /// Answers that are still being sent, after their request was handled: when each began.
@@ -39,7 +40,7 @@ impl Drop for Sending {
 fn is_sending() -> bool {
     let now = Date::now().as_millis();
     SENDING.with_borrow_mut(|sending| {
-        sending.retain(|begun| now.saturating_sub(**begun) < LONGEST);
+        sending.retain(|begun| u128::from(now.saturating_sub(**begun)) < LONGEST.as_millis());
         !sending.is_empty()
     })
 }

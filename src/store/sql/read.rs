@@ -59,6 +59,8 @@ pub(super) const EHR: &str = ehr!("ehr_id = ?1");
 const EHRS: &str =
     ehr!("id > coalesce((SELECT id FROM ehr WHERE ehr_id = ?1), 0) ORDER BY id LIMIT ?2");
 pub(super) const EHR_BY_SUBJECT: &str = ehr!("subject_id = ?1 AND subject_namespace = ?2");
+/// More bytes than any document has; a number that JSON keeps exactly.
+const ANY: u64 = 1 << 40;
 const LATEST: &str = version!(" AND v.successor IS NULL");
 const BY_UID: &str = version!(" AND v.number = ?4 AND v.system = ?5");
 const AT: &str = version!(" AND v.time_committed <= ?4 ORDER BY v.number DESC LIMIT 1");
@@ -147,7 +149,7 @@ impl<S: Sql> SqlRepository<S> {
     ) -> Result<Option<Bounded>, StoreError> {
         let query = |sql: &'static str| {
             let statement = Statement::new(sql).bind(ehr_id).bind(object_id);
-            statement.bind(u64::try_from(most).unwrap_or(u64::MAX).min(i64::MAX as u64))
+            statement.bind(u64::try_from(most).unwrap_or(ANY).min(ANY))
         };
         let query = match which {
             Which::Latest => query(LATEST),

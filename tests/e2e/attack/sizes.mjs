@@ -188,7 +188,7 @@ export const sizes = [
     holds: ([often, twice, one]) => {
       assert.notEqual(often.status, 200, "a thousand times 100,000 codes");
       assert.ok(twice.status !== 400, twice.text);
-      assert.match(one.text, /import each other/);
+      assert.equal(one.status, 200, one.text);
     },
   },
   {
