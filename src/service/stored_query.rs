@@ -96,14 +96,10 @@ impl<R: Repository> Service<R> {
     /// GET /definition/query[/{prefix}]
     pub(super) async fn query_list(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
-        let listed = self
-            .repository
-            .definitions(KIND, call.param(0))
-            .await
-            .map_err(Failure::of_store)?;
-        let bytes: usize = listed.iter().map(|definition| definition.bytes).sum();
-        drop(listed);
-        call.room(bytes.min(LISTED)).await?;
+        let bytes = self.repository.definition_bytes(KIND, call.param(0));
+        let bytes = bytes.await.map_err(Failure::of_store)?;
+        // Lists that are too long are refused below.
+        call.room(if bytes > LISTED { 0 } else { bytes }).await?;
         let found = self
             .repository
             .definition_bodies(KIND, call.param(0), LISTED)

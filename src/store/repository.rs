@@ -753,6 +753,13 @@ pub trait Repository {
         name: &str,
     ) -> Result<Vec<Definition>, StoreError>;
 
+    /// Bytes of the bodies of the definitions whose names start with this; none of them is read.
+    async fn definition_bytes(
+        &self,
+        kind: DefinitionKind,
+        prefix: &str,
+    ) -> Result<usize, StoreError>;
+
     /// Like [`Repository::definitions`], with bodies; `None` where the bodies are longer than this
     /// many bytes in all. None of them is read then.
     async fn definition_bodies(

@@ -116,12 +116,16 @@ impl<R: Repository> Repository for Cached<R> {
         found.inspect(|found| self.list(kind, found))
     }
 
+    async fn definition_bytes(&self, kind: Kind, prefix: &str) -> Answer<usize> {
+        self.inner.definition_bytes(kind, prefix).await
+    }
+
     async fn definition_bodies(
         &self,
-        kind: DefinitionKind,
+        kind: Kind,
         prefix: &str,
         most: usize,
-    ) -> Result<Option<Vec<Definition>>, StoreError> {
+    ) -> Answer<Option<Vec<Definition>>> {
         self.inner.definition_bodies(kind, prefix, most).await
     }
 
@@ -263,12 +267,8 @@ impl<R: Repository> Repository for Cached<R> {
         self.inner.versions(ehr_id, object_id, after).await
     }
 
-    async fn version_heads(
-        &self,
-        ehr_id: &str,
-        object_id: &str,
-    ) -> Result<Vec<VersionHead>, StoreError> {
-        self.inner.version_heads(ehr_id, object_id).await
+    async fn version_heads(&self, ehr_id: &str, object: &str) -> Answer<Vec<VersionHead>> {
+        self.inner.version_heads(ehr_id, object).await
     }
 
     async fn objects(

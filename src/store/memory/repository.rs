@@ -438,6 +438,17 @@ impl Repository for Memory {
         at_once(|| Ok(self.listed(kind, &|own| own == name, false)))
     }
 
+    fn definition_bytes(
+        &self,
+        kind: DefinitionKind,
+        prefix: &str,
+    ) -> impl Future<Output = Result<usize, StoreError>> {
+        at_once(|| {
+            let listed = self.listed(kind, &|name| name.starts_with(prefix), false);
+            Ok(listed.iter().map(|definition| definition.bytes).sum())
+        })
+    }
+
     fn definition_bodies(
         &self,
         kind: DefinitionKind,

@@ -98,19 +98,29 @@ impl<S: Sql> SqlRepository<S> {
         )
     }
 
+    pub(super) async fn bytes_of_bodies(
+        &self,
+        kind: DefinitionKind,
+        prefix: &str,
+    ) -> Result<usize, StoreError> {
+        let lengths = Statement::new(LENGTHS).bind(kind.number()).bind(prefix);
+        let lengths = self.rows(lengths).await?.into_iter().next();
+        let bytes = lengths.map_or(Ok(0), |row| Fields::of(row).number())?;
+        Ok(usize::try_from(bytes).unwrap_or(usize::MAX))
+    }
+
     pub(super) async fn list_bodies(
         &self,
         kind: DefinitionKind,
         prefix: &str,
         most: usize,
     ) -> Result<Option<Vec<Definition>>, StoreError> {
-        let of = |sql| Statement::new(sql).bind(kind.number()).bind(prefix);
-        let lengths = self.rows(of(LENGTHS)).await?.into_iter().next();
-        let bytes = lengths.map_or(Ok(0), |row| Fields::of(row).number())?;
-        if usize::try_from(bytes).map_or(true, |bytes| bytes > most) {
+        if self.bytes_of_bodies(kind, prefix).await? > most {
             return Ok(None);
         }
-        listed(self.rows(of(LIST_WITH_BODIES)).await?).map(Some)
+        let bodies = Statement::new(LIST_WITH_BODIES);
+        let bodies = bodies.bind(kind.number()).bind(prefix);
+        listed(self.rows(bodies).await?).map(Some)
     }
 
     pub(super) async fn read_grounds(

@@ -250,6 +250,14 @@ impl<S: Sql> Repository for SqlRepository<S> {
         self.list_versions(kind, name).await
     }
 
+    async fn definition_bytes(
+        &self,
+        kind: DefinitionKind,
+        prefix: &str,
+    ) -> Result<usize, StoreError> {
+        self.bytes_of_bodies(kind, prefix).await
+    }
+
     async fn definition_bodies(
         &self,
         kind: DefinitionKind,
