@@ -7,6 +7,7 @@ export const head = ({ method, url, headers }) => JSON.stringify([method, url, [
 export const respond = (status, headers, body) =>
   new Response(body, { status, headers: JSON.parse(headers) });
 
+/* global FixedLengthStream -- of the runtime */
 /** A response with a body, and a promise that is kept when the client has taken the body or has gone. */
 export function observed(status, headers, body) {
   const { readable, writable } = new FixedLengthStream(body.length);

@@ -77,7 +77,7 @@ pub enum Work {
     Body,
     /// Work that does not pause.
     Turn,
-    /// So many bytes of memory, until the answer is sent.
+    /// Bytes of memory, until the answer is sent.
     Room(usize),
 }
 
@@ -229,7 +229,7 @@ impl List {
         self.entries.retain(|entry| now - entry.seen < lease(entry));
     }
 
-    /// True when there is a free place for work of a caller, which comes behind so many entries.
+    /// Returns whether there is a free place for work of a caller, behind `ahead` entries.
     fn has_room(&self, bounds: Concurrency, caller: &str, work: Work, ahead: usize) -> bool {
         if let Work::Room(bytes) = work {
             return self.has_memory(caller, bytes, ahead);
@@ -249,8 +249,9 @@ impl List {
         }
     }
 
-    /// True when a caller may have so many bytes of memory: half of all, so that other callers find
-    /// some. Nobody overtakes requests of the same caller, so a large one has its turn too.
+    /// Returns whether a caller may have `bytes` bytes of memory more: half of all at most, so that
+    /// other callers find some. Requests of one caller are admitted in their order, so a large one
+    /// is not overtaken for ever.
     fn has_memory(&self, caller: &str, bytes: usize, ahead: usize) -> bool {
         let own = |entry: &&Entry| entry.caller == caller;
         let is_overtaken = |entry: &Entry| !entry.admitted && matches!(entry.work, Work::Room(_));
@@ -475,7 +476,7 @@ mod tests {
         assert!(!second.is_admitted(0), "half is for others");
         assert!(
             !small.is_admitted(0),
-            "nobody overtakes requests of the same caller"
+            "requests of one caller keep their order"
         );
         assert!(room("eve", ROOM / 2).is_admitted(0));
         drop(alone);

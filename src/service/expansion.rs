@@ -13,11 +13,11 @@ use crate::store::repository::Repository;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// How many value sets may be imported by one, directly or not.
+/// The maximum number of value sets that one imports, directly or not.
 const IMPORTS: usize = 64;
-/// How many codes the value sets may have together that one value set imports, itself included.
+/// The maximum number of codes of a value set and of those that it imports.
 const LOADED: usize = 200_000;
-/// How often codes are looked at while a value set is expanded.
+/// The maximum number of codes that are looked at while a value set is expanded.
 const COMPARED: usize = 1_000_000;
 
 /// The codes of a value set, or the reason why there are none.

@@ -154,7 +154,7 @@ pub trait Moment {
         Box::pin(std::future::ready(Some(Turn::default())))
     }
 
-    /// Waits until the memory of other requests leaves so many bytes to this one, and gives back
+    /// Waits until the memory of other requests leaves `bytes` bytes to this one, and gives back
     /// those that it had before. They are given back when the answer is sent. A host whose
     /// requests do not share their memory has nothing to wait for.
     fn room(&mut self, bytes: usize) -> Rooms {

@@ -37,7 +37,7 @@ const QUESTIONS: usize = 32;
 const SUBSUMPTIONS: usize = 200;
 /// How many codes a value set may have.
 pub(super) const CODES: usize = 100_000;
-/// How many codes all answers of one query may have together.
+/// The maximum number of codes of all answers to one query.
 const ANSWERED: usize = 200_000;
 /// Codes that are asked for at a time.
 const PAGE: usize = 10_000;

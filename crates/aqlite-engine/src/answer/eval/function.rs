@@ -85,8 +85,8 @@ fn printed<'v>(value: &'v Value<'_>) -> Option<Cow<'v, str>> {
     }
 }
 
-/// Returns the units of work of a call whose texts have so many bytes: the functions that only
-/// search a text pass each byte about once, the others copy it.
+/// Returns the units of work of a call whose texts have `bytes` bytes. Functions that only search a
+/// text pass each byte about once; the others copy it.
 pub(super) fn units(function: Function, bytes: usize) -> u64 {
     let bytes = bytes as u64;
     match function {

@@ -106,7 +106,7 @@ impl<'b> View<'b> {
         self.work
     }
 
-    /// Returns whether the run may hold so many bytes in all; otherwise it ends.
+    /// Returns whether the run may hold `bytes` bytes in all. Otherwise the run ends.
     pub fn has_room(self, bytes: usize) -> bool {
         self.work.is_none_or(|work| work.has_room(bytes))
     }

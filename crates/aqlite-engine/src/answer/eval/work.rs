@@ -47,7 +47,7 @@ pub(super) struct Work {
     limit: u64,
     /// Bytes that the run may hold.
     most: usize,
-    /// Whether the run would have held more.
+    /// Is set once the run would have held more.
     is_too_large: Cell<bool>,
     spent: Cell<u64>,
     /// Units between two pauses.
@@ -117,8 +117,8 @@ impl Work {
         !self.is_over()
     }
 
-    /// Returns whether so many bytes may be held in all; otherwise the run ends. Texts may have
-    /// megabytes: what is made of one is checked before it is kept.
+    /// Returns whether the run may hold `bytes` bytes in all. Otherwise the run ends. Texts may have
+    /// megabytes, so a copy of one is counted before it is kept.
     pub fn has_room(&self, bytes: usize) -> bool {
         if bytes > self.most {
             self.is_too_large.set(true);
