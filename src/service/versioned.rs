@@ -114,7 +114,8 @@ impl<R: Repository> Service<R> {
             .ok_or_else(gone)
     }
 
-    /// A version of `what` without its document.
+    /// A version of `what` that a change follows. Its document is read, because nothing is committed
+    /// on what was altered.
     pub(crate) async fn head_of(
         &self,
         call: &Call<'_>,
@@ -122,15 +123,18 @@ impl<R: Repository> Service<R> {
         which: Which<'_>,
         what: &Controlled,
     ) -> Result<Option<VersionHead>, Failure> {
-        if what.kind == ObjectKind::Party {
-            let found = self.bounded(call, (owner, object), which, what).await?;
-            return Ok(found.map(Bounded::head));
-        }
-        let head = self.head(owner, object, which).await?;
-        Ok(head.filter(|head| head.kind == what.kind))
+        Ok(
+            match self.bounded(call, (owner, object), which, what).await? {
+                Some(Bounded::Large(large)) => {
+                    self.whole(call, owner, &large.head).await?;
+                    Some(large.head)
+                }
+                found => found.map(Bounded::head),
+            },
+        )
     }
 
-    /// A version of any kind without its document.
+    /// A version of any kind without its document, which is read where it is short.
     pub(crate) async fn head(
         &self,
         owner: &str,
@@ -139,7 +143,7 @@ impl<R: Repository> Service<R> {
     ) -> Result<Option<VersionHead>, Failure> {
         let found = self
             .repository
-            .version_within(owner, object, which, 0)
+            .version_within(owner, object, which, LARGE)
             .await
             .map_err(Failure::of_store)?;
         Ok(found.map(Bounded::head))
