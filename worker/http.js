@@ -7,6 +7,18 @@ export const head = ({ method, url, headers }) => JSON.stringify([method, url, [
 export const respond = (status, headers, body) =>
   new Response(body, { status, headers: JSON.parse(headers) });
 
+/* global FixedLengthStream -- of the runtime */
+/** A response with a body, and a promise that is kept when the client has taken the body or has gone. */
+export function observed(status, headers, body) {
+  const { readable, writable } = new FixedLengthStream(body.length);
+  const writer = writable.getWriter();
+  const sent = writer
+    .write(body)
+    .then(() => writer.close())
+    .catch(() => {});
+  return [new Response(readable, { status, headers: JSON.parse(headers) }), sent];
+}
+
 /**
  * What reads the body of a request: each call gives the next `size` bytes, fewer at its end, which stay until the next call. Those behind them
  * are read meanwhile, into the other of two buffers: fresh memory costs more than to copy into it. Read as they come, they would come by four thousand.

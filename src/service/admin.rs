@@ -198,13 +198,8 @@ impl<R: Repository> Service<R> {
             Target::Object(object) => object,
             Target::Version(uid) => uid.object_id,
         };
-        let latest = self
-            .repository
-            .version(&ehr.ehr_id, &object, Which::Latest)
-            .await
-            .map_err(Failure::of_store)?;
-        latest
-            .filter(|version| what.is_of(version))
+        self.head_of(call, (&ehr.ehr_id, &object), Which::Latest, what)
+            .await?
             .ok_or_else(|| missing(what))?;
         self.repository
             .delete_objects(&ehr.ehr_id, &[object])

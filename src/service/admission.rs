@@ -10,6 +10,10 @@
 //! besides: one request has it at a time, and a host lets all others run before it begins. So many
 //! such requests hold up a neighbor no longer than one does.
 //!
+//! A long text, and everything that is made of it, takes [`Work::Room`]: bytes of memory that all
+//! requests share. A request has room of one size at a time, from before the database reads the
+//! text until the answer is sent. A text that needs more than all of it is worked on alone.
+//!
 //! Places are given back when the [`Place`] is dropped. A host may lose a request without dropping
 //! it (a runtime that forgets the work of a client that went away): a place that was not used for
 //! [`LEASE`] counts as given back.
@@ -27,6 +31,12 @@ pub const LARGE: usize = 100_000;
 pub const HEAVY: usize = 1_000_000;
 /// Large bodies in memory, for each place for heavy work.
 const BODIES: usize = 2;
+
+/// Bytes of memory for long texts and what is made of them, of all requests together.
+const ROOM: usize = 64_000_000;
+/// Bytes of memory that a request takes for each byte of a long stored text: the copies of the
+/// database, of the runtime and of this instance, the tree, and the answer.
+pub(crate) const COPIES: usize = 8;
 
 /// Microseconds after which a place that was neither dropped nor renewed counts as given back.
 pub const LEASE: i64 = 120_000_000;
@@ -67,6 +77,8 @@ pub enum Work {
     Body,
     /// Work that does not pause.
     Turn,
+    /// Bytes of memory, until the answer is sent.
+    Room(usize),
 }
 
 /// The permission to work without a pause; given back when it is dropped.
@@ -90,6 +102,9 @@ impl Turn {
 /// A turn that is waited for; `None` where it did not come in time.
 pub type Turns = Pin<Box<dyn Future<Output = Option<Turn>>>>;
 
+/// Room that is waited for; false where it did not come in time.
+pub type Rooms = Pin<Box<dyn Future<Output = bool>>>;
+
 /// Returns whether the body of a request may be longer than [`HEAVY`], as far as its head shows.
 #[must_use]
 pub fn may_be_large(head: &Request) -> bool {
@@ -104,8 +119,8 @@ pub fn may_be_large(head: &Request) -> bool {
 pub fn is_heavy(request: &Request) -> bool {
     use Operation::{
         AdminLoad, Bulk, CdsCall, Export, GuideRun, GuideRunOn, GuideUpload, Import, QueryAdHoc,
-        QueryExplain, QueryStored, TemplateExample, TemplateGet, TemplateUpload, TemplateVersions,
-        TemplateWeb, ValueSetStore,
+        QueryExplain, QueryStored, TagsList, TemplateExample, TemplateGet, TemplateUpload,
+        TemplateVersions, TemplateWeb, ValueSetStore,
     };
     if request.body.len() > HEAVY {
         return true;
@@ -125,6 +140,7 @@ pub fn is_heavy(request: &Request) -> bool {
             | Import
             | Export
             | AdminLoad
+            | TagsList
             | GuideUpload
             | TemplateExample
             | TemplateGet
@@ -183,7 +199,8 @@ impl Admission {
         list.forget_lost(now);
         // Those who wait come first: what room is left then is nobody's.
         list.promote(self.bounds);
-        let waits = !list.has_room(self.bounds, caller, work);
+        let ahead = list.entries.len();
+        let waits = !list.has_room(self.bounds, caller, work, ahead);
         if waits && !list.may_wait(self.bounds.waiting, caller) {
             return None;
         }
@@ -206,14 +223,17 @@ impl Admission {
 impl List {
     fn forget_lost(&mut self, now: i64) {
         let lease = |entry: &Entry| match entry.work {
-            Work::Request | Work::Heavy | Work::Body if entry.admitted => LEASE,
+            Work::Request | Work::Heavy | Work::Body | Work::Room(_) if entry.admitted => LEASE,
             _ => WAITING_LEASE,
         };
         self.entries.retain(|entry| now - entry.seen < lease(entry));
     }
 
-    /// True when there is a free place for work of a caller.
-    fn has_room(&self, bounds: Concurrency, caller: &str, work: Work) -> bool {
+    /// Returns whether there is a free place for work of a caller, behind `ahead` entries.
+    fn has_room(&self, bounds: Concurrency, caller: &str, work: Work, ahead: usize) -> bool {
+        if let Work::Room(bytes) = work {
+            return self.has_memory(caller, bytes, ahead);
+        }
         let held = || {
             self.entries
                 .iter()
@@ -222,11 +242,35 @@ impl List {
         let own = held().filter(|entry| entry.caller == caller).count();
         match work {
             Work::Request => own < bounds.caller.max(1),
-            Work::Turn => held().next().is_none(),
+            Work::Turn | Work::Room(_) => held().next().is_none(),
             Work::Heavy => fits(held().count(), own, bounds.heavy),
             // A slow sender holds no place for heavy work, which is taken behind the last byte.
             Work::Body => fits(held().count(), own, bounds.heavy.saturating_mul(BODIES)),
         }
+    }
+
+    /// Returns whether a caller may have `bytes` bytes of memory more: half of all at most, so that
+    /// other callers find some. Requests of one caller are admitted in their order, so a large one
+    /// is not overtaken for ever.
+    fn has_memory(&self, caller: &str, bytes: usize, ahead: usize) -> bool {
+        let own = |entry: &&Entry| entry.caller == caller;
+        let is_overtaken = |entry: &Entry| !entry.admitted && matches!(entry.work, Work::Room(_));
+        if self
+            .entries
+            .iter()
+            .take(ahead)
+            .filter(own)
+            .any(is_overtaken)
+        {
+            return false;
+        }
+        let held = |entry: &Entry| match entry.work {
+            Work::Room(bytes) if entry.admitted => bytes,
+            _ => 0,
+        };
+        let fits = |held: usize, bound: usize| held == 0 || held.saturating_add(bytes) <= bound;
+        fits(self.entries.iter().map(held).sum(), ROOM)
+            && fits(self.entries.iter().filter(own).map(held).sum(), ROOM / 2)
     }
 
     fn may_wait(&self, most: usize, caller: &str) -> bool {
@@ -241,7 +285,7 @@ impl List {
             let fits = self
                 .entries
                 .get(at)
-                .is_some_and(|e| !e.admitted && self.has_room(bounds, &e.caller, e.work));
+                .is_some_and(|e| !e.admitted && self.has_room(bounds, &e.caller, e.work, at));
             if let Some(entry) = self.entries.get_mut(at).filter(|_| fits) {
                 entry.admitted = true;
             }
@@ -274,6 +318,22 @@ impl Place {
             // It counted as lost and was not: the work goes on.
             None => true,
         }
+    }
+}
+
+impl Place {
+    /// Takes fewer bytes of memory from now on: those of an answer that is being sent.
+    pub fn shrink(&self, most: usize) {
+        let mut list = self.admission.list.borrow_mut();
+        let own = list.entries.iter_mut().find(|e| e.number == self.number);
+        if let Some(Entry {
+            work: Work::Room(bytes),
+            ..
+        }) = own
+        {
+            *bytes = most.min(*bytes);
+        }
+        list.promote(self.admission.bounds);
     }
 }
 
@@ -399,6 +459,31 @@ mod tests {
     }
 
     #[test]
+    fn memory_is_shared_and_one_caller_leaves_half_of_it() {
+        let admission = Admission::new(BOUNDS);
+        let room = |caller, bytes| admission.enter(caller, Work::Room(bytes), 0).unwrap();
+        let alone = room("ann", 2 * ROOM);
+        assert!(
+            alone.is_admitted(0),
+            "a text larger than all is worked on alone"
+        );
+        let behind = room("bob", 1);
+        assert!(!behind.is_admitted(0));
+        alone.shrink(ROOM / 4);
+        assert!(behind.is_admitted(0), "an answer that is sent takes less");
+        let second = room("ann", ROOM / 2);
+        let small = room("ann", 1);
+        assert!(!second.is_admitted(0), "half is for others");
+        assert!(
+            !small.is_admitted(0),
+            "requests of one caller keep their order"
+        );
+        assert!(room("eve", ROOM / 2).is_admitted(0));
+        drop(alone);
+        assert!(second.is_admitted(0) && !small.is_admitted(0));
+    }
+
+    #[test]
     fn long_bodies_are_heavy_whatever_they_are_for() {
         let body = |bytes: usize| Request {
             body: vec![b' '; bytes],
@@ -444,6 +529,7 @@ mod tests {
                 true,
             ),
             ("PUT", "/v1/definition/valueset/a", true),
+            ("GET", "/v1/ehr/1/tags", true),
             ("POST", "/v1/ehr", false),
             ("GET", "/v1/ehr/1", false),
             ("OPTIONS", "/v1/query/aql", false),

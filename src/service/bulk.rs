@@ -17,7 +17,6 @@
 //! A host may cut a long body between lines and hand over the pieces one after another ([`piece`]),
 //! with `first` moved on.
 
-use super::Service;
 use super::auth::Subject;
 use super::call::Call;
 use super::commit::ChangeSet;
@@ -32,6 +31,7 @@ use super::ids::{is_uuid, uuid_of};
 use super::negotiate::{Format, is_ndjson};
 use super::owner::Owner;
 use super::time::iso;
+use super::{Auth, Service};
 use crate::rm::class::Cls;
 use crate::rm::json::{self, Scanner, members_with};
 use crate::rm::tree::Tree;
@@ -259,7 +259,7 @@ impl<R: Repository> Service<R> {
             .request
             .header("Idempotency-Key")
             .filter(|key| !key.is_empty());
-        let key = key.map(|key| uuid_of(&format!("{key}\n{number}\n{text}")));
+        let key = key.map(|key| uuid_of(&format!("{}{key}\n{number}\n{text}", callers(call))));
         let mut named = None;
         let mut ready = self
             .bulk_line(call, text, key.clone(), load, &mut named)
@@ -606,4 +606,13 @@ pub(crate) fn numbered<'a>(
     Ok((first..)
         .zip(text.lines())
         .filter(|(_, line)| !line.trim().is_empty()))
+}
+
+/// The caller as a part of the identity of a line: a key of another caller is another key. An open
+/// service has one caller.
+fn callers(call: &Call<'_>) -> String {
+    match call.config.auth {
+        Auth::Open => String::new(),
+        _ => format!("{:?} {:?}\n", call.caller.issuer, call.caller.name),
+    }
 }

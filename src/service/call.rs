@@ -1,6 +1,6 @@
 //! One request on its way: what it asks for, who it is addressed to, and how its answer is made.
 
-use super::admission::{LARGE, Turn};
+use super::admission::{COPIES, LARGE, Turn};
 use super::auth::{Caller, Denied, Need, Resource, Subject, Trail};
 use super::commit::Alike;
 use super::content::body_of;
@@ -188,6 +188,23 @@ impl<'a> Call<'a> {
         }
         let turn = self.moment.borrow_mut().turn();
         turn.await.ok_or_else(|| Denied::busy().failure())
+    }
+
+    /// Waits for memory where a stored text has many bytes: awaited before it is read. It is held
+    /// until the answer is sent, or until the request waits for memory again: for `bytes` of
+    /// stored text and what is made of it.
+    ///
+    /// # Errors
+    /// 429 where the memory was not free in time.
+    pub async fn room(&self, bytes: usize) -> Result<(), Failure> {
+        if bytes < LARGE {
+            return Ok(());
+        }
+        let room = self.moment.borrow_mut().room(bytes.saturating_mul(COPIES));
+        match room.await {
+            true => Ok(()),
+            false => Err(Denied::busy().failure()),
+        }
     }
 
     /// The same for work on the body.

@@ -380,11 +380,10 @@ impl<R: Repository> Service<R> {
                 return Err(refusal);
             }
             let before = match change.preceding {
-                Some(_) => self
-                    .repository
-                    .version(&set.ehr_id, &change.uid.object_id, Which::Latest)
-                    .await
-                    .map_err(Failure::of_store)?,
+                Some(_) => {
+                    self.head(&set.ehr_id, &change.uid.object_id, Which::Latest)
+                        .await?
+                }
                 None => None,
             };
             for template in [

@@ -297,10 +297,8 @@ impl<R: Repository> Service<R> {
         let unknown = || Failure::new(409, "the preceding version does not exist");
         let object = &uid.ok_or_else(unknown)?.object_id;
         let latest = self
-            .repository
-            .version(ehr_id, object, Which::Latest)
-            .await
-            .map_err(Failure::of_store)?
+            .head(ehr_id, object, Which::Latest)
+            .await?
             .ok_or_else(unknown)?;
         if latest.is_deletion() {
             Err(Failure::new(409, "the object is deleted already"))

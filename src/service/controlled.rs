@@ -2,7 +2,7 @@
 //! created, read, updated and deleted in one way; each change goes through a CONTRIBUTION.
 
 use super::admission::LARGE;
-use super::call::{Call, Changed};
+use super::call::{Call, Changed, validated};
 use super::commit::{Change, ChangeSet, Committed, flags};
 use super::committal::{Audit, DELETED, MODIFICATION};
 use super::content::{Checked, Rigor, check_plain, named_template};
@@ -10,7 +10,7 @@ use super::error::Failure;
 use super::http::Response;
 use super::identity::{check_object, given_object_id};
 use super::ids::{Target, VersionUid, is_uuid};
-use super::negotiate::{Return, entity_tag, if_match};
+use super::negotiate::{Form, Return, entity_tag, if_match, none_match};
 use super::owner::Owner;
 use super::versioned::{address, missing};
 use super::{Service, tag};
@@ -18,7 +18,9 @@ use crate::diag::Finding;
 use crate::document::ObjectKind;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::tree::{NodeRef, Tree};
-use crate::store::repository::{Repository, TagList, Version, Which};
+use crate::store::repository::{
+    Bounded, LargeVersion, Repository, TagList, Version, VersionHead, Which,
+};
 use std::cell::OnceCell;
 
 /// The uids of a new object and of its contribution, drawn once a request.
@@ -65,6 +67,14 @@ mod kinds {
 pub(crate) use kinds::*;
 
 impl Controlled {
+    /// The same for a version whose document may not have been read; every party counts then.
+    pub fn may_be(&self, found: &Bounded) -> bool {
+        match found {
+            Bounded::Whole(version) => self.is_of(version),
+            Bounded::Large(large) => large.head.kind == self.kind,
+        }
+    }
+
     /// True for versions of such documents; a deletion has no document to tell its class by.
     pub fn is_of(&self, version: &Version) -> bool {
         let of_class = || {
@@ -179,7 +189,11 @@ impl<R: Repository> Service<R> {
             call.param(0).to_ascii_lowercase()
         };
         let version = match self.addressed(call, &owner, what).await {
-            Ok(version) => version,
+            Ok(Bounded::Whole(version)) => version,
+            Ok(Bounded::Large(large)) => match self.without_document(call, what, &large)? {
+                Some(response) => return Ok(response),
+                None => self.read_large(call, &owner, &large.head).await?,
+            },
             // Which of the two is missing is worth a look only now.
             Err(failure) => return Err(self.owner(call).await.err().unwrap_or(failure)),
         };
@@ -230,7 +244,7 @@ impl<R: Repository> Service<R> {
             .read_document(call, what, latest.template_id.as_deref())
             .await?;
         if let Some(document) = tree.root().filter(|_| !what.single) {
-            check_object(document, &latest.object_id, "the path")?;
+            check_object(document, latest.object_id(), "the path")?;
         }
         let content = self.check(call, what, tree).await?;
         if content.template_id != latest.template_id {
@@ -298,9 +312,51 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         owner: &str,
         what: &Controlled,
-    ) -> Result<Version, Failure> {
+    ) -> Result<Bounded, Failure> {
         let target = self.target(call, owner, what).await?;
-        self.find_version(call, owner, what, &target).await
+        self.find_bounded(call, owner, what, &target).await
+    }
+
+    /// The answer to a read that needs no document: to a client that has it, or wants its headers
+    /// alone.
+    fn without_document(
+        &self,
+        call: &Call<'_>,
+        what: &Controlled,
+        large: &LargeVersion,
+    ) -> Result<Option<Response>, Failure> {
+        let LargeVersion { head, tags } = large;
+        if what.kind == ObjectKind::Party || call.request.query_value("path").is_some() {
+            return Ok(None);
+        }
+        let Form::Canonical(format) = Form::wanted(call.request)? else {
+            return Ok(None);
+        };
+        let response = match () {
+            () if none_match(call.request, &head.version_uid) => Response::new(304),
+            () if call.request.method == "HEAD" => {
+                Response::new(200).with_header("Content-Type", format.media_type())
+            }
+            () => return Ok(None),
+        };
+        let response = validated(response, &head.version_uid, &head.time_committed);
+        Ok(Some(tag::with_headers(response, tags)))
+    }
+
+    /// A version with a long document, read once there is memory for it.
+    async fn read_large(
+        &self,
+        call: &Call<'_>,
+        owner: &str,
+        head: &VersionHead,
+    ) -> Result<Box<Version>, Failure> {
+        // The template is read and compiled before there are two long texts.
+        if let (Form::Simplified(..), Some(template)) =
+            (Form::wanted(call.request)?, &head.template_id)
+        {
+            self.template_of(call, template).await?;
+        }
+        self.whole(call, owner, head).await
     }
 
     /// What the path names: an object or a version of it.
@@ -352,7 +408,7 @@ impl<R: Repository> Service<R> {
     fn following(
         &self,
         call: &Call<'_>,
-        latest: Version,
+        latest: VersionHead,
         audit: Audit,
         content: Option<Checked>,
     ) -> Result<Change, Failure> {
@@ -378,12 +434,12 @@ impl<R: Repository> Service<R> {
         owner: &Owner,
         what: &Controlled,
         object: Option<&str>,
-    ) -> Result<Version, Failure> {
+    ) -> Result<VersionHead, Failure> {
         let latest = match object {
-            Some(object) => self
-                .version_of_object(owner.id(), object, Which::Latest)
-                .await?
-                .filter(|v| what.is_of(v)),
+            Some(object) => {
+                self.head_of(call, (owner.id(), object), Which::Latest, what)
+                    .await?
+            }
             None => None,
         };
         if latest.is_none() && !what.single {
@@ -415,7 +471,7 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         owner: &Owner,
         what: &Controlled,
-    ) -> Result<Version, Failure> {
+    ) -> Result<VersionHead, Failure> {
         let uid = match Target::parse(call.sub(0)) {
             Some(Target::Version(uid)) => uid,
             None if !names_object(call.sub(0)) => return Err(missing(what)),
@@ -427,15 +483,13 @@ impl<R: Repository> Service<R> {
         };
         let named = uid.to_string();
         let latest = self
-            .version_of_object(owner.id(), &uid.object_id, Which::Latest)
+            .head_of(call, (owner.id(), &uid.object_id), Which::Latest, what)
             .await?;
-        let latest = latest
-            .filter(|v| what.is_of(v))
-            .ok_or_else(|| missing(what))?;
+        let latest = latest.ok_or_else(|| missing(what))?;
         call.allowed_in(owner.id(), latest.template_id.as_deref())?;
         if latest.version_uid != named
             && self
-                .version_of_object(owner.id(), &uid.object_id, Which::Uid(&named))
+                .head(owner.id(), &uid.object_id, Which::Uid(&named))
                 .await?
                 .is_none()
         {
@@ -453,18 +507,6 @@ impl<R: Repository> Service<R> {
             () if latest.is_deletion() || latest.version_uid == named => Ok(latest),
             () => Err(not_latest(409, call, owner, what, &latest)),
         }
-    }
-
-    async fn version_of_object(
-        &self,
-        owner: &str,
-        object: &str,
-        which: Which<'_>,
-    ) -> Result<Option<Version>, Failure> {
-        self.repository
-            .version(owner, object, which)
-            .await
-            .map_err(Failure::of_store)
     }
 
     /// Commits a change set of one version and answers.
@@ -544,7 +586,7 @@ fn not_latest(
     call: &Call<'_>,
     owner: &Owner,
     what: &Controlled,
-    latest: &Version,
+    latest: &VersionHead,
 ) -> Failure {
     let uid = &latest.version_uid;
     let failure = Failure::new(

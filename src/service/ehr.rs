@@ -112,11 +112,7 @@ impl<R: Repository> Service<R> {
 
     async fn show_ehr(&self, call: &Call<'_>, ehr: &Ehr) -> Result<Response, Failure> {
         let status = match self.object_of(&ehr.ehr_id, ObjectKind::EhrStatus).await? {
-            Some(object) => self
-                .repository
-                .version(&ehr.ehr_id, &object, Which::Latest)
-                .await
-                .map_err(Failure::of_store)?,
+            Some(object) => self.head(&ehr.ehr_id, &object, Which::Latest).await?,
             None => None,
         };
         let references = References {

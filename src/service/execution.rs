@@ -335,7 +335,7 @@ impl<R: Repository> Service<R> {
                 }
             }
             let terms = self
-                .terms(&stage.guide, reads.iter().flat_map(Read::values))
+                .terms(call, &stage.guide, reads.iter().flat_map(Read::values))
                 .await?;
             let queries = if told { population.queries() } else { &[] };
             let mut runs: Vec<EhrRun> = Vec::with_capacity(reads.len());
@@ -374,10 +374,11 @@ impl<R: Repository> Service<R> {
     /// What terminologies say of the codes in data, as far as the guide asks by `is_a`.
     async fn terms(
         &self,
+        call: &Call<'_>,
         guide: &CompiledGuide,
         values: impl Iterator<Item = &Value>,
     ) -> Result<Subsumptions, Failure> {
-        self.falls_under(guide.subsumptions(values))
+        self.falls_under(call, guide.subsumptions(values))
             .await?
             .map_err(|error| {
                 let (status, why) = match error {

@@ -41,7 +41,7 @@ impl<R: Repository> Service<R> {
             self.ehr_with_id(ehr).await?;
         }
         let answers = match aql::parse(q).0 {
-            Some(ast) => self.answers(&ast).await?,
+            Some(ast) => self.answers(Some(call), &ast).await?,
             None => super::Answers::default(),
         };
         let until = call.now.saturating_add(self.config.limits.query_time);

@@ -5,6 +5,7 @@ use crate::aql::{TerminologyAnswer, TerminologyError};
 use crate::rm::json;
 use serde_json::Value;
 use std::collections::HashSet;
+use std::rc::Rc;
 
 /// How deep a `contains` may nest.
 const DEPTH: usize = 64;
@@ -13,9 +14,9 @@ const DEPTH: usize = 64;
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Coding {
     /// `system`.
-    pub system: String,
+    pub system: Rc<str>,
     /// `code`.
-    pub code: String,
+    pub code: Rc<str>,
 }
 
 /// A ValueSet: its canonical address, and what it is made of.
@@ -99,34 +100,52 @@ impl ValueSet {
             .map(String::as_str)
     }
 
+    /// The number of codes that it lists itself.
+    pub fn size(&self) -> usize {
+        let parts = self.include.iter().chain(&self.exclude);
+        parts
+            .filter_map(|part| Some(part.concepts.as_ref()?.len()))
+            .sum()
+    }
+
+    /// The number of codes that [`ValueSet::codes`] looks at.
+    pub fn work<'c>(&'c self, imported: &dyn Fn(&str) -> &'c [Coding]) -> usize {
+        let parts = self.include.iter().chain(&self.exclude);
+        let sizes = parts.flat_map(|part| {
+            let concepts = part.concepts.iter().map(Vec::len);
+            concepts.chain(part.imports.iter().map(|url| imported(url).len()))
+        });
+        sizes.sum()
+    }
+
     /// Its codes, in their order; `imported` gives those of a value set that it imports.
-    pub fn codes(&self, imported: &dyn Fn(&str) -> Vec<Coding>) -> Vec<Coding> {
-        let excluded: HashSet<Coding> = self
+    pub fn codes<'c>(&'c self, imported: &dyn Fn(&str) -> &'c [Coding]) -> Vec<Coding> {
+        let excluded: HashSet<&Coding> = self
             .exclude
             .iter()
             .flat_map(|part| part.codes(imported))
             .collect();
         let mut seen = HashSet::new();
-        let mut all: Vec<Coding> = self
-            .include
-            .iter()
-            .flat_map(|part| part.codes(imported))
-            .collect();
-        all.retain(|coding| !excluded.contains(coding) && seen.insert(coding.clone()));
+        let mut all = Vec::new();
+        for coding in self.include.iter().flat_map(|part| part.codes(imported)) {
+            if !excluded.contains(coding) && seen.insert(coding) {
+                all.push(coding.clone());
+            }
+        }
         all
     }
 }
 
 impl Part {
-    fn codes(&self, imported: &dyn Fn(&str) -> Vec<Coding>) -> Vec<Coding> {
+    fn codes<'c>(&'c self, imported: &dyn Fn(&str) -> &'c [Coding]) -> Vec<&'c Coding> {
         let mut sets = self
             .concepts
             .iter()
-            .cloned()
+            .map(Vec::as_slice)
             .chain(self.imports.iter().map(|url| imported(url)));
-        let mut common = sets.next().unwrap_or_default();
+        let mut common: Vec<&Coding> = sets.next().unwrap_or_default().iter().collect();
         for set in sets {
-            let set: HashSet<Coding> = set.into_iter().collect();
+            let set: HashSet<&Coding> = set.iter().collect();
             common.retain(|coding| set.contains(coding));
         }
         common
@@ -142,7 +161,7 @@ fn parts(compose: &Value, member: &str) -> Result<Vec<Part>, String> {
 }
 
 fn read_part(part: &Value) -> Result<Part, String> {
-    let system = string(part, "system");
+    let system: Rc<str> = string(part, "system").into();
     let imports = list(part, "valueSet")
         .iter()
         .filter_map(Value::as_str)
@@ -156,8 +175,8 @@ fn read_part(part: &Value) -> Result<Part, String> {
     let code = |concept: &Value| match string(concept, "code") {
         "" => Err(String::from("has a concept without `code`")),
         code => Ok(Coding {
-            system: system.to_owned(),
-            code: code.to_owned(),
+            system: Rc::clone(&system),
+            code: code.into(),
         }),
     };
     let concepts = part
@@ -228,8 +247,8 @@ fn collect(from: &Value, depth: usize, codes: &mut Vec<Coding>) -> Option<()> {
         let code = string(entry, "code");
         if !groups && !code.is_empty() {
             codes.push(Coding {
-                system: string(entry, "system").to_owned(),
-                code: code.to_owned(),
+                system: string(entry, "system").into(),
+                code: code.into(),
             });
         }
         collect(entry, depth.checked_sub(1)?, codes)?;
@@ -305,13 +324,16 @@ mod tests {
 
     fn codes(text: &str) -> Result<Vec<String>, String> {
         let set = ValueSet::read(text)?;
-        let imported = |url: &str| {
-            vec![Coding {
+        let coding = |code: &str| {
+            [Coding {
                 system: "s".into(),
-                code: if url == "u:b" { "b" } else { "c" }.into(),
+                code: code.into(),
             }]
         };
-        Ok(set.codes(&imported).into_iter().map(|c| c.code).collect())
+        let (b, c) = (coding("b"), coding("c"));
+        let imported = |url: &str| if url == "u:b" { &b[..] } else { &c[..] };
+        let codes = set.codes(&imported).into_iter();
+        Ok(codes.map(|c| c.code.to_string()).collect())
     }
 
     #[test]

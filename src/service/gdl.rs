@@ -51,6 +51,7 @@ impl<R: Repository> Service<R> {
             created: iso(call.now),
             storing_id: String::new(),
             summary: summary(&guide),
+            bytes: 0,
             body: text.clone(),
         };
         self.repository

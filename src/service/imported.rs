@@ -274,11 +274,7 @@ impl<R: Repository> Service<R> {
         if is_pending(&preceding.to_string()) {
             return Ok(true);
         }
-        let latest = self
-            .repository
-            .version(owner, &uid.object_id, Which::Latest)
-            .await
-            .map_err(Failure::of_store)?;
+        let latest = self.head(owner, &uid.object_id, Which::Latest).await?;
         Ok(latest.is_some())
     }
 }

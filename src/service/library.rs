@@ -166,6 +166,14 @@ impl<R: Repository> Service<R> {
         if let Some(cached) = cached {
             return Ok(Some((key, cached)));
         }
+        if let Some(call) = call {
+            call.room(latest.bytes).await?;
+        }
+        // Whoever waits for memory may find that another request has compiled it meanwhile.
+        let cached = self.library.templates.borrow_mut().get(&key);
+        if let Some(cached) = cached {
+            return Ok(Some((key, cached)));
+        }
         let stored = self
             .repository
             .definition(DefinitionKind::Template, id, &latest.version)
@@ -214,10 +222,12 @@ impl<R: Repository> Service<R> {
             .map_err(Failure::of_store)
     }
 
-    /// The definition with its body that a name and a complete, partial or absent version select.
+    /// The definition with its body that a name and a complete, partial or absent version select;
+    /// with a call, a long one is read once there is memory for it.
     pub(crate) async fn select_definition(
         &self,
         kind: DefinitionKind,
+        call: Option<&Call<'_>>,
         name: &str,
         pattern: Option<&str>,
     ) -> Result<Option<Definition>, Failure> {
@@ -226,6 +236,10 @@ impl<R: Repository> Service<R> {
         else {
             return Ok(None);
         };
+        let bytes = stored.iter().find(|d| d.version == version);
+        if let (Some(call), Some(Definition { bytes, .. })) = (call, bytes) {
+            call.room(*bytes).await?;
+        }
         self.repository
             .definition(kind, name, version)
             .await

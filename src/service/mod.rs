@@ -67,6 +67,7 @@ mod error;
 mod examine;
 mod executed;
 mod execution;
+mod expansion;
 mod explain;
 mod fhir;
 mod gdl;
@@ -104,7 +105,7 @@ mod versioned;
 
 pub use admin::Loaded;
 pub use admission::{
-    Admission, Concurrency, LEASE, Place, Turn, Turns, Work, is_heavy, may_be_large,
+    Admission, Concurrency, LARGE, LEASE, Place, Rooms, Turn, Turns, Work, is_heavy, may_be_large,
 };
 pub use bulk::piece;
 pub use explain::Host;
@@ -151,6 +152,14 @@ pub trait Moment {
     /// nothing to wait for.
     fn turn(&mut self) -> Turns {
         Box::pin(std::future::ready(Some(Turn::default())))
+    }
+
+    /// Waits until the memory of other requests leaves `bytes` bytes to this one, and gives back
+    /// those that it had before. They are given back when the answer is sent. A host whose
+    /// requests do not share their memory has nothing to wait for.
+    fn room(&mut self, bytes: usize) -> Rooms {
+        let _ = bytes;
+        Box::pin(std::future::ready(true))
     }
 
     /// Seconds east of UTC in a zone of the IANA database, such as `Europe/Stockholm`, at a number

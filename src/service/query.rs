@@ -357,7 +357,7 @@ impl<R: Repository> Service<R> {
         let (ast, diagnostics) = aql::parse(q);
         let ast = ast.ok_or_else(|| Failure::in_text(400, "query", q, &diagnostics))?;
         self.check_page(call, asked, &ast)?;
-        let answers = self.answers(&ast).await?;
+        let answers = self.answers(Some(call), &ast).await?;
         let options = CheckOptions {
             terminology: Some(&answers),
             ..CheckOptions::default()
@@ -545,9 +545,19 @@ impl<R: Repository> Service<R> {
         let (result, held) = (&answer.result, answer.result.footprint());
         format.begin(&mut out);
         while rows < result.len() {
-            let start = out.len();
-            rows = result.write_piece(&format, rows, start + PIECE, &mut out);
-            if out.len() > limit {
+            let (start, next) = (out.len(), result.row_bytes(rows));
+            if next > PIECE && start.saturating_add(next) <= limit {
+                // A row of long texts is counted before it is written.
+                out.reserve_exact(next.saturating_add(2 * PIECE));
+                answer
+                    .share
+                    .hold(held.saturating_add(out.capacity()), call.clock())?;
+                call.pause().await;
+            }
+            if start.saturating_add(next) <= limit {
+                rows = result.write_piece(&format, rows, (start + PIECE, limit), &mut out);
+            }
+            if out.len().max(start.saturating_add(next)) > limit {
                 let remedy = "ask for fewer rows by `fetch`, or for paths instead of whole objects";
                 return Err(Failure::bad(format!(
                     "the result is larger than {limit} bytes: {remedy}"

@@ -2,10 +2,11 @@
 //! themselves, one level deep.
 //!
 //! EHR: its EHR_STATUS, directory and first compositions; FOLDER: its items; CONTRIBUTION: its
-//! VERSIONs. What cannot be read, and everything behind the first [`RESOLVED`] references, stays a
-//! reference. Only in JSON: the schemas of XML have references there.
+//! VERSIONs. What cannot be read, and everything behind the first [`RESOLVED`] references or beyond
+//! [`RESOLVED_BYTES`] of documents, stays a reference. Only in JSON: the schemas of XML have references there.
 
 use super::Service;
+use super::admission::LARGE;
 use super::auth::{Act, Need, Resource, Subject};
 use super::call::Call;
 use super::error::Failure;
@@ -16,11 +17,13 @@ use super::simplified::Shown;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
 use crate::rm::tree::NodeRef;
-use crate::store::repository::{Repository, Which};
+use crate::store::repository::{Bounded, Repository, Which};
 use aqlite_rm::order;
 
 /// Most references that are resolved in one answer.
 const RESOLVED: usize = 100;
+/// Most bytes of the stored documents that are put in the place of references in one answer.
+const RESOLVED_BYTES: usize = 4_000_000;
 
 impl<R: Repository> Service<R> {
     /// The JSON of a resource with its references resolved; `None` unless the client prefers that
@@ -34,7 +37,7 @@ impl<R: Repository> Service<R> {
         if !call.prefer.resolve_refs || wanted_format(call.request)? != Format::Json {
             return Ok(None);
         }
-        let mut references = Vec::new();
+        let (mut references, mut bytes) = (Vec::new(), 0);
         collect(node, &mut references);
         let mut text = json::write(node);
         let mut places: Vec<(usize, usize, Option<String>)> = Vec::new();
@@ -46,9 +49,11 @@ impl<R: Repository> Service<R> {
             else {
                 continue;
             };
+            let whole = node.class() == Cls::CONTRIBUTION;
             let found = self
-                .referred(call, owner, reference, node.class() == Cls::CONTRIBUTION)
+                .referred(call, owner, reference, whole, &mut bytes)
                 .await?;
+            call.pause().await;
             places.push((at, own.len(), found));
         }
         order::sort_by_key(&mut places, |(at, ..)| *at);
@@ -71,6 +76,7 @@ impl<R: Repository> Service<R> {
         owner: &str,
         reference: NodeRef<'_>,
         whole: bool,
+        bytes: &mut usize,
     ) -> Result<Option<String>, Failure> {
         let Some(target) = reference
             .text_along(&[Attr::ID, Attr::VALUE])
@@ -86,11 +92,32 @@ impl<R: Repository> Service<R> {
                 (&version.object_id, Which::Uid(&uid))
             }
         };
+        let left = RESOLVED_BYTES.saturating_sub(*bytes);
         let found = self
             .repository
-            .version(owner, object, which)
+            .version_within(owner, object, which, left.min(LARGE))
             .await
             .map_err(Failure::of_store)?;
+        let Some(size) = found
+            .as_ref()
+            .map(Bounded::bytes)
+            .filter(|size| *size <= left)
+        else {
+            return Ok(None);
+        };
+        let before = std::mem::replace(bytes, *bytes + size);
+        if before < LARGE && *bytes >= LARGE {
+            call.room(RESOLVED_BYTES / 2).await?;
+        }
+        let found = match found {
+            Some(Bounded::Whole(version)) => Some(*version),
+            Some(Bounded::Large(large)) => {
+                let uid = Which::Uid(&large.head.version_uid);
+                let found = self.repository.version(owner, large.head.object_id(), uid);
+                found.await.map_err(Failure::of_store)?
+            }
+            None => None,
+        };
         let need = Need {
             resource: if owner.is_empty() {
                 Resource::Party

@@ -69,6 +69,7 @@ impl<R: Repository> Service<R> {
             created: iso(call.now),
             storing_id: String::new(),
             summary: String::from("{}"),
+            bytes: 0,
             body: text,
         };
         self.repository
@@ -95,6 +96,10 @@ impl<R: Repository> Service<R> {
     /// GET /definition/query[/{prefix}]
     pub(super) async fn query_list(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
+        let bytes = self.repository.definition_bytes(KIND, call.param(0));
+        let bytes = bytes.await.map_err(Failure::of_store)?;
+        // Lists that are too long are refused below.
+        call.room(if bytes > LISTED { 0 } else { bytes }).await?;
         let found = self
             .repository
             .definition_bodies(KIND, call.param(0), LISTED)
@@ -137,7 +142,7 @@ impl<R: Repository> Service<R> {
         name: &str,
         version: Option<&str>,
     ) -> Result<Definition, Failure> {
-        self.select_definition(KIND, name, version)
+        self.select_definition(KIND, None, name, version)
             .await?
             .ok_or_else(|| Failure::missing("there is no stored query with this name and version"))
     }

@@ -24,6 +24,8 @@ use serde_json::{Value, json};
 const MOST: usize = 1_000;
 /// Most bytes of the keys, values and paths of a target.
 const BYTES: usize = 200_000;
+/// Most bytes of the list of all tags of an EHR.
+const LISTED: usize = 8_000_000;
 const OF_OBJECT: &str = "openehr-item-tag";
 const OF_VERSION: &str = "openehr-version-item-tag";
 
@@ -48,6 +50,7 @@ impl<R: Repository> Service<R> {
                 && wanted("tag_target_path", tag.path.as_deref())
         };
         let (mut shown, mut after) = (String::from("["), None);
+        let deadline = call.now.saturating_add(self.config.limits.query_time);
         loop {
             let Piece { items, more } = self
                 .repository
@@ -61,18 +64,21 @@ impl<R: Repository> Service<R> {
                     shown.push_str(&tag.to_string());
                 }
             }
-            let limit = self.config.limits.result;
-            if shown.len() > limit {
+            if shown.len() > LISTED {
                 return Err(Failure::new(
                     422,
                     format!(
-                        "the list is larger than {limit} bytes: narrow it by `tag_key`, `tag_value` or `tag_target_path`, or read the tags of each object"
+                        "the list is larger than {LISTED} bytes: narrow it by `tag_key`, `tag_value` or `tag_target_path`, or read the tags of each object"
                     ),
                 ));
             }
             after = items.into_iter().next_back().map(|list| list.target);
             if !more || after.is_none() {
                 break;
+            }
+            if call.clock() > deadline {
+                let message = "the tags took too long to read: read those of each object";
+                return Err(Failure::new(408, message));
             }
             call.pause().await;
         }
@@ -182,10 +188,10 @@ impl<R: Repository> Service<R> {
     async fn tagged(&self, call: &Call<'_>, what: &Controlled) -> Result<(Owner, String), Failure> {
         let owner = self.owner(call).await?;
         let target = Target::parse(call.sub(0)).ok_or_else(|| super::versioned::missing(what))?;
-        let version = self.find_version(call, owner.id(), what, &target).await?;
+        let version = self.find_bounded(call, owner.id(), what, &target).await?;
         let uid = match target {
             Target::Object(object) => object,
-            Target::Version(_) => version.version_uid,
+            Target::Version(_) => version.head().version_uid,
         };
         Ok((owner, uid))
     }

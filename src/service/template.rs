@@ -49,6 +49,7 @@ impl<R: Repository> Service<R> {
         if call.request.body.len() > self.config.limits.template {
             return Err(Failure::too_large("template", self.config.limits.template));
         }
+        call.room(call.request.body.len()).await?;
         let text = call.text()?;
         let refused = |problems: &[Diagnostic]| Failure::in_text(400, "template", text, problems);
         let template = read_in_turns(Some(call), format, text, refused).await?;
@@ -76,6 +77,7 @@ impl<R: Repository> Service<R> {
             created: iso(call.now),
             storing_id: String::new(),
             summary: json!({ "concept": template.concept, "archetype_id": template.archetype_id, "opaque": template.is_opaque }).to_string(),
+            bytes: 0,
             body: String::from_utf8_lossy(&call.request.body).into_owned(),
         };
         self.repository
@@ -239,7 +241,7 @@ impl<R: Repository> Service<R> {
     /// The template that the path names.
     async fn chosen(&self, call: &Call<'_>) -> Result<Definition, Failure> {
         let found = self
-            .select_definition(KIND, call.param(0), call.optional_param(1))
+            .select_definition(KIND, Some(call), call.param(0), call.optional_param(1))
             .await?;
         let found = found.ok_or_else(|| Failure::missing("there is no such template"))?;
         match wanted(call).is_some_and(|t| !t.eq_ignore_ascii_case(&found.format)) {

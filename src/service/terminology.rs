@@ -18,8 +18,9 @@
 //! the data are known.
 
 use super::Service;
+use super::call::Call;
 use super::error::Failure;
-use super::fhir::{self, Coding, Page, ValueSet, canonical};
+use super::fhir::{self, Coding, Page, canonical};
 use super::http::{decode, encode_value};
 use crate::aql::ast::Query;
 use crate::aql::{
@@ -27,17 +28,17 @@ use crate::aql::{
 };
 use crate::gdl::{Subsumption, Subsumptions};
 use crate::store::repository::Repository;
-use std::collections::BTreeMap;
 use std::pin::Pin;
+use std::rc::Rc;
 
 /// How many different questions one query may ask.
 const QUESTIONS: usize = 32;
 /// How many questions a guide may raise about the codes of all EHRs of a call.
 const SUBSUMPTIONS: usize = 200;
-/// How many value sets may be imported by one, directly or not.
-const IMPORTS: usize = 64;
 /// How many codes a value set may have.
-const CODES: usize = 100_000;
+pub(super) const CODES: usize = 100_000;
+/// The maximum number of codes of all answers to one query.
+const ANSWERED: usize = 200_000;
 /// Codes that are asked for at a time.
 const PAGE: usize = 10_000;
 
@@ -98,12 +99,12 @@ fn absent() -> TerminologyError {
     ))
 }
 
-fn refused<T>(why: impl Into<String>) -> Result<T, TerminologyError> {
+pub(super) fn refused<T>(why: impl Into<String>) -> Result<T, TerminologyError> {
     Err(TerminologyError::Refused(why.into()))
 }
 
 /// A question in the words of FHIR.
-struct Question {
+pub(super) struct Question {
     operation: String,
     /// The value set that it is about.
     url: Option<String>,
@@ -223,8 +224,7 @@ impl Question {
     fn is_among(&self, codes: &[Coding]) -> bool {
         let (code, system) = (self.get("code"), self.get("system"));
         codes.iter().any(|c| {
-            code == Some(c.code.as_str())
-                && system.is_none_or(|s| c.system.is_empty() || s == c.system)
+            code == Some(&*c.code) && system.is_none_or(|s| c.system.is_empty() || s == &*c.system)
         })
     }
 
@@ -257,22 +257,34 @@ impl<R: Repository> Service<R> {
     /// # Errors
     /// When the query asks too much, or the repository fails. What a terminology refuses stands in
     /// the answers.
-    pub(crate) async fn answers(&self, ast: &Query) -> Result<Answers, Failure> {
-        let mut answers = Answers::default();
-        for call in terminology_calls(ast)
+    pub(crate) async fn answers(
+        &self,
+        call: Option<&Call<'_>>,
+        ast: &Query,
+    ) -> Result<Answers, Failure> {
+        let (mut answers, mut codes) = (Answers::default(), 0);
+        for asked in terminology_calls(ast)
             .into_iter()
-            .filter(|call| call.built_in().is_none())
+            .filter(|asked| asked.built_in().is_none())
         {
+            if answers.0.iter().any(|(before, _)| *before == asked) {
+                continue;
+            }
             if answers.0.len() >= QUESTIONS {
                 return Err(Failure::bad(format!(
                     "the query asks terminologies more than {QUESTIONS} questions; ask in several queries"
                 )));
             }
-            let question = Question::of(&call);
-            if answers.0.iter().all(|(asked, _)| *asked != call) {
-                let answer = self.answer_of(&question).await?;
-                answers.0.push((call, answer));
+            let answer = self.answer_of(call, &Question::of(&asked)).await?;
+            if let Ok(TerminologyAnswer::Codes(all)) = &answer {
+                codes += all.len();
             }
+            if codes > ANSWERED {
+                return Err(Failure::bad(format!(
+                    "the value sets of the query have more than {ANSWERED} codes together; ask in several queries"
+                )));
+            }
+            answers.0.push((asked, answer));
         }
         Ok(answers)
     }
@@ -282,17 +294,20 @@ impl<R: Repository> Service<R> {
     /// # Errors
     /// One sentence, when the query asks too much or the repository fails.
     pub async fn terminology_answers(&self, ast: &Query) -> Result<Answers, String> {
-        self.answers(ast).await.map_err(|failure| failure.message)
+        self.answers(None, ast)
+            .await
+            .map_err(|failure| failure.message)
     }
 
     /// Whether codes fall under others, or are in value sets, as a guide asks. What no terminology
     /// knows has no answer.
     pub(crate) async fn falls_under(
         &self,
+        call: &Call<'_>,
         questions: Vec<Subsumption>,
     ) -> Result<Result<Subsumptions, TerminologyError>, Failure> {
         let (mut answers, mut asked) = (Subsumptions::default(), 0);
-        let mut sets: Vec<(String, Option<Vec<Coding>>)> = Vec::new();
+        let mut sets: Vec<(String, Option<Rc<[Coding]>>)> = Vec::new();
         for subsumption in questions {
             let Some(question) = Question::of_subsumption(&subsumption) else {
                 continue;
@@ -302,10 +317,8 @@ impl<R: Repository> Service<R> {
                 .as_ref()
                 .filter(|url| sets.iter().all(|(known, _)| known != *url))
             {
-                let stored = match self.stored_value_set(url).await? {
-                    Some(set) => self.expanded(set).await?.ok(),
-                    None => None,
-                };
+                let stored = self.expanded(Some(call), url).await?;
+                let stored = stored.and_then(Result::ok);
                 sets.push((url.clone(), stored));
             }
             let answer = match question
@@ -336,20 +349,17 @@ impl<R: Repository> Service<R> {
 
     async fn answer_of(
         &self,
+        call: Option<&Call<'_>>,
         question: &Question,
     ) -> Result<Result<TerminologyAnswer, TerminologyError>, Failure> {
-        if let (Some(url), "expand" | "validate") = (&question.url, question.operation.as_str())
-            && let Some(set) = self.stored_value_set(url).await?
+        if let (Some(url), operation @ ("expand" | "validate")) =
+            (&question.url, question.operation.as_str())
+            && let Some(codes) = self.expanded(call, url).await?
         {
-            return Ok(self
-                .expanded(set)
-                .await?
-                .map(|codes| match question.operation.as_str() {
-                    "expand" => {
-                        TerminologyAnswer::Codes(codes.into_iter().map(|c| c.code).collect())
-                    }
-                    _ => TerminologyAnswer::Truth(question.is_among(&codes)),
-                }));
+            return Ok(codes.map(|codes| match operation {
+                "expand" => TerminologyAnswer::Codes(codes_of(&codes)),
+                _ => TerminologyAnswer::Truth(question.is_among(&codes)),
+            }));
         }
         Ok(self.ask_server(question).await)
     }
@@ -359,13 +369,8 @@ impl<R: Repository> Service<R> {
             return Err(absent());
         }
         if question.operation == "expand" {
-            return Ok(TerminologyAnswer::Codes(
-                self.expand(question)
-                    .await?
-                    .into_iter()
-                    .map(|c| c.code)
-                    .collect(),
-            ));
+            let codes = self.expand(question).await?;
+            return Ok(TerminologyAnswer::Codes(codes_of(&codes)));
         }
         fhir::answer(
             &question.operation,
@@ -374,7 +379,10 @@ impl<R: Repository> Service<R> {
     }
 
     /// All pages of an expansion.
-    async fn expand(&self, question: &Question) -> Result<Vec<Coding>, TerminologyError> {
+    pub(super) async fn expand(
+        &self,
+        question: &Question,
+    ) -> Result<Vec<Coding>, TerminologyError> {
         let mut codes: Vec<Coding> = Vec::new();
         loop {
             let (count, offset) = (
@@ -422,50 +430,18 @@ impl<R: Repository> Service<R> {
             ))),
         }
     }
+}
 
-    /// The codes of a stored value set, with those that it imports: stored ones, or of the server.
-    async fn expanded(
-        &self,
-        set: ValueSet,
-    ) -> Result<Result<Vec<Coding>, TerminologyError>, Failure> {
-        let mut loaded: BTreeMap<String, Loaded> = BTreeMap::new();
-        let mut open: Vec<String> = set.imports().map(str::to_owned).collect();
-        while let Some(url) = open.pop() {
-            if loaded.contains_key(&url) {
-                continue;
-            }
-            if loaded.len() >= IMPORTS {
-                return Ok(refused(format!(
-                    "the value set imports more than {IMPORTS} others"
-                )));
-            }
-            let import = match self.stored_value_set(&url).await? {
-                Some(inner) => {
-                    open.extend(inner.imports().map(str::to_owned));
-                    Loaded::Definition(inner)
-                }
-                None => match self.expand(&Question::of_uri(&url).of_server(&url)).await {
-                    Ok(codes) => Loaded::Codes(codes),
-                    Err(TerminologyError::Absent(_)) => {
-                        return Ok(refused(format!(
-                            "the value set imports `{url}`, which is not stored"
-                        )));
-                    }
-                    Err(error) => return Ok(Err(error)),
-                },
-            };
-            loaded.insert(url, import);
-        }
-        Ok(match codes_of(&set, &loaded, IMPORTS) {
-            codes if codes.len() > CODES => {
-                refused(format!("the value set has more than {CODES} codes"))
-            }
-            codes => Ok(codes),
-        })
-    }
+fn codes_of(codings: &[Coding]) -> Vec<String> {
+    codings.iter().map(|c| String::from(&*c.code)).collect()
 }
 
 impl Question {
+    /// The question for all codes of a value set that a server may know.
+    pub(super) fn of_import(url: &str) -> Question {
+        Question::of_uri(url).of_server(url)
+    }
+
     /// Whether a code falls under another; `None` where the terminology has no address that servers
     /// know.
     fn of_subsumption(subsumption: &Subsumption) -> Option<Question> {
@@ -534,21 +510,6 @@ fn system_of(terminology: &str) -> Option<String> {
         .iter()
         .find(|(known, _)| *known == name)
         .map(|(_, system)| (*system).to_owned())
-}
-
-/// An imported value set.
-enum Loaded {
-    Definition(ValueSet),
-    Codes(Vec<Coding>),
-}
-
-/// The codes of a value set whose imports are loaded; sets that import each other end at the depth.
-fn codes_of(set: &ValueSet, loaded: &BTreeMap<String, Loaded>, depth: usize) -> Vec<Coding> {
-    set.codes(&|url| match loaded.get(url) {
-        Some(Loaded::Codes(codes)) => codes.clone(),
-        Some(Loaded::Definition(inner)) if depth > 0 => codes_of(inner, loaded, depth - 1),
-        _ => Vec::new(),
-    })
 }
 
 #[cfg(test)]

@@ -79,6 +79,8 @@ impl<R: Repository> Service<R> {
         if let Some(ehr_id) = &ehr_id {
             self.ehr_with_id(ehr_id).await?;
         }
+        // Pages are made one at a time: their memory is that of one long text.
+        call.room(PAGE_BYTES).await?;
         let mut out = String::new();
         if after.is_none() && ehr_id.is_none() {
             self.export_definitions(&mut out).await?;
@@ -253,6 +255,7 @@ impl<R: Repository> Service<R> {
             created: text("created")?,
             storing_id: String::new(),
             summary: text("summary")?,
+            bytes: 0,
             body: text("body")?,
         };
         instant("created", &definition.created)?;

@@ -4,11 +4,12 @@
 //! the newest counts.
 
 use super::Service;
+use super::admission::Turn;
 use super::call::{Call, validated};
 use super::error::Failure;
 use super::fhir::{ValueSet, canonical};
 use super::http::Response;
-use super::ids::{check_addressable, select_version};
+use super::ids::check_addressable;
 use super::negotiate::{choose, json_body};
 use super::time::iso;
 use super::validators::{check_if_match, definition_etag, definition_response};
@@ -25,8 +26,11 @@ impl<R: Repository> Service<R> {
     pub(super) async fn value_set_store(&self, call: &Call<'_>) -> Result<Response, Failure> {
         json_body(call.request)?;
         let (url, text) = (canonical(call.param(0)), call.text()?);
+        call.room(text.len()).await?;
+        let turn = call.turn_for_body().await?;
         let set = ValueSet::read(text)
             .map_err(|why| Failure::bad(format!("the value set cannot be used: {why}")))?;
+        drop(turn);
         if url.trim().is_empty() || url.len() > LONGEST {
             return Err(Failure::bad(format!(
                 "the address of a value set has 1 to {LONGEST} bytes"
@@ -39,7 +43,7 @@ impl<R: Repository> Service<R> {
                 set.url
             )));
         }
-        let latest = self.latest_value_set(&url).await?;
+        let latest = self.latest_value_set(Some(call), &url).await?;
         check_if_match(
             call.request,
             latest.as_ref().map(definition_etag).as_deref(),
@@ -59,6 +63,7 @@ impl<R: Repository> Service<R> {
             created: iso(call.now),
             storing_id: String::new(),
             summary: json!({ "title": set.title }).to_string(),
+            bytes: 0,
             body: text.to_owned(),
         };
         self.repository
@@ -103,7 +108,7 @@ impl<R: Repository> Service<R> {
     pub(super) async fn value_set_get(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
         let found = self
-            .latest_value_set(&canonical(call.param(0)))
+            .latest_value_set(Some(call), &canonical(call.param(0)))
             .await?
             .ok_or_else(no_value_set)?;
         let (etag, body) = (definition_etag(&found), found.body.clone());
@@ -125,7 +130,7 @@ impl<R: Repository> Service<R> {
         }
         check_if_match(
             call.request,
-            self.latest_value_set(&url)
+            self.latest_value_set(Some(call), &url)
                 .await?
                 .as_ref()
                 .map(definition_etag)
@@ -142,9 +147,17 @@ impl<R: Repository> Service<R> {
     }
 
     /// The stored value set with this address.
-    pub(crate) async fn stored_value_set(&self, url: &str) -> Result<Option<ValueSet>, Failure> {
-        let Some(stored) = self.latest_value_set(url).await? else {
+    pub(crate) async fn stored_value_set(
+        &self,
+        call: Option<&Call<'_>>,
+        url: &str,
+    ) -> Result<Option<ValueSet>, Failure> {
+        let Some(stored) = self.latest_value_set(call, url).await? else {
             return Ok(None);
+        };
+        let _turn = match call {
+            Some(call) => call.turn(stored.body.len()).await?,
+            None => Turn::default(),
         };
         let set = ValueSet::read(&stored.body).map_err(|_| {
             Failure::new(500, format!("the stored value set `{url}` cannot be read"))
@@ -152,16 +165,12 @@ impl<R: Repository> Service<R> {
         Ok(Some(set))
     }
 
-    async fn latest_value_set(&self, url: &str) -> Result<Option<Definition>, Failure> {
-        let revisions = self.versions_of(KIND, url).await?;
-        let Some(version) = select_version(revisions.iter().map(|d| d.version.as_str()), None)
-        else {
-            return Ok(None);
-        };
-        self.repository
-            .definition(KIND, url, version)
-            .await
-            .map_err(Failure::of_store)
+    async fn latest_value_set(
+        &self,
+        call: Option<&Call<'_>>,
+        url: &str,
+    ) -> Result<Option<Definition>, Failure> {
+        self.select_definition(KIND, call, url, None).await
     }
 }
 

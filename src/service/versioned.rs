@@ -2,6 +2,7 @@
 //! resources.
 
 use super::Service;
+use super::admission::LARGE;
 use super::call::Call;
 use super::commit::quoted;
 use super::controlled::Controlled;
@@ -16,8 +17,11 @@ use crate::document::ObjectKind;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
 use crate::rm::tree::{NodeRef, Tree};
-use crate::store::repository::{Piece, Repository, Version, VersionHead, Which};
+use crate::store::repository::{Bounded, Piece, Repository, Version, VersionHead, Which};
 use crate::store::statement::{object, reference};
+
+/// Most bytes of a REVISION_HISTORY.
+const HISTORY: usize = 8_000_000;
 
 impl<R: Repository> Service<R> {
     /// The version that a path names: by its uid, or by its object and `version_at_time`, or the
@@ -29,6 +33,20 @@ impl<R: Repository> Service<R> {
         what: &Controlled,
         target: &Target,
     ) -> Result<Version, Failure> {
+        match self.find_bounded(call, owner, what, target).await? {
+            Bounded::Whole(version) => Ok(*version),
+            Bounded::Large(large) => Ok(*self.whole(call, owner, &large.head).await?),
+        }
+    }
+
+    /// The same, without its document where that is long.
+    pub(crate) async fn find_bounded(
+        &self,
+        call: &Call<'_>,
+        owner: &str,
+        what: &Controlled,
+        target: &Target,
+    ) -> Result<Bounded, Failure> {
         let at = call
             .request
             .query_value("version_at_time")
@@ -45,15 +63,90 @@ impl<R: Repository> Service<R> {
             (Target::Object(object), None) => (object, Which::Latest),
         };
         let found = self
+            .bounded(call, (owner, object), which, what)
+            .await?
+            .ok_or_else(|| missing(what))?;
+        let template = match &found {
+            Bounded::Whole(version) => &version.template_id,
+            Bounded::Large(large) => &large.head.template_id,
+        };
+        call.allowed_in(owner, template.as_deref())?;
+        Ok(found)
+    }
+
+    /// A version of an object of an owner, without its document where that is long; a party is
+    /// read whole, because its document alone tells its class.
+    async fn bounded(
+        &self,
+        call: &Call<'_>,
+        (owner, object): (&str, &str),
+        which: Which<'_>,
+        what: &Controlled,
+    ) -> Result<Option<Bounded>, Failure> {
+        let found = self
             .repository
-            .version(owner, object, which)
+            .version_within(owner, object, which, LARGE)
             .await
             .map_err(Failure::of_store)?;
-        let version = found
-            .filter(|v| what.is_of(v))
-            .ok_or_else(|| missing(what))?;
-        call.allowed_in(owner, version.template_id.as_deref())?;
-        Ok(version)
+        let found = match found {
+            Some(Bounded::Large(large)) if what.kind == ObjectKind::Party => {
+                Some(Bounded::Whole(self.whole(call, owner, &large.head).await?))
+            }
+            found => found,
+        };
+        Ok(found.filter(|found| what.may_be(found)))
+    }
+
+    /// A version with its long document, once there is memory for it.
+    pub(crate) async fn whole(
+        &self,
+        call: &Call<'_>,
+        owner: &str,
+        head: &VersionHead,
+    ) -> Result<Box<Version>, Failure> {
+        call.room(head.bytes).await?;
+        let uid = Which::Uid(&head.version_uid);
+        let found = self.repository.version(owner, head.object_id(), uid).await;
+        let gone = || Failure::missing("the version was deleted meanwhile");
+        found
+            .map_err(Failure::of_store)?
+            .map(Box::new)
+            .ok_or_else(gone)
+    }
+
+    /// A version of `what` that a change follows. Its document is read, because nothing is committed
+    /// on what was altered.
+    pub(crate) async fn head_of(
+        &self,
+        call: &Call<'_>,
+        (owner, object): (&str, &str),
+        which: Which<'_>,
+        what: &Controlled,
+    ) -> Result<Option<VersionHead>, Failure> {
+        Ok(
+            match self.bounded(call, (owner, object), which, what).await? {
+                Some(Bounded::Large(large)) => {
+                    self.whole(call, owner, &large.head).await?;
+                    Some(large.head)
+                }
+                found => found.map(Bounded::head),
+            },
+        )
+    }
+
+    /// A version of any kind without its document, which is read where it is short.
+    pub(crate) async fn head(
+        &self,
+        owner: &str,
+        object: &str,
+        which: Which<'_>,
+    ) -> Result<Option<VersionHead>, Failure> {
+        let found = self
+            .repository
+            .version_within(owner, object, which, LARGE)
+            .await
+            .map_err(Failure::of_store)?;
+        Ok(found.map(Bounded::head))
     }
 
     /// GET …/versioned_{composition|ehr_status|party}…
@@ -142,7 +235,15 @@ impl<R: Repository> Service<R> {
     ) -> Result<Response, Failure> {
         let heads = self.heads(call, owner, what, object_id).await?;
         let last = heads.last().ok_or_else(|| missing(what))?;
+        let read: usize = heads.iter().map(|head| head.bytes).sum();
+        let largest = heads
+            .iter()
+            .map(|head| head.bytes)
+            .max()
+            .unwrap_or_default();
+        call.room(read.min(HISTORY.max(largest))).await?;
         let items = self.history_items(call, owner, object_id).await?;
+        let _turn = call.turn(items.len()).await?;
         let tree = own(
             &format!(r#"{{"_type":"REVISION_HISTORY","items":[{items}]}}"#),
             Cls::REVISION_HISTORY,
@@ -174,16 +275,20 @@ impl<R: Repository> Service<R> {
                 .versions(owner, object_id, after)
                 .await
                 .map_err(Failure::of_store)?;
+            let bytes = versions.iter().map(|v| v.packed.json_size()).sum();
+            let turn = call.turn(bytes).await?;
             for version in &versions {
                 items.push_str(if items.is_empty() { "" } else { "," });
                 items.push_str(&history_item(version));
                 after = version.number;
             }
-            let limit = self.config.limits.result;
-            if items.len() > limit {
+            drop(turn);
+            if items.len() > HISTORY {
                 return Err(Failure::new(
                     422,
-                    format!("the revision history is larger than {limit} bytes"),
+                    format!(
+                        "the revision history is larger than {HISTORY} bytes: read the versions one by one"
+                    ),
                 ));
             }
             if !more {

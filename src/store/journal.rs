@@ -430,6 +430,7 @@ fn read_definition(fields: &mut Fields<'_>) -> Result<Definition, String> {
         created: fields.string()?,
         storing_id: String::new(),
         summary: fields.string()?,
+        bytes: 0,
         body: fields.string()?,
     })
 }

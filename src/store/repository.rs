@@ -121,9 +121,75 @@ pub struct VersionHead {
     pub lifecycle: String,
     /// As in [`Version`].
     pub template_id: Option<String>,
+    /// Bytes of the stored document, about.
+    pub bytes: usize,
+}
+
+/// A version that was asked for with a bound on the bytes of its document.
+#[derive(Clone, Debug)]
+pub enum Bounded {
+    /// Its document stays within the bound.
+    Whole(Box<Version>),
+    /// Its document is longer.
+    Large(Box<LargeVersion>),
+}
+
+/// A version whose document was not read.
+#[derive(Clone, Debug)]
+pub struct LargeVersion {
+    /// Everything beside the document.
+    pub head: VersionHead,
+    /// As in [`Version`].
+    pub tags: Vec<TagList>,
+}
+
+impl Bounded {
+    /// A version, with its document if that has at most `most` bytes.
+    pub(crate) fn of(version: Version, most: usize) -> Bounded {
+        if version.packed.size() <= most {
+            return Bounded::Whole(Box::new(version));
+        }
+        let tags = version.tags.clone();
+        let head = VersionHead::of(version);
+        Bounded::Large(Box::new(LargeVersion { head, tags }))
+    }
+
+    /// Bytes of the stored document, about.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Bounded::Whole(version) => version.packed.size(),
+            Bounded::Large(large) => large.head.bytes,
+        }
+    }
+
+    /// Everything beside the document.
+    pub fn head(self) -> VersionHead {
+        match self {
+            Bounded::Whole(version) => VersionHead::of(*version),
+            Bounded::Large(large) => large.head,
+        }
+    }
 }
 
 impl VersionHead {
+    /// VERSIONED_OBJECT.uid.value.
+    pub fn object_id(&self) -> &str {
+        self.version_uid.split("::").next().unwrap_or_default()
+    }
+
+    /// A version without its document.
+    pub(crate) fn of(version: Version) -> VersionHead {
+        VersionHead {
+            bytes: version.packed.size(),
+            kind: version.kind,
+            version_uid: version.version_uid,
+            number: version.number,
+            time_committed: version.time_committed,
+            lifecycle: version.lifecycle,
+            template_id: version.template_id,
+        }
+    }
+
     /// True when this version says that the object is deleted.
     pub fn is_deletion(&self) -> bool {
         self.lifecycle == "523"
@@ -306,6 +372,9 @@ pub struct Definition {
     pub storing_id: String,
     /// Small JSON object with what lists show (concept, archetype_id, …).
     pub summary: String,
+    /// Bytes of the stored text, about; lists tell it without reading the text. Ignored where a
+    /// definition is stored.
+    pub bytes: usize,
     /// The text as sent, byte for byte.
     pub body: String,
 }
@@ -580,7 +649,23 @@ pub trait Repository {
         ehr_id: &str,
         object_id: &str,
         which: Which<'_>,
-    ) -> Result<Option<Version>, StoreError>;
+    ) -> Result<Option<Version>, StoreError> {
+        let found = self.version_within(ehr_id, object_id, which, usize::MAX);
+        Ok(found.await?.and_then(|found| match found {
+            Bounded::Whole(version) => Some(*version),
+            Bounded::Large(_) => None,
+        }))
+    }
+
+    /// The same, without its document where that has more than `most` bytes: a long text is not
+    /// read then.
+    async fn version_within(
+        &self,
+        ehr_id: &str,
+        object_id: &str,
+        which: Which<'_>,
+        most: usize,
+    ) -> Result<Option<Bounded>, StoreError>;
 
     /// The versions of an object behind this number, oldest first, no more than [`PIECE_BYTES`] of
     /// them; empty when there is none.
@@ -667,6 +752,13 @@ pub trait Repository {
         kind: DefinitionKind,
         name: &str,
     ) -> Result<Vec<Definition>, StoreError>;
+
+    /// Bytes of the bodies of the definitions whose names start with this; none of them is read.
+    async fn definition_bytes(
+        &self,
+        kind: DefinitionKind,
+        prefix: &str,
+    ) -> Result<usize, StoreError>;
 
     /// Like [`Repository::definitions`], with bodies; `None` where the bodies are longer than this
     /// many bytes in all. None of them is read then.

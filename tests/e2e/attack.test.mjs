@@ -8,6 +8,7 @@ import { V1, sample, uploadTemplates } from "./server.mjs";
 import { LONG, bombs } from "./attack/bombs.mjs";
 import { definitions } from "./attack/definitions.mjs";
 import { large } from "./attack/large.mjs";
+import { sizes } from "./attack/sizes.mjs";
 import { Host, assertCalm, megabytes } from "./attack/host.mjs";
 
 /** How often the sample is loaded, each time into EHRs of its own. */
@@ -45,6 +46,7 @@ describe("bombs", () => {
     ...bombs,
     ...large,
     ...definitions,
+    ...sizes,
   ]) {
     test(`${item}: ${title}`, { skip: LONG ? false : (open ?? false) }, async (context) => {
       const state = await prepare?.(host);

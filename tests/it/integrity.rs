@@ -271,6 +271,34 @@ fn only_the_same_line_under_the_same_key_is_a_repetition() {
     check(on_sqlite());
 }
 
+#[test]
+fn an_idempotency_key_belongs_to_its_caller() {
+    fn check<R: Repository>(mut house: House<R>) {
+        let callers = [("ann", "i"), ("bob", "i"), ("ann", "j")]
+            .map(|(name, issuer)| Caller::with_roles(name, issuer, &["read", "write"]));
+        let line = line(EHR, "composition", &weight("60"));
+        let request = Request::new("POST", "/rest/openehr/v1/ehr/bulk")
+            .with_header("Idempotency-Key", "one")
+            .with_body(LINES, line);
+        let mut uids = Vec::new();
+        for (caller, status) in callers
+            .iter()
+            .map(|caller| (caller, 201))
+            .chain(callers.iter().map(|caller| (caller, 200)))
+        {
+            let answer = block_on(house.0.serve(&request, Ok(caller), &mut house.1));
+            let answer = shown(&answer.expect("an answer"));
+            let answer: Value = serde_json::from_str(answer.trim()).expect("a line");
+            assert_eq!(answer["status"], status, "{answer}");
+            uids.push(answer["uid"].as_str().map(str::to_owned));
+        }
+        assert_eq!(uids[..3], uids[3..], "each caller repeats its own line");
+        assert_eq!(house.count(EHR), 3);
+    }
+    check(on_memory());
+    check(on_sqlite());
+}
+
 /// Returns a line that locks or unlocks the EHR behind its present EHR_STATUS.
 fn status_line<R: Repository>(house: &mut House<R>, is_modifiable: bool) -> String {
     let latest = house.made("GET", &format!("ehr/{EHR}/ehr_status"), JSON, "");

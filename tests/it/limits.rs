@@ -20,6 +20,7 @@ fn service(template: &str, limits: Limits) -> Service<Memory> {
         created: String::from("2026-01-01T00:00:00Z"),
         storing_id: String::new(),
         summary: String::from("{}"),
+        bytes: 0,
         body: template.to_owned(),
     };
     block_on(repository.define(DefinitionKind::Template, definition))

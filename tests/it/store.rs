@@ -12,8 +12,8 @@ use aqlite::rm::json;
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::block_on;
 use aqlite::store::repository::{
-    Access, AccessFilter, Commit, Definition, DefinitionKind, Ehr, EhrFlags, Grounds, Repository,
-    StoreError, Version, Which,
+    Access, AccessFilter, Bounded, Commit, Definition, DefinitionKind, Ehr, EhrFlags, Grounds,
+    Repository, StoreError, Version, Which,
 };
 use aqlite::store::scan::Scan;
 use std::cell::RefCell;
@@ -44,6 +44,7 @@ suite! {
     a_subject_has_one_ehr
     versions_follow_each_other
     versions_are_found_by_time
+    a_long_document_is_read_on_request_only
     a_deleted_object_keeps_its_history
     a_stale_writer_changes_nothing
     a_contribution_is_all_or_nothing
@@ -61,6 +62,7 @@ suite! {
     parties_need_no_ehr
     definitions_are_immutable
     a_definition_that_is_stored_anew_is_another_one
+    lists_tell_the_length_of_definitions
     a_referenced_template_cannot_be_deleted
     large_bodies_are_returned_byte_for_byte
     a_deleted_ehr_leaves_no_rows

@@ -298,6 +298,58 @@ fn wide_rows_cost_work_by_their_cells() {
 }
 
 #[test]
+fn long_texts_are_counted_before_they_are_kept() {
+    const LENGTH: usize = 1_000_000;
+    let name = "x".repeat(LENGTH);
+    let text = format!("EHR e1\nCOMPOSITION[openEHR-EHR-COMPOSITION.x.v1] {name}\n");
+    let batch = Repository::read(&text)
+        .expect("it is written right")
+        .batch();
+    let columns = |count: usize, column: &str| vec![column; count].join(", ");
+    let (name, from) = ("c/name/value", "FROM EHR e CONTAINS COMPOSITION c");
+    let keys = (0..4).map(|i| format!("SUBSTRING({name}, {}) AS k{i}", i + 1));
+    let keys: Vec<String> = keys.collect();
+    let cases = [
+        // The room of two texts, and of some more.
+        (format!("MAX({name}), MIN({name})"), true),
+        (columns(50, &format!("MAX({name})")), true),
+        (
+            format!("MAX({name}), MIN({name}), COUNT(DISTINCT {name})"),
+            false,
+        ),
+        (columns(200, name), true),
+        (format!("DISTINCT {}", columns(200, name)), true),
+        (columns(4, name) + ", COUNT(*)", false),
+        (keys.join(", "), false),
+        (columns(20, &format!("LENGTH({name})")), true),
+    ];
+    for (select, fits) in cases {
+        for plain in [false, true] {
+            let budget = Budget {
+                bytes: 5 * LENGTH / 2,
+                plain,
+                ..Budget::default()
+            };
+            let outcome = count(&format!("SELECT {select} {from}"), &batch, budget);
+            match outcome.rows {
+                Ok(_) => assert!(fits, "{select}"),
+                Err(error) => assert!(
+                    !fits && error == QueryError::TooLarge(budget.bytes),
+                    "{select}: {error:?}"
+                ),
+            }
+        }
+    }
+    let length = count(
+        &format!("SELECT LENGTH({name}) {from}"),
+        &batch,
+        Budget::default(),
+    );
+    assert_eq!(length.rows, Ok(vec![format!("[{LENGTH}]")]));
+    assert!(length.work < LENGTH as u64, "{} units", length.work);
+}
+
+#[test]
 fn existence_below_a_node_costs_no_product() {
     let batch = elements(60);
     let never = "ELEMENT z[openEHR-EHR-ELEMENT.never.v1]";

@@ -9,8 +9,8 @@
 use crate::log::complain;
 use aqlite::document::ObjectKind;
 use aqlite::store::repository::{
-    Access, AccessFilter, Commit, Contribution, Definition, DefinitionKind, Ehr, Extent, ItemTag,
-    Piece, Repository, Sink, StoreError, TagList, Version, VersionHead, Which,
+    Access, AccessFilter, Bounded, Commit, Contribution, Definition, DefinitionKind, Ehr, Extent,
+    ItemTag, Piece, Repository, Sink, StoreError, TagList, Version, VersionHead, Which,
 };
 use aqlite::store::scan::{Scan, Snapshot};
 use std::cell::RefCell;
@@ -116,12 +116,16 @@ impl<R: Repository> Repository for Cached<R> {
         found.inspect(|found| self.list(kind, found))
     }
 
+    async fn definition_bytes(&self, kind: Kind, prefix: &str) -> Answer<usize> {
+        self.inner.definition_bytes(kind, prefix).await
+    }
+
     async fn definition_bodies(
         &self,
-        kind: DefinitionKind,
+        kind: Kind,
         prefix: &str,
         most: usize,
-    ) -> Result<Option<Vec<Definition>>, StoreError> {
+    ) -> Answer<Option<Vec<Definition>>> {
         self.inner.definition_bodies(kind, prefix, most).await
     }
 
@@ -242,13 +246,16 @@ impl<R: Repository> Repository for Cached<R> {
         self.inner.ehr_by_subject(id, namespace).await
     }
 
-    async fn version(
+    async fn version_within(
         &self,
         ehr_id: &str,
         object_id: &str,
         which: Which<'_>,
-    ) -> Result<Option<Version>, StoreError> {
-        self.inner.version(ehr_id, object_id, which).await
+        most: usize,
+    ) -> Result<Option<Bounded>, StoreError> {
+        self.inner
+            .version_within(ehr_id, object_id, which, most)
+            .await
     }
 
     async fn versions(
@@ -260,12 +267,8 @@ impl<R: Repository> Repository for Cached<R> {
         self.inner.versions(ehr_id, object_id, after).await
     }
 
-    async fn version_heads(
-        &self,
-        ehr_id: &str,
-        object_id: &str,
-    ) -> Result<Vec<VersionHead>, StoreError> {
-        self.inner.version_heads(ehr_id, object_id).await
+    async fn version_heads(&self, ehr_id: &str, object: &str) -> Answer<Vec<VersionHead>> {
+        self.inner.version_heads(ehr_id, object).await
     }
 
     async fn objects(

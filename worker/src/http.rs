@@ -1,11 +1,11 @@
 //! Requests and responses: the runtime's own, and the core's.
 
 use aqlite::service::{self, Gunzip, GzipError, Progress};
-use futures_util::future::select;
+use futures_util::future::{FutureExt, select};
 use futures_util::pin_mut;
 use std::time::Duration;
 use wasm_bindgen::prelude::wasm_bindgen;
-use worker::js_sys::{Function, Promise, Uint8Array};
+use worker::js_sys::{Array, Function, Promise, Uint8Array};
 use worker::wasm_bindgen::{JsCast, JsValue};
 use worker::wasm_bindgen_futures::JsFuture;
 use worker::{Delay, Error, Headers, Result, web_sys};
@@ -25,6 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 extern "C" {
     fn head(request: &web_sys::Request) -> String;
     fn respond(status: u16, headers: &str, body: Option<Vec<u8>>) -> web_sys::Response;
+    fn observed(status: u16, headers: &str, body: Vec<u8>) -> Array;
     fn reader(request: &web_sys::Request, size: usize) -> Function;
 }
 
@@ -176,6 +177,16 @@ pub fn write(response: service::Response) -> Result<web_sys::Response> {
         &headers,
         (!response.body.is_empty()).then_some(response.body),
     ))
+}
+
+/// Writes a response with a body; the future resolves when the body is sent, or cannot be.
+pub fn write_observed(
+    response: service::Response,
+) -> Result<(web_sys::Response, impl Future<Output = ()>)> {
+    let headers = serde_json::to_string(&response.headers)?;
+    let parts = observed(response.status, &headers, response.body);
+    let sent = JsFuture::from(Promise::from(parts.get(1)));
+    Ok((parts.get(0).unchecked_into(), sent.map(drop)))
 }
 
 /// The headers of a response.

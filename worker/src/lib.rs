@@ -16,11 +16,15 @@ mod terminology;
 mod zone;
 
 use aqlite::service::auth::{Caller, Denied, Gate, KeyRing};
-use aqlite::service::{self, Admission, Auth, Moment, Pause, Place, Service, Turn, Turns, Work};
+use aqlite::service::{
+    self, Admission, Auth, LARGE, Moment, Pause, Place, Rooms, Service, Turn, Turns, Work,
+};
 use aqlite::store::sql::{Catalogue, Segments, SqlRepository};
 use blobs::KvBlobs;
 use cached::Cached;
 use d1::D1;
+use futures_util::future::select;
+use futures_util::pin_mut;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
@@ -47,6 +51,9 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Microseconds that a request waits for a place, and a later piece of a load that was begun.
 const PATIENCE: [i64; 2] = [5_000_000, 60_000_000];
 
+/// Room in memory of a request, if it has any; given back when its answer is sent.
+type Room = Rc<RefCell<Option<Place>>>;
+
 /// The state of this isolate: the service with its caches, whatever host a request is addressed to.
 struct House {
     service: Service<Cached<SqlRepository<D1>>>,
@@ -63,11 +70,7 @@ thread_local! {
 }
 
 #[event(fetch)]
-async fn fetch(
-    request: web_sys::Request,
-    env: Env,
-    _context: Context,
-) -> Result<web_sys::Response> {
+async fn fetch(request: web_sys::Request, env: Env, context: Context) -> Result<web_sys::Response> {
     let started = Date::now().as_millis();
     let mut head = http::read(&request)?;
     if head.id().is_empty() {
@@ -106,10 +109,25 @@ async fn fetch(
             }
         },
     };
-    http::write(match http::body(request, &mut head, limit).await {
+    let answer = match http::body(request, &mut head, limit).await {
         Ok(body) => visit.answer(&service::Request { body, ..head }).await,
         Err(http::Unread(error)) => visit.tell(&head, visit.house.service.unreadable(&head, error)),
-    })
+    };
+    let room = visit.room.take().filter(|_| answer.body.len() >= LARGE);
+    let Some(room) = room else {
+        return http::write(answer);
+    };
+    // The memory of a long answer is taken until the client has it.
+    room.shrink(answer.body.len());
+    let (response, sent) = http::write_observed(answer)?;
+    let sending = memory::Sending::begin();
+    context.wait_until(async move {
+        let late = Delay::from(memory::LONGEST);
+        pin_mut!(sent, late);
+        select(sent, late).await;
+        drop((room, sending));
+    });
+    Ok(response)
 }
 
 /// A request that is worked on.
@@ -123,6 +141,7 @@ struct Visit {
     place: Option<Place>,
     /// A piece was answered.
     is_begun: Cell<bool>,
+    room: Room,
 }
 
 impl Visit {
@@ -141,6 +160,7 @@ impl Visit {
             started,
             place: None,
             is_begun: Cell::new(false),
+            room: Room::default(),
         };
         if service::needs_leave(head) {
             let house = Rc::clone(&visit.house);
@@ -190,6 +210,7 @@ impl Visit {
     /// Answers the request, or a piece of it. Heavy work takes a place of its own meanwhile.
     async fn answer(&self, request: &service::Request) -> service::Response {
         let is_begun = self.is_begun.replace(true);
+        self.room.take();
         let place = match service::is_heavy(request) {
             true => self
                 .house
@@ -223,6 +244,7 @@ impl Visit {
         Host {
             house: Rc::clone(&self.house),
             key: self.key.clone(),
+            room: Rc::clone(&self.room),
         }
     }
 
@@ -357,6 +379,7 @@ fn house(env: &Env) -> Result<Rc<House>> {
 struct Host {
     house: Rc<House>,
     key: String,
+    room: Room,
 }
 
 impl Moment for Host {
@@ -378,6 +401,21 @@ impl Moment for Host {
             let place = house.place(&key, Work::Turn, true).await?;
             Delay::from(Duration::ZERO).await;
             Some(Turn::of(place))
+        })
+    }
+
+    fn room(&mut self, bytes: usize) -> Rooms {
+        let (house, key, room) = (
+            Rc::clone(&self.house),
+            self.key.clone(),
+            Rc::clone(&self.room),
+        );
+        Box::pin(async move {
+            room.take();
+            let place = house.place(&key, Work::Room(bytes), false).await;
+            let is_free = place.is_some();
+            room.replace(place);
+            is_free
         })
     }
 

@@ -32,6 +32,12 @@ pub const TERMS: usize = 200_000;
 pub(super) const TERMS_READ: usize = 500_000;
 /// The number of states of all expressions at which a reader stops.
 const STEPS_READ: usize = 500_000;
+/// The maximum length in bytes of a compiled template in memory, about. Published ones have up to
+/// 6 MB.
+pub const COMPILED: usize = 15_000_000;
+/// The memory in bytes of a constraint node, and of a term beside its texts.
+const NODE: usize = 300;
+const TERM: usize = 150;
 /// The maximum number of languages.
 pub const LANGUAGES: usize = 100;
 /// The maximum length in bytes of a term's text, which is part of paths and keys.
@@ -59,6 +65,8 @@ pub(super) struct Gauge {
     nodes: usize,
     terms: usize,
     steps: usize,
+    /// The memory in bytes of the compiled template, about.
+    memory: usize,
     /// The reason why reading stopped: the template would need too much memory.
     pub failed: Option<Diagnostic>,
     excesses: Vec<Diagnostic>,
@@ -126,6 +134,7 @@ impl Gauge {
     /// Counts a constraint node.
     pub fn node(&mut self, xml: Xml<'_>) {
         self.nodes += 1;
+        self.memory += NODE;
         // Reported once, at the first node beyond the limit.
         if self.nodes == NODES + 1 {
             self.add_excess(
@@ -218,6 +227,8 @@ impl Gauge {
         term.others
             .iter()
             .for_each(|(_, text)| self.text(xml, text));
+        let others = term.others.iter().map(|(key, text)| key.len() + text.len());
+        self.memory += TERM + term.text.len() + term.description.len() + others.sum::<usize>();
         self.terms += 1;
         if self.terms == TERMS + 1 {
             let help = String::from(
@@ -245,6 +256,12 @@ impl Gauge {
     pub fn finish(mut self, xml: Xml<'_>, definition: &Node, languages: usize) -> Vec<Diagnostic> {
         self.path.clear();
         self.most(xml, languages, LANGUAGES, "languages");
+        self.most(
+            xml,
+            self.memory,
+            COMPILED,
+            "bytes of compiled nodes and terms",
+        );
         let (required, web) = (required(definition), web_nodes(definition));
         if required > REQUIRED {
             let message =

@@ -27,6 +27,7 @@ impl State {
             Change::Define(kind, definition) => {
                 let definition = Definition {
                     storing_id: (self.revision + 1).to_string(),
+                    bytes: definition.body.len(),
                     ..definition
                 };
                 self.definitions.insert(

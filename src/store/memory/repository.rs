@@ -6,9 +6,9 @@ use crate::document::{Doc, ObjectKind};
 use crate::store::by_name;
 use crate::store::journal::Change;
 use crate::store::repository::{
-    Access, AccessFilter, Commit, Contribution, Definition, DefinitionKind, Ehr, Extent, ItemTag,
-    PIECE_BYTES, Piece, Repository, Sink, StoreError, TagList, Version, VersionHead, Which,
-    send_at_once, state_to_read,
+    Access, AccessFilter, Bounded, Commit, Contribution, Definition, DefinitionKind, Ehr, Extent,
+    ItemTag, PIECE_BYTES, Piece, Repository, Sink, StoreError, TagList, Version, VersionHead,
+    Which, send_at_once, state_to_read,
 };
 use crate::store::scan::{Scan, Snapshot};
 use aqlite_rm::order;
@@ -67,6 +67,7 @@ impl Memory {
             created: d.created.clone(),
             storing_id: d.storing_id.clone(),
             summary: d.summary.clone(),
+            bytes: d.body.len(),
             body: if with_bodies {
                 d.body.clone()
             } else {
@@ -244,12 +245,13 @@ impl Repository for Memory {
         })
     }
 
-    fn version(
+    fn version_within(
         &self,
         ehr_id: &str,
         object_id: &str,
         which: Which<'_>,
-    ) -> impl Future<Output = Result<Option<Version>, StoreError>> {
+        most: usize,
+    ) -> impl Future<Output = Result<Option<Bounded>, StoreError>> {
         at_once(|| {
             let state = self.state.borrow();
             let is_wanted = |version: &Version| match which {
@@ -260,7 +262,7 @@ impl Repository for Memory {
             for document in state.versions(ehr_id, object_id)? {
                 let version = state.version(document)?;
                 if is_wanted(&version) {
-                    return Ok(Some(version));
+                    return Ok(Some(Bounded::of(version, most)));
                 }
             }
             Ok(None)
@@ -294,15 +296,7 @@ impl Repository for Memory {
             let state = self.state.borrow();
             let mut heads = Vec::new();
             for document in state.versions(ehr_id, object_id)? {
-                let version = state.version(document)?;
-                heads.push(VersionHead {
-                    kind: version.kind,
-                    version_uid: version.version_uid,
-                    number: version.number,
-                    time_committed: version.time_committed,
-                    lifecycle: version.lifecycle,
-                    template_id: version.template_id,
-                });
+                heads.push(VersionHead::of(state.version(document)?));
             }
             heads.reverse();
             Ok(heads)
@@ -442,6 +436,17 @@ impl Repository for Memory {
         name: &str,
     ) -> impl Future<Output = Result<Vec<Definition>, StoreError>> {
         at_once(|| Ok(self.listed(kind, &|own| own == name, false)))
+    }
+
+    fn definition_bytes(
+        &self,
+        kind: DefinitionKind,
+        prefix: &str,
+    ) -> impl Future<Output = Result<usize, StoreError>> {
+        at_once(|| {
+            let listed = self.listed(kind, &|name| name.starts_with(prefix), false);
+            Ok(listed.iter().map(|definition| definition.bytes).sum())
+        })
     }
 
     fn definition_bodies(

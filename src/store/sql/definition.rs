@@ -2,21 +2,45 @@
 
 use super::large::{Large, read_rests, rests};
 use super::read::{EHR, ehr_of};
-use super::value::{Fields, Row, Sql, SqlError, Statement};
+use super::value::{Fields, Row, Sql, SqlError, Statement, unexpected};
 use super::{SqlRepository, next_revision};
 use crate::store::by_name;
 use crate::store::repository::{Definition, DefinitionKind, Ehr, StoreError};
 use aqlite_rm::order;
 
-const LIST: &str = "SELECT name, version, format, created, summary, storing_id FROM definition WHERE kind = ?1 AND substr(name, 1, length(?2)) = ?2";
-const LIST_WITH_BODIES: &str = "SELECT name, version, format, created, summary, storing_id, body || coalesce((SELECT group_concat(c.body, '') FROM
+/// Columns that [`head`] reads. The bytes are those of the first piece, and of the others about.
+macro_rules! head {
+    () => {
+        "name, version, format, created, summary, storing_id, octet_length(body) + 900000 * (SELECT count(*) FROM chunk c
+         WHERE c.owner = 'd/' || CAST(kind AS INTEGER) || '/' || name || '/' || version)"
+    };
+}
+
+const LIST: &str = concat!(
+    "SELECT ",
+    head!(),
+    " FROM definition WHERE kind = ?1 AND substr(name, 1, length(?2)) = ?2"
+);
+const LIST_WITH_BODIES: &str = concat!(
+    "SELECT ",
+    head!(),
+    ", body || coalesce((SELECT group_concat(c.body, '') FROM
       (SELECT body FROM chunk WHERE owner = 'd/' || CAST(?1 AS INTEGER) || '/' || name || '/' || version ORDER BY part) c), '')
-    FROM definition WHERE kind = ?1 AND substr(name, 1, length(?2)) = ?2";
-const LENGTHS: &str = "SELECT coalesce(sum(length(CAST(body AS BLOB)) + coalesce((SELECT sum(length(CAST(c.body AS BLOB))) FROM chunk c
+    FROM definition WHERE kind = ?1 AND substr(name, 1, length(?2)) = ?2"
+);
+const LENGTHS: &str = "SELECT coalesce(sum(octet_length(body) + coalesce((SELECT sum(octet_length(c.body)) FROM chunk c
       WHERE c.owner = 'd/' || CAST(?1 AS INTEGER) || '/' || name || '/' || version), 0)), 0)
     FROM definition WHERE kind = ?1 AND substr(name, 1, length(?2)) = ?2";
-const VERSIONS: &str = "SELECT name, version, format, created, summary, storing_id FROM definition WHERE kind = ?1 AND name = ?2";
-const READ: &str = "SELECT name, version, format, created, summary, storing_id, body FROM definition WHERE kind = ?1 AND name = ?2 AND version = ?3";
+const VERSIONS: &str = concat!(
+    "SELECT ",
+    head!(),
+    " FROM definition WHERE kind = ?1 AND name = ?2"
+);
+const READ: &str = concat!(
+    "SELECT ",
+    head!(),
+    ", body FROM definition WHERE kind = ?1 AND name = ?2 AND version = ?3"
+);
 const INSERT: &str =
     "INSERT INTO definition (kind, name, version, format, created, summary, body, storing_id)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, lower(hex(randomblob(16))))";
@@ -74,19 +98,29 @@ impl<S: Sql> SqlRepository<S> {
         )
     }
 
+    pub(super) async fn bytes_of_bodies(
+        &self,
+        kind: DefinitionKind,
+        prefix: &str,
+    ) -> Result<usize, StoreError> {
+        let lengths = Statement::new(LENGTHS).bind(kind.number()).bind(prefix);
+        let lengths = self.rows(lengths).await?.into_iter().next();
+        let bytes = lengths.map_or(Ok(0), |row| Fields::of(row).number())?;
+        Ok(usize::try_from(bytes).unwrap_or(usize::MAX))
+    }
+
     pub(super) async fn list_bodies(
         &self,
         kind: DefinitionKind,
         prefix: &str,
         most: usize,
     ) -> Result<Option<Vec<Definition>>, StoreError> {
-        let of = |sql| Statement::new(sql).bind(kind.number()).bind(prefix);
-        let lengths = self.rows(of(LENGTHS)).await?.into_iter().next();
-        let bytes = lengths.map_or(Ok(0), |row| Fields::of(row).number())?;
-        if usize::try_from(bytes).map_or(true, |bytes| bytes > most) {
+        if self.bytes_of_bodies(kind, prefix).await? > most {
             return Ok(None);
         }
-        listed(self.rows(of(LIST_WITH_BODIES)).await?).map(Some)
+        let bodies = Statement::new(LIST_WITH_BODIES);
+        let bodies = bodies.bind(kind.number()).bind(prefix);
+        listed(self.rows(bodies).await?).map(Some)
     }
 
     pub(super) async fn read_grounds(
@@ -186,7 +220,7 @@ fn listed(rows: Vec<Row>) -> Result<Vec<Definition>, StoreError> {
 }
 
 /// Columns that [`head`] reads.
-const HEAD: usize = 6;
+const HEAD: usize = 7;
 
 fn head(fields: &mut Fields) -> Result<Definition, StoreError> {
     Ok(Definition {
@@ -196,6 +230,7 @@ fn head(fields: &mut Fields) -> Result<Definition, StoreError> {
         created: fields.text()?,
         summary: fields.text()?,
         storing_id: fields.text()?,
+        bytes: usize::try_from(fields.number()?).map_err(|_| unexpected())?,
         body: String::new(),
     })
 }

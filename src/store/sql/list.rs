@@ -99,7 +99,7 @@ const HISTORY: &str = versions!(concat!(
 ));
 const LAST_NUMBER: &str = "SELECT coalesce(max(number), 0) AS number FROM version WHERE object = ?2 AND ehr = (SELECT id FROM ehr WHERE ehr_id = ?1)";
 const HEADS: &str =
-    "SELECT kind, object, system, number, time_committed, lifecycle, template FROM version
+    "SELECT kind, object, system, number, time_committed, lifecycle, template, octet_length(document) + chunks * 900000 FROM version
     WHERE object = ?2 AND ehr = (SELECT id FROM ehr WHERE ehr_id = ?1) ORDER BY number";
 
 /// Versions of a piece at most.
@@ -275,5 +275,6 @@ fn head_of(row: Row) -> Result<VersionHead, StoreError> {
         time_committed: fields.text()?,
         lifecycle: fields.text()?,
         template_id: fields.optional_text()?,
+        bytes: usize::try_from(fields.number()?).map_err(|_| unexpected())?,
     })
 }

@@ -21,8 +21,8 @@ mod value;
 
 use super::log::{LogEntry, LogStore};
 use super::repository::{
-    Access, AccessFilter, Commit, Contribution, Definition, DefinitionKind, Ehr, Extent, ItemTag,
-    Piece, Repository, Sink, StoreError, TagList, Version, VersionHead, Which,
+    Access, AccessFilter, Bounded, Commit, Contribution, Definition, DefinitionKind, Ehr, Extent,
+    ItemTag, Piece, Repository, Sink, StoreError, TagList, Version, VersionHead, Which,
 };
 use super::scan::{Scan, Snapshot};
 use crate::document::ObjectKind;
@@ -141,13 +141,14 @@ impl<S: Sql> Repository for SqlRepository<S> {
         .await
     }
 
-    async fn version(
+    async fn version_within(
         &self,
         ehr_id: &str,
         object_id: &str,
         which: Which<'_>,
-    ) -> Result<Option<Version>, StoreError> {
-        self.read_version(ehr_id, object_id, which).await
+        most: usize,
+    ) -> Result<Option<Bounded>, StoreError> {
+        self.read_version(ehr_id, object_id, which, most).await
     }
 
     async fn versions(
@@ -247,6 +248,14 @@ impl<S: Sql> Repository for SqlRepository<S> {
         name: &str,
     ) -> Result<Vec<Definition>, StoreError> {
         self.list_versions(kind, name).await
+    }
+
+    async fn definition_bytes(
+        &self,
+        kind: DefinitionKind,
+        prefix: &str,
+    ) -> Result<usize, StoreError> {
+        self.bytes_of_bodies(kind, prefix).await
     }
 
     async fn definition_bodies(

@@ -7,7 +7,9 @@ use super::value::{Fields, Row, Sql, Statement, kind_of, unexpected};
 use super::{SqlRepository, tag};
 use crate::document::ObjectKind;
 use crate::store::conflict::{join_uid, split_uid};
-use crate::store::repository::{Ehr, StoreError, TagList, Version, Which};
+use crate::store::repository::{
+    Bounded, Ehr, LargeVersion, StoreError, TagList, Version, VersionHead, Which,
+};
 use std::collections::{BTreeSet, HashMap};
 
 macro_rules! ehr {
@@ -21,9 +23,14 @@ macro_rules! ehr {
 
 macro_rules! versions {
     ($condition:expr) => {
+        versions!("v.document", $condition)
+    };
+    ($document:literal, $condition:expr) => {
         concat!(
             "SELECT e.ehr_id, v.kind, v.object, v.number, v.system, v.preceding, c.uid, v.time_committed, v.lifecycle, v.template, v.shapes,
-               v.digest, v.chunks, v.document,
+               v.digest, v.chunks, octet_length(v.document) + v.chunks * 900000, ",
+            $document,
+            " AS document,
                (SELECT json_group_array(json_array(t.target, t.key, t.path, t.value)) FROM item_tag t
                 WHERE t.target IN (v.object, v.object || '::' || v.system || '::' || v.number)) AS tags
              FROM version v JOIN ehr e ON e.id = v.ehr JOIN contribution c ON c.id = v.contribution ",
@@ -34,10 +41,14 @@ macro_rules! versions {
 
 pub(super) use versions;
 
+/// `?1` an EHR, `?2` an object, `?3` most bytes of a document that is read.
 macro_rules! version {
     ($condition:literal) => {
         concat!(
-            versions!("WHERE e.ehr_id = ?1 AND v.object = ?2"),
+            versions!(
+                "iif(octet_length(v.document) + v.chunks * 900000 <= ?3, v.document, NULL)",
+                "WHERE e.ehr_id = ?1 AND v.object = ?2"
+            ),
             $condition
         )
     };
@@ -48,9 +59,11 @@ pub(super) const EHR: &str = ehr!("ehr_id = ?1");
 const EHRS: &str =
     ehr!("id > coalesce((SELECT id FROM ehr WHERE ehr_id = ?1), 0) ORDER BY id LIMIT ?2");
 pub(super) const EHR_BY_SUBJECT: &str = ehr!("subject_id = ?1 AND subject_namespace = ?2");
+/// More bytes than any document has; a number that JSON keeps exactly.
+const ANY: u64 = 1 << 40;
 const LATEST: &str = version!(" AND v.successor IS NULL");
-const BY_UID: &str = version!(" AND v.number = ?3 AND v.system = ?4");
-const AT: &str = version!(" AND v.time_committed <= ?3 ORDER BY v.number DESC LIMIT 1");
+const BY_UID: &str = version!(" AND v.number = ?4 AND v.system = ?5");
+const AT: &str = version!(" AND v.time_committed <= ?4 ORDER BY v.number DESC LIMIT 1");
 pub(super) const OBJECTS: &str = "SELECT object FROM version WHERE ehr = (SELECT id FROM ehr WHERE ehr_id = ?1) AND kind = ?2 AND preceding IS NULL
     ORDER BY id LIMIT ?3 OFFSET ?4";
 /// The kind of an object never changes, so the newest version of a kind is one of the object that
@@ -94,7 +107,10 @@ struct Line {
     layouts: Vec<u64>,
     digest: String,
     chunks: u64,
-    document: String,
+    /// Bytes of the whole document.
+    size: usize,
+    /// `None`: the document is longer than wanted.
+    document: Option<String>,
     tags: Vec<TagList>,
 }
 
@@ -129,8 +145,12 @@ impl<S: Sql> SqlRepository<S> {
         ehr_id: &str,
         object_id: &str,
         which: Which<'_>,
-    ) -> Result<Option<Version>, StoreError> {
-        let query = |sql: &'static str| Statement::new(sql).bind(ehr_id).bind(object_id);
+        most: usize,
+    ) -> Result<Option<Bounded>, StoreError> {
+        let query = |sql: &'static str| {
+            let statement = Statement::new(sql).bind(ehr_id).bind(object_id);
+            statement.bind(u64::try_from(most).unwrap_or(ANY).min(ANY))
+        };
         let query = match which {
             Which::Latest => query(LATEST),
             Which::At(time) => query(AT).bind(time),
@@ -141,7 +161,15 @@ impl<S: Sql> SqlRepository<S> {
                 _ => return Ok(None),
             },
         };
-        Ok(self.read_versions(query).await?.pop())
+        let Some(row) = self.rows(query).await?.pop() else {
+            return Ok(None);
+        };
+        let line = Line::of(row)?;
+        if line.document.is_none() {
+            return Ok(Some(Bounded::Large(Box::new(line.large()))));
+        }
+        let version = self.whole(vec![line]).await?.pop();
+        Ok(version.map(|version| Bounded::Whole(Box::new(version))))
     }
 
     pub(super) async fn read_versions(&self, query: Statement) -> Result<Vec<Version>, StoreError> {
@@ -154,6 +182,11 @@ impl<S: Sql> SqlRepository<S> {
             .into_iter()
             .map(Line::of)
             .collect::<Result<Vec<Line>, StoreError>>()?;
+        self.whole(lines).await
+    }
+
+    /// The versions of lines that have documents.
+    async fn whole(&self, lines: Vec<Line>) -> Result<Vec<Version>, StoreError> {
         let layouts = self
             .load(
                 &lines
@@ -286,9 +319,26 @@ impl Line {
             layouts: fields.numbers()?,
             digest: fields.text()?,
             chunks: fields.number()?,
-            document: fields.text()?,
+            size: usize::try_from(fields.number()?).map_err(|_| unexpected())?,
+            document: fields.optional_text()?,
             tags: tag::of_json(fields.optional_text()?.as_deref())?,
         })
+    }
+
+    /// The version without its document.
+    fn large(self) -> LargeVersion {
+        LargeVersion {
+            head: VersionHead {
+                kind: self.kind,
+                version_uid: self.uid(),
+                number: self.number,
+                time_committed: self.time_committed,
+                lifecycle: self.lifecycle,
+                template_id: self.template_id,
+                bytes: self.size,
+            },
+            tags: self.tags,
+        }
     }
 
     /// The version with its document.
@@ -298,7 +348,7 @@ impl Line {
         rest: &HashMap<String, String>,
     ) -> Result<Version, StoreError> {
         let version_uid = self.uid();
-        let text = self.document
+        let text = self.document.ok_or_else(unexpected)?
             + rest
                 .get(&format!("v/{version_uid}"))
                 .map_or("", String::as_str);

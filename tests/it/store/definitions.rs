@@ -10,8 +10,30 @@ pub fn definition(name: &str, version: &str) -> Definition {
         created: time(0),
         storing_id: String::new(),
         summary: r#"{"concept":"x"}"#.into(),
+        bytes: 0,
         body: format!("body of {name}"),
     }
+}
+
+/// Checks that lists and reads return the length of a definition, about.
+pub fn lists_tell_the_length_of_definitions<R: Repository>(store: &R) {
+    let kind = DefinitionKind::Query;
+    let long = Definition {
+        body: "é".repeat(1_000_000),
+        ..definition("long", "1.0.0")
+    };
+    done(store.define(kind, long));
+    let listed = done(store.definitions(kind, "long"));
+    let versions = done(store.definition_versions(kind, "long"));
+    let read = done(store.definition(kind, "long", "1.0.0"));
+    for found in listed.into_iter().chain(versions).chain(read) {
+        assert!(
+            (2_000_000..4_000_000).contains(&found.bytes),
+            "{}",
+            found.bytes
+        );
+    }
+    done(store.undefine(kind, "long", "1.0.0"));
 }
 
 /// Returns a definition as stored, without the fields that the repository sets.
@@ -25,6 +47,7 @@ pub fn definition_in<R: Repository>(
     assert_ne!(found.storing_id, "");
     Some(Definition {
         storing_id: String::new(),
+        bytes: 0,
         ..found
     })
 }

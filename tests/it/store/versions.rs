@@ -47,6 +47,41 @@ pub fn versions_follow_each_other<R: Repository>(store: &R) {
     assert_eq!(done(store.contribution(OTHER, "c-a-2")), None);
 }
 
+pub fn a_long_document_is_read_on_request_only<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, None)));
+    let long = "é".repeat(700_000);
+    let draft = Draft {
+        text: &long,
+        ..Draft::composition("long", 1)
+    };
+    done(store.commit(draft.commit()));
+    done(store.commit(Draft::composition("long", 2).commit()));
+    let uids = ["long::test.example::1", "long::test.example::2"];
+    let within = |which, most| done(store.version_within(EHR, "long", which, most)).expect("found");
+    for (which, uid, is_long) in [
+        (Which::Uid(uids[0]), uids[0], true),
+        (Which::At(&time(1)), uids[0], true),
+        (Which::Latest, uids[1], false),
+    ] {
+        for (most, is_read) in [(0, false), (100_000, !is_long), (usize::MAX, true)] {
+            let found = within(which, most);
+            assert_eq!(
+                matches!(found, Bounded::Whole(_)),
+                is_read,
+                "{uid} within {most}"
+            );
+            assert_eq!(found.bytes() > 1_400_000, is_long);
+            let head = found.head();
+            assert_eq!((head.version_uid.as_str(), head.object_id()), (uid, "long"));
+            assert_eq!(head.template_id.as_deref(), Some("Vital signs"));
+        }
+    }
+    assert!(done(store.version_within(OTHER, "long", Which::Latest, 0)).is_none());
+    let heads = done(store.version_heads(EHR, "long"));
+    let sizes: Vec<bool> = heads.iter().map(|head| head.bytes > 1_400_000).collect();
+    assert_eq!(sizes, [true, false]);
+}
+
 pub fn versions_are_found_by_time<R: Repository>(store: &R) {
     done(store.commit(creation(EHR, None)));
     for number in 1..=2 {

@@ -145,14 +145,24 @@ impl ResultSet {
         self.rows.truncate(rows);
     }
 
-    /// Appends rows from row `from` on, until `out` has at least `bytes` bytes.
+    /// Bytes of the texts of a row, before they are written in a format.
+    pub fn row_bytes(&self, number: usize) -> usize {
+        let row = self.rows.get(number).copied().unwrap_or_default();
+        let cells = self.result_buffer.row(row).iter();
+        cells
+            .map(|held| self.result_buffer.cell(*held).text_bytes())
+            .sum()
+    }
+
+    /// Appends rows from row `from` on, until `out` has at least `bytes` bytes. Once it has more
+    /// than `most`, the rest of a row may be missing.
     ///
     /// Returns the index of the first row that was not written, or the number of rows.
     pub fn write_piece(
         &self,
         format: &ResultFormat,
         from: usize,
-        bytes: usize,
+        (bytes, most): (usize, usize),
         out: &mut String,
     ) -> usize {
         let rows = self.rows.get(from..).unwrap_or_default();
@@ -161,7 +171,7 @@ impl ResultSet {
                 return number;
             }
             self.write_row(
-                format,
+                (format, most),
                 number,
                 Row {
                     held: self.result_buffer.row(*row),
@@ -173,17 +183,26 @@ impl ResultSet {
         self.rows.len()
     }
 
-    fn write_row(&self, format: &ResultFormat, number: usize, row: Row<'_>, out: &mut String) {
+    fn write_row(
+        &self,
+        (format, most): (&ResultFormat, usize),
+        number: usize,
+        row: Row<'_>,
+        out: &mut String,
+    ) {
         match format {
             ResultFormat::Json => {
                 out.push_str(if number > 0 { ",[" } else { "[" });
                 for (j, cell) in row.iter().enumerate() {
                     out.push_str(if j > 0 { "," } else { "" });
+                    if out.len() > most {
+                        return;
+                    }
                     cell.write_json(out);
                 }
                 out.push(']');
             }
-            ResultFormat::Ndjson(names) => super::table::write_ndjson(names, row, out),
+            ResultFormat::Ndjson(names) => super::table::write_ndjson(names, row, most, out),
             ResultFormat::Csv(options, columns) => columns.write(row, *options, out),
         }
     }
@@ -192,7 +211,7 @@ impl ResultSet {
     pub fn write_rows(&self, out: &mut String) {
         out.reserve(self.rows.len() * self.columns.len() * 12);
         ResultFormat::Json.begin(out);
-        self.write_piece(&ResultFormat::Json, 0, usize::MAX, out);
+        self.write_piece(&ResultFormat::Json, 0, (usize::MAX, usize::MAX), out);
         ResultFormat::Json.end(out);
     }
 }
@@ -236,6 +255,14 @@ impl<S: AsRef<str>> Cell<S> {
             Cell::Number(Number::Token(token)) => Cell::Number(Number::Token(text(token))),
             Cell::Text(s) => Cell::Text(text(s)),
             Cell::Json(s) => Cell::Json(text(s)),
+        }
+    }
+
+    /// Bytes of its text.
+    pub(super) fn text_bytes(&self) -> usize {
+        match self {
+            Cell::Text(text) | Cell::Json(text) => text.as_ref().len(),
+            _ => 0,
         }
     }
 

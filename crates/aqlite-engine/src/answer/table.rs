@@ -133,7 +133,7 @@ impl ResultSet {
     fn written(&self, format: &ResultFormat) -> String {
         let mut out = String::new();
         format.begin(&mut out);
-        self.write_piece(format, 0, usize::MAX, &mut out);
+        self.write_piece(format, 0, (usize::MAX, usize::MAX), &mut out);
         format.end(&mut out);
         out
     }
@@ -168,12 +168,16 @@ impl CsvColumns {
     }
 }
 
-/// Appends a row as a JSON object and the end of its line.
-pub(super) fn write_ndjson(names: &[String], row: Row<'_>, out: &mut String) {
+/// Appends a row as a JSON object and the end of its line, as far as `out` has no more than `most`
+/// bytes.
+pub(super) fn write_ndjson(names: &[String], row: Row<'_>, most: usize, out: &mut String) {
     for (i, (name, cell)) in names.iter().zip(row.iter()).enumerate() {
         out.push(if i > 0 { ',' } else { '{' });
         quote_into(out, name);
         out.push(':');
+        if out.len() > most {
+            return;
+        }
         cell.write_json(out);
     }
     out.push_str("}\n");

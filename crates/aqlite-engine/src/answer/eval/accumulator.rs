@@ -8,7 +8,7 @@ use super::output::Order;
 use super::sort_key::{SortKey, compare_keys, sort_key};
 use super::sum::Sum;
 use super::value::Value;
-use super::work::ROW;
+use super::work::{ROW, of_texts};
 use crate::answer::query::Aggregate;
 use crate::answer::result::Cell;
 use crate::document::Number;
@@ -24,11 +24,33 @@ pub(super) struct Accumulator {
     sum: Sum,
     /// Some number that was added is of a type with fractions.
     is_real: bool,
-    best: Option<(SortKey, Cell<String>, Order)>,
+    best: Option<Best>,
     seen: HashSet<String>,
     /// The approximate bytes of the collections above, for the budget of memory.
     kept_bytes: usize,
     unordered: bool,
+}
+
+/// The least or greatest value so far.
+struct Best {
+    key: SortKey,
+    /// The value; `None` if it is the text of the key.
+    cell: Option<Cell<String>>,
+    order: Order,
+}
+
+impl Best {
+    fn cell(&self) -> Cell<String> {
+        match (&self.cell, &self.key) {
+            (Some(cell), _) => cell.clone(),
+            (None, SortKey::Text(text)) => Cell::Text(text.clone()),
+            (None, _) => Cell::Null,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.key.text_bytes() + self.cell.as_ref().map_or(0, Cell::text_bytes)
+    }
 }
 
 /// The numbers of a path in the rows of a block.
@@ -36,13 +58,13 @@ pub(super) type PathNumbers<'b> = (usize, Cow<'b, [f64]>);
 
 impl Accumulator {
     /// Adds all rows of a block: whole columns where the aggregate is of numbers, else row by row.
-    /// `known` is what the last aggregate read of the block.
+    /// `known` is what the last aggregate read of the block, `held` the bytes that everything else holds.
     pub fn add_block<'b>(
         &mut self,
         aggregate: &Aggregate,
         view: View<'b>,
         block: &Block<'b>,
-        start: u64,
+        (start, held): (u64, usize),
         scratch: &mut [Node],
         known: &mut Option<PathNumbers<'b>>,
     ) {
@@ -87,15 +109,16 @@ impl Accumulator {
                         .filter(|(_, value)| **value == best)
                         .map(|(i, _)| i);
                     let first = as_good.min_by_key(|i| block.place(*i));
-                    first
-                        .into_iter()
-                        .for_each(|i| self.add_at(aggregate, view, block, i, start, scratch));
+                    first.into_iter().for_each(|i| {
+                        self.add_at(aggregate, view, block, i, (start, held), scratch)
+                    });
                 }
             }
             _ => {
                 view.count(ROW * rows as u64);
                 view.note(ExecutionPath::AggregateRows);
-                (0..rows).for_each(|i| self.add_at(aggregate, view, block, i, start, scratch));
+                (0..rows)
+                    .for_each(|i| self.add_at(aggregate, view, block, i, (start, held), scratch));
             }
         }
     }
@@ -108,9 +131,9 @@ impl Accumulator {
 
     /// Returns whether a number cannot be the best.
     fn is_behind(&self, aggregate: &Aggregate, number: f64) -> bool {
-        match (&self.best, aggregate) {
-            (Some((SortKey::Number(best), ..)), Aggregate::Min(_)) => *best < number,
-            (Some((SortKey::Number(best), ..)), Aggregate::Max(_)) => *best > number,
+        match (self.best.as_ref().map(|best| &best.key), aggregate) {
+            (Some(SortKey::Number(best)), Aggregate::Min(_)) => *best < number,
+            (Some(SortKey::Number(best)), Aggregate::Max(_)) => *best > number,
             _ => false,
         }
     }
@@ -121,28 +144,41 @@ impl Accumulator {
         view: View<'_>,
         block: &Block<'_>,
         i: usize,
-        start: u64,
+        (start, held): (u64, usize),
         scratch: &mut [Node],
     ) {
         block.fill(i, scratch);
-        self.add(aggregate, view, scratch, order_at(start, block.place(i)));
+        let order = order_at(start, block.place(i));
+        self.add(aggregate, view, scratch, order, held);
     }
 
-    /// Returns the approximate bytes that the accumulator keeps.
+    /// Returns the approximate bytes that the accumulator keeps, those of the best value included.
     pub fn bytes(&self) -> usize {
-        self.kept_bytes
+        self.kept_bytes + self.best.as_ref().map_or(0, Best::bytes)
     }
 
-    /// Adds a row.
-    pub fn add(&mut self, aggregate: &Aggregate, view: View<'_>, row: &[Node], order: Order) {
+    /// Adds a row; `held` are the bytes that everything else holds.
+    pub fn add(
+        &mut self,
+        aggregate: &Aggregate,
+        view: View<'_>,
+        row: &[Node],
+        order: Order,
+        held: usize,
+    ) {
         let at = |path: &usize| row.get(*path).copied().filter(|n| !n.is_none());
         match aggregate {
             Aggregate::CountRows => self.count += 1,
             Aggregate::Count(path) => self.count += u64::from(at(path).is_some()),
             Aggregate::CountDistinct(path) => {
                 if let Some(node) = at(path) {
-                    let mut key = String::new();
-                    identity(&cell_of(view, node, &mut String::new()), &mut key);
+                    let (mut key, mut buffer) = (String::new(), String::new());
+                    let cell = cell_of(view, node, &mut buffer);
+                    view.count(cell.text_bytes() as u64);
+                    if !view.has_room(held + self.bytes() + cell.text_bytes()) {
+                        return;
+                    }
+                    identity(&cell, &mut key);
                     let bytes = key.len() + 48;
                     self.kept_bytes += if self.seen.insert(key) { bytes } else { 0 };
                 }
@@ -166,30 +202,42 @@ impl Accumulator {
                     }
                 }
             }
-            Aggregate::Min(path) => self.improve(view, at(path), Ordering::Less, order),
-            Aggregate::Max(path) => self.improve(view, at(path), Ordering::Greater, order),
+            Aggregate::Min(path) => self.improve(view, at(path), Ordering::Less, (order, held)),
+            Aggregate::Max(path) => self.improve(view, at(path), Ordering::Greater, (order, held)),
         }
     }
 
     /// Of equal values the first row's is kept.
-    fn improve(&mut self, view: View<'_>, node: Option<Node>, wanted: Ordering, order: Order) {
+    fn improve(
+        &mut self,
+        view: View<'_>,
+        node: Option<Node>,
+        wanted: Ordering,
+        (order, held): (Order, usize),
+    ) {
         let Some(node) = node else { return };
         let value = view.value(node);
         if matches!(value, Value::TextObject(_) | Value::Object) {
             self.unordered = true;
         }
+        let bytes = value.as_text().map_or(0, str::len);
+        view.count(of_texts(bytes));
+        if !view.has_room(held + self.bytes() + bytes) {
+            return;
+        }
         let key = sort_key(&value);
-        let better = |(best, _, at): &(SortKey, Cell<String>, Order)| match compare_keys(&key, best)
-        {
-            Ordering::Equal => order < *at,
+        let better = |best: &Best| match compare_keys(&key, &best.key) {
+            Ordering::Equal => order < best.order,
             found => found == wanted,
         };
         if self.best.as_ref().is_none_or(better) {
-            self.best = Some((
-                key,
-                cell_of(view, node, &mut String::new()).to_owned(),
-                order,
-            ));
+            let mut buffer = String::new();
+            let cell = cell_of(view, node, &mut buffer);
+            let cell = match (&key, &cell) {
+                (SortKey::Text(key), Cell::Text(text)) if key == text => None,
+                _ => Some(cell.to_owned()),
+            };
+            self.best = Some(Best { key, cell, order });
         }
     }
 
@@ -208,10 +256,9 @@ impl Accumulator {
             Aggregate::Avg(_) => double(self.sum.value() / self.count as f64),
             // Texts with rubrics have no order, so none of them is the smallest.
             Aggregate::Min(_) | Aggregate::Max(_) if self.unordered => Cell::Null,
-            Aggregate::Min(_) | Aggregate::Max(_) => match &self.best {
-                Some((_, cell, _)) => cell.clone(),
-                None => Cell::Null,
-            },
+            Aggregate::Min(_) | Aggregate::Max(_) => {
+                self.best.as_ref().map_or(Cell::Null, Best::cell)
+            }
         }
     }
 
@@ -219,7 +266,7 @@ impl Accumulator {
     pub fn key(&mut self, aggregate: &Aggregate) -> SortKey {
         match (self.cell(aggregate), &self.best) {
             (Cell::Null, _) => SortKey::Null,
-            (_, Some((key, ..))) => key.clone(),
+            (_, Some(best)) => best.key.clone(),
             (Cell::Number(number), None) => SortKey::Number(number.value()),
             _ => SortKey::Null,
         }

@@ -4,6 +4,7 @@ use super::condition::ConditionEvaluator;
 use super::node::{Node, View};
 use super::sort_key::without_sign_of_zero;
 use super::value::Value;
+use super::work::{Work, of_texts};
 use crate::answer::query::{ColumnValue, Expr, Literal};
 use crate::answer::result::{Cell, CellRef, ResultBuffer};
 use crate::document::{Dictionary, Fragment, ItemKind, Leaf, Number};
@@ -25,14 +26,27 @@ pub(super) fn append_row<'p: 'b, 'b>(
     let start = result_buffer.len();
     let (cells, own) = result_buffer.extend(1);
     let mut buffer = String::new();
+    let (view, before) = (evaluator.view, evaluator.view.work().map(Work::spent));
     for ((cell, column), shown) in cells.iter_mut().zip(select).zip(shown) {
         *cell = match &column.value {
             ColumnValue::Expr(Expr::Path(path)) => {
                 let node = evaluator.view.node_at(row, *path);
                 node_cell_ref(evaluator.view, node, own, shown)
             }
-            value => CellRef::of(&plain_cell(evaluator, value, row, &mut buffer), own),
+            value => {
+                let cell = plain_cell(evaluator, value, row, &mut buffer);
+                view.count(of_texts(cell.text_bytes()));
+                CellRef::of(&cell, own)
+            }
         };
+        // Nothing pauses in the middle of a row.
+        let spent = |work: &Work| work.spent().saturating_sub(before.unwrap_or_default());
+        let goes_on = view
+            .work()
+            .is_none_or(|work| work.bounds_terms(spent(work)));
+        if !goes_on || !view.has_room(own.size()) {
+            break;
+        }
     }
     start as u32
 }

@@ -4,7 +4,7 @@ use super::function;
 use super::node::{Node, View};
 use super::predicate::PredicateEvaluator;
 use super::value::{Value, compare, compared_bytes, member};
-use super::work::{BYTE, STEP, TEST, Work, of_texts};
+use super::work::{STEP, TEST, Work, of_texts};
 use crate::answer::plan::Plan;
 use crate::answer::query::{CompareOp, Condition, Expr, LikeItem, LikePattern, Literal};
 
@@ -129,11 +129,9 @@ impl<'p: 'b, 'b> ConditionEvaluator<'p, 'b> {
                     .sum();
                 // What CONCAT makes is as long as all its arguments: it is counted before it is
                 // made.
-                if self
-                    .view
-                    .work()
-                    .is_some_and(|work| !work.compare(STEP + bytes as u64 * BYTE, &mut 0))
-                {
+                if self.view.work().is_some_and(|work| {
+                    !work.compare(STEP + function::units(*function, bytes), &mut 0)
+                }) {
                     return Value::Null;
                 }
                 function::call(*function, &arguments, self.now)

@@ -186,7 +186,7 @@ impl<'p> Run<'p> {
         budget: Budget,
         stopped: &'p dyn Fn() -> bool,
     ) -> Run<'p> {
-        let work = Rc::new(Work::new(budget.work, budget.piece));
+        let work = Rc::new(Work::new(budget.work, budget.piece, budget.bytes));
         Run {
             plan,
             now,

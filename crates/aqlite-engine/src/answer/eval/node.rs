@@ -106,6 +106,16 @@ impl<'b> View<'b> {
         self.work
     }
 
+    /// Returns whether the run may hold `bytes` bytes in all. Otherwise the run ends.
+    pub fn has_room(self, bytes: usize) -> bool {
+        self.work.is_none_or(|work| work.has_room(bytes))
+    }
+
+    /// Returns whether the run is over.
+    pub fn is_over(self) -> bool {
+        self.work.is_some_and(Work::is_over)
+    }
+
     /// Records a broken invariant. The run then ends with an error.
     pub fn note_broken(self, what: &'static str) {
         if let Some(work) = self.work {

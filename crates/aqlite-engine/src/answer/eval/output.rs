@@ -13,7 +13,7 @@ use super::sort_key::{SortKey, compare_rows, order_key};
 use super::work::{CELL, ROW, Work};
 use super::{Budget, QueryError};
 use crate::answer::plan::Plan;
-use crate::answer::query::{ColumnValue, Expr, OrderBy, Query, Window};
+use crate::answer::query::{Aggregate, ColumnValue, Expr, OrderBy, Query, Window};
 use crate::answer::result::{Cell, CellRef, ResultBuffer, ResultColumn, ResultSet};
 use aqlite_rm::order;
 use std::cmp::Ordering;
@@ -76,6 +76,8 @@ pub(super) struct Output {
     groups: Vec<Group>,
     by_key: HashMap<String, usize>,
     grouped: bool,
+    /// For each column the first column with the same aggregate, which alone is computed.
+    first_of: Vec<usize>,
     /// Rows keep their nodes for who wants no cells.
     held: bool,
     /// Bytes of groups and of what their aggregates have seen, about.
@@ -105,6 +107,7 @@ impl Output {
                 .select
                 .iter()
                 .any(|c| matches!(c.value, ColumnValue::Aggregate(_))),
+            first_of: first_of(query),
             held: false,
             grouped_bytes: 0,
             taken: 0,
@@ -299,10 +302,21 @@ impl Output {
         evaluator
             .view
             .count(CELL / 2 * (made + 2 * query.order.len()) as u64);
-        let keys = query
-            .order
-            .iter()
-            .map(|k| order_key(evaluator, &k.key, row));
+        let (view, mut held) = (evaluator.view, 0);
+        if !query.order.is_empty() {
+            held = self.bytes();
+        }
+        let keys = query.order.iter().map(move |k| {
+            if view.is_over() {
+                return SortKey::Null;
+            }
+            let key = order_key(evaluator, &k.key, row);
+            held += key.text_bytes();
+            match view.has_room(held) {
+                true => key,
+                false => SortKey::Null,
+            }
+        });
         if self.grouped {
             return self.add_to_group(evaluator, row, keys.collect(), order);
         }
@@ -496,14 +510,15 @@ impl Output {
     ) {
         let start = self.taken;
         let query = &evaluator.plan.query;
-        let (mut bytes, mut known) = (0, None);
-        for (column, accumulator) in query.select.iter().zip(self.single_group(query)) {
-            if let ColumnValue::Aggregate(aggregate) = &column.value {
-                accumulator.add_block(aggregate, evaluator.view, block, start, scratch, &mut known);
-                bytes += accumulator.bytes();
-            }
+        let (mut held, mut known) = (self.grouped_bytes, None);
+        let first_of = self.first_of.clone();
+        for (aggregate, accumulator) in computed(query, &first_of, self.single_group(query)) {
+            held -= accumulator.bytes().min(held);
+            let place = (start, held);
+            accumulator.add_block(aggregate, evaluator.view, block, place, scratch, &mut known);
+            held += accumulator.bytes();
         }
-        self.grouped_bytes = bytes;
+        self.grouped_bytes = held;
     }
 
     /// Adds one row, with its position in the batch, to the only group.
@@ -516,11 +531,13 @@ impl Output {
         let order = order_at(self.taken, place);
         let query = &evaluator.plan.query;
         evaluator.view.count(ROW * query.select.len() as u64);
-        for (column, accumulator) in query.select.iter().zip(self.single_group(query)) {
-            if let ColumnValue::Aggregate(aggregate) = &column.value {
-                accumulator.add(aggregate, evaluator.view, row, order);
-            }
+        let (mut held, first_of) = (self.grouped_bytes, self.first_of.clone());
+        for (aggregate, accumulator) in computed(query, &first_of, self.single_group(query)) {
+            held -= accumulator.bytes().min(held);
+            accumulator.add(aggregate, evaluator.view, row, order, held);
+            held += accumulator.bytes();
         }
+        self.grouped_bytes = held;
     }
 
     /// Records that what has places in a batch was taken.
@@ -550,10 +567,20 @@ impl Output {
         }
         let (mut key, mut buffer) = (String::new(), String::new());
         for column in query.select.iter().filter(|c| is_key(&c.value)) {
-            identity(
-                &plain_cell(evaluator, &column.value, row, &mut buffer),
-                &mut key,
-            );
+            let cell = plain_cell(evaluator, &column.value, row, &mut buffer);
+            // The key is kept, and so are the cells of a first row.
+            let bytes = key
+                .len()
+                .saturating_add(cell.text_bytes())
+                .saturating_mul(2);
+            evaluator.view.count(cell.text_bytes() as u64);
+            if !evaluator
+                .view
+                .has_room(self.grouped_bytes.saturating_add(bytes))
+            {
+                return;
+            }
+            identity(&cell, &mut key);
         }
         let next = self.groups.len();
         let key_bytes = 2 * key.len() + 48;
@@ -592,13 +619,13 @@ impl Output {
         let Some(group) = self.groups.get_mut(number) else {
             return;
         };
-        for (column, accumulator) in query.select.iter().zip(&mut group.sums) {
-            if let ColumnValue::Aggregate(aggregate) = &column.value {
-                let before = accumulator.bytes();
-                accumulator.add(aggregate, evaluator.view, row, order);
-                self.grouped_bytes += accumulator.bytes() - before;
-            }
+        let mut held = self.grouped_bytes;
+        for (aggregate, accumulator) in computed(query, &self.first_of, &mut group.sums) {
+            held -= accumulator.bytes().min(held);
+            accumulator.add(aggregate, evaluator.view, row, order, held);
+            held += accumulator.bytes();
         }
+        self.grouped_bytes = held;
     }
 
     /// Orders, removes duplicates, cuts the window: what [`Output::close`] has not done yet, at
@@ -679,34 +706,69 @@ impl Output {
 
     /// Makes a row of a group.
     pub fn close_group(&mut self, query: &Query, mut group: Group) {
-        for ((column, accumulator), cell) in query
-            .select
-            .iter()
-            .zip(&mut group.sums)
-            .zip(&mut group.cells)
-        {
-            if let ColumnValue::Aggregate(aggregate) = &column.value {
-                *cell = accumulator.cell(aggregate);
-            }
-        }
         for (order, key) in query.order.iter().zip(&mut group.keys) {
             if let OrderBy::Column(column) = order.key
                 && let (Some(ColumnValue::Aggregate(aggregate)), Some(accumulator)) = (
                     query.select.get(column).map(|c| &c.value),
-                    group.sums.get_mut(column),
+                    self.first_of
+                        .get(column)
+                        .and_then(|first| group.sums.get_mut(*first)),
                 )
             {
                 *key = accumulator.key(aggregate);
             }
         }
-        let held: Vec<CellRef> = group
-            .cells
-            .iter()
-            .map(|cell| self.result_buffer.hold(cell))
-            .collect();
+        let mut held: Vec<CellRef> = Vec::with_capacity(query.select.len());
+        let columns = query.select.iter().zip(&self.first_of).enumerate();
+        for (at, (column, first)) in columns {
+            let known = held.get(*first).copied();
+            let cell = match (&column.value, group.sums.get_mut(at)) {
+                (ColumnValue::Aggregate(aggregate), Some(accumulator)) => {
+                    known.unwrap_or_else(|| self.result_buffer.hold(&accumulator.cell(aggregate)))
+                }
+                _ => group
+                    .cells
+                    .get(at)
+                    .map_or(CellRef::Null, |cell| self.result_buffer.hold(cell)),
+            };
+            held.push(cell);
+        }
         let number = self.result_buffer.push(held.into_iter());
         self.push(query, (number, 0), group.keys.into_iter(), group.order);
     }
+}
+
+/// The aggregates of a query that are computed, each with its accumulator.
+fn computed<'q, 's>(
+    query: &'q Query,
+    first_of: &'s [usize],
+    sums: &'s mut [Accumulator],
+) -> impl Iterator<Item = (&'q Aggregate, &'s mut Accumulator)> {
+    let columns = query.select.iter().zip(sums).zip(first_of).enumerate();
+    columns.filter_map(|(at, ((column, accumulator), first))| match &column.value {
+        ColumnValue::Aggregate(aggregate) if *first == at => Some((aggregate, accumulator)),
+        _ => None,
+    })
+}
+
+/// For each column of a query the first column with the same aggregate; itself where it has none.
+fn first_of(query: &Query) -> Vec<usize> {
+    let mut known: Vec<(&Aggregate, usize)> = Vec::new();
+    let columns = query.select.iter().enumerate();
+    columns
+        .map(|(at, column)| {
+            let ColumnValue::Aggregate(aggregate) = &column.value else {
+                return at;
+            };
+            match known.iter().find(|(other, _)| *other == aggregate) {
+                Some((_, first)) => *first,
+                None => {
+                    known.push((aggregate, at));
+                    at
+                }
+            }
+        })
+        .collect()
 }
 
 /// The order of two rows: by ORDER BY, then in default order.

@@ -45,6 +45,10 @@ pub(super) fn of_texts(bytes: usize) -> u64 {
 #[derive(Debug)]
 pub(super) struct Work {
     limit: u64,
+    /// Bytes that the run may hold.
+    most: usize,
+    /// Is set once the run would have held more.
+    is_too_large: Cell<bool>,
     spent: Cell<u64>,
     /// Units between two pauses.
     piece: u64,
@@ -62,11 +66,14 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// Nothing is spent; `limit` units may be, with a pause after each `piece` of them.
-    pub fn new(limit: u64, piece: u64) -> Work {
+    /// Nothing is spent; `limit` units may be, with a pause after each `piece` of them, and `most`
+    /// bytes may be held.
+    pub fn new(limit: u64, piece: u64, most: usize) -> Work {
         let piece = piece.max(1);
         Work {
             limit,
+            most,
+            is_too_large: Cell::new(false),
             spent: Cell::new(0),
             piece,
             pause_at: Cell::new(piece),
@@ -108,6 +115,16 @@ impl Work {
             self.exhaust();
         }
         !self.is_over()
+    }
+
+    /// Returns whether the run may hold `bytes` bytes in all. Otherwise the run ends. Texts may have
+    /// megabytes, so a copy of one is counted before it is kept.
+    pub fn has_room(&self, bytes: usize) -> bool {
+        if bytes > self.most {
+            self.is_too_large.set(true);
+            self.exhaust();
+        }
+        bytes <= self.most
     }
 
     /// Ends the run: nothing is left of the budget.
@@ -157,9 +174,11 @@ impl Work {
     }
 
     /// # Errors
-    /// When the budget is spent.
+    /// When the budget is spent, or too much would be held.
     pub fn check(&self) -> Result<(), QueryError> {
-        if self.is_over() {
+        if self.is_too_large.get() {
+            Err(QueryError::TooLarge(self.most))
+        } else if self.is_over() {
             Err(QueryError::TooMuchWork(self.limit))
         } else {
             Ok(())

@@ -65,7 +65,11 @@ pub(super) fn bind(
         }
     });
     let halted = match (flow, halt) {
-        _ if work.is_over() => Err(Halt::Failed(QueryError::TooMuchWork(budget.work))),
+        _ if work.is_over() => Err(Halt::Failed(
+            work.check()
+                .err()
+                .unwrap_or(QueryError::TooMuchWork(budget.work)),
+        )),
         (_, Some(halt)) => Err(halt),
         (ControlFlow::Break(()), None) => Err(Halt::Paused),
         (ControlFlow::Continue(()), None) => Ok(()),

@@ -1,0 +1,182 @@
+//! Stored value sets with all that they import.
+//!
+//! Each value set is read and expanded once for a question, however often others import it. The
+//! codes that are read, and those that are compared, are counted in all.
+
+use super::Service;
+use super::call::Call;
+use super::error::Failure;
+use super::fhir::{Coding, ValueSet};
+use super::terminology::{CODES, Question, refused};
+use crate::aql::TerminologyError;
+use crate::store::repository::Repository;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// The maximum number of value sets that one imports, directly or not.
+const IMPORTS: usize = 64;
+/// The maximum number of codes of a value set and of those that it imports.
+const LOADED: usize = 200_000;
+/// The maximum number of codes that are looked at while a value set is expanded.
+const COMPARED: usize = 1_000_000;
+
+/// The codes of a value set, or the reason why there are none.
+type Expansion = Result<Rc<[Coding]>, TerminologyError>;
+
+/// The value sets that one question needs.
+#[derive(Default)]
+struct Loaded {
+    /// In the order in which they were read.
+    sets: Vec<(String, ValueSet)>,
+    /// The codes of those that are expanded, by address.
+    expanded: HashMap<String, Rc<[Coding]>>,
+    /// Codes that were read.
+    codes: usize,
+}
+
+impl<R: Repository> Service<R> {
+    /// The codes of the stored value set with this address, with those that it imports: stored
+    /// ones, or of the server. Nothing where it is not stored.
+    pub(super) async fn expanded(
+        &self,
+        call: Option<&Call<'_>>,
+        url: &str,
+    ) -> Result<Option<Expansion>, Failure> {
+        let Some(set) = self.stored_value_set(call, url).await? else {
+            return Ok(None);
+        };
+        let mut loaded = Loaded::default();
+        if let Err(error) = self.load_imports(call, url, set, &mut loaded).await? {
+            return Ok(Some(Err(error)));
+        }
+        let mut compared = 0;
+        while !loaded.expanded.contains_key(url) {
+            if let Err(error) = loaded.step(&mut compared) {
+                return Ok(Some(Err(error)));
+            }
+            if let Some(call) = call {
+                call.pause().await;
+            }
+        }
+        let codes = loaded.expanded.remove(url).unwrap_or_default();
+        Ok(Some(match codes.len() > CODES {
+            true => refused(format!("the value set has more than {CODES} codes")),
+            false => Ok(codes),
+        }))
+    }
+
+    /// Reads a value set with all that it imports, each once.
+    async fn load_imports(
+        &self,
+        call: Option<&Call<'_>>,
+        url: &str,
+        set: ValueSet,
+        loaded: &mut Loaded,
+    ) -> Result<Result<(), TerminologyError>, Failure> {
+        let mut open: Vec<String> = Vec::new();
+        if let Err(error) = loaded.add(url, set, &mut open) {
+            return Ok(Err(error));
+        }
+        while let Some(url) = open.pop() {
+            if loaded.has(&url) {
+                continue;
+            }
+            if loaded.sets.len() + loaded.expanded.len() > IMPORTS {
+                return Ok(refused(format!(
+                    "the value set imports more than {IMPORTS} others"
+                )));
+            }
+            let added = match self.stored_value_set(call, &url).await? {
+                Some(inner) => loaded.add(&url, inner, &mut open),
+                None => match self.expand(&Question::of_import(&url)).await {
+                    Ok(codes) => loaded.count(codes.len()).map(|()| {
+                        loaded.expanded.insert(url, codes.into());
+                    }),
+                    Err(TerminologyError::Absent(_)) => refused(format!(
+                        "the value set imports `{url}`, which is not stored"
+                    )),
+                    Err(error) => Err(error),
+                },
+            };
+            if let Err(error) = added {
+                return Ok(Err(error));
+            }
+        }
+        Ok(Ok(()))
+    }
+}
+
+impl Loaded {
+    fn has(&self, url: &str) -> bool {
+        self.expanded.contains_key(url) || self.sets.iter().any(|(known, _)| known == url)
+    }
+
+    /// Adds a value set that was read; `open` gets the addresses that it imports.
+    fn add(
+        &mut self,
+        url: &str,
+        set: ValueSet,
+        open: &mut Vec<String>,
+    ) -> Result<(), TerminologyError> {
+        self.count(set.size())?;
+        open.extend(set.imports().map(str::to_owned));
+        self.sets.push((url.to_owned(), set));
+        Ok(())
+    }
+
+    fn count(&mut self, codes: usize) -> Result<(), TerminologyError> {
+        self.codes += codes;
+        if self.codes <= LOADED {
+            return Ok(());
+        }
+        refused(format!(
+            "the value set and those that it imports have more than {LOADED} codes together"
+        ))
+    }
+
+    /// Expands a value set all of whose imports are expanded, or those that import each other.
+    fn step(&mut self, compared: &mut usize) -> Result<(), TerminologyError> {
+        let is_ready =
+            |(_, set): &(String, ValueSet)| set.imports().all(|u| self.expanded.contains_key(u));
+        let Some(at) = self.sets.iter().position(is_ready) else {
+            return self.expand_together(compared);
+        };
+        let (url, set) = self.sets.swap_remove(at);
+        let codes = self.codes_of(&set, compared)?;
+        self.expanded.insert(url, codes);
+        Ok(())
+    }
+
+    /// Expands value sets that import each other: each adds to the others, until none grows.
+    fn expand_together(&mut self, compared: &mut usize) -> Result<(), TerminologyError> {
+        let sets = std::mem::take(&mut self.sets);
+        for _ in 0..=IMPORTS {
+            let mut grows = false;
+            for (url, set) in &sets {
+                let codes = self.codes_of(set, compared)?;
+                let before = self.expanded.insert(url.clone(), Rc::clone(&codes));
+                grows |= before.is_none_or(|before| before.len() != codes.len());
+            }
+            if !grows {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The codes of a value set, as far as its imports are expanded.
+    fn codes_of(
+        &self,
+        set: &ValueSet,
+        compared: &mut usize,
+    ) -> Result<Rc<[Coding]>, TerminologyError> {
+        let imported = |url: &str| self.expanded.get(url).map_or(&[][..], |codes| &**codes);
+        *compared += 1 + set.work(&imported);
+        if *compared > COMPARED {
+            return refused(format!(
+                "the value set takes more than {COMPARED} comparisons of codes: import fewer value sets, or each fewer times"
+            ));
+        }
+        Ok(set.codes(&imported).into())
+    }
+}
