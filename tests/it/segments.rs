@@ -14,8 +14,9 @@ use aqlite::store::scan::Progress;
 use aqlite::store::sql::{BlobFuture, Blobs, Compaction, Segments, SqlRepository};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::future::ready;
+use std::future::{poll_fn, ready};
 use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
 
 /// A store whose readings and writings fail at random.
 #[derive(Clone, Default)]
@@ -25,6 +26,8 @@ struct Unreliable {
     one_fails_in: Rc<Cell<u64>>,
     state: Rc<Cell<u64>>,
     reads: Rc<Cell<usize>>,
+    /// Readings wait for one turn each.
+    is_slow: Rc<Cell<bool>>,
 }
 
 impl Unreliable {
@@ -55,7 +58,14 @@ impl Blobs for Unreliable {
             (Some(_), _) => Ok(None),
             (None, _) => Ok(blob),
         };
-        Box::pin(ready(answer))
+        let mut waits = self.is_slow.get();
+        let mut answer = Some(answer);
+        Box::pin(poll_fn(move |_| {
+            if std::mem::take(&mut waits) {
+                return Poll::Pending;
+            }
+            Poll::Ready(answer.take().unwrap_or(Ok(None)))
+        }))
     }
 
     fn put<'a>(&'a self, key: &'a str, bytes: Vec<u8>) -> BlobFuture<'a, ()> {
@@ -97,9 +107,15 @@ const LATER: u64 = TODAY + 3_600_000;
 
 impl Place {
     fn new(most: u64) -> Place {
+        Place::with_memory(most, usize::MAX, usize::MAX)
+    }
+
+    fn with_memory(most: u64, kept: usize, loaded: usize) -> Place {
         let (database, blobs) = (Sqlite::in_memory(), Unreliable::default());
         let isolate = |_| {
-            let segments = Segments::new(Box::new(blobs.clone())).with_sizes(1, most);
+            let segments = Segments::new(Box::new(blobs.clone()))
+                .with_sizes(1, most)
+                .with_memory(kept, loaded);
             database.repository().with_segments(Rc::new(segments))
         };
         Place {
@@ -143,6 +159,10 @@ impl BatchSink for Restarting<'_> {
 }
 
 fn rows(store: &SqlRepository<Sqlite>, query: &str) -> Vec<String> {
+    block_on(rows_later(store, query)).expect("ready")
+}
+
+async fn rows_later(store: &SqlRepository<Sqlite>, query: &str) -> Vec<String> {
     let plan = prepare(query, &Parameters::new(), &QueryOptions::default()).expect("a query");
     let (go_on, budget) = (|| false, Budget::default());
     let begin = || Run::new(&plan, NOW, budget, &go_on);
@@ -150,7 +170,8 @@ fn rows(store: &SqlRepository<Sqlite>, query: &str) -> Vec<String> {
         begin: &begin,
         run: begin(),
     };
-    done(store.scan(plan.scan(), &mut sink));
+    let scanned = store.scan(plan.scan(), &mut sink).await;
+    scanned.expect("a scan");
     let result = sink.run.finish().expect("an answer");
     let rows = result.rows().map(|row| {
         let mut text = String::new();
@@ -248,6 +269,64 @@ fn queries_over_segments_give_the_rows_of_the_plain_scan() {
         written > 60 && lost > 5,
         "{written} segments were written, {lost} compactions failed"
     );
+}
+
+#[test]
+fn little_memory_changes_no_answer() {
+    for (kept, loaded) in [(0, usize::MAX), (0, 2_000), (usize::MAX, 0)] {
+        let mut place = Place::with_memory(7, kept, loaded);
+        let mut dice = Dice::of(5);
+        for serial in 0..120 {
+            let _ = block_on(place.plain.commit(dice.commit(serial))).expect("ready");
+        }
+        while place.compact(0) == Some(Compaction::Written) {}
+        check(&place, 1, 5);
+        check(&place, 1, 5);
+    }
+}
+
+#[test]
+fn query_shows_its_state_while_others_go_on() {
+    let mut place = Place::new(1_000);
+    done(place.plain.commit(creation(EHRS[0], None)));
+    for object in ["a", "b", "c"] {
+        let draft = Draft {
+            ehr: EHRS[0],
+            ..Draft::composition(object, 1)
+        };
+        done(place.plain.commit(draft.commit()));
+    }
+    assert_eq!(place.compact(0), Some(Compaction::Written));
+    let query = QUERIES[1];
+    let before = rows(&place.plain, query);
+    place.blobs.is_slow.set(true);
+    let (isolate, mut context) = (&place.isolates[1], Context::from_waker(Waker::noop()));
+    let mut first = Box::pin(rows_later(isolate, query));
+    let mut number = 1;
+    let found = loop {
+        match first.as_mut().poll(&mut context) {
+            Poll::Ready(found) => break found,
+            Poll::Pending => {
+                // Each time that the query waits, a version is superseded, and another query of the
+                // same isolate reads the newer state to its end.
+                number += 1;
+                let draft = Draft {
+                    ehr: EHRS[0],
+                    ..Draft::composition("b", number)
+                };
+                done(place.plain.commit(draft.commit()));
+                let mut second = Box::pin(rows_later(isolate, query));
+                let newer = loop {
+                    if let Poll::Ready(newer) = second.as_mut().poll(&mut context) {
+                        break newer;
+                    }
+                };
+                assert_eq!(newer, rows(&place.plain, query));
+            }
+        }
+    };
+    assert!(number > 2, "the query waited {} times", number - 1);
+    assert_eq!(found, before);
 }
 
 #[test]

@@ -285,7 +285,7 @@ impl<S: Sql> SqlRepository<S> {
             if !segments.send(&mut held, sink).await {
                 return Ok(state);
             }
-            after = held.covered;
+            after = held.covered();
         }
         while after < end {
             let until = (after + pace.range).min(end);

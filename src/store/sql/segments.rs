@@ -9,6 +9,7 @@ mod compaction;
 
 use super::SqlRepository;
 use super::value::{Fields, Row, Sql, Statement};
+use crate::document::Batch;
 use crate::store::repository::{Sink, StoreError, send};
 use crate::store::scan::{Scan, Snapshot};
 use cache::{Cache, Held, Listed, Overlay};
@@ -18,6 +19,12 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::rc::Rc;
+
+/// Bytes of loaded parts beyond which the parts of all segments are dropped before a query.
+const KEPT: usize = 40 << 20;
+
+/// Bytes of parts that one query may load. A query that needs more reads rows.
+const LOADED: usize = 64 << 20;
 
 /// Blobs that are read at a time.
 const AT_ONCE: usize = 6;
@@ -51,6 +58,8 @@ pub struct Segments {
     written: Cell<u64>,
     /// The least and the most versions of a segment. Ids without a version count too.
     sizes: (u64, u64),
+    /// The bytes of parts that stay loaded, and that one query may load.
+    memory: (usize, usize),
 }
 
 /// The live segments, in order.
@@ -64,10 +73,42 @@ const UNQUERYABLE: &str =
     "SELECT coalesce(json_group_array(id), '[]') AS unqueryable FROM ehr WHERE NOT is_queryable";
 
 /// The segments that a scan reads, as they are in its state.
+#[derive(Default)]
 pub(super) struct SegmentScan {
-    held: Vec<Rc<Held>>,
-    /// The newest version that they hold, or held before they were found damaged.
-    pub covered: u64,
+    segments: Vec<Opened>,
+}
+
+/// A segment with its batch in the state of a scan.
+struct Opened {
+    held: Rc<Held>,
+    batch: Rc<Batch>,
+}
+
+impl SegmentScan {
+    /// The newest version that the segments hold.
+    pub fn covered(&self) -> u64 {
+        self.segments.last().map_or(0, |last| last.held.last)
+    }
+
+    /// The parts that were wanted, by segment and by the value that holds them.
+    fn wanted(&self) -> BTreeMap<(usize, u32), Vec<u32>> {
+        let mut files: BTreeMap<(usize, u32), Vec<u32>> = BTreeMap::new();
+        for (number, Opened { held, batch }) in self.segments.iter().enumerate() {
+            for part in batch.wanted() {
+                let value = held
+                    .segment
+                    .place(part)
+                    .map_or(u32::MAX, |place| place.value);
+                files.entry((number, value)).or_default().push(part);
+            }
+        }
+        files
+    }
+
+    fn loaded_bytes(&self) -> usize {
+        let bytes = |opened: &Opened| opened.batch.late_bytes();
+        self.segments.iter().map(bytes).sum()
+    }
 }
 
 impl Segments {
@@ -79,6 +120,16 @@ impl Segments {
             is_due: Cell::new(false),
             written: Cell::new(0),
             sizes: (LEAST, MOST),
+            memory: (KEPT, LOADED),
+        }
+    }
+
+    /// Keeps other numbers of bytes of parts: between queries, and for one query.
+    #[must_use]
+    pub fn with_memory(self, kept: usize, loaded: usize) -> Segments {
+        Segments {
+            memory: (kept, loaded),
+            ..self
         }
     }
 
@@ -139,28 +190,29 @@ impl Segments {
             superseded: ids(superseded)?,
             unqueryable: ids(unqueryable)?,
         };
-        self.cache.borrow_mut().renew(state, &listed, overlay);
-        let mut found = SegmentScan {
-            held: Vec::new(),
-            covered: 0,
-        };
+        let overlay = self.cache.borrow_mut().renew(state, &listed, overlay);
         let contiguous = listed.iter().scan(0, |end, listed| {
             (listed.first == std::mem::replace(end, listed.last) + 1).then_some(listed)
         });
         let known = |listed: &&Listed| self.cache.borrow().knows(listed);
         let contiguous: Vec<&Listed> = contiguous.take_while(known).collect();
+        let mut found = Vec::new();
         for some in contiguous.chunks(AT_ONCE) {
-            for held in join_all(some.iter().map(|listed| self.head(listed))).await {
-                let Some(held) = held else {
-                    return Ok(found);
-                };
-                found.covered = held.last;
-                found.held.push(held);
-            }
+            found.extend(join_all(some.iter().map(|listed| self.head(listed))).await);
         }
+        self.cache.borrow().make_room(self.memory.0);
+        let opened = found.into_iter().map_while(|held| {
+            let held = held?;
+            let keeps = self.cache.borrow().is_newest(&overlay);
+            let batch = held.batch(&overlay, keeps).ok()?;
+            Some(Opened { held, batch })
+        });
+        let scan = SegmentScan {
+            segments: opened.collect(),
+        };
         self.is_due
-            .set(state.version.saturating_sub(found.covered) >= self.sizes.0);
-        Ok(found)
+            .set(state.version.saturating_sub(scan.covered()) >= self.sizes.0);
+        Ok(scan)
     }
 
     /// A segment with its head, from the cache or the store; `None` where it cannot be read.
@@ -176,24 +228,14 @@ impl Segments {
     /// no more. On return the sink has seen no absent part.
     pub(super) async fn send(&self, scan: &mut SegmentScan, sink: Sink<'_>) -> bool {
         loop {
-            self.cache.borrow_mut().make_room(&scan.held);
             let mut goes_on = true;
-            for held in &scan.held {
-                goes_on = send(sink, &held.batch()).await;
+            for opened in &scan.segments {
+                goes_on = send(sink, &opened.batch).await;
                 if !goes_on {
                     break;
                 }
             }
-            let mut files: BTreeMap<(usize, u32), Vec<u32>> = BTreeMap::new();
-            for (number, held) in scan.held.iter().enumerate() {
-                for part in held.batch().wanted() {
-                    let value = held
-                        .segment
-                        .place(part)
-                        .map_or(u32::MAX, |place| place.value);
-                    files.entry((number, value)).or_default().push(part);
-                }
-            }
+            let files = scan.wanted();
             if files.is_empty() {
                 return goes_on;
             }
@@ -204,16 +246,17 @@ impl Segments {
         }
     }
 
-    /// Loads parts. From the first segment on that lacks one, rows are read instead.
+    /// Loads parts. From the first segment on that lacks one, rows are read instead; and instead of
+    /// all, where the parts take too much memory together.
     async fn load(&self, scan: &mut SegmentScan, files: BTreeMap<(usize, u32), Vec<u32>>) {
         let files: Vec<_> = files.into_iter().collect();
-        let (mut usable, all) = (scan.held.len(), &scan.held);
+        let (mut usable, all) = (scan.segments.len(), &scan.segments);
         for some in files.chunks(AT_ONCE) {
             let read = some.iter().map(|((number, value), parts)| async move {
-                let held = all.get(*number)?;
+                let Opened { held, batch } = all.get(*number)?;
                 let key = value_key(&held.blob, *value);
                 let bytes = self.blobs.get(&key).await.ok()??;
-                held.load(parts, &bytes).ok()
+                held.load(batch, parts, &bytes).ok()
             });
             let outcomes = join_all(read).await;
             for (((number, _), _), outcome) in some.iter().zip(outcomes) {
@@ -221,11 +264,15 @@ impl Segments {
                     usable = usable.min(*number);
                 }
             }
+            if scan.loaded_bytes() > self.memory.1 {
+                self.cache.borrow().make_room(0);
+                usable = 0;
+            }
+            if usable == 0 {
+                break;
+            }
         }
-        if usable < scan.held.len() {
-            scan.held.truncate(usable);
-            scan.covered = scan.held.last().map_or(0, |held| held.last);
-        }
+        scan.segments.truncate(usable);
     }
 }
 

@@ -8,9 +8,6 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Bytes of loaded parts beyond which the parts of all segments are dropped before a query.
-const KEPT: usize = 40 << 20;
-
 /// A segment of the manifest.
 pub(super) struct Listed {
     pub first: u64,
@@ -34,7 +31,7 @@ impl Listed {
     }
 }
 
-/// The changes that no segment shows.
+/// The changes that no segment shows, up to one state of the repository.
 #[derive(Default)]
 pub(super) struct Overlay {
     /// Versions that were superseded, ascending.
@@ -49,15 +46,22 @@ pub(super) struct Held {
     pub blob: String,
     first: u64,
     pub segment: Segment,
-    batch: RefCell<Rc<Batch>>,
-    /// The superseded versions and unqueryable EHRs of which the batch knows.
-    applied: RefCell<(Vec<u64>, Vec<u64>)>,
+    shown: RefCell<Shown>,
 }
 
+/// The batch of a segment in one state.
+struct Shown {
+    batch: Rc<Batch>,
+    /// The superseded versions and unqueryable EHRs of which the batch knows.
+    superseded: Vec<u64>,
+    unqueryable: Vec<u64>,
+}
+
+/// Heads and parts of the segments of one database.
 #[derive(Default)]
 pub(super) struct Cache {
     held: HashMap<String, Rc<Held>>,
-    overlay: Overlay,
+    overlay: Rc<Overlay>,
     /// The newest version whose predecessors are in the overlay.
     superseded_to: u64,
     /// The overlay has nothing that was superseded by a version up to this one.
@@ -65,48 +69,63 @@ pub(super) struct Cache {
 }
 
 impl Held {
-    /// The batch in the state of the last query.
-    pub fn batch(&self) -> Rc<Batch> {
-        Rc::clone(&self.batch.borrow())
+    /// Returns the batch in the state of an overlay. Where `keeps`, later queries get it too.
+    ///
+    /// A query keeps the batch that it got: others may bring the segment to a newer state while it
+    /// waits.
+    ///
+    /// # Errors
+    /// If the head is damaged.
+    pub fn batch(&self, overlay: &Overlay, keeps: bool) -> Result<Rc<Batch>, &'static str> {
+        let from = overlay.superseded.partition_point(|id| *id < self.first);
+        let to = overlay.superseded.partition_point(|id| *id <= self.last);
+        let superseded = overlay.superseded.get(from..to).unwrap_or_default();
+        let mut shown = self.shown.borrow_mut();
+        if shown.superseded == superseded && shown.unqueryable == overlay.unqueryable {
+            return Ok(Rc::clone(&shown.batch));
+        }
+        let state = SegmentState {
+            superseded,
+            unqueryable: &overlay.unqueryable,
+        };
+        let batch = Rc::new(self.segment.renewed(&shown.batch, &state)?);
+        if keeps {
+            *shown = Shown {
+                batch: Rc::clone(&batch),
+                superseded: superseded.to_vec(),
+                unqueryable: overlay.unqueryable.clone(),
+            };
+        }
+        Ok(batch)
     }
 
-    /// Loads parts from the value that holds them.
+    /// Loads parts into a batch from the value that holds them.
     ///
     /// # Errors
     /// If the value does not hold them, or is damaged.
-    pub fn load(&self, parts: &[u32], value: &[u8]) -> Result<(), &'static str> {
-        let batch = self.batch();
+    pub fn load(&self, batch: &Batch, parts: &[u32], value: &[u8]) -> Result<(), &'static str> {
         for part in parts {
             let bytes = self
                 .segment
                 .place(*part)
                 .and_then(|place| value.get(place.start as usize..place.end as usize));
             let bytes = bytes.ok_or("a value of a segment is too short")?;
-            self.segment.load(&batch, *part, bytes)?;
+            self.segment.load(batch, *part, bytes)?;
         }
         Ok(())
     }
 
-    /// Brings the batch to the state that an overlay describes.
-    fn apply(&self, overlay: &Overlay) -> Result<(), &'static str> {
-        let from = overlay.superseded.partition_point(|id| *id < self.first);
-        let to = overlay.superseded.partition_point(|id| *id <= self.last);
-        let superseded = overlay.superseded.get(from..to).unwrap_or_default();
-        let is_known = {
-            let applied = self.applied.borrow();
-            (applied.0.as_slice(), &applied.1) == (superseded, &overlay.unqueryable)
+    /// Drops the parts for later queries.
+    fn forget_parts(&self) {
+        let mut shown = self.shown.borrow_mut();
+        let state = SegmentState {
+            superseded: &shown.superseded,
+            unqueryable: &shown.unqueryable,
         };
-        if !is_known {
-            let state = SegmentState {
-                superseded,
-                unqueryable: &overlay.unqueryable,
-            };
-            let batch = self.segment.renewed(&self.batch(), &state)?;
-            self.batch.replace(Rc::new(batch));
-            self.applied
-                .replace((superseded.to_vec(), overlay.unqueryable.clone()));
+        // The head was read before, so this cannot fail; if it did, the parts would stay.
+        if let Ok(empty) = self.segment.batch(&state) {
+            shown.batch = Rc::new(empty);
         }
-        Ok(())
     }
 }
 
@@ -117,30 +136,38 @@ impl Cache {
     }
 
     /// Forgets segments that the manifest does not name, and learns what was superseded since the
-    /// last query.
-    pub fn renew(&mut self, state: Snapshot, listed: &[Listed], more: Overlay) {
+    /// last query. Returns the overlay of this state.
+    pub fn renew(&mut self, state: Snapshot, listed: &[Listed], more: Overlay) -> Rc<Overlay> {
         let is_listed = |blob: &String| listed.iter().any(|listed| listed.blob == *blob);
         self.held.retain(|blob, _| is_listed(blob));
         let oldest = listed.iter().map(|listed| listed.state).min();
+        let mut superseded = more.superseded;
         if self.superseded_to == 0 {
             self.known_from = oldest.unwrap_or(0);
-            self.overlay.superseded.clear();
+        } else {
+            superseded.extend_from_slice(&self.overlay.superseded);
         }
-        self.overlay.superseded.extend(more.superseded);
-        self.overlay.superseded.sort_unstable();
-        self.overlay.superseded.dedup();
-        self.overlay.unqueryable = more.unqueryable;
+        superseded.sort_unstable();
+        superseded.dedup();
+        self.overlay = Rc::new(Overlay {
+            superseded,
+            unqueryable: more.unqueryable,
+        });
         // A segment may be listed late, with a state before the oldest one that was known. The next
         // query then asks for everything again.
         let is_complete = oldest.is_some_and(|oldest| oldest >= self.known_from);
         self.superseded_to = if is_complete { state.version } else { 0 };
-        let overlay = &self.overlay;
-        self.held.retain(|_, held| held.apply(overlay).is_ok());
+        Rc::clone(&self.overlay)
     }
 
     /// Returns whether the overlay has all that was superseded since a segment was written.
     pub fn knows(&self, listed: &Listed) -> bool {
         listed.state >= self.known_from
+    }
+
+    /// Returns whether an overlay is that of the newest state that was read.
+    pub fn is_newest(&self, overlay: &Rc<Overlay>) -> bool {
+        Rc::ptr_eq(overlay, &self.overlay)
     }
 
     /// A segment that is held.
@@ -152,34 +179,26 @@ impl Cache {
     pub fn hold(&mut self, listed: &Listed, head: &[u8]) -> Option<Rc<Held>> {
         let segment = Segment::read(head).ok()?;
         let batch = segment.batch(&SegmentState::default()).ok()?;
-        let held = Held {
+        let held = Rc::new(Held {
             first: listed.first,
             last: listed.last,
             blob: listed.blob.clone(),
             segment,
-            batch: RefCell::new(Rc::new(batch)),
-            applied: RefCell::default(),
-        };
-        held.apply(&self.overlay).ok()?;
-        let held = Rc::new(held);
+            shown: RefCell::new(Shown {
+                batch: Rc::new(batch),
+                superseded: Vec::new(),
+                unqueryable: Vec::new(),
+            }),
+        });
         self.held.insert(listed.blob.clone(), Rc::clone(&held));
         Some(held)
     }
 
-    /// Drops all loaded parts if they are too many.
-    pub fn make_room(&mut self, held: &[Rc<Held>]) {
-        let bytes: usize = held.iter().map(|held| held.batch().late_bytes()).sum();
-        if bytes > KEPT {
-            for held in held {
-                let (superseded, unqueryable) = held.applied.borrow().clone();
-                let state = SegmentState {
-                    superseded: &superseded,
-                    unqueryable: &unqueryable,
-                };
-                if let Ok(empty) = held.segment.batch(&state) {
-                    held.batch.replace(Rc::new(empty));
-                }
-            }
+    /// Drops all loaded parts if they take more than so many bytes.
+    pub fn make_room(&self, kept: usize) {
+        let bytes = |held: &Rc<Held>| held.shown.borrow().batch.late_bytes();
+        if self.held.values().map(bytes).sum::<usize>() > kept {
+            self.held.values().for_each(|held| held.forget_parts());
         }
     }
 }
