@@ -281,7 +281,8 @@ impl<S: Sql> SqlRepository<S> {
         let (mut after, mut begun) = (0, false);
         // Segments show the newest state only.
         if let Some(segments) = segments.filter(|_| state == newest) {
-            let mut held = segments.begin(state, of_segments).await?;
+            let opened = self.open_segments(&segments, state, of_segments);
+            let mut held = opened.await?;
             if !segments.send(&mut held, sink).await {
                 return Ok(state);
             }

@@ -60,17 +60,25 @@ pub struct Segments {
     sizes: (u64, u64),
     /// The bytes of parts that stay loaded, and that one query may load.
     memory: (usize, usize),
+    /// The ids that one statement lists at most.
+    listed: u64,
 }
 
 /// The live segments, in order.
 const MANIFEST: &str = "SELECT first, last, state, blob, bytes FROM segment ORDER BY first";
-/// Versions that were superseded by a version behind `?1`, or, where that is 0, by one behind the
-/// oldest state of a segment. Those without a segment are among them: one may be listed later that
-/// was written before.
-const SUPERSEDED: &str = "SELECT coalesce(json_group_array(id), '[]') AS superseded FROM version
-    WHERE successor > CASE ?1 WHEN 0 THEN (SELECT coalesce(min(state), 9007199254740991) FROM segment) ELSE ?1 END";
-const UNQUERYABLE: &str =
-    "SELECT coalesce(json_group_array(id), '[]') AS unqueryable FROM ehr WHERE NOT is_queryable";
+/// Versions that were superseded by a version behind `?1` and up to `?2`, the first ones in the
+/// order of these. Where `?1` is 0, by one behind the oldest state of a segment. Those without a
+/// segment are among them: one may be listed later that was written before.
+const SUPERSEDED: &str = "SELECT json_group_array(id) AS superseded, max(successor) AS last, count(*) AS found
+    FROM (SELECT id, successor FROM version
+      WHERE successor > CASE ?1 WHEN 0 THEN (SELECT coalesce(min(state), 9007199254740991) FROM segment) ELSE ?1 END
+        AND successor <= ?2 ORDER BY successor LIMIT ?3)";
+const UNQUERYABLE: &str = "SELECT json_group_array(id) AS unqueryable FROM (SELECT id FROM ehr WHERE NOT is_queryable LIMIT ?1)";
+
+/// Ids that one statement lists at most: a value of D1 has at most 2 MB.
+const LISTED: u64 = 50_000;
+/// Above every id.
+const NO_BOUND: u64 = 1 << 52;
 
 /// The segments that a scan reads, as they are in its state.
 #[derive(Default)]
@@ -121,6 +129,16 @@ impl Segments {
             written: Cell::new(0),
             sizes: (LEAST, MOST),
             memory: (KEPT, LOADED),
+            listed: LISTED,
+        }
+    }
+
+    /// Lists at most so many ids by one statement.
+    #[must_use]
+    pub fn with_listed(self, listed: u64) -> Segments {
+        Segments {
+            listed: listed.max(1),
+            ..self
         }
     }
 
@@ -170,26 +188,18 @@ impl Segments {
         let seen = self.cache.borrow().superseded_to();
         [
             Statement::new(MANIFEST),
-            Statement::new(SUPERSEDED).bind(seen),
-            Statement::new(UNQUERYABLE),
+            self.superseded(seen, NO_BOUND),
+            Statement::new(UNQUERYABLE).bind(self.listed),
         ]
     }
 
+    fn superseded(&self, after: u64, until: u64) -> Statement {
+        let bounds = Statement::new(SUPERSEDED).bind(after).bind(until);
+        bounds.bind(self.listed)
+    }
+
     /// Reads the heads of the segments that follow one another from the first version on.
-    ///
-    /// # Errors
-    /// If the rows are not those of [`Segments::statements`].
-    pub(super) async fn begin(
-        &self,
-        state: Snapshot,
-        [manifest, superseded, unqueryable]: [Vec<Row>; 3],
-    ) -> Result<SegmentScan, StoreError> {
-        let listed = manifest.into_iter().map(Listed::of);
-        let listed: Vec<Listed> = listed.collect::<Result<_, _>>()?;
-        let overlay = Overlay {
-            superseded: ids(superseded)?,
-            unqueryable: ids(unqueryable)?,
-        };
+    async fn open(&self, state: Snapshot, listed: Vec<Listed>, overlay: Overlay) -> SegmentScan {
         let overlay = self.cache.borrow_mut().renew(state, &listed, overlay);
         let contiguous = listed.iter().scan(0, |end, listed| {
             (listed.first == std::mem::replace(end, listed.last) + 1).then_some(listed)
@@ -212,7 +222,7 @@ impl Segments {
         };
         self.is_due
             .set(state.version.saturating_sub(scan.covered()) >= self.sizes.0);
-        Ok(scan)
+        scan
     }
 
     /// A segment with its head, from the cache or the store; `None` where it cannot be read.
@@ -276,12 +286,9 @@ impl Segments {
     }
 }
 
-/// The ids in a row that [`SUPERSEDED`] or [`UNQUERYABLE`] gave, ascending.
-fn ids(rows: Vec<Row>) -> Result<Vec<u64>, StoreError> {
-    let row = rows.into_iter().next().unwrap_or_default();
-    let mut ids = Fields::of(row).numbers()?;
-    ids.sort_unstable();
-    Ok(ids)
+/// The fields of the only row.
+fn row_of(rows: Vec<Row>) -> Fields {
+    Fields::of(rows.into_iter().next().unwrap_or_default())
 }
 
 fn head_key(blob: &str) -> String {
@@ -297,6 +304,46 @@ impl<S: Sql> SqlRepository<S> {
     pub fn with_segments(mut self, segments: Rc<Segments>) -> SqlRepository<S> {
         self.segments = Some(segments);
         self
+    }
+
+    /// Opens the segments of a state, by the rows of [`Segments::statements`].
+    ///
+    /// # Errors
+    /// If the database does not answer.
+    pub(super) async fn open_segments(
+        &self,
+        segments: &Segments,
+        state: Snapshot,
+        [manifest, superseded, unqueryable]: [Vec<Row>; 3],
+    ) -> Result<SegmentScan, StoreError> {
+        let listed = manifest.into_iter().map(Listed::of);
+        let listed: Vec<Listed> = listed.collect::<Result<_, _>>()?;
+        let unqueryable = row_of(unqueryable).numbers()?;
+        if listed.is_empty() || unqueryable.len() as u64 >= segments.listed {
+            return Ok(SegmentScan::default());
+        }
+        let superseded = self.read_superseded(segments, state, superseded).await?;
+        let overlay = Overlay::new(superseded, unqueryable);
+        Ok(segments.open(state, listed, overlay).await)
+    }
+
+    /// Reads the rest of a list of superseded versions, of which one page was read.
+    async fn read_superseded(
+        &self,
+        segments: &Segments,
+        state: Snapshot,
+        mut rows: Vec<Row>,
+    ) -> Result<Vec<u64>, StoreError> {
+        let mut all = Vec::new();
+        loop {
+            let mut fields = row_of(rows);
+            all.extend(fields.numbers()?);
+            let last = fields.optional_number()?.unwrap_or(0);
+            if fields.number()? < segments.listed {
+                return Ok(all);
+            }
+            rows = self.rows(segments.superseded(last, state.version)).await?;
+        }
     }
 
     /// The segments that may serve a scan.

@@ -40,6 +40,18 @@ pub(super) struct Overlay {
     pub unqueryable: Vec<u64>,
 }
 
+impl Overlay {
+    /// Creates an overlay of ids in any order.
+    pub fn new(mut superseded: Vec<u64>, mut unqueryable: Vec<u64>) -> Overlay {
+        superseded.sort_unstable();
+        unqueryable.sort_unstable();
+        Overlay {
+            superseded,
+            unqueryable,
+        }
+    }
+}
+
 /// A segment with its head and its loaded parts.
 pub(super) struct Held {
     pub last: u64,
@@ -147,12 +159,7 @@ impl Cache {
         } else {
             superseded.extend_from_slice(&self.overlay.superseded);
         }
-        superseded.sort_unstable();
-        superseded.dedup();
-        self.overlay = Rc::new(Overlay {
-            superseded,
-            unqueryable: more.unqueryable,
-        });
+        self.overlay = Rc::new(Overlay::new(superseded, more.unqueryable));
         // A segment may be listed late, with a state before the oldest one that was known. The next
         // query then asks for everything again.
         let is_complete = oldest.is_some_and(|oldest| oldest >= self.known_from);
