@@ -21,10 +21,10 @@ use std::pin::Pin;
 use std::rc::Rc;
 
 /// Bytes of loaded parts beyond which the parts of all segments are dropped before a query.
-const KEPT: usize = 40 << 20;
+const KEPT: usize = 41_943_040;
 
 /// Bytes of parts that one query may load. A query that needs more reads rows.
-const LOADED: usize = 64 << 20;
+const LOADED: usize = 67_108_864;
 
 /// Blobs that are read at a time.
 const AT_ONCE: usize = 6;
