@@ -33,7 +33,7 @@ use super::ids::{Target, VersionUid, check_system_id, is_uuid};
 use super::negotiate::{Format, is_ndjson, json_body};
 use super::route::{self, Matched};
 use super::versioned::missing;
-use super::{Moment, Service};
+use super::{Environment, Service};
 use crate::diag::Finding;
 use crate::document::ObjectKind;
 use crate::rm::class::Cls;
@@ -81,7 +81,11 @@ impl<R: Repository> Service<R> {
 
     /// What `POST /v1/admin/load` does with a line for each of these documents, which a host has as
     /// trees.
-    pub async fn load(&self, documents: Vec<Loaded>, moment: &mut dyn Moment) -> Response {
+    pub async fn load(
+        &self,
+        documents: Vec<Loaded>,
+        environment: &mut dyn Environment,
+    ) -> Response {
         let request = Request::new("POST", "/v1/admin/load");
         let trail = Trail::default();
         let answer = match route::find(&request) {
@@ -90,9 +94,9 @@ impl<R: Repository> Service<R> {
                     request: &request,
                     config: &self.config,
                     trail: &trail,
-                    now: moment.now(),
+                    now: environment.now(),
                 };
-                let call = Call::new(arrived, found, &self.everyone, moment);
+                let call = Call::new(arrived, found, &self.everyone, environment);
                 self.load_records(
                     &call,
                     &mut documents

@@ -35,7 +35,7 @@ use super::{Auth, Service};
 use crate::rm::class::Cls;
 use crate::rm::json::{self, Scanner, members_with};
 use crate::rm::tree::Tree;
-use crate::store::repository::{Commit, Ehr, Grounds, Repository, StoreError};
+use crate::store::repository::{Commit, Ehr, Preconditions, Repository, StoreError};
 use crate::store::statement::object;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -184,7 +184,7 @@ struct Load<'a> {
     /// The EHRs that lines have named.
     ehrs: HashMap<String, Rc<Ehr>>,
     /// The templates that lines have named, as compositions are checked against them.
-    grounds: BTreeMap<String, Grounds>,
+    preconditions: BTreeMap<String, Preconditions>,
 }
 
 /// What is remembered of a line while it is committed.
@@ -306,7 +306,7 @@ impl<R: Repository> Service<R> {
         if load.lines.trusting {
             self.flush(&mut load.lines).await;
             load.lines.trusting = false;
-            load.grounds = BTreeMap::default();
+            load.preconditions = BTreeMap::default();
             call.templates.take();
         }
     }
@@ -522,7 +522,7 @@ impl<R: Repository> Service<R> {
         tree: Tree,
         load: &mut Load<'_>,
     ) -> Result<ChangeSet, Failure> {
-        let grounds = match named_template(&tree) {
+        let preconditions = match named_template(&tree) {
             Some(template) => self.bulk_grounds(call, template, load).await?,
             None => None,
         };
@@ -531,7 +531,7 @@ impl<R: Repository> Service<R> {
         let object_id = given_object_id(call, content.tree.root())?.unwrap_or(object_id);
         let change = self.first_version(call, COMPOSITION.kind, object_id, content)?;
         Ok(ChangeSet {
-            grounds,
+            preconditions,
             ..ChangeSet::of(ehr_id, change)
         })
     }
@@ -543,21 +543,22 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         template: &str,
         load: &mut Load<'_>,
-    ) -> Result<Option<Grounds>, Failure> {
-        if let Some(known) = load.grounds.get(template) {
+    ) -> Result<Option<Preconditions>, Failure> {
+        if let Some(known) = load.preconditions.get(template) {
             return Ok(Some(known.clone()));
         }
         if !load.lines.trusting || self.library.latest(template).is_none() {
             self.template_of(call, template).await?;
         }
-        let Some((grounds, compiled)) = self.library.latest(template) else {
+        let Some((preconditions, compiled)) = self.library.latest(template) else {
             return Ok(None);
         };
         call.templates
             .borrow_mut()
             .insert(template.to_owned(), Some(compiled));
-        load.grounds.insert(template.to_owned(), grounds.clone());
-        Ok(Some(grounds))
+        load.preconditions
+            .insert(template.to_owned(), preconditions.clone());
+        Ok(Some(preconditions))
     }
 
     /// The EHR of a line, which may be made by a line before it. Lines before it may also lock or

@@ -12,7 +12,7 @@ use super::negotiate::{Form, Prefer, Return, none_match, wanted_format};
 use super::parameters::twice;
 use super::route::{Found, Operation};
 use super::simplified::Shown;
-use super::{Config, Moment, Request, Response};
+use super::{Config, Environment, Request, Response};
 use crate::document::ObjectKind;
 use crate::rm::tree::NodeRef;
 use crate::store::repository::Pause;
@@ -49,7 +49,7 @@ pub(crate) struct Call<'a> {
     pub templates: RefCell<BTreeMap<String, Option<Rc<Compiled>>>>,
     /// What the changes of it have alike.
     pub alike: Alike,
-    moment: RefCell<&'a mut dyn Moment>,
+    environment: RefCell<&'a mut dyn Environment>,
 }
 
 /// A request as it came in.
@@ -89,7 +89,7 @@ impl<'a> Call<'a> {
         arrived: Arrived<'a>,
         found: Found,
         caller: &'a Caller,
-        moment: &'a mut dyn Moment,
+        environment: &'a mut dyn Environment,
     ) -> Call<'a> {
         let Arrived {
             request,
@@ -118,7 +118,7 @@ impl<'a> Call<'a> {
             params,
             templates: RefCell::default(),
             alike: Alike::default(),
-            moment: RefCell::new(moment),
+            environment: RefCell::new(environment),
         }
     }
 
@@ -164,17 +164,20 @@ impl<'a> Call<'a> {
 
     /// A new random UUID.
     pub fn new_uuid(&self) -> String {
-        self.moment.borrow_mut().new_uuid().to_ascii_lowercase()
+        self.environment
+            .borrow_mut()
+            .new_uuid()
+            .to_ascii_lowercase()
     }
 
     /// The clock again: for budgets.
     pub fn clock(&self) -> i64 {
-        self.moment.borrow_mut().now()
+        self.environment.borrow_mut().now()
     }
 
     /// Lets other requests be answered: awaited between pieces of long work.
     pub fn pause(&self) -> Pause {
-        self.moment.borrow_mut().pause()
+        self.environment.borrow_mut().pause()
     }
 
     /// Waits for a turn where a text or document has many bytes: awaited before work on it that
@@ -186,7 +189,7 @@ impl<'a> Call<'a> {
         if bytes < LARGE {
             return Ok(Turn::default());
         }
-        let turn = self.moment.borrow_mut().turn();
+        let turn = self.environment.borrow_mut().turn();
         turn.await.ok_or_else(|| Denied::busy().failure())
     }
 
@@ -200,7 +203,10 @@ impl<'a> Call<'a> {
         if bytes < LARGE {
             return Ok(());
         }
-        let room = self.moment.borrow_mut().room(bytes.saturating_mul(COPIES));
+        let room = self
+            .environment
+            .borrow_mut()
+            .room(bytes.saturating_mul(COPIES));
         match room.await {
             true => Ok(()),
             false => Err(Denied::busy().failure()),
@@ -215,7 +221,7 @@ impl<'a> Call<'a> {
     /// Seconds east of UTC in a zone at a number of milliseconds since 1970, where the host knows
     /// the zone.
     pub fn offset(&self, zone: &str, millis: i64) -> Option<i32> {
-        self.moment.borrow_mut().offset(zone, millis)
+        self.environment.borrow_mut().offset(zone, millis)
     }
 
     /// What stands in front of the mounts in addresses: as configured, or as the client addressed

@@ -16,7 +16,7 @@ use crate::rm::json;
 use crate::rm::json::quote_into;
 use crate::rm::tree::{NodeRef, Tree};
 use crate::store::repository::{
-    Commit, Ehr, EhrFlags, Grounds, Repository, StoreError, TagList, Version, Which,
+    Commit, Ehr, EhrFlags, Preconditions, Repository, StoreError, TagList, Version, Which,
 };
 use crate::store::statement::{self, reference};
 use std::cell::{OnceCell, RefCell};
@@ -57,7 +57,7 @@ pub(crate) struct ChangeSet {
     /// The versions, in order.
     pub changes: Vec<Change>,
     /// What is taken for granted about EHR and template.
-    pub grounds: Option<Grounds>,
+    pub preconditions: Option<Preconditions>,
     /// See [`Commit::idempotency`].
     pub idempotency: Option<String>,
 }
@@ -94,7 +94,7 @@ impl ChangeSet {
             audit: change.audit.clone(),
             conditional: false,
             changes: vec![change],
-            grounds: None,
+            preconditions: None,
             idempotency: None,
         }
     }
@@ -217,7 +217,7 @@ impl<R: Repository> Service<R> {
             time_committed: time,
             versions,
             status: status.filter(|_| !set.creates_ehr),
-            grounds: set.grounds,
+            preconditions: set.preconditions,
             idempotency: set.idempotency,
             access: self.config.log.then(|| {
                 call.trail.commits(

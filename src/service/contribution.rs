@@ -130,7 +130,7 @@ impl<R: Repository> Service<R> {
             audit,
             conditional: false,
             changes,
-            grounds: None,
+            preconditions: None,
             idempotency: None,
         })
     }

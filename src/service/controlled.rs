@@ -124,7 +124,7 @@ impl<R: Repository> Service<R> {
         let body = self.read_document(call, what, None).await.ok()?;
         let template =
             named_template(&body).filter(|_| !call.demographic && is_uuid(call.param(0)))?;
-        let (grounds, compiled) = self.library.latest(template)?;
+        let (preconditions, compiled) = self.library.latest(template)?;
         call.templates
             .borrow_mut()
             .insert(template.to_owned(), Some(compiled));
@@ -143,7 +143,7 @@ impl<R: Repository> Service<R> {
             .commit(
                 call,
                 ChangeSet {
-                    grounds: Some(grounds),
+                    preconditions: Some(preconditions),
                     ..set
                 },
             )

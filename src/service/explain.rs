@@ -139,7 +139,7 @@ pub struct Host<'h> {
     pub now: &'h str,
     /// Asked now and then whether to stop.
     pub stopped: &'h dyn Fn() -> bool,
-    /// Lets others work, see [`super::Moment::pause`].
+    /// Lets others work, see [`super::Environment::pause`].
     pub pause: &'h dyn Fn() -> Pause,
     /// Reads the clock, in microseconds since 1970.
     pub clock: &'h dyn Fn() -> i64,

@@ -9,7 +9,7 @@ use super::ids::select_version;
 use super::template::read_stored_in_turns;
 use crate::document::Texts;
 use crate::gdl::{self, CompiledGuide};
-use crate::store::repository::{Definition, DefinitionKind, Grounds, Repository};
+use crate::store::repository::{Definition, DefinitionKind, Preconditions, Repository};
 use crate::template::{Template, WebTemplate};
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -21,9 +21,9 @@ use std::rc::Rc;
 pub(crate) struct Library {
     templates: RefCell<Cache<Key, Compiled>>,
     guides: RefCell<Cache<Key, CompiledGuide>>,
-    /// By name: the latest version of a template, and on what grounds it was that when it was last
-    /// asked for.
-    latest: RefCell<BTreeMap<String, (Grounds, Key)>>,
+    /// By name: the latest version of a template when it was last asked for, and the stored
+    /// definitions that it was chosen from.
+    latest: RefCell<BTreeMap<String, (Preconditions, Key)>>,
 }
 
 type Key = (String, String, String, String);
@@ -81,10 +81,10 @@ impl Library {
         self.guides.borrow_mut().clear();
     }
 
-    /// The latest version of a template as far as is known, and on what grounds.
-    pub fn latest(&self, template: &str) -> Option<(Grounds, Rc<Compiled>)> {
-        let (grounds, key) = self.latest.borrow().get(template).cloned()?;
-        Some((grounds, self.templates.borrow_mut().get(&key)?))
+    /// The latest known version of a template, and the preconditions under which it is the latest.
+    pub fn latest(&self, template: &str) -> Option<(Preconditions, Rc<Compiled>)> {
+        let (preconditions, key) = self.latest.borrow().get(template).cloned()?;
+        Some((preconditions, self.templates.borrow_mut().get(&key)?))
     }
 
     /// A guide, compiled.
@@ -143,7 +143,7 @@ impl<R: Repository> Service<R> {
         let mut known = self.library.latest.borrow_mut();
         match &latest {
             Some((key, _)) => {
-                drop(known.insert(id.to_owned(), (Grounds::of(id, stored), key.clone())))
+                drop(known.insert(id.to_owned(), (Preconditions::of(id, stored), key.clone())))
             }
             None => drop(known.remove(id)),
         }

@@ -132,8 +132,8 @@ use negotiate::Coding;
 use query_memory::QueryMemory;
 use route::{Matched, Operation};
 
-/// The time and the identifiers that a request needs: the host's, so that the core stays pure.
-pub trait Moment {
+/// Clock, random identifiers, time zones and pauses, provided by the host: the core itself is pure.
+pub trait Environment {
     /// Now, in microseconds since 1970-01-01T00:00:00Z.
     fn now(&mut self) -> i64;
 
@@ -169,7 +169,7 @@ pub trait Moment {
     }
 }
 
-/// What a host without data of zones knows of them.
+/// The offset in a host without a database of time zones.
 fn utc_only(zone: &str, _millis: i64) -> Option<i32> {
     (zone == "UTC").then_some(0)
 }
@@ -362,11 +362,11 @@ impl<R: Repository> Service<R> {
 
     /// Answers a request of somebody who was not recognised. Never fails: everything wrong becomes
     /// a status with a body that says what and where.
-    pub async fn handle(&self, request: &Request, moment: &mut dyn Moment) -> Response {
+    pub async fn handle(&self, request: &Request, environment: &mut dyn Environment) -> Response {
         self.serve(
             request,
             Err(&Denied::nobody("Bearer realm=\"aqlite\"")),
-            moment,
+            environment,
         )
         .await
     }
@@ -377,10 +377,10 @@ impl<R: Repository> Service<R> {
         &self,
         request: &Request,
         caller: Result<&Caller, &Denied>,
-        moment: &mut dyn Moment,
+        environment: &mut dyn Environment,
     ) -> Response {
         let trail = Trail::default();
-        let response = match self.answer(request, caller, &trail, moment).await {
+        let response = match self.answer(request, caller, &trail, environment).await {
             Ok(response) => response,
             Err(failure) => failure.into_response(request),
         };
@@ -408,12 +408,12 @@ impl<R: Repository> Service<R> {
         &self,
         head: &Request,
         caller: Result<&Caller, &Denied>,
-        moment: &mut dyn Moment,
+        environment: &mut dyn Environment,
     ) -> Result<(), Response> {
         let trail = Trail::default();
         let outcome = match route::find(head) {
             Ok(Matched::Operation(found)) => {
-                trail.found(head, &found, moment.now());
+                trail.found(head, &found, environment.now());
                 self.admit(head, &found, caller, &trail).map(drop)
             }
             other => other.map(drop),
@@ -435,7 +435,7 @@ impl<R: Repository> Service<R> {
         request: &Request,
         caller: Result<&Caller, &Denied>,
         trail: &Trail,
-        moment: &mut dyn Moment,
+        environment: &mut dyn Environment,
     ) -> Result<Response, Failure> {
         let matched = match route::find(request)? {
             Matched::Health => return Ok(root::health()),
@@ -445,7 +445,7 @@ impl<R: Repository> Service<R> {
             }
             Matched::Operation(found) => found,
         };
-        let now = moment.now();
+        let now = environment.now();
         trail.found(request, &matched, now);
         let caller = self.admit(request, &matched, caller, trail)?;
         let expanded = self.decompressed(request)?;
@@ -459,7 +459,7 @@ impl<R: Repository> Service<R> {
             },
             matched,
             caller,
-            moment,
+            environment,
         );
         call.is_unambiguous()?;
         self.note_before(trail).await?;

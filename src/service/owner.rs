@@ -88,7 +88,7 @@ impl<R: Repository> Service<R> {
         };
         let (ehr, templates) = self
             .repository
-            .grounds(&call.param(0).to_ascii_lowercase(), template)
+            .preconditions(&call.param(0).to_ascii_lowercase(), template)
             .await
             .map_err(Failure::of_store)?;
         let owner = ehr.map(Owner::Ehr).ok_or_else(no_ehr)?;

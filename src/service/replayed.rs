@@ -1,11 +1,11 @@
 //! A clock that stands still and identifiers that follow from a seed: what was done once can be
 //! done again with the same outcome.
 
-use super::{Moment, utc_only};
+use super::{Environment, utc_only};
 use crate::document::fnv;
 
-/// The moment of a request whose outcome follows from its arguments: hosts keep them, and carry the
-/// request out again.
+/// An environment whose clock and identifiers follow from a time and a seed, so that a host that
+/// keeps both can repeat a request with the same outcome.
 pub struct Replayed {
     micros: i64,
     state: u64,
@@ -22,7 +22,7 @@ impl Replayed {
         }
     }
 
-    /// With what the host knows of zones: see [`Moment::offset`].
+    /// With what the host knows of zones: see [`Environment::offset`].
     pub fn with_zones(self, zones: fn(&str, i64) -> Option<i32>) -> Replayed {
         Replayed { zones, ..self }
     }
@@ -36,7 +36,7 @@ impl Replayed {
     }
 }
 
-impl Moment for Replayed {
+impl Environment for Replayed {
     fn now(&mut self) -> i64 {
         self.micros
     }
@@ -71,8 +71,8 @@ mod tests {
     #[test]
     fn the_same_seed_gives_the_same_identifiers_and_they_are_of_version_four() {
         let uuids = |seed| {
-            let mut moment = Replayed::new(1_700_000_000_000.0, seed);
-            [moment.new_uuid(), moment.new_uuid()]
+            let mut environment = Replayed::new(1_700_000_000_000.0, seed);
+            [environment.new_uuid(), environment.new_uuid()]
         };
         let [first, second] = uuids("a");
         assert_eq!([first.clone(), second.clone()], uuids("a"));

@@ -379,7 +379,7 @@ impl<R: Repository> Service<R> {
             versions: read,
             status,
             access: None,
-            grounds: None,
+            preconditions: None,
             idempotency: None,
         })
     }

@@ -279,7 +279,7 @@ impl Journal {
             },
         );
         let status = read_flags(fields)?;
-        let (versions, access, grounds, idempotency) = (Vec::new(), None, None, None);
+        let (versions, access, preconditions, idempotency) = (Vec::new(), None, None, None);
         let mut commit = Commit {
             new_ehr,
             ehr_id,
@@ -289,7 +289,7 @@ impl Journal {
             versions,
             status,
             access,
-            grounds,
+            preconditions,
             idempotency,
         };
         while let Some(kind) = fields.0.next() {

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 ///
 /// # Errors
 /// [`Waits`] when the future asks to be polled again.
-pub fn block_on<F: Future>(future: F) -> Result<F::Output, Waits> {
+pub fn now_or_never<F: Future>(future: F) -> Result<F::Output, Waits> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => Ok(output),
         Poll::Pending => Err(Waits),
@@ -37,7 +37,10 @@ mod tests {
 
     #[test]
     fn ready_futures_finish_and_waiting_ones_are_refused() {
-        assert_eq!(block_on(async { std::future::ready(3).await + 1 }), Ok(4));
-        assert_eq!(block_on(std::future::pending::<u8>()), Err(Waits));
+        assert_eq!(
+            now_or_never(async { std::future::ready(3).await + 1 }),
+            Ok(4)
+        );
+        assert_eq!(now_or_never(std::future::pending::<u8>()), Err(Waits));
     }
 }

@@ -245,7 +245,7 @@ pub struct Commit {
     /// A line for the access log, which is written with the change set or not at all.
     pub access: Option<Access>,
     /// What its maker took for granted.
-    pub grounds: Option<Grounds>,
+    pub preconditions: Option<Preconditions>,
     /// Identifies the bulk line that it was made of, where its uid does not: the same text under
     /// the same key gives the same.
     pub idempotency: Option<String>,
@@ -263,10 +263,10 @@ impl Commit {
     }
 }
 
-/// What the maker of a commit knew from before and did not ask for again: that the EHR allows
-/// modification, and what is stored of the template. Where it is otherwise, nothing is written.
+/// State that the author of a commit read from a cache: the EHR allows modification, and these
+/// definitions of the template are stored. A commit writes nothing unless it still holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Grounds {
+pub struct Preconditions {
     /// COMPOSITION.archetype_details.template_id.value.
     pub template: String,
     /// Version, time and id of storing of each definition of this name, in the order of these
@@ -274,15 +274,18 @@ pub struct Grounds {
     pub stored: Vec<String>,
 }
 
-impl Grounds {
-    /// The grounds that these definitions of a template are.
-    pub fn of<'d>(template: &str, stored: impl IntoIterator<Item = &'d Definition>) -> Grounds {
+impl Preconditions {
+    /// The preconditions that hold while these are the definitions of a template.
+    pub fn of<'d>(
+        template: &str,
+        stored: impl IntoIterator<Item = &'d Definition>,
+    ) -> Preconditions {
         let mut stored: Vec<String> = stored
             .into_iter()
             .map(|d| format!("{} {} {}", d.version, d.created, d.storing_id))
             .collect();
         order::sort(&mut stored);
-        Grounds {
+        Preconditions {
             template: template.to_owned(),
             stored,
         }
@@ -771,7 +774,7 @@ pub trait Repository {
 
     /// What the first version of a document needs, in one round trip where the store can: its EHR,
     /// and all versions of its template, without bodies.
-    async fn grounds(
+    async fn preconditions(
         &self,
         ehr_id: &str,
         template_id: &str,

@@ -2,9 +2,9 @@
 
 use crate::over_http;
 use crate::sqlite::Sqlite;
-use aqlite::service::{Auth, Config, Moment, Request, Response, Service};
+use aqlite::service::{Auth, Config, Environment, Request, Response, Service};
 use aqlite::store::memory::Memory;
-use aqlite::store::ready::block_on;
+use aqlite::store::ready::now_or_never;
 use aqlite::store::repository::Repository;
 use serde_json::Value;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -38,7 +38,7 @@ fn local<R: Repository + 'static>(repository: R, system_id: &str) -> Server {
     };
     let service = Service::new(repository, config);
     Server::Local(Box::new(move |request| {
-        block_on(service.handle(request, &mut Clock::default())).map_err(|e| e.to_string())
+        now_or_never(service.handle(request, &mut Clock::default())).map_err(|e| e.to_string())
     }))
 }
 
@@ -117,7 +117,7 @@ impl Server {
 #[derive(Default)]
 struct Clock(u64);
 
-impl Moment for Clock {
+impl Environment for Clock {
     fn now(&mut self) -> i64 {
         let since = SystemTime::now()
             .duration_since(UNIX_EPOCH)

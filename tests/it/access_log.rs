@@ -3,7 +3,7 @@
 
 use crate::sqlite::Sqlite;
 use crate::store::{Draft, EHR, OTHER, creation, done};
-use crate::upgrade::{House, upgraded};
+use crate::upgrade::{Host, upgraded};
 use aqlite::service::Request;
 use aqlite::store::log::{LogEntry, LogStore, MemoryLog};
 use aqlite::store::repository::{Access, AccessFilter, Commit, Repository};
@@ -84,10 +84,10 @@ fn the_entry_of_a_change_set_waits_beside_it_and_is_moved_once() {
 fn entries_of_earlier_releases_are_listed_too() {
     let name = "0030";
     let database = upgraded(name);
-    let mut house = House::over(&database);
+    let mut host = Host::over(&database);
     let waiting = database.texts("SELECT request_id FROM access_log").len();
     database.behind("INSERT INTO access_log (time, who, issuer, operation, status, request_id) VALUES ('2020-01-01T00:00:00.000Z', 'old', '', 'GET ehr/{ehr_id}', 200, 'x')");
-    let page = house.send(Request::new("GET", "/v1/admin/access-log?fetch=1000"));
+    let page = host.send(Request::new("GET", "/v1/admin/access-log?fetch=1000"));
     let page: serde_json::Value = serde_json::from_slice(&page.body).expect("JSON");
     let entries = page["entries"].as_array().expect("entries");
     assert!(

@@ -3,7 +3,7 @@
 //! are answered as before.
 
 use crate::sqlite::Sqlite;
-use crate::upgrade::{House, fixtures, text, upgraded};
+use crate::upgrade::{Host, fixtures, text, upgraded};
 use aqlite::service::{Request, Response};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -23,20 +23,20 @@ struct Ward {
 impl Ward {
     fn new() -> Ward {
         let database = Sqlite::in_memory();
-        let mut house = House::over(&database);
+        let mut host = Host::over(&database);
         let (json, weight) = ("application/json", text("rest/weight.json"));
-        house.made(
+        host.made(
             "POST",
             "definition/template/adl1.4",
             "application/xml",
             &text("template/small.opt"),
             "",
         );
-        house.made("PUT", &format!("ehr/{EHR}"), json, "", "");
-        house.made("PUT", &format!("ehr/{OTHER}"), json, "", "");
-        let first = house.made("POST", &format!("ehr/{EHR}/composition"), json, &weight, "");
+        host.made("PUT", &format!("ehr/{EHR}"), json, "", "");
+        host.made("PUT", &format!("ehr/{OTHER}"), json, "", "");
+        let first = host.made("POST", &format!("ehr/{EHR}/composition"), json, &weight, "");
         let object = first.split("::").next().unwrap().to_owned();
-        let second = house.made(
+        let second = host.made(
             "PUT",
             &format!("ehr/{EHR}/composition/{object}"),
             json,
@@ -44,8 +44,8 @@ impl Ward {
             &first,
         );
         let long = weight.replace("Nurse Berg", &format!("Nurse {}", "Berg".repeat(300_000)));
-        let long = house.made("POST", &format!("ehr/{EHR}/composition"), json, &long, "");
-        house.made(
+        let long = host.made("POST", &format!("ehr/{EHR}/composition"), json, &long, "");
+        host.made(
             "POST",
             &format!("ehr/{OTHER}/composition"),
             json,
@@ -114,7 +114,7 @@ impl Ward {
     fn answers(&self) -> BTreeMap<&'static str, Response> {
         self.requests
             .iter()
-            .map(|(name, way)| (*name, House::over(&self.database).send(way.clone())))
+            .map(|(name, way)| (*name, Host::over(&self.database).send(way.clone())))
             .collect()
     }
 
@@ -347,7 +347,7 @@ fn no_commit_follows_an_altered_record() {
         &format!("/rest/openehr/v1/ehr/{EHR}/composition/{object}"),
     )
     .with_header("If-Match", &latest);
-    let response = House::over(&ward.database)
+    let response = Host::over(&ward.database)
         .send(change.with_body("application/json", text("rest/weight.json")));
     assert_refused(&response, EHR, &latest, "an update");
     assert_eq!(count(), before);
@@ -357,18 +357,18 @@ fn no_commit_follows_an_altered_record() {
 fn alterations_of_documents_of_earlier_releases_are_detected() {
     for fixture in fixtures() {
         let database = upgraded(&fixture);
-        let mut house = House::over(&database);
+        let mut host = Host::over(&database);
         let read = Request::new(
             "GET",
             "/rest/openehr/v1/query/aql?q=SELECT%20c%20FROM%20EHR%20e%20CONTAINS%20COMPOSITION%20c",
         );
-        assert_eq!(house.send(read.clone()).status, 200, "{fixture}");
+        assert_eq!(host.send(read.clone()).status, 200, "{fixture}");
         database.texts("UPDATE version SET document = replace(document, '72.50', '27.50') WHERE kind = 1 RETURNING 1");
         for way in [
             read,
             Request::new("GET", "/rest/openehr/v1/admin/export?limit=1000"),
         ] {
-            assert_refused(&House::over(&database).send(way), EHR, "::", &fixture);
+            assert_refused(&Host::over(&database).send(way), EHR, "::", &fixture);
         }
     }
 }

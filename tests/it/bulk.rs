@@ -3,8 +3,8 @@
 use crate::rest::Ticks;
 use crate::sqlite::Sqlite;
 use aqlite::samples::{Generator, templates};
-use aqlite::service::{Auth, Config, Moment, Request, Response, Service};
-use aqlite::store::ready::block_on;
+use aqlite::service::{Auth, Config, Environment, Request, Response, Service};
+use aqlite::store::ready::now_or_never;
 use aqlite::store::sql::SqlRepository;
 use serde_json::Value;
 use std::fmt::Write;
@@ -15,50 +15,50 @@ const STORED: &str =
     v.document, c.uid, c.shapes, c.document) FROM version v JOIN ehr e ON e.id = v.ehr JOIN contribution c ON c.id = v.contribution
     WHERE v.template IS NOT NULL ORDER BY v.id";
 
-struct House {
+struct Host {
     database: Sqlite,
     service: Service<SqlRepository<Sqlite>>,
     ticks: Ticks,
 }
 
-impl House {
+impl Host {
     /// Creates a service with templates and EHRs of sample data.
-    fn of(generator: &Generator) -> House {
+    fn of(generator: &Generator) -> Host {
         let database = Sqlite::in_memory();
         let config = Config {
             auth: Auth::Open,
             admin: true,
             ..Config::default()
         };
-        let mut house = House {
+        let mut host = Host {
             service: Service::new(database.repository(), config),
             database,
             ticks: Ticks::new(),
         };
         for template in templates() {
-            house.send(
+            host.send(
                 Request::new("POST", "/v1/definition/template?type=opt14")
                     .with_body("application/xml", template.text),
             );
         }
         for ehr in 0..generator.ehrs() {
-            house.send(Request::new(
+            host.send(Request::new(
                 "PUT",
                 &format!("/v1/ehr/{}", generator.ehr(ehr).ehr_id),
             ));
         }
-        house
+        host
     }
 
     /// Returns another instance on the same database, with empty caches.
-    fn other(&self) -> House {
+    fn other(&self) -> Host {
         let config = Config {
             auth: Auth::Open,
             ..Config::default()
         };
         let mut ticks = Ticks::new();
         (0..100).for_each(|_| drop((ticks.now(), ticks.new_uuid())));
-        House {
+        Host {
             service: Service::new(self.database.repository(), config),
             database: self.database.clone(),
             ticks,
@@ -66,7 +66,8 @@ impl House {
     }
 
     fn ask(&mut self, request: &Request) -> Response {
-        block_on(self.service.handle(request, &mut self.ticks)).expect("a synchronous repository")
+        now_or_never(self.service.handle(request, &mut self.ticks))
+            .expect("a synchronous repository")
     }
 
     fn send(&mut self, request: Request) -> Response {
@@ -177,14 +178,14 @@ fn a_composition_is_stored_the_same_in_bulk_and_alone() {
             )
         })
         .collect();
-    let mut alone = House::of(&generator);
+    let mut alone = Host::of(&generator);
     alone.one_by_one(&compositions);
     let (stored, exported) = alone.stored_and_exported(0);
     assert_eq!((stored.len(), exported.len()), (120, 120));
     // With the same layouts, the rows are equal byte for byte.
     alone.in_bulk(&compositions);
     assert!(alone.stored_and_exported(120).0 == stored);
-    let mut bulk = House::of(&generator);
+    let mut bulk = Host::of(&generator);
     bulk.in_bulk(&compositions);
     assert!(bulk.stored_and_exported(0).1 == exported);
 }
@@ -220,7 +221,7 @@ fn weighed(weight: &str) -> (String, Request) {
 
 /// Returns a service with a cached template that another instance has replaced. The old one permits
 /// weights up to 1000, the new one from -10 to 70.
-fn with_an_old_template() -> House {
+fn with_an_old_template() -> Host {
     let upload = |text: &str, version: &str| {
         Request::new(
             "POST",
@@ -228,17 +229,17 @@ fn with_an_old_template() -> House {
         )
         .with_body("application/xml", text)
     };
-    let mut house = House::of(&Generator::new(1, 0, 0));
-    house.send(upload(TEMPLATE, "2.0.0"));
-    house.send(Request::new("PUT", &format!("/v1/ehr/{EHR}")));
-    house.send(weighed("60").1);
+    let mut host = Host::of(&Generator::new(1, 0, 0));
+    host.send(upload(TEMPLATE, "2.0.0"));
+    host.send(Request::new("PUT", &format!("/v1/ehr/{EHR}")));
+    host.send(weighed("60").1);
     let newer = TEMPLATE.replacen(
         "<lower>0</lower><upper>1000</upper>",
         "<lower>-10</lower><upper>70</upper>",
         1,
     );
-    house.other().send(upload(&newer, "2.1.0"));
-    house
+    host.other().send(upload(&newer, "2.1.0"));
+    host
 }
 
 #[test]
@@ -251,10 +252,10 @@ fn a_load_goes_by_the_template_that_is_stored_now() {
         &["60", "-5", "72.5", "60"],
         &["60", "C 72.5", "C -5", "72.5"],
     ] {
-        let mut house = with_an_old_template();
+        let mut host = with_an_old_template();
         let (lines, requests): (Vec<String>, Vec<Request>) =
             weights.iter().copied().map(weighed).unzip();
-        let answer = house.send(
+        let answer = host.send(
             Request::new("POST", "/v1/ehr/bulk")
                 .with_body("application/x-ndjson", lines.join("\n")),
         );
@@ -265,7 +266,7 @@ fn a_load_goes_by_the_template_that_is_stored_now() {
             .collect();
         answers.sort_by_key(|answer| answer["line"].as_u64());
         assert_eq!(answers.len(), weights.len());
-        let mut other = house.other();
+        let mut other = host.other();
         for ((answer, request), weight) in answers.iter().zip(&requests).zip(weights) {
             let alone = other.ask(request);
             let body: Value = serde_json::from_slice(&alone.body).unwrap_or_default();
@@ -289,17 +290,17 @@ fn a_load_goes_by_the_template_that_is_stored_now() {
 
 #[test]
 fn cached_facts_are_not_requested_again() {
-    let mut house = House::of(&Generator::new(1, 0, 0));
-    house.send(
+    let mut host = Host::of(&Generator::new(1, 0, 0));
+    host.send(
         Request::new("POST", "/v1/definition/template?type=opt14")
             .with_body("application/xml", TEMPLATE),
     );
-    house.send(Request::new("PUT", &format!("/v1/ehr/{EHR}")));
-    house.send(weighed("60").1);
-    house.database.trips();
+    host.send(Request::new("PUT", &format!("/v1/ehr/{EHR}")));
+    host.send(weighed("60").1);
+    host.database.trips();
     let lines: Vec<String> = ["61", "62", "63"].map(|weight| weighed(weight).0).into();
-    house.send(
+    host.send(
         Request::new("POST", "/v1/ehr/bulk").with_body("application/x-ndjson", lines.join("\n")),
     );
-    assert_eq!(house.database.trips(), 1);
+    assert_eq!(host.database.trips(), 1);
 }

@@ -5,7 +5,7 @@
 use crate::rest::Ticks;
 use crate::sqlite::Sqlite;
 use aqlite::service::{Auth, Config, Request, Response, Service};
-use aqlite::store::ready::block_on;
+use aqlite::store::ready::now_or_never;
 use aqlite::store::sql::{Catalogue, Row, Sql, SqlError, SqlRepository, Statement};
 use serde_json::Value;
 use std::cell::Cell;
@@ -60,7 +60,7 @@ fn instance(database: &Faulty) -> Instance {
 }
 
 fn send(service: &Instance, ticks: &mut Ticks, request: &Request) -> Response {
-    block_on(service.handle(request, ticks)).expect("a synchronous repository")
+    now_or_never(service.handle(request, ticks)).expect("a synchronous repository")
 }
 
 fn json(method: &str, path: &str, body: impl Into<Vec<u8>>) -> Request {

@@ -10,7 +10,7 @@ use aqlite::document::digest_of_text;
 use aqlite::service::auth::Caller;
 use aqlite::service::{Auth, Config, Request, Response, Service};
 use aqlite::store::memory::Memory;
-use aqlite::store::ready::block_on;
+use aqlite::store::ready::now_or_never;
 use aqlite::store::repository::Repository;
 use serde_json::{Value, json};
 
@@ -20,40 +20,40 @@ const NOWHERE: &str = "00000000-0000-4000-8000-00000000ffff";
 const JSON: &str = "application/json";
 const LINES: &str = "application/x-ndjson";
 
-struct House<R: Repository>(Service<R>, Ticks);
+struct Host<R: Repository>(Service<R>, Ticks);
 
-fn on_memory() -> House<Memory> {
-    House::over(Memory::new())
+fn on_memory() -> Host<Memory> {
+    Host::over(Memory::new())
 }
 
-fn on_sqlite() -> House<impl Repository> {
-    House::over(Sqlite::in_memory().repository())
+fn on_sqlite() -> Host<impl Repository> {
+    Host::over(Sqlite::in_memory().repository())
 }
 
-impl<R: Repository> House<R> {
+impl<R: Repository> Host<R> {
     /// Creates a service with a template and two EHRs.
-    fn over(repository: R) -> House<R> {
+    fn over(repository: R) -> Host<R> {
         let config = Config {
             auth: Auth::Known,
             admin: true,
             system_id: String::from("test.example"),
             ..Config::default()
         };
-        let mut house = House(Service::new(repository, config), Ticks::new());
-        house.made(
+        let mut host = Host(Service::new(repository, config), Ticks::new());
+        host.made(
             "POST",
             "definition/template/adl1.4",
             "application/xml",
             &text("template/small.opt"),
         );
         for ehr in [EHR, OTHER] {
-            house.made("PUT", &format!("ehr/{ehr}"), JSON, "");
+            host.made("PUT", &format!("ehr/{ehr}"), JSON, "");
         }
-        house
+        host
     }
 
     fn send(&mut self, request: &Request) -> Response {
-        block_on(self.0.serve(request, Ok(&Caller::everyone()), &mut self.1))
+        now_or_never(self.0.serve(request, Ok(&Caller::everyone()), &mut self.1))
             .expect("a synchronous repository")
     }
 
@@ -178,18 +178,18 @@ fn status(is_modifiable: bool) -> Value {
 
 #[test]
 fn only_the_same_line_under_the_same_key_is_a_repetition() {
-    fn check<R: Repository>(mut house: House<R>) {
+    fn check<R: Repository>(mut host: Host<R>) {
         let uid = "cccccccc-1111-4111-8111-111111111111";
-        let created = house.composition(EHR);
-        let before = house.count(EHR);
+        let created = host.composition(EHR);
+        let before = host.count(EHR);
         let first = line(
             EHR,
             "contribution",
             &contribution(Some(uid), &[member("", weight("60"))]),
         );
-        assert_eq!(house.bulk("one", std::slice::from_ref(&first)), [201]);
+        assert_eq!(host.bulk("one", std::slice::from_ref(&first)), [201]);
         assert_eq!(
-            house.bulk("one", std::slice::from_ref(&first)),
+            host.bulk("one", std::slice::from_ref(&first)),
             [200],
             "the same again"
         );
@@ -215,22 +215,22 @@ fn only_the_same_line_under_the_same_key_is_a_repetition() {
             ("", &first),
         ] {
             assert_eq!(
-                house.bulk(key, std::slice::from_ref(refused)),
+                host.bulk(key, std::slice::from_ref(refused)),
                 [409],
                 "{key}: {refused}"
             );
         }
         assert_eq!(
-            house.bulk("one", &[" ".to_owned(), first.clone()]),
+            host.bulk("one", &[" ".to_owned(), first.clone()]),
             [409],
             "at another place"
         );
         assert_eq!(
-            house.bulk("one", &[first.clone(), first]),
+            host.bulk("one", &[first.clone(), first]),
             [200, 409],
             "twice in one body"
         );
-        assert_eq!(house.count(EHR), before + 1);
+        assert_eq!(host.count(EHR), before + 1);
         // A change of an existing object under a fixed contribution uid: the versions have the same
         // uids whatever their content.
         let update = "cccccccc-2222-4222-8222-222222222222";
@@ -241,10 +241,10 @@ fn only_the_same_line_under_the_same_key_is_a_repetition() {
                 &contribution(Some(update), &[member(&created, weight)]),
             )
         };
-        assert_eq!(house.bulk("one", &[changed(weight("62"))]), [201]);
-        assert_eq!(house.bulk("one", &[changed(weight("62"))]), [200]);
-        assert_eq!(house.bulk("one", &[changed(weight("63"))]), [409]);
-        assert_eq!(house.bulk("two", &[changed(weight("62"))]), [409]);
+        assert_eq!(host.bulk("one", &[changed(weight("62"))]), [201]);
+        assert_eq!(host.bulk("one", &[changed(weight("62"))]), [200]);
+        assert_eq!(host.bulk("one", &[changed(weight("63"))]), [409]);
+        assert_eq!(host.bulk("two", &[changed(weight("62"))]), [409]);
         // A deletion finds that the object was deleted by itself before.
         let second = created.replace("::1", "::2");
         let gone = line(
@@ -252,20 +252,20 @@ fn only_the_same_line_under_the_same_key_is_a_repetition() {
             "contribution",
             &contribution(None, &[deletion(&second)]),
         );
-        assert_eq!(house.bulk("one", std::slice::from_ref(&gone)), [201]);
-        assert_eq!(house.bulk("one", std::slice::from_ref(&gone)), [200]);
-        assert_eq!(house.bulk("two", &[gone]), [409]);
+        assert_eq!(host.bulk("one", std::slice::from_ref(&gone)), [201]);
+        assert_eq!(host.bulk("one", std::slice::from_ref(&gone)), [200]);
+        assert_eq!(host.bulk("two", &[gone]), [409]);
         // The writes of a locking line are recognized as a repetition after it, too.
         let (content, lock) = (
             line(EHR, "composition", &weight("64")),
-            status_line(&mut house, false),
+            status_line(&mut host, false),
         );
         assert_eq!(
-            house.bulk("three", &[content.clone(), lock.clone()]),
+            host.bulk("three", &[content.clone(), lock.clone()]),
             [201, 201]
         );
-        assert_eq!(house.bulk("three", &[content.clone(), lock]), [200, 200]);
-        assert_eq!(house.bulk("four", &[content]), [409]);
+        assert_eq!(host.bulk("three", &[content.clone(), lock]), [200, 200]);
+        assert_eq!(host.bulk("four", &[content]), [409]);
     }
     check(on_memory());
     check(on_sqlite());
@@ -273,7 +273,7 @@ fn only_the_same_line_under_the_same_key_is_a_repetition() {
 
 #[test]
 fn an_idempotency_key_belongs_to_its_caller() {
-    fn check<R: Repository>(mut house: House<R>) {
+    fn check<R: Repository>(mut host: Host<R>) {
         let callers = [("ann", "i"), ("bob", "i"), ("ann", "j")]
             .map(|(name, issuer)| Caller::with_roles(name, issuer, &["read", "write"]));
         let line = line(EHR, "composition", &weight("60"));
@@ -286,22 +286,22 @@ fn an_idempotency_key_belongs_to_its_caller() {
             .map(|caller| (caller, 201))
             .chain(callers.iter().map(|caller| (caller, 200)))
         {
-            let answer = block_on(house.0.serve(&request, Ok(caller), &mut house.1));
+            let answer = now_or_never(host.0.serve(&request, Ok(caller), &mut host.1));
             let answer = shown(&answer.expect("an answer"));
             let answer: Value = serde_json::from_str(answer.trim()).expect("a line");
             assert_eq!(answer["status"], status, "{answer}");
             uids.push(answer["uid"].as_str().map(str::to_owned));
         }
         assert_eq!(uids[..3], uids[3..], "each caller repeats its own line");
-        assert_eq!(house.count(EHR), 3);
+        assert_eq!(host.count(EHR), 3);
     }
     check(on_memory());
     check(on_sqlite());
 }
 
 /// Returns a line that locks or unlocks the EHR behind its present EHR_STATUS.
-fn status_line<R: Repository>(house: &mut House<R>, is_modifiable: bool) -> String {
-    let latest = house.made("GET", &format!("ehr/{EHR}/ehr_status"), JSON, "");
+fn status_line<R: Repository>(host: &mut Host<R>, is_modifiable: bool) -> String {
+    let latest = host.made("GET", &format!("ehr/{EHR}/ehr_status"), JSON, "");
     line(
         EHR,
         "contribution",
@@ -311,9 +311,9 @@ fn status_line<R: Repository>(house: &mut House<R>, is_modifiable: bool) -> Stri
 
 #[test]
 fn lines_behind_a_locking_line_are_refused() {
-    fn check<R: Repository>(mut house: House<R>) {
-        let uid = house.composition(EHR);
-        let lock = status_line(&mut house, false);
+    fn check<R: Repository>(mut host: Host<R>) {
+        let uid = host.composition(EHR);
+        let lock = status_line(&mut host, false);
         let (composition, folder) = (
             line(EHR, "composition", &weight("60")),
             contribution(None, &[member("", file("rest/directory.json"))]),
@@ -332,12 +332,12 @@ fn lines_behind_a_locking_line_are_refused() {
             update.clone(),
             elsewhere,
         ];
-        assert_eq!(house.bulk("", &sent), [201, 201, 409, 409, 409, 201]);
-        assert_eq!((house.count(EHR), house.count(OTHER)), (2, 1));
+        assert_eq!(host.bulk("", &sent), [201, 201, 409, 409, 409, 201]);
+        assert_eq!((host.count(EHR), host.count(OTHER)), (2, 1));
         // Lines behind an unlocking line are accepted.
-        let open = status_line(&mut house, true);
+        let open = status_line(&mut host, true);
         assert_eq!(
-            house.bulk(
+            host.bulk(
                 "",
                 &[
                     composition.clone(),
@@ -349,7 +349,7 @@ fn lines_behind_a_locking_line_are_refused() {
             ),
             [409, 409, 201, 201, 201]
         );
-        assert_eq!(house.count(EHR), 3);
+        assert_eq!(host.count(EHR), 3);
     }
     check(on_memory());
     check(on_sqlite());
@@ -357,22 +357,22 @@ fn lines_behind_a_locking_line_are_refused() {
 
 #[test]
 fn a_directory_is_readable_however_many_were_before_it() {
-    let mut house = on_memory();
+    let mut host = on_memory();
     let path = format!("ehr/{EHR}/directory");
     for cycle in 0..1_001 {
-        let uid = house.made("POST", &path, JSON, &text("rest/directory.json"));
+        let uid = host.made("POST", &path, JSON, &text("rest/directory.json"));
         let delete = Request::new("DELETE", &format!("/rest/openehr/v1/{path}"))
             .with_header("If-Match", &uid);
-        assert_eq!(house.send(&delete).status, 204, "{cycle}");
+        assert_eq!(host.send(&delete).status, 204, "{cycle}");
     }
-    let uid = house.made("POST", &path, JSON, &text("rest/directory.json"));
-    let read = house.ask("GET", &path, JSON, "");
+    let uid = host.made("POST", &path, JSON, &text("rest/directory.json"));
+    let read = host.ask("GET", &path, JSON, "");
     assert_eq!(
         (read.status, read.header("ETag")),
         (200, Some(format!("\"{uid}\"").as_str()))
     );
     assert!(
-        shown(&house.ask("GET", &format!("ehr/{EHR}"), JSON, ""))
+        shown(&host.ask("GET", &format!("ehr/{EHR}"), JSON, ""))
             .contains(uid.split("::").next().unwrap_or_default())
     );
 }
@@ -380,10 +380,10 @@ fn a_directory_is_readable_however_many_were_before_it() {
 /// Status, text, and the headers that identify a resource.
 type Answer = (u16, String, Vec<(String, String)>);
 
-/// A house in which an app with access to [`EHR`] sends requests. [`OTHER`] has one resource of each
+/// A host in which an app with access to [`EHR`] sends requests. [`OTHER`] has one resource of each
 /// kind.
 struct Stranger<R: Repository> {
-    house: House<R>,
+    host: Host<R>,
     app: Caller,
     composition: String,
     folder: String,
@@ -395,24 +395,24 @@ struct Stranger<R: Repository> {
 }
 
 impl<R: Repository> Stranger<R> {
-    fn new(mut house: House<R>) -> Stranger<R> {
-        let composition = house.composition(OTHER);
+    fn new(mut host: Host<R>) -> Stranger<R> {
+        let composition = host.composition(OTHER);
         let path = format!("ehr/{OTHER}/directory");
-        let folder = house.made("POST", &path, JSON, &text("rest/directory.json"));
+        let folder = host.made("POST", &path, JSON, &text("rest/directory.json"));
         let body = contribution(None, &[member("", weight("60"))]).to_string();
-        let made = house.ask("POST", &format!("ehr/{OTHER}/contribution"), JSON, &body);
+        let made = host.ask("POST", &format!("ehr/{OTHER}/contribution"), JSON, &body);
         let contribution = made
             .header("ETag")
             .unwrap_or_default()
             .trim_matches('"')
             .to_owned();
-        let own_status = house.made("GET", &format!("ehr/{EHR}/ehr_status"), JSON, "");
-        let other_status = house.made("GET", &format!("ehr/{OTHER}/ehr_status"), JSON, "");
+        let own_status = host.made("GET", &format!("ehr/{EHR}/ehr_status"), JSON, "");
+        let other_status = host.made("GET", &format!("ehr/{OTHER}/ehr_status"), JSON, "");
         let request = Request::new("PUT", &format!("/rest/openehr/v1/ehr/{OTHER}/ehr_status"))
             .with_header("If-Match", &other_status)
             .with_body(JSON, status(true).to_string());
         assert_eq!(
-            house.send(&request).status,
+            host.send(&request).status,
             204,
             "the subject patient-7 is taken"
         );
@@ -425,7 +425,7 @@ impl<R: Repository> Stranger<R> {
             status: other_status,
             own_status,
             absent: format!("{NOWHERE}::test.example::1"),
-            house,
+            host,
         }
     }
 
@@ -433,8 +433,9 @@ impl<R: Repository> Stranger<R> {
         let request = Request::new(method, &format!("/rest/openehr/v1/{path}"))
             .with_body(kind, body)
             .with_header("If-Match", if_match);
-        let House(service, ticks) = &mut self.house;
-        let answer = block_on(service.serve(&request, Ok(&self.app), ticks)).expect("an answer");
+        let Host(service, ticks) = &mut self.host;
+        let answer =
+            now_or_never(service.serve(&request, Ok(&self.app), ticks)).expect("an answer");
         let headers = answer.headers.iter();
         let identifying = headers.filter(|(name, _)| name == "ETag" || name == "Location");
         (
@@ -453,8 +454,8 @@ fn object_of(uid: &str) -> String {
 /// data.
 #[test]
 fn refused_contributions_do_not_reveal_objects_of_another_ehr() {
-    fn check<R: Repository>(house: House<R>) {
-        let mut stranger = Stranger::new(house);
+    fn check<R: Repository>(host: Host<R>) {
+        let mut stranger = Stranger::new(host);
         let objects = [
             (stranger.composition.clone(), weight("60")),
             (stranger.folder.clone(), file("rest/directory.json")),
@@ -489,8 +490,8 @@ fn refused_contributions_do_not_reveal_objects_of_another_ehr() {
 
 #[test]
 fn refused_requests_do_not_reveal_compositions_of_another_ehr() {
-    fn check<R: Repository>(house: House<R>) {
-        let mut stranger = Stranger::new(house);
+    fn check<R: Repository>(host: Host<R>) {
+        let mut stranger = Stranger::new(host);
         let uids = [stranger.composition.clone(), stranger.absent.clone()];
         let body = weight("60").to_string();
         for method in ["GET", "PUT", "DELETE"] {
@@ -512,8 +513,8 @@ fn refused_requests_do_not_reveal_compositions_of_another_ehr() {
 /// choose it.
 #[test]
 fn refused_contribution_uids_do_not_reveal_those_of_another_ehr() {
-    fn check<R: Repository>(house: House<R>) {
-        let mut stranger = Stranger::new(house);
+    fn check<R: Repository>(host: Host<R>) {
+        let mut stranger = Stranger::new(host);
         let uids = [stranger.contribution.clone(), NOWHERE.to_owned()];
         let chosen = |uid: &str| contribution(Some(uid), &[member("", weight("60"))]);
         let path = format!("ehr/{EHR}/contribution");
@@ -536,8 +537,8 @@ fn refused_contribution_uids_do_not_reveal_those_of_another_ehr() {
 /// The same rule applies to the uid of a new object.
 #[test]
 fn refused_object_uids_do_not_reveal_those_of_another_ehr() {
-    fn check<R: Repository>(house: House<R>) {
-        let mut stranger = Stranger::new(house);
+    fn check<R: Repository>(host: Host<R>) {
+        let mut stranger = Stranger::new(host);
         let named = |uid: &str| {
             let mut data = weight("60");
             data["uid"] = json!({ "_type": "HIER_OBJECT_ID", "value": uid });
@@ -574,8 +575,8 @@ fn refused_object_uids_do_not_reveal_those_of_another_ehr() {
 
 #[test]
 fn refused_subjects_do_not_reveal_those_of_another_ehr() {
-    fn check<R: Repository>(house: House<R>) {
-        let mut stranger = Stranger::new(house);
+    fn check<R: Repository>(host: Host<R>) {
+        let mut stranger = Stranger::new(host);
         let path = format!("ehr/{EHR}/ehr_status");
         let own_status = stranger.own_status.clone();
         let answers = ["patient-7", "patient-8"].map(|id| {

@@ -4,7 +4,7 @@
 use crate::rest::Ticks;
 use aqlite::service::{Auth, Config, Limits, Request, Response, Service};
 use aqlite::store::memory::Memory;
-use aqlite::store::ready::block_on;
+use aqlite::store::ready::now_or_never;
 use aqlite::store::repository::{Definition, DefinitionKind, Repository};
 
 const SMALL: &str = include_str!("../cases/template/small.opt");
@@ -23,7 +23,7 @@ fn service(template: &str, limits: Limits) -> Service<Memory> {
         bytes: 0,
         body: template.to_owned(),
     };
-    block_on(repository.define(DefinitionKind::Template, definition))
+    now_or_never(repository.define(DefinitionKind::Template, definition))
         .unwrap()
         .unwrap();
     Service::new(
@@ -38,7 +38,7 @@ fn service(template: &str, limits: Limits) -> Service<Memory> {
 
 fn get(service: &Service<Memory>, path: &str, accept: &str) -> Response {
     let request = Request::new("GET", path).with_header("Accept", accept);
-    block_on(service.handle(&request, &mut Ticks::new())).unwrap()
+    now_or_never(service.handle(&request, &mut Ticks::new())).unwrap()
 }
 
 #[test]
@@ -143,7 +143,9 @@ fn lines_beyond_the_result_limit_are_refused_one_by_one() {
     let sent = Request::new("POST", "/rest/openehr/v1/definition/gdl")
         .with_body("application/json", guide);
     assert_eq!(
-        block_on(service.handle(&sent, &mut ticks)).unwrap().status,
+        now_or_never(service.handle(&sent, &mut ticks))
+            .unwrap()
+            .status,
         201
     );
     let lines: String = (0..3_000)
@@ -154,7 +156,7 @@ fn lines_beyond_the_result_limit_are_refused_one_by_one() {
         "/rest/openehr/v1/gdl/query?guide_id=weight_class.v1",
     )
     .with_body("application/x-ndjson", lines);
-    let answer = block_on(service.handle(&request, &mut ticks)).unwrap();
+    let answer = now_or_never(service.handle(&request, &mut ticks)).unwrap();
     let body = String::from_utf8(answer.body).unwrap();
     let statuses = |status: u16| {
         body.lines()
@@ -206,7 +208,7 @@ fn uploads_refuse_templates_that_later_uses_would_refuse() {
     let upload = |text: &str| {
         let request = Request::new("POST", "/v1/definition/template?type=opt14")
             .with_body("application/xml", text);
-        block_on(service.handle(&request, &mut Ticks::new())).unwrap()
+        now_or_never(service.handle(&request, &mut Ticks::new())).unwrap()
     };
     let answer = upload(&bushy());
     let body = String::from_utf8_lossy(&answer.body).into_owned();

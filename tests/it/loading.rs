@@ -7,14 +7,14 @@ use aqlite::rm::json;
 use aqlite::samples::{Generator, guides, queries, templates};
 use aqlite::service::{Auth, Config, Request, Response, Service};
 use aqlite::store::memory::Memory;
-use aqlite::store::ready::block_on;
+use aqlite::store::ready::now_or_never;
 use serde_json::Value;
 
 const JSON: &str = "application/json";
 
 struct Client {
     service: Service<Memory>,
-    moment: Ticks,
+    environment: Ticks,
 }
 
 impl Client {
@@ -26,12 +26,12 @@ impl Client {
         };
         Client {
             service: Service::new(Memory::new(), config),
-            moment: Ticks::new(),
+            environment: Ticks::new(),
         }
     }
 
     fn send(&mut self, request: &Request) -> Response {
-        block_on(self.service.handle(request, &mut self.moment)).unwrap()
+        now_or_never(self.service.handle(request, &mut self.environment)).unwrap()
     }
 
     /// Sends a request below `/v1` and checks its status.

@@ -3,9 +3,9 @@
 
 use crate::rest::{Handler, Ticks, run_all};
 use aqlite::service::auth::{Caller, Denied};
-use aqlite::service::{Auth, Config, Limits, Moment, Request, Response, Service, operation};
+use aqlite::service::{Auth, Config, Environment, Limits, Request, Response, Service, operation};
 use aqlite::store::memory::Memory;
-use aqlite::store::ready::block_on;
+use aqlite::store::ready::now_or_never;
 use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -105,8 +105,9 @@ impl Bodies {
 }
 
 impl Handler for Noting {
-    fn handle(&self, request: &Request, moment: &mut dyn Moment) -> Response {
-        let response = block_on(self.service.handle(request, moment)).expect("memory never waits");
+    fn handle(&self, request: &Request, environment: &mut dyn Environment) -> Response {
+        let response =
+            now_or_never(self.service.handle(request, environment)).expect("memory never waits");
         note(&self.seen, request, response.status);
         self.bodies.check(request, &response);
         response
@@ -162,14 +163,14 @@ fn sweep(seen: &RefCell<Seen>, names: impl Iterator<Item = String>, bodies: &BTr
         Service::new(Memory::new(), config(Auth::Open)),
         Service::new(Memory::new(), config(Auth::Known)),
     );
-    let mut moment = Ticks::new();
+    let mut environment = Ticks::new();
     let ehr = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
     let too_large = "x".repeat(1_001);
     let stranger = Caller::with_roles("stranger", "", &[]);
     for name in names {
         let (method, pattern) = name.split_once(' ').unwrap();
         let made = Request::new("PUT", &format!("/v1/ehr/{ehr}"));
-        block_on(open.handle(&made, &mut moment)).unwrap();
+        now_or_never(open.handle(&made, &mut environment)).unwrap();
         let part = |part: &str| {
             if part == "{ehr_id}" {
                 ehr.to_owned()
@@ -199,14 +200,16 @@ fn sweep(seen: &RefCell<Seen>, names: impl Iterator<Item = String>, bodies: &BTr
                 note(
                     seen,
                     ask,
-                    block_on(open.handle(ask, &mut moment)).unwrap().status,
+                    now_or_never(open.handle(ask, &mut environment))
+                        .unwrap()
+                        .status,
                 );
             }
             for caller in [Err(&Denied::nobody("Bearer")), Ok(&stranger)] {
                 note(
                     seen,
                     &asks[0],
-                    block_on(closed.serve(&asks[0], caller, &mut moment))
+                    now_or_never(closed.serve(&asks[0], caller, &mut environment))
                         .unwrap()
                         .status,
                 );
@@ -218,7 +221,7 @@ fn sweep(seen: &RefCell<Seen>, names: impl Iterator<Item = String>, bodies: &BTr
 /// A clock that advances by a minute at each reading.
 struct Slow(Ticks, i64);
 
-impl Moment for Slow {
+impl Environment for Slow {
     fn now(&mut self) -> i64 {
         self.1 += 60_000_000;
         self.0.now() + self.1
@@ -237,9 +240,9 @@ fn answered_slowly(request: &Request) -> u16 {
             ..Config::default()
         },
     );
-    let mut moment = Slow(Ticks::new(), 0);
-    block_on(service.handle(&Request::new("POST", "/v1/ehr"), &mut moment)).unwrap();
-    block_on(service.handle(request, &mut moment))
+    let mut environment = Slow(Ticks::new(), 0);
+    now_or_never(service.handle(&Request::new("POST", "/v1/ehr"), &mut environment)).unwrap();
+    now_or_never(service.handle(request, &mut environment))
         .unwrap()
         .status
 }

@@ -3,7 +3,7 @@
 
 use crate::sqlite::Sqlite;
 use crate::store::{Draft, EHR, OTHER, creation, done};
-use crate::upgrade::{House, text};
+use crate::upgrade::{Host, text};
 use aqlite::document::{LayoutStore, ObjectKind, Texts, pack};
 use aqlite::service::Request;
 use aqlite::store::repository::{Repository, Version, Which};
@@ -58,42 +58,42 @@ fn with(json: &str, values: &[(&str, &str)]) -> String {
 }
 
 /// Creates a service with a template and another patient, who has documents too.
-fn house(database: &Sqlite) -> House {
-    let mut house = House::over(database);
-    house.made(
+fn host(database: &Sqlite) -> Host {
+    let mut host = Host::over(database);
+    host.made(
         "POST",
         "definition/template/adl1.4",
         "application/xml",
         &text("template/small.opt"),
         "",
     );
-    house.made(
+    host.made(
         "PUT",
         &format!("ehr/{NEIGHBOUR}"),
         "application/json",
         "",
         "",
     );
-    house.made(
+    host.made(
         "POST",
         &format!("ehr/{NEIGHBOUR}/composition"),
         "application/json",
         &text("rest/weight.json"),
         "",
     );
-    house
+    host
 }
 
 /// Creates an EHR whose documents contain a name at every place of a typed text. Returns the
 /// composition's uid.
-fn admit(house: &mut House, name: &str) -> String {
+fn admit(host: &mut Host, name: &str) -> String {
     let json = "application/json";
     let id = "/subject/external_ref/id/value";
     let status = with(
         &text("rest/status.json"),
         &[("/name/value", name), (id, name)],
     );
-    house.made("PUT", &format!("ehr/{PATIENT}"), json, &status, "");
+    host.made("PUT", &format!("ehr/{PATIENT}"), json, &status, "");
     let folder = with(
         &text("rest/directory.json"),
         &[
@@ -102,7 +102,7 @@ fn admit(house: &mut House, name: &str) -> String {
             ("/folders/0/folders/0/name/value", name),
         ],
     );
-    house.made(
+    host.made(
         "POST",
         &format!("ehr/{PATIENT}/directory"),
         json,
@@ -117,7 +117,7 @@ fn admit(house: &mut House, name: &str) -> String {
         ("/content/0/name/value", name),
         ("/content/0/data/events/0/data/items/0/name/value", name),
     ];
-    house.made(
+    host.made(
         "POST",
         &format!("ehr/{PATIENT}/composition"),
         json,
@@ -126,20 +126,20 @@ fn admit(house: &mut House, name: &str) -> String {
     )
 }
 
-fn remove(house: &mut House, method: &str, path: &str) {
-    let response = house.send(Request::new(
+fn remove(host: &mut Host, method: &str, path: &str) {
+    let response = host.send(Request::new(
         method,
         &format!("/rest/openehr/v1/admin/{path}"),
     ));
     assert_eq!(response.status, 204, "{method} {path}: {response:?}");
 }
 
-fn compositions(house: &mut House) -> usize {
+fn compositions(host: &mut Host) -> usize {
     let request = Request::new(
         "GET",
         "/rest/openehr/v1/query/aql?q=SELECT%20c%20FROM%20EHR%20e%20CONTAINS%20COMPOSITION%20c",
     );
-    let response = house.send(request);
+    let response = host.send(request);
     let body: Value = serde_json::from_slice(&response.body).expect("JSON");
     body["rows"]
         .as_array()
@@ -153,9 +153,9 @@ fn deleting_an_ehr_removes_names_of_every_length_from_the_files() {
         let folder = folder(&format!("ehr-{journal}"));
         let database = Sqlite::in_file(&folder.join("database.sqlite"));
         database.behind(&format!("PRAGMA journal_mode = {journal}"));
-        let mut house = house(&database);
+        let mut host = host(&database);
         for length in 1..=12 {
-            admit(&mut house, &name(length));
+            admit(&mut host, &name(length));
             let shared = database
                 .texts("SELECT skeleton FROM shape UNION ALL SELECT archetypes FROM profile")
                 .concat();
@@ -164,11 +164,11 @@ fn deleting_an_ehr_removes_names_of_every_length_from_the_files() {
                 "a name of {length} characters is shared"
             );
             assert_eq!(found_in(&folder), [length], "{journal}");
-            remove(&mut house, "DELETE", &format!("ehr/{PATIENT}"));
+            remove(&mut host, "DELETE", &format!("ehr/{PATIENT}"));
             database.behind("PRAGMA wal_checkpoint(TRUNCATE)");
             assert_eq!(found_in(&folder), [0; 0], "{journal} {length}");
         }
-        assert_eq!(compositions(&mut house), 1);
+        assert_eq!(compositions(&mut host), 1);
         std::fs::remove_dir_all(&folder).expect("cleaned");
     }
 }
@@ -177,8 +177,8 @@ fn deleting_an_ehr_removes_names_of_every_length_from_the_files() {
 fn deleting_an_object_or_a_reset_removes_names_of_every_length() {
     let folder = folder("object");
     let database = Sqlite::in_file(&folder.join("database.sqlite"));
-    let mut house = house(&database);
-    house.made("PUT", &format!("ehr/{PATIENT}"), "application/json", "", "");
+    let mut host = host(&database);
+    host.made("PUT", &format!("ehr/{PATIENT}"), "application/json", "", "");
     for length in 1..=12 {
         let named = with(
             &text("rest/weight.json"),
@@ -187,7 +187,7 @@ fn deleting_an_object_or_a_reset_removes_names_of_every_length() {
                 ("/name/value", &name(length)),
             ],
         );
-        let uid = house.made(
+        let uid = host.made(
             "POST",
             &format!("ehr/{PATIENT}/composition"),
             "application/json",
@@ -196,19 +196,19 @@ fn deleting_an_object_or_a_reset_removes_names_of_every_length() {
         );
         assert_eq!(found_in(&folder), [length]);
         remove(
-            &mut house,
+            &mut host,
             "DELETE",
             &format!("ehr/{PATIENT}/composition/{uid}"),
         );
         assert_eq!(found_in(&folder), [0; 0], "{length}");
     }
-    remove(&mut house, "DELETE", &format!("ehr/{PATIENT}"));
+    remove(&mut host, "DELETE", &format!("ehr/{PATIENT}"));
     for length in 1..=12 {
-        admit(&mut house, &name(length));
+        admit(&mut host, &name(length));
         assert_eq!(found_in(&folder), [length]);
-        remove(&mut house, "POST", "reset");
+        remove(&mut host, "POST", "reset");
         assert_eq!(found_in(&folder), [0; 0], "{length}");
-        house.made(
+        host.made(
             "POST",
             "definition/template/adl1.4",
             "application/xml",

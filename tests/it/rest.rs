@@ -29,9 +29,9 @@
 
 use crate::over_http;
 use crate::sqlite::Sqlite;
-use aqlite::service::{Auth, Config, Limits, Moment, Request, Response, Service};
+use aqlite::service::{Auth, Config, Environment, Limits, Request, Response, Service};
 use aqlite::store::memory::Memory;
-use aqlite::store::ready::block_on;
+use aqlite::store::ready::now_or_never;
 use aqlite::store::repository::Repository;
 use aqlite::template::flat::Maker;
 use chrono::DateTime;
@@ -58,7 +58,7 @@ impl Ticks {
     }
 }
 
-impl Moment for Ticks {
+impl Environment for Ticks {
     fn now(&mut self) -> i64 {
         self.now += 1_000;
         self.now
@@ -133,13 +133,14 @@ struct Rebuilt {
 }
 
 impl Handler for Rebuilt {
-    fn handle(&self, request: &Request, moment: &mut dyn Moment) -> Response {
+    fn handle(&self, request: &Request, environment: &mut dyn Environment) -> Response {
         let memory = Memory::journaled();
         memory
             .repeat(&self.lines.borrow())
             .expect("the lines that were written");
         let service = Service::new(memory, self.config.clone());
-        let response = block_on(service.handle(request, moment)).expect("a synchronous repository");
+        let response =
+            now_or_never(service.handle(request, environment)).expect("a synchronous repository");
         self.lines
             .borrow_mut()
             .push_str(&service.repository().written().unwrap_or_default());
@@ -150,7 +151,7 @@ impl Handler for Rebuilt {
 /// A service whose futures never wait.
 pub trait Handler {
     /// Answers a request.
-    fn handle(&self, request: &Request, moment: &mut dyn Moment) -> Response;
+    fn handle(&self, request: &Request, environment: &mut dyn Environment) -> Response;
 
     /// Returns scheme and authority before the mounts.
     fn base(&self) -> String {
@@ -162,7 +163,7 @@ pub trait Handler {
 struct Remote(String);
 
 impl Handler for Remote {
-    fn handle(&self, request: &Request, _: &mut dyn Moment) -> Response {
+    fn handle(&self, request: &Request, _: &mut dyn Environment) -> Response {
         let pairs: Vec<String> = request
             .query
             .iter()
@@ -205,8 +206,8 @@ fn escaped(text: &str) -> String {
 struct Synchronous<R>(Service<R>);
 
 impl<R: Repository> Handler for Synchronous<R> {
-    fn handle(&self, request: &Request, moment: &mut dyn Moment) -> Response {
-        block_on(self.0.handle(request, moment)).expect("a synchronous repository")
+    fn handle(&self, request: &Request, environment: &mut dyn Environment) -> Response {
+        now_or_never(self.0.handle(request, environment)).expect("a synchronous repository")
     }
 }
 
@@ -340,7 +341,7 @@ impl Run {
             debug: false,
             origins: vec![String::from("https://page.example")],
         });
-        let mut moment = Ticks::new();
+        let mut environment = Ticks::new();
         self.kept.insert(
             String::from("ehr"),
             format!(
@@ -362,7 +363,7 @@ impl Run {
                 continue;
             };
             let ask = self.filled(ask);
-            let response = service.handle(&self.request(&ask), &mut moment);
+            let response = service.handle(&self.request(&ask), &mut environment);
             self.check(ask.lines().next().unwrap_or_default(), &response, expected);
         }
         steps.len()

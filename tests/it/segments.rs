@@ -8,7 +8,7 @@ use crate::sqlite::Sqlite;
 use crate::store::{Draft, creation, done};
 use aqlite::aql::{Budget, Parameters, QueryOptions, Run, prepare};
 use aqlite::document::Batch;
-use aqlite::store::ready::block_on;
+use aqlite::store::ready::now_or_never;
 use aqlite::store::repository::{BatchSink, Repository};
 use aqlite::store::scan::Progress;
 use aqlite::store::sql::{BlobFuture, Blobs, Compaction, Segments, SqlRepository};
@@ -131,11 +131,11 @@ impl Place {
             Box::pin(ready(())) as aqlite::store::repository::Pause
         });
         let compaction = self.isolates[isolate].compact(&blob, TODAY, &pause);
-        block_on(compaction).expect("ready").ok()
+        now_or_never(compaction).expect("ready").ok()
     }
 
     fn collect(&self, isolate: usize, now: u64) {
-        let _ = block_on(self.isolates[isolate].collect_garbage(now)).expect("ready");
+        let _ = now_or_never(self.isolates[isolate].collect_garbage(now)).expect("ready");
     }
 }
 
@@ -157,7 +157,7 @@ impl BatchSink for Restarting<'_> {
 }
 
 fn rows(store: &SqlRepository<Sqlite>, query: &str) -> Vec<String> {
-    block_on(rows_later(store, query)).expect("ready")
+    now_or_never(rows_later(store, query)).expect("ready")
 }
 
 async fn rows_later(store: &SqlRepository<Sqlite>, query: &str) -> Vec<String> {
@@ -219,7 +219,7 @@ fn random_history(seed: u64) -> (usize, usize) {
     place.blobs.state.set(seed);
     let (mut written, mut lost) = (0, 0);
     for serial in 0..250 {
-        let _ = block_on(place.plain.commit(dice.commit(serial))).expect("ready");
+        let _ = now_or_never(place.plain.commit(dice.commit(serial))).expect("ready");
         let isolate = dice.roll(3) as usize;
         place.blobs.one_fails_in.set(dice.roll(4) * 8);
         match dice.roll(24) {
@@ -233,7 +233,7 @@ fn random_history(seed: u64) -> (usize, usize) {
             8 if dice.roll(4) == 0 => {
                 let ehr = EHRS[dice.roll(3) as usize];
                 if done(place.plain.delete_ehr(ehr)) {
-                    drop(block_on(place.plain.commit(creation(ehr, None))));
+                    drop(now_or_never(place.plain.commit(creation(ehr, None))));
                 }
             }
             9 | 10 => check(&place, isolate, seed),
@@ -277,7 +277,7 @@ fn little_memory_changes_no_answer() {
         let mut place = Place::with(|segments| segments.with_sizes(1, 7).with_memory(kept, loaded));
         let mut dice = Dice::of(5);
         for serial in 0..120 {
-            let _ = block_on(place.plain.commit(dice.commit(serial))).expect("ready");
+            let _ = now_or_never(place.plain.commit(dice.commit(serial))).expect("ready");
         }
         while place.compact(0) == Some(Compaction::Written) {}
         check(&place, 1, 5);

@@ -9,7 +9,7 @@ use aqlite::rm::tree::NodeRef;
 use aqlite::samples::templates;
 use aqlite::service::{Auth, Config, Request, Response, Service};
 use aqlite::store::memory::Memory;
-use aqlite::store::ready::block_on;
+use aqlite::store::ready::now_or_never;
 use aqlite::template::flat::{self, Maker, Shape};
 use aqlite::template::{Template, WebTemplate, validate};
 use serde_json::Value;
@@ -27,11 +27,11 @@ fn a_hundred_thousand_keys_are_refused_by_one_error_and_nothing_is_written() {
             ..Config::default()
         },
     );
-    let mut moment = Ticks::new();
+    let mut environment = Ticks::new();
     let mut send = |method: &str, path: &str, kind: &str, body: String| -> Response {
         let request =
             Request::new(method, &format!("/rest/openehr/v1/{path}")).with_body(kind, body);
-        block_on(service.handle(&request, &mut moment)).unwrap()
+        now_or_never(service.handle(&request, &mut environment)).unwrap()
     };
     let template = include_str!("../cases/template/small.opt").to_owned();
     assert_eq!(

@@ -6,7 +6,7 @@ use crate::sqlite::Sqlite;
 use crate::store::{creation, done, found};
 use aqlite::document::{Batch, ObjectKind};
 use aqlite::store::memory::Memory;
-use aqlite::store::ready::block_on;
+use aqlite::store::ready::now_or_never;
 use aqlite::store::repository::{Repository, StoreError};
 use aqlite::store::scan::{Scan, Snapshot};
 use std::collections::BTreeSet;
@@ -106,7 +106,8 @@ fn check<R: Repository>(store: &R, then: &Remembered) -> (usize, usize) {
             snapshot: Some(*asked),
             ..scan
         };
-        match block_on(store.scan(&scan, &mut |_: &Batch| true)).expect("a synchronous repository")
+        match now_or_never(store.scan(&scan, &mut |_: &Batch| true))
+            .expect("a synchronous repository")
         {
             Ok(snapshot) => {
                 assert!(!is_gone(&scan, then), "{scan:?}");
@@ -127,14 +128,14 @@ fn check<R: Repository>(store: &R, then: &Remembered) -> (usize, usize) {
 fn random_history<R: Repository>(store: &R, seed: u64) -> (usize, usize) {
     let (mut dice, mut remembered, mut counts) = (Dice::of(seed), Vec::<Remembered>::new(), (0, 0));
     for serial in 0..400 {
-        let _ = block_on(store.commit(dice.commit(serial))).expect("a synchronous repository");
+        let _ = now_or_never(store.commit(dice.commit(serial))).expect("a synchronous repository");
         if dice.roll(60) == 0 {
             let ehr = EHRS[dice.roll(3) as usize];
             if done(store.delete_ehr(ehr)) {
                 for then in remembered.iter_mut().filter(|then| then.ehrs.contains(ehr)) {
                     then.removed.insert(ehr);
                 }
-                drop(block_on(store.commit(creation(ehr, None))));
+                drop(now_or_never(store.commit(creation(ehr, None))));
             }
         }
         if dice.roll(20) == 0 {
@@ -185,7 +186,7 @@ fn a_reset_leaves_no_snapshot_and_numbers_are_not_given_again() {
             ..Scan::default()
         };
         assert_eq!(
-            block_on(store.scan(&scan, &mut |_: &Batch| true)).expect("ready"),
+            now_or_never(store.scan(&scan, &mut |_: &Batch| true)).expect("ready"),
             Err(StoreError::SnapshotGone)
         );
         let after = newest(store, &Scan::default());
@@ -202,7 +203,7 @@ fn a_reset_leaves_no_snapshot_and_numbers_are_not_given_again() {
             ..Scan::default()
         };
         assert_eq!(
-            block_on(store.scan(&later, &mut |_: &Batch| true)).expect("ready"),
+            now_or_never(store.scan(&later, &mut |_: &Batch| true)).expect("ready"),
             Err(StoreError::NoSuchSnapshot)
         );
     }

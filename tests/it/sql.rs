@@ -8,7 +8,7 @@ use crate::store::{
 };
 use aqlite::document::{Batch, ObjectKind};
 use aqlite::store::memory::Memory;
-use aqlite::store::ready::block_on;
+use aqlite::store::ready::now_or_never;
 use aqlite::store::repository::{Commit, EhrFlags, Repository, StoreError, Version, Which};
 use aqlite::store::scan::{ArchetypeGroup, Scan};
 use std::collections::{BTreeSet, HashMap};
@@ -406,9 +406,9 @@ fn memory_and_database_agree_on_everything() {
                 .map(|v| v.object_id.clone())
                 .collect::<BTreeSet<_>>(),
         );
-        let outcome = block_on(memory.commit(commit.clone())).expect("ready");
+        let outcome = now_or_never(memory.commit(commit.clone())).expect("ready");
         assert_eq!(
-            block_on(store.commit(commit.clone())).expect("ready"),
+            now_or_never(store.commit(commit.clone())).expect("ready"),
             outcome,
             "commit {serial}"
         );

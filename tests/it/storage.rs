@@ -6,27 +6,27 @@ use crate::rest::Ticks;
 use crate::sqlite::Sqlite;
 use crate::upgrade;
 use aqlite::samples::{self, CompositionSample, Generator};
-use aqlite::service::{Auth, Config, Moment, Request, Response, Service};
-use aqlite::store::ready::block_on;
+use aqlite::service::{Auth, Config, Environment, Request, Response, Service};
+use aqlite::store::ready::now_or_never;
 use aqlite::store::sql::SqlRepository;
 
 const EHR: &str = "11111111-1111-4111-8111-111111111111";
 
 /// A service over a database, its clock, and compositions to commit.
-struct House {
+struct Host {
     database: Sqlite,
     service: Service<SqlRepository<Sqlite>>,
     ticks: Ticks,
 }
 
-impl House {
-    fn new() -> House {
+impl Host {
+    fn new() -> Host {
         let database = Sqlite::in_memory();
         let config = Config {
             auth: Auth::Open,
             ..Config::default()
         };
-        let mut house = House {
+        let mut host = Host {
             service: Service::new(database.repository(), config),
             database,
             ticks: Ticks::new(),
@@ -34,23 +34,22 @@ impl House {
         for template in samples::templates() {
             let upload = Request::new("POST", "/rest/openehr/v1/definition/template/adl1.4");
             assert_eq!(
-                house
-                    .send(upload.with_body("application/xml", template.text))
+                host.send(upload.with_body("application/xml", template.text))
                     .status,
                 201
             );
         }
         assert_eq!(
-            house
-                .send(Request::new("PUT", &format!("/rest/openehr/v1/ehr/{EHR}")))
+            host.send(Request::new("PUT", &format!("/rest/openehr/v1/ehr/{EHR}")))
                 .status,
             201
         );
-        house
+        host
     }
 
     fn send(&mut self, request: Request) -> Response {
-        block_on(self.service.handle(&request, &mut self.ticks)).expect("a synchronous repository")
+        now_or_never(self.service.handle(&request, &mut self.ticks))
+            .expect("a synchronous repository")
     }
 
     /// Commits a composition. Returns its version uid.
@@ -73,47 +72,46 @@ impl House {
 
 #[test]
 fn a_warm_service_asks_its_database_seldom() {
-    let mut house = House::new();
+    let mut host = Host::new();
     let sample = Generator::new(1, 10, 100).composition(0);
-    house.commit(&sample);
-    house.database.trips();
-    let uid = house.commit(&sample);
-    assert_eq!(house.database.trips(), 1, "a commit: one batch");
+    host.commit(&sample);
+    host.database.trips();
+    let uid = host.commit(&sample);
+    assert_eq!(host.database.trips(), 1, "a commit: one batch");
     let config = Config {
         log: false,
-        ..house.service.config().clone()
+        ..host.service.config().clone()
     };
-    house.service = Service::new(house.database.repository(), config.clone());
+    host.service = Service::new(host.database.repository(), config.clone());
     let path = format!("/rest/openehr/v1/ehr/{EHR}/composition/{uid}");
-    assert_eq!(house.send(Request::new("GET", &path)).status, 200);
+    assert_eq!(host.send(Request::new("GET", &path)).status, 200);
     assert_eq!(
-        house.database.trips(),
+        host.database.trips(),
         2,
         "a composition on a new instance: its shapes too"
     );
-    assert_eq!(house.send(Request::new("GET", &path)).status, 200);
-    assert_eq!(house.database.trips(), 1, "a composition");
+    assert_eq!(host.send(Request::new("GET", &path)).status, 200);
+    assert_eq!(host.database.trips(), 1, "a composition");
     let query = format!(
         "SELECT c/context/start_time/value FROM EHR e[ehr_id/value='{EHR}'] CONTAINS COMPOSITION c"
     );
-    let ask = |house: &mut House| {
+    let ask = |host: &mut Host| {
         let body = serde_json::json!({ "q": query }).to_string();
         assert_eq!(
-            house
-                .send(
-                    Request::new("POST", "/rest/openehr/v1/query/aql")
-                        .with_body("application/json", body)
-                )
-                .status,
+            host.send(
+                Request::new("POST", "/rest/openehr/v1/query/aql")
+                    .with_body("application/json", body)
+            )
+            .status,
             200
         );
-        house.database.trips()
+        host.database.trips()
     };
-    ask(&mut house);
-    assert_eq!(ask(&mut house), 1, "a query of one EHR");
-    house.service = Service::new(house.database.repository(), config);
+    ask(&mut host);
+    assert_eq!(ask(&mut host), 1, "a query of one EHR");
+    host.service = Service::new(host.database.repository(), config);
     assert_eq!(
-        ask(&mut house),
+        ask(&mut host),
         2,
         "the same on a new instance, which reads the shapes too"
     );
@@ -121,15 +119,13 @@ fn a_warm_service_asks_its_database_seldom() {
 
 #[test]
 fn a_guide_on_many_ehrs_asks_seldom_whether_queries_find_them_or_not() {
-    let mut house = House::new();
+    let mut host = Host::new();
     let guide = samples::guides().into_iter().next().expect("a guide");
     assert_eq!(
-        house
-            .send(
-                Request::new("POST", "/v1/definition/gdl")
-                    .with_body("application/json", guide.text)
-            )
-            .status,
+        host.send(
+            Request::new("POST", "/v1/definition/gdl").with_body("application/json", guide.text)
+        )
+        .status,
         201
     );
     let ids: Vec<String> = (0..40)
@@ -142,37 +138,37 @@ fn a_guide_on_many_ehrs_asks_seldom_whether_queries_find_them_or_not() {
         );
         let put = Request::new("PUT", &format!("/rest/openehr/v1/ehr/{id}"));
         assert_eq!(
-            house.send(put.with_body("application/json", status)).status,
+            host.send(put.with_body("application/json", status)).status,
             201
         );
     }
     let config = Config {
         log: false,
-        ..house.service.config().clone()
+        ..host.service.config().clone()
     };
-    house.service = Service::new(house.database.repository(), config);
-    house.database.trips();
+    host.service = Service::new(host.database.repository(), config);
+    host.database.trips();
     let body = serde_json::json!({ "guide_id": guide.id, "ehr_ids": ids }).to_string();
     let answer =
-        house.send(Request::new("POST", "/v1/gdl/query").with_body("application/json", body));
+        host.send(Request::new("POST", "/v1/gdl/query").with_body("application/json", body));
     assert_eq!(
         answer.status,
         200,
         "{}",
         String::from_utf8_lossy(&answer.body)
     );
-    let trips = house.database.trips();
+    let trips = host.database.trips();
     assert!(trips <= 8, "{trips} round trips");
 }
 
 #[test]
 fn changes_of_another_instance_are_seen() {
-    let mut house = House::new();
+    let mut host = Host::new();
     let sample = Generator::new(1, 10, 100).composition(0);
-    let first = house.commit(&sample);
-    let mut other = House {
-        service: Service::new(house.database.repository(), house.service.config().clone()),
-        database: house.database.clone(),
+    let first = host.commit(&sample);
+    let mut other = Host {
+        service: Service::new(host.database.repository(), host.service.config().clone()),
+        database: host.database.clone(),
         ticks: Ticks::new(),
     };
     // Uids that the first service does not use.
@@ -193,17 +189,16 @@ fn changes_of_another_instance_are_seen() {
         Request::new("POST", &format!("/rest/openehr/v1/ehr/{EHR}/composition"))
             .with_body("application/json", &*sample.json)
     };
-    assert_eq!(house.send(request()).status, 409);
+    assert_eq!(host.send(request()).status, 409);
     set_modifiable(true);
-    assert_ne!(house.commit(&sample), first);
+    assert_ne!(host.commit(&sample), first);
     let unknown = EHR.replace('1', "3");
     let foreign = Request::new(
         "POST",
         &format!("/rest/openehr/v1/ehr/{unknown}/composition"),
     );
     assert_eq!(
-        house
-            .send(foreign.with_body("application/json", &*sample.json))
+        host.send(foreign.with_body("application/json", &*sample.json))
             .status,
         404
     );
@@ -213,8 +208,8 @@ fn changes_of_another_instance_are_seen() {
 fn a_template_that_is_imported_anew_is_another_one_for_every_instance() {
     let database = Sqlite::in_memory();
     let (mut one, mut two) = (
-        upgrade::House::over(&database),
-        upgrade::House::over(&database),
+        upgrade::Host::over(&database),
+        upgrade::Host::over(&database),
     );
     (0..1_000).for_each(|_| drop(two.new_uuid()));
     let (json, weight, template) = (
@@ -262,25 +257,25 @@ fn a_template_that_is_imported_anew_is_another_one_for_every_instance() {
         "{imported:?}"
     );
     one.made("PUT", &format!("ehr/{EHR}"), json, "", "");
-    for house in [&mut two, &mut one] {
+    for host in [&mut two, &mut one] {
         let bulk = format!(
             r#"{{"ehr_id":"{EHR}","composition":{}}}"#,
             weight.replace('\n', " ")
         );
-        let answer = house
-            .send(Request::new("POST", "/v1/ehr/bulk").with_body("application/x-ndjson", bulk));
+        let answer =
+            host.send(Request::new("POST", "/v1/ehr/bulk").with_body("application/x-ndjson", bulk));
         assert!(
             String::from_utf8_lossy(&answer.body).contains("kg"),
             "{answer:?}"
         );
-        let answer = house.send(
+        let answer = host.send(
             Request::new("POST", &format!("/rest/openehr/v1/{path}")).with_body(json, &*weight),
         );
         assert_eq!(
             answer.status, 422,
             "kilograms are not what the template allows now: {answer:?}"
         );
-        let shown = house.send(
+        let shown = host.send(
             Request::new(
                 "GET",
                 "/rest/openehr/v1/definition/template/adl1.4/weight.en.v2",
@@ -302,15 +297,15 @@ fn bytes(database: &Sqlite) -> f64 {
 
 #[test]
 fn a_composition_takes_less_than_a_kilobyte() {
-    let mut house = House::new();
+    let mut host = Host::new();
     let generator = Generator::new(1, 10, 500);
     let samples: Vec<CompositionSample> = (0..generator.compositions())
         .map(|i| generator.composition(i))
         .collect();
-    samples.iter().for_each(|sample| drop(house.commit(sample)));
-    let before = bytes(&house.database);
-    samples.iter().for_each(|sample| drop(house.commit(sample)));
-    let each = (bytes(&house.database) - before) / samples.len() as f64;
+    samples.iter().for_each(|sample| drop(host.commit(sample)));
+    let before = bytes(&host.database);
+    samples.iter().for_each(|sample| drop(host.commit(sample)));
+    let each = (bytes(&host.database) - before) / samples.len() as f64;
     let sent = samples.iter().map(|s| s.json.len()).sum::<usize>() as f64 / samples.len() as f64;
     assert!(sent > 5_500.0, "{sent}");
     assert!(each < 1_000.0, "{each} bytes for a composition of {sent}");

@@ -10,10 +10,10 @@ use aqlite::document::{Batch, LayoutStore, NothingKnown, ObjectKind, pack};
 use aqlite::rm::class::Cls;
 use aqlite::rm::json;
 use aqlite::store::memory::Memory;
-use aqlite::store::ready::block_on;
+use aqlite::store::ready::now_or_never;
 use aqlite::store::repository::{
-    Access, AccessFilter, Bounded, Commit, Definition, DefinitionKind, Ehr, EhrFlags, Grounds,
-    Repository, StoreError, Version, Which,
+    Access, AccessFilter, Bounded, Commit, Definition, DefinitionKind, Ehr, EhrFlags,
+    Preconditions, Repository, StoreError, Version, Which,
 };
 use aqlite::store::scan::Scan;
 use std::cell::RefCell;
@@ -82,11 +82,11 @@ const VITALS: &str = "Vital signs";
 pub const PULSE: &str = "openEHR-EHR-OBSERVATION.pulse.v2";
 
 pub fn done<T>(future: impl Future<Output = Result<T, StoreError>>) -> T {
-    block_on(future).expect("ready").expect("stored")
+    now_or_never(future).expect("ready").expect("stored")
 }
 
 pub fn refused<T>(future: impl Future<Output = Result<T, StoreError>>) -> StoreError {
-    block_on(future).expect("ready").err().expect("refused")
+    now_or_never(future).expect("ready").err().expect("refused")
 }
 
 fn time(minute: u32) -> String {
@@ -210,7 +210,7 @@ pub fn commit(versions: Vec<Version>) -> Commit {
         versions,
         status: None,
         access: None,
-        grounds: None,
+        preconditions: None,
         idempotency: None,
     }
 }

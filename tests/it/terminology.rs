@@ -5,7 +5,7 @@ use aqlite::service::{
     Auth, Config, Reply, Request, Response, Service, TerminologyServer, Unreachable,
 };
 use aqlite::store::memory::Memory;
-use aqlite::store::ready::block_on;
+use aqlite::store::ready::now_or_never;
 use std::cell::RefCell;
 use std::future::ready;
 use std::pin::Pin;
@@ -45,9 +45,9 @@ fn ask(
         },
     )
     .with_terminology(Box::new(server));
-    let mut moment = Ticks::new();
+    let mut environment = Ticks::new();
     let mut send =
-        |request: &Request| block_on(service.handle(request, &mut moment)).expect("ready");
+        |request: &Request| now_or_never(service.handle(request, &mut environment)).expect("ready");
     assert_eq!(send(&Request::new("POST", "/v1/ehr")).status, 201);
     let body = serde_json::json!({ "q": q }).to_string();
     let response = send(&Request::new("POST", "/v1/query/aql").with_body("application/json", body));
@@ -184,12 +184,12 @@ fn run_guide(
         },
     )
     .with_terminology(Box::new(server));
-    let mut moment = Ticks::new();
+    let mut environment = Ticks::new();
     let read = |name: &str| std::fs::read_to_string(format!("tests/cases/{name}")).expect("a file");
     let mut send = |method: &str, path: &str, media_type: &str, body: String| {
-        block_on(service.handle(
+        now_or_never(service.handle(
             &Request::new(method, path).with_body(media_type, body),
-            &mut moment,
+            &mut environment,
         ))
         .expect("ready")
     };

@@ -10,8 +10,8 @@
 
 use crate::rest::Ticks;
 use crate::sqlite::{Sqlite, migrations};
-use aqlite::service::{Auth, Config, Moment, Request, Response, Service};
-use aqlite::store::ready::block_on;
+use aqlite::service::{Auth, Config, Environment, Request, Response, Service};
+use aqlite::store::ready::now_or_never;
 use aqlite::store::sql::SqlRepository;
 use rusqlite::Connection;
 use serde_json::Value;
@@ -32,18 +32,18 @@ pub fn text(name: &str) -> String {
 }
 
 /// A service over a database.
-pub struct House(Service<SqlRepository<Sqlite>>, Ticks);
+pub struct Host(Service<SqlRepository<Sqlite>>, Ticks);
 
-impl House {
+impl Host {
     /// Creates a service with empty caches.
-    pub fn over(database: &Sqlite) -> House {
+    pub fn over(database: &Sqlite) -> Host {
         let config = Config {
             auth: Auth::Open,
             admin: true,
             system_id: String::from("test.example"),
             ..Config::default()
         };
-        House(Service::new(database.repository(), config), Ticks::new())
+        Host(Service::new(database.repository(), config), Ticks::new())
     }
 
     /// Returns an identifier that the service will not generate again.
@@ -53,7 +53,7 @@ impl House {
 
     /// Sends a request. Returns the answer.
     pub fn send(&mut self, request: Request) -> Response {
-        block_on(self.0.handle(&request, &mut self.1)).expect("a synchronous repository")
+        now_or_never(self.0.handle(&request, &mut self.1)).expect("a synchronous repository")
     }
 
     /// Sends a body. Returns the entity tag of the created resource.
@@ -98,61 +98,61 @@ impl House {
 }
 
 /// Creates one object of each kind that a repository can contain.
-fn create_one_of_each(house: &mut House) {
+fn create_one_of_each(host: &mut Host) {
     let (json, weight) = ("application/json", text("rest/weight.json"));
-    house.made(
+    host.made(
         "POST",
         "definition/template/adl1.4",
         "application/xml",
         &text("template/small.opt"),
         "",
     );
-    house.made(
+    host.made(
         "PUT",
         "definition/query/ids/1.0.0",
         "text/plain",
         "SELECT e/ehr_id/value FROM EHR e",
         "",
     );
-    house.made(
+    host.made(
         "POST",
         "definition/gdl",
         json,
         &text("rest/weight_class.gdl2"),
         "",
     );
-    house.made(
+    host.made(
         "PUT",
         &format!("ehr/{EHR}"),
         json,
         &text("rest/status.json"),
         "",
     );
-    let first = house.made("POST", &format!("ehr/{EHR}/composition"), json, &weight, "");
+    let first = host.made("POST", &format!("ehr/{EHR}/composition"), json, &weight, "");
     let object = first.split("::").next().unwrap_or_default().to_owned();
-    house.made(
+    host.made(
         "PUT",
         &format!("ehr/{EHR}/composition/{object}"),
         json,
         &weight,
         &first,
     );
-    let gone = house.made("POST", &format!("ehr/{EHR}/composition"), json, &weight, "");
-    house.made(
+    let gone = host.made("POST", &format!("ehr/{EHR}/composition"), json, &weight, "");
+    host.made(
         "DELETE",
         &format!("ehr/{EHR}/composition/{gone}"),
         json,
         "",
         "",
     );
-    house.made(
+    host.made(
         "POST",
         &format!("ehr/{EHR}/directory"),
         json,
         &text("rest/directory.json"),
         "",
     );
-    house.made(
+    host.made(
         "POST",
         "demographic/person",
         json,
@@ -162,8 +162,8 @@ fn create_one_of_each(house: &mut House) {
 }
 
 /// Exports all data.
-fn export(house: &mut House) -> String {
-    house.answers("admin/export?limit=1000")
+fn export(host: &mut Host) -> String {
+    host.answers("admin/export?limit=1000")
 }
 
 /// Returns the names of the stored databases.
@@ -217,8 +217,8 @@ pub fn upgraded(name: &str) -> Sqlite {
 /// Writes the rows of the present tables as far as a schema has them, and their export.
 fn write(number: &str) {
     let database = Sqlite::in_memory();
-    let mut house = House::over(&database);
-    create_one_of_each(&mut house);
+    let mut host = Host::over(&database);
+    create_one_of_each(&mut host);
     let tables = Sqlite::with(with_schema(&parted(number).0))
         .texts("SELECT name FROM sqlite_schema WHERE type = 'table'");
     let known = |row: &&String| {
@@ -242,7 +242,7 @@ fn write(number: &str) {
         .collect();
     std::fs::create_dir_all(file("schema")).expect("folder");
     std::fs::write(file(&format!("schema/{number}.sql")), dump).expect("file");
-    std::fs::write(file(&format!("schema/{number}.ndjson")), export(&mut house)).expect("file");
+    std::fs::write(file(&format!("schema/{number}.ndjson")), export(&mut host)).expect("file");
 }
 
 #[test]
@@ -260,25 +260,22 @@ fn a_database_of_every_schema_is_upgraded_with_its_data() {
     );
     for number in &names {
         let database = upgraded(number);
-        let mut house = House::over(&database);
+        let mut host = Host::over(&database);
         assert!(
-            export(&mut house) == text(&format!("schema/{number}.ndjson")),
+            export(&mut host) == text(&format!("schema/{number}.ndjson")),
             "{number}: the export differs"
         );
-        assert_eq!(house.count(), 1, "{number}");
+        assert_eq!(host.count(), 1, "{number}");
         // The ids of this service start where those of the writer of the rows started.
-        (0..100).for_each(|_| drop(house.1.new_uuid()));
-        house.made(
+        (0..100).for_each(|_| drop(host.1.new_uuid()));
+        host.made(
             "POST",
             &format!("ehr/{EHR}/composition"),
             "application/json",
             &text("rest/weight.json"),
             "",
         );
-        assert_eq!(house.count(), 2, "{number}");
-        assert!(
-            house.answers("definition/query").contains("ids"),
-            "{number}"
-        );
+        assert_eq!(host.count(), 2, "{number}");
+        assert!(host.answers("definition/query").contains("ids"), "{number}");
     }
 }

@@ -98,13 +98,14 @@ test("data sets are made, named, opened and removed", () =>
 
 test("writes of another tab are drawn", () =>
   onOrigin(async (page, call) => {
-    const shown = () => page.locator("#state-text").textContent();
+    const drawn = (many) =>
+      page.locator("#state-text", { hasText: ` ${many} compositions` }).waitFor();
     const [many, { name, text, ehr }] = [await count(call), await composition(call)];
-    assert.match(await shown(), new RegExp(` ${many} compositions`));
+    await drawn(many);
     await call("add", { name, text, ehr });
-    await page.locator("#state-text", { hasText: ` ${many + 1} compositions` }).waitFor();
+    await drawn(many + 1);
     await call("createSet", "Ward 9");
-    await page.locator("#state-text", { hasText: " 0 compositions" }).waitFor();
+    await drawn(0);
     await settled(page);
     await page.click("#tab-data");
     await page.getByLabel("Name of Ward 9", { exact: true }).waitFor();

@@ -129,12 +129,12 @@ impl<R: Repository> Repository for Cached<R> {
         self.inner.definition_bodies(kind, prefix, most).await
     }
 
-    async fn grounds(
+    async fn preconditions(
         &self,
         ehr_id: &str,
         template_id: &str,
     ) -> Result<(Option<Ehr>, Vec<Definition>), StoreError> {
-        let (ehr, templates) = self.inner.grounds(ehr_id, template_id).await?;
+        let (ehr, templates) = self.inner.preconditions(ehr_id, template_id).await?;
         self.list(DefinitionKind::Template, &templates);
         Ok((ehr, templates))
     }

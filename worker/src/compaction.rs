@@ -1,8 +1,8 @@
 //! Compaction behind requests and at night.
 
 use crate::d1::D1;
-use crate::{HOUSE, Runtime, log};
-use aqlite::service::Moment;
+use crate::{Runtime, STATE, log};
+use aqlite::service::Environment;
 use aqlite::store::repository::StoreError;
 use aqlite::store::sql::{Compaction, SqlRepository};
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -15,10 +15,10 @@ const SEGMENTS: usize = 4;
 /// Writes the segments that are due. The entry module calls it behind a request.
 #[wasm_bindgen(wasm_bindgen_futures = worker::wasm_bindgen_futures)]
 pub async fn compact() {
-    let Some(house) = HOUSE.with_borrow(Option::clone) else {
+    let Some(state) = STATE.with_borrow(Option::clone) else {
         return;
     };
-    if let Err(error) = run(&house.database, SEGMENTS).await {
+    if let Err(error) = run(&state.database, SEGMENTS).await {
         log::complain("compaction", &error);
     }
 }
@@ -26,7 +26,7 @@ pub async fn compact() {
 /// Returns whether so many rows are in no segment that one should be written.
 #[wasm_bindgen]
 pub fn is_compaction_due() -> bool {
-    HOUSE.with_borrow(|house| house.as_ref().is_some_and(|house| house.segments.is_due()))
+    STATE.with_borrow(|state| state.as_ref().is_some_and(|state| state.segments.is_due()))
 }
 
 /// Writes at most so many segments, and deletes the blobs of those that are no longer live.

@@ -17,7 +17,7 @@ mod zone;
 
 use aqlite::service::auth::{Caller, Denied, Gate, KeyRing};
 use aqlite::service::{
-    self, Admission, Auth, LARGE, Moment, Pause, Place, Rooms, Service, Turn, Turns, Work,
+    self, Admission, Auth, Environment, LARGE, Pause, Place, Rooms, Service, Turn, Turns, Work,
 };
 use aqlite::store::sql::{Catalogue, Segments, SqlRepository};
 use blobs::KvBlobs;
@@ -55,7 +55,7 @@ const PATIENCE: [i64; 2] = [5_000_000, 60_000_000];
 type Room = Rc<RefCell<Option<Place>>>;
 
 /// The state of this isolate: the service with its caches, whatever host a request is addressed to.
-struct House {
+struct IsolateState {
     service: Service<Cached<SqlRepository<D1>>>,
     gate: Gate,
     ring: KeyRing,
@@ -66,7 +66,7 @@ struct House {
 }
 
 thread_local! {
-    static HOUSE: RefCell<Option<Rc<House>>> = const { RefCell::new(None) };
+    static STATE: RefCell<Option<Rc<IsolateState>>> = const { RefCell::new(None) };
 }
 
 #[event(fetch)]
@@ -78,9 +78,9 @@ async fn fetch(request: web_sys::Request, env: Env, context: Context) -> Result<
             .retain(|(name, _)| !name.eq_ignore_ascii_case("X-Request-Id"));
         head = head.with_header("X-Request-Id", &Runtime.new_uuid());
     }
-    let house = house(&env)?;
-    let (has_body, limit) = (request.body().is_some(), house.service.config().limits.body);
-    let visit = match Visit::admit(house, &head, has_body, &env, started).await {
+    let state = state(&env)?;
+    let (has_body, limit) = (request.body().is_some(), state.service.config().limits.body);
+    let visit = match Visit::admit(state, &head, has_body, &env, started).await {
         Ok(visit) => Rc::new(visit),
         Err(response) => {
             log::tell(
@@ -100,10 +100,10 @@ async fn fetch(request: web_sys::Request, env: Env, context: Context) -> Result<
     // Held until the answer: bodies in memory are bounded in all.
     let _body_place = match has_body && service::may_be_large(&head) {
         false => None,
-        true => match visit.house.place(&visit.key, Work::Body, false).await {
+        true => match visit.state.place(&visit.key, Work::Body, false).await {
             Some(place) => Some(place),
             None => {
-                let denied = visit.house.service.refuse(&head, &Denied::busy());
+                let denied = visit.state.service.refuse(&head, &Denied::busy());
                 http::Body::of(&request, http::CHUNK).pass(limit).await;
                 return http::write(visit.tell(&head, denied));
             }
@@ -111,7 +111,7 @@ async fn fetch(request: web_sys::Request, env: Env, context: Context) -> Result<
     };
     let answer = match http::body(request, &mut head, limit).await {
         Ok(body) => visit.answer(&service::Request { body, ..head }).await,
-        Err(http::Unread(error)) => visit.tell(&head, visit.house.service.unreadable(&head, error)),
+        Err(http::Unread(error)) => visit.tell(&head, visit.state.service.unreadable(&head, error)),
     };
     let room = visit.room.take().filter(|_| answer.body.len() >= LARGE);
     let Some(room) = room else {
@@ -132,7 +132,7 @@ async fn fetch(request: web_sys::Request, env: Env, context: Context) -> Result<
 
 /// A request that is worked on.
 struct Visit {
-    house: Rc<House>,
+    state: Rc<IsolateState>,
     caller: Result<Caller, Denied>,
     /// Whom it counts for.
     key: String,
@@ -147,15 +147,15 @@ struct Visit {
 impl Visit {
     /// Recognises the caller and decides by the head; what is refused gets its answer.
     async fn admit(
-        house: Rc<House>,
+        state: Rc<IsolateState>,
         head: &service::Request,
         has_body: bool,
         env: &Env,
         started: u64,
     ) -> Result<Visit, service::Response> {
         let mut visit = Visit {
-            caller: Err(Denied::nobody(house.gate.challenge())),
-            house,
+            caller: Err(Denied::nobody(state.gate.challenge())),
+            state,
             key: String::new(),
             started,
             place: None,
@@ -163,13 +163,13 @@ impl Visit {
             room: Room::default(),
         };
         if service::needs_leave(head) {
-            let house = Rc::clone(&visit.house);
-            if house.service.config().auth == Auth::Known {
-                visit.caller = house
+            let state = Rc::clone(&visit.state);
+            if state.service.config().auth == Auth::Known {
+                visit.caller = state
                     .gate
                     .recognise(
                         head,
-                        &house.ring,
+                        &state.ring,
                         &keys::WebCrypto,
                         Runtime.now() / 1_000_000,
                     )
@@ -183,23 +183,23 @@ impl Visit {
                     .to_owned(),
             };
             if limited(env, &visit.key).await {
-                return Err(house.service.refuse(head, &Denied::too_many()));
+                return Err(state.service.refuse(head, &Denied::too_many()));
             }
             if has_body {
-                house
+                state
                     .service
                     .screen(head, visit.caller.as_ref(), &mut Runtime)
                     .await?;
             }
             visit.place = Some(
-                house
+                state
                     .place(&visit.key, Work::Request, false)
                     .await
-                    .ok_or_else(|| house.service.refuse(head, &Denied::busy()))?,
+                    .ok_or_else(|| state.service.refuse(head, &Denied::busy()))?,
             );
         } else if has_body {
             visit
-                .house
+                .state
                 .service
                 .screen(head, visit.caller.as_ref(), &mut Runtime)
                 .await?;
@@ -213,7 +213,7 @@ impl Visit {
         self.room.take();
         let place = match service::is_heavy(request) {
             true => self
-                .house
+                .state
                 .place(&self.key, Work::Heavy, is_begun)
                 .await
                 .map(Some)
@@ -222,12 +222,12 @@ impl Visit {
         };
         let response = match place {
             Ok(_place) => {
-                self.house
+                self.state
                     .service
                     .serve(request, self.caller.as_ref(), &mut self.host())
                     .await
             }
-            Err(denied) => self.house.service.refuse(request, &denied),
+            Err(denied) => self.state.service.refuse(request, &denied),
         };
         if Date::now().as_millis().saturating_sub(self.started) > LONG {
             Delay::from(Duration::ZERO).await;
@@ -242,7 +242,7 @@ impl Visit {
     /// The host of the service for this request.
     fn host(&self) -> Host {
         Host {
-            house: Rc::clone(&self.house),
+            state: Rc::clone(&self.state),
             key: self.key.clone(),
             room: Rc::clone(&self.room),
         }
@@ -259,7 +259,7 @@ impl Visit {
     }
 }
 
-impl House {
+impl IsolateState {
     /// A place for work of a caller; nothing where it is not free in time.
     async fn place(&self, key: &str, work: Work, is_begun: bool) -> Option<Place> {
         let [usual, begun] = PATIENCE;
@@ -348,9 +348,9 @@ fn database(
 }
 
 /// The state of this isolate, which the first request makes.
-fn house(env: &Env) -> Result<Rc<House>> {
-    if let Some(house) = HOUSE.with_borrow(|house| house.as_ref().map(Rc::clone)) {
-        return Ok(house);
+fn state(env: &Env) -> Result<Rc<IsolateState>> {
+    if let Some(state) = STATE.with_borrow(|state| state.as_ref().map(Rc::clone)) {
+        return Ok(state);
     }
     let config::Setup { config, gate } = config::read(env);
     let admission = Admission::new(config.limits.concurrency);
@@ -363,7 +363,7 @@ fn house(env: &Env) -> Result<Rc<House>> {
         }
         Err(_) => service,
     };
-    let house = Rc::new(House {
+    let state = Rc::new(IsolateState {
         service,
         gate,
         ring: KeyRing::default(),
@@ -371,18 +371,18 @@ fn house(env: &Env) -> Result<Rc<House>> {
         database: store.database,
         segments: store.segments,
     });
-    HOUSE.replace(Some(Rc::clone(&house)));
-    Ok(house)
+    STATE.replace(Some(Rc::clone(&state)));
+    Ok(state)
 }
 
 /// The runtime together with the places of this isolate, for a request that counts for a caller.
 struct Host {
-    house: Rc<House>,
+    state: Rc<IsolateState>,
     key: String,
     room: Room,
 }
 
-impl Moment for Host {
+impl Environment for Host {
     fn now(&mut self) -> i64 {
         Runtime.now()
     }
@@ -396,23 +396,23 @@ impl Moment for Host {
     }
 
     fn turn(&mut self) -> Turns {
-        let (house, key) = (Rc::clone(&self.house), self.key.clone());
+        let (state, key) = (Rc::clone(&self.state), self.key.clone());
         Box::pin(async move {
-            let place = house.place(&key, Work::Turn, true).await?;
+            let place = state.place(&key, Work::Turn, true).await?;
             Delay::from(Duration::ZERO).await;
             Some(Turn::of(place))
         })
     }
 
     fn room(&mut self, bytes: usize) -> Rooms {
-        let (house, key, room) = (
-            Rc::clone(&self.house),
+        let (state, key, room) = (
+            Rc::clone(&self.state),
             self.key.clone(),
             Rc::clone(&self.room),
         );
         Box::pin(async move {
             room.take();
-            let place = house.place(&key, Work::Room(bytes), false).await;
+            let place = state.place(&key, Work::Room(bytes), false).await;
             let is_free = place.is_some();
             room.replace(place);
             is_free
@@ -427,7 +427,7 @@ impl Moment for Host {
 /// The runtime's clock, random numbers and zones.
 struct Runtime;
 
-impl Moment for Runtime {
+impl Environment for Runtime {
     fn now(&mut self) -> i64 {
         i64::try_from(Date::now().as_millis())
             .unwrap_or(i64::MAX / 1000)

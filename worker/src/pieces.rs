@@ -28,7 +28,7 @@ impl Load {
             Err(Unread(error)) => {
                 return Some(self.visit.tell(
                     &self.head,
-                    self.visit.house.service.unreadable(&self.head, error),
+                    self.visit.state.service.unreadable(&self.head, error),
                 ));
             }
         };

@@ -107,11 +107,11 @@ fn subject(found: &Found) -> Subject<'_> {
 #[cfg(test)]
 mod tests {
     use super::super::super::route::routes;
-    use super::super::super::{Config, Moment, Response};
+    use super::super::super::{Config, Environment, Response};
     use super::super::scope::ROLES;
     use super::*;
     use crate::store::memory::Memory;
-    use crate::store::ready::block_on;
+    use crate::store::ready::now_or_never;
     use crate::store::repository::AccessFilter;
 
     const EHR: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
@@ -121,7 +121,7 @@ mod tests {
 
     struct Ticks(i64);
 
-    impl Moment for Ticks {
+    impl Environment for Ticks {
         fn now(&mut self) -> i64 {
             self.0 += 1_000;
             1_796_000_000_000_000 + self.0
@@ -134,18 +134,18 @@ mod tests {
     }
 
     /// A service with two EHRs and a stored query.
-    struct House(Service<Memory>, Ticks);
+    struct Host(Service<Memory>, Ticks);
 
-    impl House {
-        fn new() -> House {
+    impl Host {
+        fn new() -> Host {
             let config = Config {
                 auth: Auth::Known,
                 admin: true,
                 ..Config::default()
             };
-            let mut house = House(Service::new(Memory::new(), config), Ticks(0));
-            house.furnish();
-            house
+            let mut host = Host(Service::new(Memory::new(), config), Ticks(0));
+            host.furnish();
+            host
         }
 
         fn furnish(&mut self) {
@@ -171,7 +171,7 @@ mod tests {
             let request = Request::new(method, target)
                 .with_body("application/json", body)
                 .with_header("X-Request-Id", "r-1");
-            block_on(self.0.serve(&request, caller, &mut self.1)).unwrap()
+            now_or_never(self.0.serve(&request, caller, &mut self.1)).unwrap()
         }
 
         fn ask(&mut self, caller: &Caller, method: &str, target: &str, body: &str) -> u16 {
@@ -183,7 +183,7 @@ mod tests {
                 limit: 1_000_000,
                 ..AccessFilter::default()
             };
-            block_on(self.0.repository().accesses(&filter))
+            now_or_never(self.0.repository().accesses(&filter))
                 .unwrap()
                 .unwrap()
                 .into_iter()
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn the_head_alone_decides_what_serving_the_request_would() {
-        let mut house = House::new();
+        let mut host = Host::new();
         let reader = Caller::with_roles("r", "", &["read"]);
         let writer = Caller::with_roles("w", "", &["write", "query", "population"]);
         let nobody = Denied::nobody("Bearer realm=\"aqlite\"");
@@ -308,8 +308,8 @@ mod tests {
                 .fold(Request::new(method, target), |request, (name, value)| {
                     request.with_header(name, value)
                 });
-            let before = house.log().len();
-            let screened = block_on(house.0.screen(&head, *caller, &mut house.1)).unwrap();
+            let before = host.log().len();
+            let screened = now_or_never(host.0.screen(&head, *caller, &mut host.1)).unwrap();
             assert_eq!(
                 screened
                     .as_ref()
@@ -320,11 +320,11 @@ mod tests {
             if *status != 200 {
                 let is_routed = ![404, 405].contains(status);
                 assert_eq!(
-                    house.log().len() > before,
+                    host.log().len() > before,
                     is_routed,
                     "{method} {target} {headers:?}: what is refused is in the log"
                 );
-                let served = block_on(house.0.serve(&head, *caller, &mut house.1)).unwrap();
+                let served = now_or_never(host.0.serve(&head, *caller, &mut host.1)).unwrap();
                 assert_eq!(served.status, *status, "{method} {target} {headers:?}");
             }
         }
@@ -332,14 +332,14 @@ mod tests {
 
     #[test]
     fn addresses_begin_as_the_client_addressed_one_service() {
-        let mut house = House::new();
+        let mut host = Host::new();
         let writer = Caller::with_roles("w", "", &["write"]);
         for base in ["https://a.example", "http://127.0.0.1:1"] {
             let request = Request {
                 base_url: base.to_owned(),
                 ..Request::new("POST", "/v1/ehr")
             };
-            let answer = block_on(house.0.serve(&request, Ok(&writer), &mut house.1)).unwrap();
+            let answer = now_or_never(host.0.serve(&request, Ok(&writer), &mut host.1)).unwrap();
             assert!(
                 answer
                     .header("Location")
@@ -377,11 +377,11 @@ mod tests {
 
     #[test]
     fn every_line_of_the_table_is_closed_to_every_other_role() {
-        let mut house = House::new();
+        let mut host = Host::new();
         for route in routes() {
             for mount in ["/v1", "/rest/openehr/v1"] {
                 let path = target(mount, route.pattern, EHR);
-                let nobody = house.send(
+                let nobody = host.send(
                     Err(&Denied::nobody("Bearer realm=\"aqlite\"")),
                     route.method,
                     &path,
@@ -394,8 +394,8 @@ mod tests {
                     route.method
                 );
                 for (role, _) in ROLES.iter().chain(&[("stranger", "")]) {
-                    let before = house.log().len();
-                    let answer = house.send(
+                    let before = host.log().len();
+                    let answer = host.send(
                         Ok(&Caller::with_roles("c", "", &[role])),
                         route.method,
                         &path,
@@ -405,7 +405,7 @@ mod tests {
                         && mount == "/v1"
                         && route.pattern.ends_with("{version}");
                     let open = route.need.roles().contains(role);
-                    let (refused, told) = (answer.status == 403, house.log().len() > before);
+                    let (refused, told) = (answer.status == 403, host.log().len() > before);
                     assert!(
                         open != refused || (shows_detail && !refused),
                         "{role}: {} {path}: {}",
@@ -414,7 +414,7 @@ mod tests {
                     );
                     assert!(told, "{role}: {} {path} is not in the log", route.method);
                     if route.need.resource == Resource::Admin && open {
-                        house.furnish();
+                        host.furnish();
                     }
                 }
             }
@@ -423,10 +423,10 @@ mod tests {
 
     #[test]
     fn a_patients_application_sees_one_ehr_and_nothing_of_others() {
-        let mut house = House::new();
+        let mut host = Host::new();
         let app = Caller::with_roles("p", "", &[]).narrowed(EVERYTHING, Some(EHR), false);
         for route in routes() {
-            let other = house.ask(&app, route.method, &target("/v1", route.pattern, OTHER), "");
+            let other = host.ask(&app, route.method, &target("/v1", route.pattern, OTHER), "");
             let closed = match route.need.resource {
                 Resource::Import | Resource::Admin | Resource::Log | Resource::Party => {
                     other == 403
@@ -439,35 +439,35 @@ mod tests {
             };
             assert!(closed, "{} {}: {other}", route.method, route.pattern);
         }
-        assert_eq!(house.ask(&app, "GET", &format!("/v1/ehr/{EHR}"), ""), 200);
-        let rows = |house: &mut House, target: &str| {
-            let answer = house.send(Ok(&app), "GET", target, "");
+        assert_eq!(host.ask(&app, "GET", &format!("/v1/ehr/{EHR}"), ""), 200);
+        let rows = |host: &mut Host, target: &str| {
+            let answer = host.send(Ok(&app), "GET", target, "");
             serde_json::from_slice::<serde_json::Value>(&answer.body).unwrap()["rows"].clone()
         };
         let own = serde_json::json!([[EHR]]);
         assert_eq!(
             rows(
-                &mut house,
+                &mut host,
                 "/v1/query/aql?q=SELECT%20e/ehr_id/value%20FROM%20EHR%20e"
             ),
             own
         );
         assert_eq!(
-            rows(&mut house, "/v1/query/x/1.0.0"),
+            rows(&mut host, "/v1/query/x/1.0.0"),
             own,
             "the detail carries the rows of this EHR only"
         );
-        assert_eq!(rows(&mut house, "/v1/query/x?offset=0"), own);
+        assert_eq!(rows(&mut host, "/v1/query/x?offset=0"), own);
     }
 
     #[test]
     fn an_ehr_that_may_not_be_seen_is_told_from_none_by_nothing() {
-        let mut house = House::new();
+        let mut host = Host::new();
         let owner = Caller::with_roles("owner", "", &["write", "define"]);
         let guide = include_str!("../../../tests/cases/rest/weight_class.gdl2");
-        assert_eq!(house.ask(&owner, "POST", "/v1/definition/gdl", guide), 201);
+        assert_eq!(host.ask(&owner, "POST", "/v1/definition/gdl", guide), 201);
         let status = include_str!("../../../tests/cases/rest/status.json");
-        assert_eq!(house.ask(&owner, "POST", "/v1/ehr", status), 201);
+        assert_eq!(host.ask(&owner, "POST", "/v1/ehr", status), 201);
         let app = Caller::with_roles("p", "", &[]).narrowed(EVERYTHING, Some(EHR), false);
         let mut told = |target: &str, body: &str| {
             let media_type = if target.ends_with("bulk") {
@@ -476,7 +476,7 @@ mod tests {
                 "application/json"
             };
             let request = Request::new("POST", target).with_body(media_type, body);
-            let answer = block_on(house.0.serve(&request, Ok(&app), &mut house.1)).unwrap();
+            let answer = now_or_never(host.0.serve(&request, Ok(&app), &mut host.1)).unwrap();
             (
                 answer.status,
                 String::from_utf8_lossy(&answer.body).into_owned(),
@@ -527,9 +527,9 @@ mod tests {
                 ..Config::default()
             },
         );
-        let mut moment = Ticks(0);
+        let mut environment = Ticks(0);
         let mut ask = |method: &str, target: &str| {
-            block_on(service.handle(&Request::new(method, target), &mut moment))
+            now_or_never(service.handle(&Request::new(method, target), &mut environment))
                 .unwrap()
                 .status
         };
@@ -556,31 +556,28 @@ mod tests {
 
     #[test]
     fn the_population_needs_its_own_role() {
-        let mut house = House::new();
+        let mut host = Host::new();
         let q = "/v1/query/aql?q=SELECT%20e/ehr_id/value%20FROM%20EHR%20e";
         let clinician = Caller::with_roles("c", "", &["query"]);
-        assert_eq!(house.ask(&clinician, "GET", q, ""), 403);
+        assert_eq!(host.ask(&clinician, "GET", q, ""), 403);
         assert_eq!(
-            house.ask(&clinician, "GET", &format!("{q}&ehr_id={EHR}"), ""),
+            host.ask(&clinician, "GET", &format!("{q}&ehr_id={EHR}"), ""),
             200
         );
         assert_eq!(
-            house.ask(&Caller::with_roles("r", "", &["population"]), "GET", q, ""),
+            host.ask(&Caller::with_roles("r", "", &["population"]), "GET", q, ""),
             200
         );
     }
 
     #[test]
     fn the_log_says_who_did_what_and_loses_nothing() {
-        let mut house = House::new();
+        let mut host = Host::new();
         let writer = Caller::with_roles("ann", "https://id.example", &["write", "read"]);
-        assert_eq!(
-            house.ask(&writer, "PUT", &format!("/v1/ehr/{EHR}"), ""),
-            409
-        );
-        assert_eq!(house.ask(&writer, "POST", "/v1/ehr", ""), 201);
-        assert_eq!(house.ask(&writer, "GET", "/v1/ehr/Anna%20Müller", ""), 404);
-        let log = house.log();
+        assert_eq!(host.ask(&writer, "PUT", &format!("/v1/ehr/{EHR}"), ""), 409);
+        assert_eq!(host.ask(&writer, "POST", "/v1/ehr", ""), 201);
+        assert_eq!(host.ask(&writer, "GET", "/v1/ehr/Anna%20Müller", ""), 404);
+        let log = host.log();
         let [.., exists, made, nowhere] = log.as_slice() else {
             panic!("{log:?}")
         };
@@ -605,7 +602,7 @@ mod tests {
             "what was refused is not named"
         );
         let auditor = Caller::with_roles("aud", "", &["audit"]);
-        let page = house.send(
+        let page = host.send(
             Ok(&auditor),
             "GET",
             &format!("/v1/admin/access-log?ehr_id={EHR}&who=ann&fetch=1"),
@@ -615,8 +612,8 @@ mod tests {
         assert_eq!(page["entries"][0]["operation"], "PUT ehr/{ehr_id}");
         assert_eq!(page["entries"].as_array().map(Vec::len), Some(1));
         let admin = Caller::with_roles("root", "", &["admin"]);
-        assert_eq!(house.ask(&admin, "POST", "/v1/admin/reset", ""), 204);
-        let statuses: Vec<u16> = house.log().iter().rev().take(2).map(|a| a.status).collect();
+        assert_eq!(host.ask(&admin, "POST", "/v1/admin/reset", ""), 204);
+        let statuses: Vec<u16> = host.log().iter().rev().take(2).map(|a| a.status).collect();
         assert_eq!(
             statuses,
             [204, 102],

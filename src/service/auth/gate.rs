@@ -351,7 +351,7 @@ fn unknown() -> Denied {
 mod tests {
     use super::super::{Act, Need, Resource};
     use super::*;
-    use crate::store::ready::block_on;
+    use crate::store::ready::now_or_never;
     use std::cell::Cell;
     use std::pin::Pin;
     use std::task::{Context, Poll, Waker};
@@ -457,7 +457,7 @@ mod tests {
     fn keys_are_kept_rotate_and_are_not_asked_for_all_the_time() {
         let (ring, host) = (KeyRing::default(), Fake::with("a"));
         let ask = |kid: &str, now: i64| {
-            block_on(ring.key("u", &token(kid), &host, now))
+            now_or_never(ring.key("u", &token(kid), &host, now))
                 .unwrap()
                 .map_err(|d| d.failure().status)
                 .map(|_| 200)
@@ -509,7 +509,7 @@ mod tests {
         let (ring, host, token) = (KeyRing::default(), Fake::with("a"), token("a"));
         host.set.replace(None);
         let ask = |now: i64| {
-            block_on(ring.key("u", &token, &host, now))
+            now_or_never(ring.key("u", &token, &host, now))
                 .unwrap()
                 .map_err(|d| d.failure().status)
                 .map(|_| 200)
@@ -570,7 +570,7 @@ mod tests {
         let host = Fake::with("a");
         let ask = |header: &str, value: &str| {
             let request = Request::new("GET", "/v1/ehr").with_header(header, value);
-            block_on(gate.recognise(&request, &KeyRing::default(), &host, 0))
+            now_or_never(gate.recognise(&request, &KeyRing::default(), &host, 0))
                 .unwrap()
                 .map_err(|d| d.failure().status)
         };
@@ -611,10 +611,14 @@ mod tests {
             let bearer = usize::from(!gate.issuers.is_empty() || gate.users.is_none());
             for (header, value) in sent {
                 let request = Request::new("GET", "/v1/ehr").with_header(header, value);
-                let denied =
-                    block_on(gate.recognise(&request, &KeyRing::default(), &Fake::with("a"), 0))
-                        .unwrap()
-                        .unwrap_err();
+                let denied = now_or_never(gate.recognise(
+                    &request,
+                    &KeyRing::default(),
+                    &Fake::with("a"),
+                    0,
+                ))
+                .unwrap()
+                .unwrap_err();
                 let response = denied.failure().into_response(&request);
                 let challenge = response.header("WWW-Authenticate").unwrap_or_default();
                 assert_eq!(

@@ -179,7 +179,7 @@ mod tests {
     use super::super::{Gate, KeyRing, Users};
     use super::*;
     use crate::service::Request;
-    use crate::store::ready::block_on;
+    use crate::store::ready::now_or_never;
 
     /// Signs in by a gate with one user, `ann`, whose password is `secret`; returns the status.
     fn sign_in(ring: &KeyRing, host: &Fake, credentials: &str, address: &str, now: i64) -> u16 {
@@ -191,7 +191,7 @@ mod tests {
         let request = Request::new("GET", "/v1/ehr")
             .with_header("Authorization", &format!("Basic {credentials}"));
         let request = request.with_header("CF-Connecting-IP", address);
-        let recognised = block_on(gate.recognise(&request, ring, host, now)).unwrap();
+        let recognised = now_or_never(gate.recognise(&request, ring, host, now)).unwrap();
         recognised.map_or_else(|denied| denied.failure().status, |_| 200)
     }
 

@@ -134,17 +134,17 @@ impl<R: Repository> Service<R> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::{Auth, Config, Moment, Request};
+    use super::super::super::{Auth, Config, Environment, Request};
     use super::super::{Caller, Denied};
     use super::*;
     use crate::store::memory::Memory;
-    use crate::store::ready::block_on;
+    use crate::store::ready::now_or_never;
     use crate::store::repository::AccessFilter;
 
     /// A clock that is set.
     struct Clock(i64);
 
-    impl Moment for Clock {
+    impl Environment for Clock {
         fn now(&mut self) -> i64 {
             self.0
         }
@@ -154,11 +154,11 @@ mod tests {
         }
     }
 
-    struct House(Service<Memory>, Clock);
+    struct Host(Service<Memory>, Clock);
 
-    impl House {
-        fn new() -> House {
-            House(
+    impl Host {
+        fn new() -> Host {
+            Host(
                 Service::new(
                     Memory::new(),
                     Config {
@@ -171,7 +171,7 @@ mod tests {
         }
 
         fn send(&mut self, caller: Result<&Caller, &Denied>, target: &str) -> u16 {
-            block_on(
+            now_or_never(
                 self.0
                     .serve(&Request::new("GET", target), caller, &mut self.1),
             )
@@ -184,7 +184,7 @@ mod tests {
                 limit: 1_000_000,
                 ..AccessFilter::default()
             };
-            block_on(self.0.repository().accesses(&filter))
+            now_or_never(self.0.repository().accesses(&filter))
                 .unwrap()
                 .unwrap()
                 .into_iter()
@@ -202,24 +202,24 @@ mod tests {
 
     #[test]
     fn requests_of_strangers_are_counted_and_few_are_kept() {
-        let (mut house, nobody) = (House::new(), Denied::nobody("Bearer"));
+        let (mut host, nobody) = (Host::new(), Denied::nobody("Bearer"));
         for second in 0..600 {
-            house.1.0 += 1_000_000;
+            host.1.0 += 1_000_000;
             for path in PATHS.iter().cycle().take(20) {
-                assert_eq!(house.send(Err(&nobody), path), 401, "{second}");
+                assert_eq!(host.send(Err(&nobody), path), 401, "{second}");
             }
         }
-        let (minutes, log) = (10, house.log());
+        let (minutes, log) = (10, host.log());
         let most = (SAMPLES as usize + PATHS.len()) * (minutes + 1);
         assert!(log.len() <= most, "{} entries of {most}", log.len());
         let auditor = Caller::with_roles("aud", "", &["audit"]);
-        assert_eq!(house.send(Ok(&auditor), "/v1/admin/access-log"), 200);
-        let counted: u64 = house.log().iter().filter_map(|access| access.refused).sum();
+        assert_eq!(host.send(Ok(&auditor), "/v1/admin/access-log"), 200);
+        let counted: u64 = host.log().iter().filter_map(|access| access.refused).sum();
         assert_eq!(
             counted, 12_000,
             "reading the log writes what was counted first"
         );
-        let own = house
+        let own = host
             .log()
             .into_iter()
             .filter(|access| access.refused.is_none())
@@ -234,43 +234,42 @@ mod tests {
 
     #[test]
     fn a_day_has_a_bounded_number_of_entries_and_loses_no_count() {
-        let (mut house, nobody) = (House::new(), Denied::nobody("Bearer"));
-        house.1.0 -= house.1.0.rem_euclid(86_400_000_000);
+        let (mut host, nobody) = (Host::new(), Denied::nobody("Bearer"));
+        host.1.0 -= host.1.0.rem_euclid(86_400_000_000);
         for _ in 0..1_439 {
-            house.1.0 += 60_000_000;
+            host.1.0 += 60_000_000;
             for path in PATHS.iter().cycle().take(20) {
-                house.send(Err(&nobody), path);
+                host.send(Err(&nobody), path);
             }
         }
-        let of_a_day = house.log().len() as u64;
+        let of_a_day = host.log().len() as u64;
         assert!(
             (MOST_OF_A_DAY..MOST_OF_A_DAY + 10).contains(&of_a_day),
             "{of_a_day}"
         );
-        house.1.0 += 120_000_000;
-        house.send(Err(&nobody), PATHS[0]);
-        let counted: u64 = house.log().iter().filter_map(|access| access.refused).sum();
+        host.1.0 += 120_000_000;
+        host.send(Err(&nobody), PATHS[0]);
+        let counted: u64 = host.log().iter().filter_map(|access| access.refused).sum();
         assert_eq!(counted, 1_439 * 20 + 1);
     }
 
     #[test]
     fn what_is_refused_before_it_is_served_is_counted_and_kinds_are_few() {
-        let mut house = House::new();
+        let mut host = Host::new();
         for number in 0..100 {
-            house.0.refusals.add(&format!("GET {number}"), 429, 1);
+            host.0.refusals.add(&format!("GET {number}"), 429, 1);
         }
         for _ in 0..50 {
             assert_eq!(
-                house
-                    .0
+                host.0
                     .refuse(&Request::new("GET", "/v1/ehr"), &Denied::too_many())
                     .status,
                 429
             );
         }
         let auditor = Caller::with_roles("aud", "", &["audit"]);
-        assert_eq!(house.send(Ok(&auditor), "/v1/admin/access-log"), 200);
-        let log: Vec<Access> = house
+        assert_eq!(host.send(Ok(&auditor), "/v1/admin/access-log"), 200);
+        let log: Vec<Access> = host
             .log()
             .into_iter()
             .filter(|access| access.refused.is_some())
@@ -286,14 +285,13 @@ mod tests {
 
     #[test]
     fn somebody_who_is_recognised_is_never_only_counted() {
-        let mut house = House::new();
+        let mut host = Host::new();
         let reader = Caller::with_roles("ann", "", &["read"]);
         for _ in 0..30 {
-            assert_eq!(house.send(Ok(&reader), "/v1/admin/access-log"), 403);
+            assert_eq!(host.send(Ok(&reader), "/v1/admin/access-log"), 403);
         }
         assert_eq!(
-            house
-                .log()
+            host.log()
                 .iter()
                 .filter(|access| access.who == "ann"
                     && access.status == 403

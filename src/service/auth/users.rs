@@ -157,7 +157,7 @@ impl User {
 pub(super) mod tests {
     use super::*;
     use crate::service::auth::Algorithm;
-    use crate::store::ready::block_on;
+    use crate::store::ready::now_or_never;
     use std::cell::RefCell;
 
     /// Derives the password itself, filled up, and remembers with how many iterations.
@@ -229,7 +229,7 @@ pub(super) mod tests {
         let users = Users::parse(&format!("ann:50000:{SALT}:{HASH}:read")).unwrap();
         let ask = |credentials: &str| {
             let (passwords, host) = (Passwords::default(), Fake::default());
-            block_on(users.recognise(credentials, &passwords, &host, ("", 0)))
+            now_or_never(users.recognise(credentials, &passwords, &host, ("", 0)))
                 .unwrap()
                 .is_ok()
         };

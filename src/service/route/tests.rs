@@ -75,7 +75,7 @@ fn a_host_with_a_path_is_refused_whatever_is_asked_for() {
 
 struct Fixed(i64);
 
-impl crate::service::Moment for Fixed {
+impl crate::service::Environment for Fixed {
     fn now(&mut self) -> i64 {
         1_796_000_000_000_000
     }
@@ -89,7 +89,7 @@ impl crate::service::Moment for Fixed {
 #[test]
 fn whatever_is_sent_to_any_line_of_the_table_is_the_clients_fault() {
     use crate::service::{Auth, Config, Service};
-    use crate::store::{memory::Memory, ready::block_on};
+    use crate::store::{memory::Memory, ready::now_or_never};
     let service = Service::new(
         Memory::new(),
         Config {
@@ -98,10 +98,14 @@ fn whatever_is_sent_to_any_line_of_the_table_is_the_clients_fault() {
             ..Config::default()
         },
     );
-    let mut moment = Fixed(0);
+    let mut environment = Fixed(0);
     let ehr = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
     let version = format!("{ehr}::aqlite.local::1");
-    block_on(service.handle(&Request::new("PUT", &format!("/v1/ehr/{ehr}")), &mut moment)).unwrap();
+    now_or_never(service.handle(
+        &Request::new("PUT", &format!("/v1/ehr/{ehr}")),
+        &mut environment,
+    ))
+    .unwrap();
     let params = ["x", ehr, &version, "%00", "%C3%28", "..", "1.0", "'\"--"];
     let bodies: [&[u8]; 9] = [
         b"",
@@ -139,9 +143,10 @@ fn whatever_is_sent_to_any_line_of_the_table_is_the_clients_fault() {
                     let request = Request::new(r.method, &target)
                         .with_header("If-Match", param)
                         .with_header("Prefer", "return=representation");
-                    let response =
-                        block_on(service.handle(&request.with_body(kind, *body), &mut moment))
-                            .unwrap();
+                    let response = now_or_never(
+                        service.handle(&request.with_body(kind, *body), &mut environment),
+                    )
+                    .unwrap();
                     assert!(
                         response.status < 500 || response.status == 501,
                         "{} {target} {kind} {}: {response:?}",

@@ -3,7 +3,7 @@
 use super::{State, UID};
 use crate::document::{Doc, ObjectKind};
 use crate::store::conflict::{self, Head};
-use crate::store::repository::{Commit, DefinitionKind, Grounds, StoreError};
+use crate::store::repository::{Commit, DefinitionKind, Preconditions, StoreError};
 
 impl State {
     /// Checks all rules of a commit, in the order in which the database meets them.
@@ -79,14 +79,16 @@ impl State {
         {
             return Err(StoreError::NotModifiable);
         }
-        let Some(grounds) = &commit.grounds else {
+        let Some(preconditions) = &commit.preconditions else {
             return Ok(());
         };
         let stored = self.definitions.iter().filter(|((kind, name, _), _)| {
-            *kind == DefinitionKind::Template && *name == grounds.template
+            *kind == DefinitionKind::Template && *name == preconditions.template
         });
-        let is_same =
-            Grounds::of(&grounds.template, stored.map(|(_, definition)| definition)) == *grounds;
+        let is_same = Preconditions::of(
+            &preconditions.template,
+            stored.map(|(_, definition)| definition),
+        ) == *preconditions;
         if is_same {
             Ok(())
         } else {

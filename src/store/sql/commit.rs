@@ -239,7 +239,7 @@ impl<S: Sql> SqlRepository<S> {
             Ok(Some(ehr)) if !ehr.is_modifiable && commit.needs_modifiable() => {
                 StoreError::NotModifiable
             }
-            Ok(Some(_)) if commit.grounds.is_some() => StoreError::TemplateChanged,
+            Ok(Some(_)) if commit.preconditions.is_some() => StoreError::TemplateChanged,
             Ok(Some(_)) => StoreError::Away("another writer was faster".into()),
             Err(error) => error,
         }
@@ -398,7 +398,7 @@ impl Writing {
         self.batch
             .extend(text.write_rest(&format!("c/{}", commit.contribution_uid)));
         let (template, stored) = commit
-            .grounds
+            .preconditions
             .as_ref()
             .map(|g| (g.template.as_str(), g.stored.join("/")))
             .unzip();

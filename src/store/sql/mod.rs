@@ -267,7 +267,7 @@ impl<S: Sql> Repository for SqlRepository<S> {
         self.list_bodies(kind, prefix, most).await
     }
 
-    async fn grounds(
+    async fn preconditions(
         &self,
         ehr_id: &str,
         template_id: &str,

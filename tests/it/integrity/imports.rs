@@ -39,14 +39,14 @@ struct Exported {
 }
 
 impl Exported {
-    fn create<R: Repository>(house: &mut House<R>) -> Exported {
-        let uid = house.composition(EHR);
+    fn create<R: Repository>(host: &mut Host<R>) -> Exported {
+        let uid = host.composition(EHR);
         let body = text("rest/person.json");
-        let person = house.made("POST", "demographic/person", JSON, &body);
+        let person = host.made("POST", "demographic/person", JSON, &body);
         let object = uid.split("::").next().unwrap_or_default();
         let tags = format!("ehr/{EHR}/composition/{object}/tags");
-        house.made("PUT", &tags, JSON, r#"[{"key":"ward"}]"#);
-        let lines = house.export();
+        host.made("PUT", &tags, JSON, r#"[{"key":"ward"}]"#);
+        let lines = host.export();
         let line_with = |text: &str| {
             let line = lines.iter().find(|line| line.contains(text));
             line.expect("a line of the export").clone()
@@ -69,14 +69,14 @@ impl Exported {
     }
 
     /// Imports everything except the COMPOSITION and the PERSON into an empty repository.
-    fn reset<R: Repository>(&self, house: &mut House<R>) {
-        house.made("POST", "admin/reset", JSON, "{}");
+    fn reset<R: Repository>(&self, host: &mut Host<R>) {
+        host.made("POST", "admin/reset", JSON, "{}");
         let lines = self.lines.iter();
         let kept: Vec<String> = lines
             .filter(|line| **line != self.composition && **line != self.party)
             .cloned()
             .collect();
-        let answers = house.lines("admin/import", "", &kept);
+        let answers = host.lines("admin/import", "", &kept);
         assert!(answers.iter().all(|(status, _)| *status == 201));
     }
 
@@ -260,8 +260,8 @@ impl Exported {
 
 #[test]
 fn an_import_refuses_every_record_that_breaks_a_rule() {
-    fn check<R: Repository>(mut house: House<R>) {
-        let exported = Exported::create(&mut house);
+    fn check<R: Repository>(mut host: Host<R>) {
+        let exported = Exported::create(&mut host);
         let cases = [
             exported.broken_owners_and_times(),
             exported.broken_ids(),
@@ -269,8 +269,8 @@ fn an_import_refuses_every_record_that_breaks_a_rule() {
             exported.broken_definitions(),
         ];
         for (what, line, rule) in cases.concat() {
-            exported.reset(&mut house);
-            let answers = house.lines("admin/import", "", std::slice::from_ref(&line));
+            exported.reset(&mut host);
+            let answers = host.lines("admin/import", "", std::slice::from_ref(&line));
             let [(status, text)] = answers.as_slice() else {
                 panic!("{what}: {answers:?}")
             };
@@ -278,7 +278,7 @@ fn an_import_refuses_every_record_that_breaks_a_rule() {
                 (400..500).contains(status) && text.contains(rule),
                 "{what}: {text}"
             );
-            assert_eq!(house.count(EHR), 0, "{what}");
+            assert_eq!(host.count(EHR), 0, "{what}");
         }
     }
     check(on_memory());
@@ -287,14 +287,14 @@ fn an_import_refuses_every_record_that_breaks_a_rule() {
 
 #[test]
 fn an_import_accepts_an_ehr_id_in_capitals() {
-    fn check<R: Repository>(mut house: House<R>) {
-        let exported = Exported::create(&mut house);
-        exported.reset(&mut house);
+    fn check<R: Repository>(mut host: Host<R>) {
+        let exported = Exported::create(&mut host);
+        exported.reset(&mut host);
         let id = |ehr: &str| format!(r#""ehr_id":"{ehr}""#);
         let line = changed(&exported.composition, &id(EHR), &id(&EHR.to_uppercase()));
-        assert_eq!(house.lines("admin/import", "", &[line])[0].0, 201);
+        assert_eq!(host.lines("admin/import", "", &[line])[0].0, 201);
         let path = format!("ehr/{EHR}/composition/{}", exported.uid);
-        assert_eq!(house.ask("GET", &path, JSON, "").status, 200);
+        assert_eq!(host.ask("GET", &path, JSON, "").status, 200);
     }
     check(on_memory());
     check(on_sqlite());
@@ -303,10 +303,10 @@ fn an_import_accepts_an_ehr_id_in_capitals() {
 /// Errors in the data may be kept; errors in their envelope may not.
 #[test]
 fn an_import_keeps_findings_of_data_on_request() {
-    fn check<R: Repository>(mut house: House<R>) {
-        let exported = Exported::create(&mut house);
-        exported.reset(&mut house);
-        let mut import = |line: String| house.lines("admin/import?findings=keep", "", &[line])[0].0;
+    fn check<R: Repository>(mut host: Host<R>) {
+        let exported = Exported::create(&mut host);
+        exported.reset(&mut host);
+        let mut import = |line: String| host.lines("admin/import?findings=keep", "", &[line])[0].0;
         let composition = &exported.composition;
         let bad_time = changed(composition, &exported.time, "2026-02-30T10:00:00Z");
         assert_eq!(import(bad_time), 400);
@@ -314,7 +314,7 @@ fn an_import_keeps_findings_of_data_on_request() {
             import(changed(composition, WEIGHT, r#""magnitude":-5"#)),
             201
         );
-        let unknown = house.ask("POST", "admin/import?findings=some", LINES, "");
+        let unknown = host.ask("POST", "admin/import?findings=some", LINES, "");
         assert_eq!(unknown.status, 400);
     }
     check(on_memory());
@@ -323,19 +323,18 @@ fn an_import_keeps_findings_of_data_on_request() {
 
 #[test]
 fn an_import_skips_existing_records_and_refuses_different_ones() {
-    fn check<R: Repository>(mut house: House<R>) {
-        let uid = house.composition(EHR);
+    fn check<R: Repository>(mut host: Host<R>) {
+        let uid = host.composition(EHR);
         let object = uid.split("::").next().unwrap_or_default();
-        house.made(
+        host.made(
             "PUT",
             &format!("ehr/{EHR}/composition/{object}/tags"),
             JSON,
             r#"[{"key":"ward","value":"7"}]"#,
         );
-        let all = house.export();
+        let all = host.export();
         assert!(
-            house
-                .lines("admin/import", "", &all)
+            host.lines("admin/import", "", &all)
                 .iter()
                 .all(|(status, _)| *status == 200)
         );
@@ -348,12 +347,12 @@ fn an_import_skips_existing_records_and_refuses_different_ones() {
             (r#"["ward",null,"7"]"#, r#"["ward",null,"8"]"#),
         ] {
             assert_eq!(
-                house.lines("admin/import", "", &[changed(composition, from, to)])[0].0,
+                host.lines("admin/import", "", &[changed(composition, from, to)])[0].0,
                 409,
                 "{to}"
             );
         }
-        assert_eq!(house.export(), all);
+        assert_eq!(host.export(), all);
     }
     check(on_memory());
     check(on_sqlite());
@@ -384,24 +383,24 @@ struct Successors {
 }
 
 impl Successors {
-    fn create<R: Repository>(house: &mut House<R>) -> Successors {
+    fn create<R: Repository>(host: &mut Host<R>) -> Successors {
         let object_of = |uid: &str| uid.split("::").next().unwrap_or_default().to_owned();
         let update = |path: String, uid: &str, body: String| {
             Request::new("PUT", &format!("/rest/openehr/v1/{path}"))
                 .with_header("If-Match", uid)
                 .with_body(JSON, body)
         };
-        let first = house.composition(EHR);
+        let first = host.composition(EHR);
         let path = format!("ehr/{EHR}/composition/{}", object_of(&first));
-        let second = tag(&house.send(&update(path, &first, weight("61").to_string())));
+        let second = tag(&host.send(&update(path, &first, weight("61").to_string())));
         let body = text("rest/person.json");
-        let person = house.made("POST", "demographic/person", JSON, &body);
+        let person = host.made("POST", "demographic/person", JSON, &body);
         let path = format!("demographic/person/{}", object_of(&person));
-        let changed_person = tag(&house.send(&update(path, &person, body)));
+        let changed_person = tag(&host.send(&update(path, &person, body)));
         let path = format!("ehr/{EHR}/directory");
-        let folder = house.made("POST", &path, JSON, &text("rest/directory.json"));
+        let folder = host.made("POST", &path, JSON, &text("rest/directory.json"));
         Successors {
-            lines: house.export(),
+            lines: host.export(),
             first,
             second,
             person,
@@ -415,15 +414,15 @@ impl Successors {
     }
 
     /// Imports everything except the second versions and the directory into an empty repository.
-    fn reset<R: Repository>(&self, house: &mut House<R>) {
-        house.made("POST", "admin/reset", JSON, "{}");
+    fn reset<R: Repository>(&self, host: &mut Host<R>) {
+        host.made("POST", "admin/reset", JSON, "{}");
         let left_out = [&self.second, &self.changed_person, &self.folder].map(|uid| self.line(uid));
         let lines = self.lines.iter();
         let start: Vec<String> = lines
             .filter(|line| !left_out.contains(line))
             .cloned()
             .collect();
-        let answers = house.lines("admin/import", "", &start);
+        let answers = host.lines("admin/import", "", &start);
         assert!(answers.iter().all(|(status, _)| *status == 201));
     }
 }
@@ -437,9 +436,9 @@ fn assert_other_kind(answer: &(u16, String)) {
 
 #[test]
 fn an_import_keeps_kind_and_class_of_objects() {
-    fn check<R: Repository>(mut house: House<R>) {
-        let export = Successors::create(&mut house);
-        export.reset(&mut house);
+    fn check<R: Repository>(mut host: Host<R>) {
+        let export = Successors::create(&mut host);
+        export.reset(&mut host);
         // The FOLDER as a version of the COMPOSITION.
         let folder = export.line(&export.folder);
         let folder = changed(&folder, &export.folder, &export.second);
@@ -448,7 +447,7 @@ fn an_import_keeps_kind_and_class_of_objects() {
             export.first
         );
         let folder = changed(&folder, r#""lifecycle_state""#, &preceding);
-        assert_other_kind(&house.lines("admin/import", "", &[folder])[0]);
+        assert_other_kind(&host.lines("admin/import", "", &[folder])[0]);
         // The PERSON as an ORGANISATION. Its first version may be in the same body.
         let second = export.line(&export.changed_person);
         let second = changed(&second, "PERSON", "ORGANISATION");
@@ -456,7 +455,7 @@ fn an_import_keeps_kind_and_class_of_objects() {
             vec![second.clone()],
             vec![export.line(&export.person), second],
         ] {
-            let answers = house.lines("admin/import", "", &body);
+            let answers = host.lines("admin/import", "", &body);
             assert_other_kind(answers.last().expect("an answer"));
         }
     }
@@ -466,13 +465,13 @@ fn an_import_keeps_kind_and_class_of_objects() {
 
 #[test]
 fn an_import_respects_the_lock_of_an_ehr() {
-    fn check<R: Repository>(mut house: House<R>) {
-        let export = Successors::create(&mut house);
-        export.reset(&mut house);
-        let lock = status_line(&mut house, false);
-        assert_eq!(house.bulk("", &[lock]), [201]);
+    fn check<R: Repository>(mut host: Host<R>) {
+        let export = Successors::create(&mut host);
+        export.reset(&mut host);
+        let lock = status_line(&mut host, false);
+        assert_eq!(host.bulk("", &[lock]), [201]);
         let lines = [&export.second, &export.folder, &export.changed_person];
-        let answers = house.lines("admin/import", "", &lines.map(|uid| export.line(uid)));
+        let answers = host.lines("admin/import", "", &lines.map(|uid| export.line(uid)));
         let statuses: Vec<u16> = answers.iter().map(|(status, _)| *status).collect();
         assert_eq!(statuses, [409, 409, 201], "{answers:?}");
     }
@@ -502,7 +501,7 @@ fn imported(object: &str, number: u32, data: &Value) -> Value {
 
 #[test]
 fn imported_versions_are_exported_byte_for_byte() {
-    fn check<R: Repository, S: Repository>(mut house: House<R>, empty: Service<S>) {
+    fn check<R: Repository, S: Repository>(mut host: Host<R>, empty: Service<S>) {
         let object = "cccccccc-5555-4555-8555-000000000001";
         let path = format!("ehr/{EHR}/contribution");
         // The first imported version follows one that is not imported. Later ones follow it in
@@ -514,21 +513,21 @@ fn imported_versions_are_exported_byte_for_byte() {
             ],
             vec![imported(object, 5, &weight("63"))],
         ] {
-            house.made(
+            host.made(
                 "POST",
                 &path,
                 JSON,
                 &contribution(None, &members).to_string(),
             );
         }
-        house.made(
+        host.made(
             "POST",
             &format!("ehr/{EHR}/directory"),
             JSON,
             &text("rest/directory.json"),
         );
-        let exported = house.export();
-        let mut other = House(empty, Ticks::new());
+        let exported = host.export();
+        let mut other = Host(empty, Ticks::new());
         for _ in ["new", "passed over"] {
             assert!(
                 other
@@ -567,16 +566,16 @@ fn imported_versions_are_exported_byte_for_byte() {
 
 #[test]
 fn versions_of_other_systems_need_the_role_import() {
-    let mut house = on_memory();
+    let mut host = on_memory();
     let object = "cccccccc-5555-4555-8555-000000000002";
     let body = contribution(None, &[imported(object, 1, &weight("61"))]).to_string();
     let mut status = |roles: &[&str], body: &str| {
         let request = Request::new("POST", &format!("/rest/openehr/v1/ehr/{EHR}/contribution"))
             .with_body(JSON, body);
-        let answer = block_on(house.0.serve(
+        let answer = now_or_never(host.0.serve(
             &request,
             Ok(&Caller::with_roles("n", "", roles)),
-            &mut house.1,
+            &mut host.1,
         ))
         .expect("an answer");
         (answer.status, shown(&answer))

@@ -60,7 +60,7 @@ pub fn a_definition_that_is_stored_anew_is_another_one<R: Repository>(store: &R)
             .expect("listed")
             .storing_id;
         assert_eq!(
-            done(store.grounds(EHR, "x"))
+            done(store.preconditions(EHR, "x"))
                 .1
                 .pop()
                 .expect("listed")

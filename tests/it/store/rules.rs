@@ -108,7 +108,7 @@ pub fn a_version_has_the_kind_of_its_object<R: Repository>(store: &R) {
         Draft::of(ObjectKind::Folder, "a", 2).commit(),
         Draft::composition("a", 2).commit(),
     ];
-    let outcomes = block_on(
+    let outcomes = now_or_never(
         store.commit_all(
             many.into_iter()
                 .enumerate()
@@ -285,7 +285,7 @@ pub fn content_behind_a_lock_in_one_transaction_is_refused<R: Repository>(store:
         content("e"),
     ];
     let refused = Err(StoreError::NotModifiable);
-    let outcomes = block_on(store.commit_all(many)).expect("ready");
+    let outcomes = now_or_never(store.commit_all(many)).expect("ready");
     assert_eq!(
         outcomes,
         [
@@ -386,7 +386,7 @@ pub fn the_newest_object_is_found_behind_any_number<R: Repository>(store: &R) {
         .flat_map(|name| [folder(name, 1), folder(name, 2)])
         .collect();
     assert!(
-        block_on(store.commit_all(many))
+        now_or_never(store.commit_all(many))
             .expect("ready")
             .iter()
             .all(Result::is_ok)

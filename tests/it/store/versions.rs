@@ -206,7 +206,7 @@ pub fn preconditions_of_a_commit_must_hold<R: Repository>(store: &R) {
     let seen: RefCell<HashMap<String, Definition>> = RefCell::default();
     let look = || {
         seen.borrow_mut().extend(
-            done(store.grounds(EHR, "small"))
+            done(store.preconditions(EHR, "small"))
                 .1
                 .into_iter()
                 .map(|found| (found.version.clone(), found)),
@@ -218,7 +218,7 @@ pub fn preconditions_of_a_commit_must_hold<R: Repository>(store: &R) {
             .map(|version| seen.borrow().get(*version).cloned().expect("seen"))
             .collect();
         Commit {
-            grounds: Some(Grounds::of("small", &definitions)),
+            preconditions: Some(Preconditions::of("small", &definitions)),
             ..Draft::composition(object, 1).commit()
         }
     };
@@ -240,7 +240,7 @@ pub fn preconditions_of_a_commit_must_hold<R: Repository>(store: &R) {
     );
     done(store.commit(on(&["1.1.0", "1.0.0"], "b")));
     done(store.undefine(DefinitionKind::Template, "small", "1.0.0"));
-    let many = block_on(store.commit_all(vec![
+    let many = now_or_never(store.commit_all(vec![
         on(&["1.1.0"], "c"),
         on(&["1.0.0"], "d"),
         on(&["1.1.0"], "e"),

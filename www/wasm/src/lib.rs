@@ -20,7 +20,7 @@ use aqlite::rm::json as rm_json;
 use aqlite::samples::Generator;
 use aqlite::service::{Answers, Auth, Config, Host, Replayed, Request, Response, Service};
 use aqlite::store::memory::Memory;
-use aqlite::store::ready::block_on;
+use aqlite::store::ready::now_or_never;
 use aqlite::store::repository::{Definition, DefinitionKind, Repository as _};
 use aqlite::template::flat::{self, Maker, Shape};
 use aqlite::template::{Template, WebTemplate, describe};
@@ -288,7 +288,7 @@ impl Repository {
     ///
     /// The repository fails.
     pub fn validate(&self, text: &str, template_id: Option<String>) -> Result<String, JsError> {
-        let found = block_on(self.service.examine(text, template_id.as_deref()))
+        let found = now_or_never(self.service.examine(text, template_id.as_deref()))
             .map_err(|waits| JsError::new(&waits.to_string()))?;
         Ok(found
             .map_err(|why| JsError::new(&why))?
@@ -333,7 +333,7 @@ impl Repository {
         let parameters = bound(parameters)?;
         let answers = self.answers(q)?;
         let go_on = || false;
-        let explanation = block_on(self.service.explanation(
+        let explanation = now_or_never(self.service.explanation(
             q,
             &parameters,
             None,
@@ -450,7 +450,7 @@ impl Repository {
             },
             stopped,
         );
-        let scanned = block_on(
+        let scanned = now_or_never(
             self.service
                 .repository()
                 .scan(plan.scan(), &mut |batch: &Batch| run.push(batch)),
@@ -465,7 +465,7 @@ impl Repository {
     /// is called here.
     fn answers(&self, q: &str) -> Result<Answers, JsError> {
         let ast = aql::parse(q).0;
-        let answers = ast.map(|ast| block_on(self.service.terminology_answers(&ast)));
+        let answers = ast.map(|ast| now_or_never(self.service.terminology_answers(&ast)));
         answers
             .unwrap_or_else(|| Ok(Ok(Answers::default())))
             .map_err(|waits| JsError::new(&waits.to_string()))?
@@ -473,7 +473,7 @@ impl Repository {
     }
 
     fn send(&self, request: &Request, now: f64, seed: &str) -> Result<Response, String> {
-        block_on(self.service.handle(
+        now_or_never(self.service.handle(
             request,
             &mut Replayed::new(now, seed).with_zones(zone::offset),
         ))
@@ -492,14 +492,14 @@ impl Repository {
     /// Reads the templates again if their number has changed.
     fn read_templates(&self) {
         let repository = self.service.repository();
-        let listed = block_on(repository.definitions(DefinitionKind::Template, ""))
+        let listed = now_or_never(repository.definitions(DefinitionKind::Template, ""))
             .ok()
             .and_then(Result::ok)
             .unwrap_or_default();
         let mut templates = self.templates.borrow_mut();
         if listed.len() != templates.len() {
             let whole = |d: &Definition| {
-                block_on(repository.definition(DefinitionKind::Template, &d.name, &d.version))
+                now_or_never(repository.definition(DefinitionKind::Template, &d.name, &d.version))
                     .ok()?
                     .ok()?
             };

@@ -6,9 +6,9 @@ use aqlite::rm::class::Cls;
 use aqlite::rm::json as rm_json;
 use aqlite::rm::tree::Tree;
 use aqlite::samples::{EhrSample, Generator};
-use aqlite::service::{Loaded, Moment, Replayed, Request, Response, Service};
+use aqlite::service::{Environment, Loaded, Replayed, Request, Response, Service};
 use aqlite::store::memory::Memory;
-use aqlite::store::ready::block_on;
+use aqlite::store::ready::now_or_never;
 use serde_json::json;
 
 /// The time of the first commit of the sample, in milliseconds since 1970: 2026-01-01T00:00:00Z.
@@ -105,7 +105,7 @@ impl Loading {
                 .map(|index| version(&self.generator.uid(index), self.generator.document(index))),
         );
         self.ehr += 1;
-        let answer = block_on(service.load(documents, &mut self.moment()))
+        let answer = now_or_never(service.load(documents, &mut self.moment()))
             .map_err(|waits| waits.to_string())?;
         self.take("the load of an EHR", &answer)
     }
@@ -124,7 +124,7 @@ impl Loading {
     }
 
     fn send(&mut self, service: &Service<Memory>, request: Request) -> Result<(), String> {
-        let answer = block_on(service.handle(&request, &mut self.moment()))
+        let answer = now_or_never(service.handle(&request, &mut self.moment()))
             .map_err(|waits| waits.to_string())?;
         self.take(&format!("{} {}", request.method, request.path), &answer)
     }
