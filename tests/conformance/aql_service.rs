@@ -140,7 +140,7 @@ fn vias(corpus: &Corpus) -> Vec<&str> {
     corpus
         .via
         .as_deref()
-        .map_or(vec!["memory", "sqlite"], |via| vec![via])
+        .map_or(vec!["memory", "sqlite", "segments"], |via| vec![via])
 }
 
 /// A server with the data of a set-up, and the judge of its answers.

@@ -1,5 +1,5 @@
 //! Runs an external corpus: `cargo test --test conformance -- [SUITE…] [--corpus DIR] [--via
-//! ITS_BASE_URL|memory|sqlite]`.
+//! ITS_BASE_URL|memory|sqlite|segments]`.
 //!
 //! A suite is a function from the corpus to its cases. To add one, write a module with `pub fn
 //! run(corpus: &Corpus) -> Vec<Case>`, and add a line to [`SUITES`]. `Case::check(id, || …)` turns

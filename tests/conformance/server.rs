@@ -1,12 +1,13 @@
 //! The service of the AQL suites: in this process, on memory or on SQLite, or over HTTP.
 
 use crate::over_http;
-use crate::sqlite::Sqlite;
+use crate::sqlite::{Sqlite, compact};
 use aqlite::service::{Auth, Config, Environment, Request, Response, Service};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::now_or_never;
 use aqlite::store::repository::Repository;
 use serde_json::Value;
+use std::cell::Cell;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The mount of the ITS dialect.
@@ -27,16 +28,32 @@ pub enum Server {
 
 type Handler = dyn Fn(&Request) -> Result<Response, String>;
 
-/// Creates a service in this process.
-fn local<R: Repository + 'static>(repository: R, system_id: &str) -> Server {
-    let config = Config {
+fn config(system_id: &str) -> Config {
+    Config {
         system_id: system_id.to_owned(),
         auth: Auth::Open,
         admin: true,
         debug: true,
         ..Config::default()
-    };
-    let service = Service::new(repository, config);
+    }
+}
+
+/// Creates a service in this process that writes segments after each request but queries.
+fn segmented(system_id: &str) -> Server {
+    let service = Service::new(Sqlite::in_memory().segmented(), config(system_id));
+    let serial = Cell::new(0);
+    Server::Local(Box::new(move |request| {
+        let answer = now_or_never(service.handle(request, &mut Clock::default()));
+        if !request.path.contains("/query/") {
+            compact(service.repository(), &serial);
+        }
+        answer.map_err(|e| e.to_string())
+    }))
+}
+
+/// Creates a service in this process.
+fn local<R: Repository + 'static>(repository: R, system_id: &str) -> Server {
+    let service = Service::new(repository, config(system_id));
     Server::Local(Box::new(move |request| {
         now_or_never(service.handle(request, &mut Clock::default())).map_err(|e| e.to_string())
     }))
@@ -47,6 +64,7 @@ impl Server {
     pub fn empty(via: &str, system_id: &str) -> Result<Server, String> {
         let base = match via {
             "memory" => return Ok(local(Memory::new(), system_id)),
+            "segments" => return Ok(segmented(system_id)),
             "sqlite" => return Ok(local(Sqlite::in_memory().repository(), system_id)),
             base => base,
         };

@@ -28,15 +28,16 @@
 )]
 
 use crate::over_http;
-use crate::sqlite::Sqlite;
+use crate::sqlite::{Sqlite, compact};
 use aqlite::service::{Auth, Config, Environment, Limits, Request, Response, Service};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::now_or_never;
 use aqlite::store::repository::Repository;
+use aqlite::store::sql::SqlRepository;
 use aqlite::template::flat::Maker;
 use chrono::DateTime;
 use serde_json::Value;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -89,6 +90,30 @@ fn the_cases_hold_on_sqlite() {
             config,
         )))
     });
+}
+
+#[test]
+fn the_cases_hold_on_segments_that_are_written_after_each_request() {
+    run_all(&|config| {
+        Box::new(Compacted {
+            service: Service::new(Sqlite::in_memory().segmented(), config),
+            serial: Cell::new(0),
+        })
+    });
+}
+
+/// A service that writes segments after each request, so that queries read no rows.
+struct Compacted {
+    service: Service<SqlRepository<Sqlite>>,
+    serial: Cell<u64>,
+}
+
+impl Handler for Compacted {
+    fn handle(&self, request: &Request, environment: &mut dyn Environment) -> Response {
+        let answer = now_or_never(self.service.handle(request, environment));
+        compact(self.service.repository(), &self.serial);
+        answer.expect("a synchronous repository")
+    }
 }
 
 #[test]

@@ -1,10 +1,16 @@
 //! SQLite as the host of the repository, with the limits of D1.
 
-use aqlite::store::sql::{Catalogue, Row, Sql, SqlError, SqlRepository, SqlValue, Statement};
+use aqlite::store::ready::now_or_never;
+use aqlite::store::repository::Pause;
+use aqlite::store::sql::{
+    BlobFuture, Blobs, Catalogue, Compaction, Row, Segments, Sql, SqlError, SqlRepository,
+    SqlValue, Statement,
+};
 use rusqlite::Connection;
 use rusqlite::types::{Value, ValueRef};
 use std::cell::{Cell, RefCell};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
+use std::future::ready;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -312,5 +318,47 @@ fn the_database_itself_keeps_kind_owner_and_template_of_an_object() {
         version(6, 0, 4, "p", 1, "532", "NULL"),
     ] {
         database.connection.execute_batch(&row).expect(&row);
+    }
+}
+
+/// Blobs in the memory of this process.
+#[derive(Default)]
+struct MemoryBlobs(RefCell<BTreeMap<String, Vec<u8>>>);
+
+impl Blobs for MemoryBlobs {
+    fn get<'a>(&'a self, key: &'a str) -> BlobFuture<'a, Option<Vec<u8>>> {
+        Box::pin(ready(Ok(self.0.borrow().get(key).cloned())))
+    }
+
+    fn put<'a>(&'a self, key: &'a str, bytes: Vec<u8>) -> BlobFuture<'a, ()> {
+        self.0.borrow_mut().insert(key.to_owned(), bytes);
+        Box::pin(ready(Ok(())))
+    }
+
+    fn delete<'a>(&'a self, key: &'a str) -> BlobFuture<'a, ()> {
+        self.0.borrow_mut().remove(key);
+        Box::pin(ready(Ok(())))
+    }
+}
+
+impl Sqlite {
+    /// Creates a repository that reads segments of few versions: see [`compact`].
+    pub fn segmented(&self) -> SqlRepository<Sqlite> {
+        let segments = Segments::new(Box::new(MemoryBlobs::default())).with_sizes(1, 5);
+        self.repository().with_segments(Rc::new(segments))
+    }
+}
+
+/// Writes segments of all versions, and deletes the blobs of replaced ones. `serial` numbers the
+/// blobs.
+pub fn compact(repository: &SqlRepository<Sqlite>, serial: &Cell<u64>) {
+    let pause = || Box::pin(ready(())) as Pause;
+    loop {
+        serial.set(serial.get() + 1);
+        let blob = format!("b{}", serial.get());
+        let compacted = now_or_never(repository.compact(&blob, 0, &pause));
+        if compacted.expect("ready").expect("a compaction") != Compaction::Written {
+            return;
+        }
     }
 }
