@@ -28,6 +28,9 @@ pub(super) struct Block<'b> {
     pub over: ParentRows,
 }
 
+/// The number of rows of a part of a block below which, on an average, a block is not split.
+const PART: usize = 8;
+
 /// The parent rows of the child rows of a block.
 #[derive(Clone)]
 pub(super) enum ParentRows {
@@ -107,6 +110,67 @@ impl<'b> Block<'b> {
             }
         }
         Ok(())
+    }
+
+    /// Splits the rows by the values of paths: rows of one part have the same values. `None` if a
+    /// path is neither constant nor a column of texts, or if there would be many small parts.
+    pub fn split_by(&self, paths: &[usize]) -> Option<Vec<Block<'b>>> {
+        if matches!(self.over, ParentRows::Known { .. }) {
+            return None;
+        }
+        let mut columns = Vec::with_capacity(paths.len());
+        for path in paths {
+            columns.extend(self.key_column(*path)?);
+        }
+        if columns.is_empty() {
+            return Some(vec![self.with_rows(self.rows.clone())]);
+        }
+        let most = self.rows.len() / PART;
+        let (mut numbers, mut parts) = (HashMap::new(), Vec::<Vec<u32>>::new());
+        let mut key = Vec::with_capacity(columns.len());
+        for row in self.rows.rows().iter() {
+            key.clear();
+            for column in &columns {
+                key.push(column.id(*row)?);
+            }
+            let number = match numbers.get(&key) {
+                Some(number) => *number,
+                None if parts.len() > most => return None,
+                None => {
+                    numbers.insert(key.clone(), parts.len());
+                    parts.push(Vec::new());
+                    parts.len() - 1
+                }
+            };
+            parts.get_mut(number)?.push(*row);
+        }
+        let rows = parts.into_iter().map(Selection::Indices);
+        Some(rows.map(|rows| self.with_rows(rows)).collect())
+    }
+
+    /// A block with other rows of the table.
+    fn with_rows(&self, rows: Selection<'b>) -> Block<'b> {
+        Block {
+            table: self.table,
+            number: self.number,
+            cells: Rc::clone(&self.cells),
+            rows,
+            order: self.order,
+            over: self.over.clone(),
+        }
+    }
+
+    /// Returns the column of texts in which the values of a path are, none if the values are the
+    /// same in all rows; `None` if they are anything else.
+    fn key_column(&self, path: usize) -> Option<Option<ColumnView<'b>>> {
+        let Some(item) = self.item_of(path) else {
+            return (!self.over.has(path)).then_some(None);
+        };
+        if let ItemKind::Constant(..) = self.table.layout().item(item)?.kind {
+            return Some(None);
+        }
+        let column = self.column_view(path)?;
+        column.column().ids().is_some().then_some(Some(column))
     }
 
     /// Keeps the rows whose number compares so.

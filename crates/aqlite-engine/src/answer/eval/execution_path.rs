@@ -57,6 +57,8 @@ execution_paths! {
     Join = "join by document",
     /// Groups with keys.
     Groups = "groups with keys",
+    /// Rows of a block with the same keys, added to their group at once.
+    GroupBlock = "groups of a block",
     /// COUNT of a block of rows, by its length.
     CountBlock = "count of a block",
     /// SUM or AVG of a column of numbers.

@@ -1,21 +1,23 @@
 //! The steps after WHERE: groups and aggregates, ORDER BY, DISTINCT and the window.
 
-use super::accumulator::{Accumulator, order_at};
-use super::block::Block;
-use super::cells::{Shown, append_row, constant_cell, identity, node_of, plain_cell};
+mod groups;
+
+use super::accumulator::order_at;
+use super::cells::{Shown, append_row, node_of};
 use super::close::Closing;
 use super::condition::ConditionEvaluator;
 use super::distinct::Distinct;
-use super::execution_path::ExecutionPath;
 use super::node::{Node, View};
 use super::row_value::RowValue;
 use super::sort_key::{SortKey, compare_rows, order_key};
-use super::work::{CELL, ROW, Work};
+use super::work::{CELL, Work};
 use super::{Budget, QueryError};
 use crate::answer::plan::Plan;
-use crate::answer::query::{Aggregate, ColumnValue, Expr, OrderBy, Query, Window};
-use crate::answer::result::{Cell, CellRef, ResultBuffer, ResultColumn, ResultSet};
+use crate::answer::query::{ColumnValue, Query, Window};
+use crate::answer::result::{ResultBuffer, ResultColumn, ResultSet};
 use aqlite_rm::order;
+pub(super) use groups::Group;
+use groups::first_of;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
@@ -41,14 +43,6 @@ const DUPLICATE_CELLS: usize = 1 << 16;
 /// The default order of a row: two keys, where rows do not come in order, then its number in order
 /// of arrival.
 pub(super) type Order = (u64, u64, u64);
-
-/// A group of a query with aggregates.
-pub(super) struct Group {
-    cells: Vec<Cell<String>>,
-    keys: Vec<SortKey>,
-    order: Order,
-    sums: Vec<Accumulator>,
-}
 
 /// Collects rows and gives the result set.
 pub(super) struct Output {
@@ -496,136 +490,9 @@ impl Output {
             .sort_unstable_by(|a, b| compare_out(keys, query, a, b));
     }
 
-    /// Returns whether this is a query whose one group takes rows in any order: aggregates only.
-    pub fn folds(&self, query: &Query) -> bool {
-        self.grouped && !has_keys(query)
-    }
-
-    /// Takes all rows of a block into the one group.
-    pub fn fold<'p: 'b, 'b>(
-        &mut self,
-        evaluator: ConditionEvaluator<'p, 'b>,
-        block: &Block<'b>,
-        scratch: &mut [Node],
-    ) {
-        let start = self.taken;
-        let query = &evaluator.plan.query;
-        let (mut held, mut known) = (self.grouped_bytes, None);
-        let first_of = self.first_of.clone();
-        for (aggregate, accumulator) in computed(query, &first_of, self.single_group(query)) {
-            held -= accumulator.bytes().min(held);
-            let place = (start, held);
-            accumulator.add_block(aggregate, evaluator.view, block, place, scratch, &mut known);
-            held += accumulator.bytes();
-        }
-        self.grouped_bytes = held;
-    }
-
-    /// Adds one row, with its position in the batch, to the only group.
-    pub fn fold_row<'p: 'b, 'b>(
-        &mut self,
-        evaluator: ConditionEvaluator<'p, 'b>,
-        row: &[Node],
-        place: (u32, u64),
-    ) {
-        let order = order_at(self.taken, place);
-        let query = &evaluator.plan.query;
-        evaluator.view.count(ROW * query.select.len() as u64);
-        let (mut held, first_of) = (self.grouped_bytes, self.first_of.clone());
-        for (aggregate, accumulator) in computed(query, &first_of, self.single_group(query)) {
-            held -= accumulator.bytes().min(held);
-            accumulator.add(aggregate, evaluator.view, row, order, held);
-            held += accumulator.bytes();
-        }
-        self.grouped_bytes = held;
-    }
-
     /// Records that what has places in a batch was taken.
     pub fn took(&mut self, places: u64) {
         self.taken = self.taken.saturating_add(places);
-    }
-
-    fn single_group(&mut self, query: &Query) -> &mut [Accumulator] {
-        if self.groups.is_empty() {
-            self.groups.push(empty_group(query));
-        }
-        self.groups
-            .first_mut()
-            .map_or(&mut [], |group| &mut group.sums)
-    }
-
-    fn add_to_group<'p: 'b, 'b>(
-        &mut self,
-        evaluator: ConditionEvaluator<'p, 'b>,
-        row: &[Node],
-        keys: Vec<SortKey>,
-        order: Order,
-    ) {
-        let query = &evaluator.plan.query;
-        if has_keys(query) {
-            evaluator.view.note(ExecutionPath::Groups);
-        }
-        let (mut key, mut buffer) = (String::new(), String::new());
-        for column in query.select.iter().filter(|c| is_key(&c.value)) {
-            let cell = plain_cell(evaluator, &column.value, row, &mut buffer);
-            // The key is kept, and so are the cells of a first row.
-            let bytes = key
-                .len()
-                .saturating_add(cell.text_bytes())
-                .saturating_mul(2);
-            evaluator.view.count(cell.text_bytes() as u64);
-            if !evaluator
-                .view
-                .has_room(self.grouped_bytes.saturating_add(bytes))
-            {
-                return;
-            }
-            identity(&cell, &mut key);
-        }
-        let next = self.groups.len();
-        let key_bytes = 2 * key.len() + 48;
-        let number = *self.by_key.entry(key).or_insert(next);
-        let is_first = self
-            .groups
-            .get(number)
-            .is_none_or(|group| order < group.order);
-        let cells = if is_first {
-            query
-                .select
-                .iter()
-                .map(|c| plain_cell(evaluator, &c.value, row, &mut buffer).to_owned())
-                .collect()
-        } else {
-            Vec::new()
-        };
-        if number == next {
-            self.grouped_bytes += size_of::<Group>()
-                + key_bytes
-                + query.select.len() * (size_of::<Accumulator>() + size_of::<Cell<String>>());
-            self.groups.push(Group {
-                cells,
-                keys,
-                order,
-                sums: query
-                    .select
-                    .iter()
-                    .map(|_| Accumulator::default())
-                    .collect(),
-            });
-        } else if let Some(group) = self.groups.get_mut(number).filter(|_| is_first) {
-            (group.cells, group.keys, group.order) = (cells, keys, order);
-        }
-        evaluator.view.count(ROW * query.select.len() as u64);
-        let Some(group) = self.groups.get_mut(number) else {
-            return;
-        };
-        let mut held = self.grouped_bytes;
-        for (aggregate, accumulator) in computed(query, &self.first_of, &mut group.sums) {
-            held -= accumulator.bytes().min(held);
-            accumulator.add(aggregate, evaluator.view, row, order, held);
-            held += accumulator.bytes();
-        }
-        self.grouped_bytes = held;
     }
 
     /// Orders, removes duplicates, cuts the window: what [`Output::close`] has not done yet, at
@@ -695,80 +562,6 @@ impl Output {
     pub fn is_new(&mut self, row: u32, work: &Work) -> bool {
         self.distinct.is_new(&self.result_buffer, row, work)
     }
-
-    /// Takes the groups out; a query without keys has one, also without any row.
-    pub fn take_groups(&mut self, query: &Query) -> Vec<Group> {
-        if self.grouped && self.groups.is_empty() && !has_keys(query) {
-            self.groups.push(empty_group(query));
-        }
-        std::mem::take(&mut self.groups)
-    }
-
-    /// Makes a row of a group.
-    pub fn close_group(&mut self, query: &Query, mut group: Group) {
-        for (order, key) in query.order.iter().zip(&mut group.keys) {
-            if let OrderBy::Column(column) = order.key
-                && let (Some(ColumnValue::Aggregate(aggregate)), Some(accumulator)) = (
-                    query.select.get(column).map(|c| &c.value),
-                    self.first_of
-                        .get(column)
-                        .and_then(|first| group.sums.get_mut(*first)),
-                )
-            {
-                *key = accumulator.key(aggregate);
-            }
-        }
-        let mut held: Vec<CellRef> = Vec::with_capacity(query.select.len());
-        let columns = query.select.iter().zip(&self.first_of).enumerate();
-        for (at, (column, first)) in columns {
-            let known = held.get(*first).copied();
-            let cell = match (&column.value, group.sums.get_mut(at)) {
-                (ColumnValue::Aggregate(aggregate), Some(accumulator)) => {
-                    known.unwrap_or_else(|| self.result_buffer.hold(&accumulator.cell(aggregate)))
-                }
-                _ => group
-                    .cells
-                    .get(at)
-                    .map_or(CellRef::Null, |cell| self.result_buffer.hold(cell)),
-            };
-            held.push(cell);
-        }
-        let number = self.result_buffer.push(held.into_iter());
-        self.push(query, (number, 0), group.keys.into_iter(), group.order);
-    }
-}
-
-/// The aggregates of a query that are computed, each with its accumulator.
-fn computed<'q, 's>(
-    query: &'q Query,
-    first_of: &'s [usize],
-    sums: &'s mut [Accumulator],
-) -> impl Iterator<Item = (&'q Aggregate, &'s mut Accumulator)> {
-    let columns = query.select.iter().zip(sums).zip(first_of).enumerate();
-    columns.filter_map(|(at, ((column, accumulator), first))| match &column.value {
-        ColumnValue::Aggregate(aggregate) if *first == at => Some((aggregate, accumulator)),
-        _ => None,
-    })
-}
-
-/// For each column of a query the first column with the same aggregate; itself where it has none.
-fn first_of(query: &Query) -> Vec<usize> {
-    let mut known: Vec<(&Aggregate, usize)> = Vec::new();
-    let columns = query.select.iter().enumerate();
-    columns
-        .map(|(at, column)| {
-            let ColumnValue::Aggregate(aggregate) = &column.value else {
-                return at;
-            };
-            match known.iter().find(|(other, _)| *other == aggregate) {
-                Some((_, first)) => *first,
-                None => {
-                    known.push((aggregate, at));
-                    at
-                }
-            }
-        })
-        .collect()
 }
 
 /// The order of two rows: by ORDER BY, then in default order.
@@ -776,36 +569,6 @@ pub(super) fn compare_out(keys: &[SortKey], query: &Query, a: &OutRow, b: &OutRo
     let of = |row: &OutRow| nth(keys, row.keys, query.order.len());
     let all = || compare_rows(of(a), of(b), &query.order).then(a.order.cmp(&b.order));
     a.lead.cmp(&b.lead).then_with(all)
-}
-
-/// Returns whether this is a column by which rows are grouped, beside aggregates: no literal.
-fn is_key(value: &ColumnValue) -> bool {
-    matches!(value, ColumnValue::Expr(Expr::Path(_) | Expr::Call(..)))
-}
-
-/// Returns whether the groups of a query have keys.
-fn has_keys(query: &Query) -> bool {
-    query.select.iter().any(|c| is_key(&c.value))
-}
-
-/// The one group of a query without keys, before any row.
-fn empty_group(query: &Query) -> Group {
-    let cells = query
-        .select
-        .iter()
-        .map(|c| constant_cell(&c.value))
-        .collect();
-    let sums = query
-        .select
-        .iter()
-        .map(|_| Accumulator::default())
-        .collect();
-    Group {
-        cells,
-        keys: query.order.iter().map(|_| SortKey::Null).collect(),
-        order: (0, 0, 0),
-        sums,
-    }
 }
 
 /// Returns the number of rows that a top-k query holds before it discards the ones behind the first

@@ -99,6 +99,8 @@ enum Sink<'o, 'b> {
     AnchorRows(AnchorRows),
     /// Into the aggregates.
     Fold(&'o mut Output),
+    /// Into groups, whose keys are the values of these paths.
+    Group(&'o mut Output, Vec<usize>),
     /// Out, to be put in order.
     Sort(&'o mut Output),
     /// Out.
@@ -142,12 +144,12 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 .tries
                 .iter()
                 .all(|t| t.variable == anchor.variable);
-            let folds = output.folds(query);
-            if is_alone && (folds || !query.order.is_empty()) {
-                let mut sink = if folds {
-                    Sink::Fold(output)
-                } else {
-                    Sink::Sort(output)
+            let (folds, keys) = (output.folds(query), output.key_paths(query));
+            if is_alone && (folds || keys.is_some() || !query.order.is_empty()) {
+                let mut sink = match keys {
+                    _ if folds => Sink::Fold(output),
+                    Some(paths) => Sink::Group(output, paths),
+                    None => Sink::Sort(output),
                 };
                 self.search(
                     anchor,
@@ -571,6 +573,11 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 output.fold(self.evaluator(), block, &mut search.scratch);
                 self.budget.check(output.len(), output.bytes())?;
             }
+            Sink::Group(output, paths) => {
+                let scratch = &mut search.scratch;
+                output.add_block_to_groups(self.evaluator(), block, paths, scratch);
+                self.budget.check(output.len(), output.bytes())?;
+            }
             Sink::Sort(output) => {
                 output.reserve(self.plan, block.rows.len());
                 for i in 0..block.rows.len() {
@@ -602,6 +609,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         taken.note(match sink {
             Sink::Fold(_) => ExecutionPath::Fold,
             Sink::Sort(_) => ExecutionPath::Sort,
+            Sink::Group(..) => return,
             Sink::Fill(_) if self.plan.query.distinct => ExecutionPath::FillDistinct,
             Sink::Fill(_) => ExecutionPath::Fill,
             Sink::AnchorRows(_) => ExecutionPath::Join,

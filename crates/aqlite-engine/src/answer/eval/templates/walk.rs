@@ -54,7 +54,9 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 .ok_or(QueryError::Broken("a row that was kept has no nodes"))?;
             match sink {
                 Sink::Fold(output) => output.fold_row(evaluator, row, (*place, *order)),
-                Sink::Sort(output) => output.take_at(evaluator, row, (*place, *order)),
+                Sink::Sort(output) | Sink::Group(output, _) => {
+                    output.take_at(evaluator, row, (*place, *order))
+                }
                 Sink::Fill(projection) => projection.take_row(row, *place, *doc),
                 Sink::AnchorRows(anchor_rows) => anchor_rows.push((*place, *order), *doc, row),
             }
@@ -63,7 +65,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             Sink::AnchorRows(anchor_rows) => self
                 .budget
                 .check(anchor_rows.rows.len(), anchor_rows.bytes()),
-            Sink::Fold(output) | Sink::Sort(output) => {
+            Sink::Fold(output) | Sink::Sort(output) | Sink::Group(output, _) => {
                 self.budget.check(output.len(), output.bytes())
             }
             Sink::Fill(projection) => self.budget.check(projection.len(), projection.bytes()),

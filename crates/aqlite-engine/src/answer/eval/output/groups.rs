@@ -1,0 +1,323 @@
+//! Groups and aggregates.
+
+use super::{Order, Output};
+use crate::answer::eval::accumulator::{Accumulator, order_at};
+use crate::answer::eval::block::Block;
+use crate::answer::eval::cells::{constant_cell, identity, plain_cell};
+use crate::answer::eval::condition::ConditionEvaluator;
+use crate::answer::eval::execution_path::ExecutionPath;
+use crate::answer::eval::node::Node;
+use crate::answer::eval::sort_key::{SortKey, order_key};
+use crate::answer::eval::work::ROW;
+use crate::answer::query::{Aggregate, ColumnValue, Expr, OrderBy, Query};
+use crate::answer::result::{Cell, CellRef};
+
+/// A group of a query with aggregates.
+pub(in crate::answer::eval) struct Group {
+    cells: Vec<Cell<String>>,
+    keys: Vec<SortKey>,
+    order: Order,
+    sums: Vec<Accumulator>,
+}
+
+impl Output {
+    /// Returns whether this is a query whose one group takes rows in any order: aggregates only.
+    pub fn folds(&self, query: &Query) -> bool {
+        self.grouped && !has_keys(query)
+    }
+
+    /// Takes all rows of a block into the one group.
+    pub fn fold<'p: 'b, 'b>(
+        &mut self,
+        evaluator: ConditionEvaluator<'p, 'b>,
+        block: &Block<'b>,
+        scratch: &mut [Node],
+    ) {
+        let start = self.taken;
+        let query = &evaluator.plan.query;
+        let (mut held, mut known) = (self.grouped_bytes, None);
+        let first_of = self.first_of.clone();
+        for (aggregate, accumulator) in computed(query, &first_of, self.single_group(query)) {
+            held -= accumulator.bytes().min(held);
+            let place = (start, held);
+            accumulator.add_block(aggregate, evaluator.view, block, place, scratch, &mut known);
+            held += accumulator.bytes();
+        }
+        self.grouped_bytes = held;
+    }
+
+    /// Adds one row, with its position in the batch, to the only group.
+    pub fn fold_row<'p: 'b, 'b>(
+        &mut self,
+        evaluator: ConditionEvaluator<'p, 'b>,
+        row: &[Node],
+        place: (u32, u64),
+    ) {
+        let order = order_at(self.taken, place);
+        let query = &evaluator.plan.query;
+        evaluator.view.count(ROW * query.select.len() as u64);
+        let (mut held, first_of) = (self.grouped_bytes, self.first_of.clone());
+        for (aggregate, accumulator) in computed(query, &first_of, self.single_group(query)) {
+            held -= accumulator.bytes().min(held);
+            accumulator.add(aggregate, evaluator.view, row, order, held);
+            held += accumulator.bytes();
+        }
+        self.grouped_bytes = held;
+    }
+
+    fn single_group(&mut self, query: &Query) -> &mut [Accumulator] {
+        if self.groups.is_empty() {
+            self.groups.push(empty_group(query));
+        }
+        self.groups
+            .first_mut()
+            .map_or(&mut [], |group| &mut group.sums)
+    }
+
+    /// Adds one row to its group. `keys` are its keys of ORDER BY.
+    pub(super) fn add_to_group<'p: 'b, 'b>(
+        &mut self,
+        evaluator: ConditionEvaluator<'p, 'b>,
+        row: &[Node],
+        keys: Vec<SortKey>,
+        order: Order,
+    ) {
+        let query = &evaluator.plan.query;
+        if has_keys(query) {
+            evaluator.view.note(ExecutionPath::Groups);
+        }
+        let number = self.group_of(evaluator, row, keys, order);
+        evaluator.view.count(ROW * query.select.len() as u64);
+        let Some(group) = number.and_then(|number| self.groups.get_mut(number)) else {
+            return;
+        };
+        let mut held = self.grouped_bytes;
+        for (aggregate, accumulator) in computed(query, &self.first_of, &mut group.sums) {
+            held -= accumulator.bytes().min(held);
+            accumulator.add(aggregate, evaluator.view, row, order, held);
+            held += accumulator.bytes();
+        }
+        self.grouped_bytes = held;
+    }
+
+    /// Returns the paths by which a query is grouped; `None` for a query without aggregates, or
+    /// with a key that is no path.
+    pub fn key_paths(&self, query: &Query) -> Option<Vec<usize>> {
+        let keys = query.select.iter().filter(|c| is_key(&c.value));
+        let path = |value: &ColumnValue| match value {
+            ColumnValue::Expr(Expr::Path(path)) => Some(*path),
+            _ => None,
+        };
+        self.grouped
+            .then(|| keys.map(|c| path(&c.value)).collect())?
+    }
+
+    /// Adds all rows of a block to their groups: rows with the same keys at once, as far as the
+    /// block is split by `paths`, else row by row.
+    pub fn add_block_to_groups<'p: 'b, 'b>(
+        &mut self,
+        evaluator: ConditionEvaluator<'p, 'b>,
+        block: &Block<'b>,
+        paths: &[usize],
+        scratch: &mut [Node],
+    ) {
+        let Some(parts) = block.split_by(paths) else {
+            for i in 0..block.rows.len() {
+                block.fill(i, scratch);
+                self.take_at(evaluator, scratch, block.place(i));
+            }
+            return;
+        };
+        evaluator.view.note(ExecutionPath::GroupBlock);
+        for part in &parts {
+            self.add_part(evaluator, part, scratch);
+        }
+    }
+
+    /// Adds the rows of a block, which have the same keys, to their group.
+    fn add_part<'p: 'b, 'b>(
+        &mut self,
+        evaluator: ConditionEvaluator<'p, 'b>,
+        part: &Block<'b>,
+        scratch: &mut [Node],
+    ) {
+        // The cells of a group are those of its first row.
+        let Some(first) = (0..part.rows.len()).min_by_key(|i| part.place(*i)) else {
+            return;
+        };
+        let (query, start) = (&evaluator.plan.query, self.taken);
+        part.fill(first, scratch);
+        let order_keys = query.order.iter();
+        let order_keys = order_keys.map(|by| order_key(evaluator, &by.key, scratch));
+        let (keys, order) = (order_keys.collect(), order_at(start, part.place(first)));
+        let number = self.group_of(evaluator, scratch, keys, order);
+        let Some(group) = number.and_then(|number| self.groups.get_mut(number)) else {
+            return;
+        };
+        let (mut held, mut known) = (self.grouped_bytes, None);
+        for (aggregate, accumulator) in computed(query, &self.first_of, &mut group.sums) {
+            held -= accumulator.bytes().min(held);
+            let place = (start, held);
+            accumulator.add_block(aggregate, evaluator.view, part, place, scratch, &mut known);
+            held += accumulator.bytes();
+        }
+        self.grouped_bytes = held;
+    }
+
+    /// Returns the number of the group of a row, which is created if it is new; `None` if its keys
+    /// take too much memory.
+    fn group_of<'p: 'b, 'b>(
+        &mut self,
+        evaluator: ConditionEvaluator<'p, 'b>,
+        row: &[Node],
+        keys: Vec<SortKey>,
+        order: Order,
+    ) -> Option<usize> {
+        let query = &evaluator.plan.query;
+        let (mut key, mut buffer) = (String::new(), String::new());
+        for column in query.select.iter().filter(|c| is_key(&c.value)) {
+            let cell = plain_cell(evaluator, &column.value, row, &mut buffer);
+            // The key is kept, and so are the cells of a first row.
+            let bytes = key
+                .len()
+                .saturating_add(cell.text_bytes())
+                .saturating_mul(2);
+            evaluator.view.count(cell.text_bytes() as u64);
+            let bytes = self.grouped_bytes.saturating_add(bytes);
+            if !evaluator.view.has_room(bytes) {
+                return None;
+            }
+            identity(&cell, &mut key);
+        }
+        let next = self.groups.len();
+        let key_bytes = 2 * key.len() + 48;
+        let number = *self.by_key.entry(key).or_insert(next);
+        let known = self.groups.get_mut(number);
+        if known.as_ref().is_some_and(|group| order >= group.order) {
+            return Some(number);
+        }
+        let cells = query.select.iter();
+        let cells = cells
+            .map(|c| plain_cell(evaluator, &c.value, row, &mut buffer).to_owned())
+            .collect();
+        if let Some(group) = known {
+            (group.cells, group.keys, group.order) = (cells, keys, order);
+            return Some(number);
+        }
+        self.grouped_bytes += size_of::<Group>()
+            + key_bytes
+            + query.select.len() * (size_of::<Accumulator>() + size_of::<Cell<String>>());
+        let sums = query.select.iter().map(|_| Accumulator::default());
+        self.groups.push(Group {
+            cells,
+            keys,
+            order,
+            sums: sums.collect(),
+        });
+        Some(number)
+    }
+
+    /// Takes the groups out; a query without keys has one, also without any row.
+    pub fn take_groups(&mut self, query: &Query) -> Vec<Group> {
+        if self.grouped && self.groups.is_empty() && !has_keys(query) {
+            self.groups.push(empty_group(query));
+        }
+        std::mem::take(&mut self.groups)
+    }
+
+    /// Makes a row of a group.
+    pub fn close_group(&mut self, query: &Query, mut group: Group) {
+        for (order, key) in query.order.iter().zip(&mut group.keys) {
+            if let OrderBy::Column(column) = order.key
+                && let (Some(ColumnValue::Aggregate(aggregate)), Some(accumulator)) = (
+                    query.select.get(column).map(|c| &c.value),
+                    self.first_of
+                        .get(column)
+                        .and_then(|first| group.sums.get_mut(*first)),
+                )
+            {
+                *key = accumulator.key(aggregate);
+            }
+        }
+        let mut held: Vec<CellRef> = Vec::with_capacity(query.select.len());
+        let columns = query.select.iter().zip(&self.first_of).enumerate();
+        for (at, (column, first)) in columns {
+            let known = held.get(*first).copied();
+            let cell = match (&column.value, group.sums.get_mut(at)) {
+                (ColumnValue::Aggregate(aggregate), Some(accumulator)) => {
+                    known.unwrap_or_else(|| self.result_buffer.hold(&accumulator.cell(aggregate)))
+                }
+                _ => group
+                    .cells
+                    .get(at)
+                    .map_or(CellRef::Null, |cell| self.result_buffer.hold(cell)),
+            };
+            held.push(cell);
+        }
+        let number = self.result_buffer.push(held.into_iter());
+        self.push(query, (number, 0), group.keys.into_iter(), group.order);
+    }
+}
+
+/// The aggregates of a query that are computed, each with its accumulator.
+fn computed<'q, 's>(
+    query: &'q Query,
+    first_of: &'s [usize],
+    sums: &'s mut [Accumulator],
+) -> impl Iterator<Item = (&'q Aggregate, &'s mut Accumulator)> {
+    let columns = query.select.iter().zip(sums).zip(first_of).enumerate();
+    columns.filter_map(|(at, ((column, accumulator), first))| match &column.value {
+        ColumnValue::Aggregate(aggregate) if *first == at => Some((aggregate, accumulator)),
+        _ => None,
+    })
+}
+
+/// For each column of a query the first column with the same aggregate; itself where it has none.
+pub(super) fn first_of(query: &Query) -> Vec<usize> {
+    let mut known: Vec<(&Aggregate, usize)> = Vec::new();
+    let columns = query.select.iter().enumerate();
+    columns
+        .map(|(at, column)| {
+            let ColumnValue::Aggregate(aggregate) = &column.value else {
+                return at;
+            };
+            match known.iter().find(|(other, _)| *other == aggregate) {
+                Some((_, first)) => *first,
+                None => {
+                    known.push((aggregate, at));
+                    at
+                }
+            }
+        })
+        .collect()
+}
+
+/// Returns whether this is a column by which rows are grouped, beside aggregates: no literal.
+fn is_key(value: &ColumnValue) -> bool {
+    matches!(value, ColumnValue::Expr(Expr::Path(_) | Expr::Call(..)))
+}
+
+/// Returns whether the groups of a query have keys.
+fn has_keys(query: &Query) -> bool {
+    query.select.iter().any(|c| is_key(&c.value))
+}
+
+/// The one group of a query without keys, before any row.
+fn empty_group(query: &Query) -> Group {
+    let cells = query
+        .select
+        .iter()
+        .map(|c| constant_cell(&c.value))
+        .collect();
+    let sums = query
+        .select
+        .iter()
+        .map(|_| Accumulator::default())
+        .collect();
+    Group {
+        cells,
+        keys: query.order.iter().map(|_| SortKey::Null).collect(),
+        order: (0, 0, 0),
+        sums,
+    }
+}
