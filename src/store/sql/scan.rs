@@ -257,7 +257,9 @@ impl<S: Sql> SqlRepository<S> {
             Statement::new(NEWEST),
             removed(scan),
         ];
-        batch.extend(segments.iter().flat_map(|segments| segments.statements()));
+        if let Some((segments, source)) = &segments {
+            batch.extend(segments.statements(*source));
+        }
         let mut answers = self.batch(batch).await?.into_iter();
         let mut next = || answers.next().unwrap_or_default();
         self.catalogue.take_news(next())?;
@@ -280,8 +282,8 @@ impl<S: Sql> SqlRepository<S> {
         };
         let (mut after, mut begun) = (0, false);
         // Segments show the newest state only.
-        if let Some(segments) = segments.filter(|_| state == newest) {
-            let opened = self.open_segments(&segments, state, of_segments);
+        if let Some((segments, source)) = segments.filter(|_| state == newest) {
+            let opened = self.open_segments(&segments, source, state, of_segments);
             let mut held = opened.await?;
             if !segments.send(&mut held, sink).await {
                 return Ok(state);
@@ -425,7 +427,8 @@ pub(super) struct Gathered {
 
 impl<S: Sql> SqlRepository<S> {
     /// Reads the documents of a scan with ids above `after` and up to `until`, in the state up to
-    /// `newest`. Ends early when they take `most` bytes of memory, about.
+    /// `newest`; of a scan of EHRs alone, the EHRs with such ids. Ends early when they take `most`
+    /// bytes of memory, about.
     pub(super) async fn gather(
         &self,
         scan: &Scan,
@@ -434,6 +437,7 @@ impl<S: Sql> SqlRepository<S> {
         sink: Sink<'_>,
     ) -> Result<Gathered, StoreError> {
         let matching = self.catalogue.matching(scan);
+        let query = if scan.empty_ehrs { BY_EHR } else { BY_PROFILE };
         let (mut pace, mut assembly) = (
             Pace {
                 range: PAGE_ROWS,
@@ -446,11 +450,12 @@ impl<S: Sql> SqlRepository<S> {
             let to = (end + pace.range).min(until);
             let place = Place::between(end, to);
             let bounds = (newest, pace.rows);
-            let statement = page(BY_PROFILE, scan, &matching, &place, bounds, None);
+            let statement = page(query, scan, &matching, &place, bounds, None);
             let page = Page::of(self.rows(statement).await?, pace.rows)?;
             let (rows, bytes) = (page.lines.len() as u64, page.bytes());
-            let reached = match page.end().filter(|_| page.is_cut) {
-                Some((_, version)) => version,
+            let reached = match page.lines.last().filter(|_| page.is_cut) {
+                Some(Line { ehr, doc: None, .. }) => *ehr,
+                Some(Line { doc: Some(doc), .. }) => doc.row.ordinal,
                 None => to,
             };
             self.add(&mut assembly, page.lines, scan, 0, sink).await?;

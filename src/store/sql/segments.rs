@@ -49,10 +49,20 @@ pub trait Blobs {
     fn delete<'a>(&'a self, key: &'a str) -> BlobFuture<'a, ()>;
 }
 
-/// The segments of one database, with a cache that outlives requests.
+/// The rows that segments are copies of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Source {
+    /// The versions of objects, by their ids.
+    Versions,
+    /// EHRs without documents, by their ids.
+    Ehrs,
+}
+
+/// The segments of one database, with caches that outlive requests.
 pub struct Segments {
     blobs: Box<dyn Blobs>,
-    cache: RefCell<Cache>,
+    versions: RefCell<Cache>,
+    ehrs: RefCell<Cache>,
     is_due: Cell<bool>,
     /// Versions that were written since the last compaction.
     written: Cell<u64>,
@@ -64,8 +74,12 @@ pub struct Segments {
     listed: u64,
 }
 
-/// The live segments, in order.
+/// The live segments of versions, in order.
 const MANIFEST: &str = "SELECT first, last, state, blob, bytes FROM segment ORDER BY first";
+/// The live segments of EHRs, in order. Nothing of an EHR but whether it is queryable changes, so
+/// they are of every state.
+const EHR_MANIFEST: &str =
+    "SELECT first, last, 4503599627370496 AS state, blob, bytes FROM ehr_segment ORDER BY first";
 /// Versions that were superseded by a version behind `?1` and up to `?2`, the first ones in the
 /// order of these. Where `?1` is 0, by one behind the oldest state of a segment. Those without a
 /// segment are among them: one may be listed later that was written before.
@@ -81,8 +95,8 @@ const LISTED: u64 = 50_000;
 const NO_BOUND: u64 = 1 << 52;
 
 /// The segments that a scan reads, as they are in its state.
-#[derive(Default)]
 pub(super) struct SegmentScan {
+    source: Source,
     segments: Vec<Opened>,
 }
 
@@ -92,8 +106,39 @@ struct Opened {
     batch: Rc<Batch>,
 }
 
+impl Source {
+    /// The source of the segments that serve a scan of the whole population: of EHRs alone, or
+    /// document by document.
+    fn of(scan: &Scan) -> Option<Source> {
+        if scan.ehrs.is_some() || scan.unqueryable {
+            return None;
+        }
+        match (scan.kinds.is_empty(), scan.empty_ehrs) {
+            (true, true) => Some(Source::Ehrs),
+            (_, false) if !scan.whole_ehrs => Some(Source::Versions),
+            _ => None,
+        }
+    }
+
+    /// The statement that lists the live segments.
+    fn manifest(self) -> &'static str {
+        match self {
+            Source::Versions => MANIFEST,
+            Source::Ehrs => EHR_MANIFEST,
+        }
+    }
+
+    /// The newest id of its rows in a state.
+    fn newest(self, state: Snapshot) -> u64 {
+        match self {
+            Source::Versions => state.version,
+            Source::Ehrs => state.ehr,
+        }
+    }
+}
+
 impl SegmentScan {
-    /// The newest version that the segments hold.
+    /// The newest id that the segments hold.
     pub fn covered(&self) -> u64 {
         self.segments.last().map_or(0, |last| last.held.last)
     }
@@ -124,7 +169,8 @@ impl Segments {
     pub fn new(blobs: Box<dyn Blobs>) -> Segments {
         Segments {
             blobs,
-            cache: RefCell::default(),
+            versions: RefCell::default(),
+            ehrs: RefCell::default(),
             is_due: Cell::new(false),
             written: Cell::new(0),
             sizes: (LEAST, MOST),
@@ -178,16 +224,21 @@ impl Segments {
         self.written.set(0);
     }
 
-    /// Returns whether a scan may read segments: of the whole population, document by document.
-    pub(super) fn serve(scan: &Scan) -> bool {
-        scan.ehrs.is_none() && !scan.whole_ehrs && !scan.empty_ehrs && !scan.unqueryable
+    fn cache(&self, source: Source) -> &RefCell<Cache> {
+        match source {
+            Source::Versions => &self.versions,
+            Source::Ehrs => &self.ehrs,
+        }
     }
 
-    /// The statements whose rows [`Segments::begin`] reads.
-    pub(super) fn statements(&self) -> [Statement; 3] {
-        let seen = self.cache.borrow().superseded_to();
+    /// The statements whose rows [`SqlRepository::open_segments`] reads.
+    pub(super) fn statements(&self, source: Source) -> [Statement; 3] {
+        let seen = match source {
+            Source::Versions => self.versions.borrow().superseded_to(),
+            Source::Ehrs => NO_BOUND,
+        };
         [
-            Statement::new(MANIFEST),
+            Statement::new(source.manifest()),
             self.superseded(seen, NO_BOUND),
             Statement::new(UNQUERYABLE).bind(self.listed),
         ]
@@ -198,40 +249,46 @@ impl Segments {
         bounds.bind(self.listed)
     }
 
-    /// Reads the heads of the segments that follow one another from the first version on.
-    async fn open(&self, state: Snapshot, listed: Vec<Listed>, overlay: Overlay) -> SegmentScan {
-        let overlay = self.cache.borrow_mut().renew(state, &listed, overlay);
+    /// Reads the heads of the segments that follow one another from the first id on.
+    async fn open(
+        &self,
+        source: Source,
+        state: Snapshot,
+        listed: Vec<Listed>,
+        overlay: Overlay,
+    ) -> SegmentScan {
+        let cache = self.cache(source);
+        let overlay = cache.borrow_mut().renew(state, &listed, overlay);
         let contiguous = listed.iter().scan(0, |end, listed| {
             (listed.first == std::mem::replace(end, listed.last) + 1).then_some(listed)
         });
-        let known = |listed: &&Listed| self.cache.borrow().knows(listed);
+        let known = |listed: &&Listed| cache.borrow().knows(listed);
         let contiguous: Vec<&Listed> = contiguous.take_while(known).collect();
         let mut found = Vec::new();
         for some in contiguous.chunks(AT_ONCE) {
-            found.extend(join_all(some.iter().map(|listed| self.head(listed))).await);
+            found.extend(join_all(some.iter().map(|listed| self.head(cache, listed))).await);
         }
-        self.cache.borrow().make_room(self.memory.0);
+        cache.borrow().make_room(self.memory.0);
         let opened = found.into_iter().map_while(|held| {
             let held = held?;
-            let keeps = self.cache.borrow().is_newest(&overlay);
+            let keeps = cache.borrow().is_newest(&overlay);
             let batch = held.batch(&overlay, keeps).ok()?;
             Some(Opened { held, batch })
         });
-        let scan = SegmentScan {
-            segments: opened.collect(),
-        };
-        self.is_due
-            .set(state.version.saturating_sub(scan.covered()) >= self.sizes.0);
+        let segments = opened.collect();
+        let scan = SegmentScan { source, segments };
+        let rows = source.newest(state).saturating_sub(scan.covered());
+        self.is_due.set(self.is_due.get() || rows >= self.sizes.0);
         scan
     }
 
     /// A segment with its head, from the cache or the store; `None` where it cannot be read.
-    async fn head(&self, listed: &Listed) -> Option<Rc<Held>> {
-        if let Some(held) = self.cache.borrow().held(&listed.blob) {
+    async fn head(&self, cache: &RefCell<Cache>, listed: &Listed) -> Option<Rc<Held>> {
+        if let Some(held) = cache.borrow().held(&listed.blob) {
             return Some(held);
         }
         let head = self.blobs.get(&head_key(&listed.blob)).await.ok()??;
-        self.cache.borrow_mut().hold(listed, &head)
+        cache.borrow_mut().hold(listed, &head)
     }
 
     /// Sends the segments to a sink, and loads the parts that it needs; false when the sink wants
@@ -275,7 +332,7 @@ impl Segments {
                 }
             }
             if scan.loaded_bytes() > self.memory.1 {
-                self.cache.borrow().make_room(0);
+                self.cache(scan.source).borrow().make_room(0);
                 usable = 0;
             }
             if usable == 0 {
@@ -313,6 +370,7 @@ impl<S: Sql> SqlRepository<S> {
     pub(super) async fn open_segments(
         &self,
         segments: &Segments,
+        source: Source,
         state: Snapshot,
         [manifest, superseded, unqueryable]: [Vec<Row>; 3],
     ) -> Result<SegmentScan, StoreError> {
@@ -320,11 +378,15 @@ impl<S: Sql> SqlRepository<S> {
         let listed: Vec<Listed> = listed.collect::<Result<_, _>>()?;
         let unqueryable = row_of(unqueryable).numbers()?;
         if listed.is_empty() || unqueryable.len() as u64 >= segments.listed {
-            return Ok(SegmentScan::default());
+            let segments = Vec::new();
+            return Ok(SegmentScan { source, segments });
         }
-        let superseded = self.read_superseded(segments, state, superseded).await?;
+        let superseded = match source {
+            Source::Versions => self.read_superseded(segments, state, superseded).await?,
+            Source::Ehrs => Vec::new(),
+        };
         let overlay = Overlay::new(superseded, unqueryable);
-        Ok(segments.open(state, listed, overlay).await)
+        Ok(segments.open(source, state, listed, overlay).await)
     }
 
     /// Reads the rest of a list of superseded versions, of which one page was read.
@@ -346,9 +408,13 @@ impl<S: Sql> SqlRepository<S> {
         }
     }
 
-    /// The segments that may serve a scan.
-    pub(super) fn segments_for(&self, scan: &Scan, sink: Sink<'_>) -> Option<Rc<Segments>> {
-        let segments = self.segments.as_ref().filter(|_| Segments::serve(scan))?;
-        sink.restart().then(|| Rc::clone(segments))
+    /// The segments that may serve a scan, and what they are copies of.
+    pub(super) fn segments_for(
+        &self,
+        scan: &Scan,
+        sink: Sink<'_>,
+    ) -> Option<(Rc<Segments>, Source)> {
+        let (segments, source) = (self.segments.as_ref()?, Source::of(scan)?);
+        sink.restart().then(|| (Rc::clone(segments), source))
     }
 }

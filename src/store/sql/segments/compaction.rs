@@ -6,7 +6,7 @@
 //! two compactions of the same rows one makes its segment live; a deletion that comes between makes
 //! the segment void.
 
-use super::{MANIFEST, Segments, head_key, value_key};
+use super::{Segments, Source, head_key, value_key};
 use crate::document::{Batch, ObjectKind};
 use crate::store::repository::{BatchSink, Pause, StoreError};
 use crate::store::scan::{Progress, Scan, Snapshot};
@@ -31,28 +31,94 @@ const LEASE: u64 = 600_000;
 const COLLECTED: u64 = 100;
 
 const BEGIN: &str = "INSERT INTO segment_garbage VALUES (?1, ?2, ?3)";
-/// `?1` blob, `?2` first, `?3` last, `?4` state, `?5` versions, `?6` files, `?7` removals, `?8`
-/// bytes. Nothing is done if the blob is not listed any more, if something was removed meanwhile,
-/// or if a live segment lies across an end of the new one.
+/// `?1` blob, `?2` first, `?3` last, `?4` state, `?5` rows, `?6` files, `?7` removals, `?8` bytes.
+/// Nothing is done if the blob is not listed any more, if something was removed meanwhile, or if a
+/// live segment lies across an end of the new one.
 macro_rules! if_publishable {
-    () => {
-        "EXISTS (SELECT 1 FROM segment_garbage WHERE blob = ?1)
-           AND NOT EXISTS (SELECT 1 FROM segment s WHERE s.first <= ?3 AND s.last >= ?2 AND (s.first < ?2 OR s.last > ?3))
+    ($table:literal) => {
+        concat!(
+            "EXISTS (SELECT 1 FROM segment_garbage WHERE blob = ?1)
+           AND NOT EXISTS (SELECT 1 FROM ",
+            $table,
+            " s WHERE s.first <= ?3 AND s.last >= ?2 AND (s.first < ?2 OR s.last > ?3))
            AND (SELECT coalesce(max(id), 0) FROM removal) = ?7"
+        )
     };
 }
 
-const REPLACE: &str = concat!(
-    "DELETE FROM segment WHERE first >= ?2 AND last <= ?3 AND state <= ?4 AND ?5 >= 0 AND ?6 >= 0 AND ?8 >= 0 AND ",
-    if_publishable!()
-);
-const PUBLISH: &str = concat!(
-    "INSERT INTO segment (first, last, state, versions, blob, files, bytes) SELECT ?2, ?3, ?4, ?5, ?1, ?6, ?8
-     WHERE NOT EXISTS (SELECT 1 FROM segment WHERE first <= ?3 AND last >= ?2) AND ",
-    if_publishable!(),
-    " RETURNING id"
-);
-const END: &str = "DELETE FROM segment_garbage WHERE blob = ?1 AND EXISTS (SELECT 1 FROM segment WHERE blob = ?1)";
+macro_rules! replace {
+    ($table:literal, $state:literal) => {
+        concat!(
+            "DELETE FROM ",
+            $table,
+            " WHERE first >= ?2 AND last <= ?3 AND ",
+            $state,
+            " <= ?4 AND ?5 >= 0 AND ?6 >= 0 AND ?8 >= 0 AND ",
+            if_publishable!($table)
+        )
+    };
+}
+
+macro_rules! publish {
+    ($table:literal, $columns:literal, $values:literal) => {
+        concat!(
+            "INSERT INTO ",
+            $table,
+            " (first, last, blob, files, bytes, ",
+            $columns,
+            ") SELECT ?2, ?3, ?1, ?6, ?8, ",
+            $values,
+            " WHERE ?4 >= 0 AND NOT EXISTS (SELECT 1 FROM ",
+            $table,
+            " WHERE first <= ?3 AND last >= ?2) AND ",
+            if_publishable!($table),
+            " RETURNING id"
+        )
+    };
+}
+
+impl Source {
+    /// The statement that removes the segments that a new one replaces.
+    fn replace(self) -> &'static str {
+        match self {
+            Source::Versions => replace!("segment", "state"),
+            Source::Ehrs => replace!("ehr_segment", "0"),
+        }
+    }
+
+    /// The statement that makes a segment live.
+    fn publish(self) -> &'static str {
+        match self {
+            Source::Versions => publish!("segment", "state, versions", "?4, ?5"),
+            Source::Ehrs => publish!("ehr_segment", "ehrs", "?5"),
+        }
+    }
+
+    /// The scan of all rows that a segment of this source holds.
+    fn everything(self) -> Scan {
+        let kinds = match self {
+            Source::Versions => vec![
+                ObjectKind::Composition,
+                ObjectKind::EhrStatus,
+                ObjectKind::Folder,
+            ],
+            Source::Ehrs => Vec::new(),
+        };
+        Scan {
+            ehrs: None,
+            kinds,
+            all_versions: true,
+            whole_ehrs: false,
+            empty_ehrs: self == Source::Ehrs,
+            unqueryable: true,
+            archetypes: Vec::new(),
+            snapshot: None,
+        }
+    }
+}
+
+const END: &str = "DELETE FROM segment_garbage WHERE blob = ?1
+    AND (EXISTS (SELECT 1 FROM segment WHERE blob = ?1) OR EXISTS (SELECT 1 FROM ehr_segment WHERE blob = ?1))";
 const GARBAGE: &str =
     "SELECT blob, files FROM segment_garbage WHERE after <= ?1 ORDER BY after LIMIT ?2";
 const COLLECT: &str = "DELETE FROM segment_garbage WHERE blob = ?1";
@@ -69,7 +135,7 @@ pub enum Compaction {
     Lost,
 }
 
-/// The ids of the versions of a segment to be.
+/// The ids of the rows of a segment to be.
 #[derive(Debug, PartialEq)]
 struct Range {
     first: u64,
@@ -171,36 +237,46 @@ impl<S: Sql> SqlRepository<S> {
         let batch = vec![
             self.catalogue.ask_news(),
             Statement::new(NEWEST),
-            Statement::new(MANIFEST),
+            Statement::new(Source::Versions.manifest()),
+            Statement::new(Source::Ehrs.manifest()),
         ];
         let mut answers = self.batch(batch).await?.into_iter();
         let mut next = || answers.next().unwrap_or_default();
         self.catalogue.take_news(next())?;
         let state = newest_of(next())?;
-        let listed = next().into_iter().map(Listed::of);
-        let listed: Vec<Listed> = listed.collect::<Result<_, _>>()?;
-        let Some(range) = Range::of(&listed, state.version, segments.sizes) else {
-            segments.rest();
-            return Ok(Compaction::Nothing);
-        };
-        self.write_segment(segments, blob, (&range, state), (now, pause))
-            .await
+        for source in [Source::Versions, Source::Ehrs] {
+            let listed = next().into_iter().map(Listed::of);
+            let listed: Vec<Listed> = listed.collect::<Result<_, _>>()?;
+            let newest = source.newest(state);
+            if let Some(range) = Range::of(&listed, newest, segments.sizes) {
+                let range = (source, &range, state);
+                return self
+                    .write_segment(segments, blob, range, (now, pause))
+                    .await;
+            }
+        }
+        segments.rest();
+        Ok(Compaction::Nothing)
     }
 
     async fn write_segment(
         &self,
         segments: &Segments,
         blob: &str,
-        (range, state): (&Range, Snapshot),
+        (source, range, state): (Source, &Range, Snapshot),
         (now, pause): (u64, &dyn Fn() -> Pause),
     ) -> Result<Compaction, StoreError> {
         let mut sink = Gathering { pause };
         let bounds = (range.first - 1, range.last, state.version);
-        let gathered = self.gather(&everything(), bounds, BYTES, &mut sink).await?;
+        let everything = source.everything();
+        let gathered = self.gather(&everything, bounds, BYTES, &mut sink).await?;
         let Gathered { batch, ehrs, end } = gathered;
         let encoded = batch.to_segment(&ehrs);
         let encoded = encoded.map_err(|what| StoreError::Failed(what.to_owned()))?;
-        let versions = batch.len() as u64;
+        let rows = match source {
+            Source::Versions => batch.len(),
+            Source::Ehrs => ehrs.len(),
+        };
         drop(batch);
         let files = encoded.values.len() as u64;
         let values: usize = encoded.values.iter().map(Vec::len).sum();
@@ -210,11 +286,11 @@ impl<S: Sql> SqlRepository<S> {
         segments.store(blob, encoded.head, encoded.values).await?;
         let publish = |sql: &'static str| {
             let ends = Statement::new(sql).bind(blob).bind(range.first).bind(end);
-            let sizes = ends.bind(state.version).bind(versions).bind(files);
+            let sizes = ends.bind(state.version).bind(rows as u64).bind(files);
             sizes.bind(state.removals).bind(bytes)
         };
         let finish = Statement::new(END).bind(blob);
-        let batch = vec![publish(REPLACE), publish(PUBLISH), finish];
+        let batch = vec![publish(source.replace()), publish(source.publish()), finish];
         let answers = self.batch(batch).await?;
         let is_live = answers.get(1).is_some_and(|rows| !rows.is_empty());
         if !is_live {
@@ -274,24 +350,6 @@ impl Segments {
             deleted.map_err(StoreError::Away)?;
         }
         Ok(())
-    }
-}
-
-/// The scan of all versions that queries may read.
-fn everything() -> Scan {
-    Scan {
-        ehrs: None,
-        kinds: vec![
-            ObjectKind::Composition,
-            ObjectKind::EhrStatus,
-            ObjectKind::Folder,
-        ],
-        all_versions: true,
-        whole_ehrs: false,
-        empty_ehrs: false,
-        unqueryable: true,
-        archetypes: Vec::new(),
-        snapshot: None,
     }
 }
 
