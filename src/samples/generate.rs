@@ -8,6 +8,11 @@ use crate::rm::tree::Tree;
 use crate::rm::{json, time};
 use crate::template::Template;
 
+/// The number of subject ids. As a step has no divisor in common with it, as many EHRs have
+/// different subjects.
+const SUBJECTS: u64 = 100_000_000;
+const SUBJECT_STEP: u64 = 61_803_399;
+
 /// Makes synthetic EHRs and compositions; equal arguments give equal data, on any machine.
 #[derive(Clone, Debug)]
 pub struct Generator {
@@ -100,9 +105,13 @@ impl Generator {
     /// One EHR.
     pub fn ehr(&self, ehr: usize) -> EhrSample {
         let mut random = Random::of([self.seed, 2, wide(ehr), 0]);
+        let first = Random::of([self.seed, 2, 0, 1]).below(SUBJECTS);
+        let ehr_id = uuid(&mut random);
+        // One number of the sequence is skipped, so that samples stay as they were published.
+        random.below(SUBJECTS);
         EhrSample {
-            ehr_id: uuid(&mut random),
-            subject_id: format!("P{:08}", random.below(100_000_000)),
+            ehr_id,
+            subject_id: format!("P{:08}", (first + wide(ehr) * SUBJECT_STEP) % SUBJECTS),
             subject_namespace: "sample.patients",
             is_queryable: !random.chance(100),
             time_created: time::format_utc(time::from_unix_millis(

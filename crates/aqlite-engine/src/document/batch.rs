@@ -6,8 +6,8 @@ mod presence;
 mod table;
 
 pub use derived::Container;
-pub(super) use docs::Docs;
 pub use docs::{Doc, DocState};
+pub(super) use docs::{Docs, Places};
 pub use presence::{Bitmap, PresenceBitmap};
 pub use table::{ColumnView, Table};
 pub(super) use table::{RepeatedGroup, Structure};
@@ -281,7 +281,11 @@ impl Batch {
 
     /// Updates the state of a document: whether population queries read it.
     pub(super) fn update_live(&mut self, document: u32) {
-        let lives = self.doc(document).is_some_and(|doc| self.lives(&doc));
+        let is_queryable = self
+            .docs
+            .ehr(document)
+            .is_some_and(|ehr| self.is_queryable(ehr));
+        let lives = is_queryable && self.docs.is_current(document);
         if self.docs.set_live(document, lives) && !self.is_late {
             self.hide(self.docs.version(document), !lives);
         }
@@ -299,10 +303,6 @@ impl Batch {
                 fragments.extend_from_slice(table.child_rows(fragment.row, group))
             });
         }
-    }
-
-    fn lives(&self, doc: &Doc) -> bool {
-        doc.row.latest && !doc.row.deleted && self.is_queryable(doc.ehr)
     }
 
     /// For each document: true for the latest version of an object, not deleted, of an EHR that
@@ -335,13 +335,16 @@ impl Batch {
         if self.object_in_uid(version) != Some(&object_id) {
             self.odd_ids.insert(number, object_id);
         }
-        self.docs.push(&Doc {
+        let doc = Doc {
             document: number,
             ehr,
             row,
             version,
             data,
-        });
+        };
+        if !self.docs.push(&doc) {
+            self.broken = Some("a document is added to a batch of a segment");
+        }
         self.update_live(number);
         self.by_ehr.add(ehr, number);
         number

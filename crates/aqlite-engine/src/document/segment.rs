@@ -11,7 +11,7 @@
 
 mod form;
 
-use super::batch::{Docs, Fragment, ObjectKind, Structure, Table};
+use super::batch::{Docs, ObjectKind, Places, Structure, Table};
 use super::column::{Column, Dictionary, PAGE, Page, Words};
 use super::digest::fnv;
 use super::part::Part;
@@ -22,7 +22,7 @@ use form::{Differences, Fragments, StoredColumn, StoredLayout, StoredPage, Store
 use std::sync::Arc;
 
 /// The first bytes of a head. The last one is the version of the form.
-const MAGIC: [u8; 4] = *b"AQS\x01";
+const MAGIC: [u8; 4] = *b"AQS\x02";
 
 /// Bytes after which a value is complete.
 const VALUE: usize = 256 << 10;
@@ -87,7 +87,7 @@ struct Head {
     fragments: u32,
     words: u32,
     tables: Vec<StoredTable>,
-    /// Structure and columns of each table, then the pages of words.
+    /// Structure and columns of each table, then the pages of words, then the places of documents.
     parts: Vec<PartPlace>,
 }
 
@@ -105,12 +105,16 @@ impl std::fmt::Debug for Head {
 #[derive(Default, Encode, Decode)]
 struct StoredDocs {
     ehrs: Differences,
-    numbers: Vec<u32>,
     first_ordinal: u64,
     ordinals: Differences,
     kinds: Vec<u8>,
     latest: Vec<bool>,
     deleted: Vec<bool>,
+}
+
+#[derive(Encode, Decode)]
+struct StoredPlaces {
+    numbers: Vec<u32>,
     versions: Fragments,
     data: Fragments,
 }
@@ -163,6 +167,9 @@ impl Batch {
             encoder.add_table(table)?;
         }
         encoder.add_words(self.words.words());
+        let absent = "a batch with absent parts cannot become a segment";
+        let places = self.docs.places.present().ok_or(absent)?;
+        encoder.add(&StoredPlaces::of(places));
         let head = Head {
             vocabulary: vocabulary(),
             ehrs: ehrs.to_vec(),
@@ -207,13 +214,15 @@ impl Batch {
         }
         let pages = self.words.words().pages().iter();
         pages.for_each(|page| note(page.is_wanted()));
+        note(self.docs.places.is_wanted());
         wanted
     }
 
     /// Estimates the bytes of the parts that were loaded.
     pub fn late_bytes(&self) -> usize {
         let tables: usize = self.tables.iter().map(Table::late_bytes).sum();
-        tables + self.words.bytes()
+        let places = self.docs.places.present().map_or(0, Places::bytes);
+        tables + self.words.bytes() + places
     }
 
     /// Returns whether the batch was read from a segment, so that parts of it may be absent.
@@ -307,65 +316,71 @@ impl StoredTable {
     }
 }
 
+impl StoredPlaces {
+    fn of(places: &Places) -> StoredPlaces {
+        StoredPlaces {
+            numbers: places.numbers.clone(),
+            versions: Fragments::of(&places.versions),
+            data: Fragments::of(&places.data),
+        }
+    }
+
+    /// Returns the places of `documents` documents.
+    fn places(self, documents: usize) -> Result<Places, &'static str> {
+        let (versions, data) = (self.versions.fragments()?, self.data.fragments()?);
+        let lengths = [self.numbers.len(), versions.len(), data.len()];
+        if lengths.iter().any(|length| *length != documents) {
+            return Err(DAMAGED);
+        }
+        Ok(Places {
+            numbers: self.numbers,
+            versions,
+            data,
+        })
+    }
+}
+
 impl StoredDocs {
     fn of(docs: &Docs) -> StoredDocs {
         let all = || (0..docs.len() as u32).filter_map(|document| docs.get(document));
         let first_ordinal = all().next().map_or(0, |doc| doc.row.ordinal);
         // A segment holds a range of commits that is far shorter than 2 to the power of 32.
         let ordinal = |doc: super::Doc| doc.row.ordinal.wrapping_sub(first_ordinal) as u32;
-        let (versions, data): (Vec<_>, Vec<_>) = all()
-            .map(|doc| (doc.version, doc.data.unwrap_or(Fragment::NONE)))
-            .unzip();
         StoredDocs {
             ehrs: Differences::of(all().map(|doc| doc.ehr)),
-            numbers: all().map(|doc| doc.row.number).collect(),
             first_ordinal,
             ordinals: Differences::of(all().map(ordinal)),
             kinds: all().map(|doc| doc.row.kind.number() as u8).collect(),
             latest: all().map(|doc| doc.row.latest).collect(),
             deleted: all().map(|doc| doc.row.deleted).collect(),
-            versions: Fragments::of(&versions),
-            data: Fragments::of(&data),
         }
     }
 
-    /// Returns the documents, each alive.
+    /// Returns the documents, each alive and without its place.
     fn docs(&self) -> Result<Docs, &'static str> {
         let (ehrs, ordinals) = (self.ehrs.numbers(), self.ordinals.numbers());
-        let (versions, data) = (self.versions.fragments()?, self.data.fragments()?);
         let lengths = [
             ordinals.len(),
-            versions.len(),
-            data.len(),
-            self.numbers.len(),
             self.kinds.len(),
             self.latest.len(),
             self.deleted.len(),
         ];
-        if lengths.iter().any(|length| *length != ehrs.len()) {
+        if lengths.iter().any(|length| *length != ehrs.len()) || !ordinals.is_sorted() {
             return Err(DAMAGED);
         }
         let mut docs = Docs::default();
-        let rows = ehrs.into_iter().zip(ordinals).zip(versions).zip(data);
-        let states = self.numbers.iter().zip(&self.kinds);
-        let states = states.zip(&self.latest).zip(&self.deleted);
-        for ((((ehr, ordinal), version), data), (((number, kind), latest), deleted)) in
-            rows.zip(states)
+        let states = self.kinds.iter().zip(&self.latest).zip(&self.deleted);
+        for ((ehr, ordinal), ((kind, latest), deleted)) in
+            ehrs.into_iter().zip(ordinals).zip(states)
         {
-            let kind = ObjectKind::of_number(u64::from(*kind)).ok_or(DAMAGED)?;
-            docs.push(&super::Doc {
-                document: docs.len() as u32,
-                ehr,
-                row: DocState {
-                    kind,
-                    number: *number,
-                    ordinal: self.first_ordinal.wrapping_add(u64::from(ordinal)),
-                    latest: *latest,
-                    deleted: *deleted,
-                },
-                version,
-                data: Some(data).filter(|data| *data != Fragment::NONE),
-            });
+            let row = DocState {
+                kind: ObjectKind::of_number(u64::from(*kind)).ok_or(DAMAGED)?,
+                number: 0,
+                ordinal: self.first_ordinal.wrapping_add(u64::from(ordinal)),
+                latest: *latest,
+                deleted: *deleted,
+            };
+            docs.push_fixed(ehr, &row);
         }
         Ok(docs)
     }
@@ -392,7 +407,7 @@ impl Segment {
             .map(|table| table.layout.layout().map(Arc::new));
         let layouts: Vec<_> = layouts.collect::<Result<_, _>>()?;
         let parts: usize = layouts.iter().map(|layout| 1 + layout.leaves().len()).sum();
-        if head.parts.len() != parts + (head.words as usize).div_ceil(PAGE) {
+        if head.parts.len() != parts + (head.words as usize).div_ceil(PAGE) + 1 {
             return Err(DAMAGED);
         }
         // What is decoded is not kept twice.
@@ -427,7 +442,7 @@ impl Segment {
         let ehrs = self.head.ehrs.iter();
         batch.ehrs = ehrs.map(|id| Some(state.reads(*id))).collect();
         batch.ehr_fragments = self.head.ehr_fragments.fragments()?;
-        batch.docs = self.docs.clone();
+        batch.docs = self.docs.without_places();
         batch.odd_ids = self.head.odd_ids.iter().cloned().collect();
         batch.words = Dictionary::absent(self.head.words);
         batch.fragments = self.head.fragments;
@@ -439,13 +454,15 @@ impl Segment {
             late.origins.clone_from(&table.origins);
             batch.tables.push(late);
         }
-        for document in 0..batch.docs.len() as u32 {
-            let doc = batch.docs.get(document).ok_or(DAMAGED)?;
-            if doc.ehr as usize >= batch.ehrs.len() {
-                return Err(DAMAGED);
-            }
-            if state.superseded.binary_search(&doc.row.ordinal).is_ok() {
+        for ordinal in state.superseded {
+            if let Some(document) = batch.docs.at_ordinal(*ordinal) {
                 batch.docs.supersede(document);
+            }
+        }
+        for document in 0..batch.docs.len() as u32 {
+            let ehr = batch.docs.ehr(document).ok_or(DAMAGED)?;
+            if ehr as usize >= batch.ehrs.len() {
+                return Err(DAMAGED);
             }
             batch.update_live(document);
         }
@@ -471,6 +488,10 @@ impl Segment {
         for (old, page) in pages.zip(new.words.words().pages()) {
             old.share().into_iter().for_each(|part| page.load(part));
         }
+        let places = batch.docs.places.share();
+        places
+            .into_iter()
+            .for_each(|part| new.docs.places.load(part));
         Ok(new)
     }
 
@@ -497,6 +518,11 @@ impl Segment {
         }
         let pages = batch.words.words().pages();
         let at = (part - first) as usize;
+        if at == pages.len() {
+            let places = unpack_bytes::<StoredPlaces>(bytes)?.places(batch.docs.len())?;
+            batch.docs.places.load(Arc::new(places));
+            return Ok(());
+        }
         let page: Page = unpack_bytes::<StoredPage>(bytes)?.page()?;
         let words = (self.head.words as usize)
             .saturating_sub(at * PAGE)

@@ -2,6 +2,7 @@
 
 use super::{Fragment, ObjectKind};
 use crate::document::column::push;
+use crate::document::part::Part;
 use std::sync::Arc;
 
 /// A document of a batch.
@@ -39,6 +40,8 @@ pub struct DocState {
 pub(in crate::document) struct Docs {
     /// Shared by the batches of one segment in its states.
     fixed: Arc<Fixed>,
+    /// Absent in a batch of a segment until a query reads a whole document.
+    pub places: Part<Places>,
     marks: Vec<Marks>,
     live: Vec<bool>,
 }
@@ -47,11 +50,16 @@ pub(in crate::document) struct Docs {
 #[derive(Clone, Debug, Default)]
 struct Fixed {
     ehrs: Vec<u32>,
-    numbers: Vec<u32>,
     ordinals: Vec<u64>,
-    versions: Vec<Fragment>,
+}
+
+/// The columns that only queries about whole documents read.
+#[derive(Clone, Debug, Default)]
+pub(in crate::document) struct Places {
+    pub numbers: Vec<u32>,
+    pub versions: Vec<Fragment>,
     /// [`Fragment::NONE`] for a deletion.
-    data: Vec<Fragment>,
+    pub data: Vec<Fragment>,
 }
 
 /// The fields of a [`DocState`] with few values.
@@ -67,30 +75,41 @@ impl Docs {
         self.marks.len()
     }
 
-    /// Adds a document behind all others; it is alive until that is found out.
-    pub fn push(&mut self, doc: &Doc) {
-        let DocState {
-            kind,
-            number,
-            ordinal,
-            latest,
-            deleted,
-        } = doc.row;
+    /// Adds a document behind all others; it is alive until that is found out. `false` if the
+    /// places of documents are loaded later, so that none can be added.
+    pub fn push(&mut self, doc: &Doc) -> bool {
+        let Some(places) = self.places.owned() else {
+            return false;
+        };
+        push(&mut places.numbers, doc.row.number);
+        push(&mut places.versions, doc.version);
+        push(&mut places.data, doc.data.unwrap_or(Fragment::NONE));
+        self.push_fixed(doc.ehr, &doc.row);
+        true
+    }
+
+    /// Adds a document whose place is loaded later.
+    pub fn push_fixed(&mut self, ehr: u32, row: &DocState) {
         let fixed = Arc::make_mut(&mut self.fixed);
-        push(&mut fixed.ehrs, doc.ehr);
-        push(&mut fixed.numbers, number);
-        push(&mut fixed.ordinals, ordinal);
-        push(&mut fixed.versions, doc.version);
-        push(&mut fixed.data, doc.data.unwrap_or(Fragment::NONE));
-        push(
-            &mut self.marks,
-            Marks {
-                kind,
-                latest,
-                deleted,
-            },
-        );
+        push(&mut fixed.ehrs, ehr);
+        push(&mut fixed.ordinals, row.ordinal);
+        let marks = Marks {
+            kind: row.kind,
+            latest: row.latest,
+            deleted: row.deleted,
+        };
+        push(&mut self.marks, marks);
         push(&mut self.live, true);
+    }
+
+    /// The same documents with absent places.
+    pub fn without_places(&self) -> Docs {
+        Docs {
+            fixed: Arc::clone(&self.fixed),
+            places: Part::absent(),
+            marks: self.marks.clone(),
+            live: self.live.clone(),
+        }
     }
 
     pub fn get(&self, document: u32) -> Option<Doc> {
@@ -102,8 +121,8 @@ impl Docs {
         } = *self.marks.get(at)?;
         let row = DocState {
             kind,
-            number: *self.fixed.numbers.get(at)?,
-            ordinal: *self.fixed.ordinals.get(at)?,
+            number: *self.places.get()?.numbers.get(at)?,
+            ordinal: self.ordinal(document)?,
             latest,
             deleted,
         };
@@ -120,16 +139,30 @@ impl Docs {
         self.fixed.ehrs.get(document as usize).copied()
     }
 
+    pub fn ordinal(&self, document: u32) -> Option<u64> {
+        self.fixed.ordinals.get(document as usize).copied()
+    }
+
+    /// The document of a version, by its place in the commit order.
+    pub fn at_ordinal(&self, ordinal: u64) -> Option<u32> {
+        let found = self.fixed.ordinals.binary_search(&ordinal);
+        found.ok().map(|document| document as u32)
+    }
+
+    /// Returns whether a document is the latest version of an object that is not deleted.
+    pub fn is_current(&self, document: u32) -> bool {
+        let marks = self.marks.get(document as usize);
+        marks.is_some_and(|marks| marks.latest && !marks.deleted)
+    }
+
     pub fn version(&self, document: u32) -> Option<Fragment> {
-        self.fixed.versions.get(document as usize).copied()
+        let versions = &self.places.get()?.versions;
+        versions.get(document as usize).copied()
     }
 
     pub fn data(&self, document: u32) -> Option<Fragment> {
-        self.fixed
-            .data
-            .get(document as usize)
-            .copied()
-            .filter(|data| *data != Fragment::NONE)
+        let data = self.places.get()?.data.get(document as usize);
+        data.copied().filter(|data| *data != Fragment::NONE)
     }
 
     pub fn live(&self) -> &[bool] {
@@ -152,11 +185,14 @@ impl Docs {
     }
 
     pub fn bytes(&self) -> usize {
-        const EACH: usize = 2 * size_of::<u32>()
-            + size_of::<u64>()
-            + size_of::<Marks>()
-            + size_of::<bool>()
-            + 2 * size_of::<Fragment>();
-        self.marks.capacity() * EACH
+        const EACH: usize =
+            size_of::<u32>() + size_of::<u64>() + size_of::<Marks>() + size_of::<bool>();
+        self.marks.capacity() * EACH + self.places.present().map_or(0, Places::bytes)
+    }
+}
+
+impl Places {
+    pub fn bytes(&self) -> usize {
+        self.numbers.capacity() * (size_of::<u32>() + 2 * size_of::<Fragment>())
     }
 }
