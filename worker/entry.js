@@ -50,9 +50,9 @@ async function guarded(handler, event, env, context) {
 /** Whether segments are being written. */
 let compacting = false;
 
-/** Writes segments behind a request, where enough rows are in none. */
+/** Writes segments behind a request, if enough rows are in none. */
 async function compact() {
-  if (compacting || state.criticalError || !aqlite.is_compaction_due()) return;
+  if (compacting || state.criticalError) return;
   compacting = true;
   try {
     await guarded(aqlite.compact);

@@ -1,8 +1,8 @@
 //! Long bodies of lines: the service gets them in pieces, and its answers leave as they come.
 
-use crate::Visit;
 use crate::http::{Body, Unread};
 use crate::memory::Sending;
+use crate::{Visit, compaction};
 use aqlite::service::{AHEAD, Pieces, Request, Response};
 use futures_util::{StreamExt, stream};
 use std::rc::Rc;
@@ -32,7 +32,9 @@ impl Load {
                 ));
             }
         };
-        Some(self.visit.answer(&piece).await)
+        let answer = self.visit.answer(&piece).await;
+        compaction::during_load(&self.visit.state).await;
+        Some(answer)
     }
 
     async fn next(&mut self) -> Result<Option<Request>, Unread> {

@@ -28,7 +28,7 @@ use super::scan::{Scan, Snapshot};
 use crate::document::ObjectKind;
 pub use access::SqlLog;
 pub use catalogue::Catalogue;
-pub use segments::{BlobFuture, Blobs, Compaction, Segments};
+pub use segments::{BlobFuture, Blobs, Compaction, CompactionHost, Segments};
 use std::cell::Cell;
 use std::rc::Rc;
 use value::Fields;

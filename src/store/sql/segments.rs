@@ -13,7 +13,7 @@ use crate::document::Batch;
 use crate::store::repository::{Sink, StoreError, send};
 use crate::store::scan::{Scan, Snapshot};
 use cache::{Cache, Held, Listed, Overlay};
-pub use compaction::Compaction;
+pub use compaction::{Compaction, CompactionHost};
 use futures_util::future::join_all;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -210,6 +210,18 @@ impl Segments {
     /// behind the last segment.
     pub fn is_due(&self) -> bool {
         self.is_due.get() || self.written.get() >= self.sizes.0
+    }
+
+    /// Returns whether enough versions for a segment of the largest size were written since the
+    /// last compaction.
+    pub fn is_overdue(&self) -> bool {
+        self.written.get() >= self.sizes.1
+    }
+
+    /// Records that versions were written to a segment.
+    fn count_compacted(&self, versions: u64) {
+        self.written
+            .set(self.written.get().saturating_sub(versions));
     }
 
     /// Counts versions that were written.

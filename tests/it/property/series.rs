@@ -142,6 +142,9 @@ fn element(out: &mut String, code: &str, value: &str) {
 
 /// Generates a query about a series: aggregates, plain columns, or the first rows of an order.
 pub fn draft(random: &mut Random) -> Draft {
+    if random.one_in(12) {
+        return join(random);
+    }
     let kind = random.below(8);
     let count = 1 + random.below(4);
     let mut select: Vec<String> = match kind {
@@ -206,6 +209,26 @@ pub fn draft(random: &mut Random) -> Draft {
         condition,
         order,
         limit,
+    }
+}
+
+/// Generates a count of the pairs of entries in one composition.
+fn join(random: &mut Random) -> Draft {
+    let mut entry = |name: &str| {
+        let id = random.pick(&["", "[ENTRY]"]).replace("ENTRY", ENTRY);
+        Box::new(From::Class(format!("OBSERVATION {name}{id}"), None))
+    };
+    let both = From::And(entry("o"), entry("p"));
+    let from = From::Class("COMPOSITION c".to_owned(), Some((false, Box::new(both))));
+    Draft {
+        parameters: Parameters::new(),
+        select: vec!["COUNT(*) AS k0".to_owned()],
+        distinct: false,
+        top: None,
+        from,
+        condition: None,
+        order: Vec::new(),
+        limit: None,
     }
 }
 

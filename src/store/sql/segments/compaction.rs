@@ -219,7 +219,39 @@ impl BatchSink for Gathering<'_> {
     }
 }
 
+/// The host of a compaction.
+pub struct CompactionHost<'h> {
+    /// Creates an identifier of a blob.
+    pub blob: &'h dyn Fn() -> String,
+    /// The time in milliseconds since 1970.
+    pub now: &'h dyn Fn() -> u64,
+    /// Lets other requests run.
+    pub pause: &'h dyn Fn() -> Pause,
+}
+
 impl<S: Sql> SqlRepository<S> {
+    /// Writes segments until no rows wait for one; begins none when so many milliseconds are over.
+    /// Then deletes the blobs of those that are no longer live.
+    ///
+    /// # Errors
+    /// If the database or the blob store does not answer.
+    pub async fn compact_for(
+        &self,
+        milliseconds: u64,
+        host: &CompactionHost<'_>,
+    ) -> Result<(), StoreError> {
+        let end = (host.now)().saturating_add(milliseconds);
+        loop {
+            let now = (host.now)();
+            let is_late = now >= end;
+            if is_late
+                || self.compact(&(host.blob)(), now, host.pause).await? != Compaction::Written
+            {
+                return self.collect_garbage(now).await;
+            }
+        }
+    }
+
     /// Writes one segment, if rows are waiting for it. `blob` is a new identifier, `now` in
     /// milliseconds since 1970; `pause` lets other requests run.
     ///
@@ -293,6 +325,9 @@ impl<S: Sql> SqlRepository<S> {
         let batch = vec![publish(source.replace()), publish(source.publish()), finish];
         let answers = self.batch(batch).await?;
         let is_live = answers.get(1).is_some_and(|rows| !rows.is_empty());
+        if is_live && source == Source::Versions {
+            segments.count_compacted(rows as u64);
+        }
         if !is_live {
             self.rows(Statement::new(ABANDON).bind(blob)).await?;
             // Whatever comes between shall not come again at once.

@@ -70,10 +70,10 @@ impl Accumulator {
     ) {
         let rows = block.rows.len();
         let Some(path) = aggregate.path() else {
-            return self.count_block(view, rows);
+            return self.count_block(view, rows as u64);
         };
         if matches!(aggregate, Aggregate::Count(_)) && block.fills(path) {
-            return self.count_block(view, rows);
+            return self.count_block(view, rows as u64);
         }
         if block.lacks(path) {
             return;
@@ -124,9 +124,9 @@ impl Accumulator {
     }
 
     /// Counts all rows of a block.
-    fn count_block(&mut self, view: View<'_>, rows: usize) {
+    pub fn count_block(&mut self, view: View<'_>, rows: u64) {
         view.note(ExecutionPath::CountBlock);
-        self.count += rows as u64;
+        self.count = self.count.saturating_add(rows);
     }
 
     /// Returns whether a number cannot be the best.

@@ -55,6 +55,8 @@ execution_paths! {
     FillDistinct = "distinct cells from columns",
     /// Rows of several anchors joined by document, or of one that need more than columns.
     Join = "join by document",
+    /// The number of rows of a join that reads no path.
+    CountJoin = "count of a join by document",
     /// Groups with keys.
     Groups = "groups with keys",
     /// Rows of a block with the same keys, added to their group at once.

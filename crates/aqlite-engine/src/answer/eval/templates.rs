@@ -11,6 +11,7 @@
 mod above;
 mod anchor_rows;
 mod children;
+mod count_join;
 mod join;
 mod walk;
 
@@ -169,6 +170,9 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 }
                 return Ok(());
             }
+        }
+        if self.count_join(&scope, output)? {
+            return Ok(());
         }
         let mut found: Vec<(usize, AnchorRows)> = Vec::new();
         for at in most_asked_first(&per_anchor) {

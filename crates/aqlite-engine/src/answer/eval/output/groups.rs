@@ -6,7 +6,7 @@ use crate::answer::eval::block::Block;
 use crate::answer::eval::cells::{constant_cell, identity, plain_cell};
 use crate::answer::eval::condition::ConditionEvaluator;
 use crate::answer::eval::execution_path::ExecutionPath;
-use crate::answer::eval::node::Node;
+use crate::answer::eval::node::{Node, View};
 use crate::answer::eval::sort_key::{SortKey, order_key};
 use crate::answer::eval::work::ROW;
 use crate::answer::query::{Aggregate, ColumnValue, Expr, OrderBy, Query};
@@ -63,6 +63,14 @@ impl Output {
             held += accumulator.bytes();
         }
         self.grouped_bytes = held;
+    }
+
+    /// Counts rows into the one group of a query whose aggregates read no path.
+    pub fn fold_count(&mut self, query: &Query, view: View<'_>, rows: u64) {
+        let first_of = self.first_of.clone();
+        for (_, accumulator) in computed(query, &first_of, self.single_group(query)) {
+            accumulator.count_block(view, rows);
+        }
     }
 
     fn single_group(&mut self, query: &Query) -> &mut [Accumulator] {

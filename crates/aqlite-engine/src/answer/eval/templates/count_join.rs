@@ -1,0 +1,50 @@
+//! The number of rows of a join that reads no path: only its documents are counted.
+
+use super::super::execution_path::ExecutionPath;
+use super::super::output::Output;
+use super::super::scope::Scope;
+use super::{Abort, ByTemplate, broken};
+
+impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
+    /// Counts the rows of a join of several anchors of which no path is read: in each document the
+    /// product of the numbers of fragments that the anchors bind. Returns false, and counts
+    /// nothing, for any other query.
+    pub(super) fn count_join(&self, scope: &Scope<'b>, output: &mut Output) -> Result<bool, Abort> {
+        let query = &self.plan.query;
+        let is_counted = output.folds(query)
+            && self.plan.tries.is_empty()
+            && query.condition.is_none()
+            && query.exists.is_empty();
+        if !is_counted || !matches!(scope, Scope::Flagged(..)) {
+            return Ok(false);
+        }
+        let mut rows = vec![1_u64; self.slice.len()];
+        let mut done = 0;
+        for anchor in &self.anchors.entries {
+            let mut fragments = vec![0_u64; self.slice.len()];
+            for found in self.sorted_tables(anchor, scope, &mut done)? {
+                let docs = found.table.docs();
+                for (_, selection) in &found.variants {
+                    self.go_on(&mut done, selection.len())?;
+                    self.work.add(selection.len() as u64);
+                    for row in selection.rows().iter() {
+                        let doc = docs.get(*row as usize).copied().unwrap_or(u32::MAX);
+                        let count = fragments.get_mut(doc.wrapping_sub(self.slice.start) as usize);
+                        let outside = || broken("a fragment lies outside the slice of its run");
+                        *count.ok_or_else(outside)? += 1;
+                    }
+                }
+            }
+            for (rows, fragments) in rows.iter_mut().zip(fragments) {
+                *rows = rows.saturating_mul(fragments);
+            }
+        }
+        self.work.taken.note(ExecutionPath::CountJoin);
+        output.fold_count(
+            query,
+            self.view(),
+            rows.into_iter().fold(0, u64::saturating_add),
+        );
+        Ok(true)
+    }
+}
