@@ -96,6 +96,8 @@ impl Blobs for Unreliable {
 struct Place {
     plain: SqlRepository<Sqlite>,
     isolates: Vec<SqlRepository<Sqlite>>,
+    /// The segments of each isolate.
+    segments: Vec<Rc<Segments>>,
     blobs: Unreliable,
     serial: u64,
 }
@@ -112,13 +114,13 @@ impl Place {
 
     fn with(changed: impl Fn(Segments) -> Segments) -> Place {
         let (database, blobs) = (Sqlite::in_memory(), Unreliable::default());
-        let isolate = |_| {
-            let segments = changed(Segments::new(Box::new(blobs.clone())));
-            database.repository().with_segments(Rc::new(segments))
-        };
+        let segments = |_| Rc::new(changed(Segments::new(Box::new(blobs.clone()))));
+        let segments: Vec<Rc<Segments>> = (0..3).map(segments).collect();
+        let isolate = |segments| database.repository().with_segments(Rc::clone(segments));
         Place {
             plain: database.repository(),
-            isolates: (0..3).map(isolate).collect(),
+            isolates: segments.iter().map(isolate).collect(),
+            segments,
             blobs: blobs.clone(),
             serial: 0,
         }
@@ -373,4 +375,28 @@ fn of_two_compactions_one_makes_its_segment_live() {
     fill(&place);
     assert_eq!(place.compact(1), Some(Compaction::Written));
     check(&place, 2, 0);
+}
+
+#[test]
+fn damaged_segments_are_written_again() {
+    for key in ["head", "0"] {
+        let mut place = Place::new(1_000);
+        done(place.plain.commit(creation(EHRS[0], None)));
+        done(place.plain.commit(Draft::composition("a", 1).commit()));
+        while place.compact(0) == Some(Compaction::Written) {}
+        let damage = |(blob, bytes): (&String, &mut Vec<u8>)| {
+            if blob.ends_with(&format!("/{key}")) {
+                bytes.iter_mut().for_each(|byte| *byte ^= 1);
+            }
+        };
+        place.blobs.blobs.borrow_mut().iter_mut().for_each(damage);
+        check(&place, 1, 0);
+        assert_eq!(place.segments[1].lost().len(), 2, "{key}");
+        assert_eq!(place.compact(1), Some(Compaction::Written), "versions");
+        assert_eq!(place.compact(1), Some(Compaction::Written), "EHRs");
+        let blobs = place.blobs.blobs.borrow().len();
+        assert_eq!(blobs, 4, "a head and a value of each, {key}");
+        check(&place, 2, 0);
+        assert!(place.segments[2].lost().is_empty());
+    }
 }

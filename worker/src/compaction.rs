@@ -30,6 +30,9 @@ pub async fn during_load(state: &IsolateState) {
 }
 
 async fn write(state: &IsolateState, milliseconds: u64) {
+    for blob in state.segments.lost() {
+        log::complain("segment that cannot be read", &blob);
+    }
     if let Err(error) = run(&state.database, milliseconds).await {
         log::complain("compaction", &error);
     }

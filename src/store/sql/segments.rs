@@ -26,6 +26,10 @@ const KEPT: usize = 41_943_040;
 /// Bytes of parts that one query may load. A query that needs more reads rows.
 const LOADED: usize = 67_108_864;
 
+/// Failed readings of a segment after which it is written again. A new blob may be absent for a
+/// minute at other places.
+const MISSES: u32 = 64;
+
 /// Blobs that are read at a time.
 const AT_ONCE: usize = 6;
 
@@ -64,6 +68,8 @@ pub struct Segments {
     versions: RefCell<Cache>,
     ehrs: RefCell<Cache>,
     is_due: Cell<bool>,
+    /// How often each blob could not be read, by the blob.
+    misses: RefCell<BTreeMap<String, u32>>,
     /// Versions that were written since the last compaction.
     written: Cell<u64>,
     /// The least and the most versions of a segment. Ids without a version count too.
@@ -172,6 +178,7 @@ impl Segments {
             versions: RefCell::default(),
             ehrs: RefCell::default(),
             is_due: Cell::new(false),
+            misses: RefCell::default(),
             written: Cell::new(0),
             sizes: (LEAST, MOST),
             memory: (KEPT, LOADED),
@@ -299,8 +306,43 @@ impl Segments {
         if let Some(held) = cache.borrow().held(&listed.blob) {
             return Some(held);
         }
-        let head = self.blobs.get(&head_key(&listed.blob)).await.ok()??;
-        cache.borrow_mut().hold(listed, &head)
+        let read = self.blobs.get(&head_key(&listed.blob)).await;
+        let head = self.noted(&listed.blob, read)?;
+        let held = cache.borrow_mut().hold(listed, &head);
+        self.readable(&listed.blob, held)
+    }
+
+    /// The bytes of a blob. An absent one may come later.
+    fn noted(&self, blob: &str, read: Result<Option<Vec<u8>>, String>) -> Option<Vec<u8>> {
+        let bytes = read.ok()?;
+        if bytes.is_none() {
+            self.miss(blob, 1);
+        }
+        bytes
+    }
+
+    /// The content of a blob. One that is damaged, or of another release, stays so.
+    fn readable<T>(&self, blob: &str, content: Option<T>) -> Option<T> {
+        if content.is_none() {
+            self.miss(blob, MISSES);
+        }
+        content
+    }
+
+    fn miss(&self, blob: &str, times: u32) {
+        let mut misses = self.misses.borrow_mut();
+        let misses = misses.entry(blob.to_owned()).or_default();
+        *misses = misses.saturating_add(times);
+        if *misses >= MISSES {
+            self.is_due.set(true);
+        }
+    }
+
+    /// Returns the blobs of segments that cannot be read.
+    pub fn lost(&self) -> Vec<String> {
+        let misses = self.misses.borrow();
+        let lost = misses.iter().filter(|(_, misses)| **misses >= MISSES);
+        lost.map(|(blob, _)| blob.clone()).collect()
     }
 
     /// Sends the segments to a sink, and loads the parts that it needs; false when the sink wants
@@ -334,8 +376,9 @@ impl Segments {
             let read = some.iter().map(|((number, value), parts)| async move {
                 let Opened { held, batch } = all.get(*number)?;
                 let key = value_key(&held.blob, *value);
-                let bytes = self.blobs.get(&key).await.ok()??;
-                held.load(batch, parts, &bytes).ok()
+                let read = self.blobs.get(&key).await;
+                let bytes = self.noted(&held.blob, read)?;
+                self.readable(&held.blob, held.load(batch, parts, &bytes).ok())
             });
             let outcomes = join_all(read).await;
             for (((number, _), _), outcome) in some.iter().zip(outcomes) {

@@ -121,6 +121,10 @@ const END: &str = "DELETE FROM segment_garbage WHERE blob = ?1
     AND (EXISTS (SELECT 1 FROM segment WHERE blob = ?1) OR EXISTS (SELECT 1 FROM ehr_segment WHERE blob = ?1))";
 const GARBAGE: &str =
     "SELECT blob, files FROM segment_garbage WHERE after <= ?1 ORDER BY after LIMIT ?2";
+const DROP: [&str; 2] = [
+    "DELETE FROM segment WHERE blob = ?1",
+    "DELETE FROM ehr_segment WHERE blob = ?1",
+];
 const COLLECT: &str = "DELETE FROM segment_garbage WHERE blob = ?1";
 const ABANDON: &str = "UPDATE segment_garbage SET after = 0 WHERE blob = ?1";
 
@@ -266,6 +270,7 @@ impl<S: Sql> SqlRepository<S> {
         let Some(segments) = &self.segments else {
             return Ok(Compaction::Nothing);
         };
+        self.drop_lost(segments).await?;
         let batch = vec![
             self.catalogue.ask_news(),
             Statement::new(NEWEST),
@@ -289,6 +294,16 @@ impl<S: Sql> SqlRepository<S> {
         }
         segments.rest();
         Ok(Compaction::Nothing)
+    }
+
+    /// Takes segments that cannot be read off the manifest, so that they are written again.
+    async fn drop_lost(&self, segments: &Segments) -> Result<(), StoreError> {
+        for blob in segments.lost() {
+            let drops = DROP.map(|sql| Statement::new(sql).bind(blob.as_str()));
+            self.batch(drops.to_vec()).await?;
+            segments.misses.borrow_mut().remove(&blob);
+        }
+        Ok(())
     }
 
     async fn write_segment(
