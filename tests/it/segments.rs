@@ -6,7 +6,7 @@ use crate::rows::NOW;
 use crate::sql::{Dice, EHRS};
 use crate::sqlite::Sqlite;
 use crate::store::{Draft, creation, done};
-use aqlite::aql::{Budget, Parameters, QueryOptions, Run, prepare};
+use aqlite::aql::{Budget, Parameters, QueryOptions, ResultSet, Run, prepare};
 use aqlite::document::Batch;
 use aqlite::store::ready::now_or_never;
 use aqlite::store::repository::{BatchSink, Repository};
@@ -172,7 +172,10 @@ async fn rows_later(store: &SqlRepository<Sqlite>, query: &str) -> Vec<String> {
     };
     let scanned = store.scan(plan.scan(), &mut sink).await;
     scanned.expect("a scan");
-    let result = sink.run.finish().expect("an answer");
+    texts(&sink.run.finish().expect("an answer"))
+}
+
+fn texts(result: &ResultSet) -> Vec<String> {
     let rows = result.rows().map(|row| {
         let mut text = String::new();
         row.iter().for_each(|cell| {
@@ -334,6 +337,57 @@ fn query_shows_its_state_while_others_go_on() {
     };
     assert!(number > 2, "the query waited {} times", number - 1);
     assert_eq!(found, before);
+}
+
+/// A run beside another query of the same isolate, which is executed before each piece but the first.
+struct Beside<'p> {
+    restarting: Restarting<'p>,
+    other: &'p dyn Fn(),
+    is_first: bool,
+}
+
+impl BatchSink for Beside<'_> {
+    fn take(&mut self, batch: &Batch) -> Progress {
+        if !std::mem::take(&mut self.is_first) {
+            (self.other)();
+        }
+        self.restarting.take(batch)
+    }
+
+    fn restart(&mut self) -> bool {
+        self.restarting.restart()
+    }
+}
+
+#[test]
+fn part_that_another_query_loads_is_not_missed() {
+    for query in QUERIES {
+        // No part is in memory at first.
+        let mut place = Place::new(5);
+        let mut dice = Dice::of(5);
+        for serial in 0..120 {
+            let _ = now_or_never(place.plain.commit(dice.commit(serial))).expect("ready");
+        }
+        while place.compact(0) == Some(Compaction::Written) {}
+        let (isolate, expected) = (&place.isolates[1], rows(&place.plain, query));
+        let plan = prepare(query, &Parameters::new(), &QueryOptions::default()).expect("a query");
+        let (go_on, budget) = (|| false, Budget::default());
+        let begin = || Run::new(&plan, NOW, budget, &go_on);
+        let other = || assert_eq!(rows(isolate, query), expected);
+        let restarting = Restarting {
+            begin: &begin,
+            run: begin(),
+        };
+        let mut sink = Beside {
+            restarting,
+            other: &other,
+            is_first: true,
+        };
+        let scanned = now_or_never(isolate.scan(plan.scan(), &mut sink)).expect("ready");
+        scanned.expect("a scan");
+        let found = sink.restarting.run.finish().expect("an answer");
+        assert_eq!(texts(&found), expected, "{query}");
+    }
 }
 
 #[test]

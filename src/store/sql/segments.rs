@@ -9,9 +9,9 @@ mod compaction;
 
 use super::SqlRepository;
 use super::value::{Fields, Row, Sql, Statement};
-use crate::document::Batch;
-use crate::store::repository::{Sink, StoreError, send};
-use crate::store::scan::{Scan, Snapshot};
+use crate::document::{Batch, absent_reads};
+use crate::store::repository::{BatchSink, Pause, Sink, StoreError, send};
+use crate::store::scan::{Progress, Scan, Snapshot};
 use cache::{Cache, Held, Listed, Overlay};
 pub use compaction::{Compaction, CompactionHost};
 use futures_util::future::join_all;
@@ -349,17 +349,19 @@ impl Segments {
     /// no more. On return the sink has seen no absent part.
     pub(super) async fn send(&self, scan: &mut SegmentScan, sink: Sink<'_>) -> bool {
         loop {
+            let mut complete = Complete::of(sink);
             let mut goes_on = true;
             for opened in &scan.segments {
-                goes_on = send(sink, &opened.batch).await;
+                goes_on = send(&mut complete, &opened.batch).await;
                 if !goes_on {
                     break;
                 }
             }
-            let files = scan.wanted();
-            if files.is_empty() {
+            if complete.is_complete {
                 return goes_on;
             }
+            // Other queries of the same batch may have loaded all of them meanwhile.
+            let files = scan.wanted();
             self.load(scan, files).await;
             if !sink.restart() {
                 return false;
@@ -395,6 +397,34 @@ impl Segments {
             }
         }
         scan.segments.truncate(usable);
+    }
+}
+
+/// A sink that records whether all parts were there that it read.
+struct Complete<'s> {
+    sink: Sink<'s>,
+    is_complete: bool,
+}
+
+impl Complete<'_> {
+    fn of(sink: Sink<'_>) -> Complete<'_> {
+        Complete {
+            sink,
+            is_complete: true,
+        }
+    }
+}
+
+impl BatchSink for Complete<'_> {
+    fn take(&mut self, batch: &Batch) -> Progress {
+        let before = absent_reads();
+        let progress = self.sink.take(batch);
+        self.is_complete &= absent_reads() == before;
+        progress
+    }
+
+    fn pause(&self) -> Pause {
+        self.sink.pause()
     }
 }
 

@@ -27,5 +27,6 @@ pub use digest::{checksum, digest_of_text, fnv, sha256, short_digest};
 pub use form::Form;
 pub use layout::{Item, ItemKind, Layout, LayoutStore};
 pub use pack::{Packed, pack};
+pub use part::absent_reads;
 pub use rule::{Known, NothingKnown, Texts};
 pub use segment::{EncodedSegment, PartPlace, Segment, SegmentState};

@@ -3,10 +3,23 @@
 //! A batch that was made of documents owns all its parts. A batch that was read from a segment
 //! knows its layouts only; each other part is loaded when a query first reads it. A read of an
 //! absent part returns nothing and records that the part is wanted. An answer is valid only if no
-//! part was wanted while it was computed: see [`super::Batch::wanted`].
+//! read found its part absent while it was computed: see [`absent_reads`]. That a part is wanted
+//! does not show this, because another query of the same batch may have loaded the part since.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+
+thread_local! {
+    static ABSENT_READS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Returns the number of reads of absent parts on this thread.
+///
+/// A computation on this thread that leaves the number as it was has read no absent part.
+pub fn absent_reads() -> u64 {
+    ABSENT_READS.get()
+}
 
 /// A part that is owned, or loaded later.
 #[derive(Debug)]
@@ -65,6 +78,7 @@ impl<T> Part<T> {
                 let value = late.value.get();
                 if value.is_none() {
                     late.wanted.store(true, Ordering::Relaxed);
+                    ABSENT_READS.set(ABSENT_READS.get().wrapping_add(1));
                 }
                 value.map(|value| &**value)
             }

@@ -196,8 +196,11 @@ impl Batch {
 
     /// Returns the numbers of the absent parts that were read, ascending.
     ///
-    /// What was computed from the batch is valid only if there are none. Otherwise the parts must
-    /// be loaded ([`Segment::load`]) and the computation repeated.
+    /// What was computed from the batch is valid only if it made no [`absent_reads`]. Otherwise the
+    /// parts must be loaded ([`Segment::load`]) and the computation repeated. A part that was absent
+    /// is missing here if another computation has loaded it since.
+    ///
+    /// [`absent_reads`]: super::absent_reads
     pub fn wanted(&self) -> Vec<u32> {
         let mut wanted = Vec::new();
         let mut number = 0;
