@@ -180,7 +180,8 @@ impl Draw<'_> {
         observation
     }
 
-    /// Systolic from 90 to 159.5 in halves; diastolic follows from it; 2 % in kPa.
+    /// Returns systolic and diastolic pressure: systolic from 90 to 159.5 in halves, diastolic
+    /// derived from it; 2 % in kPa.
     fn pressures(&mut self) -> Vec<Element> {
         let bits = self.random.bits();
         let steps = i64::try_from(

@@ -1,5 +1,5 @@
-//! Makes the document of a sample composition, attributes in canonical order; names come from the
-//! templates.
+//! Builds the document of a sample composition, with attributes in canonical order. Names come from
+//! the templates.
 
 use super::facts::{
     Analyte, Body, DAY_EVENT, Decimal, Element, Event, Facts, LABORATORY, Moment, Observation,
@@ -10,7 +10,7 @@ use crate::rm::tree::{Kind, NodeId, Tree};
 use crate::template::Template;
 use std::collections::BTreeMap;
 
-/// The languages of the samples, with the territory that goes with each.
+/// The languages of the samples, each with its territory.
 pub(super) const LANGUAGES: [(&str, &str); 4] =
     [("en", "GB"), ("de", "DE"), ("es", "ES"), ("sv", "SE")];
 
@@ -19,7 +19,7 @@ const SPECIMEN: &str = "openEHR-EHR-CLUSTER.specimen.v1";
 const ANALYTE: &str = "openEHR-EHR-CLUSTER.laboratory_test_analyte.v1";
 const PROBLEM: &str = "openEHR-EHR-EVALUATION.problem_diagnosis.v1";
 
-/// The texts of the templates in one language by archetype and code.
+/// The texts of the templates in one language, by archetype and code.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names(BTreeMap<String, BTreeMap<String, String>>);
 
@@ -31,7 +31,7 @@ impl Names {
             .flat_map(|template| template.roots.iter().map(move |root| (template, root)))
         {
             let mut own = names.remove(&root.archetype_id).unwrap_or_default();
-            // What a language does not say is said in that of the template.
+            // Terms that lack a translation have the text of the template's original language.
             for language in [template.language.as_str(), language] {
                 own.extend(
                     root.terms
@@ -51,7 +51,7 @@ impl Names {
     }
 }
 
-/// Which template and which root archetype a composition has.
+/// Returns the template and the root archetype of a composition.
 pub(super) fn template_of(body: &Body) -> (&'static str, &'static str) {
     match body {
         Body::Vitals(_) => (
@@ -69,7 +69,7 @@ pub(super) fn template_of(body: &Body) -> (&'static str, &'static str) {
     }
 }
 
-/// Makes one composition.
+/// Builds the document of one composition.
 pub(super) fn write(facts: &Facts, names: &Names) -> Tree {
     let (template, archetype) = template_of(&facts.body);
     let mut w = Writer {
@@ -88,11 +88,11 @@ struct Writer<'n> {
     tree: Tree,
     /// The objects and lists that are open.
     places: Vec<Place>,
-    /// The attribute whose value comes next.
+    /// The attribute of the next value.
     attribute: Option<Attr>,
     names: &'n Names,
     language: usize,
-    /// The archetype whose codes are meant.
+    /// The archetype that defines the codes.
     archetype: &'static str,
 }
 
@@ -100,7 +100,7 @@ struct Writer<'n> {
 struct Place {
     id: NodeId,
     cls: Cls,
-    /// Of a list: the attribute that its elements carry.
+    /// For a list: the attribute of its elements.
     elements: Option<Attr>,
 }
 
@@ -374,7 +374,7 @@ impl Writer<'_> {
         self.of_value(Cls::DV_DATE_TIME, &moment.text());
     }
 
-    /// Opens the root of an archetype: with its id, name and details.
+    /// Opens the root of an archetype, with its id, name and details.
     fn root(&mut self, class: Cls, archetype: &str, template: Option<&str>) {
         self.named(class, archetype, "at0000");
         self.attribute(Attr::ARCHETYPE_DETAILS);
@@ -407,7 +407,7 @@ impl Writer<'_> {
         self.of_value(class, value);
     }
 
-    /// An object that has a value and nothing else.
+    /// Writes an object that has a value and nothing else.
     fn of_value(&mut self, class: Cls, value: &str) {
         self.open(class);
         self.leaf(Attr::VALUE, value);
@@ -429,7 +429,7 @@ impl Writer<'_> {
         self.close();
     }
 
-    /// An attribute of a primitive type.
+    /// Writes an attribute of a primitive type.
     fn leaf(&mut self, attribute: Attr, text: &str) {
         let Some(place) = self.places.last().copied() else {
             return;
@@ -454,7 +454,7 @@ impl Writer<'_> {
         self.attribute = Some(attribute);
     }
 
-    /// Opens an object: the root, the value of an attribute, or a member of a list.
+    /// Opens an object: the root, the value of an attribute, or an element of a list.
     fn open(&mut self, cls: Cls) {
         let place = self.places.last().copied();
         let attribute = place

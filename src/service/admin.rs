@@ -1,23 +1,24 @@
-//! Administration, only where it is switched on: loading under fixed ids, physical deletes, reset.
+//! Administration, available only if the configuration enables it: loading under fixed ids,
+//! physical deletion, reset.
 //!
-//! `POST {base}/admin/load` takes one JSON object, or one a line (`application/x-ndjson`), each a
-//! version:
+//! `POST {base}/admin/load` reads one JSON object, or one on each line (`application/x-ndjson`).
+//! Each object is a version:
 //!
 //! | member | meaning |
 //! |---|---|
-//! | `ehr_id` | the EHR; it is created by the first version of its EHR_STATUS |
+//! | `ehr_id` | the EHR; the first version of its EHR_STATUS creates it |
 //! | `version_uid` | the uid of the version: `<uuid>::<system id>::<number>` |
 //! | `kind` | `COMPOSITION`, `EHR_STATUS` or `FOLDER`; by default the class of `data` |
 //! | `change` | change type by code or rubric; by default creation, modification (with `preceding`) or deleted (without `data`) |
-//! | `preceding` | the version that it follows |
-//! | `contribution_uid` | the uid of the contribution; lines that follow each other with the same one are committed together |
-//! | `audit` | an AUDIT_DETAILS with committer and description; time and system are the server's |
-//! | `data` | the document, not the VERSION around it; absent for a deletion |
+//! | `preceding` | the preceding version |
+//! | `contribution_uid` | the uid of the contribution; successive lines with the same one are committed together |
+//! | `audit` | an AUDIT_DETAILS with committer and description; the server sets time and system |
+//! | `data` | the document, without the VERSION around it; absent for a deletion |
 //!
 //! Versions follow their predecessors as in any commit. A document comes from a system that has
-//! accepted it, so what the model or its template finds wrong in it is told (`findings` of the
-//! answer, the first hundred) but does not refuse it, as long as its classes and attributes are
-//! those of the model and its template is known.
+//! accepted it. Findings of the model or of its template are therefore reported (`findings` of the
+//! response, the first hundred) and do not reject it, if its classes and attributes are those of
+//! the model and its template is known.
 
 use super::auth::Trail;
 use super::call::{Arrived, Call};
@@ -43,14 +44,13 @@ use crate::store::repository::{DefinitionKind, Repository, StoreError, Which};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
-/// The segment that stands for every one; no template may have it as its id.
+/// The path segment that selects every EHR or definition. No template may have it as its id.
 pub(super) const ALL: &str = "all";
 
-/// How many findings a load tells.
+/// The maximum number of findings that a load reports.
 const FINDINGS: usize = 100;
 
-/// A document to be loaded: the first version of a COMPOSITION, or the EHR_STATUS that makes an
-/// EHR.
+/// A document to load: the first version of a COMPOSITION, or the EHR_STATUS that creates an EHR.
 pub struct Loaded {
     /// The EHR.
     pub ehr_id: String,
@@ -60,7 +60,7 @@ pub struct Loaded {
     pub data: Tree,
 }
 
-/// Lines that are loaded between two pauses.
+/// The number of lines between two pauses.
 const PAUSE: usize = 20;
 
 impl<R: Repository> Service<R> {
@@ -79,8 +79,7 @@ impl<R: Repository> Service<R> {
             .await
     }
 
-    /// What `POST /v1/admin/load` does with a line for each of these documents, which a host has as
-    /// trees.
+    /// Loads documents that a host has as trees, like `POST /v1/admin/load` with a line for each.
     pub async fn load(
         &self,
         documents: Vec<Loaded>,
@@ -191,7 +190,8 @@ impl<R: Repository> Service<R> {
         Ok(Response::new(204))
     }
 
-    /// DELETE /admin/ehr/{ehr_id}/{composition|directory}/{uid}: the object with all its versions.
+    /// DELETE /admin/ehr/{ehr_id}/{composition|directory}/{uid}: removes the object with all its
+    /// versions.
     pub(super) async fn admin_delete_object(
         &self,
         call: &Call<'_>,
@@ -212,9 +212,9 @@ impl<R: Repository> Service<R> {
         Ok(Response::new(204))
     }
 
-    /// DELETE /admin/{template|query}/{name}[/{version}], DELETE /admin/gdl/{id}: without a
-    /// version, every version; DELETE /admin/template/all: every template that no stored version
-    /// names. The answer counts what was removed.
+    /// DELETE /admin/{template|query}/{name}[/{version}], DELETE /admin/gdl/{id}: removes one
+    /// version, or without a version all. DELETE /admin/template/all: removes every template that
+    /// no stored version names. The response has the number of removed versions.
     pub(super) async fn admin_delete_definition(
         &self,
         call: &Call<'_>,
@@ -252,7 +252,7 @@ impl<R: Repository> Service<R> {
         Ok(removed)
     }
 
-    /// Removes one version of a definition; counts it if it was there.
+    /// Removes one version of a definition. Returns the number of removed versions, 0 or 1.
     async fn remove_definition(
         &self,
         call: &Call<'_>,
@@ -368,7 +368,7 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// True when both stand in the same contribution.
+/// Returns whether both change sets belong to the same contribution.
 fn belongs(set: &ChangeSet, next: &ChangeSet) -> bool {
     set.contribution_uid.is_some()
         && set.contribution_uid == next.contribution_uid
@@ -399,7 +399,7 @@ fn audit_of(
     Ok(audit)
 }
 
-/// True for the JSON of a VERSION, which may be meant to be loaded.
+/// Returns whether the JSON of a VERSION may be a line of a load.
 fn is_version(value: &str) -> bool {
     let class = |(key, value): (Cow<'_, str>, &str)| {
         Some(json::text(value)?).filter(|name| key == "_type" && name.ends_with("_VERSION"))

@@ -1,22 +1,21 @@
-//! Admission: how many requests are worked on at a time, by caller and in all.
+//! Admission control: the number of requests that are processed at a time, by caller and in total.
 //!
-//! A request takes a place of its caller while it is in flight, and a place for heavy work
-//! (queries, guides, loads, exports) while it is worked on. Where a place is not free it waits in a
-//! short queue; where the queue is full too it is refused with
-//! 429. One caller never holds all places for heavy work, nor more than half of the queue, where
-//!      others could have them.
+//! A request has a permit of its caller while it is in flight, and a heavy permit (queries, guides,
+//! loads, exports) while it is processed. Without a free permit it waits in a short queue. If the
+//! queue is full too, the response is 429. One caller never holds all heavy permits, nor more than
+//! half of the queue, if other callers could use them.
 //!
-//! Work that cannot pause (reading a long text, generating from a large template) takes a [`Turn`]
-//! besides: one request has it at a time, and a host lets all others run before it begins. So many
-//! such requests hold up a neighbor no longer than one does.
+//! Work that cannot pause (reading a long text, generating from a large template) also takes a
+//! [`Turn`]. One request has it at a time, and a host runs all others before it begins. Many such
+//! requests therefore delay a neighbor no longer than one does.
 //!
-//! A long text, and everything that is made of it, takes [`Work::Room`]: bytes of memory that all
-//! requests share. A request has room of one size at a time, from before the database reads the
-//! text until the answer is sent. A text that needs more than all of it is worked on alone.
+//! A long text, and everything made of it, takes [`Work::Room`]: bytes of memory that all requests
+//! share. A request has room of one size at a time, from before the database reads the text until
+//! the response is sent. A text that needs more than all of it is processed alone.
 //!
-//! Places are given back when the [`Place`] is dropped. A host may lose a request without dropping
-//! it (a runtime that forgets the work of a client that went away): a place that was not used for
-//! [`LEASE`] counts as given back.
+//! Permits are returned when the [`Place`] is dropped. A host may lose a request without dropping
+//! it (a runtime that forgets the work of a client that disconnected). A permit that was not used
+//! for [`LEASE`] counts as returned.
 
 use super::Request;
 use super::route::{Matched, Operation, find};
@@ -25,33 +24,33 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
-/// Bytes of a text or document from which work on it takes a turn: about 10 ms in workerd.
+/// Bytes of a text or document from which work on it needs a turn: about 10 ms in workerd.
 pub const LARGE: usize = 100_000;
-/// Bytes of a body from which its request takes a place for heavy work.
+/// Bytes of a body from which its request needs a heavy permit.
 pub const HEAVY: usize = 1_000_000;
-/// Large bodies in memory, for each place for heavy work.
+/// Large bodies in memory, for each heavy permit.
 const BODIES: usize = 2;
 
-/// Bytes of memory for long texts and what is made of them, of all requests together.
+/// Bytes of memory for the long texts of all requests together, and for everything made of them.
 const ROOM: usize = 64_000_000;
-/// Bytes of memory that a request takes for each byte of a long stored text: the copies of the
-/// database, of the runtime and of this instance, the tree, and the answer.
+/// Bytes of memory of a request for each byte of a long stored text: the copies of the database, of
+/// the runtime and of this instance, the tree, and the response.
 pub(crate) const COPIES: usize = 8;
 
-/// Microseconds after which a place that was neither dropped nor renewed counts as given back.
+/// Microseconds after which a permit that was neither dropped nor renewed counts as returned.
 pub const LEASE: i64 = 120_000_000;
-/// The same for a request that waits: a host asks for it many times a second; and for a turn, in
-/// which nothing is awaited.
+/// The lease of a request that waits, whose host polls it many times a second, and of a turn,
+/// during which nothing is awaited.
 const WAITING_LEASE: i64 = 5_000_000;
 
-/// How many requests are worked on at a time.
+/// The maximum numbers of requests that are processed at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Concurrency {
     /// Requests of one caller in flight.
     pub caller: usize,
-    /// Heavy requests that are worked on, of all callers.
+    /// Heavy requests that are processed, of all callers.
     pub heavy: usize,
-    /// Requests that wait for either.
+    /// Requests that wait for a permit.
     pub waiting: usize,
 }
 
@@ -65,32 +64,32 @@ impl Default for Concurrency {
     }
 }
 
-/// What a place is taken for.
+/// The purpose of a permit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Work {
-    /// A request of a caller, from its head to its answer.
+    /// A request of a caller, from its headers to its response.
     Request,
-    /// The evaluation of a query or guide, a piece of a load, a page of an export, everything that
-    /// is generated from a template, a long body.
+    /// The evaluation of a query or guide, a part of a load, a page of an export, a document
+    /// generated from a template, a long body.
     Heavy,
-    /// A body above [`HEAVY`] bytes, or of unknown length, from its first byte until the answer.
+    /// A body above [`HEAVY`] bytes, or of unknown length, from its first byte until the response.
     Body,
     /// Work that does not pause.
     Turn,
-    /// Bytes of memory, until the answer is sent.
+    /// Bytes of memory, until the response is sent.
     Room(usize),
 }
 
-/// The permission to work without a pause; given back when it is dropped.
+/// The permission to work without a pause, returned when it is dropped.
 ///
-/// It is held over synchronous code only: whoever awaits something drops it before.
+/// It is held during synchronous code only: its holder drops it before awaiting anything.
 #[derive(Default)]
 pub struct Turn {
     _place: Option<Place>,
 }
 
 impl Turn {
-    /// The turn of a request that has the place for it.
+    /// Creates the turn of a request from its permit.
     #[must_use]
     pub fn of(place: Place) -> Turn {
         Turn {
@@ -99,13 +98,13 @@ impl Turn {
     }
 }
 
-/// A turn that is waited for; `None` where it did not come in time.
+/// A future of a turn; `None` if the turn did not come in time.
 pub type Turns = Pin<Box<dyn Future<Output = Option<Turn>>>>;
 
-/// Room that is waited for; false where it did not come in time.
+/// A future of room; false if there was no room in time.
 pub type Rooms = Pin<Box<dyn Future<Output = bool>>>;
 
-/// Returns whether the body of a request may be longer than [`HEAVY`], as far as its head shows.
+/// Returns whether the headers allow a body longer than [`HEAVY`].
 #[must_use]
 pub fn may_be_large(head: &Request) -> bool {
     let length = head
@@ -114,7 +113,7 @@ pub fn may_be_large(head: &Request) -> bool {
     length.is_none_or(|length| length > HEAVY) || super::is_compressed(head)
 }
 
-/// True for requests whose work is heavy: by what they ask for, or by the length of their body.
+/// Returns whether a request is heavy, by its operation or by the length of its body.
 #[must_use]
 pub fn is_heavy(request: &Request) -> bool {
     use Operation::{
@@ -151,7 +150,7 @@ pub fn is_heavy(request: &Request) -> bool {
     )
 }
 
-/// The places of a host.
+/// The permits of a host.
 #[derive(Clone, Default)]
 pub struct Admission {
     bounds: Concurrency,
@@ -169,20 +168,20 @@ struct Entry {
     number: u64,
     caller: String,
     work: Work,
-    /// Worked on; otherwise it waits.
+    /// Whether the request is processed; otherwise it waits.
     admitted: bool,
-    /// When the host last spoke of it.
+    /// The time of the last call of the host for this entry.
     seen: i64,
 }
 
-/// A place, or the wait for one; given back when it is dropped.
+/// A permit, or a position in the queue for one. Returned when it is dropped.
 pub struct Place {
     admission: Admission,
     number: u64,
 }
 
 impl Admission {
-    /// Places within bounds.
+    /// Creates admission control with these limits.
     #[must_use]
     pub fn new(bounds: Concurrency) -> Admission {
         Admission {
@@ -191,13 +190,13 @@ impl Admission {
         }
     }
 
-    /// Asks for a place at a time (microseconds); `None` where the queue is full. The place may
-    /// have to wait: see [`Place::is_admitted`].
+    /// Requests a permit at a time (microseconds). Returns `None` if the queue is full. The request
+    /// may have to wait: see [`Place::is_admitted`].
     #[must_use]
     pub fn enter(&self, caller: &str, work: Work, now: i64) -> Option<Place> {
         let mut list = self.list.borrow_mut();
         list.forget_lost(now);
-        // Those who wait come first: what room is left then is nobody's.
+        // Waiting requests come first. Only permits that they leave are free.
         list.promote(self.bounds);
         let ahead = list.entries.len();
         let waits = !list.has_room(self.bounds, caller, work, ahead);
@@ -229,7 +228,8 @@ impl List {
         self.entries.retain(|entry| now - entry.seen < lease(entry));
     }
 
-    /// Returns whether there is a free place for work of a caller, behind `ahead` entries.
+    /// Returns whether there is a free permit for work of a caller, after the `ahead` entries
+    /// before it.
     fn has_room(&self, bounds: Concurrency, caller: &str, work: Work, ahead: usize) -> bool {
         if let Work::Room(bytes) = work {
             return self.has_memory(caller, bytes, ahead);
@@ -244,14 +244,14 @@ impl List {
             Work::Request => own < bounds.caller.max(1),
             Work::Turn | Work::Room(_) => held().next().is_none(),
             Work::Heavy => fits(held().count(), own, bounds.heavy),
-            // A slow sender holds no place for heavy work, which is taken behind the last byte.
+            // A slow sender holds no heavy permit, which is taken after the last byte.
             Work::Body => fits(held().count(), own, bounds.heavy.saturating_mul(BODIES)),
         }
     }
 
-    /// Returns whether a caller may have `bytes` bytes of memory more: half of all at most, so that
-    /// other callers find some. Requests of one caller are admitted in their order, so a large one
-    /// is not overtaken for ever.
+    /// Returns whether a caller may have `bytes` more bytes of memory: half of all at most, so that
+    /// other callers find some. Requests of one caller are admitted in their order, so that smaller
+    /// ones do not overtake a large one forever.
     fn has_memory(&self, caller: &str, bytes: usize, ahead: usize) -> bool {
         let own = |entry: &&Entry| entry.caller == caller;
         let is_overtaken = |entry: &Entry| !entry.admitted && matches!(entry.work, Work::Room(_));
@@ -279,7 +279,7 @@ impl List {
             && waiting().filter(|entry| entry.caller == caller).count() < most.div_ceil(2)
     }
 
-    /// Gives places to those who wait, in the order of arrival.
+    /// Assigns permits to waiting requests, in the order of arrival.
     fn promote(&mut self, bounds: Concurrency) {
         for at in 0..self.entries.len() {
             let fits = self
@@ -293,14 +293,14 @@ impl List {
     }
 }
 
-/// Returns whether one more place is free of `bound`; one is left to other callers, where there are
-/// two.
+/// Returns whether one more of `bound` permits is free. If there are at least two, one is left to
+/// other callers.
 fn fits(held: usize, own: usize, bound: usize) -> bool {
     held < bound.max(1) && own < bound.saturating_sub(1).max(1)
 }
 
 impl Place {
-    /// True once the place may be used. Each call renews it.
+    /// Returns whether the permit may be used. Each call renews the lease.
     #[must_use]
     pub fn is_admitted(&self, now: i64) -> bool {
         let mut list = self.admission.list.borrow_mut();
@@ -315,14 +315,14 @@ impl Place {
                 entry.seen = now;
                 entry.admitted
             }
-            // It counted as lost and was not: the work goes on.
+            // The lease expired, but the request continues, so it is entered again.
             None => true,
         }
     }
 }
 
 impl Place {
-    /// Takes fewer bytes of memory from now on: those of an answer that is being sent.
+    /// Reduces the bytes of memory, to those of a response that is being sent.
     pub fn shrink(&self, most: usize) {
         let mut list = self.admission.list.borrow_mut();
         let own = list.entries.iter_mut().find(|e| e.number == self.number);

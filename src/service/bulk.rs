@@ -1,21 +1,21 @@
-//! Many change sets in one request: a line each, an answer a line each.
+//! Many change sets in one request: one on each line, with one line of the response for each.
 //!
-//! `POST {base}/ehr/bulk` takes newline-delimited JSON. A line names an EHR and one of:
+//! `POST {base}/ehr/bulk` reads newline-delimited JSON. A line names an EHR and one of:
 //!
 //! | member beside `ehr_id` | meaning |
 //! |---|---|
 //! | `composition` | a COMPOSITION to create |
-//! | `contribution` | a CONTRIBUTION as `POST /ehr/{ehr_id}/contribution` takes it |
+//! | `contribution` | a CONTRIBUTION in the form of `POST /ehr/{ehr_id}/contribution` |
 //! | `ehr_status` | the EHR_STATUS of an EHR to create under this id; `null` for the default one |
 //!
-//! Each line is a contribution of its own: what is wrong with one does not touch the others. With
-//! the header `Idempotency-Key` key, place and text of a line identify it, so a load that broke off
-//! can be sent again: a line that was written is answered 200, and nothing is written. A line with
-//! any other text that would write what exists is refused with 409. `first` says at which place the
-//! first line stands.
+//! Each line is a contribution of its own: an error of one line does not affect the others. With
+//! the header `Idempotency-Key`, the key, the line number and the text of a line identify it, so an
+//! interrupted load can be sent again. A line that was written before gets status 200, and nothing
+//! is written. A line with another text that would write existing data is rejected with 409.
+//! `first` is the number of the first line.
 //!
-//! A host may cut a long body between lines and hand over the pieces one after another ([`piece`]),
-//! with `first` moved on.
+//! A host may cut a long body between lines and pass the parts one after another ([`piece`]), with
+//! an increased `first`.
 
 use super::auth::Subject;
 use super::call::Call;
@@ -43,28 +43,28 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::rc::Rc;
 
-/// Most change sets of a transaction, and most bytes of their lines. Where the database shares its
-/// thread with requests, as in workerd, others wait for a transaction.
+/// The maximum number of change sets of a transaction, and the maximum bytes of their lines. In
+/// workerd the database shares its thread with requests, which wait during a transaction.
 const TOGETHER: usize = 100;
 const BYTES: usize = 4_000_000;
 
-/// Bytes of lines that are read between two pauses, and what a line counts beside its bytes.
+/// Bytes of lines between two pauses, and the bytes that a line counts in addition to its length.
 const PAUSE: usize = 100_000;
 const LINE: usize = 400;
 
-/// Blank lines of a body, or of a piece of a long one, that are passed over whatever else it has.
+/// Blank lines that a body, or a part of a long one, may have in any case.
 const BLANK: usize = 100;
 
-/// The media type of the answers.
+/// The media type of the responses.
 pub(crate) const NDJSON: &str = "application/x-ndjson";
 
-/// Bytes of a piece of a body that is written (a worker is busy with it for some 40 ms, and others
+/// Bytes of a part of a body that is written (it occupies a worker for about 40 ms, and others
 /// wait), and of a list of EHRs: those of a thousand.
 const PIECES: [usize; 2] = [500_000, 39_000];
 
-/// How many bytes a host may hand over at a time of the body of a request, cut between lines: the
-/// answers then follow each other. Guides are run on all pieces at one moment, `now` (microseconds
-/// since 1970) unless the request names another.
+/// Returns the bytes that a host may pass at a time of the body of a request, cut between lines, or
+/// `None` if it must pass the body at once. The responses then follow one another. Guides run on
+/// all parts at one time, `now` (microseconds since 1970), unless the request has another.
 #[must_use]
 pub fn piece(request: &mut Request, now: i64) -> Option<usize> {
     let size = size_of_pieces(request)?;
@@ -75,7 +75,7 @@ pub fn piece(request: &mut Request, now: i64) -> Option<usize> {
     Some(size)
 }
 
-/// True for a request whose body a host may hand over in pieces.
+/// Returns whether a host may pass the body of a request in parts.
 pub(crate) fn takes_pieces(request: &Request) -> bool {
     size_of_pieces(request).is_some()
 }
@@ -95,28 +95,28 @@ fn size_of_pieces(request: &Request) -> Option<usize> {
     }
 }
 
-/// A line that is ready to be committed.
+/// A line that is ready to commit.
 pub(crate) struct Ready {
-    /// What is written.
+    /// The change set.
     pub commit: Commit,
-    /// The uid of the version that is answered when it is written.
+    /// The uid of the version that the response names.
     pub created: Option<String>,
-    /// What tells that the same line was written before.
+    /// Identifies a line that was written before.
     pub identity: Identity,
 }
 
-/// What tells that a line was written before.
+/// The identification of a line that was written before.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Identity {
-    /// Nothing: a line that would write what exists is refused.
+    /// Lines have no identity: a line that would write existing data is rejected.
     None,
-    /// A UUID of key, place and text of the line.
+    /// A UUID of key, number and text of the line.
     Key(String),
-    /// The text of the line, which must be what is stored.
+    /// The text of the line, which must equal the stored one.
     Text,
 }
 
-/// Lines on their way, and the answers to those before them.
+/// Lines in progress, and the responses to those before them.
 #[derive(Default)]
 pub(crate) struct Lines<'a> {
     commits: Vec<Commit>,
@@ -125,24 +125,24 @@ pub(crate) struct Lines<'a> {
     /// Bytes of lines since the last pause.
     unpaused: usize,
     out: String,
-    /// What is known of templates from before is taken for granted.
+    /// Whether cached templates are used as preconditions.
     trusting: bool,
-    /// Lines whose template turned out to be another one.
+    /// Lines whose template had changed.
     again: Vec<u64>,
 }
 
 impl<'a> Lines<'a> {
-    /// The answers.
+    /// Returns the responses.
     pub fn into_text(self) -> String {
         self.out
     }
 
-    /// The bytes of the answers so far.
+    /// Returns the size of the responses so far in bytes.
     pub fn len(&self) -> usize {
         self.out.len()
     }
 
-    /// Lets others work after some lines; `text` is the line that was read.
+    /// Yields to other requests after some lines. `text` is the line that was read.
     pub async fn pause(&mut self, call: &Call<'_>, text: &str) {
         self.unpaused += LINE + text.len();
         if self.unpaused >= PAUSE {
@@ -151,7 +151,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Adds the answer to a line: an object as JSON, to which place and status come.
+    /// Adds the response to a line: a JSON object, which gets line number and status.
     pub fn answer(&mut self, line: u64, status: u16, object: &str) {
         let members = object.strip_suffix('}').unwrap_or_default();
         let comma = if members.ends_with('{') { "" } else { "," };
@@ -161,12 +161,12 @@ impl<'a> Lines<'a> {
         );
     }
 
-    /// Adds the answer to a line that is wrong.
+    /// Adds the response to a line with an error.
     pub fn refuse(&mut self, line: u64, failure: &Failure) {
         self.answer(line, failure.status, &failure.body().to_string());
     }
 
-    /// Adds the answer to a line that is written.
+    /// Adds the response to a line that was written.
     fn written(&mut self, sent: &Sending<'_>, status: u16, created: Option<&String>) {
         let contribution = ("contribution", sent.uid.as_str());
         let told = created.map_or_else(
@@ -177,17 +177,17 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// A load on its way.
+/// A load in progress.
 #[derive(Default)]
 struct Load<'a> {
     lines: Lines<'a>,
-    /// The EHRs that lines have named.
+    /// The EHRs of the lines so far.
     ehrs: HashMap<String, Rc<Ehr>>,
-    /// The templates that lines have named, as compositions are checked against them.
+    /// The templates of the lines so far, as the compositions are checked against them.
     preconditions: BTreeMap<String, Preconditions>,
 }
 
-/// What is remembered of a line while it is committed.
+/// The properties of a line that is being committed.
 struct Sending<'a> {
     line: u64,
     text: &'a str,
@@ -197,10 +197,10 @@ struct Sending<'a> {
     identity: Identity,
 }
 
-/// EHR and contribution uid that a line gives.
+/// The EHR and the contribution uid of a line.
 type Named = (String, Option<String>);
 
-/// True where a commit may have been refused because it was made before.
+/// Returns whether an error may mean that the commit was made before.
 fn says_conflict(error: &StoreError) -> bool {
     !matches!(
         error,
@@ -211,7 +211,7 @@ fn says_conflict(error: &StoreError) -> bool {
     )
 }
 
-/// The uids of the versions that a CONTRIBUTION lists.
+/// Returns the uids of the versions that a CONTRIBUTION lists.
 fn uids(document: &str) -> Option<Vec<String>> {
     let value: Value = json::value(document).ok()?;
     Some(
@@ -227,9 +227,9 @@ fn uids(document: &str) -> Option<Vec<String>> {
 impl<R: Repository> Service<R> {
     /// POST /ehr/bulk
     ///
-    /// The database is not asked for templates that are known: it refuses a commit where a template
-    /// is another one by now. Such a line, and one that is not sound by what is known, is read
-    /// again by what the database says.
+    /// Known templates are not read again: the database rejects a commit if its template has
+    /// changed. Such a line, and a line that is invalid by a known template, is checked again with
+    /// the definitions of the database.
     pub(super) async fn bulk(&self, call: &Call<'_>) -> Result<Response, Failure> {
         call.alike.headers(call)?;
         let mut load = Load {
@@ -274,8 +274,8 @@ impl<R: Repository> Service<R> {
             Ok(ready) => self.add_line(&mut load.lines, number, ready, text).await,
             Err(failure) => {
                 self.flush(&mut load.lines).await;
-                // What a line asks of an object may not be so any more because the line itself was
-                // carried out.
+                // The line itself may have changed the object since, so its conditions may no
+                // longer hold.
                 let before = match (key, named) {
                     (Some(key), Some((ehr_id, uid))) if failure.status == 409 => {
                         let created = None;
@@ -301,7 +301,7 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// Commits what took something for granted; from now on nothing does.
+    /// Commits the lines with preconditions. Later lines have none.
     async fn doubt(&self, call: &Call<'_>, load: &mut Load<'_>) {
         if load.lines.trusting {
             self.flush(&mut load.lines).await;
@@ -311,7 +311,7 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// Takes a line in; commits when there are enough.
+    /// Adds a line, and commits when there are enough.
     pub(crate) async fn add_line<'a>(
         &self,
         lines: &mut Lines<'a>,
@@ -340,13 +340,13 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// Commits what is pending and answers its lines.
+    /// Commits pending lines and adds their responses.
     pub(crate) async fn flush(&self, lines: &mut Lines<'_>) {
         if lines.commits.is_empty() {
             return;
         }
         lines.bytes = 0;
-        // Others wait for a transaction as for any other work.
+        // A transaction delays other requests like any other work.
         lines.unpaused = PAUSE;
         let outcomes = self
             .repository
@@ -371,7 +371,7 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// The versions that a line has made when it was sent before, to the letter.
+    /// Returns the versions of an earlier commit of exactly the same line.
     async fn written_before(&self, sent: &Sending<'_>) -> Option<Vec<String>> {
         if sent.identity == Identity::None {
             return None;
@@ -399,8 +399,8 @@ impl<R: Repository> Service<R> {
         is_same.then(|| uids(&stored)).flatten()
     }
 
-    /// A line, read and checked; `key` identifies it. As soon as they are known, `named` has its
-    /// EHR and the uid that it gives to its contribution.
+    /// Reads and checks a line. `key` identifies it. `named` gets its EHR and the uid of its
+    /// contribution as soon as they are known, so that they are known after an error too.
     async fn bulk_line(
         &self,
         call: &Call<'_>,
@@ -410,8 +410,8 @@ impl<R: Repository> Service<R> {
         named: &mut Option<Named>,
     ) -> Result<Ready, Failure> {
         let (mut ehr_id, mut content, mut composition) = (None, None, None);
-        // A sound composition is read as it is met; what is wrong with another is told when all of
-        // the line is known.
+        // A valid composition is read where it occurs. Errors of an invalid one are reported after
+        // the complete line was read.
         let mut take = |key: &str, scan: &mut Scanner<'_>| {
             if key == "composition" && composition.is_none() {
                 composition = json::read_next(scan, Cls::COMPOSITION);
@@ -512,8 +512,8 @@ impl<R: Repository> Service<R> {
         })
     }
 
-    /// The EHR is not asked for: the database refuses the commit where there is none, or where it
-    /// allows no modification.
+    /// The EHR is not read: the database rejects the commit if there is none, or if it is not
+    /// modifiable.
     async fn bulk_composition(
         &self,
         call: &Call<'_>,
@@ -536,8 +536,8 @@ impl<R: Repository> Service<R> {
         })
     }
 
-    /// What the check of a composition against its template stands on; the template is then what
-    /// the call goes by.
+    /// Returns the preconditions of checking a composition against its template, and makes that
+    /// template available to the call.
     async fn bulk_grounds(
         &self,
         call: &Call<'_>,
@@ -561,8 +561,8 @@ impl<R: Repository> Service<R> {
         Ok(Some(preconditions))
     }
 
-    /// The EHR of a line, which may be made by a line before it. Lines before it may also lock or
-    /// unlock it, so whether it takes content is decided when the line is committed, and not here.
+    /// Returns the EHR of a line, which an earlier line may create. Earlier lines may also change
+    /// `is_modifiable`, so the commit checks it, and not this function.
     async fn bulk_owner(&self, ehr_id: String, load: &mut Load<'_>) -> Result<Owner, Failure> {
         let known = match load.ehrs.get(&ehr_id) {
             Some(known) => Rc::clone(known),
@@ -576,8 +576,11 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// The lines of a body with their places, from `first` (1 by default). Blank lines are passed over;
-/// a body with more of them than of others is refused: 400.
+/// Returns the lines of a body with their numbers, starting at `first` (1 by default), without
+/// blank ones.
+///
+/// # Errors
+/// 400 for a body with more blank lines than others.
 pub(crate) fn numbered<'a>(
     call: &Call<'a>,
 ) -> Result<impl Iterator<Item = (u64, &'a str)>, Failure> {
@@ -609,8 +612,8 @@ pub(crate) fn numbered<'a>(
         .filter(|(_, line)| !line.trim().is_empty()))
 }
 
-/// The caller as a part of the identity of a line: a key of another caller is another key. An open
-/// service has one caller.
+/// Returns the caller as a part of the identity of a line: the same key of another caller is
+/// another key. A service without authentication has one caller.
 fn callers(call: &Call<'_>) -> String {
     match call.config.auth {
         Auth::Open => String::new(),

@@ -1,9 +1,9 @@
 //! CDS Hooks 2.0: every stored guide is a service of the hook `patient-view`.
 //!
-//! The patient of a call leads to an EHR by EHR_STATUS.subject.external_ref: first by the
-//! identifiers of the prefetched Patient (`system` is the namespace, `value` the id), then by
-//! `context.patientId` in the namespace that the parameter `subject_namespace` names, or in any
-//! where that is not ambiguous.
+//! EHR_STATUS.subject.external_ref connects the patient of a call with an EHR. The identifiers of
+//! the prefetched Patient come first (`system` is the namespace, `value` the id). Then comes
+//! `context.patientId`, in the namespace of the parameter `subject_namespace`, or in any namespace
+//! if that is unambiguous.
 
 use super::Service;
 use super::auth::{Reach, Subject};
@@ -87,7 +87,7 @@ impl<R: Repository> Service<R> {
         Ok(Response::json(200, json!({ "cards": cards })))
     }
 
-    /// The EHR of the patient, among those that the caller has leave for.
+    /// Returns the EHR of the patient, among those that the caller may read.
     async fn ehr_of_patient(
         &self,
         call: &Call<'_>,
@@ -138,33 +138,33 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// There is no EHR of the patient, or none that the caller may know of.
+/// Returns the error for a patient without an EHR that the caller may know of.
 fn no_ehr() -> Failure {
     Failure::missing(
         "there is no EHR of this patient: EHR_STATUS.subject.external_ref names nobody with this id",
     )
 }
 
-/// The most identifiers of a prefetched Patient: each is looked up.
+/// The maximum number of identifiers of a prefetched Patient: each is looked up.
 const IDENTIFIERS: usize = 100;
 
-/// The most bytes of the id of a patient.
+/// The maximum bytes of the id of a patient.
 const LONGEST: usize = 1_000;
 
-/// The last member with this name, as JSON.
+/// Returns the last member with this name, as JSON.
 fn member<'t>(members: &[(Cow<'t, str>, &'t str)], name: &str) -> Option<&'t str> {
     let found = members.iter().rev().find(|(key, _)| key == name);
     found.map(|(_, value)| *value)
 }
 
-/// What stands at these names, one below the other.
+/// Returns the value at a path of names.
 fn below<'t>(value: Option<&'t str>, names: &[&str]) -> Option<&'t str> {
     names
         .iter()
         .try_fold(value?, |value, name| member(&members(value).ok()?, name))
 }
 
-/// What a client of CDS Hooks sends.
+/// The request of a CDS Hooks client.
 struct Invocation {
     /// `context.patientId`
     patient: String,
@@ -174,7 +174,7 @@ struct Invocation {
 
 impl Invocation {
     fn read(text: &str) -> Result<Invocation, Failure> {
-        // Only what is used is read: a prefetch may hold megabytes that nothing here asks for.
+        // Reads only the fields in use: a prefetch may have megabytes of others.
         let body = members(text).map_err(|m| malformed("body", text, m))?;
         let text_of = |value: Option<&str>| json::text(value?).filter(|t| !t.is_empty());
         match text_of(member(&body, "hook")).as_deref() {

@@ -22,49 +22,49 @@ use crate::store::statement::{self, reference};
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
-/// One version to be.
+/// A version to commit.
 pub(crate) struct Change {
-    /// What it is a version of.
+    /// The class of the object.
     pub kind: ObjectKind,
     /// Its uid.
     pub uid: VersionUid,
-    /// The version that it follows.
+    /// The preceding version.
     pub preceding: Option<String>,
-    /// Who, how and why.
+    /// Its audit.
     pub audit: Audit,
-    /// The document; a deletion has none.
+    /// The document; `None` for a deletion.
     pub content: Option<Checked>,
-    /// A VERSION as sent: of an ORIGINAL_VERSION signature, attestations and further inputs are
-    /// kept, of an IMPORTED_VERSION the whole item.
+    /// A VERSION as sent. The commit keeps the signature, attestations and other inputs of an
+    /// ORIGINAL_VERSION, and the complete item of an IMPORTED_VERSION.
     pub extra: Option<Tree>,
-    /// Tags on it and on its object.
+    /// Tags of the version and of its object.
     pub tags: Vec<TagList>,
 }
 
 /// Versions that are committed together.
 pub(crate) struct ChangeSet {
-    /// The EHR that is written to.
+    /// Its EHR.
     pub ehr_id: String,
-    /// True when the EHR is made by this commit.
+    /// Whether the commit creates the EHR.
     pub creates_ehr: bool,
-    /// The uid of the contribution, when it is given.
+    /// The uid of the contribution, if the client supplied one.
     pub contribution_uid: Option<String>,
     /// The audit of the contribution.
     pub audit: Audit,
-    /// True when the client named the version that it saw last: then a newer one breaks its
+    /// Whether the client named the version that it read last. A newer version then breaks its
     /// precondition (412).
     pub conditional: bool,
     /// The versions, in order.
     pub changes: Vec<Change>,
-    /// What is taken for granted about EHR and template.
+    /// The state of EHR and template that the checks relied on.
     pub preconditions: Option<Preconditions>,
     /// See [`Commit::idempotency`].
     pub idempotency: Option<String>,
 }
 
-/// What a commit made.
+/// The result of a commit.
 pub(crate) struct Committed {
-    /// When, ISO 8601.
+    /// The time of the commit, ISO 8601.
     pub time: String,
     /// CONTRIBUTION.uid.value.
     pub contribution_uid: String,
@@ -75,7 +75,7 @@ pub(crate) struct Committed {
 }
 
 impl Committed {
-    /// The document of the first version.
+    /// Returns the document of the first version.
     pub fn data(&self) -> Option<NodeRef<'_>> {
         self.versions
             .first()
@@ -85,7 +85,7 @@ impl Committed {
 }
 
 impl ChangeSet {
-    /// A change set of one version.
+    /// Creates a change set of one version.
     pub fn of(ehr_id: &str, change: Change) -> ChangeSet {
         ChangeSet {
             ehr_id: ehr_id.to_owned(),
@@ -99,7 +99,7 @@ impl ChangeSet {
         }
     }
 
-    /// The place of a refused version among several.
+    /// Returns the position of the rejected version, if there are several.
     fn place_of(members: &[String], error: &StoreError) -> Option<String> {
         let (StoreError::OtherKind {
             version_uid: uid, ..
@@ -155,8 +155,8 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// Packs and verifies a change set, whose caller must have leave for it; and its
-    /// ORIGINAL_VERSIONs, in order.
+    /// Packs and verifies a change set, and checks the permissions of the caller. Returns the
+    /// commit, and its ORIGINAL_VERSIONs in order.
     pub(crate) async fn ready(
         &self,
         call: &Call<'_>,
@@ -230,8 +230,7 @@ impl<R: Repository> Service<R> {
         Ok((commit, trees))
     }
 
-    /// The change that makes the first version of an object, with the audit that the headers of the
-    /// request tell.
+    /// Returns the change that creates an object, with the audit of the request headers.
     pub(crate) fn first_version(
         &self,
         call: &Call<'_>,
@@ -267,8 +266,8 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// Makes the version of a change out of its envelope, and its packed form, which must give back
-    /// the same tree.
+    /// Makes the version of a change from its envelope. Unpacking its packed form must return the
+    /// same tree.
     fn version_of(
         &self,
         ehr_id: &str,
@@ -337,7 +336,7 @@ impl<R: Repository> Service<R> {
         Ok((version, tree))
     }
 
-    /// The packed form of a version, which gives back the same tree.
+    /// Returns the packed form of a version. Unpacking it must return the same tree.
     pub(crate) fn packed(&self, tree: &Tree, known: &dyn Known) -> Result<Packed, Failure> {
         let lost = || {
             Failure::new(
@@ -354,9 +353,9 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// Makes sure that the caller may make all these changes: a COMPOSITION is covered by leave for
-    /// its template, before and after the change; all else needs leave for everything. An
-    /// administrator may load whatever there is.
+    /// Checks that the caller may make all these changes. A COMPOSITION needs permission for its
+    /// template, before and after the change. All else needs permission for everything. An
+    /// administrator may load any document.
     async fn check_leave(&self, call: &Call<'_>, set: &ChangeSet) -> Result<(), Failure> {
         if call.need.resource == Resource::Admin {
             return Ok(());
@@ -402,8 +401,8 @@ impl<R: Repository> Service<R> {
 }
 
 impl<R: Repository> Service<R> {
-    /// A caller whose reach is one EHR leaves its subject as it is: whether another EHR has a
-    /// subject would else be told by the refusal.
+    /// Checks that a caller with access to one EHR does not change its subject: a rejection would
+    /// otherwise reveal whether another EHR has the same subject.
     async fn check_subject_kept(
         &self,
         call: &Call<'_>,
@@ -435,13 +434,13 @@ impl<R: Repository> Service<R> {
 }
 
 impl Change {
-    /// The size of what is packed for it.
+    /// Returns the size of the texts to pack.
     fn size(&self) -> usize {
         let parts = [self.content.as_ref().map(|c| &c.tree), self.extra.as_ref()];
         parts.into_iter().flatten().map(Tree::size).sum()
     }
 
-    /// What must be allowed for it.
+    /// Returns the permission that the change needs.
     fn need(&self) -> Need {
         let act = match (&self.content, &self.preceding) {
             (None, _) => Act::Delete,
@@ -459,7 +458,7 @@ impl Change {
     }
 }
 
-/// What the changes of one request have alike, made once.
+/// Data that the changes of one request share, computed once.
 #[derive(Default)]
 pub(crate) struct Alike {
     time: OnceCell<String>,
@@ -467,22 +466,22 @@ pub(crate) struct Alike {
     last: RefCell<Option<Rc<Envelope>>>,
 }
 
-/// What is around the versions of one person with one reason.
+/// The parts of versions that have the same committer and reason.
 struct Envelope {
     audit: Audit,
     /// The AUDIT_DETAILS as canonical JSON.
     audit_json: String,
-    /// An ORIGINAL_VERSION without data whose uid and contribution are not named yet.
+    /// An ORIGINAL_VERSION without data, uid and contribution.
     version: Tree,
 }
 
 impl Alike {
-    /// When the changes are made, ISO 8601.
+    /// Returns the time of the changes, ISO 8601.
     fn time(&self, call: &Call<'_>) -> &str {
         self.time.get_or_init(|| iso(call.now))
     }
 
-    /// The committal headers of the request.
+    /// Returns the committal headers of the request.
     pub fn headers(&self, call: &Call<'_>) -> Result<&Stated, Failure> {
         if let Some(stated) = self.headers.get() {
             return Ok(stated);
@@ -491,7 +490,7 @@ impl Alike {
         Ok(self.headers.get_or_init(|| stated))
     }
 
-    /// The audit of a creation, as the headers of the request tell it.
+    /// Returns the audit of a creation from the headers of the request.
     pub fn creation(&self, call: &Call<'_>) -> Result<Audit, Failure> {
         self.headers(call)?.clone().direct_audit(CREATION)
     }
@@ -533,7 +532,7 @@ impl Envelope {
     }
 }
 
-/// The answer to a client that changes a version which is not the latest any more.
+/// Returns the error for a change of a version that is not the latest one.
 pub(crate) fn stale(latest: &str) -> Failure {
     Failure::new(
         412,
@@ -542,7 +541,7 @@ pub(crate) fn stale(latest: &str) -> Failure {
     .header("ETag", format!("\"{latest}\""))
 }
 
-/// The class name of the documents of a kind.
+/// Returns the class name of the documents of a kind.
 pub(crate) fn class_name(kind: ObjectKind) -> &'static str {
     kind.class().name()
 }
@@ -566,14 +565,14 @@ fn contribution_json(uid: &str, audit: &str, changes: &[Change]) -> String {
     statement::contribution(uid, &versions, audit)
 }
 
-/// What a client may say about a version beyond its audit and data.
+/// Attributes of a VERSION that a client may set, beside its audit and data.
 pub(crate) const KEPT: [Attr; 3] = [
     Attr::OTHER_INPUT_VERSION_UIDS,
     Attr::ATTESTATIONS,
     Attr::SIGNATURE,
 ];
 
-/// Copies that.
+/// Copies the attributes of [`KEPT`].
 fn keep(tree: &mut Tree, sent: Option<&Tree>) {
     let (Some(root), Some(sent)) = (tree.root().map(NodeRef::id), sent.and_then(Tree::root)) else {
         return;
@@ -585,7 +584,7 @@ fn keep(tree: &mut Tree, sent: Option<&Tree>) {
     }
 }
 
-/// Writes the text that stands at the end of a path.
+/// Sets the text at a path.
 fn name(tree: &mut Tree, path: &[Attr], text: &str) {
     let leaf = path
         .iter()
@@ -597,7 +596,7 @@ fn name(tree: &mut Tree, path: &[Attr], text: &str) {
     }
 }
 
-/// Puts the uid of a version at an attribute; a document has that of its version, as RM 1.0.4
+/// Sets the uid of a version at an attribute. A document has the uid of its version, as RM 1.0.4
 /// recommends.
 fn name_version(tree: &mut Tree, attr: Attr, uid: &str) {
     let mut id = Tree::object(Cls::OBJECT_VERSION_ID);
@@ -616,7 +615,7 @@ fn name_version(tree: &mut Tree, attr: Attr, uid: &str) {
     }
 }
 
-/// What an EHR_STATUS says about its EHR; what is not said is true.
+/// Returns the flags of an EHR_STATUS. A missing flag is true.
 pub(crate) fn flags(status: &Tree) -> EhrFlags {
     let root = status.root();
     let says_no = |attr| root.and_then(|r| r.text_at(attr)) == Some("false");
@@ -636,7 +635,7 @@ pub(crate) fn flags(status: &Tree) -> EhrFlags {
     }
 }
 
-/// A text as a JSON string.
+/// Returns a text as a JSON string.
 pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::new();
     quote_into(&mut out, text);

@@ -16,17 +16,17 @@ use crate::store::repository::Repository;
 use crate::template;
 use std::rc::Rc;
 
-/// A document that may be committed.
+/// A document that passed its checks.
 pub(crate) struct Checked {
     /// The document.
     pub tree: Tree,
     /// COMPOSITION.archetype_details.template_id.value.
     pub template_id: Option<String>,
-    /// The texts of its template.
+    /// The texts of its template, which may become constant texts of a layout.
     pub known: Rc<Texts>,
 }
 
-/// Reads the body of a request as an object of a class; `what` names it in errors.
+/// Reads the body of a request as an object of a class. `what` is its name in errors.
 pub(crate) fn read_body(call: &Call<'_>, class: Cls, what: &str) -> Result<Tree, Failure> {
     let format = body_format(call.request)?;
     let text = call.text()?;
@@ -50,7 +50,7 @@ pub(crate) fn read_text(
     read.map_err(|findings| Failure::unreadable(what, &findings))
 }
 
-/// An RM object as media type and bytes.
+/// Returns media type and text of an RM object.
 pub(crate) fn body_of(
     node: NodeRef<'_>,
     format: Format,
@@ -72,8 +72,8 @@ pub(crate) fn body_of(
     Ok((format.media_type(), body))
 }
 
-/// The name of the root element of an object: that of the schema for versions, else its class in
-/// lower case.
+/// Returns the name of the root element of an object: for a version that of the schema, else its
+/// class in lower case.
 fn root_name(class: Cls) -> String {
     match class {
         Cls::ORIGINAL_VERSION | Cls::IMPORTED_VERSION => String::from("version"),
@@ -82,8 +82,8 @@ fn root_name(class: Cls) -> String {
 }
 
 impl<R: Repository> Service<R> {
-    /// Checks a COMPOSITION against the model and against its template, which must be known; all
-    /// errors are told together.
+    /// Checks a COMPOSITION against the model and against its template, which must be stored.
+    /// Reports all errors together.
     pub(crate) async fn check_composition(
         &self,
         call: &Call<'_>,
@@ -97,7 +97,8 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// The same, where the content is not refused for what is found: that is given back.
+    /// Like [`Service::check_composition`], but returns the findings instead of rejecting the
+    /// content.
     pub(crate) async fn examine_composition(
         &self,
         call: &Call<'_>,
@@ -138,17 +139,18 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// How much of a template a document must meet.
+/// The rules of a template that a document must meet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Rigor {
-    /// All of it.
+    /// All rules.
     Complete,
-    /// Structure, classes and values, but not how much must be there: the version is incomplete.
+    /// Structure, classes and values, but not the presence of required items: the version is
+    /// incomplete.
     Draft,
 }
 
 impl Rigor {
-    /// The rigor for a version with this lifecycle state.
+    /// Returns the rigor for a version with the lifecycle state of this audit.
     pub fn of(audit: &Audit) -> Rigor {
         if audit.lifecycle == INCOMPLETE {
             Rigor::Draft
@@ -183,13 +185,13 @@ pub(crate) fn without_template(id: Option<&str>) -> Finding {
     }
 }
 
-/// What errors call a composition.
+/// The name of a composition in errors.
 pub(crate) const COMPOSITION: &str = "composition";
 
-/// Checks a document that has no template: an EHR_STATUS, a FOLDER or a party.
+/// Checks a document without template: an EHR_STATUS, a FOLDER or a party.
 ///
 /// # Errors
-/// 400 with all findings; for a well-formed party that breaks a rule, the status of the mount: only
+/// 400 with all findings. For a well-formed party that breaks a rule, the status of the mount: only
 /// the operations on parties (and compositions) list 422 in the OpenAPI document of ITS-REST.
 pub(crate) fn check_plain(call: &Call<'_>, tree: Tree, what: &str) -> Result<Checked, Failure> {
     let is_party = tree
@@ -209,12 +211,13 @@ pub(crate) fn check_plain(call: &Call<'_>, tree: Tree, what: &str) -> Result<Che
     })
 }
 
-/// What the Reference Model itself finds in a document.
+/// Returns the findings of the Reference Model in a document.
 pub(crate) fn model_findings(tree: &Tree) -> Vec<Finding> {
     tree.root().map(validate).unwrap_or_default()
 }
 
-/// A bad date cannot even be read, a broken rule is not valid; warnings alone do no harm.
+/// Rejects a document with errors: an unreadable date as malformed, a broken rule as invalid.
+/// Warnings alone do not reject it.
 pub(crate) fn refuse_errors(
     call: &Call<'_>,
     what: &str,
@@ -228,7 +231,7 @@ pub(crate) fn refuse_errors(
     }
 }
 
-/// The answer to JSON that is none.
+/// Returns the error for malformed JSON.
 pub(crate) fn malformed(what: &str, text: &str, problem: json::Malformed) -> Failure {
     Failure::bad(format!(
         "the {what} is not JSON: {}",

@@ -24,7 +24,7 @@ use crate::store::repository::{Repository, VersionHead, Which};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-/// Change types that only make sense for an object that exists.
+/// Change types that require an existing object.
 const FOLLOWING: [&str; 5] = ["250", "251", "523", "666", "816"];
 
 impl<R: Repository> Service<R> {
@@ -82,7 +82,7 @@ impl<R: Repository> Service<R> {
         )
     }
 
-    /// The members of a contribution, checked.
+    /// Checks the members of a contribution and returns their change set.
     pub(crate) async fn change_set(
         &self,
         call: &Call<'_>,
@@ -90,7 +90,7 @@ impl<R: Repository> Service<R> {
         sent: Sent,
     ) -> Result<ChangeSet, Failure> {
         if sent.uid.is_some() && call.caller.is_confined(call.need) {
-            // Uids are unique in the whole repository: that one is in use would tell of another
+            // Uids are unique in the whole repository: reporting a duplicate would reveal another
             // EHR.
             return Err(Failure::new(
                 403,
@@ -135,7 +135,7 @@ impl<R: Repository> Service<R> {
         })
     }
 
-    /// One member of a contribution, checked.
+    /// Checks one member of a contribution.
     async fn change_of(
         &self,
         call: &Call<'_>,
@@ -220,7 +220,8 @@ impl<R: Repository> Service<R> {
         })
     }
 
-    /// The content of a member: 400 when it is invalid or its template is unknown, on both mounts.
+    /// Checks the content of a member: 400 if it is invalid or its template is unknown, on both
+    /// mounts.
     pub(super) async fn check_member(
         &self,
         call: &Call<'_>,
@@ -236,9 +237,8 @@ impl<R: Repository> Service<R> {
         checked.map_err(Failure::into_bad_request)
     }
 
-    /// Makes sure that a party keeps its class, which is that of the last version with data:
-    /// VERSIONED_PARTY alone does not tell it. A version that is not there is refused when it is
-    /// committed.
+    /// Checks that a party keeps the class of its last version with data. VERSIONED_PARTY alone
+    /// does not determine it. A missing preceding version is rejected by the commit.
     pub(super) async fn check_class_kept(
         &self,
         owner: &str,
@@ -269,7 +269,7 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// The class of the data of a version.
+    /// Returns the class of the data of a version.
     pub(super) async fn class_of_data(
         &self,
         owner: &str,
@@ -308,7 +308,8 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// A creation follows nothing; changes of what exists name what they follow.
+/// Checks that a creation has no preceding version, and that a change of an existing object has
+/// one.
 fn check_change_type(audit: &Audit, follows: bool) -> Result<(), Failure> {
     match (follows, audit.change_type) {
         (true, CREATION) => Err(Failure::bad("a creation has no preceding_version_uid")),
@@ -320,7 +321,7 @@ fn check_change_type(audit: &Audit, follows: bool) -> Result<(), Failure> {
     }
 }
 
-/// The kind of object that a class of documents belongs to.
+/// Returns the kind of object of a class of documents.
 pub(crate) fn kind_of(class: Cls) -> Result<ObjectKind, Failure> {
     match class {
         Cls::COMPOSITION => Ok(ObjectKind::Composition),
@@ -335,14 +336,15 @@ pub(crate) fn kind_of(class: Cls) -> Result<ObjectKind, Failure> {
 
 /// A contribution as a client sends it.
 pub(crate) struct Sent {
-    /// Its uid, where the client gives one.
+    /// Its uid, if the client supplied one.
     pub uid: Option<String>,
     versions: Vec<Tree>,
     audit: Stated,
 }
 
 impl Sent {
-    /// Reads one; its versions are whole, where a stored CONTRIBUTION refers to them.
+    /// Reads a contribution. Its versions are complete, in contrast to the references of a stored
+    /// CONTRIBUTION.
     pub fn read(text: &str, format: Format) -> Result<Sent, Failure> {
         let refused = |what: &str| Failure::bad(format!("the contribution cannot be read: {what}"));
         let (mut uid, mut versions, mut audit) = (None, Vec::new(), None);
@@ -399,7 +401,7 @@ impl Sent {
     }
 }
 
-/// The attributes of a contribution as texts; each version is one of its own.
+/// Returns the attributes of a contribution as texts, with an element for each version.
 fn parts(text: &str, format: Format) -> Result<Vec<(Cow<'_, str>, &str)>, Failure> {
     if format == Format::Xml {
         return xml::elements(text)

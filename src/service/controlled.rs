@@ -1,5 +1,6 @@
-//! Change-controlled documents: COMPOSITION, EHR_STATUS, the directory and demographic parties are
-//! created, read, updated and deleted in one way; each change goes through a CONTRIBUTION.
+//! Change-controlled documents: COMPOSITION, EHR_STATUS, the directory and demographic parties. All
+//! are created, read, updated and deleted by the same functions. Each change goes through a
+//! CONTRIBUTION.
 
 use super::admission::LARGE;
 use super::call::{Call, Changed, validated};
@@ -23,21 +24,21 @@ use crate::store::repository::{
 };
 use std::cell::OnceCell;
 
-/// The uids of a new object and of its contribution, drawn once a request.
+/// The uids of a new object and of its contribution, generated once for a request.
 type NewUids = OnceCell<[String; 2]>;
 
-/// A kind of document that has addresses of its own.
+/// A class of documents with its own URLs.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Controlled {
-    /// What it is stored as.
+    /// The kind of the stored object.
     pub kind: ObjectKind,
-    /// Its class, or a class above it.
+    /// The class of the document, or a superclass.
     pub class: Cls,
-    /// Its name in paths.
+    /// The segment in paths.
     pub segment: &'static str,
-    /// Its name in errors.
+    /// The name in errors.
     pub name: &'static str,
-    /// True where an EHR has one at a time, so that paths need not name it.
+    /// Whether an EHR has at most one, so that paths need not name it.
     pub single: bool,
 }
 
@@ -67,7 +68,8 @@ mod kinds {
 pub(crate) use kinds::*;
 
 impl Controlled {
-    /// The same for a version whose document may not have been read; every party counts then.
+    /// Like [`Controlled::is_of`], for a version whose document may not have been read: then every
+    /// party matches.
     pub fn may_be(&self, found: &Bounded) -> bool {
         match found {
             Bounded::Whole(version) => self.is_of(version),
@@ -75,7 +77,8 @@ impl Controlled {
         }
     }
 
-    /// True for versions of such documents; a deletion has no document to tell its class by.
+    /// Returns whether a version belongs to this class. A deleted party has no document, so its
+    /// class is unknown.
     pub fn is_of(&self, version: &Version) -> bool {
         let of_class = || {
             version
@@ -112,9 +115,9 @@ impl<R: Repository> Service<R> {
         self.write(call, what, set).await
     }
 
-    /// The same without a question before: what it would tell is known, and the database refuses
-    /// the commit where that is so no more. Nothing where this does not succeed; then the long way
-    /// finds what is to be told.
+    /// Creates a document without reading the EHR and the template: they are cached, and the
+    /// database rejects the commit if they have changed. Returns `None` if this does not succeed.
+    /// The caller then reads them and finds the error to report.
     async fn create_unasked(
         &self,
         call: &Call<'_>,
@@ -155,7 +158,7 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// The change set that creates a document.
+    /// Returns the change set that creates a document.
     fn first(
         &self,
         call: &Call<'_>,
@@ -194,7 +197,7 @@ impl<R: Repository> Service<R> {
                 Some(response) => return Ok(response),
                 None => self.read_large(call, &owner, &large.head).await?,
             },
-            // Which of the two is missing is worth a look only now.
+            // Only after a failure: finds out whether the EHR or the document is missing.
             Err(failure) => return Err(self.owner(call).await.err().unwrap_or(failure)),
         };
         let turn = call.turn(version.packed.json_size()).await?;
@@ -215,8 +218,8 @@ impl<R: Repository> Service<R> {
         Ok(tag::with_headers(response, &version.tags))
     }
 
-    /// PUT …/{composition|person|…}/{object uid}, PUT …/{ehr_status|directory}; the version that it
-    /// follows stands in If-Match.
+    /// PUT …/{composition|person|…}/{object uid}, PUT …/{ehr_status|directory}. If-Match has the
+    /// preceding version.
     pub(super) async fn update(
         &self,
         call: &Call<'_>,
@@ -306,7 +309,7 @@ impl<R: Repository> Service<R> {
         .await
     }
 
-    /// The version that the path names.
+    /// Reads the version that the path selects.
     async fn addressed(
         &self,
         call: &Call<'_>,
@@ -317,8 +320,8 @@ impl<R: Repository> Service<R> {
         self.find_bounded(call, owner, what, &target).await
     }
 
-    /// The answer to a read that needs no document: to a client that has it, or wants its headers
-    /// alone.
+    /// Returns the response to a read that needs no document: the client has it already, or
+    /// requests headers only.
     fn without_document(
         &self,
         call: &Call<'_>,
@@ -343,14 +346,14 @@ impl<R: Repository> Service<R> {
         Ok(Some(tag::with_headers(response, tags)))
     }
 
-    /// A version with a long document, read once there is memory for it.
+    /// Reads a version with a long document, as soon as there is memory for it.
     async fn read_large(
         &self,
         call: &Call<'_>,
         owner: &str,
         head: &VersionHead,
     ) -> Result<Box<Version>, Failure> {
-        // The template is read and compiled before there are two long texts.
+        // The template is read and compiled first, before there are two long texts in memory.
         if let (Form::Simplified(..), Some(template)) =
             (Form::wanted(call.request)?, &head.template_id)
         {
@@ -359,7 +362,7 @@ impl<R: Repository> Service<R> {
         self.whole(call, owner, head).await
     }
 
-    /// What the path names: an object or a version of it.
+    /// Returns the object or version that the path names.
     async fn target(
         &self,
         call: &Call<'_>,
@@ -380,7 +383,7 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// A document that was read, checked as its kind asks.
+    /// Checks a document by the rules of its class.
     pub(crate) async fn check(
         &self,
         call: &Call<'_>,
@@ -389,7 +392,7 @@ impl<R: Repository> Service<R> {
     ) -> Result<Checked, Failure> {
         match what.kind {
             ObjectKind::Composition => {
-                // Headers that cannot be read are refused with the change.
+                // A change with unreadable headers is rejected later.
                 let audit = Audit::of_headers(call.request, MODIFICATION);
                 self.check_composition(
                     call,
@@ -426,8 +429,8 @@ impl<R: Repository> Service<R> {
         })
     }
 
-    /// The latest version of an object, which must be the one that If-Match names: else 412. An
-    /// object that the path names and that does not exist here is 404 whatever If-Match says.
+    /// Returns the metadata of the latest version of an object, which must equal If-Match: else
+    /// 412. A missing object that the path names is 404, whatever If-Match has.
     async fn matching_latest(
         &self,
         call: &Call<'_>,
@@ -465,7 +468,8 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// The latest version of an object, which must be the one that the path names: else 409.
+    /// Returns the metadata of the latest version of an object, which must equal the version in the
+    /// path: else 409.
     async fn named_latest(
         &self,
         call: &Call<'_>,
@@ -509,7 +513,7 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// Commits a change set of one version and answers.
+    /// Commits a change set of one version and returns the response.
     async fn write(
         &self,
         call: &Call<'_>,
@@ -560,7 +564,7 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// What the answer to a change tells besides the document.
+/// The data of the response to a change beside the document.
 struct Written {
     owner: String,
     uid: VersionUid,
@@ -580,7 +584,7 @@ impl Written {
     }
 }
 
-/// The answer to a client that names another version than the latest one.
+/// Returns the error for a request that names another version than the latest one.
 fn not_latest(
     status: u16,
     call: &Call<'_>,
@@ -598,12 +602,12 @@ fn not_latest(
         .header("Location", address(call, owner.id(), what, uid))
 }
 
-/// True for the id of an object, whatever follows it.
+/// Returns whether a text starts with the id of an object.
 fn names_object(text: &str) -> bool {
     text.split("::").next().is_some_and(is_uuid)
 }
 
-/// The folder at a path of names.
+/// Returns the folder at a path of names.
 fn folder_at<'t>(root: NodeRef<'t>, path: &str) -> Result<NodeRef<'t>, Failure> {
     let named = |folder: &NodeRef<'t>, name: &str| {
         folder.text_along(&[Attr::NAME, Attr::VALUE]) == Some(name)

@@ -138,27 +138,27 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// How many references to compositions an EHR shows.
+/// The maximum number of references to compositions in an EHR.
 const REFERENCES: u64 = 1_000;
 
-/// True where the EHR is wanted as XML, whose schema demands a reference to an EHR_ACCESS. None is
-/// stored, because roles and scopes decide about access: the reference follows from the ehr_id and
-/// leads nowhere.
+/// Returns whether the EHR is requested as XML, whose schema requires a reference to an EHR_ACCESS.
+/// None is stored, because roles and scopes decide about access. The reference is derived from the
+/// ehr_id and cannot be resolved.
 fn names_access(call: &Call<'_>) -> bool {
     matches!(wanted_format(call.request), Ok(Format::Xml))
 }
 
-/// What the document of an EHR refers to.
+/// The references in the document of an EHR.
 #[derive(Default)]
 pub(super) struct References {
     status: Option<String>,
-    /// True to name an EHR_ACCESS.
+    /// Whether to name an EHR_ACCESS.
     names_access: bool,
     directory: Option<String>,
     compositions: Vec<String>,
 }
 
-/// A stored EHR as the interface shows it.
+/// Returns an EHR as a document of the interface.
 pub(super) fn ehr_tree(ehr: &Ehr, references: &References) -> Result<Tree, Failure> {
     ehr_document(&ehr.system_id, &ehr.ehr_id, &ehr.time_created, references)
 }

@@ -1,8 +1,8 @@
-//! Guides at work: on one EHR, on several, and one guide after the other.
+//! Execution of guides: on one EHR, on several, and several guides in order.
 //!
-//! `"guide_ids": ["a", "b"]` in the place of `"guide_id"` is a chain: the guides run in this order
-//! on each EHR, each reading the results of all before it beside the record. The answer is a list,
-//! with the answer of each guide in order.
+//! `"guide_ids": ["a", "b"]` instead of `"guide_id"` is a chain: the guides run in this order on
+//! each EHR, and each reads the results of all before it in addition to the record. The response is
+//! a list with the result of each guide in order.
 
 use super::Service;
 use super::bulk::NDJSON;
@@ -26,14 +26,14 @@ use crate::store::repository::Repository;
 use std::collections::HashSet;
 use std::rc::Rc;
 
-/// On so many EHRs a guide runs between two pauses.
+/// The maximum number of EHRs on which a guide runs between two pauses.
 const TOGETHER: usize = 16;
 
-/// Steps between two pauses, some tens of milliseconds: a guide with many bindings takes as long on
-/// one EHR as another on hundreds.
+/// The steps between two pauses, some tens of milliseconds. A guide with many bindings takes as
+/// long on one EHR as another on hundreds.
 const TURN: u64 = 200_000;
 
-/// What was done since the last pause.
+/// The work since the last pause.
 #[derive(Default)]
 struct Turn {
     ehrs: usize,
@@ -41,7 +41,7 @@ struct Turn {
 }
 
 impl Turn {
-    /// Counts one EHR; true when it is time to let others work.
+    /// Counts one EHR. Returns whether it is time for a pause.
     fn is_over(&mut self, steps: u64) -> bool {
         self.ehrs += 1;
         self.steps = self.steps.saturating_add(steps);
@@ -53,23 +53,23 @@ impl Turn {
     }
 }
 
-/// How many guides may run one after the other.
+/// The maximum number of guides of a chain.
 const CHAIN: usize = 20;
 
-/// The work of all runs of a call, as [`Limits::steps`] counts it.
+/// The maximum work of all runs of a call, in the unit of [`Limits::steps`].
 const STEPS: u64 = 200_000_000;
 
-/// The bytes of data that the guides of a call may read, as [`Population::bytes`] counts them.
+/// The maximum bytes of data that the guides of a call read, as [`Population::bytes`] counts them.
 const READ: usize = 30_000_000;
 
-/// Bytes that are counted for a value or a query of an answer besides its texts: it is an object of
-/// objects until it is written.
+/// Bytes that are counted for a value or a query of a response in addition to its texts: it is an
+/// object of objects until it is written.
 const ANSWER_FRAME: usize = 400;
 
-/// What a client asks for.
+/// The request of a client.
 struct Order {
     guides: Vec<String>,
-    /// True for a list of guides.
+    /// Whether it has a list of guides.
     is_chain: bool,
     ehrs: Vec<String>,
 }
@@ -109,7 +109,7 @@ impl Order {
     }
 }
 
-/// The guides, where they are not too many for one call.
+/// Returns the guides, if they are not too many for one call.
 pub(super) fn within_chain(name: &str, guides: Vec<String>) -> Result<Vec<String>, Failure> {
     match guides.len() {
         0..=CHAIN => Ok(guides),
@@ -124,21 +124,21 @@ fn texts(name: &str, list: &str) -> Result<Vec<String>, Failure> {
         .ok_or_else(|| Failure::bad(format!("`{name}` is not a list of texts")))
 }
 
-/// A guide and how it is to be run.
+/// A guide of a chain, with its parameters.
 pub(super) struct Stage<'c> {
     guide: Rc<CompiledGuide>,
     asked: Asked<'c>,
 }
 
-/// What stages made of EHRs.
+/// The results of stages on EHRs.
 pub(super) struct Ran {
-    /// For each stage its runs, in the order of the EHRs that are there.
+    /// For each stage its runs, in the order of the EHRs that exist.
     pub stages: Vec<Vec<EhrRun>>,
-    /// Milliseconds of each stage; reading counts for the first.
+    /// Milliseconds of each stage. The first one includes the time of reading.
     times: Vec<f64>,
 }
 
-/// What a stage reads of an EHR.
+/// The input of a stage for an EHR.
 struct Read<'i> {
     ehr_id: &'i str,
     instances: Vec<Vec<Instance>>,
@@ -223,7 +223,7 @@ impl<R: Repository> Service<R> {
             .collect())
     }
 
-    /// The guides of a call.
+    /// Returns the stages of a call.
     pub(super) async fn stages<'c, 'a: 'c>(
         &self,
         call: &'c Call<'a>,
@@ -240,9 +240,9 @@ impl<R: Repository> Service<R> {
         Ok(stages)
     }
 
-    /// Runs guides one after the other on EHRs, each of which is named once; those that are not
-    /// there have no runs. What all guides read is read in one scan. `told` says whether the runs
-    /// tell their queries.
+    /// Runs guides in order on EHRs, each of which is named once. EHRs that do not exist have no
+    /// runs. One scan reads the data of all guides. `told` is true if the runs report their
+    /// queries.
     pub(super) async fn run_stages(
         &self,
         call: &Call<'_>,
@@ -371,7 +371,8 @@ impl<R: Repository> Service<R> {
         Ok(ran)
     }
 
-    /// What terminologies say of the codes in data, as far as the guide asks by `is_a`.
+    /// Requests from terminologies the subsumptions of codes in the data that the guide tests by
+    /// `is_a`.
     async fn terms(
         &self,
         call: &Call<'_>,
@@ -397,7 +398,7 @@ fn written(answer: &impl serde::Serialize) -> Result<Response, Failure> {
     Ok(Response::new(200).with_body("application/json", body.to_string()))
 }
 
-/// The failure of a query, which is known by its stage and its place there.
+/// Adds the stage and the binding to the failure of a query.
 fn in_binding(stages: &[Stage<'_>], at: Option<&(usize, usize)>, failure: Failure) -> Failure {
     let Some((guide, query)) =
         at.and_then(|(stage, query)| Some((&stages.get(*stage)?.guide, *query)))
@@ -411,7 +412,7 @@ fn in_binding(stages: &[Stage<'_>], at: Option<&(usize, usize)>, failure: Failur
     failure.within(&format!("guide {}{binding}", guide.guide().id))
 }
 
-/// Notes that an EHR is read, and makes sure that the caller may.
+/// Records the access to an EHR, and checks that the caller may read it.
 pub(super) fn touch(call: &Call<'_>, stages: &[Stage<'_>], ehr_id: &str) -> Result<(), Failure> {
     call.trail.touches(ehr_id);
     stages
@@ -419,7 +420,7 @@ pub(super) fn touch(call: &Call<'_>, stages: &[Stage<'_>], ehr_id: &str) -> Resu
         .try_for_each(|stage| call.allowed_on(stage.id(), ehr_id))
 }
 
-/// How a guide is to be run.
+/// The parameters of a run.
 struct Asked<'c> {
     now: Moment,
     zone: Option<Box<dyn Zone + 'c>>,
@@ -427,7 +428,7 @@ struct Asked<'c> {
     options: Options,
 }
 
-/// A zone that the host knows.
+/// A time zone of the host.
 struct OfHost<'c, 'a> {
     call: &'c Call<'a>,
     name: &'c str,
@@ -440,16 +441,17 @@ impl Zone for OfHost<'_, '_> {
 }
 
 impl<'c> Asked<'c> {
-    /// The time of evaluation in its zone.
+    /// Returns the time of evaluation in its zone.
     fn clock(&self) -> Clock<'_> {
         self.zone.as_ref().map_or(Clock::from(self.now), |zone| {
             Clock::in_zone(self.now, zone.as_ref())
         })
     }
 
-    /// The parameters of a request: `trace=true`, `language=de`, `now=2024-02-29T12:00:00+01:00`,
-    /// `zone=Europe/Stockholm`. Without them: no trace, the first language of Accept-Language that
-    /// the guide has, the clock, the offset of `now`. A `now` without offset is one of the zone.
+    /// Reads the parameters of a request: `trace=true`, `language=de`,
+    /// `now=2024-02-29T12:00:00+01:00`, `zone=Europe/Stockholm`. The defaults are: no trace, the
+    /// first language of Accept-Language that the guide has, the clock, the offset of `now`. A
+    /// `now` without offset is in the zone.
     fn of<'a: 'c>(call: &'c Call<'a>, guide: &CompiledGuide) -> Result<Asked<'c>, Failure> {
         let zone = zone_of(call)?;
         let now = now_of(call, zone.as_deref())?;
@@ -484,7 +486,7 @@ impl<'c> Asked<'c> {
 }
 
 impl<'c> Stage<'c> {
-    /// A guide as the request wants it run.
+    /// Creates the stage of a guide with the parameters of the request.
     pub fn of<'a: 'c>(call: &'c Call<'a>, guide: Rc<CompiledGuide>) -> Result<Stage<'c>, Failure> {
         Ok(Stage {
             asked: Asked::of(call, &guide)?,
@@ -492,24 +494,25 @@ impl<'c> Stage<'c> {
         })
     }
 
-    /// The id of the guide.
+    /// Returns the id of the guide.
     pub fn id(&self) -> &str {
         &self.guide.guide().id
     }
 
-    /// The language of texts.
+    /// Returns the language of texts.
     pub fn language(&self) -> &str {
         &self.asked.language
     }
 
-    /// The steps of reading an EHR: every binding is looked at, once for the record and once for
-    /// each result of an earlier guide.
+    /// Returns the steps of reading an EHR: every binding is evaluated once for the record and once
+    /// for each result of an earlier guide.
     fn reading(&self, earlier: usize) -> u64 {
         let bindings = self.guide.guide().bindings.len() as u64;
         bindings.saturating_mul(1 + earlier as u64)
     }
 
-    /// What the guide reads of an EHR: the record, and the results of the guides before it.
+    /// Reads the input of the guide for an EHR: the record, and the results of the guides before
+    /// it.
     fn read<'i>(
         &self,
         population: &mut Population<'_>,
@@ -521,8 +524,8 @@ impl<'c> Stage<'c> {
         Read { ehr_id, instances }
     }
 
-    /// Runs the guide within what the runs before it have left of the limits of the call; tells the
-    /// values that queries gave, of which each took so many milliseconds.
+    /// Runs the guide within the remaining limits of the call. Reports the values of the queries if
+    /// requested; each query took `time` milliseconds.
     fn run(
         &self,
         terms: &Subsumptions,
@@ -588,7 +591,7 @@ impl<'c> Stage<'c> {
         ))
     }
 
-    /// The texts and values of the queries are more than the answer may hold.
+    /// Returns the error for queries whose texts and values exceed the limit of a response.
     fn too_much(&self, query: &BindingQuery, most: usize) -> Exceeded {
         let most = u64::try_from(most).unwrap_or(u64::MAX);
         Exceeded {

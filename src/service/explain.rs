@@ -1,9 +1,9 @@
-//! Queries explained: every rung as data, and what a run touches. `query/aql/explain`, an extension
-//! of the interface.
+//! Explanation of queries: each compilation step as data, and the data that a run reads.
+//! `query/aql/explain` is an extension of the interface.
 //!
-//! Places are offsets in UTF-16 units, as editors in browsers count. A layout shows only what a
-//! template, an archetype or the Reference Model knows; values of patients never stand in an
-//! explanation.
+//! Positions are offsets in UTF-16 units, as editors in browsers count. A layout shows only texts
+//! of a template, an archetype or the Reference Model. An explanation never contains values of
+//! patients.
 
 use super::Service;
 use super::call::Call;
@@ -59,10 +59,10 @@ impl<R: Repository> Service<R> {
         Ok(Response::json(200, told.map_err(Failure::of_store)?))
     }
 
-    /// Every rung of a query, and what its run touches.
+    /// Returns each compilation step of a query, and the data that its run reads.
     ///
     /// # Errors
-    /// When the repository fails; whatever is wrong with the query stands in the explanation.
+    /// If the repository fails. Errors of the query are part of the explanation.
     pub async fn explanation(
         &self,
         q: &str,
@@ -85,8 +85,8 @@ impl<R: Repository> Service<R> {
     }
 
     async fn explained_run(&self, plan: &Plan, host: &Host<'_>) -> Result<Value, StoreError> {
-        // The rows are counted and not shown: they need no more than a part of the memory that
-        // queries share.
+        // The rows are counted and not shown, so they need only a part of the memory that queries
+        // share.
         let budget = self.budget();
         let budget = Budget {
             bytes: budget.bytes / 4,
@@ -133,27 +133,27 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// What a run needs of its host.
+/// The host functions of a run.
 pub struct Host<'h> {
-    /// The one reading of the clock, ISO 8601 with zone.
+    /// The time of the request, ISO 8601 with zone.
     pub now: &'h str,
-    /// Asked now and then whether to stop.
+    /// Returns whether to stop. Called regularly.
     pub stopped: &'h dyn Fn() -> bool,
-    /// Lets others work, see [`super::Environment::pause`].
+    /// Yields to other requests, see [`super::Environment::pause`].
     pub pause: &'h dyn Fn() -> Pause,
     /// Reads the clock, in microseconds since 1970.
     pub clock: &'h dyn Fn() -> i64,
-    /// The time at which a run ends without an answer.
+    /// The time at which a run ends without a result.
     pub until: i64,
 }
 
-/// Runs a query, and tells what it touches.
+/// A sink that runs a query and records the data that it reads.
 struct Explained<'r, 'h> {
     plan: &'r Plan,
     touched: Touched,
     run: Run<'r>,
     budget: Budget,
-    /// False between the pieces of one batch.
+    /// False between the steps of one batch.
     is_new: bool,
     host: &'h Host<'h>,
     reading: Reading,
@@ -205,8 +205,8 @@ fn layout(layout: &TouchedLayout) -> Value {
     })
 }
 
-/// Returns the result of each step, with pauses between them: a long text has many tokens and
-/// parts.
+/// Returns the result of each compilation step, with pauses between them: a long text has many
+/// tokens and parts.
 async fn rungs(q: &str, told: &Explanation, host: &Host<'_>) -> Map<String, Value> {
     let is_long = q.len() > LONG;
     let index = LineIndex::new(q);

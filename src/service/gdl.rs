@@ -17,11 +17,11 @@ use serde_json::{Value, json};
 use std::rc::Rc;
 
 pub(crate) const KIND: DefinitionKind = DefinitionKind::Guide;
-/// Guides are immutable by their id: the version of each is this one.
+/// The version of every guide: guides are immutable under their id.
 pub(crate) const VERSION: &str = "1.0.0";
 
 impl<R: Repository> Service<R> {
-    /// POST /definition/gdl: a guide as it is, or as `{"gdl": …}`.
+    /// POST /definition/gdl: a guide, or `{"gdl": …}`.
     pub(super) async fn guide_upload(&self, call: &Call<'_>) -> Result<Response, Failure> {
         text_or_json_body(call.request)?;
         let text = guide_text(call.text()?)?;
@@ -122,7 +122,7 @@ impl<R: Repository> Service<R> {
         ))
     }
 
-    /// A guide, compiled.
+    /// Returns a guide, compiled.
     pub(super) async fn guide(&self, id: &str) -> Result<Rc<CompiledGuide>, Failure> {
         let stored = self
             .repository
@@ -134,10 +134,11 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// The characters of a text of a guide that lists show: those of all guides stand in one answer.
+/// The maximum number of characters of a text of a guide in lists, which have the texts of all
+/// guides.
 const SUMMARY: usize = 2_000;
 
-/// What lists of guides show without reading them.
+/// Returns the data of a guide for lists, which do not read its text.
 fn summary(guide: &gdl::Guide) -> String {
     let language = guide.original_language.as_str();
     let short = |text: &str| match text.char_indices().nth(SUMMARY) {
@@ -164,8 +165,7 @@ fn entry(definition: &Definition) -> Value {
     })
 }
 
-/// The guide in a body: the member `gdl` where the body is an object that has one, else the body
-/// itself.
+/// Returns the guide in a body: the member `gdl` of an object, else the body itself.
 fn guide_text(body: &str) -> Result<String, Failure> {
     if body.trim().is_empty() {
         return Err(Failure::bad("the body is empty: send the guide"));

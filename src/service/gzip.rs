@@ -1,37 +1,37 @@
 //! Decompression of gzip bodies (RFC 1952) in bounded steps.
 //!
-//! A compressed byte can expand to 1,032 bytes. The caller therefore says how many bytes a step may
-//! append, and a body that expands by more than [`RATIO`] behind its first [`LEEWAY`] bytes is
-//! refused. Memory is the window of 32 kB, the bytes that were fed and not yet read, and the output
-//! of one step.
+//! A compressed byte can expand to 1,032 bytes. The caller therefore limits the bytes of each step.
+//! After the first [`LEEWAY`] bytes, a body that expands by more than [`RATIO`] is rejected. The
+//! memory is the window of 32 kB, the input that was not read yet, and the output of one step.
 
 use miniz_oxide::inflate::stream::{InflateState, inflate};
 use miniz_oxide::{DataFormat, MZError, MZFlush, MZStatus};
 
-/// Expanded bytes for a compressed one, behind the first [`LEEWAY`]. Compositions in JSON reach 60.
+/// The maximum number of expanded bytes for each compressed one, after the first [`LEEWAY`].
+/// Compositions in JSON reach 60.
 pub(crate) const RATIO: u64 = 200;
-/// Expanded bytes that no ratio is asked of.
+/// Expanded bytes before the ratio is checked.
 const LEEWAY: u64 = 250_000;
-/// Bytes of a member's header, which may carry a file name and a comment.
+/// Maximum bytes of the header of a member, which may have a file name and a comment.
 const LONGEST_HEADER: usize = 65_536;
-/// Bytes that one call of the decompressor may write.
+/// Maximum bytes that one call of the decompressor writes.
 const STEP: usize = 65_536;
 
-/// Why a body cannot be decompressed.
+/// The error of a body that cannot be decompressed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GzipError {
-    /// It is not gzip, is damaged, or ends early.
+    /// The body is not gzip, is damaged, or ends early.
     Malformed,
-    /// It expands more than any document does.
+    /// The body expands more than any document.
     Ratio,
 }
 
-/// What the decompressor needs to go on.
+/// The condition for the next step of the decompressor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
-    /// Room: the step is full.
+    /// Room in the output: the step is complete.
     Room,
-    /// Input: all that was fed is expanded.
+    /// More input: all present bytes are expanded.
     Input,
 }
 
@@ -42,15 +42,15 @@ enum Stage {
     Trailer,
 }
 
-/// A gzip body on its way: compressed bytes are fed, expanded bytes are read.
+/// A decompressor of a gzip body: the caller feeds compressed bytes and reads expanded ones.
 pub struct Gunzip {
-    /// Compressed bytes that are not consumed; those before `at` are.
+    /// Compressed bytes. Those before `at` are consumed.
     input: Vec<u8>,
     at: usize,
     stage: Stage,
     state: Box<InflateState>,
     crc: u32,
-    /// Expanded bytes of the member.
+    /// Expanded bytes of the present member, modulo 2³².
     size: u32,
     members: u64,
     consumed: u64,
@@ -85,8 +85,8 @@ impl Gunzip {
     /// Appends at most `most` expanded bytes to `out`.
     ///
     /// # Errors
-    /// [`GzipError::Malformed`] where the bytes are not gzip, [`GzipError::Ratio`] where they
-    /// expand too much.
+    /// [`GzipError::Malformed`] if the bytes are not gzip, [`GzipError::Ratio`] if they expand too
+    /// much.
     pub fn expand(&mut self, out: &mut Vec<u8>, most: usize) -> Result<Progress, GzipError> {
         let full = out.len().saturating_add(most);
         loop {
@@ -102,7 +102,7 @@ impl Gunzip {
         }
     }
 
-    /// Makes sure that nothing is missing where the input ends.
+    /// Checks that the input is complete.
     ///
     /// # Errors
     /// [`GzipError::Malformed`] within a member, or before the first.
@@ -124,7 +124,7 @@ impl Gunzip {
         self.consumed += bytes as u64;
     }
 
-    /// Consumes the header of a member; false where more of it must be fed.
+    /// Consumes the header of a member. Returns false if more input is needed.
     fn header(&mut self) -> Result<bool, GzipError> {
         let rest = self.rest();
         match length_of_header(rest)? {
@@ -140,7 +140,8 @@ impl Gunzip {
         }
     }
 
-    /// Expands until a step is written or the input is consumed; false where more must be fed.
+    /// Expands until a step is complete or the input is consumed. Returns false if more input is
+    /// needed.
     fn data(&mut self, out: &mut Vec<u8>, full: usize) -> Result<bool, GzipError> {
         let begin = out.len();
         let room = STEP.min(full - begin);
@@ -172,7 +173,7 @@ impl Gunzip {
         }
     }
 
-    /// Compares checksum and size; another member may follow.
+    /// Verifies checksum and size. Another member may follow.
     fn trailer(&mut self) -> Result<bool, GzipError> {
         let Some((trailer, _)) = self.rest().split_first_chunk::<8>() else {
             return Ok(false);
@@ -190,7 +191,7 @@ impl Gunzip {
     }
 }
 
-/// The length of a header, where it is there whole (RFC 1952, section 2.3).
+/// Returns the length of a header, or `None` if it is incomplete (RFC 1952, section 2.3).
 fn length_of_header(bytes: &[u8]) -> Result<Option<usize>, GzipError> {
     const CHECKSUM: u8 = 2;
     const EXTRA: u8 = 4;
@@ -232,7 +233,8 @@ fn length_of_header(bytes: &[u8]) -> Result<Option<usize>, GzipError> {
     Ok((bytes.len() >= length).then_some(length))
 }
 
-/// The CRC-32 of ISO 3309, continued by bytes.
+/// Updates a CRC-32 (ISO 3309) by bytes. The table has the reflected polynomial, so bits enter at
+/// the low end.
 fn crc_of(crc: u32, bytes: &[u8]) -> u32 {
     static TABLE: [u32; 256] = table();
     bytes.iter().fold(crc, |crc, byte| {

@@ -1,13 +1,14 @@
-//! IMPORTED_VERSION: versions of other systems, kept whole inside a commit of this one.
+//! IMPORTED_VERSION: versions of other systems, stored unchanged in a commit of this one.
 //!
 //! A member of a contribution may be an IMPORTED_VERSION. Its `item`, the ORIGINAL_VERSION with its
-//! foreign uid, audit, contribution and signature, is stored as it was sent; the commit_audit and
-//! the contribution around it are those of this system.
+//! foreign uid, audit, contribution and signature, is stored as sent. The commit_audit and the
+//! contribution around it are those of this system.
 //!
-//! The Reference Model gives an IMPORTED_VERSION the functions `uid`, `preceding_version_uid`,
-//! `lifecycle_state` and `data`, which return those of the item. The stored form has their results
-//! as attributes of the root, and an item without data. So every version has its uid and its data
-//! in one place, for queries, stores and the service alike. What clients read is the standard form.
+//! The Reference Model defines the functions `uid`, `preceding_version_uid`, `lifecycle_state` and
+//! `data` of an IMPORTED_VERSION, which return those of the item. The stored form has their results
+//! as attributes of the root, and an item without data. Every version therefore has its uid and its
+//! data at the same paths, for queries, repositories and the service. Clients read the standard
+//! form.
 
 use super::Service;
 use super::auth::{Act, Need, Resource, Subject};
@@ -33,7 +34,7 @@ use crate::rm::validate::validate;
 use crate::store::repository::{Repository, Which};
 use std::collections::HashSet;
 
-/// Reads a VERSION; one without a class is an ORIGINAL_VERSION.
+/// Reads a VERSION. Without a class it is an ORIGINAL_VERSION.
 pub(crate) fn read_version(text: &str, format: Format) -> Result<Tree, Failure> {
     let is_imported = match format {
         Format::Json => members(text).is_ok_and(|all| {
@@ -70,8 +71,8 @@ pub(crate) fn read_version(text: &str, format: Format) -> Result<Tree, Failure> 
     Ok(tree)
 }
 
-/// Wraps the item of an IMPORTED_VERSION that a client sent in the contribution and the
-/// commit_audit of an envelope.
+/// Adds the contribution and the commit_audit of an envelope to the item of an IMPORTED_VERSION of
+/// a client.
 pub(crate) fn wrapped(envelope: NodeRef<'_>, sent: NodeRef<'_>, follows: bool) -> Tree {
     let mut tree = Tree::object(Cls::IMPORTED_VERSION);
     let Some(root) = tree.root().map(NodeRef::id) else {
@@ -91,8 +92,8 @@ pub(crate) fn wrapped(envelope: NodeRef<'_>, sent: NodeRef<'_>, follows: bool) -
         .map_or_else(Tree::new, |root| stored_form(root, follows))
 }
 
-/// Returns the stored form of an IMPORTED_VERSION. `follows` is true where the version that the
-/// item follows is stored here too.
+/// Returns the stored form of an IMPORTED_VERSION. `follows` is true if the preceding version of
+/// the item is stored here too.
 pub(crate) fn stored_form(standard: NodeRef<'_>, follows: bool) -> Tree {
     let mut tree = Tree::object(Cls::IMPORTED_VERSION);
     let (Some(root), Some(item)) = (tree.root().map(NodeRef::id), standard.get(Attr::ITEM)) else {
@@ -127,7 +128,7 @@ pub(crate) fn stored_form(standard: NodeRef<'_>, follows: bool) -> Tree {
     tree
 }
 
-/// The standard form of a stored version as canonical JSON.
+/// Returns the standard form of a stored version as canonical JSON.
 pub(crate) fn standard_json(packed: &Packed) -> String {
     if packed.class() != Cls::IMPORTED_VERSION {
         return packed.to_json();
@@ -142,17 +143,17 @@ pub(crate) fn standard_json(packed: &Packed) -> String {
 struct Item<'t> {
     node: NodeRef<'t>,
     uid: VersionUid,
-    /// What it follows in its own system.
+    /// Its preceding version in its own system.
     preceding: Option<VersionUid>,
 }
 
 impl<R: Repository> Service<R> {
-    /// A member of a contribution that is an IMPORTED_VERSION, checked; `earlier` are the uids of
-    /// the members before it.
+    /// Checks a member of a contribution that is an IMPORTED_VERSION. `earlier` has the uids of the
+    /// members before it.
     ///
     /// # Errors
-    /// 403 without the role `import`; 400 for an item that breaks a rule, with its findings; 409
-    /// where the object has other versions here.
+    /// 403 without the role `import`; 400 for an item that breaks a rule, with its findings; 409 if
+    /// the object has other versions here.
     pub(super) async fn imported_change(
         &self,
         call: &Call<'_>,
@@ -236,8 +237,8 @@ impl<R: Repository> Service<R> {
         })
     }
 
-    /// The stored form of a version of an export; `is_pending` is true for versions that are
-    /// written together with it.
+    /// Returns the stored form of a version of an export. `is_pending` is true for versions that
+    /// are written together with it.
     pub(super) async fn as_stored(
         &self,
         call: &Call<'_>,
@@ -258,9 +259,9 @@ impl<R: Repository> Service<R> {
         Ok(stored_form(root, follows))
     }
 
-    /// True where a version that follows another in its own system follows it here too. It does not
-    /// where none of its object is stored: then it opens the object. Which version it must follow
-    /// is decided when it is committed.
+    /// Returns whether a version that follows another in its own system follows it here too. If no
+    /// version of its object is stored, it creates the object. The commit checks which version it
+    /// must follow.
     pub(super) async fn follows_here(
         &self,
         owner: &str,
@@ -279,8 +280,8 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// Reads and checks the item of an IMPORTED_VERSION; its data are checked by the caller, as those
-/// of any member.
+/// Reads and checks the item of an IMPORTED_VERSION. The caller checks its data, like those of any
+/// member.
 fn read_item<'t>(call: &Call<'_>, version: NodeRef<'t>) -> Result<Item<'t>, Failure> {
     let node = version
         .get(Attr::ITEM)

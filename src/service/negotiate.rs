@@ -1,4 +1,4 @@
-//! What a client sends, wants and expects, read from its headers.
+//! Content negotiation: media types, preferences and preconditions in the headers of a request.
 
 use super::Request;
 use super::error::Failure;
@@ -16,7 +16,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// The media type.
+    /// Returns the media type.
     pub fn media_type(self) -> &'static str {
         match self {
             Format::Json => "application/json",
@@ -38,10 +38,10 @@ impl Format {
     }
 }
 
-/// The forms in which a COMPOSITION travels.
+/// The representations of a COMPOSITION.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Form {
-    /// As the Reference Model has it.
+    /// The form of the Reference Model.
     Canonical(Format),
     /// FLAT or STRUCTURED, under this media type.
     Simplified(Shape, &'static str),
@@ -70,7 +70,7 @@ impl Form {
             .map(|(name, shape)| Form::Simplified(*shape, name))
     }
 
-    /// What the parameter `format` asks for.
+    /// Returns the form that the parameter `format` requests.
     fn asked(request: &Request) -> Result<Option<Form>, Failure> {
         let Some(asked) = request.query_value("format").filter(|f| !f.is_empty()) else {
             return Ok(None);
@@ -98,7 +98,8 @@ impl Form {
         }))
     }
 
-    /// The form of a body: that of its media type, where that is JSON or not told that of `format`.
+    /// Returns the form of a body: that of its media type; for JSON, or without a media type, that
+    /// of `format`.
     pub fn of_body(request: &Request) -> Result<Form, Failure> {
         if let Some(form) = request
             .header("Content-Type")
@@ -111,8 +112,8 @@ impl Form {
         Form::under(body_format(request)?, Form::asked(request)?)
     }
 
-    /// The form in which an answer is wanted: by Accept, where that is JSON or anything by
-    /// `format`, without both as it was sent.
+    /// Returns the form of a response: that of Accept; if Accept is JSON or `*/*` that of `format`;
+    /// without both that of the body.
     pub fn wanted(request: &Request) -> Result<Form, Failure> {
         let names: Vec<&str> = ["application/json", "application/xml"]
             .into_iter()
@@ -154,12 +155,12 @@ impl Form {
     }
 }
 
-/// How much of the resource the answer to a change carries (RFC 7240).
+/// The content of the response to a change (RFC 7240).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Return {
     /// Headers only; the default.
     Minimal,
-    /// The whole resource.
+    /// The complete resource.
     Representation,
     /// `{"uid": …}`.
     Identifier,
@@ -170,14 +171,14 @@ pub(crate) enum Return {
 pub(crate) struct Prefer {
     /// What to return.
     pub returns: Return,
-    /// True when the client said so itself.
+    /// Whether the client stated a preference.
     pub stated: bool,
-    /// True when references are to be answered as what they refer to.
+    /// Whether to replace references by the objects that they refer to.
     pub resolve_refs: bool,
 }
 
 impl Prefer {
-    /// Reads it; what is unknown is ignored, as RFC 7240 asks.
+    /// Reads the header. Unknown preferences are ignored, as RFC 7240 requires.
     pub fn of(request: &Request) -> Prefer {
         let named = request
             .headers
@@ -204,7 +205,7 @@ impl Prefer {
     }
 }
 
-/// The media type of a body, without parameters, in lower case.
+/// Returns the media type of a body without parameters, in lower case.
 fn media_type(value: &str) -> String {
     value
         .split(';')
@@ -217,7 +218,7 @@ fn media_type(value: &str) -> String {
 /// The media types that the body of an operation may have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Accepted {
-    /// JSON. Operations without a body pass over one that says so.
+    /// JSON. Operations without a body ignore one with this type.
     Json,
     /// Newline-delimited JSON.
     Lines,
@@ -225,7 +226,7 @@ pub(crate) enum Accepted {
     JsonOrLines,
     /// JSON or XML of the Reference Model.
     Model,
-    /// The same, FLAT and STRUCTURED.
+    /// The same, and FLAT and STRUCTURED.
     Forms,
     /// XML, or XML as plain text.
     Xml,
@@ -259,8 +260,8 @@ impl Accepted {
         }
     }
 
-    /// Makes sure that a body says what it is, and that the operation takes that: 415. A body is
-    /// there, or announced.
+    /// Checks that a body has a media type that the operation accepts: 415. The body is present, or
+    /// announced by the headers.
     pub fn check(self, request: &Request) -> Result<(), Failure> {
         let announced = || {
             let length = request
@@ -287,10 +288,10 @@ impl Accepted {
     }
 }
 
-/// How a body is encoded.
+/// The content coding of a body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Coding {
-    /// As it is.
+    /// No coding.
     Identity,
     /// Compressed by gzip, once.
     Gzip,
@@ -328,13 +329,13 @@ impl Coding {
     }
 }
 
-/// True for a request whose body is compressed in a way that is taken.
+/// Returns whether the body of a request has a supported compression.
 #[must_use]
 pub fn is_compressed(request: &Request) -> bool {
     Coding::of(request) == Ok(Coding::Gzip)
 }
 
-/// The format of an RM body; JSON when the client does not say.
+/// Returns the format of an RM body; JSON by default.
 pub(crate) fn body_format(request: &Request) -> Result<Format, Failure> {
     match request.header("Content-Type").map(media_type) {
         None => Ok(Format::Json),
@@ -343,7 +344,7 @@ pub(crate) fn body_format(request: &Request) -> Result<Format, Failure> {
     }
 }
 
-/// Makes sure that a body says it is JSON, or says nothing.
+/// Checks that a body is declared as JSON, or has no media type.
 pub(crate) fn json_body(request: &Request) -> Result<(), Failure> {
     match request.header("Content-Type").map(media_type) {
         None => Ok(()),
@@ -352,7 +353,7 @@ pub(crate) fn json_body(request: &Request) -> Result<(), Failure> {
     }
 }
 
-/// Makes sure that a body says it is XML or plain text, or says nothing.
+/// Checks that a body is declared as XML or plain text, or has no media type.
 pub(crate) fn xml_body(request: &Request) -> Result<(), Failure> {
     match request.header("Content-Type").map(media_type) {
         None => Ok(()),
@@ -361,7 +362,7 @@ pub(crate) fn xml_body(request: &Request) -> Result<(), Failure> {
     }
 }
 
-/// True for a body of plain text, false for JSON.
+/// Returns true for a body of plain text, false for JSON.
 pub(crate) fn text_or_json_body(request: &Request) -> Result<bool, Failure> {
     match request.header("Content-Type").map(media_type) {
         None => Ok(!request.body.trim_ascii_start().starts_with(b"{")),
@@ -371,14 +372,14 @@ pub(crate) fn text_or_json_body(request: &Request) -> Result<bool, Failure> {
     }
 }
 
-/// Newline-delimited JSON: its usual name, and others.
+/// The media types of newline-delimited JSON, the usual one first.
 const NDJSON: [&str; 3] = [
     "application/x-ndjson",
     "application/ndjson",
     "application/jsonl",
 ];
 
-/// True when a body says it is newline-delimited JSON.
+/// Returns whether a body is declared as newline-delimited JSON.
 pub(crate) fn is_ndjson(request: &Request) -> bool {
     request
         .header("Content-Type")
@@ -405,7 +406,7 @@ struct MediaRange {
 }
 
 impl MediaRange {
-    /// Reads one range; a quality that is not a number counts as 1.
+    /// Parses one range. A quality that is not a number counts as 1.
     fn parse(range: &str) -> MediaRange {
         let name = match media_type(range) {
             alias if NDJSON.contains(&alias.as_str()) => NDJSON[0].to_owned(),
@@ -423,8 +424,8 @@ impl MediaRange {
         MediaRange { name, quality }
     }
 
-    /// How precisely the range names the offered type: 3 by name, 2 by its syntax suffix, 1 by
-    /// `type/*`, 0 by `*/*`; `None` if not at all.
+    /// Returns the specificity of the range for an offered media type: 3 for its name, 2 for its
+    /// syntax suffix, 1 for `type/*`, 0 for `*/*`; `None` if it does not match.
     fn specificity(&self, offer: &str) -> Option<u8> {
         let name = self.name.as_str();
         if name == offer {
@@ -494,11 +495,11 @@ pub(crate) enum NegotiatedFormat {
     Json,
     /// CSV; `Accept: text/csv;guard=off` leaves formulas as they are.
     Csv(CsvOptions),
-    /// An object a row and line.
+    /// One JSON object for each row and line.
     Ndjson,
 }
 
-/// The form in which a result set is wanted.
+/// Returns the requested form of a result set.
 pub(crate) fn wanted_result(request: &Request) -> Result<NegotiatedFormat, Failure> {
     let unguarded = |range: &str| {
         media_type(range) == "text/csv"
@@ -522,7 +523,7 @@ pub(crate) fn wanted_result(request: &Request) -> Result<NegotiatedFormat, Failu
     )
 }
 
-/// The format in which an RM resource is wanted.
+/// Returns the requested format of an RM resource.
 pub(crate) fn wanted_format(request: &Request) -> Result<Format, Failure> {
     let chosen = choose(request, &["application/json", "application/xml"])?;
     Ok(if chosen == "application/xml" {
@@ -532,7 +533,7 @@ pub(crate) fn wanted_format(request: &Request) -> Result<Format, Failure> {
     })
 }
 
-/// An entity tag in any spelling: `"x"`, `W/"x"` or bare.
+/// Returns an entity tag without its quotes: `"x"`, `W/"x"` or bare.
 pub(crate) fn entity_tag(value: &str) -> &str {
     let value = value.trim();
     let value = value.strip_prefix("W/").unwrap_or(value);
@@ -542,8 +543,8 @@ pub(crate) fn entity_tag(value: &str) -> &str {
         .unwrap_or(value)
 }
 
-/// The version uid of If-Match, which every change of a versioned object without its version uid in
-/// the path must carry.
+/// Returns the version uid of If-Match, which is required for every change of a versioned object
+/// whose path has no version uid.
 pub(crate) fn if_match(request: &Request) -> Result<String, Failure> {
     match request.header("If-Match").map(entity_tag) {
         None | Some("") => Err(Failure::bad(
@@ -553,7 +554,7 @@ pub(crate) fn if_match(request: &Request) -> Result<String, Failure> {
     }
 }
 
-/// True when If-None-Match names this entity tag.
+/// Returns whether If-None-Match has this entity tag.
 pub(crate) fn none_match(request: &Request, etag: &str) -> bool {
     request.header("If-None-Match").is_some_and(|value| {
         value

@@ -1,5 +1,5 @@
-//! The OpenAPI document, made from the one table of routes. It is written when the page is built,
-//! and is no part of the worker.
+//! The OpenAPI document, generated from the table of routes. It is written when the page is built,
+//! and is not part of the worker.
 
 mod schema;
 
@@ -13,9 +13,9 @@ use aqlite_rm::order;
 use schema::Bodies;
 use serde_json::{Map, Value, json};
 
-/// What is said of all routes with one kind of operation, beyond what the table says.
+/// The description of all routes with one kind of operation, in addition to the table of routes.
 struct Kind {
-    /// Its name; the statuses are those of all routes with this name.
+    /// Its name. The statuses are those of all routes with this name.
     name: &'static str,
     summary: String,
     /// Parameters of the query string.
@@ -24,9 +24,9 @@ struct Kind {
     headers: &'static [&'static str],
     /// Media types of the body; the first is the usual one.
     sends: &'static [&'static str],
-    /// Media types of the answer.
+    /// Media types of the response.
     gives: &'static [&'static str],
-    /// Statuses of this kind; those of access and of bodies come on top.
+    /// Statuses of this kind, without those of [`OF_ACCESS`] and [`OF_BODIES`].
     statuses: &'static [u16],
 }
 
@@ -70,9 +70,10 @@ const CHANGE: &[&str] = &[
 const CACHED: &[&str] = &["If-None-Match"];
 const ASKED: &[&str] = &["openEHR-EHR-id", "If-None-Match"];
 
-/// What everybody may be told who calls: not known, no leave, not this host, too often, not now.
+/// Statuses of access control, for every route: not authenticated, no permission, another host, too
+/// many requests, unavailable.
 const OF_ACCESS: [u16; 5] = [401, 403, 421, 429, 503];
-/// What is said of bodies that are too large or of a wrong type.
+/// Statuses of bodies: too large, or of a wrong type.
 const OF_BODIES: [u16; 2] = [413, 415];
 
 impl Kind {
@@ -477,7 +478,7 @@ impl Kind {
     }
 }
 
-/// The forms of a document.
+/// Returns the forms of a document.
 fn forms(what: &Controlled) -> &'static [&'static str] {
     if what.kind == ObjectKind::Composition {
         FORMS
@@ -486,7 +487,7 @@ fn forms(what: &Controlled) -> &'static [&'static str] {
     }
 }
 
-/// Parameters of documents that have simplified forms.
+/// Returns the parameters of documents that have simplified forms.
 fn of_forms(what: &Controlled, parameters: &'static [&'static str]) -> &'static [&'static str] {
     if what.kind == ObjectKind::Composition {
         parameters
@@ -495,7 +496,7 @@ fn of_forms(what: &Controlled, parameters: &'static [&'static str]) -> &'static 
     }
 }
 
-/// The document: OpenAPI 3.0.
+/// Returns the document: OpenAPI 3.0.
 pub fn openapi() -> Value {
     let mut paths: Map<String, Value> = Map::new();
     for route in routes() {
@@ -568,7 +569,7 @@ fn operation(route: &Route) -> Value {
     said
 }
 
-/// True for a query parameter or header without which the request is refused.
+/// Returns whether a request without this query parameter or header is rejected.
 fn is_required(route: &Route, name: &str) -> bool {
     match (route.operation, name) {
         (Operation::QueryAdHoc | Operation::QueryExplain, "q") => route.method == "GET",
@@ -579,7 +580,7 @@ fn is_required(route: &Route, name: &str) -> bool {
     }
 }
 
-/// The schema of a query parameter or header.
+/// Returns the schema of a query parameter or header.
 fn schema_of(name: &str) -> Value {
     match name {
         "offset" | "fetch" | "first" | "limit" => json!({ "type": "integer", "minimum": 0 }),
@@ -599,7 +600,7 @@ fn schema_of(name: &str) -> Value {
 }
 
 fn responses(kind: &Kind, answers: &[String], method: &str) -> Map<String, Value> {
-    // A body is checked where none is needed, too.
+    // A body is checked even if the operation needs none.
     let of_bodies = OF_BODIES.iter().filter(|_| method != "GET");
     let mut statuses: Vec<u16> = kind
         .statuses
@@ -622,7 +623,8 @@ fn responses(kind: &Kind, answers: &[String], method: &str) -> Map<String, Value
         .collect()
 }
 
-/// An EHR may be created without a body, and a stored query may run without one.
+/// Returns the description of a body. An EHR may be created without one, and a stored query may run
+/// without one.
 fn request_body(kind: &Kind, takes: &[String]) -> Value {
     let is_optional = ["ehr create"].contains(&kind.name)
         || takes.iter().any(|name| name == "StoredQueryRequest");

@@ -1,9 +1,10 @@
-//! What a query is asked with: text, placeholder values, page and EHR, from a query string or a
-//! JSON body.
+//! The parameters of a query request: text, placeholder values, page and EHR, from a query string
+//! or a JSON body.
 //!
-//! `query_parameters`, `query-parameters` and `query_parameter` are one thing. In a query string
-//! every key but `q`, `offset`, `fetch`, `snapshot` and `ehr_id` is a placeholder; its value is
-//! text and takes the type of what it is compared with. In a JSON body values keep their types.
+//! `query_parameters`, `query-parameters` and `query_parameter` are equivalent. In a query string
+//! every key but `q`, `offset`, `fetch`, `snapshot` and `ehr_id` is a placeholder. Its value is
+//! text and takes the type of the values that it is compared with. In a JSON body values keep their
+//! types.
 
 use super::Request;
 use super::auth::{Act, Need, Reach, Subject};
@@ -22,39 +23,39 @@ use std::borrow::Cow;
 /// A request to run a query.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Asked {
-    /// The text, where the request carries it.
+    /// The query text, if the request has it.
     pub q: Option<String>,
     /// Placeholder values.
     pub parameters: Parameters,
-    /// The EHR that the query is narrowed to.
+    /// The EHR to which the query is restricted.
     pub ehr: Option<String>,
-    /// Rows to pass over.
+    /// Rows to skip.
     pub offset: Option<u64>,
-    /// Rows to give.
+    /// Rows to return.
     pub fetch: Option<u64>,
-    /// The state that the page is read from; absent: the newest one.
+    /// The state to read; `None` for the newest one.
     pub snapshot: Option<PageState>,
-    /// The placeholders of the text, in order; values of others are not read. Absent: all values
-    /// are read.
+    /// The sorted placeholders of the text; values of others are not read. `None`: all values are
+    /// read.
     wanted: Option<Vec<String>>,
-    /// How many values were sent so far, wanted or not.
+    /// The number of values so far, with those that are not read.
     sent: usize,
-    /// How many values the lists have so far.
+    /// The number of values of lists so far.
     listed: usize,
 }
 
-/// The most values that a request may bind, those of lists not counted.
+/// The maximum number of values that a request may bind, without those of lists.
 const MOST_VALUES: usize = 1_000;
 
-/// The most values of all lists that a request may bind.
+/// The maximum number of values of all lists that a request may bind.
 const MOST_LISTED: usize = 200_000;
 
-/// How often a list of parameters may hold another one: a list of lists is told by the checker.
+/// The maximum nesting of lists of parameters. The checker reports a list of lists.
 const DEPTH: u32 = 3;
 
 impl Asked {
-    /// Reads the query string, and the body of a POST: of the values those that the text has
-    /// placeholders for, which is `stored` or is sent along.
+    /// Reads the query string, and the body of a POST. Reads only values of placeholders of the
+    /// text, which is `stored` or part of the request.
     pub fn of(call: &Call<'_>, stored: Option<&str>) -> Result<Asked, Failure> {
         let mut body = Vec::new();
         if call.request.method == "POST" {
@@ -86,14 +87,14 @@ impl Asked {
         asked.confined(call)
     }
 
-    /// True when a request asks for more than the resource at its path.
+    /// Returns whether a request has parameters of a query.
     pub fn in_request(request: &Request) -> bool {
         !request.query.is_empty()
             || request.header("openEHR-EHR-id").is_some()
             || request.header("If-None-Match").is_some()
     }
 
-    /// The same, narrowed to what the caller may query: their EHR, an EHR that is named, or
+    /// Restricts the query to the data that the caller may query: their EHR, a named EHR, or
     /// everything.
     pub fn confined(mut self, call: &Call<'_>) -> Result<Asked, Failure> {
         match call.caller.reach(
@@ -132,7 +133,7 @@ impl Asked {
         Ok(())
     }
 
-    /// `query_parameter=name=value`, or a JSON object.
+    /// Reads `query_parameter=name=value`, or a JSON object.
     fn unpack(&mut self, value: &str) -> Result<(), Failure> {
         if value.trim_start().starts_with('{') {
             return self.bind_all(value);
@@ -146,7 +147,7 @@ impl Asked {
         Ok(())
     }
 
-    /// A value from a query string; several values of one name make a list.
+    /// Adds a value from a query string. Several values of one name become a list.
     fn add_text(&mut self, name: &str, value: &str) -> Result<(), Failure> {
         let name = name.strip_prefix('$').unwrap_or(name);
         self.count()?;
@@ -165,7 +166,7 @@ impl Asked {
         Ok(())
     }
 
-    /// Counts a value, wanted or not.
+    /// Counts a value, even if it is not read.
     fn count(&mut self) -> Result<(), Failure> {
         self.sent += 1;
         if self.sent > MOST_VALUES {
@@ -176,7 +177,7 @@ impl Asked {
         Ok(())
     }
 
-    /// Counts the values of a list, those of lists in it too.
+    /// Counts the values of a list, with those of nested lists.
     fn count_listed(&mut self, parameter: &Parameter) -> Result<(), Failure> {
         let Parameter::List(values) = parameter else {
             return Ok(());
@@ -236,8 +237,8 @@ impl Asked {
             let parameter = parameter(name, value, DEPTH)?;
             self.count_listed(&parameter)?;
             match parameter {
-                // Null is no value (rulings R2): the placeholder stays unbound, which the checker
-                // refuses.
+                // Null is no value (rulings R2): the placeholder stays unbound, and the checker
+                // rejects the query.
                 Parameter::Null => {}
                 parameter => self.bind(name, parameter)?,
             }
@@ -276,8 +277,8 @@ impl Asked {
         Ok(())
     }
 
-    /// What decides the answer, as JSON of a fixed form: EHR, page, snapshot, and each parameter
-    /// with its type and its text as sent.
+    /// Returns all parameters that determine the result, as JSON of a fixed form: EHR, page,
+    /// snapshot, and each parameter with its type and its text as sent.
     pub fn to_json(&self) -> Value {
         let parameters: Vec<Value> = self
             .parameters
@@ -288,7 +289,7 @@ impl Asked {
         json!({ "ehr": self.ehr, "offset": self.offset, "fetch": self.fetch, "snapshot": snapshot, "parameters": parameters })
     }
 
-    /// The EHR of the request is the value of `$ehr_id` too.
+    /// Binds `$ehr_id` to the EHR of the request.
     fn finished(mut self) -> Result<Asked, Failure> {
         if let Some(ehr) = &self.ehr
             && !self.parameters.contains_key("ehr_id")
@@ -300,7 +301,7 @@ impl Asked {
     }
 }
 
-/// A value with its type, because `1`, `"1"` and `1` from a URL may give different rows.
+/// Returns a value with its type, because `1`, `"1"` and `1` from a URL may give different rows.
 fn typed(value: &Parameter) -> Value {
     match value {
         Parameter::Null => json!(["null"]),
@@ -326,7 +327,7 @@ fn once<T: PartialEq>(place: &mut Option<T>, key: &str, value: T) -> Result<(), 
     }
 }
 
-/// Two values for what is one.
+/// Returns the error for two values of one parameter.
 pub(super) fn twice(name: &str) -> Failure {
     Failure::bad(format!(
         "the parameter `{name}` is given twice, with different values"
@@ -378,7 +379,7 @@ fn parameter(name: &str, sent: &str, depth: u32) -> Result<Parameter, Failure> {
     }
 }
 
-/// Refuses values of more bytes than a request may bind, before any of them is read.
+/// Rejects values of more bytes than a request may bind, before any of them is read.
 fn within_bytes(
     query: &[(String, String)],
     body: &[(Cow<'_, str>, &str)],
@@ -399,8 +400,8 @@ fn within_bytes(
     }
 }
 
-/// The names behind `$` in a query text, sorted, those in its strings and comments too: more names
-/// than there are do no harm.
+/// Returns the names after `$` in a query text, sorted, including those in its strings and
+/// comments. Additional names do no harm.
 fn placeholders(q: &str) -> Vec<String> {
     let name = |rest: &str| {
         rest.chars()

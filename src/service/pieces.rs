@@ -1,35 +1,35 @@
-//! Long bodies of lines: handed over piece by piece as they come, cut between lines.
+//! Long bodies of lines, passed to the service in parts as they arrive, cut between lines.
 
 use super::http::Request;
 use crate::diag::line_ends;
 
-/// Bytes that a host reads at a time, ahead of what is answered.
+/// Bytes that a host reads ahead of the responses.
 pub const AHEAD: usize = 4_000_000;
 
-/// Lines of a piece at most: each costs work and an answer, however short it is (40 µs in workerd),
+/// Maximum lines of a part. Each costs work and a response, however short it is (40 µs in workerd),
 /// and other requests wait meanwhile.
 const LINES: u64 = 1_000;
 
-/// A body of lines on its way.
+/// A body of lines in progress.
 pub struct Pieces {
-    /// What has arrived; the bytes before `at` were handed over.
+    /// The bytes that have arrived. Those before `at` were passed on.
     buffer: Vec<u8>,
     at: usize,
-    /// Bytes of the buffer whose line ends are counted, and the line ends behind `at`.
+    /// Bytes of the buffer whose line ends are counted, and the number of line ends after `at`.
     counted: usize,
     lines: u64,
-    /// The number of the line that follows, once a piece is handed over.
+    /// The number of the next line, after the first part.
     line: Option<u64>,
     ended: bool,
-    /// Bytes of a piece at most, unless a line is longer.
+    /// Maximum bytes of a part, unless a line is longer.
     size: usize,
-    /// Bytes of a line at most.
+    /// Maximum bytes of a line.
     limit: usize,
 }
 
 impl Pieces {
-    /// Nothing has arrived yet. A piece has `size` bytes at most, unless a line is longer, which
-    /// may have `limit` bytes.
+    /// Creates the state of a body of which nothing has arrived. A part has at most `size` bytes,
+    /// unless a line is longer, which may have `limit` bytes.
     #[must_use]
     pub fn new(size: usize, limit: usize) -> Pieces {
         Pieces {
@@ -44,7 +44,7 @@ impl Pieces {
         }
     }
 
-    /// True when more of the body is needed for the next piece.
+    /// Returns whether the next part needs more of the body.
     #[must_use]
     pub fn is_short(&self) -> bool {
         let held = self.buffer.len() - self.at;
@@ -53,13 +53,13 @@ impl Pieces {
             && (held < self.size || (held <= self.limit && self.lines == 0))
     }
 
-    /// True when all of the body is handed over.
+    /// Returns whether all of the body was passed on.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.ended && self.at == self.buffer.len()
     }
 
-    /// What has arrived and was not handed over; a host adds to it what arrives.
+    /// Returns the buffer of bytes that were not passed on. A host appends arriving bytes.
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         self.buffer.drain(..self.at);
         self.counted -= self.at;
@@ -67,16 +67,16 @@ impl Pieces {
         &mut self.buffer
     }
 
-    /// Takes note that something has arrived, and whether more follows it.
+    /// Records that bytes have arrived, and whether more follow.
     pub fn took(&mut self, goes_on: bool) {
         self.lines += self.buffer.get(self.counted..).map_or(0, line_ends);
         self.counted = self.buffer.len();
         self.ended = !goes_on;
     }
 
-    /// The request with the next whole lines, and with `first`, the number of the first of them;
-    /// nothing at the end. A line that is too long is handed over as far as it has arrived: its
-    /// length refuses it.
+    /// Returns the request with the next complete lines, and with `first`, the number of the first
+    /// of them; `None` at the end. A line that is too long is passed on as far as it has arrived,
+    /// and its length makes the service reject it.
     pub fn next(&mut self, head: &Request) -> Option<Request> {
         let body = self
             .buffer
@@ -102,7 +102,7 @@ impl Pieces {
         (!piece.body.is_empty()).then_some(piece)
     }
 
-    /// Bytes of the next piece.
+    /// Returns the bytes of the next part.
     fn length(&self) -> usize {
         let held = self.buffer.get(self.at..).unwrap_or_default();
         if self.ended && held.len() <= self.size && self.lines < LINES {

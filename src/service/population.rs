@@ -1,15 +1,15 @@
-//! Guides on a population: a line an EHR, an answer a line.
+//! Guides on a population: one line for each EHR, and one line of the response for each.
 //!
-//! `POST {base}/gdl/query?guide_id=…` takes newline-delimited JSON, each line the id of an EHR in
-//! quotes. So many lines are read and run at a time, so that what is held does not grow with the
-//! population. `guide_id` may stand more than once: the guides then run one after the other. `now`,
+//! `POST {base}/gdl/query?guide_id=…` reads newline-delimited JSON, each line the id of an EHR in
+//! quotes. [`TOGETHER`] lines are read and run at a time, so that the memory does not grow with the
+//! population. `guide_id` may occur more than once: the guides then run in this order. `now`,
 //! `zone`, `language` and `trace` are those of the other executions.
 //!
 //! | member | meaning |
 //! |---|---|
-//! | `line`, `status` | which line is answered, and how it went: 200, what is wrong with this line alone, or 413 once the answers have reached the limit of results |
+//! | `line`, `status` | the line, and its status: 200, an error of this line alone, or 413 once the response has reached the limit of results |
 //! | `_ehr_id` | its EHR |
-//! | `rules_executed`, `results`, `_cards`, `_notes`, `_trace` | as in the answer of the specification |
+//! | `rules_executed`, `results`, `_cards`, `_notes`, `_trace` | as in the response of the specification |
 //! | `guides` | of several guides: for each its `guide_id` and the members of the row above |
 
 use super::Service;
@@ -26,7 +26,7 @@ use aqlite_rm::order;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
-/// So many lines are read and run together.
+/// The number of lines that are read and run together.
 const TOGETHER: usize = 1000;
 
 impl<R: Repository> Service<R> {
@@ -97,7 +97,7 @@ impl<R: Repository> Service<R> {
         Ok(())
     }
 
-    /// What each guide made of each of the EHRs that is there.
+    /// Returns the result of each guide for each EHR that exists.
     async fn parts(
         &self,
         call: &Call<'_>,

@@ -1,4 +1,4 @@
-//! Queries: ad hoc and stored, one page of rows, always whole or an error.
+//! Queries: ad hoc and stored. A response is a complete page of rows or an error.
 
 use super::Service;
 use super::call::Call;
@@ -27,31 +27,31 @@ use crate::store::scan::{Progress, Scan};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// Says, where the body cannot, that there are rows behind the page.
+/// The header that reports rows after the page, for bodies that cannot.
 const MORE: &str = "Aqlite-More";
-/// Header that names the state of the page.
+/// The header with the token of the state of the page.
 const SNAPSHOT: &str = "Aqlite-Snapshot";
 
-/// What a run gave.
+/// The result of a run.
 pub(crate) struct Answer {
     /// The page.
     pub result: ResultSet,
-    /// True when there are rows behind a page whose size the client did not choose.
+    /// Whether there are rows after a page whose size the client did not choose.
     pub more: bool,
-    /// The state that it was read from.
+    /// The state that was read.
     state: PageState,
-    /// The EHR that it was narrowed to, where it was seen.
+    /// The EHR to which the query was restricted, if it exists.
     of_ehr: Option<String>,
-    /// The memory of the page, until it is written.
+    /// The reserved memory of the page, until it is written.
     share: Share,
 }
 
-/// Whose data the service's own queries are asked about.
+/// The EHRs that an internal query reads.
 #[derive(Clone, Copy)]
 pub(crate) enum Whose<'a> {
-    /// That of these EHRs, each named once.
+    /// These EHRs, each named once.
     Of(&'a [String]),
-    /// That of all EHRs that queries find.
+    /// All EHRs that queries may read.
     Everybody,
 }
 
@@ -87,7 +87,8 @@ impl<R: Repository> Service<R> {
             .await
     }
 
-    /// The definition of a stored query, together with its result where it can be run as it stands.
+    /// Returns the definition of a stored query, together with its result if it needs no
+    /// parameters.
     async fn detail_and_result(
         &self,
         call: &Call<'_>,
@@ -147,8 +148,8 @@ impl<R: Repository> Service<R> {
             Ok(prepared) => prepared,
             Err(failure) => return Err(self.no_ehr(asked).await.unwrap_or(failure)),
         };
-        // Whether a snapshot can still be shown, and how often one EHR has changed, is known only
-        // when it is read.
+        // Whether the snapshot still exists, and how often one EHR has changed, is known only after
+        // reading it.
         let (lasts, of_one_ehr) = (prepared.lasts, prepared.plan.scan().ehr().is_some());
         if lasts
             && !of_one_ehr
@@ -210,15 +211,15 @@ impl<R: Repository> Service<R> {
         })
     }
 
-    /// The answer where the EHR that the request names does not exist: looked up only when nothing
-    /// else has shown that it does.
+    /// Returns the error if the EHR of the request does not exist. The EHR is read only if nothing
+    /// else has shown that it exists.
     async fn no_ehr(&self, asked: &Asked) -> Option<Failure> {
         self.ehr_with_id(asked.ehr.as_deref()?).await.err()
     }
 
-    /// Runs queries of the service's own, such as those of a guide, over one scan; hands over each
-    /// row with the number of its query. Gives those of the named EHRs that are not there; a
-    /// failure says which query failed.
+    /// Runs internal queries, such as those of a guide, over one scan, and calls `visit` for each
+    /// row with the number of its query. Returns the named EHRs that do not exist. An error has the
+    /// number of the query that failed.
     pub(crate) async fn each_row(
         &self,
         call: &Call<'_>,
@@ -308,7 +309,7 @@ impl<R: Repository> Service<R> {
         })
     }
 
-    /// Tells whether the time of a query is over.
+    /// Returns a function that returns whether the time of a query is over.
     fn deadline(&self, call: &Call<'_>) -> impl Fn() -> bool {
         let deadline = self.deadline_at(call);
         move || call.clock() > deadline
@@ -325,7 +326,7 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// What one query may use.
+    /// Returns the budget of one query.
     pub(super) fn budget(&self) -> Budget {
         Budget {
             work: self.config.limits.query_work,
@@ -379,7 +380,7 @@ impl<R: Repository> Service<R> {
         })
     }
 
-    /// Which pages may be asked of which queries.
+    /// Checks that the page of a request is allowed for the query.
     fn check_page(
         &self,
         call: &Call<'_>,
@@ -410,9 +411,9 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// Lays the page over the query's own window. Where nobody says how many rows are wanted, one
-    /// more than the default page is read, to tell whether there are more; then the size of that
-    /// page is given back.
+    /// Applies the page to the LIMIT of the query. Without a requested number of rows, reads one
+    /// row more than the default page, to find out whether there are more, and returns the size of
+    /// that page.
     fn window(&self, asked: &Asked, query: &mut Query) -> Option<u64> {
         let offset = asked.offset.unwrap_or(0);
         let (own, start) = match query.window {
@@ -491,11 +492,11 @@ impl<R: Repository> Service<R> {
         })
     }
 
-    /// The entity tag of a result: it changes whenever the answer may, with the data, the query,
-    /// its parameters, the page and the mount.
+    /// Returns the entity tag of a result. It changes whenever the result may, with the data, the
+    /// query, its parameters, the page and the mount.
     ///
-    /// It is a digest of JSON whose form is fixed here, so that a new release gives the same answer
-    /// the same tag.
+    /// It is a digest of JSON of a fixed form, so that a new release returns the same tag for the
+    /// same result.
     fn etag(
         &self,
         call: &Call<'_>,
@@ -530,10 +531,10 @@ impl<R: Repository> Service<R> {
         )
     }
 
-    /// The rows of a result behind a head, with pauses between pieces of them.
+    /// Writes the rows of a result after a head, with pauses between steps.
     ///
     /// # Errors
-    /// As soon as the text is larger than a result may be.
+    /// As soon as the text is larger than the limit of a result.
     async fn written(
         &self,
         call: &Call<'_>,
@@ -547,7 +548,7 @@ impl<R: Repository> Service<R> {
         while rows < result.len() {
             let (start, next) = (out.len(), result.row_bytes(rows));
             if next > PIECE && start.saturating_add(next) <= limit {
-                // A row of long texts is counted before it is written.
+                // The size of a row of long texts is checked before it is written.
                 out.reserve_exact(next.saturating_add(2 * PIECE));
                 answer
                     .share
@@ -564,8 +565,8 @@ impl<R: Repository> Service<R> {
                 )));
             }
             if rows < result.len() {
-                // Room for what is left, as the rows so far foretell: a text that doubles would
-                // take twice as much.
+                // Reserves memory for the remaining rows, estimated from those so far: doubling the
+                // text would take twice as much.
                 let foretold =
                     (out.len() as u64).saturating_mul(result.len() as u64) / rows.max(1) as u64;
                 let room = usize::try_from(foretold)
@@ -583,7 +584,7 @@ impl<R: Repository> Service<R> {
         Ok(out)
     }
 
-    /// The members of a result in front of its rows.
+    /// Returns the members of a result before its rows.
     fn result_head(
         &self,
         call: &Call<'_>,
@@ -649,19 +650,19 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// Queries of the service's own that are planned, or that look at a batch, between two pauses.
+/// The number of internal queries that are planned, or that read a batch, between two pauses.
 const TOGETHER: usize = 16;
 
 /// Bytes of a result that are written between two pauses.
 const PIECE: usize = 1 << 20;
 
-/// Runs one query over the batches of a scan.
+/// A sink that runs one query over the batches of a scan.
 struct OneQuery<'r, 'c, 'a> {
     call: &'c Call<'a>,
     run: Run<'r>,
     /// Starts the run again.
     begin: &'c dyn Fn() -> Run<'r>,
-    /// The EHR that it is narrowed to.
+    /// The EHR to which the query is restricted.
     ehr: Option<&'r str>,
     /// Whether that EHR was in a batch.
     seen: bool,
@@ -695,16 +696,17 @@ impl BatchSink for OneQuery<'_, '_, '_> {
     }
 }
 
-/// Runs several queries over the batches of a scan, one after the other, and hands over their rows.
+/// A sink that runs several queries over the batches of a scan, one after the other, and passes
+/// their rows on.
 struct EachRow<'r, 'c, 'a, 'v> {
     call: &'c Call<'a>,
     reading: Reading,
     runs: Vec<Run<'r>>,
-    /// The query whose turn it is with the present batch.
+    /// The query that reads the present batch.
     at: usize,
-    /// Whether a query before it wants more batches.
+    /// Whether an earlier query needs more batches.
     goes_on: bool,
-    /// The work of all queries together, and the most that they may take.
+    /// The work of all queries together, and its maximum.
     work: u64,
     most: u64,
     /// The named EHRs that were in no batch so far.
@@ -730,7 +732,8 @@ impl BatchSink for EachRow<'_, '_, '_, '_> {
                 Progress::Enough => {}
             }
             self.at += 1;
-            // Each query looks at the tables of the batch anew, whatever it finds there.
+            // Each query reads all tables of the batch, even without a result, so this bounds the
+            // time without a pause.
             if self.at.is_multiple_of(TOGETHER) && self.at < self.runs.len() {
                 return Progress::Paused;
             }
@@ -754,19 +757,18 @@ impl BatchSink for EachRow<'_, '_, '_, '_> {
     }
 }
 
-/// A query that can run.
+/// A query that is ready to run.
 struct Prepared {
     plan: Plan,
-    /// The size of the default page, where that is what is asked for.
+    /// The size of the default page, if that is requested.
     default_page: Option<u64>,
-    /// True when nothing but the data can change the answer: no clock is read, no terminology
-    /// asked.
+    /// Whether only the data can change the result: the query reads no clock and no terminology.
     lasts: bool,
-    /// The state that is asked for.
+    /// The requested state.
     state: Option<PageState>,
 }
 
-/// The path of a column without its variable: `/uid/value`; `/` for a whole variable.
+/// Returns the path of a column without its variable: `/uid/value`; `/` for a variable alone.
 fn without_variable(path: &str) -> &str {
     let mut depth = 0_u32;
     for (at, c) in path.char_indices() {
@@ -780,7 +782,7 @@ fn without_variable(path: &str) -> &str {
     "/"
 }
 
-/// The address of a query that was asked by GET.
+/// Returns the URL of a query that was sent by GET.
 fn href(call: &Call<'_>) -> String {
     let pairs: Vec<String> = call
         .request
@@ -843,8 +845,8 @@ fn expr_reads_clock(expr: &Expr) -> bool {
     }
 }
 
-/// Refuses comparisons of COMPOSITION.uid with what can be no uid of this server, where the mount
-/// is that strict.
+/// Rejects comparisons of COMPOSITION.uid with a text that cannot be a uid of this server, on a
+/// mount that requires it.
 fn check_uids(query: &Query, system_id: &str, status: u16) -> Result<(), Failure> {
     fn visit(
         query: &Query,
@@ -888,7 +890,7 @@ fn check_uids(query: &Query, system_id: &str, status: u16) -> Result<(), Failure
         .map_or(Ok(()), |condition| visit(query, condition, &check))
 }
 
-/// True for `uuid::::2`.
+/// Returns true for `uuid::::2`.
 fn without_system(text: &str) -> bool {
     text.split_once("::::")
         .is_some_and(|(object, number)| is_uuid(object) && number.parse::<u32>().is_ok())

@@ -1,26 +1,26 @@
-//! The memory of the queries that run, counted together.
+//! The memory of the running queries, limited in total.
 //!
-//! Each query has a budget of bytes of its own. Queries that run at a time share another: where
-//! they hold more together, the one that grows is given up with 429, so that a worker of 128 MB is
-//! not ended with all of its requests. A query that runs alone has its own budget only.
+//! Each query has its own budget of bytes. Concurrent queries share another one. If their total
+//! exceeds it, the query that grows is stopped with 429, so that a worker of 128 MB is not ended
+//! with all of its requests. A query that runs alone has its own budget only.
 
 use super::error::Failure;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Bytes that documents, rows and results of all running queries take at most, about. A list that grows takes
-/// half as much again for a moment.
+/// The maximum bytes of documents, rows and results of all running queries, estimated. A list that
+/// grows takes half as much again temporarily.
 const TOGETHER: usize = 33_554_432;
 
-/// Bytes of memory that documents may take which a query must hold at a time, because it joins
-/// those of an EHR.
+/// Bytes of memory for documents that a query needs at the same time, because it joins those of an
+/// EHR.
 const JOINED: usize = 67_108_864;
 
-/// Microseconds after which a query that was not heard of counts as lost: a host may forget a
-/// request without dropping its work.
+/// Microseconds after which a query without a call counts as lost: a host may forget a request
+/// without dropping its work.
 const LEASE: i64 = 120_000_000;
 
-/// What the running queries of a service hold.
+/// The memory of the running queries of a service.
 #[derive(Clone, Default)]
 pub(super) struct QueryMemory(Rc<RefCell<Held>>);
 
@@ -36,14 +36,14 @@ struct Entry {
     seen: i64,
 }
 
-/// What one query holds; given back when it is dropped.
+/// The memory of one query, returned when it is dropped.
 pub(super) struct Share {
     memory: QueryMemory,
     number: u64,
 }
 
 impl QueryMemory {
-    /// The share of a query that begins.
+    /// Creates the share of a query that begins.
     pub fn share(&self) -> Share {
         let mut held = self.0.borrow_mut();
         held.next += 1;
@@ -55,10 +55,10 @@ impl QueryMemory {
 }
 
 impl Share {
-    /// Says how many bytes the query holds at a time (microseconds since 1970).
+    /// Sets the bytes that the query uses at a time (microseconds since 1970).
     ///
     /// # Errors
-    /// 429 when that is too much beside what other queries hold.
+    /// 429 if that is too much in addition to the other queries.
     pub fn hold(&self, bytes: usize, now: i64) -> Result<(), Failure> {
         let mut held = self.memory.0.borrow_mut();
         held.entries
@@ -79,17 +79,17 @@ impl Share {
     }
 }
 
-/// The documents that one query reads, counted before they are read.
+/// The documents that one query reads. Their memory is reserved before they are read.
 pub(super) struct Reading {
     pub share: Share,
     deadline: i64,
-    /// Bytes that the documents take which are read or evaluated now.
+    /// Bytes of the documents that are read or evaluated at present.
     bytes: usize,
-    /// Why no more is read.
+    /// The reason to stop reading.
     pub refusal: Option<Refusal>,
 }
 
-/// Why a query reads no more documents.
+/// A reason to stop reading documents.
 pub(super) enum Refusal {
     /// Its time is over.
     Late,
@@ -98,7 +98,7 @@ pub(super) enum Refusal {
 }
 
 impl Reading {
-    /// Nothing is read yet; `deadline` in microseconds since 1970.
+    /// Creates the state before reading. `deadline` is in microseconds since 1970.
     pub fn new(share: Share, deadline: i64) -> Reading {
         Reading {
             share,
@@ -108,8 +108,8 @@ impl Reading {
         }
     }
 
-    /// Counts documents of so many bytes beside what the query itself holds; false when they are
-    /// not to be read.
+    /// Reserves memory for documents in addition to the `held` bytes of the query itself. Returns
+    /// false if they must not be read.
     pub fn admit(&mut self, bytes: usize, held: usize, now: i64) -> bool {
         self.bytes = bytes;
         if now > self.deadline {
@@ -126,7 +126,7 @@ impl Reading {
         self.hold(held, now)
     }
 
-    /// Forgets a lack of memory, because all that was held is given up. Returns false if the time of
+    /// Clears a lack of memory, because all held memory is released. Returns false if the time of
     /// the query is over.
     pub fn restart(&mut self) -> bool {
         let is_late = matches!(self.refusal, Some(Refusal::Late));
@@ -136,7 +136,8 @@ impl Reading {
         !is_late
     }
 
-    /// Counts what the query itself holds; false when that is too much beside other queries.
+    /// Sets the bytes of the query itself. Returns false if that is too much in addition to other
+    /// queries.
     pub fn hold(&mut self, held: usize, now: i64) -> bool {
         let bytes = held.saturating_add(self.bytes);
         let refusal = self.share.hold(bytes, now).err();

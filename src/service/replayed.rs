@@ -1,11 +1,11 @@
-//! A clock that stands still and identifiers that follow from a seed: what was done once can be
-//! done again with the same outcome.
+//! An environment with a fixed clock and seeded identifiers, so that a request can be repeated with
+//! the same result.
 
 use super::{Environment, utc_only};
 use crate::document::fnv;
 
-/// An environment whose clock and identifiers follow from a time and a seed, so that a host that
-/// keeps both can repeat a request with the same outcome.
+/// An environment whose clock and identifiers are derived from a time and a seed. A host that
+/// stores both can repeat a request with the same result.
 pub struct Replayed {
     micros: i64,
     state: u64,
@@ -13,7 +13,7 @@ pub struct Replayed {
 }
 
 impl Replayed {
-    /// `now` in milliseconds since 1970; any text is a seed.
+    /// Creates an environment. `now` is in milliseconds since 1970; `seed` is any text.
     pub fn new(now: f64, seed: &str) -> Replayed {
         Replayed {
             micros: (now * 1000.0) as i64,
@@ -22,7 +22,7 @@ impl Replayed {
         }
     }
 
-    /// With what the host knows of zones: see [`Environment::offset`].
+    /// Sets the host's time zones: see [`Environment::offset`].
     pub fn with_zones(self, zones: fn(&str, i64) -> Option<i32>) -> Replayed {
         Replayed { zones, ..self }
     }
@@ -43,7 +43,7 @@ impl Environment for Replayed {
 
     fn new_uuid(&mut self) -> String {
         let (high, low) = (self.next(), self.next());
-        // RFC 9562: version 4, variant 10.
+        // RFC 9562: the version is 4 (bits 48 to 51), the variant binary 10 (bits 64 and 65).
         let bits = u128::from(high) << 64 | u128::from(low);
         let bits = bits & !(0xf << 76) | 0x4 << 76;
         let bits = bits & !(0x3 << 62) | 0x2 << 62;

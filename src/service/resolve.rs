@@ -1,9 +1,10 @@
-//! `Prefer: resolve_refs`: references to what this repository holds are answered as the things
-//! themselves, one level deep.
+//! `Prefer: resolve_refs`: references to objects of this repository are replaced by the objects,
+//! one level deep.
 //!
-//! EHR: its EHR_STATUS, directory and first compositions; FOLDER: its items; CONTRIBUTION: its
-//! VERSIONs. What cannot be read, and everything behind the first [`RESOLVED`] references or beyond
-//! [`RESOLVED_BYTES`] of documents, stays a reference. Only in JSON: the schemas of XML have references there.
+//! EHR: its EHR_STATUS, directory and first compositions. FOLDER: its items. CONTRIBUTION: its
+//! VERSIONs. An object that cannot be read stays a reference, and so does everything after the
+//! first [`RESOLVED`] references or [`RESOLVED_BYTES`] of documents. Only in JSON: the XML schemas
+//! have references there.
 
 use super::Service;
 use super::admission::LARGE;
@@ -20,14 +21,14 @@ use crate::rm::tree::NodeRef;
 use crate::store::repository::{Bounded, Repository, Which};
 use aqlite_rm::order;
 
-/// Most references that are resolved in one answer.
+/// The maximum number of references that one response resolves.
 const RESOLVED: usize = 100;
-/// Most bytes of the stored documents that are put in the place of references in one answer.
+/// The maximum bytes of the stored documents that replace references in one response.
 const RESOLVED_BYTES: usize = 4_000_000;
 
 impl<R: Repository> Service<R> {
-    /// The JSON of a resource with its references resolved; `None` unless the client prefers that
-    /// and takes JSON.
+    /// Returns the JSON of a resource with its references resolved; `None` unless the client
+    /// prefers that and accepts JSON.
     pub(crate) async fn resolved(
         &self,
         call: &Call<'_>,
@@ -69,7 +70,7 @@ impl<R: Repository> Service<R> {
         }))
     }
 
-    /// The document that a reference means, or its whole VERSION.
+    /// Returns the document of a reference, or its complete VERSION.
     async fn referred(
         &self,
         call: &Call<'_>,
@@ -144,7 +145,7 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// The references of a resource, in order.
+/// Appends the references of a resource, in order.
 fn collect<'t>(node: NodeRef<'t>, found: &mut Vec<NodeRef<'t>>) {
     let attributes: &[Attr] = match node.class() {
         Cls::EHR => &[Attr::EHR_STATUS, Attr::DIRECTORY, Attr::COMPOSITIONS],

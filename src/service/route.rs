@@ -1,5 +1,4 @@
-//! One table of method, path and operation: what is served, what Allow says, what the manifest
-//! lists.
+//! The table of routes: method, path and operation. Dispatch, Allow and the manifest use it.
 
 use super::Request;
 use super::auth::{Act, Need, Resource};
@@ -14,7 +13,7 @@ use crate::store::repository::DefinitionKind;
 mod definitions;
 mod records;
 
-/// What a request asks for.
+/// The operation of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs, reason = "the table below says what each is")]
 pub(crate) enum Operation {
@@ -69,7 +68,7 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// The media types that its body may have.
+    /// Returns the media types that its body may have.
     pub fn accepts(self) -> Accepted {
         match self {
             Operation::Create(what) | Operation::Update(what)
@@ -104,16 +103,16 @@ pub(crate) enum Part {
     Version,
 }
 
-/// A line of the table.
+/// A row of the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Route {
     /// The method.
     pub method: &'static str,
     /// The path below the mount, with `{parameters}`.
     pub pattern: &'static str,
-    /// What is asked for.
+    /// The operation.
     pub operation: Operation,
-    /// What a caller must be allowed to do, and to what.
+    /// The permission that a caller needs.
     pub need: Need,
 }
 
@@ -132,14 +131,12 @@ const fn route(
     }
 }
 
-/// Every resource of a mount: method, path, operation, and what it needs leave for. Where two
-/// patterns fit a path, the earlier route wins.
+/// Returns every route of a mount. If two patterns match a path, the earlier route wins.
 pub(crate) fn routes() -> impl Iterator<Item = &'static Route> {
     records::ROUTES.iter().chain(definitions::ROUTES)
 }
 
-/// The top-level groups of a mount, as the manifest names them: the three of the service
-/// specification first.
+/// The top-level groups of a mount in the manifest, the three of the service specification first.
 pub(crate) const ENDPOINTS: [&str; 7] = [
     "/ehrs",
     "/definitions",
@@ -150,25 +147,27 @@ pub(crate) const ENDPOINTS: [&str; 7] = [
     "/admin",
 ];
 
-/// Where clients of a well-known server look for administration; it is that of the ITS mount.
+/// The prefix under which clients of a well-known server request administration. It is equivalent
+/// to that of the ITS mount.
 const ADMIN: &str = "/rest/admin";
 
-/// Methods that HTTP knows; any other is answered with 501.
+/// Methods that HTTP defines; any other gets 501.
 const METHODS: [&str; 9] = [
     "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "CONNECT",
 ];
 
-/// Methods that some resource is served by, in the order in which Allow lists them.
+/// Methods of the table, in their order in Allow.
 const SERVED: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"];
 
-/// Where a request leads.
+/// The route of a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Matched {
-    /// Outside the mounts: is the service there?
+    /// The health check, outside the mounts.
     Health,
-    /// What an application of SMART on openEHR must know.
+    /// The configuration for applications of SMART on openEHR.
     Smart,
-    /// What a path allows; the manifest for the root of a mount (`allow` lists every method there).
+    /// The methods of a path; the manifest for the root of a mount (`allow` lists every method
+    /// there).
     Options {
         dialect: Option<Dialect>,
         allow: String,
@@ -186,7 +185,7 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// The parameters of the path that do not name the EHR.
+    /// Returns the parameters of the path without the ehr_id.
     pub fn others(&self) -> Vec<&str> {
         let ehr = self
             .route
@@ -202,7 +201,7 @@ impl Found {
             .collect()
     }
 
-    /// The parameter of the path with one of these names.
+    /// Returns the parameter of the path with one of these names.
     pub fn named(&self, names: &[&str]) -> Option<&str> {
         let parts = self
             .route
@@ -216,8 +215,8 @@ impl Found {
     }
 }
 
-/// Makes sure that the header Host is an authority (RFC 9112 §3.2): a runtime puts it in front of the
-/// target of a request, where a `/` or `?` in it would take the place of the target's path.
+/// Checks that the header Host is an authority (RFC 9112 §3.2). A runtime prepends it to the target
+/// of a request, where a `/` or `?` in it would replace the path of the target.
 fn check_authority(request: &Request) -> Result<(), Failure> {
     let is_of_authority =
         |byte: u8| byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+;=:[]".contains(&byte);
@@ -229,8 +228,8 @@ fn check_authority(request: &Request) -> Result<(), Failure> {
     }
 }
 
-/// Finds the operation of a request; 400 for a header Host that is none; 404, 405 with Allow, or 501
-/// where there is none.
+/// Finds the operation of a request; 400 for an invalid header Host; 404, 405 with Allow, or 501 if
+/// there is none.
 pub(crate) fn find(request: &Request) -> Result<Matched, Failure> {
     check_authority(request)?;
     if !METHODS.contains(&request.method.as_str()) {
@@ -279,8 +278,7 @@ pub(crate) fn find(request: &Request) -> Result<Matched, Failure> {
     find_in_mount(dialect, method, rest)
 }
 
-/// The operation that a request leads to, as logs may name it: the method and the pattern of the
-/// path.
+/// Returns the operation of a request for logs: the method and the pattern of the path.
 pub fn operation(request: &Request) -> Option<String> {
     match find(request) {
         Ok(Matched::Operation(found)) => {
@@ -290,7 +288,7 @@ pub fn operation(request: &Request) -> Option<String> {
     }
 }
 
-/// True when only somebody who has leave is answered.
+/// Returns whether the operation of a request needs a permission.
 pub fn needs_leave(request: &Request) -> bool {
     matches!(find(request), Ok(Matched::Operation(_)))
 }
@@ -331,7 +329,8 @@ fn find_in_mount(dialect: Dialect, method: &str, rest: &str) -> Result<Matched, 
     }
 }
 
-/// The parameters when a path fits a pattern; the plural names of the groups are aliases.
+/// Returns the parameters of a path that matches a pattern. The plural names of the groups are
+/// aliases.
 fn parameters(pattern: &str, segments: &[String]) -> Option<Vec<String>> {
     let mut params = Vec::new();
     let mut parts = pattern.split('/');
@@ -350,8 +349,8 @@ fn parameters(pattern: &str, segments: &[String]) -> Option<Vec<String>> {
     parts.next().is_none().then_some(params)
 }
 
-/// The value of Allow for the routes that fit a path: the same whether it is asked for or a refusal
-/// tells it.
+/// Returns the value of Allow for the routes that match a path. OPTIONS and a 405 response have the
+/// same value.
 fn allowed(fitting: &[(&Route, Vec<String>)]) -> String {
     let has = |method: &str| fitting.iter().any(|(r, _)| r.method == method);
     let answered =

@@ -1,4 +1,4 @@
-//! Compositions in the formats FLAT and STRUCTURED: read and written along the template that the
+//! Compositions in the formats FLAT and STRUCTURED, read and written by the template that the
 //! request or the document names.
 
 use super::Service;
@@ -19,20 +19,20 @@ use crate::template::flat::{self, Maker, Shape, Written};
 use crate::template::{Template, WebTemplate};
 use std::rc::Rc;
 
-/// A resource in another form than the usual one.
+/// A resource in another representation than the canonical one.
 #[derive(Clone)]
 pub(crate) struct Shown {
-    /// Of the body.
+    /// The media type of the body.
     pub media_type: &'static str,
     /// The text.
     pub body: String,
-    /// Beside those of every resource.
+    /// Headers in addition to those of every resource.
     pub headers: Vec<(&'static str, String)>,
 }
 
 impl Shown {
-    /// A document in one of the simplified formats; what that has no place for is told in the
-    /// header Warning.
+    /// Returns a document in one of the simplified formats. The header Warning names data that the
+    /// format cannot represent.
     pub fn simplified(
         call: &Call<'_>,
         node: NodeRef<'_>,
@@ -66,7 +66,7 @@ impl Shown {
 /// The header that names the template of a body, and its old spelling.
 const TEMPLATE_ID: [&str; 2] = ["openehr-template-id", "openEHR-TEMPLATE_ID"];
 
-/// Whose dialect is wanted: that of the parameter, else that of the mount.
+/// Returns the requested dialect: that of the parameter, else that of the mount.
 fn maker(call: &Call<'_>) -> Result<Maker, Failure> {
     match call
         .request
@@ -83,7 +83,8 @@ fn maker(call: &Call<'_>) -> Result<Maker, Failure> {
     }
 }
 
-/// How strictly a body is read: with `strict=true` every segment of STRUCTURED must be a list.
+/// Returns the rules for reading a body: with `strict=true` every segment of STRUCTURED must be a
+/// list.
 fn read_as(call: &Call<'_>, shape: Shape) -> Result<Shape, Failure> {
     match call
         .request
@@ -97,7 +98,7 @@ fn read_as(call: &Call<'_>, shape: Shape) -> Result<Shape, Failure> {
     }
 }
 
-/// The template that a request names, by header or parameter.
+/// Returns the template that a request names, by header or parameter.
 fn stated_template<'c>(call: &Call<'c>) -> Result<Option<&'c str>, Failure> {
     let of_header = TEMPLATE_ID
         .into_iter()
@@ -117,7 +118,7 @@ fn stated_template<'c>(call: &Call<'c>) -> Result<Option<&'c str>, Failure> {
 }
 
 impl<R: Repository> Service<R> {
-    /// Reads the body of a request; `follows` is the template of the document that it changes.
+    /// Reads the body of a request. `follows` is the template of the preceding version.
     pub(crate) async fn read_document(
         &self,
         call: &Call<'_>,
@@ -163,7 +164,7 @@ impl<R: Repository> Service<R> {
         })
     }
 
-    /// A resource in the form that the client prefers, where that is not the usual one.
+    /// Returns a resource in the form that the client prefers, or `None` for the canonical form.
     pub(crate) async fn shown(
         &self,
         call: &Call<'_>,
@@ -198,8 +199,7 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// Where a document was sent in a simplified format, what is wrong with it is told by its keys
-    /// too.
+    /// Adds the keys of a simplified format to the errors of a document that was sent in it.
     pub(crate) async fn with_keys(
         &self,
         call: &Call<'_>,

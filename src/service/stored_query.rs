@@ -1,4 +1,4 @@
-//! Stored queries: store, list, show. Their execution stands with that of all queries.
+//! Stored queries: store, list, show. The module `query` executes them.
 
 use super::Service;
 use super::call::{Call, validated};
@@ -18,10 +18,11 @@ use serde_json::{Map, Value, json};
 
 const KIND: DefinitionKind = DefinitionKind::Query;
 
-/// The most bytes of the texts of a list of stored queries.
+/// The maximum bytes of the texts of a list of stored queries.
 const LISTED: usize = 10_000_000;
 
-/// The most versions of one stored query: each execution without a complete version looks at all.
+/// The maximum number of versions of one stored query: each execution without a complete version
+/// reads all.
 const VERSIONS: usize = 1_000;
 
 impl<R: Repository> Service<R> {
@@ -98,7 +99,7 @@ impl<R: Repository> Service<R> {
         choose(call.request, &["application/json"])?;
         let bytes = self.repository.definition_bytes(KIND, call.param(0));
         let bytes = bytes.await.map_err(Failure::of_store)?;
-        // Lists that are too long are refused below.
+        // Lists that are too long are rejected below, and need no memory.
         call.room(if bytes > LISTED { 0 } else { bytes }).await?;
         let found = self
             .repository
@@ -136,7 +137,7 @@ impl<R: Repository> Service<R> {
         ))
     }
 
-    /// The stored query that a name and a complete, partial or absent version select.
+    /// Returns the stored query that a name and a complete, partial or absent version select.
     pub(crate) async fn stored_query(
         &self,
         name: &str,
@@ -147,7 +148,7 @@ impl<R: Repository> Service<R> {
             .ok_or_else(|| Failure::missing("there is no stored query with this name and version"))
     }
 
-    /// A query is stored when it can be run once its parameters are bound.
+    /// Checks that a query is valid once its parameters are bound.
     fn check_query(&self, text: &str) -> Result<(), Failure> {
         if text.len() > self.config.limits.aql {
             return Err(Failure::too_large("query", self.config.limits.aql));
@@ -174,7 +175,7 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// The version under which a query is stored: as the path says, or the next one.
+/// Returns the version for storing a query: that of the path, or the next one.
 fn version_to_store(call: &Call<'_>, stored: &[Definition]) -> Result<String, Failure> {
     match call.optional_param(1) {
         Some(version) if is_version(version) => Ok(version.to_owned()),
@@ -206,7 +207,7 @@ pub(crate) fn qualified_name(definition: &Definition) -> String {
     format!("{}/{}", definition.name, definition.version)
 }
 
-/// A stored query as lists and details show it.
+/// Returns the fields of a stored query in lists and details.
 pub(crate) fn detail(dialect: Dialect, definition: &Definition) -> Map<String, Value> {
     let Definition {
         name,
@@ -228,7 +229,7 @@ pub(crate) fn detail(dialect: Dialect, definition: &Definition) -> Map<String, V
         .collect()
 }
 
-/// The query text of a body: plain, or `q` of a JSON object.
+/// Returns the query text of a body: plain text, or `q` of a JSON object.
 fn query_text(call: &Call<'_>) -> Result<String, Failure> {
     let text = call.text()?;
     if text_or_json_body(call.request)? {

@@ -1,9 +1,9 @@
-//! ITEM_TAGs: key, value and path on an object or on one version of it; a list is replaced as a
-//! whole, and is not versioned.
+//! ITEM_TAGs: key, value and path on an object or on one version. A write replaces the complete
+//! list. Lists are not versioned.
 //!
-//! A list comes by `PUT …/{uid}/tags`, or with the document in the headers `openehr-item-tag` (its
-//! object) and `openehr-version-item-tag` (its version). Answers carry the same headers, unless a
-//! tag has characters that headers cannot carry.
+//! A list is sent by `PUT …/{uid}/tags`, or with the document in the headers `openehr-item-tag`
+//! (its object) and `openehr-version-item-tag` (its version). Responses have the same headers,
+//! unless a tag has characters that headers cannot represent.
 
 use super::Service;
 use super::call::Call;
@@ -20,17 +20,18 @@ use crate::rm::json::{self, elements, members, quote_into};
 use crate::store::repository::{ItemTag, Piece, Repository, StoreError, TagList};
 use serde_json::{Value, json};
 
-/// Most tags of a target.
+/// The maximum number of tags of a target.
 const MOST: usize = 1_000;
-/// Most bytes of the keys, values and paths of a target.
+/// The maximum bytes of the keys, values and paths of a target.
 const BYTES: usize = 200_000;
-/// Most bytes of the list of all tags of an EHR.
+/// The maximum bytes of the list of all tags of an EHR.
 const LISTED: usize = 8_000_000;
 const OF_OBJECT: &str = "openehr-item-tag";
 const OF_VERSION: &str = "openehr-version-item-tag";
 
 impl<R: Repository> Service<R> {
-    /// GET /ehr/{ehr_id}/tags, GET /demographic/tags: what is tagged, by key, value or path.
+    /// GET /ehr/{ehr_id}/tags, GET /demographic/tags: tags with their targets, selected by key,
+    /// value or path.
     pub(super) async fn tags_list(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
         let owner = self.owner(call).await?;
@@ -127,7 +128,7 @@ impl<R: Repository> Service<R> {
         Ok(call.preference_applied(response.with_header("ETag", format!("\"{etag}\""))))
     }
 
-    /// The tags of one target.
+    /// Returns the tags of one target.
     async fn tags_on(&self, owner: &Owner, target: &str) -> Result<Vec<ItemTag>, Failure> {
         self.repository
             .tags(owner.id(), target)
@@ -135,8 +136,8 @@ impl<R: Repository> Service<R> {
             .map_err(Failure::of_store)
     }
 
-    /// Replaces the tags of a target; with If-Match only if its entity tag is one of those in the
-    /// header, in one step.
+    /// Replaces the tags of a target. With If-Match, only if the header has their present entity
+    /// tag; the comparison and the change are atomic.
     async fn replace_tags(
         &self,
         call: &Call<'_>,
@@ -184,7 +185,7 @@ impl<R: Repository> Service<R> {
         Ok(Response::new(204))
     }
 
-    /// The owner and the uid of what is tagged, which must exist.
+    /// Returns the owner and the uid of the tagged object or version, which must exist.
     async fn tagged(&self, call: &Call<'_>, what: &Controlled) -> Result<(Owner, String), Failure> {
         let owner = self.owner(call).await?;
         let target = Target::parse(call.sub(0)).ok_or_else(|| super::versioned::missing(what))?;
@@ -206,7 +207,7 @@ impl<R: Repository> Service<R> {
         Value::Array(lists.iter().flat_map(shown).collect())
     }
 
-    /// An ITEM_TAG as JSON.
+    /// Returns an ITEM_TAG as JSON.
     fn item_tag(
         &self,
         owner: &Owner,
@@ -235,7 +236,7 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// The lists that the headers of a request give to a version and its object.
+/// Returns the lists for a version and its object in the headers of a request.
 pub(crate) fn of_headers(call: &Call<'_>, uid: &VersionUid) -> Result<Vec<TagList>, Failure> {
     let targets = [
         (OF_OBJECT, uid.object_id.clone()),
@@ -248,7 +249,7 @@ pub(crate) fn of_headers(call: &Call<'_>, uid: &VersionUid) -> Result<Vec<TagLis
         .collect()
 }
 
-/// A response with the tags of a version and its object in headers.
+/// Adds the tags of a version and its object to a response as headers.
 pub(crate) fn with_headers(response: Response, tags: &[TagList]) -> Response {
     tags.iter()
         .filter(|list| !list.tags.is_empty())
@@ -282,7 +283,7 @@ fn header_of(list: &TagList) -> String {
     tags.collect::<Vec<String>>().join("; ")
 }
 
-/// Each `key` begins a tag.
+/// Reads a header. Each `key` begins a tag.
 fn of_header(name: &str, value: &str) -> Result<Vec<ItemTag>, Failure> {
     let mut tags: Vec<ItemTag> = Vec::new();
     if value.trim().is_empty() {
@@ -308,7 +309,7 @@ fn of_header(name: &str, value: &str) -> Result<Vec<ItemTag>, Failure> {
     Ok(tags)
 }
 
-/// A JSON array of `{key, value?, target_path?}`.
+/// Reads a JSON array of `{key, value?, target_path?}`.
 fn of_body(text: &str) -> Result<Vec<ItemTag>, Failure> {
     let items = elements(text).map_err(|problem| malformed("list of tags", text, problem))?;
     items
@@ -332,7 +333,7 @@ fn of_json(text: &str) -> Result<ItemTag, Failure> {
             "key" => tag.key = string()?,
             "value" => tag.value = Some(string()?),
             "target_path" => tag.path = Some(string()?),
-            // What answers show beyond that may be sent back.
+            // Other members of responses are ignored, so that a client may send them back.
             "_type" | "target" | "owner_id" => {}
             other => {
                 return Err(Failure::bad(format!(
@@ -344,7 +345,7 @@ fn of_json(text: &str) -> Result<ItemTag, Failure> {
     Ok(tag)
 }
 
-/// A list that may be stored.
+/// Checks a list and returns it.
 pub(super) fn checked(target: String, tags: Vec<ItemTag>) -> Result<TagList, Failure> {
     let bytes: usize = tags
         .iter()

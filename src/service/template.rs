@@ -27,7 +27,7 @@ const KIND: DefinitionKind = DefinitionKind::Template;
 const OPT14: &str = "opt14";
 /// Operational templates of ADL 2.
 const OPT2: &str = "opt2";
-/// Segments of paths that no template may have as its id: the formats, and the one for every
+/// Path segments that no template may have as its id: the formats, and the one that selects every
 /// template.
 const RESERVED: [&str; 3] = ["adl1.4", "adl2", ALL];
 
@@ -128,7 +128,7 @@ impl<R: Repository> Service<R> {
         list(call, &found)
     }
 
-    /// GET /definition/template/{id}: its versions, or the latest of them where XML is wanted.
+    /// GET /definition/template/{id}: its versions, or the latest one if XML is requested.
     pub(super) async fn template_versions(&self, call: &Call<'_>) -> Result<Response, Failure> {
         match choose(
             call.request,
@@ -161,9 +161,9 @@ impl<R: Repository> Service<R> {
 
 impl<R: Repository> Service<R> {
     /// GET /definition/template/{id}/{version}/example, GET
-    /// /definition/template/{adl1.4|adl2}/{id}/example, both with ?kind=full|minimal or
-    /// ?detail_level=required|medium|complete (full without them) and ?language=… (the template's
-    /// own without it, or where it does not have that one).
+    /// /definition/template/{adl1.4|adl2}/{id}/example. Both accept ?kind=full|minimal or
+    /// ?detail_level=required|medium|complete (default full), and ?language=… (default the language
+    /// of the template, also if it lacks the requested one).
     pub(super) async fn template_example(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let form = Form::wanted(call.request)?;
         let kind = match ["kind", "detail_level"]
@@ -215,8 +215,8 @@ impl<R: Repository> Service<R> {
     }
 
     /// GET /definition/template/{id}[/{version}]/webtemplate, GET
-    /// /definition/template/adl1.4/{id}/webtemplate, and where a template is asked for as a web
-    /// template.
+    /// /definition/template/adl1.4/{id}/webtemplate, and requests for a template with the media
+    /// type of web templates.
     pub(super) async fn template_web(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let wanted = choose(call.request, &[WEB_TEMPLATE, "application/json"])?;
         let found = self.chosen(call).await?;
@@ -238,7 +238,7 @@ impl<R: Repository> Service<R> {
         ))
     }
 
-    /// The template that the path names.
+    /// Returns the template that the path selects.
     async fn chosen(&self, call: &Call<'_>) -> Result<Definition, Failure> {
         let found = self
             .select_definition(KIND, Some(call), call.param(0), call.optional_param(1))
@@ -251,7 +251,7 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// The forms of one template, which was sent in the first; in ITS-REST its JSON is the web
+/// Returns the forms of a template, the form as sent first. In ITS-REST its JSON form is the web
 /// template.
 fn offered(dialect: Dialect, sent: &'static str) -> Vec<&'static str> {
     match dialect {
@@ -260,7 +260,7 @@ fn offered(dialect: Dialect, sent: &'static str) -> Vec<&'static str> {
     }
 }
 
-/// The media type of the text that a template was sent as: ADL or XML.
+/// Returns the media type of the text of a template: ADL or XML.
 fn media_type(definition: &Definition) -> &'static str {
     let is_xml = definition
         .body
@@ -274,7 +274,7 @@ fn media_type(definition: &Definition) -> &'static str {
     }
 }
 
-/// Reads a stored template. Without a call nothing is waited for.
+/// Reads a stored template. Without a call it does not wait for turns.
 pub(super) async fn read_stored_in_turns(
     call: Option<&Call<'_>>,
     found: &Definition,
@@ -286,8 +286,8 @@ pub(super) async fn read_stored_in_turns(
     .await
 }
 
-/// Reads a template in two steps, each in a turn of its own where the text is long; `refused` makes
-/// the answer where the text has errors.
+/// Reads a template in two steps, each in its own turn if the text is long. `refused` makes the
+/// error for a text with errors.
 async fn read_in_turns(
     call: Option<&Call<'_>>,
     format: &str,
@@ -312,7 +312,7 @@ async fn turn_for(call: Option<&Call<'_>>, bytes: usize) -> Result<Turn, Failure
     }
 }
 
-/// Why an upload is refused because of what later requests derive from the template.
+/// Returns the reason to reject an upload because of the size of its derived data.
 async fn derived_excess(
     call: &Call<'_>,
     template: &Template,
@@ -330,14 +330,13 @@ async fn derived_excess(
     Ok(example_excess(template, &iso(call.now)))
 }
 
-/// The web template of a template that was stored before there were limits.
+/// Returns the error for the web template of a template that was stored before the limits existed.
 pub(super) fn web_too_large() -> Failure {
     let help = "the template was stored by an earlier release: store it again within the limits of an upload";
     Failure::new(422, format!("the web template would be too large; {help}"))
 }
 
-/// Checks a template that is stored as it is, under the name and format that it was stored with
-/// before.
+/// Checks a template of an import, which is stored under its former name and format.
 pub(super) async fn check_definition(
     call: &Call<'_>,
     definition: &Definition,
@@ -374,7 +373,7 @@ fn format_of(sent: Option<&str>) -> Result<&'static str, Failure> {
     }
 }
 
-/// The format that the path names.
+/// Returns the format in the path.
 fn of_path(call: &Call<'_>) -> Option<&'static str> {
     match call
         .request
@@ -389,7 +388,7 @@ fn of_path(call: &Call<'_>) -> Option<&'static str> {
     }
 }
 
-/// The format that is asked for.
+/// Returns the requested format.
 fn wanted<'c>(call: &Call<'c>) -> Option<&'c str> {
     of_path(call).or_else(|| call.request.query_value("type").filter(|t| !t.is_empty()))
 }

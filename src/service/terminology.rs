@@ -1,21 +1,21 @@
-//! Who answers `TERMINOLOGY(…)` and `matches {terminology://…}`: stored value sets, and a FHIR
-//! server that the host asks.
+//! The answers to `TERMINOLOGY(…)` and `matches {terminology://…}`, from stored value sets and a
+//! FHIR server of the host.
 //!
-//! The core never waits for a terminology: what a query asks is known from its text, the answers
-//! are gathered first, and the checker writes them into the query. openEHR's own groups and code
-//! sets need nobody (`aql::TerminologyCall::built_in`).
+//! The core never waits for a terminology: the text of a query determines its requests, the service
+//! collects the answers first, and the checker inserts them into the query. openEHR's own groups
+//! and code sets are built in (`aql::TerminologyCall::built_in`).
 //!
 //! | operation | a stored value set | the server (FHIR R4 or R5) |
 //! |---|---|---|
-//! | `expand` (`url=…`, or the bare address) | its codes | `ValueSet/$expand`, all pages |
+//! | `expand` (`url=…`, or the bare URL) | its codes | `ValueSet/$expand`, all pages |
 //! | `validate` with `url` | whether it has `code` (and `system`) | `ValueSet/$validate-code` |
 //! | `validate` with `system` alone | | `CodeSystem/$validate-code` |
 //! | `subsumes` (`system`, `codeA`, `codeB`) | | `CodeSystem/$subsumes`: true when A is B, or above it |
 //! | `lookup` (`system`, `code`) | | `CodeSystem/$lookup`: the display |
 //! | `map` | | `ConceptMap/$translate`: the codes of the matches |
 //!
-//! The `is_a` of guides is answered the same way, by `validate` and `subsumes`, once the codes of
-//! the data are known.
+//! The `is_a` of guides is answered in the same manner, by `validate` and `subsumes`, once the
+//! codes of the data are known.
 
 use super::Service;
 use super::call::Call;
@@ -31,31 +31,30 @@ use crate::store::repository::Repository;
 use std::pin::Pin;
 use std::rc::Rc;
 
-/// How many different questions one query may ask.
+/// The maximum number of different requests of one query.
 const QUESTIONS: usize = 32;
-/// How many questions a guide may raise about the codes of all EHRs of a call.
+/// The maximum number of requests of a guide for the codes of all EHRs of a call.
 const SUBSUMPTIONS: usize = 200;
-/// How many codes a value set may have.
+/// The maximum number of codes of a value set.
 pub(super) const CODES: usize = 100_000;
 /// The maximum number of codes of all answers to one query.
 const ANSWERED: usize = 200_000;
-/// Codes that are asked for at a time.
+/// The number of codes of a requested page.
 const PAGE: usize = 10_000;
 
-/// A terminology server that the host reaches.
+/// A terminology server that the host can reach.
 pub trait TerminologyServer {
-    /// GETs an address below the base of the server, such as `ValueSet/$expand?url=…`, as
+    /// GETs a URL below the base of the server, such as `ValueSet/$expand?url=…`, as
     /// `application/fhir+json`.
     ///
-    /// The host bounds the time and the size of an answer, and may keep answers of status 200 for a
-    /// while.
+    /// The host limits the time and the size of a response, and may cache responses of status 200.
     fn get<'a>(
         &'a self,
         address: &'a str,
     ) -> Pin<Box<dyn Future<Output = Result<Reply, Unreachable>> + 'a>>;
 }
 
-/// What a terminology server answers.
+/// A response of a terminology server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reply {
     /// The HTTP status.
@@ -64,21 +63,21 @@ pub struct Reply {
     pub body: String,
 }
 
-/// Why there is no answer.
+/// The reason for a missing response.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Unreachable {
-    /// It did not come in time.
+    /// It did not arrive in time.
     Late,
-    /// There is no connection, or no answer that can be read.
+    /// There is no connection, or the response cannot be read.
     Failed(String),
 }
 
-/// The answers to everything that a query asks of terminologies.
+/// The answers to all terminology requests of a query.
 #[derive(Default)]
 pub struct Answers(Vec<(TerminologyCall, Result<TerminologyAnswer, TerminologyError>)>);
 
 impl Answers {
-    /// True when a server was asked, so that the answer may change although nothing here does.
+    /// Returns whether a server supplied an answer, so that it may change without a change here.
     pub(crate) fn any(&self) -> bool {
         !self.0.is_empty()
     }
@@ -103,12 +102,12 @@ pub(super) fn refused<T>(why: impl Into<String>) -> Result<T, TerminologyError> 
     Err(TerminologyError::Refused(why.into()))
 }
 
-/// A question in the words of FHIR.
+/// A terminology request in FHIR terms.
 pub(super) struct Question {
     operation: String,
-    /// The value set that it is about.
+    /// The URL of its value set.
     url: Option<String>,
-    /// True when a FHIR server may know it.
+    /// Whether a FHIR server may know it.
     of_fhir: bool,
     parameters: Vec<(String, String)>,
 }
@@ -145,8 +144,8 @@ impl Question {
         }
     }
 
-    /// `terminology://host/ValueSet/$expand?url=…`,
-    /// `terminology://SNOMED-CT/hierarchy?rootConceptId=…`, else the address of a value set with
+    /// Reads `terminology://host/ValueSet/$expand?url=…`,
+    /// `terminology://SNOMED-CT/hierarchy?rootConceptId=…`, or else the URL of a value set with
     /// another scheme.
     fn of_uri(uri: &str) -> Question {
         let whole = |url: String| Question::new("expand", true, vec![(String::from("url"), url)]);
@@ -175,7 +174,7 @@ impl Question {
         }
     }
 
-    /// The address below a FHIR server's base.
+    /// Returns the URL below the base of a FHIR server.
     fn address(&self, more: &[(&str, String)]) -> Result<String, TerminologyError> {
         let has = |key: &str| self.parameters.iter().any(|(k, _)| k == key);
         let (path, needed): (&str, &[&str]) = match self.operation.as_str() {
@@ -197,7 +196,7 @@ impl Question {
                 self.operation
             ));
         }
-        // The system of codes is named by `url` where a code system itself is asked.
+        // The operations of a code system name the system `url`.
         let key = |key: &str| {
             if path == "CodeSystem/$validate-code" && key == "system" {
                 String::from("url")
@@ -220,7 +219,7 @@ impl Question {
         Ok(format!("{path}?{}", pairs.join("&")))
     }
 
-    /// Whether the code that it asks for is among these.
+    /// Returns whether the requested code is among these.
     fn is_among(&self, codes: &[Coding]) -> bool {
         let (code, system) = (self.get("code"), self.get("system"));
         codes.iter().any(|c| {
@@ -236,7 +235,7 @@ impl Question {
     }
 }
 
-/// `key=value&…`; a bare address is the value of `url`.
+/// Reads `key=value&…`. A bare URL is the value of `url`.
 fn read_parameters(text: &str) -> Vec<(String, String)> {
     let bare = ["http:", "https:", "urn:"]
         .iter()
@@ -252,11 +251,12 @@ fn read_parameters(text: &str) -> Vec<(String, String)> {
 }
 
 impl<R: Repository> Service<R> {
-    /// Answers everything that a query asks of terminologies, except what openEHR itself defines.
+    /// Collects the answers to all terminology requests of a query, except those that openEHR
+    /// itself defines.
     ///
     /// # Errors
-    /// When the query asks too much, or the repository fails. What a terminology refuses stands in
-    /// the answers.
+    /// If the query has too many requests, or the repository fails. Errors of a terminology are
+    /// part of the answers.
     pub(crate) async fn answers(
         &self,
         call: Option<&Call<'_>>,
@@ -289,18 +289,18 @@ impl<R: Repository> Service<R> {
         Ok(answers)
     }
 
-    /// The answers for a host that runs a query by itself.
+    /// Collects the answers for a host that runs a query by itself.
     ///
     /// # Errors
-    /// One sentence, when the query asks too much or the repository fails.
+    /// A message, if the query has too many requests or the repository fails.
     pub async fn terminology_answers(&self, ast: &Query) -> Result<Answers, String> {
         self.answers(None, ast)
             .await
             .map_err(|failure| failure.message)
     }
 
-    /// Whether codes fall under others, or are in value sets, as a guide asks. What no terminology
-    /// knows has no answer.
+    /// Tests subsumptions of codes, or their membership in value sets, for a guide. A code that no
+    /// terminology knows has no answer.
     pub(crate) async fn falls_under(
         &self,
         call: &Call<'_>,
@@ -378,7 +378,7 @@ impl<R: Repository> Service<R> {
         )
     }
 
-    /// All pages of an expansion.
+    /// Requests all pages of an expansion.
     pub(super) async fn expand(
         &self,
         question: &Question,
@@ -401,7 +401,8 @@ impl<R: Repository> Service<R> {
             if codes.len().max(total.unwrap_or(0)) > CODES {
                 return refused(format!("the value set has more than {CODES} codes"));
             }
-            // A server that knows no pages gives the whole at once, and says no total, or the same.
+            // A server without paging returns all codes at once, with no total, or with the same
+            // total.
             if read == 0 || total.is_none_or(|total| codes.len() >= total) {
                 return Ok(codes);
             }
@@ -437,12 +438,12 @@ fn codes_of(codings: &[Coding]) -> Vec<String> {
 }
 
 impl Question {
-    /// The question for all codes of a value set that a server may know.
+    /// Creates the request for all codes of a value set that a server may know.
     pub(super) fn of_import(url: &str) -> Question {
         Question::of_uri(url).of_server(url)
     }
 
-    /// Whether a code falls under another; `None` where the terminology has no address that servers
+    /// Creates the request for a subsumption; `None` if the terminology has no URL that servers
     /// know.
     fn of_subsumption(subsumption: &Subsumption) -> Option<Question> {
         let Subsumption {
@@ -486,7 +487,7 @@ impl Question {
     }
 }
 
-/// The address of a code system by the name that guides and documents give it.
+/// Returns the URL of a code system by its name in guides and documents.
 fn system_of(terminology: &str) -> Option<String> {
     const NAMES: [(&str, &str); 8] = [
         ("SNOMEDCT", "http://snomed.info/sct"),

@@ -1,5 +1,4 @@
-//! Versions of objects: finding them by uid or time, showing them, and the VERSIONED_OBJECT
-//! resources.
+//! Versions of objects: selection by uid or time, responses, and the VERSIONED_OBJECT resources.
 
 use super::Service;
 use super::admission::LARGE;
@@ -20,12 +19,12 @@ use crate::rm::tree::{NodeRef, Tree};
 use crate::store::repository::{Bounded, Piece, Repository, Version, VersionHead, Which};
 use crate::store::statement::{object, reference};
 
-/// Most bytes of a REVISION_HISTORY.
+/// The maximum bytes of a REVISION_HISTORY.
 const HISTORY: usize = 8_000_000;
 
 impl<R: Repository> Service<R> {
-    /// The version that a path names: by its uid, or by its object and `version_at_time`, or the
-    /// latest of its object.
+    /// Returns the version that a path selects: by its uid, or by its object and `version_at_time`,
+    /// or the latest of its object.
     pub(crate) async fn find_version(
         &self,
         call: &Call<'_>,
@@ -39,7 +38,7 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// The same, without its document where that is long.
+    /// Like [`Service::find_version`], but without the document if that is long.
     pub(crate) async fn find_bounded(
         &self,
         call: &Call<'_>,
@@ -74,8 +73,8 @@ impl<R: Repository> Service<R> {
         Ok(found)
     }
 
-    /// A version of an object of an owner, without its document where that is long; a party is
-    /// read whole, because its document alone tells its class.
+    /// Reads a version of an object of an owner, without its document if that is long. A party is
+    /// always read with its document, which alone determines its class.
     async fn bounded(
         &self,
         call: &Call<'_>,
@@ -97,7 +96,7 @@ impl<R: Repository> Service<R> {
         Ok(found.filter(|found| what.may_be(found)))
     }
 
-    /// A version with its long document, once there is memory for it.
+    /// Reads a version with its long document, as soon as there is memory for it.
     pub(crate) async fn whole(
         &self,
         call: &Call<'_>,
@@ -114,8 +113,8 @@ impl<R: Repository> Service<R> {
             .ok_or_else(gone)
     }
 
-    /// A version of `what` that a change follows. Its document is read, because nothing is committed
-    /// on what was altered.
+    /// Reads the preceding version of a change. Its document is read too, because no commit follows
+    /// an altered version.
     pub(crate) async fn head_of(
         &self,
         call: &Call<'_>,
@@ -134,7 +133,7 @@ impl<R: Repository> Service<R> {
         )
     }
 
-    /// A version of any kind without its document, which is read where it is short.
+    /// Returns the metadata of a version of any kind. Its document is read if it is short.
     pub(crate) async fn head(
         &self,
         owner: &str,
@@ -256,7 +255,7 @@ impl<R: Repository> Service<R> {
         )
     }
 
-    /// The items of a REVISION_HISTORY: the versions are read a piece at a time, and only their
+    /// Returns the items of a REVISION_HISTORY. The versions are read in pages, and only their
     /// audits are kept.
     async fn history_items(
         &self,
@@ -303,8 +302,8 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// The versions of an object without their documents, oldest first; empty where the object is
-    /// none of `what`.
+    /// Returns the metadata of the versions of an object, oldest first; empty if the object is not
+    /// of the class `what`.
     async fn heads(
         &self,
         call: &Call<'_>,
@@ -320,7 +319,7 @@ impl<R: Repository> Service<R> {
         if heads.iter().any(|head| head.kind != what.kind) {
             return Ok(Vec::new());
         }
-        // All versions of a party have one class, which their documents alone tell.
+        // All versions of a party have the same class, which only their documents determine.
         if what.kind == ObjectKind::Party
             && let Some(last) = heads.iter().rfind(|head| !head.is_deletion())
         {
@@ -340,7 +339,7 @@ impl<R: Repository> Service<R> {
 
 fn history_item(version: &Version) -> String {
     let tree = version.packed.unpack();
-    // An imported version has the audit of its import, and that of the system that it comes from.
+    // An imported version has the audit of its import, and that of its original system.
     let around = tree.root();
     let audits = [around, around.and_then(|root| root.get(Attr::ITEM))]
         .into_iter()
@@ -354,7 +353,7 @@ fn history_item(version: &Version) -> String {
     format!(r#"{{"_type":"REVISION_HISTORY_ITEM","version_id":{id},"audits":[{audits}]}}"#)
 }
 
-/// Reads a document that the service wrote itself.
+/// Reads a document that the service made itself.
 pub(crate) fn own(text: &str, class: Cls) -> Result<Tree, Failure> {
     json::read(text, class).map_err(|findings| {
         let places: Vec<String> = findings
@@ -368,7 +367,7 @@ pub(crate) fn own(text: &str, class: Cls) -> Result<Tree, Failure> {
     })
 }
 
-/// The address of a document by its version uid.
+/// Returns the URL of a document by its version uid.
 pub(crate) fn address(
     call: &Call<'_>,
     owner: &str,
@@ -380,12 +379,12 @@ pub(crate) fn address(
     call.address(&segments)
 }
 
-/// The uid at the root of a document.
+/// Returns the uid at the root of a document.
 pub(crate) fn uid_of(node: NodeRef<'_>) -> Option<&str> {
     node.text_along(&[Attr::UID, Attr::VALUE])
 }
 
-/// There is no such object or version.
+/// Returns the error for a missing object or version.
 pub(crate) fn missing(what: &Controlled) -> Failure {
     Failure::missing(format!("there is no such {} here", what.name))
 }

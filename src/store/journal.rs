@@ -1,10 +1,11 @@
-//! What is done to a repository in memory, as text from which the same repository is built again.
+//! The journal of a memory repository: its changes as text, from which the same repository is built
+//! again.
 //!
-//! A line is what a host found written at one time: whole requests, so that a line that was not
-//! finished never happened. Records end with a record separator; a record is a name and fields
-//! behind tabs. A field stands as it is: the packed form of a document, canonical JSON, an id. One
-//! with control characters stands as a JSON string behind a unit separator. An empty field is one
-//! that is absent.
+//! A line holds the changes that a host saved at one time, always whole requests. A line without
+//! its end has no effect. Each record ends with a record separator. A record is a name and fields,
+//! separated by tabs. A field is plain text: the packed form of a document, canonical JSON, an id.
+//! A field with control characters is a JSON string after a unit separator. An empty field is
+//! absent.
 
 use super::conflict::split_uid;
 use super::repository::{
@@ -21,7 +22,7 @@ const FIELD: char = '\t';
 const RECORD: char = '\u{1e}';
 const QUOTED: char = '\u{1f}';
 
-/// The records of some lines.
+/// Iterates over the records of some lines.
 pub(super) fn records(lines: &str) -> impl Iterator<Item = &str> {
     lines
         .split('\n')
@@ -29,7 +30,7 @@ pub(super) fn records(lines: &str) -> impl Iterator<Item = &str> {
         .filter(|record| !record.is_empty())
 }
 
-/// Something that a repository does.
+/// A change of a repository.
 pub(super) enum Change {
     Commit(Box<Commit>),
     /// [`Commit::idempotency`] of the contribution with this uid, behind its commit.
@@ -41,14 +42,14 @@ pub(super) enum Change {
     RemoveEhr(String),
     Define(DefinitionKind, Definition),
     Undefine(DefinitionKind, String, String),
-    /// Lines of the access log.
+    /// Records for the access log.
     Note(Vec<Access>),
-    /// Everything but the access log.
+    /// Removal of everything but the access log.
     Reset,
 }
 
-/// Writes changes down and reads them. A layout is written once, before the first document that uses
-/// it; its number is its place.
+/// Writes and reads changes. A layout is written once, before the first document that uses it. Its
+/// number is its position.
 #[derive(Default)]
 pub(super) struct Journal {
     layouts: LayoutStore,
@@ -59,14 +60,14 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// What was written since the last time.
+    /// Returns the text that was written since the last call.
     pub(super) fn take(&mut self) -> Option<String> {
         let mut line = std::mem::take(&mut self.line);
         line.push('\n');
         (line.len() > 1).then_some(line)
     }
 
-    /// Adds the record of a change.
+    /// Appends the record of a change.
     ///
     /// # Errors
     /// [`StoreError::Failed`] if a document of a commit cannot be written. No record is added then.
@@ -218,7 +219,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Gives a layout its number, and writes it where it has none yet.
+    /// Assigns a number to a layout, and writes the layout if it is new.
     fn number(&mut self, layout: Arc<Layout>) {
         if !self.numbers.contains_key(layout.digest()) {
             self.plain("shape", &[&layout.to_text()]);
@@ -232,7 +233,8 @@ impl Journal {
         self.numbered.push(layout);
     }
 
-    /// Reads a record; one that only prepares others is no change.
+    /// Reads a record. Returns `None` for a record that defines a layout, which changes nothing by
+    /// itself.
     pub(super) fn read(&mut self, record: &str) -> Result<Option<Change>, String> {
         let mut fields = Fields(record.split(FIELD));
         let name = fields.0.next().unwrap_or_default();
@@ -354,7 +356,8 @@ fn put(out: &mut String, field: Option<&str>) {
     }
 }
 
-/// Three fields: whether it is queryable and modifiable, the id of the subject and its namespace.
+/// Writes three fields: whether the EHR is queryable and modifiable, the id of the subject, its
+/// namespace.
 fn put_flags(out: &mut String, flags: Option<&EhrFlags>) {
     let marks = flags.map(|f| {
         [f.is_queryable, f.is_modifiable]
@@ -439,7 +442,8 @@ fn read_definition(fields: &mut Fields<'_>) -> Result<Definition, String> {
 struct Fields<'a>(std::str::Split<'a, char>);
 
 impl<'a> Fields<'a> {
-    /// The outer option is the end of the record, the inner one an absent field.
+    /// Returns the next field. The outer option is `None` at the end of the record, the inner one
+    /// for an absent field.
     fn next(&mut self) -> Result<Option<Option<Cow<'a, str>>>, String> {
         let Some(raw) = self.0.next() else {
             return Ok(None);

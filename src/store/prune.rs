@@ -1,12 +1,12 @@
-//! Which documents a scan can leave out, judged by their layouts alone.
+//! Pruning of documents by their layouts alone.
 
 use super::scan::{ArchetypeGroup, Scan};
 use crate::document::{Item, ItemKind, Layout, ObjectKind};
 use crate::rm::class::Attr;
 use crate::rm::id::ArchetypeId;
 
-/// The archetype ids that stand in a layout; `None` when a document of it may name others in its
-/// slots.
+/// Returns the archetype ids of a layout, or `None` if its documents may have others as leaf
+/// values.
 pub(crate) fn archetypes_of(layout: &Layout) -> Option<Vec<&str>> {
     let is_open = |item: &Item| {
         item.attr == Some(Attr::ARCHETYPE_NODE_ID) && !matches!(item.kind, ItemKind::Constant(..))
@@ -18,7 +18,7 @@ pub(crate) fn archetypes_of(layout: &Layout) -> Option<Vec<&str>> {
     }
 }
 
-/// True unless the layouts rule out that a document gives a row.
+/// Returns false only if the layouts rule out that a document contributes a row.
 pub(crate) fn may_match(scan: &Scan, kind: ObjectKind, archetypes: Option<&[String]>) -> bool {
     let holds = |group: &ArchetypeGroup| {
         archetypes.is_none_or(|held| {

@@ -1,17 +1,17 @@
-//! Runs futures that never wait, for hosts that are synchronous (browser memory, SQLite in tests,
+//! Runs futures that never wait, for synchronous hosts (browser memory, SQLite in tests,
 //! command-line tools).
 
 use std::fmt;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-/// The output of a future whose parts are all ready: it is polled once.
+/// Polls a future once and returns its output.
 ///
 /// [`super::memory::Memory`] and [`super::sql::SqlRepository`] over a synchronous executor only
-/// make such futures.
+/// make futures that are ready.
 ///
 /// # Errors
-/// [`Waits`] when the future asks to be polled again.
+/// [`Waits`] if the future is not ready.
 pub fn now_or_never<F: Future>(future: F) -> Result<F::Output, Waits> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => Ok(output),
@@ -19,7 +19,7 @@ pub fn now_or_never<F: Future>(future: F) -> Result<F::Output, Waits> {
     }
 }
 
-/// The future waits for something outside, which a synchronous host cannot give.
+/// The error for a future that waits for something outside, which a synchronous host cannot supply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Waits;
 

@@ -1,4 +1,4 @@
-//! What a host must be able to store: the one asynchronous trait of the project, and its records.
+//! The storage interface of a host, and its records. It is asynchronous.
 //!
 //! Implementations: [`super::memory`] (browser, tests) and [`super::sql`] (D1, SQLite). The service
 //! is the only caller.
@@ -28,7 +28,7 @@ pub struct Ehr {
 }
 
 impl Ehr {
-    /// What its EHR_STATUS says about it.
+    /// Returns the values of its EHR_STATUS that the EHR has too.
     pub(crate) fn flags(&self) -> EhrFlags {
         EhrFlags {
             subject: self.subject.clone(),
@@ -41,9 +41,9 @@ impl Ehr {
 /// One version of a versioned object, as committed.
 #[derive(Clone, Debug)]
 pub struct Version {
-    /// The EHR that owns it (for a demographic party: empty).
+    /// The EHR that owns it; empty for a demographic party.
     pub ehr_id: String,
-    /// What it is a version of.
+    /// The class of the object.
     pub kind: ObjectKind,
     /// VERSIONED_OBJECT.uid.value.
     pub object_id: String,
@@ -62,10 +62,11 @@ pub struct Version {
     pub lifecycle: String,
     /// COMPOSITION.archetype_details.template_id.value.
     pub template_id: Option<String>,
-    /// The whole VERSION, packed; a deletion has no `data` in it. An IMPORTED_VERSION is in its
-    /// stored form: uid, lifecycle_state and data at the root, and the item without data.
+    /// The complete VERSION, packed. A deletion has no `data`. An IMPORTED_VERSION has its stored
+    /// form: uid, lifecycle_state and data at the root, and the item without data.
     pub packed: Packed,
-    /// The tags on it and on its object; in a commit: lists that replace those of their targets.
+    /// The tags of the version and of its object. In a commit: lists that replace those of their
+    /// targets.
     pub tags: Vec<TagList>,
 }
 
@@ -74,11 +75,11 @@ pub struct Version {
 pub struct TagList {
     /// VERSIONED_OBJECT.uid.value or VERSION.uid.value.
     pub target: String,
-    /// By key and path.
+    /// Ordered by key and path.
     pub tags: Vec<ItemTag>,
 }
 
-/// An ITEM_TAG; key and path are unique in a list.
+/// An ITEM_TAG. Key and path are unique in a list.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct ItemTag {
     /// ITEM_TAG.key.
@@ -90,23 +91,23 @@ pub struct ItemTag {
 }
 
 impl TagList {
-    /// A list in the order in which lists are kept.
+    /// Creates a list in the stored order.
     pub fn new(target: String, mut tags: Vec<ItemTag>) -> TagList {
         order::sort(&mut tags);
         TagList { target, tags }
     }
 }
 
-/// A piece of a list: what was read together.
+/// A page of a list: the items that were read together.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Piece<T> {
-    /// The items, at least one where there are any.
+    /// The items; at least one if the list has more.
     pub items: Vec<T>,
-    /// True where more items may follow.
+    /// Whether more items may follow.
     pub more: bool,
 }
 
-/// What the row of a version says beside its document.
+/// The metadata of a version: all columns of its row but the document.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VersionHead {
     /// As in [`Version`].
@@ -121,30 +122,30 @@ pub struct VersionHead {
     pub lifecycle: String,
     /// As in [`Version`].
     pub template_id: Option<String>,
-    /// Bytes of the stored document, about.
+    /// The approximate size of the stored document in bytes.
     pub bytes: usize,
 }
 
-/// A version that was asked for with a bound on the bytes of its document.
+/// A version that was requested with a bound on the size of its document.
 #[derive(Clone, Debug)]
 pub enum Bounded {
-    /// Its document stays within the bound.
+    /// The document is within the bound.
     Whole(Box<Version>),
-    /// Its document is longer.
+    /// The document is longer.
     Large(Box<LargeVersion>),
 }
 
 /// A version whose document was not read.
 #[derive(Clone, Debug)]
 pub struct LargeVersion {
-    /// Everything beside the document.
+    /// The metadata.
     pub head: VersionHead,
     /// As in [`Version`].
     pub tags: Vec<TagList>,
 }
 
 impl Bounded {
-    /// A version, with its document if that has at most `most` bytes.
+    /// Creates a version, with its document if that has at most `most` bytes.
     pub(crate) fn of(version: Version, most: usize) -> Bounded {
         if version.packed.size() <= most {
             return Bounded::Whole(Box::new(version));
@@ -154,7 +155,7 @@ impl Bounded {
         Bounded::Large(Box::new(LargeVersion { head, tags }))
     }
 
-    /// Bytes of the stored document, about.
+    /// Returns the approximate size of the stored document in bytes.
     pub fn bytes(&self) -> usize {
         match self {
             Bounded::Whole(version) => version.packed.size(),
@@ -162,7 +163,7 @@ impl Bounded {
         }
     }
 
-    /// Everything beside the document.
+    /// Returns the metadata.
     pub fn head(self) -> VersionHead {
         match self {
             Bounded::Whole(version) => VersionHead::of(*version),
@@ -177,7 +178,7 @@ impl VersionHead {
         self.version_uid.split("::").next().unwrap_or_default()
     }
 
-    /// A version without its document.
+    /// Returns the metadata of a version.
     pub(crate) fn of(version: Version) -> VersionHead {
         VersionHead {
             bytes: version.packed.size(),
@@ -190,16 +191,16 @@ impl VersionHead {
         }
     }
 
-    /// True when this version says that the object is deleted.
+    /// Returns whether this version is a deletion of its object.
     pub fn is_deletion(&self) -> bool {
         self.lifecycle == "523"
     }
 }
 
-/// What is read of contributions.
+/// The parts of contributions to read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extent {
-    /// The CONTRIBUTIONs alone: their `versions` are empty.
+    /// Only the CONTRIBUTIONs. Their `versions` are empty.
     Alone,
     /// The CONTRIBUTIONs with their versions.
     WithVersions,
@@ -219,16 +220,16 @@ pub struct Contribution {
 }
 
 impl Version {
-    /// True when this version says that the object is deleted.
+    /// Returns whether this version is a deletion of its object.
     pub fn is_deletion(&self) -> bool {
         self.lifecycle == "523"
     }
 }
 
-/// A change set: all of it is committed, or nothing.
+/// A change set. All of it is committed, or nothing.
 #[derive(Clone, Debug)]
 pub struct Commit {
-    /// The EHR to create first; absent when it exists.
+    /// The EHR to create first; `None` if it exists.
     pub new_ehr: Option<Ehr>,
     /// The EHR that is written to; empty for demographic parties.
     pub ehr_id: String,
@@ -236,24 +237,25 @@ pub struct Commit {
     pub contribution_uid: String,
     /// The CONTRIBUTION as canonical JSON, with its audit and the references to its versions.
     pub contribution: String,
-    /// When, as in [`Version::time_committed`].
+    /// The time of the commit, as in [`Version::time_committed`].
     pub time_committed: String,
-    /// The versions, in order; their order is the commit order.
+    /// The versions in commit order.
     pub versions: Vec<Version>,
-    /// The EHR's own flags and subject after this commit, when an EHR_STATUS is among the versions.
+    /// The flags and the subject of the EHR after this commit, if it has a version of the
+    /// EHR_STATUS.
     pub status: Option<EhrFlags>,
-    /// A line for the access log, which is written with the change set or not at all.
+    /// A record for the access log. It is written with the change set or not at all.
     pub access: Option<Access>,
-    /// What its maker took for granted.
+    /// The state that the author of the commit has read.
     pub preconditions: Option<Preconditions>,
-    /// Identifies the bulk line that it was made of, where its uid does not: the same text under
-    /// the same key gives the same.
+    /// Identifies the bulk line of this commit, if its uid does not. The same text under the same
+    /// key has the same value.
     pub idempotency: Option<String>,
 }
 
 impl Commit {
-    /// True when it writes content, which an EHR with `is_modifiable = false` refuses: anything but
-    /// the EHR_STATUS of an EHR that exists.
+    /// Returns whether the commit writes content, which an EHR with `is_modifiable = false`
+    /// refuses: anything but the EHR_STATUS of an existing EHR.
     pub(crate) fn needs_modifiable(&self) -> bool {
         self.new_ehr.is_none()
             && self
@@ -269,13 +271,12 @@ impl Commit {
 pub struct Preconditions {
     /// COMPOSITION.archetype_details.template_id.value.
     pub template: String,
-    /// Version, time and id of storing of each definition of this name, in the order of these
-    /// texts.
+    /// Version, time and storing id of each definition of this name, sorted.
     pub stored: Vec<String>,
 }
 
 impl Preconditions {
-    /// The preconditions that hold while these are the definitions of a template.
+    /// Creates the preconditions that hold while these are the definitions of a template.
     pub fn of<'d>(
         template: &str,
         stored: impl IntoIterator<Item = &'d Definition>,
@@ -292,50 +293,51 @@ impl Preconditions {
     }
 }
 
-/// A line of the access log: who did what, when, to which EHR. No clinical value stands in it.
+/// An audit record of the access log: caller, operation, time and EHR. It contains no clinical
+/// value.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Access {
-    /// When, in UTC with milliseconds.
+    /// The time, in UTC with milliseconds.
     pub time: String,
-    /// The caller; empty when nobody was recognised.
+    /// The caller; empty if the caller was not authenticated.
     pub who: String,
-    /// Who vouches for the caller; may be empty.
+    /// The issuer of the caller's token; may be empty.
     pub issuer: String,
-    /// Method and pattern of the path: `GET ehr/{ehr_id}`.
+    /// Method and path pattern: `GET ehr/{ehr_id}`.
     pub operation: String,
-    /// What it was done to: a uid, or the name of a definition.
+    /// The object of the operation: a uid, or the name of a definition.
     pub object: Option<String>,
     /// EHR.ehr_id.value.
     pub ehr_id: Option<String>,
     /// A digest of the query text.
     pub query: Option<String>,
-    /// The status of the answer; 102 for an administrative operation that is about to begin.
+    /// The status of the response; 102 for an administrative operation that is about to begin.
     pub status: u16,
-    /// The id of the request, as the answer carries it.
+    /// The id of the request, as in the response.
     pub request_id: String,
-    /// How many requests of callers that were not recognised this line stands for; absent in a line
-    /// about one of anybody else.
+    /// The number of requests of unauthenticated callers that this record summarizes; `None` in a
+    /// record of one request.
     pub refused: Option<u64>,
 }
 
-/// Which lines of the access log are wanted.
+/// A selection of records of the access log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct AccessFilter<'a> {
-    /// From this time on (text form of [`Access::time`]).
+    /// The first time (text form of [`Access::time`]).
     pub from: Option<&'a str>,
-    /// Before this time.
+    /// The end of the times, exclusive.
     pub to: Option<&'a str>,
-    /// Of this EHR.
+    /// The EHR.
     pub ehr_id: Option<&'a str>,
-    /// Of this caller.
+    /// The caller.
     pub who: Option<&'a str>,
-    /// Behind the line of this number, in the order of time.
+    /// Records after the one with this number, in the order of time.
     pub after: u64,
-    /// At most so many.
+    /// The maximum number of records.
     pub limit: u64,
 }
 
-/// What an EHR_STATUS says about its EHR.
+/// The values of an EHR_STATUS that apply to its EHR.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EhrFlags {
     /// See [`Ehr::subject`].
@@ -346,14 +348,14 @@ pub struct EhrFlags {
     pub is_modifiable: bool,
 }
 
-/// How a version of an object is named.
+/// Selects a version of an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Which<'a> {
-    /// The newest, a deletion included.
+    /// The newest version, which may be a deletion.
     Latest,
-    /// The one with this version uid.
+    /// The version with this uid.
     Uid(&'a str),
-    /// The newest that was committed at or before this time (text form of
+    /// The newest version that was committed at or before this time (text form of
     /// [`Version::time_committed`]).
     At(&'a str),
 }
@@ -367,16 +369,16 @@ pub struct Definition {
     pub version: String,
     /// `opt14`, `aql`, `gdl2`, …
     pub format: String,
-    /// When it was stored.
+    /// The time of storing.
     pub created: String,
-    /// Names this storing of it: the repository makes another one whenever a definition is stored,
-    /// also of the same name, version and time, so that what is kept elsewhere under it never
-    /// serves for another definition. Ignored where a definition is stored.
+    /// An identifier of this act of storing. The repository makes a new one for each definition
+    /// that is stored, even with the same name, version and time. Caches use it as their key, so
+    /// they never return another definition. Ignored in [`Repository::define`].
     pub storing_id: String,
-    /// Small JSON object with what lists show (concept, archetype_id, …).
+    /// A small JSON object with the fields that lists show (concept, archetype_id, …).
     pub summary: String,
-    /// Bytes of the stored text, about; lists tell it without reading the text. Ignored where a
-    /// definition is stored.
+    /// The approximate size of the stored text in bytes; lists return it without reading the text.
+    /// Ignored in [`Repository::define`].
     pub bytes: usize,
     /// The text as sent, byte for byte.
     pub body: String,
@@ -391,12 +393,12 @@ pub enum DefinitionKind {
     Query,
     /// Guides.
     Guide,
-    /// Value sets; the version counts revisions.
+    /// Value sets. Their version counts revisions.
     ValueSet,
 }
 
 impl DefinitionKind {
-    /// What stands for it where it is stored.
+    /// Returns the number that the database stores.
     pub(crate) fn number(self) -> u64 {
         match self {
             DefinitionKind::Template => 1,
@@ -406,7 +408,7 @@ impl DefinitionKind {
         }
     }
 
-    /// The kind that a number stands for.
+    /// Returns the kind with a number.
     pub(crate) fn of_number(number: u64) -> Option<DefinitionKind> {
         [
             DefinitionKind::Template,
@@ -419,7 +421,7 @@ impl DefinitionKind {
     }
 }
 
-/// Why a repository did not do what was asked.
+/// An error of a repository.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum StoreError {
     /// An EHR with this id exists.
@@ -432,57 +434,56 @@ pub enum StoreError {
     NotModifiable,
     /// A version is of another kind than the object that it belongs to.
     OtherKind {
-        /// The uid of the refused version.
+        /// The uid of the rejected version.
         version_uid: String,
         /// The kind of the object.
         kind: ObjectKind,
     },
     /// A version has another template than the object that it belongs to.
     OtherTemplate {
-        /// The uid of the refused version.
+        /// The uid of the rejected version.
         version_uid: String,
         /// The template of the object.
         template_id: Option<String>,
     },
-    /// The EHR has an EHR_STATUS already.
+    /// The EHR already has an EHR_STATUS.
     StatusExists,
-    /// The definitions of a template are others than the commit took for granted.
+    /// The definitions of a template differ from the preconditions of the commit.
     TemplateChanged,
-    /// The tags of the target are others than the change expected.
+    /// The tags of the target differ from the expected ones.
     TagsChanged,
-    /// There is no such contribution to go on behind.
+    /// There is no contribution with the uid at which a list should continue.
     NoSuchContribution,
-    /// The preceding version is not the latest one (or, for a first version, the object exists):
-    /// the latest version uid.
+    /// The preceding version is not the latest one. For a first version: the object exists.
     Stale {
         /// The latest version uid of the object; empty when there is no such object.
         latest: String,
     },
-    /// A contribution with this uid exists, or the object that this version uid would open exists
-    /// in another EHR.
+    /// A contribution with this uid exists, or the object of this version uid exists in another
+    /// EHR.
     UidExists(String),
-    /// The EHR has a directory already.
+    /// The EHR already has a directory.
     DirectoryExists,
     /// A definition with this name and version exists.
     DefinitionExists,
     /// Stored compositions name this template.
     TemplateInUse,
-    /// What a snapshot would have to show was physically deleted.
+    /// Some data of the snapshot were physically deleted.
     SnapshotGone,
-    /// A snapshot is newer than the repository: another one gave it.
+    /// The snapshot is newer than the repository, so it belongs to another one.
     NoSuchSnapshot,
-    /// The storage did not answer: it is away, overloaded, too slow, or another writer was faster.
-    /// The same may go later. The text never carries clinical values.
+    /// The storage did not answer: it is unreachable, overloaded or too slow, or another writer was
+    /// faster. A later attempt may succeed. The text never contains clinical values.
     Away(String),
-    /// What is stored is not what was committed: somebody altered the database, or it is damaged.
+    /// The stored data differ from the committed data: the database was altered, or it is damaged.
     Altered {
         /// The uid of the version or the contribution.
         uid: String,
-        /// The EHR that it stands in; empty where that is none.
+        /// Its EHR; empty if it has none.
         ehr_id: String,
     },
-    /// What the storage holds or was told to hold is not as it should be; the text never carries
-    /// clinical values.
+    /// An invariant of the stored data or of a request is broken. The text never contains clinical
+    /// values.
     Failed(String),
 }
 
@@ -525,8 +526,8 @@ impl fmt::Display for StoreError {
     }
 }
 
-/// The state that a scan reads: the snapshot that it asks for, else the newest state. `removed`
-/// says whether something of the snapshot is no longer there.
+/// Returns the state that a scan reads: the requested snapshot, else the newest state. `removed` is
+/// true if data of the snapshot were physically deleted.
 pub(super) fn state_to_read(
     asked: Option<Snapshot>,
     newest: Snapshot,
@@ -546,38 +547,40 @@ pub(super) fn state_to_read(
     }
 }
 
-/// Bytes of stored documents that are read together at most, where a single one is not larger: a
-/// page of a scan, a piece of a list.
+/// The maximum size in bytes of the stored documents that are read together, unless a single one is
+/// larger: a page of a scan or of a list.
 pub const PIECE_BYTES: u64 = 2_097_152;
 
-/// Receives the batches of a scan, each in as many pieces as it likes.
+/// Receives the batches of a scan. It may consume each batch in several steps.
 pub trait BatchSink {
-    /// Counts memory before documents are read: `bytes` is what those of the batch that is being
-    /// made will take, about. False ends the scan like [`Progress::Enough`].
+    /// Reserves memory before documents are read. `bytes` estimates the memory of the documents of
+    /// the next batch. Returning false ends the scan like [`Progress::Enough`].
     fn admit(&mut self, bytes: usize) -> bool {
         let _ = bytes;
         true
     }
 
-    /// Takes a piece of a batch; after [`Progress::Paused`] it gets the same batch again.
+    /// Consumes a step of a batch. After [`Progress::Paused`] the sink gets the same batch again.
     fn take(&mut self, batch: &Batch) -> Progress;
 
-    /// Forgets all batches that were taken: they come again, with parts that were absent. Returns
-    /// false if the sink cannot, or wants no more; it then gets whole documents only.
+    /// Discards all batches so far, because the scan sends them again with parts that were absent.
+    /// Returns false if the sink cannot restart or needs no more. It then gets complete documents
+    /// only.
     fn restart(&mut self) -> bool {
         false
     }
 
-    /// Lets others work. A repository that can wait awaits it after [`Progress::Paused`].
+    /// Yields to other requests. A repository that can wait awaits the future after
+    /// [`Progress::Paused`].
     fn pause(&self) -> Pause {
         Box::pin(std::future::ready(()))
     }
 }
 
-/// Resolves after others had their turn.
+/// A future that resolves after other requests had their turn.
 pub type Pause = Pin<Box<dyn Future<Output = ()>>>;
 
-/// Takes a batch whole; false stops the scan.
+/// A closure consumes each batch in one step. It returns false to stop the scan.
 impl<F: FnMut(&Batch) -> bool> BatchSink for F {
     fn take(&mut self, batch: &Batch) -> Progress {
         if self(batch) {
@@ -588,10 +591,10 @@ impl<F: FnMut(&Batch) -> bool> BatchSink for F {
     }
 }
 
-/// Where a scan sends its batches.
+/// The receiver of the batches of a scan.
 pub type Sink<'a> = &'a mut dyn BatchSink;
 
-/// Sends a batch to a sink without waiting; false when no more is wanted.
+/// Sends a batch to a sink without waiting. Returns false if the sink needs no more.
 pub(crate) fn send_at_once(sink: Sink<'_>, batch: &Batch) -> bool {
     loop {
         match sink.take(batch) {
@@ -602,8 +605,7 @@ pub(crate) fn send_at_once(sink: Sink<'_>, batch: &Batch) -> bool {
     }
 }
 
-/// Sends a batch to a sink, which lets others work between its pieces; false when no more is
-/// wanted.
+/// Sends a batch to a sink, and yields between its steps. Returns false if the sink needs no more.
 pub(crate) async fn send(sink: Sink<'_>, batch: &Batch) -> bool {
     loop {
         match sink.take(batch) {
@@ -623,11 +625,11 @@ pub trait Repository {
     /// Commits a change set, or changes nothing.
     async fn commit(&self, commit: Commit) -> Result<(), StoreError>;
 
-    /// Commits change sets in order; each has an outcome of its own.
+    /// Commits change sets in order. Each has its own outcome.
     async fn commit_all(&self, commits: Vec<Commit>) -> Vec<Result<(), StoreError>>;
 
-    /// The contributions of one EHR, or of all and of the demographic service, in commit order: at
-    /// most `limit` that follow the one with this uid, and no more than [`PIECE_BYTES`] of them.
+    /// Returns contributions in commit order, of one EHR, or of all EHRs and the demographic
+    /// service: at most `limit` after the one with the uid `after`, and at most [`PIECE_BYTES`].
     async fn contributions(
         &self,
         ehr_id: Option<&str>,
@@ -636,17 +638,20 @@ pub trait Repository {
         extent: Extent,
     ) -> Result<Piece<Contribution>, StoreError>;
 
-    /// The EHR with this id.
+    /// Returns the EHR with this id.
     async fn ehr(&self, ehr_id: &str) -> Result<Option<Ehr>, StoreError>;
 
-    /// EHRs in the order of their creation, at most `limit` that follow the one with this id
-    /// ([`StoreError::NoSuchEhr`] if it is gone).
+    /// Returns EHRs in the order of their creation: at most `limit` after the one with the id
+    /// `after`.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSuchEhr`] if the EHR `after` does not exist.
     async fn ehrs(&self, after: Option<&str>, limit: u64) -> Result<Vec<Ehr>, StoreError>;
 
-    /// The EHR of this subject.
+    /// Returns the EHR of this subject.
     async fn ehr_by_subject(&self, id: &str, namespace: &str) -> Result<Option<Ehr>, StoreError>;
 
-    /// A version of an object of this EHR.
+    /// Returns a version of an object of this EHR.
     async fn version(
         &self,
         ehr_id: &str,
@@ -660,8 +665,8 @@ pub trait Repository {
         }))
     }
 
-    /// The same, without its document where that has more than `most` bytes: a long text is not
-    /// read then.
+    /// Like [`Repository::version`], but without the document if that has more than `most` bytes. A
+    /// longer text is not read.
     async fn version_within(
         &self,
         ehr_id: &str,
@@ -670,8 +675,8 @@ pub trait Repository {
         most: usize,
     ) -> Result<Option<Bounded>, StoreError>;
 
-    /// The versions of an object behind this number, oldest first, no more than [`PIECE_BYTES`] of
-    /// them; empty when there is none.
+    /// Returns the versions of an object with higher numbers than `after`, oldest first, at most
+    /// [`PIECE_BYTES`]. Empty if there are none.
     async fn versions(
         &self,
         ehr_id: &str,
@@ -679,14 +684,15 @@ pub trait Repository {
         after: u32,
     ) -> Result<Piece<Version>, StoreError>;
 
-    /// Every version of an object without its document, oldest first; empty when there is none.
+    /// Returns the metadata of every version of an object, oldest first. Empty if there are none.
     async fn version_heads(
         &self,
         ehr_id: &str,
         object_id: &str,
     ) -> Result<Vec<VersionHead>, StoreError>;
 
-    /// The object ids of this kind in commit order, at most `limit`, behind `offset`.
+    /// Returns the ids of the objects of this kind in commit order: at most `limit`, after the
+    /// first `offset`.
     async fn objects(
         &self,
         ehr_id: &str,
@@ -695,25 +701,29 @@ pub trait Repository {
         limit: u64,
     ) -> Result<Vec<String>, StoreError>;
 
-    /// The object of this kind that was committed to last; absent when the EHR never had one.
+    /// Returns the object of this kind that was committed to last, or `None` if the EHR never had
+    /// one.
     async fn newest_object(
         &self,
         ehr_id: &str,
         kind: ObjectKind,
     ) -> Result<Option<String>, StoreError>;
 
-    /// What [`Commit::idempotency`] said of a contribution.
+    /// Returns the [`Commit::idempotency`] of a contribution.
     async fn idempotency(
         &self,
         ehr_id: &str,
         contribution_uid: &str,
     ) -> Result<Option<String>, StoreError>;
 
-    /// A CONTRIBUTION as canonical JSON.
+    /// Returns a CONTRIBUTION as canonical JSON.
     async fn contribution(&self, ehr_id: &str, uid: &str) -> Result<Option<String>, StoreError>;
 
-    /// Replaces the tags of a target; an empty list removes them. With `expected`, only if these
-    /// are its present tags (in the order of [`TagList::new`]), else [`StoreError::TagsChanged`].
+    /// Replaces the tags of a target. An empty list removes them.
+    ///
+    /// # Errors
+    /// [`StoreError::TagsChanged`] if the present tags differ from `expected` (in the order of
+    /// [`TagList::new`]).
     async fn set_tags(
         &self,
         ehr_id: &str,
@@ -721,50 +731,51 @@ pub trait Repository {
         expected: Option<&[ItemTag]>,
     ) -> Result<(), StoreError>;
 
-    /// The tags of a target.
+    /// Returns the tags of a target.
     async fn tags(&self, ehr_id: &str, target: &str) -> Result<Vec<ItemTag>, StoreError>;
 
-    /// The tags of everything in an EHR, by target: of the targets behind this one, no more than
-    /// [`PIECE_BYTES`] of them.
+    /// Returns the tags in an EHR by target, at most [`PIECE_BYTES`], starting after the target
+    /// `after`.
     async fn tag_lists(
         &self,
         ehr_id: &str,
         after: Option<&str>,
     ) -> Result<Piece<TagList>, StoreError>;
 
-    /// Sends the documents that a scan asks for, in commit order (with `whole_ehrs`: grouped by EHR
-    /// in creation order), until the sink has enough; gives the state that they belong to.
+    /// Sends the documents of a scan in commit order (with `whole_ehrs`: grouped by EHR in creation
+    /// order), until the sink has enough. Returns the state that they belong to.
     ///
     /// # Errors
     /// [`StoreError::SnapshotGone`] and [`StoreError::NoSuchSnapshot`], before anything is sent.
     async fn scan(&self, scan: &Scan, sink: Sink<'_>) -> Result<Snapshot, StoreError>;
 
-    /// Stores a definition that must not exist yet.
+    /// Stores a new definition.
     async fn define(&self, kind: DefinitionKind, definition: Definition) -> Result<(), StoreError>;
 
-    /// The definitions whose names start with this, by name and SEMVER; without bodies.
+    /// Returns the definitions whose names start with `prefix`, by name and SEMVER, without bodies.
     async fn definitions(
         &self,
         kind: DefinitionKind,
         prefix: &str,
     ) -> Result<Vec<Definition>, StoreError>;
 
-    /// Every version of the definition with exactly this name, by SEMVER; without bodies.
+    /// Returns every version of the definition with exactly this name, by SEMVER, without bodies.
     async fn definition_versions(
         &self,
         kind: DefinitionKind,
         name: &str,
     ) -> Result<Vec<Definition>, StoreError>;
 
-    /// Bytes of the bodies of the definitions whose names start with this; none of them is read.
+    /// Returns the total size in bytes of the bodies of the definitions whose names start with
+    /// `prefix`. No body is read.
     async fn definition_bytes(
         &self,
         kind: DefinitionKind,
         prefix: &str,
     ) -> Result<usize, StoreError>;
 
-    /// Like [`Repository::definitions`], with bodies; `None` where the bodies are longer than this
-    /// many bytes in all. None of them is read then.
+    /// Like [`Repository::definitions`], with bodies. Returns `None`, and reads no body, if they
+    /// have more than `most` bytes in total.
     async fn definition_bodies(
         &self,
         kind: DefinitionKind,
@@ -772,8 +783,8 @@ pub trait Repository {
         most: usize,
     ) -> Result<Option<Vec<Definition>>, StoreError>;
 
-    /// What the first version of a document needs, in one round trip where the store can: its EHR,
-    /// and all versions of its template, without bodies.
+    /// Returns the preconditions of the first version of a document: its EHR, and all versions of
+    /// its template, without bodies. Implementations use one round trip if they can.
     async fn preconditions(
         &self,
         ehr_id: &str,
@@ -787,7 +798,7 @@ pub trait Repository {
         Ok((ehr, templates))
     }
 
-    /// One definition with its body.
+    /// Returns one definition with its body.
     async fn definition(
         &self,
         kind: DefinitionKind,
@@ -795,8 +806,8 @@ pub trait Repository {
         version: &str,
     ) -> Result<Option<Definition>, StoreError>;
 
-    /// Removes a definition; false when there was none. A template that a stored version names is
-    /// kept.
+    /// Removes a definition. Returns false if it does not exist. A template that a stored version
+    /// names is not removed.
     async fn undefine(
         &self,
         kind: DefinitionKind,
@@ -804,21 +815,21 @@ pub trait Repository {
         version: &str,
     ) -> Result<bool, StoreError>;
 
-    /// Physically removes objects with all their versions and tags, and contributions that are left
-    /// without versions.
+    /// Physically removes objects with all their versions and tags, and contributions that have no
+    /// version left.
     async fn delete_objects(&self, ehr_id: &str, objects: &[String]) -> Result<(), StoreError>;
 
-    /// Physically removes an EHR with everything in it; false when there was none.
+    /// Physically removes an EHR with everything in it. Returns false if it does not exist.
     async fn delete_ehr(&self, ehr_id: &str) -> Result<bool, StoreError>;
 
     /// Removes everything but the access log.
     async fn reset(&self) -> Result<(), StoreError>;
 
-    /// Adds lines to the access log: all of them, or none.
+    /// Adds all these records to the access log, or none.
     async fn note(&self, accesses: Vec<Access>) -> Result<(), StoreError>;
 
-    /// Adds lines about refused requests to the access log, unless it has `most` of them from this
-    /// day on (a date, as in [`Access::time`]); true when they were added.
+    /// Adds records of refused requests to the access log, unless it has `most` of them from this
+    /// day on (a date, as in [`Access::time`]). Returns whether they were added.
     async fn note_refused(
         &self,
         accesses: &[Access],
@@ -826,9 +837,9 @@ pub trait Repository {
         most: u64,
     ) -> Result<bool, StoreError>;
 
-    /// Lines of the access log with their numbers, in the order of time.
+    /// Returns records of the access log with their numbers, ordered by time.
     async fn accesses(&self, filter: &AccessFilter<'_>) -> Result<Vec<(u64, Access)>, StoreError>;
 
-    /// A number that grows with every change of data or definitions.
+    /// Returns a number that grows with every change of data or definitions.
     async fn revision(&self) -> Result<u64, StoreError>;
 }

@@ -1,10 +1,10 @@
-//! A repository whose definitions are kept in KV as well, near the reader: bodies of templates are
-//! large and never change.
+//! A repository with a cache of definitions in KV, near the reader: bodies of templates are large
+//! and never change.
 //!
-//! The key names the storing of the definition, which the database tells with every list: one that
-//! was removed and stored anew, by a reset and an import too, has another one, and what KV still
-//! holds of the old one is never asked for. It is deleted where this instance knows of it, and
-//! expires in any case. KV may be late or fail; the database then answers as ever.
+//! The key contains the storing id of the definition, which every list of the database has. A
+//! definition that was removed and stored again, by a reset and an import too, has another id, so
+//! an old entry of KV is never read. It is deleted if this instance knows of it, and expires in any
+//! case. If KV is slow or fails, the database supplies the definition.
 
 use crate::log::complain;
 use aqlite::document::ObjectKind;
@@ -17,11 +17,11 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use worker::KvStore;
 
-/// Bodies below this are read from the database as fast.
+/// Bytes of a body below which the database is as fast.
 const WORTH_IT: usize = 20_000;
-/// Seconds after which KV forgets a definition; it is then put there again by the next reader.
+/// Seconds after which KV removes a definition. The next reader stores it again.
 const KEPT: u64 = 7 * 24 * 3600;
-/// Most keys that a reset deletes; the others expire.
+/// The maximum number of keys that a reset deletes; the others expire.
 const MOST_DELETED: usize = 50;
 /// The longest key of KV.
 const LONGEST_KEY: usize = 512;
@@ -35,7 +35,7 @@ pub struct Cached<R> {
 }
 
 impl<R> Cached<R> {
-    /// Puts KV before a repository.
+    /// Creates a cache in KV for a repository.
     pub fn new(inner: R, kv: KvStore) -> Cached<R> {
         Cached {
             inner,
@@ -51,7 +51,7 @@ impl<R> Cached<R> {
         self.listed.borrow_mut().extend(named);
     }
 
-    /// Deletes keys from KV, as far as it lets us: nobody asks for them any more.
+    /// Deletes keys from KV. Failures are ignored, because these keys are never read again.
     async fn forget(&self, keys: impl IntoIterator<Item = String>) {
         for key in keys {
             if let Err(error) = self.kv.delete(&key).await {
@@ -61,8 +61,8 @@ impl<R> Cached<R> {
     }
 }
 
-/// The key of a definition; none where the database does not tell its storing, as for one that an
-/// earlier release has just stored.
+/// Returns the key of a definition; `None` if the database has no storing id, as for a definition
+/// that an earlier release has just stored.
 fn key(kind: DefinitionKind, listed: &Definition) -> Option<String> {
     let word = match kind {
         DefinitionKind::Template => "template",
@@ -77,12 +77,12 @@ fn key(kind: DefinitionKind, listed: &Definition) -> Option<String> {
     short(key).filter(|_| !listed.storing_id.is_empty())
 }
 
-/// A key, unless it is too long for KV.
+/// Returns a key, unless it is too long for KV.
 pub fn short(key: String) -> Option<String> {
     (key.len() <= LONGEST_KEY).then_some(key)
 }
 
-/// What KV holds.
+/// Reads a text from KV.
 pub async fn kept(kv: &KvStore, key: &str) -> Option<String> {
     kv.get(key)
         .text()
@@ -92,7 +92,7 @@ pub async fn kept(kv: &KvStore, key: &str) -> Option<String> {
         .flatten()
 }
 
-/// Puts a text into KV, where it stays for so many seconds.
+/// Stores a text in KV for a number of seconds.
 pub async fn keep(kv: &KvStore, key: &str, text: &str, seconds: u64) {
     let put = kv.put(key, text).map(|put| put.expiration_ttl(seconds));
     let stored = async { put?.execute().await };
@@ -101,7 +101,7 @@ pub async fn keep(kv: &KvStore, key: &str, text: &str, seconds: u64) {
     }
 }
 
-/// What a repository answers.
+/// The result of a repository.
 type Answer<T> = Result<T, StoreError>;
 type Kind = DefinitionKind;
 
@@ -306,8 +306,7 @@ impl<R: Repository> Repository for Cached<R> {
     }
 
     async fn define(&self, kind: DefinitionKind, definition: Definition) -> Result<(), StoreError> {
-        // What was listed under its name is not what is there from now on, or was not what is
-        // there.
+        // The listed definition of this name will no longer be the stored one, or already is not.
         self.listed.borrow_mut().remove(&(
             kind,
             definition.name.clone(),

@@ -1,4 +1,4 @@
-//! The variables and secrets of a deployment, read once an instance.
+//! The variables and secrets of a deployment, read once for each instance.
 
 use aqlite::service::auth::{Gate, Issuer, Users};
 use aqlite::service::{Auth, Concurrency, Config, Limits};
@@ -6,11 +6,11 @@ use aqlite::template::flat::Maker;
 use std::collections::BTreeMap;
 use worker::Env;
 
-/// What a deployment says.
+/// The configuration of a deployment.
 pub struct Setup {
-    /// The service's part.
+    /// The configuration of the service.
     pub config: Config,
-    /// Who may call.
+    /// The configuration of authentication.
     pub gate: Gate,
 }
 
@@ -39,7 +39,7 @@ impl Variables<'_> {
         self.text(name).map_or(Ok(otherwise), read)
     }
 
-    /// One of two words; the first is meant where none is given.
+    /// Reads one of two words. The first is the default.
     fn either<T>(
         &self,
         name: &str,
@@ -63,7 +63,7 @@ impl Variables<'_> {
     }
 }
 
-/// Reads the deployment's variables. What is wrong closes the service, and is told in the log.
+/// Reads the deployment's variables. An error closes the service, and is written to the log.
 pub fn read(env: &Env) -> Setup {
     let variables = Variables(env);
     let exact = || variables.either("SPECIALISATION", [("subsume", false), ("exact", true)]);
@@ -110,10 +110,10 @@ pub fn read(env: &Env) -> Setup {
     Setup { config, gate }
 }
 
-/// Days that entries of the access log are kept where the variable LOG_RETENTION_DAYS does not say.
+/// Default retention of the access log in days (LOG_RETENTION_DAYS).
 const RETENTION: u32 = 3650;
 
-/// How many days entries of the access log are kept.
+/// Returns the retention of the access log in days.
 pub fn retention(env: &Env) -> Result<u32, String> {
     match Variables(env).number("LOG_RETENTION_DAYS", RETENTION)? {
         0 => Err(String::from(
@@ -210,7 +210,7 @@ fn issuer(
     })
 }
 
-/// What an application must know to ask the issuer for a token.
+/// Returns the data that an application needs to request a token from the issuer.
 fn smart(variables: &Variables<'_>, gate: &Gate) -> Vec<(String, String)> {
     let Some(issuer) = gate
         .issuers

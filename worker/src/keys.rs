@@ -1,4 +1,4 @@
-//! The runtime's keys and signatures for the core's gate.
+//! Keys and signatures of the runtime, for authentication in the core.
 
 use crate::PAUSE;
 use aqlite::service::auth::{Algorithm, Keys};

@@ -1,5 +1,5 @@
-//! The Cloudflare host of aqlite: events, D1, KV, clock, random numbers, keys and logs around the
-//! core's service. No domain logic lives here.
+//! The Cloudflare host of aqlite: events, D1, KV, clock, random numbers, keys and logs for the
+//! service. It has no domain logic.
 
 mod blobs;
 mod cached;
@@ -37,24 +37,24 @@ const DATABASE: &str = "DB";
 const LOG: &str = "LOG";
 /// The binding of the KV namespace.
 const BLOBS: &str = "BLOBS";
-/// The binding of a rate limit, which a deployment may have.
+/// The binding of an optional rate limit.
 const RATE_LIMIT: &str = "RATE_LIMIT";
 
-/// Milliseconds after which the event loop gets its turn before an answer leaves: workerd counts
-/// the five seconds that a connection may idle from when its loop last looked at the clock, and
-/// would close it behind the answer.
+/// Milliseconds after which the event loop runs once before a response is sent. workerd measures
+/// the idle time of a connection (five seconds) from the last time that its loop read the clock,
+/// and would close the connection after the response.
 const LONG: u64 = 1000;
 
-/// How often a request that waits for another looks whether it may go on.
+/// The time between two checks of a waiting request.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Microseconds that a request waits for a place, and a later piece of a load that was begun.
+/// Microseconds that a request waits for a permit, and a later part of a load in progress.
 const PATIENCE: [i64; 2] = [5_000_000, 60_000_000];
 
-/// Room in memory of a request, if it has any; given back when its answer is sent.
+/// The room of a request in memory, if it has any; returned when its response is sent.
 type Room = Rc<RefCell<Option<Place>>>;
 
-/// The state of this isolate: the service with its caches, whatever host a request is addressed to.
+/// The state of this isolate: the service with its caches, for all hosts.
 struct IsolateState {
     service: Service<Cached<SqlRepository<D1>>>,
     gate: Gate,
@@ -97,7 +97,7 @@ async fn fetch(request: web_sys::Request, env: Env, context: Context) -> Result<
     if let Some(size) = service::piece(&mut head, Runtime.now()).filter(|_| has_body) {
         return pieces::answer(visit, head, &request, (size, limit)).await;
     }
-    // Held until the answer: bodies in memory are bounded in all.
+    // Held until the response: the bodies in memory are limited in total.
     let _body_place = match has_body && service::may_be_large(&head) {
         false => None,
         true => match visit.state.place(&visit.key, Work::Body, false).await {
@@ -117,7 +117,7 @@ async fn fetch(request: web_sys::Request, env: Env, context: Context) -> Result<
     let Some(room) = room else {
         return http::write(answer);
     };
-    // The memory of a long answer is taken until the client has it.
+    // The memory of a long response is held until the client has received it.
     room.shrink(answer.body.len());
     let (response, sent) = http::write_observed(answer)?;
     let sending = memory::Sending::begin();
@@ -130,22 +130,23 @@ async fn fetch(request: web_sys::Request, env: Env, context: Context) -> Result<
     Ok(response)
 }
 
-/// A request that is worked on.
+/// A request in progress.
 struct Visit {
     state: Rc<IsolateState>,
     caller: Result<Caller, Denied>,
-    /// Whom it counts for.
+    /// The caller in admission control.
     key: String,
     started: u64,
-    /// Its place, unless it is always answered; given back with this.
+    /// Its permit, unless it needs none; returned when this is dropped.
     place: Option<Place>,
-    /// A piece was answered.
+    /// Whether a part was answered.
     is_begun: Cell<bool>,
     room: Room,
 }
 
 impl Visit {
-    /// Recognises the caller and decides by the head; what is refused gets its answer.
+    /// Authenticates the caller and checks the headers. Returns the error response of a rejected
+    /// request.
     async fn admit(
         state: Rc<IsolateState>,
         head: &service::Request,
@@ -207,7 +208,7 @@ impl Visit {
         Ok(visit)
     }
 
-    /// Answers the request, or a piece of it. Heavy work takes a place of its own meanwhile.
+    /// Responds to the request, or to a part of it. Heavy work has a heavy permit meanwhile.
     async fn answer(&self, request: &service::Request) -> service::Response {
         let is_begun = self.is_begun.replace(true);
         self.room.take();
@@ -239,7 +240,7 @@ impl Visit {
         self.tell(request, response)
     }
 
-    /// The host of the service for this request.
+    /// Returns the environment of the service for this request.
     fn host(&self) -> Host {
         Host {
             state: Rc::clone(&self.state),
@@ -248,7 +249,7 @@ impl Visit {
         }
     }
 
-    /// Writes the line of an answer to the log.
+    /// Writes the log line of a response.
     fn tell(&self, request: &service::Request, response: service::Response) -> service::Response {
         log::tell(
             request,
@@ -260,7 +261,7 @@ impl Visit {
 }
 
 impl IsolateState {
-    /// A place for work of a caller; nothing where it is not free in time.
+    /// Returns a permit for work of a caller, or `None` if none is free in time.
     async fn place(&self, key: &str, work: Work, is_begun: bool) -> Option<Place> {
         let [usual, begun] = PATIENCE;
         let (place, until) = (
@@ -277,7 +278,7 @@ impl IsolateState {
     }
 }
 
-/// True when a rate limit is bound and this key is over it.
+/// Returns whether a rate limit is bound and this key exceeds it.
 async fn limited(env: &Env, key: &str) -> bool {
     let Ok(limiter) = env.rate_limiter(RATE_LIMIT) else {
         return false;
@@ -291,10 +292,10 @@ async fn limited(env: &Env, key: &str) -> bool {
     }
 }
 
-/// Steps in which a night removes old entries of the access log, of some thousands each.
+/// Steps of a night that remove old records of the access log, of some thousands each.
 const NIGHTLY_STEPS: usize = 50;
 
-/// What is done every night.
+/// Runs the maintenance of a night.
 #[event(scheduled)]
 async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) {
     match maintain(&env).await {
@@ -312,7 +313,7 @@ async fn maintain(env: &Env) -> std::result::Result<(), String> {
     maintained.and(compacted).map_err(|error| error.to_string())
 }
 
-/// The database of the documents, and what is known of it.
+/// The database of the documents, and its caches.
 struct Store {
     database: SqlRepository<D1>,
     catalogue: Rc<Catalogue>,
@@ -332,8 +333,8 @@ impl Store {
     }
 }
 
-/// The database of the documents, with that of the access log where one is bound. Without it
-/// nothing is answered that must be logged.
+/// Opens the database of the documents, with that of the access log if one is bound. Without it,
+/// requests that need a record are rejected.
 fn database(
     env: &Env,
     catalogue: &Rc<Catalogue>,
@@ -347,7 +348,7 @@ fn database(
     })
 }
 
-/// The state of this isolate, which the first request makes.
+/// Returns the state of this isolate, which the first request creates.
 fn state(env: &Env) -> Result<Rc<IsolateState>> {
     if let Some(state) = STATE.with_borrow(|state| state.as_ref().map(Rc::clone)) {
         return Ok(state);
@@ -375,7 +376,7 @@ fn state(env: &Env) -> Result<Rc<IsolateState>> {
     Ok(state)
 }
 
-/// The runtime together with the places of this isolate, for a request that counts for a caller.
+/// The runtime together with admission control of this isolate, for a request of a caller.
 struct Host {
     state: Rc<IsolateState>,
     key: String,
@@ -438,8 +439,8 @@ impl Environment for Runtime {
         uuid::Uuid::new_v4().to_string()
     }
 
-    /// A turn of the event loop: a promise that is resolved at once would not let other requests
-    /// in.
+    /// Waits for a turn of the event loop. A promise that is resolved at once would not let other
+    /// requests run.
     fn pause(&mut self) -> Pause {
         Box::pin(Delay::from(Duration::ZERO))
     }

@@ -1,5 +1,5 @@
-//! The FHIR terminology server of a deployment: asked within a bounded time, its answers kept here
-//! and in KV for a while.
+//! The FHIR terminology server of a deployment. Requests have a timeout, and responses are cached
+//! here and in KV.
 
 use crate::cached;
 use aqlite::service::{Reply, TerminologyServer, Unreachable};
@@ -13,16 +13,16 @@ use worker::{
     AbortController, AbortSignal, Date, Delay, Fetch, Headers, KvStore, Request, RequestInit,
 };
 
-/// How long an answer may take.
+/// The timeout of a request.
 const PATIENCE: Duration = Duration::from_secs(8);
-/// How many seconds an answer is kept.
+/// Seconds for which a response is cached.
 const KEPT: u64 = 3600;
-/// Bytes of an answer.
+/// Maximum bytes of a response.
 const LONGEST: usize = 20_000_000;
-/// Bytes of the answers that this instance keeps.
+/// Maximum bytes of the responses that this instance caches.
 const ROOM: usize = 8_000_000;
 
-/// A terminology server and what it answered lately.
+/// A terminology server with a cache of its responses.
 pub struct Fhir {
     base: String,
     kv: KvStore,
@@ -30,7 +30,7 @@ pub struct Fhir {
 }
 
 impl Fhir {
-    /// The server at a base address such as `https://tx.fhir.org/r4`.
+    /// Creates a client of the server at a base URL such as `https://tx.fhir.org/r4`.
     pub fn new(base: &str, kv: KvStore) -> Fhir {
         Fhir {
             base: base.trim_end_matches('/').to_owned(),

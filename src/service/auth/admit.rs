@@ -1,5 +1,5 @@
-//! What the head of a request tells: which host it is for, who sent it from where, what they may
-//! do, and whether its body can be taken. All of it is checked before a body is read.
+//! Checks of the request line and the headers, before the body is read: host, caller, permission,
+//! origin, and whether the body is acceptable.
 
 use super::super::bulk::takes_pieces;
 use super::super::error::Failure;
@@ -14,8 +14,8 @@ use crate::document::ObjectKind;
 use crate::store::repository::Repository;
 
 impl<R: Repository> Service<R> {
-    /// The caller, who may do this, as far as the request line and the headers tell. The body may
-    /// be absent as yet.
+    /// Returns the caller, if the request line and the headers allow the operation. The body may
+    /// not have been read yet.
     pub(crate) fn admit<'a>(
         &'a self,
         request: &Request,
@@ -44,8 +44,8 @@ impl<R: Repository> Service<R> {
         Ok(caller)
     }
 
-    /// The length of a body, or the one that is announced. A body of lines is read in pieces: as a
-    /// whole it has no limit.
+    /// Checks the length of the body, present or announced. A body of lines is read in parts, so it
+    /// has no total limit.
     fn check_length(&self, request: &Request) -> Result<(), Failure> {
         let announced = request
             .header("Content-Length")
@@ -60,7 +60,7 @@ impl<R: Repository> Service<R> {
 
 fn check_leave(found: &Found, caller: &Caller) -> Result<(), Failure> {
     let (need, subject) = (found.route.need, subject(found));
-    // The definition of a stored query may be shown where its execution may not.
+    // The definition of a stored query may be readable although its execution is not allowed.
     let shows = Need {
         act: Act::Read,
         ..need
@@ -79,7 +79,7 @@ fn check_leave(found: &Found, caller: &Caller) -> Result<(), Failure> {
     }
 }
 
-/// What the request line tells about the thing that leave is needed for.
+/// Returns the subject of the permission, as far as the request line determines it.
 fn subject(found: &Found) -> Subject<'_> {
     let of_compositions = match found.route.operation {
         Operation::Create(what)
@@ -116,7 +116,7 @@ mod tests {
 
     const EHR: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
     const OTHER: &str = "7ba7b810-9dad-41d1-80b4-00c04fd430c8";
-    /// Whatever a token could grant.
+    /// All scopes that a token could grant.
     const EVERYTHING: &str = "patient/composition-*.cruds patient/template-*.cruds patient/aql-*.cruds patient/guide-*.cruds patient/party-*.cruds";
 
     struct Ticks(i64);
@@ -192,7 +192,7 @@ mod tests {
         }
     }
 
-    /// A path of a line of the table, in one mount.
+    /// Returns a path for a route, in one mount.
     fn target(mount: &str, pattern: &str, ehr: &str) -> String {
         let part = |part: &str| match part {
             "{ehr_id}" => ehr.to_owned(),
@@ -201,7 +201,7 @@ mod tests {
             p => p.to_owned(),
         };
         let path: Vec<String> = pattern.split('/').map(part).collect();
-        // Without a subject `GET ehr` lists all EHRs, which a single role does not open.
+        // Without a subject `GET ehr` lists all EHRs, which a single role does not allow.
         let subject = if pattern == "ehr" {
             "&subject_id=x&subject_namespace=y"
         } else {
@@ -349,7 +349,8 @@ mod tests {
         }
     }
 
-    /// What an installation relies on: which role opens what. The table of routes must agree.
+    /// The roles of an installation and the operations that they allow. The table of routes must
+    /// agree.
     #[test]
     fn the_roles_open_what_they_say() {
         let policy = [

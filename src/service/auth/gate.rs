@@ -1,5 +1,5 @@
-//! Recognising callers: bearer tokens, assertions of Cloudflare Access, and users with passwords
-//! for development.
+//! Authentication: bearer tokens, assertions of Cloudflare Access, and users with passwords for
+//! development.
 
 use super::super::Request;
 use super::caller::{Caller, Denied};
@@ -11,90 +11,90 @@ use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// How long the keys of an issuer are good, in seconds.
+/// Seconds for which the keys of an issuer are fresh.
 const FRESH: i64 = 600;
-/// How long old keys still serve when the issuer does not answer, in seconds.
+/// Seconds for which old keys are used if the issuer does not respond.
 const STALE: i64 = 3_600;
-/// How long a key that is not known is not asked for again, in seconds.
+/// Seconds between two fetches because of an unknown key.
 const PATIENCE: i64 = 10;
-/// How long an issuer that failed is not asked again, in seconds: doubled with each failure, up to
-/// the longest.
+/// Seconds before a retry after a failed fetch, doubled with each failure up to the longest.
 const BACK_OFF: i64 = 2;
 const LONGEST_BACK_OFF: i64 = 60;
-/// How often a request looks whether another one has fetched the keys, before it fetches them
-/// itself. With the pause of a host it is longer than an issuer may take.
+/// The number of times that a request checks whether another one has fetched the keys, before it
+/// fetches them itself. Multiplied by the pause of a host, the time is longer than the timeout of a
+/// fetch.
 const LOOKS: u32 = 400;
 
-/// What a host does for the gate.
+/// The functions of a host for authentication.
 #[allow(
     async_fn_in_trait,
     reason = "futures of a worker are not Send, and nothing spawns them"
 )]
 pub trait Keys {
-    /// The body of what stands at an address.
+    /// Fetches the body at a URL.
     ///
     /// # Errors
-    /// When there is no answer with status 200.
+    /// If there is no response with status 200.
     async fn fetch(&self, url: &str) -> Result<String, String>;
 
-    /// Waits about twenty milliseconds, in which other requests go on.
+    /// Waits about twenty milliseconds, during which other requests continue.
     async fn pause(&self);
 
-    /// True when the signature of `data` was made with the key, a JWK as JSON. A key that cannot be
-    /// used verifies nothing.
+    /// Returns whether the signature of `data` was made with the key, a JWK as JSON. A key that
+    /// cannot be used verifies nothing.
     async fn verify(&self, algorithm: Algorithm, key: &str, data: &[u8], signature: &[u8]) -> bool;
 
-    /// 32 bytes from a password by PBKDF2 with HMAC-SHA-256.
+    /// Derives 32 bytes from a password by PBKDF2 with HMAC-SHA-256.
     async fn derive(&self, password: &str, salt: &[u8], iterations: u32) -> Option<Vec<u8>>;
 }
 
-/// Who vouches for callers, and what its tokens say about them.
+/// An issuer of tokens, and the meaning of its claims.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Issuer {
-    /// The header that carries the token: `Authorization`, with `Bearer`, or another one.
+    /// The header with the token: `Authorization`, with `Bearer`, or another one.
     pub header: &'static str,
     /// The claim `iss`.
     pub name: String,
-    /// One of the claim `aud`.
+    /// A required value of the claim `aud`.
     pub audience: String,
-    /// Where its keys are: a JWK set.
+    /// The URL of its JWK set.
     pub keys: String,
-    /// The claim that lists the roles; a path with periods.
+    /// The claim that lists the roles: a path with periods.
     pub roles_claim: String,
-    /// What its words for roles mean here; without any, roles are called as they are here.
+    /// The roles of this service by the issuer's names. If empty, both use the same names.
     pub roles: BTreeMap<String, Vec<String>>,
     /// The claim that names the EHR of the launch context.
     pub ehr_claim: String,
 }
 
-/// What the service is told about who may call.
+/// The configuration of authentication.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Gate {
-    /// Whose tokens are believed.
+    /// The trusted issuers.
     pub issuers: Vec<Issuer>,
-    /// Users with passwords: for development.
+    /// Users with passwords, for development.
     pub users: Option<Users>,
 }
 
-/// The state that recognises callers between requests: the keys of the issuers, as last fetched,
-/// and passwords that were right. Requests that need the same keys share one fetch.
+/// The state of authentication between requests: the keys of the issuers, as last fetched, and
+/// verified passwords. Requests that need the same keys share one fetch.
 #[derive(Default)]
 pub struct KeyRing(RefCell<BTreeMap<String, Fetched>>, Passwords);
 
 #[derive(Clone, Default)]
 struct Fetched {
     keys: Vec<Value>,
-    /// When they came, and when they were asked for last, successfully or not: seconds since 1970.
+    /// The times of the last successful fetch and of the last fetch, in seconds since 1970.
     at: i64,
     tried: i64,
-    /// Fetches that failed since the last that did not.
+    /// Failed fetches since the last successful one.
     failures: u32,
-    /// A request is fetching them.
+    /// Whether a request is fetching them.
     is_in_flight: bool,
 }
 
 impl Fetched {
-    /// When they may be asked for again.
+    /// Returns the earliest time of the next fetch.
     fn next_try(&self) -> i64 {
         let wait = match self.failures {
             0 => PATIENCE,
@@ -106,7 +106,7 @@ impl Fetched {
     }
 }
 
-/// A fetch on its way; it ends when this is dropped, also where its request is given up.
+/// A fetch in progress. It ends when this is dropped, also if its request is abandoned.
 struct Flight<'r> {
     ring: &'r KeyRing,
     url: &'r str,
@@ -120,7 +120,8 @@ impl Drop for Flight<'_> {
 }
 
 impl Gate {
-    /// The value of WWW-Authenticate: a challenge for each configured scheme (RFC 9110 §11.6.1).
+    /// Returns the value of WWW-Authenticate: a challenge for each configured scheme (RFC 9110
+    /// §11.6.1).
     pub fn challenge(&self) -> &'static str {
         match (self.issuers.is_empty(), &self.users) {
             (true, Some(_)) => "Basic realm=\"aqlite\", charset=\"UTF-8\"",
@@ -131,10 +132,10 @@ impl Gate {
         }
     }
 
-    /// Recognises the caller of a request; `now` is in seconds since 1970.
+    /// Authenticates the caller of a request. `now` is in seconds since 1970.
     ///
     /// # Errors
-    /// When the request carries no credentials, or such that are not believed.
+    /// If the request has no credentials, or invalid ones.
     pub async fn recognise<K: Keys>(
         &self,
         request: &Request,
@@ -175,7 +176,7 @@ impl Gate {
     }
 }
 
-/// The credentials of an Authorization header of this scheme.
+/// Returns the credentials of an Authorization header with this scheme.
 fn scheme<'r>(request: &'r Request, scheme: &str) -> Option<&'r str> {
     let (sent, credentials) = request.header("Authorization")?.split_once(' ')?;
     sent.eq_ignore_ascii_case(scheme)
@@ -215,7 +216,7 @@ impl Issuer {
         self.caller(&token.claims)
     }
 
-    /// What a token that is believed says about the caller.
+    /// Creates the caller from the claims of a valid token.
     fn caller(&self, claims: &Value) -> Result<Caller, Denied> {
         let text = |key: &str| {
             claims
@@ -249,7 +250,7 @@ impl Issuer {
         Ok(caller.narrowed(&scopes, ehr, roles_known))
     }
 
-    /// What one of its words for roles means here.
+    /// Returns the roles of this service for a role of the issuer.
     fn role<'a>(&'a self, word: &'a str) -> Vec<&'a str> {
         if self.roles.is_empty() {
             return vec![word];
@@ -261,7 +262,7 @@ impl Issuer {
     }
 }
 
-/// The words of a claim: a text with blanks between them, or a list.
+/// Returns the words of a claim: a text with blanks between them, or a list.
 fn words(claim: &Value) -> Vec<String> {
     match claim {
         Value::String(text) => text.split_ascii_whitespace().map(str::to_owned).collect(),
@@ -284,8 +285,8 @@ impl KeyRing {
         change(self.0.borrow_mut().entry(url.to_owned()).or_default());
     }
 
-    /// The key of a token. Keys are fetched when they are old, and once more when the issuer may
-    /// have changed them. Of many requests that need them at a time one fetches, and the others
+    /// Returns the key of a token. Fetches the keys if they are old, and again if the issuer may
+    /// have changed them. Of many concurrent requests for the same keys one fetches, and the others
     /// wait for it.
     async fn key<K: Keys>(
         &self,
@@ -302,7 +303,7 @@ impl KeyRing {
             if let (Some(key), true) = (&known, fresh) {
                 return Ok(key.clone());
             }
-            // A fetch that was lost with its request is not waited for without end.
+            // Bounded, because a fetch may be lost with its request.
             if held.is_in_flight && looks < LOOKS {
                 looks += 1;
                 host.pause().await;
@@ -356,11 +357,11 @@ mod tests {
     use std::pin::Pin;
     use std::task::{Context, Poll, Waker};
 
-    /// An issuer whose keys change: a signature is right when it is the id of the key.
+    /// An issuer whose keys change. A signature is valid if it equals the id of the key.
     struct Fake {
         set: RefCell<Option<String>>,
         fetches: Cell<usize>,
-        /// The fetch ends when this many others wait for it.
+        /// The fetch ends when this many other requests wait for it.
         waits_for: Cell<usize>,
         pauses: Cell<usize>,
     }
@@ -376,7 +377,7 @@ mod tests {
         }
     }
 
-    /// Is pending once, so that others go on.
+    /// A future that is pending once, so that others continue.
     struct Once(bool);
 
     impl Future for Once {

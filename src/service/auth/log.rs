@@ -1,9 +1,9 @@
-//! The access log: a line for every request about something that needs leave, refused ones too.
+//! The access log: a record of every request that needs a permission, including rejected ones.
 //!
-//! No answer leaves before its line is written: when the log fails, the answer is 503, and of the
-//! data nothing is told. The line of a change set is part of its transaction. What an administrator
-//! does is noted before it begins, too. Requests that are refused before anybody is recognised are
-//! counted ([`super::refusals`]).
+//! No response is sent before its record is written. If the log fails, the response is 503 and
+//! contains no data. The record of a change set is part of its transaction. An operation of an
+//! administrator is also recorded before it begins. Requests that are rejected before
+//! authentication are counted ([`super::refusals`]).
 
 use super::super::call::Call;
 use super::super::error::Failure;
@@ -17,27 +17,27 @@ use crate::store::repository::{Access, AccessFilter, Repository};
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
 
-/// Lines of a page when the client does not say, and at most.
+/// Records of a page by default, and the maximum.
 const PAGE: u64 = 100;
 const LONGEST_PAGE: u64 = 1000;
-/// The longest name of a thing that is kept, in characters.
+/// The maximum number of characters of the name of an object in the log.
 const LONGEST_NAME: usize = 200;
 
-/// What is known of a request on its way, for its lines in the log.
+/// The data of a request in progress for its records in the log.
 #[derive(Default)]
 pub(crate) struct Trail {
     line: RefCell<Access>,
     ehrs: RefCell<Vec<String>>,
     is_administrative: Cell<bool>,
-    /// Somebody was recognised, or everybody may call.
+    /// Whether the caller is authenticated, or authentication is off.
     is_recognised: Cell<bool>,
     now: Cell<i64>,
-    /// A change set carried its line along.
+    /// Whether a change set included its record.
     noted: Cell<bool>,
 }
 
 impl Trail {
-    /// A request leads to an operation.
+    /// Records the operation of the request.
     pub fn found(&self, request: &Request, found: &Found, now: i64) {
         self.is_administrative
             .set(found.route.need.resource == Resource::Admin);
@@ -60,7 +60,7 @@ impl Trail {
         }
     }
 
-    /// It comes from this caller.
+    /// Records the caller of the request.
     pub fn comes_from(&self, caller: &Caller) {
         self.is_recognised.set(true);
         let mut line = self.line.borrow_mut();
@@ -68,7 +68,7 @@ impl Trail {
         line.issuer.clone_from(&caller.issuer);
     }
 
-    /// It is about this EHR, if it is one's id.
+    /// Records an EHR of the request, if this is the id of one.
     pub fn touches(&self, ehr_id: &str) {
         let (ehr_id, mut ehrs) = (ehr_id.to_ascii_lowercase(), self.ehrs.borrow_mut());
         if is_uuid(&ehr_id) && !ehrs.contains(&ehr_id) {
@@ -76,12 +76,12 @@ impl Trail {
         }
     }
 
-    /// It runs a query with this digest.
+    /// Records the digest of the query.
     pub fn asks(&self, digest: &str) {
         self.line.borrow_mut().query = Some(digest.to_owned());
     }
 
-    /// The line of a change set, which is written with it.
+    /// Returns the record of a change set, which is written with it.
     pub fn commits(&self, ehr_id: &str, object: &str, status: u16) -> Access {
         self.noted.set(true);
         let ehr_id = Some(ehr_id.to_owned()).filter(|id| !id.is_empty());
@@ -93,8 +93,8 @@ impl Trail {
         }
     }
 
-    /// A line for each EHR, or one. What was refused may have been called anything: its name is not
-    /// kept.
+    /// Returns a record for each EHR, or one. The name in a rejected request may be any text, so it
+    /// is not stored.
     fn lines(&self, status: u16) -> Vec<Access> {
         let line = self.line.borrow();
         let object = line.object.clone().filter(|_| status < 400);
@@ -116,7 +116,7 @@ impl<R: Repository> Service<R> {
         self.config.log && self.config.auth != Auth::Refuse
     }
 
-    /// Notes what an administrator is about to do.
+    /// Records the operation of an administrator before it begins.
     pub(crate) async fn note_before(&self, trail: &Trail) -> Result<(), Failure> {
         if !(self.keeps_log() && trail.is_administrative.get()) {
             return Ok(());
@@ -127,7 +127,7 @@ impl<R: Repository> Service<R> {
             .map_err(|_| unwritten())
     }
 
-    /// Notes how a request was answered; where that fails, the answer is another one.
+    /// Records the response to a request. If that fails, returns an error response instead.
     pub(crate) async fn note_after(
         &self,
         request: &Request,

@@ -1,14 +1,14 @@
-//! Bounds the cost of verifying passwords: one derivation at a time, few failures a minute, and
-//! none for a password that was right before.
+//! Limits of the cost of verifying passwords: one derivation at a time, few failures a minute, and
+//! none for a password that was verified before.
 //!
-//! Deriving a key from a password takes tens of milliseconds by design, and a worker does nothing
-//! else meanwhile. So derivations wait for each other, and after some failures within a minute
-//! further attempts are refused with 429 before anything is derived: for one caller, which is an
+//! Deriving a key from a password takes tens of milliseconds by design, during which a worker does
+//! nothing else. Derivations therefore wait for each other. After some failures within a minute,
+//! further attempts are rejected with 429 before anything is derived: for one caller, which is an
 //! address and a user name, and for all callers together.
 //!
-//! A user who has signed in is not derived again. What is remembered is PBKDF2 of the password with
-//! the user's salt and a single iteration; the password itself is not kept. Failures of others
-//! never lock such a user out.
+//! The key of a user who has signed in is not derived again. The memory holds PBKDF2 of the
+//! password with the user's salt and a single iteration, not the password itself. Failures of
+//! others never lock such a user out.
 
 use super::caller::Denied;
 use super::gate::Keys;
@@ -19,15 +19,15 @@ use std::collections::BTreeMap;
 const FAILURES_OF_CALLER: u32 = 10;
 /// Failed attempts of all callers in a minute.
 const FAILURES: u32 = 60;
-/// Requests that wait for the derivation of another.
+/// Requests that wait for the derivation of another one.
 const WAITING: usize = 16;
-/// Number of times that a request asks whether it may derive. Another that has not ended by then
-/// was lost with its request.
+/// The number of times that a waiting request checks whether it may derive. A derivation that has
+/// not ended by then was lost with its request.
 const LOOKS: u32 = 250;
 /// Seconds of the window in which failures are counted.
 const WINDOW: i64 = 60;
 
-/// The state of an isolate: failures of the present minute, and passwords that were right.
+/// The state of an isolate: failures of the present minute, and verified passwords.
 #[derive(Default)]
 pub(super) struct Passwords(RefCell<State>);
 
@@ -36,7 +36,7 @@ struct State {
     /// The number of the window since 1970.
     window: i64,
     failures: u32,
-    /// By address and name; at most as many as there may be failures.
+    /// By address and name; at most as many as the maximum number of failures.
     by_caller: BTreeMap<String, u32>,
     /// By user name: the password, derived with one iteration.
     verified: BTreeMap<String, Vec<u8>>,
@@ -45,7 +45,7 @@ struct State {
 }
 
 impl State {
-    /// Begins a new window where the last one is over. Requests may come out of order: no window
+    /// Begins a new window if the last one is over. Requests may come out of order: no window
     /// begins twice.
     fn turn(&mut self, now: i64) {
         let window = now.div_euclid(WINDOW);
@@ -65,8 +65,8 @@ impl State {
     }
 }
 
-/// A derivation, or the wait for one; it ends when this is dropped, also where its request is given
-/// up.
+/// A derivation, or the wait for one. It ends when this is dropped, also if its request is
+/// abandoned.
 pub(super) struct Turn<'p> {
     passwords: &'p Passwords,
     derives: bool,
@@ -84,13 +84,13 @@ impl Drop for Turn<'_> {
 }
 
 impl Passwords {
-    /// True for a user who has signed in.
+    /// Returns whether a user has signed in.
     pub fn knows(&self, user: &str) -> bool {
         self.0.borrow().verified.contains_key(user)
     }
 
-    /// True where `quick`, a password derived with one iteration, is what the user last signed in
-    /// with.
+    /// Returns whether `quick`, a password derived with one iteration, is that of the user's last
+    /// sign-in.
     pub fn is_verified(&self, user: &str, quick: &[u8]) -> bool {
         self.0
             .borrow()
@@ -99,7 +99,7 @@ impl Passwords {
             .is_some_and(|known| same(known, quick))
     }
 
-    /// Remembers what a user signed in with.
+    /// Stores the quick derivation of a verified password.
     pub fn remember(&self, user: &str, quick: Vec<u8>) {
         self.0.borrow_mut().verified.insert(user.to_owned(), quick);
     }
@@ -112,10 +112,10 @@ impl Passwords {
         *state.by_caller.entry(caller.to_owned()).or_default() += 1;
     }
 
-    /// Waits until a caller may derive a key; others wait while the result is held.
+    /// Waits until a caller may derive a key. Others wait while the result is held.
     ///
     /// # Errors
-    /// 429 where the caller, or all callers together, failed too often, or too many requests wait.
+    /// 429 if the caller, or all callers together, failed too often, or too many requests wait.
     pub async fn turn<K: Keys>(
         &self,
         caller: &str,
@@ -163,7 +163,7 @@ impl Passwords {
     }
 }
 
-/// Compares in a time that does not depend on where they differ.
+/// Compares texts in a time that does not depend on the position of a difference.
 pub(super) fn same(left: &[u8], right: &[u8]) -> bool {
     left.len() == right.len()
         && left

@@ -1,19 +1,18 @@
-//! JSON Web Tokens: reading one, choosing its key, and deciding whether it is to be believed.
-//! Signatures are the host's to verify.
+//! JSON Web Tokens: parsing, selection of the key, and validation. The host verifies signatures.
 //!
-//! Only RS256 and ES256 are believed: an algorithm with a shared secret, or none, would let a
-//! caller sign with what is public.
+//! Only RS256 and ES256 are accepted: with a shared secret, or with no algorithm, a caller could
+//! sign with public data.
 
 use super::caller::Denied;
 use crate::rm::json;
 use serde_json::Value;
 
-/// The longest token that is read, in bytes.
+/// The maximum length of a token in bytes.
 const LONGEST: usize = 16_384;
-/// How far the clocks of issuer and service may be apart, in seconds.
+/// The maximum difference between the clocks of issuer and service, in seconds.
 const SKEW: i64 = 60;
 
-/// An algorithm of signatures.
+/// A signature algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Algorithm {
     /// RSASSA-PKCS1-v1_5 with SHA-256.
@@ -31,7 +30,7 @@ impl Algorithm {
         }
     }
 
-    /// Its name in headers of tokens.
+    /// Returns its name in the headers of tokens.
     pub fn name(self) -> &'static str {
         match self {
             Algorithm::Rs256 => "RS256",
@@ -40,18 +39,18 @@ impl Algorithm {
     }
 }
 
-/// A token that can be read; nothing in it is to be believed yet.
+/// A parsed token. Nothing in it is verified yet.
 pub(crate) struct Token<'t> {
     pub algorithm: Algorithm,
     pub key_id: String,
     pub claims: Value,
-    /// What is signed.
+    /// The signed text.
     pub signed: &'t [u8],
     pub signature: Vec<u8>,
 }
 
 impl<'t> Token<'t> {
-    /// Reads a token in its compact form.
+    /// Parses a token in its compact form.
     pub fn read(text: &'t str) -> Result<Token<'t>, Denied> {
         let malformed = || Denied::token("it is not a JSON Web Token of three parts");
         if text.len() > LONGEST {
@@ -91,7 +90,7 @@ impl<'t> Token<'t> {
         })
     }
 
-    /// Its key in a JWK set: of this id, made for this algorithm and for signatures.
+    /// Returns its key in a JWK set: with the same id, for this algorithm and for signatures.
     pub fn key<'k>(&self, keys: &'k [Value]) -> Option<&'k Value> {
         let (family, curve) = match self.algorithm {
             Algorithm::Rs256 => ("RSA", None),
@@ -107,7 +106,7 @@ impl<'t> Token<'t> {
         })
     }
 
-    /// Makes sure that it is from this issuer, for this audience, and valid now (seconds since
+    /// Checks that the token is from this issuer, for this audience, and valid now (seconds since
     /// 1970).
     pub fn check(&self, issuer: &str, audience: &str, now: i64) -> Result<(), Denied> {
         let time = |name: &str| {
@@ -137,13 +136,13 @@ impl<'t> Token<'t> {
     }
 }
 
-/// The keys of a JWK set.
+/// Returns the keys of a JWK set.
 pub(crate) fn keys_of(text: &str) -> Option<Vec<Value>> {
     let set = json::value(text).ok()?;
     set.get("keys")?.as_array().cloned()
 }
 
-/// Undoes base64url without padding (RFC 7515, section 2).
+/// Decodes base64url without padding (RFC 7515, section 2).
 pub(crate) fn base64url(text: &str) -> Option<Vec<u8>> {
     let digit = |c: u8| match c {
         b'A'..=b'Z' => Some(c - b'A'),

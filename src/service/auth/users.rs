@@ -1,8 +1,8 @@
 //! Users with passwords (RFC 7617), for development: a list without default, in a secret of the
 //! deployment.
 //!
-//! A line a user: `name:iterations:salt:hash:role,role`, salt and hash in base64url; the hash is
-//! PBKDF2 with HMAC-SHA-256, 32 bytes.
+//! One line for each user: `name:iterations:salt:hash:role,role`. Salt and hash are base64url; the
+//! hash is PBKDF2 with HMAC-SHA-256, 32 bytes.
 
 use super::caller::{Caller, Denied};
 use super::gate::Keys;
@@ -10,10 +10,10 @@ use super::passwords::{Passwords, same};
 use super::scope::ROLES;
 use super::token::base64url;
 
-/// Fewer iterations protect nothing; more than 100,000 the runtime of Cloudflare does not do.
+/// Fewer iterations give no protection. The runtime of Cloudflare supports at most 100,000.
 const ITERATIONS: std::ops::RangeInclusive<u32> = 10_000..=100_000;
 
-/// Users, as the deployment lists them.
+/// The users of a deployment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Users(Vec<User>);
 
@@ -27,10 +27,10 @@ struct User {
 }
 
 impl Users {
-    /// Reads the list.
+    /// Parses the list.
     ///
     /// # Errors
-    /// When it is empty or a line is not a user: a sentence that names the line.
+    /// A message that names the line, if the list is empty or a line is invalid.
     pub fn parse(text: &str) -> Result<Users, String> {
         let lines = text
             .lines()
@@ -52,8 +52,8 @@ impl Users {
         }
     }
 
-    /// Recognises a user by `name:password` in base64. It takes as long for a name that is not
-    /// listed. Failures count for the name and the address that the request came from.
+    /// Authenticates a user by `name:password` in base64. The time is the same for a name that is
+    /// not listed. Failures count for the name and the address of the request.
     pub(super) async fn recognise<K: Keys>(
         &self,
         credentials: &str,
@@ -105,7 +105,7 @@ impl Users {
 }
 
 impl Users {
-    /// The user, where the password is the one that the user last signed in with.
+    /// Returns the user, if the password is that of the user's last sign-in.
     async fn known<K: Keys>(
         listed: Option<&User>,
         password: &str,
@@ -160,7 +160,7 @@ pub(super) mod tests {
     use crate::store::ready::now_or_never;
     use std::cell::RefCell;
 
-    /// Derives the password itself, filled up, and remembers with how many iterations.
+    /// Returns the password itself with padding as its hash, and records the numbers of iterations.
     #[derive(Default)]
     pub struct Fake {
         pub iterations: RefCell<Vec<u32>>,
@@ -193,7 +193,7 @@ pub(super) mod tests {
     }
 
     pub const SALT: &str = "AAAAAAAAAAAAAAAAAAAAAA";
-    /// `secret`, filled up.
+    /// `secret` with padding.
     pub const HASH: &str = "c2VjcmV0AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
     #[test]

@@ -1,4 +1,4 @@
-//! Paths and methods of requests, and what hostile ones are answered.
+//! Tests of the routes, and of the responses to hostile requests.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Changes of the state: what a line of the journal does.
+//! Application of changes to the state.
 
 use super::index::Stated;
 use super::{Record, State, broken, lost_document, row_of};
@@ -9,11 +9,11 @@ use aqlite_rm::order;
 use std::collections::HashMap;
 
 impl State {
-    /// Applies a change. Returns whether there was anything to do.
+    /// Applies a change. Returns whether it changed anything.
     ///
     /// # Errors
-    /// [`StoreError::Failed`] if an invariant of the state is broken. The state is not to be used
-    /// then.
+    /// [`StoreError::Failed`] if an invariant of the state is broken. The state must not be used
+    /// after that.
     pub(super) fn apply(&mut self, change: Change) -> Result<bool, StoreError> {
         match change {
             Change::Commit(commit) => self.commit(*commit)?,
@@ -107,8 +107,8 @@ impl State {
         self.contribution_uids = uids;
     }
 
-    /// The number in the batch of an EHR, or of the owner of the parties, which is made when it is
-    /// first needed.
+    /// Returns the number of an EHR in the batch, or of the owner of the parties, which is created
+    /// on first use.
     fn owner(&mut self, ehr_id: &str) -> u32 {
         if let Some(record) = self.record(ehr_id) {
             return record.in_batch;
@@ -201,7 +201,7 @@ impl State {
         }
     }
 
-    /// Removes an EHR, its objects, contributions and columns. Returns whether it existed.
+    /// Removes an EHR with its objects, contributions and columns. Returns whether it existed.
     fn remove(&mut self, ehr_id: &str) -> Result<bool, StoreError> {
         let Some(place) = self.ehr_ids.remove(ehr_id) else {
             return Ok(false);
@@ -226,7 +226,7 @@ impl State {
         Ok(true)
     }
 
-    /// Forgets objects, and contributions that are left without versions.
+    /// Removes objects, and contributions that have no version left.
     fn remove_objects(&mut self, ehr_id: &str, objects: &[String]) -> Result<(), StoreError> {
         self.tags.retain(|target, _| {
             !objects.iter().any(|o| {
@@ -252,8 +252,8 @@ impl State {
         self.rebuild(&|document| gone.binary_search(&document).is_err())
     }
 
-    /// Makes the standing batch anew of the versions that are kept, so that nothing of a removed
-    /// one stays in its columns.
+    /// Builds the batch again from the versions to keep, so that no value of a removed version
+    /// remains in its columns.
     fn rebuild(&mut self, kept: &dyn Fn(u32) -> bool) -> Result<(), StoreError> {
         let old = std::mem::take(&mut self.batch);
         let contributions = std::mem::take(&mut self.contributions);
@@ -268,7 +268,7 @@ impl State {
             owners.insert(std::mem::replace(&mut record.in_batch, number), number);
         }
         for stated in contributions {
-            // The EHR of these contributions is the one that is removed.
+            // The EHR of these contributions is the one being removed.
             let Some(owner) = owners.get(&stated.owner).copied() else {
                 continue;
             };
@@ -300,7 +300,7 @@ impl State {
         Ok(())
     }
 
-    /// Takes a document over from another batch.
+    /// Copies a document from another batch.
     fn carry(
         &mut self,
         owner: u32,

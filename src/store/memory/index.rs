@@ -1,4 +1,4 @@
-//! Contributions as they are held, and the index of numbers by text.
+//! Stored contributions, and an index of numbers by text.
 
 use super::{CONTRIBUTION, UID, lost_document};
 use crate::document::{Batch, Doc};
@@ -10,11 +10,11 @@ use std::hash::BuildHasher;
 
 /// A contribution.
 pub(super) struct Stated {
-    /// The number of its EHR in the batch.
+    /// The number of its owner in the batch.
     pub(super) owner: u32,
-    /// The numbers of its versions.
+    /// The numbers of its first version and of the one after its last.
     pub(super) documents: (u32, u32),
-    /// Its uid and its document, where its versions do not tell them.
+    /// Its uid and its document, if they cannot be derived from its versions.
     pub(super) own: Option<Box<(String, String)>>,
 }
 
@@ -32,7 +32,7 @@ impl Stated {
     /// Returns the document of the contribution.
     ///
     /// # Errors
-    /// If it has no document of its own, and its versions do not supply one.
+    /// If it has no document of its own, and none can be derived from its versions.
     pub(super) fn document(&self, batch: &Batch) -> Result<String, StoreError> {
         match &self.own {
             Some(own) => Ok(own.1.clone()),
@@ -40,7 +40,7 @@ impl Stated {
         }
     }
 
-    /// The document of a contribution that has the audit of its first version.
+    /// Derives the document of a contribution, with the audit of its first version.
     pub(super) fn told(&self, batch: &Batch) -> Option<String> {
         let first = batch.doc(self.documents.0)?.version;
         let mut audit = String::new();
@@ -70,7 +70,8 @@ impl Stated {
     }
 }
 
-/// Numbers found by a text that they stand for.
+/// A hash index from texts to numbers. The texts themselves are not stored: a function returns the
+/// text of a number.
 #[derive(Default)]
 pub(super) struct Index {
     numbers: HashTable<u32>,
@@ -86,7 +87,7 @@ impl Index {
             .copied()
     }
 
-    /// Puts a number in place of the one with the same text, which it gives back.
+    /// Inserts a number. Replaces and returns the number with the same text, if there is one.
     pub(super) fn put<'t>(&mut self, number: u32, text_of: impl Fn(u32) -> &'t str) -> Option<u32> {
         let text = text_of(number);
         let hash = self.hasher.hash_one(text);

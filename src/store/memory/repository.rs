@@ -1,4 +1,4 @@
-//! The repository over the state in memory: nothing waits.
+//! The repository interface over the state in memory. No operation waits.
 
 use super::Memory;
 use super::index::Stated;
@@ -14,7 +14,7 @@ use crate::store::scan::{Scan, Snapshot};
 use aqlite_rm::order;
 use std::future::{Ready, ready};
 
-/// What needs no waiting, as the future that a host would wait for.
+/// Computes a result and wraps it in a future that is ready.
 fn at_once<T>(make: impl FnOnce() -> T) -> Ready<T> {
     ready(make())
 }
@@ -48,7 +48,7 @@ fn piece_of<T>(
 }
 
 impl Memory {
-    /// The definitions of a kind with such names, in order.
+    /// Returns the definitions of a kind whose names match, in order.
     fn listed(
         &self,
         kind: DefinitionKind,
@@ -107,7 +107,7 @@ impl Repository for Memory {
         at_once(|| {
             let state = self.state.borrow();
             let behind = match after {
-                // A contribution of another EHR is as unknown as one that there is not.
+                // A contribution of another EHR gets the same error as one that does not exist.
                 Some(uid) => {
                     let known = state.contribution(uid).filter(|(_, stated)| {
                         ehr_id.is_none_or(|ehr_id| state.owner_id(stated.owner) == ehr_id)
@@ -389,10 +389,10 @@ impl Repository for Memory {
             }
             match scan.ehrs_in(&state.batch) {
                 Some(found) if found.is_empty() => {}
-                // What follows from all versions of an EHR would be made for all EHRs of the
-                // standing batch.
+                // Lists of all versions per EHR would be built for all EHRs of the batch, so a
+                // smaller batch is made.
                 Some(found) if scan.whole_ehrs && scan.all_versions => {
-                    // The owner of the parties is no EHR: it has no row.
+                    // The owner of the parties is no EHR, so it has no row.
                     for row in found.iter().filter_map(|ehr| state.batch.ehr(*ehr)) {
                         if !send_at_once(sink, &state.batch_of(&row.ehr_id)?) {
                             break;

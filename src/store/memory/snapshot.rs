@@ -1,4 +1,4 @@
-//! States to read: the newest one, and earlier ones of a snapshot.
+//! The states that a scan can read: the newest one, and the earlier one of a snapshot.
 
 use super::{State, broken, lost_document, row_of};
 use crate::document::{Batch, DocRow, DocState, EhrRow};
@@ -22,7 +22,7 @@ impl State {
         }
     }
 
-    /// The newest version of a state, where there are newer ones.
+    /// Returns the newest version of an earlier state, or `None` for the newest state.
     pub(super) fn earlier_version(&self, scan: &Scan, read: Snapshot) -> Option<u64> {
         let Some(ehr_id) = scan.ehr() else {
             return (read.version < self.ordinal).then_some(read.version);
@@ -35,7 +35,7 @@ impl State {
         rest.next().map(|_| version)
     }
 
-    /// Whether something that the snapshot of a scan shows was physically deleted.
+    /// Returns whether something that the snapshot of a scan contains was physically deleted.
     pub(super) fn lacks_of(&self, scan: &Scan) -> bool {
         let of_one = |asked: Snapshot, ehr_id: &str| {
             asked.version > 0 && asked.removals < self.past.removals_of(ehr_id)
@@ -48,7 +48,7 @@ impl State {
         })
     }
 
-    /// A batch of the versions up to one, of these EHRs or of all, in commit order.
+    /// Returns a batch of the versions up to `version`, of these EHRs or of all, in commit order.
     pub(super) fn as_of(&self, version: u64, ehrs: Option<&[String]>) -> Result<Batch, StoreError> {
         let mut batch = Batch::new();
         let mut owners: HashMap<u32, u32> = HashMap::new();
@@ -103,7 +103,7 @@ impl State {
         Ok(batch)
     }
 
-    /// A batch of one EHR with all its versions.
+    /// Returns a batch of one EHR with all its versions.
     pub(super) fn batch_of(&self, ehr_id: &str) -> Result<Batch, StoreError> {
         let mut batch = Batch::new();
         let ehr = self

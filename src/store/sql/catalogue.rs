@@ -1,9 +1,9 @@
-//! What is known of a database's layouts and profiles: filled only from committed rows, which never
-//! change.
+//! A cache of the layouts and profiles of a database. It is filled only from committed rows, which
+//! never change.
 //!
-//! Rows that no document uses are removed by a physical deletion. What an id was the id of stays
-//! right for readers; writers may use ids of the present *generation* of layouts only, and a commit
-//! names the one that it knows.
+//! A physical deletion removes rows that no document uses. The meaning of an id never changes, so
+//! readers may use every cached id. Writers may only use ids of the present *generation* of
+//! layouts, and a commit names the generation that it knows.
 
 use super::SqlRepository;
 use super::large::{Large, rests};
@@ -21,7 +21,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Bytes of skeletons that are kept if the host does not say otherwise.
+/// The default maximum size in bytes of the cached layouts.
 const KEPT: usize = 24 << 20;
 
 const NEWS: &str = "SELECT id, kind, archetypes FROM profile WHERE id > ?1 ORDER BY id";
@@ -40,12 +40,12 @@ const ADD_LAYOUT: &str =
 
 /// The layouts and profiles of one database that have been read so far.
 ///
-/// Operations that overlap may share it: each holds the layouts that it works with, whatever is
-/// forgotten meanwhile.
+/// Concurrent operations may share it: each holds its own references to layouts, so eviction does
+/// not affect it.
 pub struct Catalogue {
     kept: usize,
     read: RefCell<Known>,
-    /// The form of the CONTRIBUTION that was packed last: those that follow often have it too.
+    /// The form of the CONTRIBUTION that was packed last. The next ones often have the same form.
     last: RefCell<Option<Form>>,
 }
 
@@ -63,32 +63,36 @@ struct Known {
     bytes: usize,
     profiles: BTreeMap<u64, Profile>,
     profile_ids: HashMap<Profile, u64>,
-    /// The generation that `ids` and `profile_ids` are of.
+    /// The generation of `ids` and `profile_ids`.
     generation: Option<u64>,
     /// Every profile up to this id has been read.
     complete_to: u64,
 }
 
-/// What the layouts of a document tell: its kind, and the archetypes in it where they tell them all.
+/// Properties of a document that its layouts determine: its kind, and its archetypes, or `None` if
+/// the layouts do not determine them all.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Profile {
     kind: ObjectKind,
     archetypes: Option<Vec<String>>,
 }
 
-/// The profiles whose documents a scan asks for.
+/// The profiles of the documents of a scan.
 pub(super) struct Matching {
     /// Their ids.
     pub(super) profiles: Vec<u64>,
-    /// Profiles above this id are not judged yet.
+    /// Profiles above this id are unknown, so they are not pruned yet.
     pub(super) judged_to: u64,
 }
 
-/// Layouts that an operation reads by.
+/// The layouts that an operation reads with, by id.
 pub(super) struct Loaded(HashMap<u64, Arc<Layout>>);
 
 impl Loaded {
-    /// Reads a stored document of these layouts, which must be what its seal says.
+    /// Unpacks a stored document of these layouts, and verifies its checksum.
+    ///
+    /// # Errors
+    /// [`StoreError::Altered`] if the checksum differs or a layout is missing.
     pub(super) fn unpack(
         &self,
         stored: Stored<'_>,
@@ -113,16 +117,16 @@ impl Loaded {
     }
 }
 
-/// A document as its row will hold it.
+/// A document in the form of its row.
 pub(super) struct Sealed {
     pub(super) text: String,
-    /// The list of the ids of its layouts; `None`: the text is canonical JSON.
+    /// A JSON list of the ids of its layouts; `None` if the text is canonical JSON.
     pub(super) layouts: Option<String>,
     pub(super) seal: String,
 }
 
 impl Sealed {
-    /// A document that is stored as JSON.
+    /// Encodes a document as JSON.
     pub(super) fn plain(text: &str, owner: &str, known: &[&str]) -> Sealed {
         let seal = Stored { owner, known, text }.seal(std::iter::empty());
         Sealed {
@@ -133,12 +137,13 @@ impl Sealed {
     }
 }
 
-/// The ids of layouts that an operation writes by and holds meanwhile, by where these lie.
+/// The ids of the layouts that an operation writes with, by the address of the layout. The
+/// operation holds the layouts meanwhile, so the addresses stay valid.
 pub(super) struct Interned(HashMap<*const Layout, u64>);
 
 impl Interned {
-    /// A document of these layouts as its row holds it; `known` are the texts that the row has
-    /// anyway, its uid first.
+    /// Encodes a document of these layouts. `known` are the texts that other columns of the row
+    /// have, its uid first.
     pub(super) fn pack(
         &self,
         packed: &Packed,
@@ -166,12 +171,12 @@ impl Interned {
     }
 }
 
-/// Makes profiles; each layout is looked at once.
+/// Makes profiles. Reads each layout once.
 #[derive(Default)]
 pub(super) struct Profiler<'s>(HashMap<*const Layout, Option<Vec<&'s str>>>);
 
 impl<'s> Profiler<'s> {
-    /// The profile of a document of these layouts.
+    /// Returns the profile of a document of these layouts.
     pub(super) fn profile(&mut self, kind: ObjectKind, layouts: &'s [Arc<Layout>]) -> Profile {
         let mut held = Some(Vec::new());
         for layout in layouts {
@@ -202,8 +207,8 @@ impl Profile {
 }
 
 impl Catalogue {
-    /// A catalogue that forgets its layouts when their skeletons take more than `bytes`; they are
-    /// read again when needed.
+    /// Creates a catalogue that evicts its layouts when they take more than `bytes`. They are read
+    /// again when needed.
     pub fn keeping(bytes: usize) -> Catalogue {
         Catalogue {
             kept: bytes,
@@ -212,12 +217,12 @@ impl Catalogue {
         }
     }
 
-    /// Asks for the profiles that were made since the last time.
+    /// Returns the statement that reads the profiles made since the last time.
     pub(super) fn ask_news(&self) -> Statement {
         Statement::new(NEWS).bind(self.read.borrow().complete_to)
     }
 
-    /// Takes in the answer to [`Catalogue::ask_news`].
+    /// Adds the rows of [`Catalogue::ask_news`].
     pub(super) fn take_news(&self, rows: Vec<Row>) -> Result<(), StoreError> {
         let mut known = self.read.borrow_mut();
         for row in rows {
@@ -227,7 +232,7 @@ impl Catalogue {
         Ok(())
     }
 
-    /// The profiles that can give rows of a scan, of those that are known.
+    /// Returns the known profiles that can contribute rows to a scan.
     pub(super) fn matching(&self, scan: &Scan) -> Matching {
         let known = self.read.borrow();
         let judged = known.profiles.range(..=known.complete_to);
@@ -240,7 +245,7 @@ impl Catalogue {
         }
     }
 
-    /// A CONTRIBUTION as a packed document; `None` when it would not come back as the same text.
+    /// Packs a CONTRIBUTION. Returns `None` if unpacking would return another text.
     pub(super) fn pack_contribution(&self, text: &str) -> Option<Packed> {
         let mut last = self.last.borrow_mut();
         if let Some(packed) = last.as_ref().and_then(|form| form.read(text)) {
@@ -255,12 +260,12 @@ impl Catalogue {
         Some(packed)
     }
 
-    /// The generation of the ids that are known for writing.
+    /// Returns the generation of the ids for writing.
     pub(super) fn generation(&self) -> Option<u64> {
         self.read.borrow().generation
     }
 
-    /// Forgets the ids that documents are written with; those that they are read with stay.
+    /// Forgets the ids for writing. Those for reading stay.
     pub(super) fn forget_ids(&self) {
         let mut known = self.read.borrow_mut();
         known.ids.clear();
@@ -276,7 +281,7 @@ impl Catalogue {
             .collect()
     }
 
-    /// Those of the layouts that are known.
+    /// Returns the cached ones of these layouts.
     fn known(&self, layouts: &BTreeSet<u64>) -> HashMap<u64, Arc<Layout>> {
         let mut known = self.read.borrow_mut();
         if known.bytes > self.kept {
@@ -289,14 +294,14 @@ impl Catalogue {
     }
 }
 
-/// Reads the generation of layouts.
+/// Returns the statement that reads the generation of layouts.
 pub(super) fn generation_of() -> Statement {
     Statement::new(GENERATION)
 }
 
 impl Known {
-    /// Takes in what [`generation_of`] gave. True when ids of the same batch may be written with;
-    /// those of another generation are forgotten.
+    /// Reads the rows of [`generation_of`], and forgets ids of another generation. Returns whether
+    /// ids of the same batch may be used for writing.
     fn learn(&mut self, rows: Vec<Row>) -> Result<bool, StoreError> {
         let read = Some(Fields::of(rows.into_iter().next().unwrap_or_default()).number()?);
         if self.generation < read {
@@ -334,8 +339,8 @@ impl Known {
 }
 
 impl<S: Sql> SqlRepository<S> {
-    /// These layouts: from memory, else from the database in one round trip. One that is not what
-    /// its digest says is none: the documents that are made of it are refused.
+    /// Returns these layouts from memory, else from the database in one round trip. A layout that
+    /// does not match its digest is left out, so the documents that need it are refused.
     pub(super) async fn load(&self, layouts: &BTreeSet<u64>) -> Result<Loaded, StoreError> {
         let mut loaded = self.catalogue.known(layouts);
         let missing: Vec<u64> = layouts
@@ -377,8 +382,8 @@ impl<S: Sql> SqlRepository<S> {
         Ok(Loaded(loaded))
     }
 
-    /// Gives layouts their ids; writes only new ones, in a batch of its own before the commit that
-    /// needs them: layouts that no document uses do no harm.
+    /// Returns the ids of layouts. Writes new layouts in a batch of their own before the commit
+    /// that needs them: layouts that no document uses do no harm.
     pub(super) async fn intern_layouts(
         &self,
         layouts: impl Iterator<Item = &Arc<Layout>>,
@@ -403,7 +408,7 @@ impl<S: Sql> SqlRepository<S> {
         Ok(Interned(ids))
     }
 
-    /// Writes layouts; their ids by their digests.
+    /// Writes layouts. Returns their ids by their digests.
     async fn write_layouts(
         &self,
         new: &BTreeMap<&str, &Arc<Layout>>,
@@ -447,7 +452,7 @@ impl<S: Sql> SqlRepository<S> {
         Ok(ids)
     }
 
-    /// The ids of profiles; writes only new ones, as [`SqlRepository::intern_layouts`] does.
+    /// Returns the ids of profiles. Writes new ones like [`SqlRepository::intern_layouts`].
     pub(super) async fn intern_profiles(
         &self,
         profiles: &[Profile],

@@ -1,4 +1,4 @@
-//! Writing: a change set is one batch under guards of the database.
+//! Commits: a change set is one batch, and constraints of the database guard it.
 
 use super::SqlRepository;
 use super::catalogue::{Profile, Profiler, Sealed};
@@ -16,11 +16,11 @@ use std::sync::Arc;
 const CREATE_EHR: &str = "INSERT INTO ehr (ehr_id, system_id, time_created, subject_id, subject_namespace, is_queryable, is_modifiable)
     SELECT j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4, j.value ->> 5, j.value ->> 6 FROM json_each(?1) j";
 const FLAG_EHR: &str = "UPDATE ehr SET subject_id = ?2, subject_namespace = ?3, is_queryable = ?4, is_modifiable = ?5 WHERE ehr_id = ?1";
-/// `ehr` would be NULL, which fails, where there is no EHR, where it is locked against content
-/// (cell 8 is true for content), and where the template is not what the commit takes for granted
-/// (cell 5 a template, 6 what is stored of it).
+/// `ehr` becomes NULL, which fails, in three cases: the EHR does not exist, it is not modifiable
+/// and the commit writes content (cell 8), or the definitions of the template (cell 5) differ from
+/// the precondition (cell 6).
 ///
-/// A row that is not materialised is written as JSON anew for each of its cells.
+/// Without MATERIALIZED, SQLite would parse the JSON of a row again for each of its cells.
 const CONTRIBUTE: &str = "INSERT INTO contribution (uid, ehr, shapes, digest, document, idempotency)
     WITH j AS MATERIALIZED (SELECT value FROM json_each(?1))
     SELECT j.value ->> 0, (SELECT id FROM ehr WHERE ehr_id = j.value ->> 1 AND (is_modifiable OR NOT j.value ->> 8)
@@ -29,22 +29,21 @@ const CONTRIBUTE: &str = "INSERT INTO contribution (uid, ehr, shapes, digest, do
           (SELECT version || ' ' || created || ' ' || storing_id AS stored FROM definition WHERE kind = 1 AND name = j.value ->> 5 ORDER BY 1)))),
       j.value ->> 2, j.value ->> 3, j.value ->> 4, j.value ->> 7
     FROM j";
-/// The id of the next version: higher than all that there are and that were removed, because
-/// snapshots name states by ids.
+/// The id of the next version: higher than all present and removed ones, because snapshots identify
+/// states by ids.
 macro_rules! next_version {
     () => {
         "(SELECT max(value, (SELECT coalesce(max(id), 0) FROM version)) + 1 FROM meta WHERE name = 'last_version')"
     };
 }
-/// The version that is about to be written gets the next id; it becomes the successor of the latest
-/// one.
+/// The version about to be written gets the next id. It becomes the successor of the latest one.
 const SUPERSEDE: &str = concat!(
     "UPDATE version SET successor = ",
     next_version!(),
     " WHERE object = ?1 AND number = ?2 AND system = ?3 AND successor IS NULL"
 );
-/// A first version opens an object: there must be none. A later one, which comes first in its list,
-/// inherits the EHR of the version that it has just superseded. Otherwise `ehr` would be NULL,
+/// A first version creates an object, which must not exist. A later one, which comes first in its
+/// list, gets the EHR of the version that it has just superseded. Otherwise `ehr` becomes NULL,
 /// which fails.
 const ADD_VERSION: &str = concat!(
     "INSERT INTO version (id, ehr, object, preceding, kind, number, system, contribution, time_committed, lifecycle,
@@ -64,14 +63,15 @@ const ADD_VERSION: &str = concat!(
       j.value ->> 7, j.value ->> 8, j.value ->> 9, j.value ->> 10, j.value ->> 11, j.value ->> 12, j.value ->> 13, j.value ->> 14
     FROM j"
 );
-/// The next revision; fails where the layouts are of another generation than `?1`.
+/// Sets the next revision. Fails if the present generation of layouts is not `?1`.
 const NEXT_REVISION_OF: &str = "UPDATE meta SET value =
     CASE WHEN (SELECT value FROM meta WHERE name = 'shape_generation') = ?1 THEN value + 1 END WHERE name = 'revision'";
-/// How that failure is told.
+/// The constraint that reports this failure.
 const LAYOUTS_WERE_REMOVED: &str = "NULL meta.value";
-/// How often a commit is tried when layouts are removed meanwhile.
+/// The maximum number of attempts of a commit, if layouts are removed meanwhile.
 const MOST_TRIES: usize = 4;
-/// The last column is a JSON list of one template, or of null; NULL where no version has data.
+/// The latest versions of objects. The last column is a JSON list of one template, or of null; it
+/// is NULL if no version has data.
 const HEADS: &str = "SELECT v.object, e.ehr_id, v.object || '::' || v.system || '::' || v.number AS uid, v.kind,
       (SELECT json_array(d.template) FROM version d WHERE d.object = v.object AND d.lifecycle <> '523' ORDER BY d.number DESC LIMIT 1) AS template
     FROM json_each(?1) j CROSS JOIN version v ON v.object = j.value AND v.successor IS NULL CROSS JOIN ehr e ON e.id = v.ehr";
@@ -85,8 +85,8 @@ impl<S: Sql> SqlRepository<S> {
         }
     }
 
-    /// Several commits in one transaction; when that fails, its halves in one each, and so on, as
-    /// long as the database answers.
+    /// Writes several commits in one transaction. If that fails, writes each half in a transaction
+    /// of its own, and so on, as long as the database answers.
     pub(super) async fn write_commits(&self, commits: &[Commit]) -> Vec<Result<(), StoreError>> {
         let (mut outcomes, mut rest) = (Vec::new(), vec![commits]);
         while let Some(part) = rest.pop() {
@@ -115,19 +115,20 @@ impl<S: Sql> SqlRepository<S> {
             .is_ok_and(|outcome| outcome.is_ok())
     }
 
-    /// Writes change sets in one transaction. Ids of layouts that were removed meanwhile are learned
-    /// anew.
+    /// Writes change sets in one transaction. If layouts were removed meanwhile, reads their ids
+    /// again and retries.
     async fn send_commits(&self, commits: &[Commit]) -> Result<Result<(), SqlError>, StoreError> {
         for _ in 0..MOST_TRIES {
             let generation = self.catalogue.generation();
             let mut batch = self.statements(commits).await?;
             let known = self.catalogue.generation();
             if generation.is_none() || generation != known {
-                // Some of the ids may be of one generation and some of another; by now they are
-                // known, so this is done once.
+                // Some of the ids may be of an older generation than others. The generation is
+                // known now, so this happens once.
                 continue;
             }
-            // Ids that are no longer right are told before a constraint of the tables finds them.
+            // First, so that ids of an old generation fail here, before they break a constraint of
+            // another table.
             batch.insert(0, next_revision_of(known));
             match self.sql.batch(batch).await {
                 Err(SqlError::Constraint(what)) if what == LAYOUTS_WERE_REMOVED => {
@@ -150,7 +151,7 @@ impl<S: Sql> SqlRepository<S> {
         ))
     }
 
-    /// The statements of change sets, in order.
+    /// Returns the statements of change sets, in order.
     async fn statements(&self, commits: &[Commit]) -> Result<Vec<Statement>, StoreError> {
         commits.iter().try_for_each(conflict::check_form)?;
         let contributions: Vec<Option<Packed>> = commits
@@ -201,7 +202,7 @@ impl<S: Sql> SqlRepository<S> {
         Ok(writing.whole())
     }
 
-    /// The rule that a failed guard stands for.
+    /// Returns the error of the rule that a failed constraint enforces.
     async fn reason(&self, commit: &Commit, constraint: &str) -> StoreError {
         match constraint {
             "UNIQUE ehr.ehr_id" => StoreError::EhrExists,
@@ -229,7 +230,7 @@ impl<S: Sql> SqlRepository<S> {
         }
     }
 
-    /// Why a contribution found no EHR that takes it.
+    /// Returns the error of a contribution for which no EHR meets the conditions.
     async fn grounds_reason(&self, commit: &Commit) -> StoreError {
         match self
             .read_ehr(Statement::new(EHR).bind(commit.ehr_id.as_str()))
@@ -245,7 +246,7 @@ impl<S: Sql> SqlRepository<S> {
         }
     }
 
-    /// The first version that would open an object under the id of an EHR.
+    /// Returns the error of the first version that would create an object under the id of an EHR.
     async fn id_reason(&self, commit: &Commit) -> StoreError {
         let mut ehrs = Vec::new();
         for version in commit.versions.iter().filter(|v| v.preceding.is_none()) {
@@ -262,8 +263,7 @@ impl<S: Sql> SqlRepository<S> {
         taken.unwrap_or_else(|| StoreError::Away("another writer was faster".into()))
     }
 
-    /// An EHR that exists already is the first reason; in which order SQLite checks is its own
-    /// affair.
+    /// An existing EHR is reported first: SQLite does not define the order of its checks.
     async fn subject_reason(&self, commit: &Commit) -> StoreError {
         if commit.new_ehr.is_none() {
             return StoreError::SubjectExists;
@@ -278,7 +278,7 @@ impl<S: Sql> SqlRepository<S> {
         }
     }
 
-    /// Why the versions do not follow the stored ones, when they do not.
+    /// Returns the error of versions that do not follow the stored ones, or `None` if they do.
     async fn chain_reason(&self, commit: &Commit) -> Option<StoreError> {
         match self.heads(&commit.versions).await {
             Ok(heads) => {
@@ -291,7 +291,7 @@ impl<S: Sql> SqlRepository<S> {
         }
     }
 
-    /// The latest versions of the objects that these versions belong to.
+    /// Returns the latest versions of the objects of these versions.
     async fn heads(&self, versions: &[Version]) -> Result<HashMap<String, Head>, StoreError> {
         let objects: Vec<&str> = versions.iter().map(|v| v.object_id.as_str()).collect();
         let rows = self
@@ -323,8 +323,8 @@ impl<S: Sql> SqlRepository<S> {
     }
 }
 
-/// The statements of change sets. Rows of one table are written together as long as no statement
-/// between them may see or change them.
+/// The statements of change sets. Rows of one table share a statement until another statement
+/// between them could read or change them.
 struct Writing {
     batch: Vec<Statement>,
     creates: bool,
@@ -350,7 +350,7 @@ impl Default for Writing {
 }
 
 impl Writing {
-    /// Writes the rows that wait.
+    /// Writes the statements of the collected rows.
     fn flush(&mut self) {
         for rows in [
             &mut self.ehrs,
@@ -367,7 +367,8 @@ impl Writing {
         self.batch
     }
 
-    /// Creates the EHR, where the commit asks for it. What is before a new EHR must not see it.
+    /// Creates the EHR if the commit has a new one. Earlier rows are written first, because they
+    /// must not see it.
     fn create_ehr(&mut self, commit: &Commit) {
         if self.creates != commit.new_ehr.is_some() {
             self.flush();
@@ -380,8 +381,8 @@ impl Writing {
         }
     }
 
-    /// Sets the flags of the EHR, where the commit has a new EHR_STATUS. They hold for the commits
-    /// behind it: it is written by those that were before it.
+    /// Sets the flags of the EHR if the commit has a new EHR_STATUS. Earlier rows are written
+    /// first, because the flags apply to later commits only.
     fn flag_ehr(&mut self, commit: &Commit) {
         if let Some(new) = &commit.status
             && commit.new_ehr.as_ref().map(Ehr::flags).as_ref() != Some(new)

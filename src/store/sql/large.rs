@@ -1,21 +1,22 @@
-//! Values over the size of a row: the first piece stands in the row, the rest in the table `chunk`.
+//! Values above the size limit of a row: the row holds the first chunk, and the table `chunk` the
+//! others.
 
 use super::value::{Fields, Row, Statement, json_list};
 use crate::store::repository::StoreError;
 use std::collections::HashMap;
 
-/// Bytes of a piece: as a text in JSON it has at most twice as many, which is what D1 allows a
-/// value.
+/// Bytes of a chunk. As a text in JSON it has at most twice as many, and D1 allows 2 MB.
 const PIECE: usize = 900_000;
 
-/// A value cut into pieces.
+/// A text split into chunks.
 pub(super) struct Large {
-    /// What stands in the row itself.
+    /// The chunk in the row itself.
     pub(super) first: String,
     rest: Vec<String>,
 }
 
 impl Large {
+    /// Splits a text between characters.
     pub(super) fn of(text: String) -> Large {
         if text.len() <= PIECE {
             return Large {
@@ -37,12 +38,12 @@ impl Large {
         }
     }
 
-    /// How many pieces follow the first.
+    /// Returns the number of chunks after the first.
     pub(super) fn chunks(&self) -> u64 {
         self.rest.len() as u64
     }
 
-    /// The statements that store what follows the first piece.
+    /// Returns the statements that store the chunks after the first.
     pub(super) fn write_rest(&self, owner: &str) -> impl Iterator<Item = Statement> {
         let insert = move |(part, body): (usize, &String)| {
             let statement = Statement::new("INSERT OR REPLACE INTO chunk VALUES (?1, ?2, ?3)");
@@ -52,13 +53,13 @@ impl Large {
     }
 }
 
-/// Reads what follows the first pieces of these owners' values.
+/// Returns the statement that reads the chunks after the first of the values of these owners.
 pub(super) fn read_rests(owners: &[String]) -> Statement {
     let query = "SELECT owner, body FROM chunk WHERE owner IN (SELECT value FROM json_each(?1)) ORDER BY owner, part";
     Statement::new(query).bind(json_list(owners))
 }
 
-/// The texts behind the first pieces, by owner.
+/// Joins the chunks after the first, by owner.
 pub(super) fn rests(rows: Vec<Row>) -> Result<HashMap<String, String>, StoreError> {
     let mut found: HashMap<String, String> = HashMap::new();
     for row in rows {

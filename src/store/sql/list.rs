@@ -1,4 +1,4 @@
-//! Lists of documents in pieces: the database bounds the bytes of a piece before it reads a text.
+//! Pages of documents. The database limits the bytes of a page before it reads a text.
 
 use super::SqlRepository;
 use super::large::{read_rests, rests};
@@ -13,8 +13,8 @@ use crate::store::repository::{
 };
 use std::collections::HashMap;
 
-/// Bytes of the stored document of the version `v`: of its first piece, and of the others about.
-/// A database tells the length of a text without reading it.
+/// Estimates the bytes of the stored document of the version `v`: those of its first chunk, and a
+/// full size for each other one. A database knows the length of a text without reading it.
 macro_rules! size_of_version {
     () => {
         "octet_length(v.document) + v.chunks * 900000"
@@ -22,7 +22,7 @@ macro_rules! size_of_version {
 }
 pub(super) use size_of_version;
 
-/// Bytes of the tags on the version `v` and its object, about.
+/// Estimates the bytes of the tags of the version `v` and its object.
 macro_rules! size_of_tags {
     () => {
         "coalesce((SELECT sum(octet_length(t.key) + octet_length(t.path) + coalesce(octet_length(t.value), 0) + 100) FROM item_tag t
@@ -30,9 +30,8 @@ macro_rules! size_of_tags {
     };
 }
 
-/// Of the rows `id` and `size` of a query those that are read together, in the order of their ids:
-/// the first one, and those that stay within `$most` bytes together with all before them. `found`
-/// counts all rows of the query.
+/// Selects a page of a query with the columns `id` and `size`: the first row, and the rows after it
+/// while the total size is at most `$most`. `found` counts all rows of the query.
 macro_rules! piece {
     ($query:expr, $most:literal) => {
         concat!(
@@ -45,7 +44,8 @@ macro_rules! piece {
     };
 }
 
-/// `?1` an EHR or NULL, `?2` the uid that they follow or NULL, `?3` most rows, `?4` most bytes.
+/// `?1` an EHR or NULL, `?2` the uid before the page or NULL, `?3` maximum rows, `?4` maximum
+/// bytes.
 macro_rules! contributions {
     ($which:literal) => {
         concat!(
@@ -81,7 +81,8 @@ const SIZES_OF_UIDS: &str = concat!(
     " AS size FROM json_each(?1) j CROSS JOIN version v ON v.object = j.value ->> 0 AND v.number = j.value ->> 1"
 );
 
-/// `?1` an EHR, `?2` an object, `?3` the number that they follow, `?4` most rows, `?5` most bytes.
+/// `?1` an EHR, `?2` an object, `?3` the version number before the page, `?4` maximum rows, `?5`
+/// maximum bytes.
 const HISTORY: &str = versions!(concat!(
     "WHERE v.id IN (SELECT id FROM ",
     piece!(
@@ -102,11 +103,11 @@ const HEADS: &str =
     "SELECT kind, object, system, number, time_committed, lifecycle, template, octet_length(document) + chunks * 900000 FROM version
     WHERE object = ?2 AND ehr = (SELECT id FROM ehr WHERE ehr_id = ?1) ORDER BY number";
 
-/// Versions of a piece at most.
+/// Maximum versions of a page.
 const ROWS: u64 = 1000;
 
 impl<S: Sql> SqlRepository<S> {
-    /// The versions of an object behind a number.
+    /// Returns the versions of an object after a version number.
     pub(super) async fn read_history(
         &self,
         ehr_id: &str,
@@ -127,7 +128,7 @@ impl<S: Sql> SqlRepository<S> {
         Ok(Piece { items, more })
     }
 
-    /// Every version of an object without its document.
+    /// Returns the metadata of every version of an object.
     pub(super) async fn read_heads(
         &self,
         ehr_id: &str,
@@ -144,7 +145,7 @@ impl<S: Sql> SqlRepository<S> {
         limit: u64,
         extent: Extent,
     ) -> Result<Piece<Contribution>, StoreError> {
-        // A contribution of another EHR is as unknown as one that there is not.
+        // A contribution of another EHR gets the same error as one that does not exist.
         let known =
             Statement::new("SELECT 1 AS known FROM contribution c JOIN ehr e ON e.id = c.ehr WHERE c.uid = ?1 AND (?2 IS NULL OR e.ehr_id = ?2)")
                 .bind(after)
@@ -176,7 +177,7 @@ impl<S: Sql> SqlRepository<S> {
         }
     }
 
-    /// The CONTRIBUTIONs of some rows.
+    /// Returns the CONTRIBUTIONs of rows.
     async fn contributions_of(&self, rows: Vec<Row>) -> Result<Vec<Contribution>, StoreError> {
         let filed = rows
             .into_iter()
@@ -201,7 +202,7 @@ impl<S: Sql> SqlRepository<S> {
         Ok(found)
     }
 
-    /// The first contributions of a piece with their versions: as many as may be read together.
+    /// Adds the versions to the first contributions of a page: to as many as may be read together.
     async fn with_versions(
         &self,
         mut piece: Piece<Contribution>,
@@ -244,7 +245,8 @@ impl<S: Sql> SqlRepository<S> {
     }
 }
 
-/// How many rows a piece would have without a bound on its bytes: their last column.
+/// Returns the number of rows that a page would have without a limit on its bytes, from the last
+/// column.
 fn found_of(rows: &[Row]) -> Result<u64, StoreError> {
     match rows.first() {
         Some(row) => Fields::of(row.last().cloned().into_iter().collect()).number(),
@@ -252,7 +254,7 @@ fn found_of(rows: &[Row]) -> Result<u64, StoreError> {
     }
 }
 
-/// Object and number of the versions that a CONTRIBUTION lists.
+/// Returns object and number of the versions that a CONTRIBUTION lists.
 fn uids_of(document: &str) -> Result<Vec<(String, u64)>, StoreError> {
     let tree = json::read(document, Cls::CONTRIBUTION).map_err(|_| unexpected())?;
     let uid = |reference: NodeRef<'_>| {

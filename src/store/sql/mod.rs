@@ -1,8 +1,8 @@
 //! The repository in a SQLite-dialect database: D1 in a worker, SQLite in tests.
 //!
-//! Statements are data; a host executes them ([`Sql`]). One batch is one transaction: a commit is
-//! one batch, and a guard that fails (UNIQUE, NOT NULL) takes all of it back. The schema stands in
-//! `migrations/`.
+//! Statements are data, and a host executes them ([`Sql`]). One batch is one transaction: a commit
+//! is one batch, and a failed constraint (UNIQUE, NOT NULL) rolls it back. `migrations/` has the
+//! schema.
 
 mod access;
 mod catalogue;
@@ -36,20 +36,20 @@ pub use value::{Row, Sql, SqlError, SqlValue, Statement, crossing};
 
 /// A repository over an executor of SQL.
 ///
-/// The [`Catalogue`] may outlive it: a worker makes a repository for each request and keeps one
-/// catalogue a database.
+/// The [`Catalogue`] may live longer: a worker makes a repository for each request and has one
+/// catalogue for each database.
 pub struct SqlRepository<S> {
     sql: S,
     catalogue: Rc<Catalogue>,
     log: Option<SqlLog<S>>,
     segments: Option<Rc<Segments>>,
-    /// Entries of change sets that were written since the last time that they were moved to the
-    /// log.
+    /// The number of records in the queue of the access log that this instance has written since
+    /// the last move.
     waiting: Cell<u64>,
 }
 
 impl<S: Sql> SqlRepository<S> {
-    /// A repository over `sql`, with what is already known of its database.
+    /// Creates a repository over `sql` with a cache of its layouts.
     pub fn new(sql: S, catalogue: Rc<Catalogue>) -> SqlRepository<S> {
         SqlRepository {
             sql,
@@ -60,7 +60,7 @@ impl<S: Sql> SqlRepository<S> {
         }
     }
 
-    /// The executor.
+    /// Returns the executor.
     pub fn sql(&self) -> &S {
         &self.sql
     }
@@ -69,13 +69,13 @@ impl<S: Sql> SqlRepository<S> {
         Ok(self.sql.batch(statements).await?)
     }
 
-    /// The rows of one statement.
+    /// Returns the rows of one statement.
     async fn rows(&self, statement: Statement) -> Result<Vec<Row>, StoreError> {
         Ok(self.batch(vec![statement]).await?.pop().unwrap_or_default())
     }
 }
 
-/// Part of every batch that changes something.
+/// Returns the statement that increments the revision. It is part of every batch that changes data.
 fn next_revision() -> Statement {
     Statement::new("UPDATE meta SET value = value + 1 WHERE name = 'revision'")
 }

@@ -1,4 +1,4 @@
-//! Reading EHRs, versions and contributions.
+//! Reads of EHRs, versions and contributions.
 
 use super::catalogue::Loaded;
 use super::large::{read_rests, rests};
@@ -41,7 +41,7 @@ macro_rules! versions {
 
 pub(super) use versions;
 
-/// `?1` an EHR, `?2` an object, `?3` most bytes of a document that is read.
+/// `?1` an EHR, `?2` an object, `?3` the maximum bytes of a document to read.
 macro_rules! version {
     ($condition:literal) => {
         concat!(
@@ -55,24 +55,25 @@ macro_rules! version {
 }
 
 pub(super) const EHR: &str = ehr!("ehr_id = ?1");
-/// `?1` the ehr_id that they follow or NULL, `?2` most rows; row 0 is the demographic service.
+/// `?1` the ehr_id before the page or NULL, `?2` maximum rows. Row 0 is the demographic service.
 const EHRS: &str =
     ehr!("id > coalesce((SELECT id FROM ehr WHERE ehr_id = ?1), 0) ORDER BY id LIMIT ?2");
 pub(super) const EHR_BY_SUBJECT: &str = ehr!("subject_id = ?1 AND subject_namespace = ?2");
-/// More bytes than any document has; a number that JSON keeps exactly.
+/// Longer than any document; JSON represents the number exactly.
 const ANY: u64 = 1 << 40;
 const LATEST: &str = version!(" AND v.successor IS NULL");
 const BY_UID: &str = version!(" AND v.number = ?4 AND v.system = ?5");
 const AT: &str = version!(" AND v.time_committed <= ?4 ORDER BY v.number DESC LIMIT 1");
 pub(super) const OBJECTS: &str = "SELECT object FROM version WHERE ehr = (SELECT id FROM ehr WHERE ehr_id = ?1) AND kind = ?2 AND preceding IS NULL
     ORDER BY id LIMIT ?3 OFFSET ?4";
-/// The kind of an object never changes, so the newest version of a kind is one of the object that
-/// was committed to last.
+/// The kind of an object never changes, so the newest version of a kind belongs to the object of
+/// that kind that was committed to last.
 pub(super) const NEWEST_OBJECT: &str = "SELECT object FROM version WHERE id = (SELECT max(id) FROM version WHERE ehr = (SELECT id FROM ehr WHERE ehr_id = ?1) AND kind = ?2)";
 pub(super) const IDEMPOTENCY: &str = "SELECT c.idempotency FROM contribution c JOIN ehr e ON e.id = c.ehr WHERE c.uid = ?2 AND e.ehr_id = ?1";
 const CONTRIBUTION: &str = "SELECT c.uid, e.ehr_id, c.shapes, c.digest, c.document FROM contribution c JOIN ehr e ON e.id = c.ehr WHERE c.uid = ?2 AND e.ehr_id = ?1";
 
-/// The texts of a version's row that its document names again: there they stand as references.
+/// Returns the texts of a version's row that its document repeats. The stored document refers to
+/// them.
 pub(super) fn known_texts<'a>(version_uid: &'a str, time_committed: &'a str) -> [&'a str; 3] {
     [
         version_uid,
@@ -81,18 +82,18 @@ pub(super) fn known_texts<'a>(version_uid: &'a str, time_committed: &'a str) -> 
     ]
 }
 
-/// A row of a contribution, its document still as it is stored.
+/// A row of a contribution with its document as stored.
 pub(super) struct Filed {
     pub uid: String,
     pub ehr_id: String,
-    /// `None`: the document is JSON.
+    /// `None` if the document is JSON.
     layouts: Option<Vec<u64>>,
-    /// `None`: an earlier release wrote it.
+    /// `None` if an earlier release wrote the row.
     seal: Option<String>,
     document: String,
 }
 
-/// A row of a version, its document still as text.
+/// A row of a version with its document as stored.
 struct Line {
     ehr_id: String,
     kind: ObjectKind,
@@ -107,9 +108,9 @@ struct Line {
     layouts: Vec<u64>,
     digest: String,
     chunks: u64,
-    /// Bytes of the whole document.
+    /// The size of the document in bytes.
     size: usize,
-    /// `None`: the document is longer than wanted.
+    /// `None` if the document is longer than the limit.
     document: Option<String>,
     tags: Vec<TagList>,
 }
@@ -176,7 +177,7 @@ impl<S: Sql> SqlRepository<S> {
         self.versions_of(self.rows(query).await?).await
     }
 
-    /// The versions of rows of [`versions`].
+    /// Returns the versions of rows of [`versions`].
     pub(super) async fn versions_of(&self, rows: Vec<Row>) -> Result<Vec<Version>, StoreError> {
         let lines = rows
             .into_iter()
@@ -185,7 +186,7 @@ impl<S: Sql> SqlRepository<S> {
         self.whole(lines).await
     }
 
-    /// The versions of lines that have documents.
+    /// Returns the versions of rows that have documents.
     async fn whole(&self, lines: Vec<Line>) -> Result<Vec<Version>, StoreError> {
         let layouts = self
             .load(
@@ -205,8 +206,8 @@ impl<S: Sql> SqlRepository<S> {
             .collect()
     }
 
-    /// What follows the first pieces of the documents of these versions; no round trip when there
-    /// are none.
+    /// Returns the chunks after the first of the documents of these versions. Makes no round trip
+    /// if there are none.
     pub(super) async fn read_document_rests(
         &self,
         uids: impl Iterator<Item = String>,
@@ -276,7 +277,7 @@ impl Filed {
         })
     }
 
-    /// With what follows the first piece of its document.
+    /// Appends the other chunks of its document.
     pub(super) fn with(self, rest: Option<&String>) -> Filed {
         Filed {
             document: self.document + rest.map_or("", String::as_str),
@@ -285,7 +286,7 @@ impl Filed {
     }
 }
 
-/// The EHR of an answer to [`EHR`] or [`EHR_BY_SUBJECT`].
+/// Returns the EHR in the rows of [`EHR`] or [`EHR_BY_SUBJECT`].
 pub(super) fn ehr_of(rows: Vec<Row>) -> Result<Option<Ehr>, StoreError> {
     rows.into_iter().next().map(ehr_of_row).transpose()
 }
@@ -325,7 +326,7 @@ impl Line {
         })
     }
 
-    /// The version without its document.
+    /// Returns the version without its document.
     fn large(self) -> LargeVersion {
         LargeVersion {
             head: VersionHead {
@@ -341,7 +342,7 @@ impl Line {
         }
     }
 
-    /// The version with its document.
+    /// Returns the version with its document.
     fn whole(
         self,
         layouts: &Loaded,

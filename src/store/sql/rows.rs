@@ -1,22 +1,22 @@
-//! Many rows by one statement: they go as a JSON list of rows, each a list of cells, which the
-//! statement takes apart by `json_each(?1)`. A statement costs a database more than a row does.
+//! Many rows by one statement, as a JSON list of rows, each a list of cells, which the statement
+//! reads by `json_each(?1)`. A statement costs a database more than a row.
 
 use super::value::{SqlValue, Statement};
 use crate::rm::json::quote_into;
 use std::fmt::Write;
 
-/// Most bytes of a list, unless one row alone has more; D1 takes 2 MB.
+/// Maximum bytes of a list, unless a single row has more. D1 accepts 2 MB.
 const MOST: usize = 1_500_000;
 
-/// Rows that wait for their statement.
+/// Rows that are collected for a statement.
 pub(super) struct Rows {
     sql: &'static str,
-    /// Lists that lack their end; the last one may still grow.
+    /// Lists without their closing bracket. Rows are added to the last one.
     lists: Vec<String>,
 }
 
 impl Rows {
-    /// No rows yet for a statement.
+    /// Creates a collection without rows.
     pub(super) fn of(sql: &'static str) -> Rows {
         Rows {
             sql,
@@ -37,7 +37,7 @@ impl Rows {
         self.lists.extend([list, row]);
     }
 
-    /// The statements of the rows so far, which wait no more.
+    /// Returns the statements of the rows so far, and removes these rows.
     pub(super) fn written(&mut self) -> impl Iterator<Item = Statement> {
         let sql = self.sql;
         std::mem::take(&mut self.lists)
@@ -46,7 +46,7 @@ impl Rows {
     }
 }
 
-/// Behind the rows before it, or as the first one of a list.
+/// Appends a row to a list.
 fn write_row(list: &mut String, cells: &[Cell<'_>]) {
     list.push(if list.is_empty() { '[' } else { ',' });
     list.push('[');

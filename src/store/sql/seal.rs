@@ -1,5 +1,4 @@
-//! Seals: what a row tells of itself, so that one that was altered or damaged is refused and never
-//! answered from.
+//! Checksums of rows. A row that was altered or damaged is refused and never returned.
 
 use crate::document::{Packed, checksum, digest_of_text};
 use crate::store::repository::StoreError;
@@ -7,16 +6,17 @@ use crate::store::repository::StoreError;
 /// A document as a row of `version` or `contribution` holds it.
 #[derive(Clone, Copy)]
 pub(super) struct Stored<'a> {
-    /// The ehr_id of its owner; empty where that is no EHR.
+    /// The ehr_id of its owner; empty if the owner is no EHR.
     pub owner: &'a str,
-    /// The texts that its row has anyway, to which the document refers; its uid first.
+    /// The texts of other columns of the row, to which the document refers; its uid first.
     pub known: &'a [&'a str],
     /// The document in its packed form.
     pub text: &'a str,
 }
 
 impl Stored<'_> {
-    /// The seal of these parts of a row; the document is made of layouts of these digests.
+    /// Returns the checksum of these parts of a row and of the digests of the layouts of the
+    /// document.
     pub(super) fn seal<'s>(&'s self, layouts: impl Iterator<Item = &'s str>) -> String {
         checksum(
             [self.owner]
@@ -27,7 +27,7 @@ impl Stored<'_> {
         )
     }
 
-    /// The row is not what was written, or what it needs is gone.
+    /// Returns the error for a row that does not match its checksum, or whose layouts are missing.
     pub(super) fn altered(&self) -> StoreError {
         StoreError::Altered {
             uid: self.known.first().copied().unwrap_or_default().to_owned(),
@@ -36,8 +36,8 @@ impl Stored<'_> {
     }
 }
 
-/// True for a seal that earlier releases stored: a digest of the document, or of its canonical
-/// JSON, by the first ones whole.
+/// Returns whether a checksum has a form of earlier releases: a digest of the document, or of its
+/// canonical JSON, which the first ones stored at full length.
 pub(super) fn is_earlier(seal: &str, document: &Packed) -> bool {
     seal == document.digest()
         || seal.len() >= 32 && seal.get(..32) == digest_of_text(&document.to_json()).get(..32)
