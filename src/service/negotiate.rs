@@ -169,7 +169,7 @@ pub(crate) enum Return {
 /// The Prefer header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Prefer {
-    /// What to return.
+    /// The content of the response.
     pub returns: Return,
     /// Whether the client stated a preference.
     pub stated: bool,
