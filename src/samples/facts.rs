@@ -74,7 +74,7 @@ pub(super) enum Body {
 /// An OBSERVATION: repeated events with elements, and a protocol.
 #[derive(Clone, Debug)]
 pub(super) struct Observation {
-    pub frame: &'static Frame,
+    pub frame: &'static ObservationNodes,
     pub events: Vec<Event>,
     pub protocol: Vec<Element>,
     pub device: Option<Vec<Element>>,
@@ -115,7 +115,7 @@ pub(super) struct Problem {
 
 /// The node ids of an observation archetype.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Frame {
+pub(super) struct ObservationNodes {
     pub archetype: &'static str,
     pub history: &'static str,
     pub event: &'static str,
@@ -124,7 +124,7 @@ pub(super) struct Frame {
     pub protocol: &'static str,
 }
 
-pub(super) const BLOOD_PRESSURE: Frame = Frame {
+pub(super) const BLOOD_PRESSURE: ObservationNodes = ObservationNodes {
     archetype: "openEHR-EHR-OBSERVATION.blood_pressure.v2",
     history: "at0001",
     event: "at0006",
@@ -132,7 +132,7 @@ pub(super) const BLOOD_PRESSURE: Frame = Frame {
     state: "at0007",
     protocol: "at0011",
 };
-pub(super) const TEMPERATURE: Frame = Frame {
+pub(super) const TEMPERATURE: ObservationNodes = ObservationNodes {
     archetype: "openEHR-EHR-OBSERVATION.body_temperature.v2",
     history: "at0002",
     event: "at0003",
@@ -140,7 +140,7 @@ pub(super) const TEMPERATURE: Frame = Frame {
     state: "",
     protocol: "at0020",
 };
-pub(super) const PULSE: Frame = Frame {
+pub(super) const PULSE: ObservationNodes = ObservationNodes {
     archetype: "openEHR-EHR-OBSERVATION.pulse.v2",
     history: "at0002",
     event: "at0003",
@@ -148,7 +148,7 @@ pub(super) const PULSE: Frame = Frame {
     state: "",
     protocol: "at0010",
 };
-pub(super) const RESPIRATION: Frame = Frame {
+pub(super) const RESPIRATION: ObservationNodes = ObservationNodes {
     archetype: "openEHR-EHR-OBSERVATION.respiration.v2",
     history: "at0001",
     event: "at0002",
@@ -156,7 +156,7 @@ pub(super) const RESPIRATION: Frame = Frame {
     state: "",
     protocol: "",
 };
-pub(super) const WEIGHT: Frame = Frame {
+pub(super) const WEIGHT: ObservationNodes = ObservationNodes {
     archetype: "openEHR-EHR-OBSERVATION.body_weight.v2",
     history: "at0002",
     event: "at0003",
@@ -164,7 +164,7 @@ pub(super) const WEIGHT: Frame = Frame {
     state: "",
     protocol: "",
 };
-pub(super) const OXIMETRY: Frame = Frame {
+pub(super) const OXIMETRY: ObservationNodes = ObservationNodes {
     archetype: "openEHR-EHR-OBSERVATION.pulse_oximetry.v1",
     history: "at0001",
     event: "at0002",
@@ -172,7 +172,7 @@ pub(super) const OXIMETRY: Frame = Frame {
     state: "",
     protocol: "",
 };
-pub(super) const LABORATORY: Frame = Frame {
+pub(super) const LABORATORY: ObservationNodes = ObservationNodes {
     archetype: "openEHR-EHR-OBSERVATION.laboratory_test_result.v1",
     history: "at0001",
     event: "at0002",
@@ -370,7 +370,7 @@ pub(super) fn unix_day(year: i64, month: i64, day: i64) -> i64 {
 
 /// The position and the properties of a composition, which are known before its facts are drawn.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seat {
+pub(super) struct CompositionContext {
     pub seed: u64,
     pub ehr: usize,
     pub index: usize,

@@ -7,7 +7,7 @@ pub(super) struct Random(u64);
 
 impl Random {
     /// Creates the stream of a tuple.
-    pub(super) fn of(tuple: [u64; 4]) -> Random {
+    pub(super) fn new(tuple: [u64; 4]) -> Random {
         Random(
             tuple
                 .into_iter()
@@ -69,13 +69,13 @@ mod tests {
 
     #[test]
     fn streams_differ_and_repeat() {
-        let take = |tuple| Random::of(tuple).below(1000);
+        let take = |tuple| Random::new(tuple).below(1000);
         assert_eq!(take([1, 2, 3, 4]), take([1, 2, 3, 4]));
         assert_ne!(
-            Random::of([1, 2, 3, 4]).bits(),
-            Random::of([1, 3, 2, 4]).bits()
+            Random::new([1, 2, 3, 4]).bits(),
+            Random::new([1, 3, 2, 4]).bits()
         );
-        let mut random = Random::of([0; 4]);
+        let mut random = Random::new([0; 4]);
         let ones = (0..10_000).filter(|_| random.chance(100)).count();
         assert!((900..1100).contains(&ones), "{ones}");
     }

@@ -69,7 +69,7 @@ impl Truth {
         out.push('\n');
     }
 
-    pub(super) fn of(facts: &Facts) -> Vec<Truth> {
+    pub(super) fn all_of(facts: &Facts) -> Vec<Truth> {
         let mut table = Table {
             rows: Vec::new(),
             archetype: template_of(&facts.body).1,

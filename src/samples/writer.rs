@@ -24,7 +24,7 @@ const PROBLEM: &str = "openEHR-EHR-EVALUATION.problem_diagnosis.v1";
 pub(super) struct Names(BTreeMap<String, BTreeMap<String, String>>);
 
 impl Names {
-    pub(super) fn of(templates: &[Template], language: &str) -> Names {
+    pub(super) fn from_templates(templates: &[Template], language: &str) -> Names {
         let mut names: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
         for (template, root) in templates
             .iter()
@@ -74,7 +74,7 @@ pub(super) fn write(facts: &Facts, names: &Names) -> Tree {
     let (template, archetype) = template_of(&facts.body);
     let mut w = Writer {
         tree: Tree::with_capacity(8 << 10),
-        places: Vec::new(),
+        open_nodes: Vec::new(),
         attribute: None,
         names,
         language: facts.language,
@@ -87,7 +87,7 @@ pub(super) fn write(facts: &Facts, names: &Names) -> Tree {
 struct Writer<'n> {
     tree: Tree,
     /// The objects and lists that are open.
-    places: Vec<Place>,
+    open_nodes: Vec<OpenNode>,
     /// The attribute of the next value.
     attribute: Option<Attr>,
     names: &'n Names,
@@ -97,7 +97,7 @@ struct Writer<'n> {
 }
 
 #[derive(Clone, Copy)]
-struct Place {
+struct OpenNode {
     id: NodeId,
     cls: Cls,
     /// For a list: the attribute of its elements.
@@ -208,7 +208,7 @@ impl Writer<'_> {
         }
         if event.is_day {
             self.attribute(Attr::WIDTH);
-            self.of_value(Cls::DV_DURATION, "PT24H");
+            self.value_object(Cls::DV_DURATION, "PT24H");
             self.attribute(Attr::MATH_FUNCTION);
             self.coded("openehr", "146", "mean");
         }
@@ -327,7 +327,7 @@ impl Writer<'_> {
                 self.close();
             }
             Value::Flag(flag) => {
-                self.of_value(Cls::DV_BOOLEAN, if *flag { "true" } else { "false" })
+                self.value_object(Cls::DV_BOOLEAN, if *flag { "true" } else { "false" })
             }
             Value::Code(terminology, code) => {
                 let names = self.names;
@@ -337,7 +337,7 @@ impl Writer<'_> {
                     names.get(self.archetype, code).unwrap_or_default(),
                 );
             }
-            Value::Text(text) => self.of_value(Cls::DV_TEXT, text),
+            Value::Text(text) => self.value_object(Cls::DV_TEXT, text),
             Value::Time(moment) => self.moment(*moment),
             Value::Missing(_) => {}
         }
@@ -371,7 +371,7 @@ impl Writer<'_> {
     }
 
     fn moment(&mut self, moment: Moment) {
-        self.of_value(Cls::DV_DATE_TIME, &moment.text());
+        self.value_object(Cls::DV_DATE_TIME, &moment.text());
     }
 
     /// Opens the root of an archetype, with its id, name and details.
@@ -396,7 +396,7 @@ impl Writer<'_> {
         self.leaf(Attr::ARCHETYPE_NODE_ID, id);
         self.attribute(Attr::NAME);
         let names = self.names;
-        self.of_value(
+        self.value_object(
             Cls::DV_TEXT,
             names.get(self.archetype, code).unwrap_or(code),
         );
@@ -404,23 +404,23 @@ impl Writer<'_> {
 
     fn identifier(&mut self, attribute: Attr, class: Cls, value: &str) {
         self.attribute(attribute);
-        self.of_value(class, value);
+        self.value_object(class, value);
     }
 
     /// Writes an object that has a value and nothing else.
-    fn of_value(&mut self, class: Cls, value: &str) {
+    fn value_object(&mut self, class: Cls, value: &str) {
         self.open(class);
         self.leaf(Attr::VALUE, value);
         self.close();
     }
 
     fn list(&mut self, attribute: Attr, items: impl FnOnce(&mut Self)) {
-        let Some(place) = self.places.last().copied() else {
+        let Some(place) = self.open_nodes.last().copied() else {
             return;
         };
         let cls = place.cls.attr(attribute).map_or(Cls::ANY, |def| def.ty);
         let id = self.tree.push_list(place.id, attribute, cls);
-        self.places.push(Place {
+        self.open_nodes.push(OpenNode {
             id,
             cls,
             elements: Some(attribute),
@@ -431,7 +431,7 @@ impl Writer<'_> {
 
     /// Writes an attribute of a primitive type.
     fn leaf(&mut self, attribute: Attr, text: &str) {
-        let Some(place) = self.places.last().copied() else {
+        let Some(place) = self.open_nodes.last().copied() else {
             return;
         };
         let cls = place.cls.attr(attribute).map_or(Cls::STRING, |def| def.ty);
@@ -456,14 +456,14 @@ impl Writer<'_> {
 
     /// Opens an object: the root, the value of an attribute, or an element of a list.
     fn open(&mut self, cls: Cls) {
-        let place = self.places.last().copied();
+        let place = self.open_nodes.last().copied();
         let attribute = place
             .and_then(|place| place.elements)
             .or_else(|| self.attribute.take());
         let id = self
             .tree
             .push_object(place.map(|place| place.id), attribute, cls);
-        self.places.push(Place {
+        self.open_nodes.push(OpenNode {
             id,
             cls,
             elements: None,
@@ -471,6 +471,6 @@ impl Writer<'_> {
     }
 
     fn close(&mut self) {
-        self.places.pop();
+        self.open_nodes.pop();
     }
 }

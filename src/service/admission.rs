@@ -13,12 +13,12 @@
 //! share. A request has room of one size at a time, from before the database reads the text until
 //! the response is sent. A text that needs more than all of it is processed alone.
 //!
-//! Permits are returned when the [`Place`] is dropped. A host may lose a request without dropping
+//! Permits are returned when the [`Permit`] is dropped. A host may lose a request without dropping
 //! it (a runtime that forgets the work of a client that disconnected). A permit that was not used
 //! for [`LEASE`] counts as returned.
 
 use super::Request;
-use super::route::{Matched, Operation, find};
+use super::route::{Operation, RouteTarget, find};
 use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
@@ -85,24 +85,24 @@ pub enum Work {
 /// It is held during synchronous code only: its holder drops it before awaiting anything.
 #[derive(Default)]
 pub struct Turn {
-    _place: Option<Place>,
+    _place: Option<Permit>,
 }
 
 impl Turn {
     /// Creates the turn of a request from its permit.
     #[must_use]
-    pub fn of(place: Place) -> Turn {
+    pub fn new(permit: Permit) -> Turn {
         Turn {
-            _place: Some(place),
+            _place: Some(permit),
         }
     }
 }
 
 /// A future of a turn; `None` if the turn did not come in time.
-pub type Turns = Pin<Box<dyn Future<Output = Option<Turn>>>>;
+pub type TurnFuture = Pin<Box<dyn Future<Output = Option<Turn>>>>;
 
 /// A future of room; false if there was no room in time.
-pub type Rooms = Pin<Box<dyn Future<Output = bool>>>;
+pub type RoomFuture = Pin<Box<dyn Future<Output = bool>>>;
 
 /// Returns whether the headers allow a body longer than [`HEAVY`].
 #[must_use]
@@ -124,7 +124,7 @@ pub fn is_heavy(request: &Request) -> bool {
     if request.body.len() > HEAVY {
         return true;
     }
-    let Ok(Matched::Operation(found)) = find(request) else {
+    let Ok(RouteTarget::Operation(found)) = find(request) else {
         return false;
     };
     matches!(
@@ -154,11 +154,11 @@ pub fn is_heavy(request: &Request) -> bool {
 #[derive(Clone, Default)]
 pub struct Admission {
     bounds: Concurrency,
-    list: Rc<RefCell<List>>,
+    list: Rc<RefCell<Queue>>,
 }
 
 #[derive(Default)]
-struct List {
+struct Queue {
     next: u64,
     /// In the order of arrival.
     entries: Vec<Entry>,
@@ -175,7 +175,7 @@ struct Entry {
 }
 
 /// A permit, or a position in the queue for one. Returned when it is dropped.
-pub struct Place {
+pub struct Permit {
     admission: Admission,
     number: u64,
 }
@@ -191,11 +191,11 @@ impl Admission {
     }
 
     /// Requests a permit at a time (microseconds). Returns `None` if the queue is full. The request
-    /// may have to wait: see [`Place::is_admitted`].
+    /// may have to wait: see [`Permit::is_admitted`].
     #[must_use]
-    pub fn enter(&self, caller: &str, work: Work, now: i64) -> Option<Place> {
+    pub fn enter(&self, caller: &str, work: Work, now: i64) -> Option<Permit> {
         let mut list = self.list.borrow_mut();
-        list.forget_lost(now);
+        list.remove_expired(now);
         // Waiting requests come first. Only permits that they leave are free.
         list.promote(self.bounds);
         let ahead = list.entries.len();
@@ -212,15 +212,15 @@ impl Admission {
             admitted: !waits,
             seen: now,
         });
-        Some(Place {
+        Some(Permit {
             admission: self.clone(),
             number,
         })
     }
 }
 
-impl List {
-    fn forget_lost(&mut self, now: i64) {
+impl Queue {
+    fn remove_expired(&mut self, now: i64) {
         let lease = |entry: &Entry| match entry.work {
             Work::Request | Work::Heavy | Work::Body | Work::Room(_) if entry.admitted => LEASE,
             _ => WAITING_LEASE,
@@ -299,12 +299,12 @@ fn fits(held: usize, own: usize, bound: usize) -> bool {
     held < bound.max(1) && own < bound.saturating_sub(1).max(1)
 }
 
-impl Place {
+impl Permit {
     /// Returns whether the permit may be used. Each call renews the lease.
     #[must_use]
     pub fn is_admitted(&self, now: i64) -> bool {
         let mut list = self.admission.list.borrow_mut();
-        list.forget_lost(now);
+        list.remove_expired(now);
         list.promote(self.admission.bounds);
         match list
             .entries
@@ -321,7 +321,7 @@ impl Place {
     }
 }
 
-impl Place {
+impl Permit {
     /// Reduces the bytes of memory, to those of a response that is being sent.
     pub fn shrink(&self, most: usize) {
         let mut list = self.admission.list.borrow_mut();
@@ -337,7 +337,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
         let mut list = self.admission.list.borrow_mut();
         list.entries.retain(|entry| entry.number != self.number);
@@ -358,13 +358,13 @@ mod tests {
     #[test]
     fn a_caller_has_so_many_requests_in_flight_and_others_have_theirs() {
         let admission = Admission::new(BOUNDS);
-        let mut ann: Vec<Place> = (0..4)
+        let mut ann: Vec<Permit> = (0..4)
             .filter_map(|_| admission.enter("ann", Work::Request, 0))
             .collect();
-        let state = |places: &[Place]| {
+        let state = |places: &[Permit]| {
             places
                 .iter()
-                .map(|place| place.is_admitted(0))
+                .map(|permit| permit.is_admitted(0))
                 .collect::<Vec<_>>()
         };
         assert_eq!(state(&ann), [true, true, false, false]);
@@ -387,10 +387,10 @@ mod tests {
     #[test]
     fn large_bodies_are_bounded_in_all_and_one_caller_leaves_a_place() {
         let admission = Admission::new(BOUNDS);
-        let ann: Vec<Place> = (0..4)
+        let ann: Vec<Permit> = (0..4)
             .filter_map(|_| admission.enter("ann", Work::Body, 0))
             .collect();
-        let admitted = ann.iter().filter(|place| place.is_admitted(0)).count();
+        let admitted = ann.iter().filter(|permit| permit.is_admitted(0)).count();
         assert_eq!(
             admitted, 3,
             "twice the places for heavy work, and one for others"
@@ -447,7 +447,7 @@ mod tests {
         let second = admission.enter("bob", Work::Turn, 0).unwrap();
         let heavy = admission.enter("bob", Work::Heavy, 0).unwrap();
         assert!(first.is_admitted(0) && !second.is_admitted(0) && heavy.is_admitted(0));
-        drop(Turn::of(first));
+        drop(Turn::new(first));
         assert!(second.is_admitted(0));
         let third = admission.enter("ann", Work::Turn, 1).unwrap();
         std::mem::forget(second);
@@ -495,7 +495,7 @@ mod tests {
     #[test]
     fn what_was_lost_is_given_back() {
         let admission = Admission::new(BOUNDS);
-        let lost: Vec<Place> = (0..4)
+        let lost: Vec<Permit> = (0..4)
             .filter_map(|_| admission.enter("ann", Work::Request, 0))
             .collect();
         lost.into_iter().for_each(std::mem::forget);
@@ -505,9 +505,9 @@ mod tests {
             .unwrap();
         assert!(!later.is_admitted(WAITING_LEASE), "two are still worked on");
         assert!(later.is_admitted(WAITING_LEASE + 1) || later.is_admitted(LEASE));
-        let place = admission.enter("bob", Work::Heavy, 0).unwrap();
+        let permit = admission.enter("bob", Work::Heavy, 0).unwrap();
         assert!(
-            place.is_admitted(10 * LEASE) && place.is_admitted(20 * LEASE),
+            permit.is_admitted(10 * LEASE) && permit.is_admitted(20 * LEASE),
             "work that goes on is not stopped"
         );
     }

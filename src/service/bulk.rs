@@ -21,7 +21,7 @@ use super::auth::Subject;
 use super::call::Call;
 use super::commit::ChangeSet;
 use super::content::{Rigor, check_plain, malformed, named_template, read_text};
-use super::contribution::Sent;
+use super::contribution::SentContribution;
 use super::controlled::{COMPOSITION, EHR_STATUS};
 use super::ehr::DEFAULT_STATUS;
 use super::error::Failure;
@@ -35,8 +35,8 @@ use super::{Auth, Service};
 use crate::rm::class::Cls;
 use crate::rm::json::{self, Scanner, members_with};
 use crate::rm::tree::Tree;
+use crate::store::canonical::object;
 use crate::store::repository::{Commit, Ehr, Preconditions, Repository, StoreError};
-use crate::store::statement::object;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::collections::HashMap;
@@ -66,8 +66,8 @@ const PIECES: [usize; 2] = [500_000, 39_000];
 /// `None` if it must pass the body at once. The responses then follow one another. Guides run on
 /// all parts at one time, `now` (microseconds since 1970), unless the request has another.
 #[must_use]
-pub fn piece(request: &mut Request, now: i64) -> Option<usize> {
-    let size = size_of_pieces(request)?;
+pub fn part_size(request: &mut Request, now: i64) -> Option<usize> {
+    let size = size_of_parts(request)?;
     let [_, listed] = PIECES;
     if size == listed && request.query_value("now").is_none() {
         request.query.push((String::from("now"), iso(now)));
@@ -76,11 +76,11 @@ pub fn piece(request: &mut Request, now: i64) -> Option<usize> {
 }
 
 /// Returns whether a host may pass the body of a request in parts.
-pub(crate) fn takes_pieces(request: &Request) -> bool {
-    size_of_pieces(request).is_some()
+pub(crate) fn is_read_in_parts(request: &Request) -> bool {
+    size_of_parts(request).is_some()
 }
 
-fn size_of_pieces(request: &Request) -> Option<usize> {
+fn size_of_parts(request: &Request) -> Option<usize> {
     let path = request.path.trim_end_matches('/');
     let [written, listed] = PIECES;
     match request.method == "POST" {
@@ -96,18 +96,18 @@ fn size_of_pieces(request: &Request) -> Option<usize> {
 }
 
 /// A line that is ready to commit.
-pub(crate) struct Ready {
+pub(crate) struct ReadyLine {
     /// The change set.
     pub commit: Commit,
     /// The uid of the version that the response names.
     pub created: Option<String>,
     /// Identifies a line that was written before.
-    pub identity: Identity,
+    pub identity: LineIdentity,
 }
 
 /// The identification of a line that was written before.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Identity {
+pub(crate) enum LineIdentity {
     /// Lines have no identity: a line that would write existing data is rejected.
     None,
     /// A UUID of key, number and text of the line.
@@ -120,15 +120,15 @@ pub(crate) enum Identity {
 #[derive(Default)]
 pub(crate) struct Lines<'a> {
     commits: Vec<Commit>,
-    sent: Vec<Sending<'a>>,
+    sent: Vec<PendingLine<'a>>,
     bytes: usize,
     /// Bytes of lines since the last pause.
     unpaused: usize,
     out: String,
     /// Whether cached templates are used as preconditions.
-    trusting: bool,
+    uses_cached_templates: bool,
     /// Lines whose template had changed.
-    again: Vec<u64>,
+    retried: Vec<u64>,
 }
 
 impl<'a> Lines<'a> {
@@ -167,13 +167,13 @@ impl<'a> Lines<'a> {
     }
 
     /// Adds the response to a line that was written.
-    fn written(&mut self, sent: &Sending<'_>, status: u16, created: Option<&String>) {
+    fn confirm(&mut self, sent: &PendingLine<'_>, status: u16, created: Option<&String>) {
         let contribution = ("contribution", sent.uid.as_str());
-        let told = created.map_or_else(
+        let summary = created.map_or_else(
             || object(&[contribution]),
             |uid| object(&[("uid", uid), contribution]),
         );
-        self.answer(sent.line, status, &told);
+        self.answer(sent.line, status, &summary);
     }
 }
 
@@ -188,24 +188,24 @@ struct Load<'a> {
 }
 
 /// The properties of a line that is being committed.
-struct Sending<'a> {
+struct PendingLine<'a> {
     line: u64,
     text: &'a str,
     ehr_id: String,
     uid: String,
     created: Option<String>,
-    identity: Identity,
+    identity: LineIdentity,
 }
 
 /// The EHR and the contribution uid of a line.
 type Named = (String, Option<String>);
 
 /// Returns whether an error may mean that the commit was made before.
-fn says_conflict(error: &StoreError) -> bool {
+fn may_be_duplicate(error: &StoreError) -> bool {
     !matches!(
         error,
-        StoreError::Away(_)
-            | StoreError::Altered { .. }
+        StoreError::Unavailable(_)
+            | StoreError::Corrupt { .. }
             | StoreError::Failed(_)
             | StoreError::NoSuchEhr
     )
@@ -231,10 +231,10 @@ impl<R: Repository> Service<R> {
     /// changed. Such a line, and a line that is invalid by a known template, is checked again with
     /// the definitions of the database.
     pub(super) async fn bulk(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        call.alike.headers(call)?;
+        call.shared.headers(call)?;
         let mut load = Load {
             lines: Lines {
-                trusting: true,
+                uses_cached_templates: true,
                 ..Lines::default()
             },
             ..Load::default()
@@ -244,9 +244,9 @@ impl<R: Repository> Service<R> {
             load.lines.pause(call, text).await;
         }
         self.flush(&mut load.lines).await;
-        self.doubt(call, &mut load).await;
-        let again = std::mem::take(&mut load.lines.again);
-        for (number, text) in numbered(call)?.filter(|(number, _)| again.contains(number)) {
+        self.commit_conditional_lines(call, &mut load).await;
+        let retried = std::mem::take(&mut load.lines.retried);
+        for (number, text) in numbered(call)?.filter(|(number, _)| retried.contains(number)) {
             self.add_sent(call, &mut load, number, text).await;
             load.lines.pause(call, text).await;
         }
@@ -259,13 +259,13 @@ impl<R: Repository> Service<R> {
             .request
             .header("Idempotency-Key")
             .filter(|key| !key.is_empty());
-        let key = key.map(|key| uuid_of(&format!("{}{key}\n{number}\n{text}", callers(call))));
+        let key = key.map(|key| uuid_of(&format!("{}{key}\n{number}\n{text}", caller_key(call))));
         let mut named = None;
         let mut ready = self
             .bulk_line(call, text, key.clone(), load, &mut named)
             .await;
-        if ready.is_err() && load.lines.trusting {
-            self.doubt(call, load).await;
+        if ready.is_err() && load.lines.uses_cached_templates {
+            self.commit_conditional_lines(call, load).await;
             ready = self
                 .bulk_line(call, text, key.clone(), load, &mut named)
                 .await;
@@ -279,13 +279,13 @@ impl<R: Repository> Service<R> {
                 let before = match (key, named) {
                     (Some(key), Some((ehr_id, uid))) if failure.status == 409 => {
                         let created = None;
-                        let sent = Sending {
+                        let sent = PendingLine {
                             line: number,
                             text,
                             ehr_id,
                             uid: uid.unwrap_or_else(|| key.clone()),
                             created,
-                            identity: Identity::Key(key),
+                            identity: LineIdentity::Key(key),
                         };
                         self.written_before(&sent)
                             .await
@@ -294,7 +294,7 @@ impl<R: Repository> Service<R> {
                     _ => None,
                 };
                 match before {
-                    Some((sent, before)) => load.lines.written(&sent, 200, before.first()),
+                    Some((sent, before)) => load.lines.confirm(&sent, 200, before.first()),
                     None => load.lines.refuse(number, &failure),
                 }
             }
@@ -302,10 +302,10 @@ impl<R: Repository> Service<R> {
     }
 
     /// Commits the lines with preconditions. Later lines have none.
-    async fn doubt(&self, call: &Call<'_>, load: &mut Load<'_>) {
-        if load.lines.trusting {
+    async fn commit_conditional_lines(&self, call: &Call<'_>, load: &mut Load<'_>) {
+        if load.lines.uses_cached_templates {
             self.flush(&mut load.lines).await;
-            load.lines.trusting = false;
+            load.lines.uses_cached_templates = false;
             load.preconditions = BTreeMap::default();
             call.templates.take();
         }
@@ -316,16 +316,16 @@ impl<R: Repository> Service<R> {
         &self,
         lines: &mut Lines<'a>,
         line: u64,
-        ready: Ready,
+        ready: ReadyLine,
         text: &'a str,
     ) {
-        let Ready {
+        let ReadyLine {
             commit,
             created,
             identity,
         } = ready;
         let (ehr_id, uid) = (commit.ehr_id.clone(), commit.contribution_uid.clone());
-        lines.sent.push(Sending {
+        lines.sent.push(PendingLine {
             line,
             text,
             ehr_id,
@@ -354,16 +354,18 @@ impl<R: Repository> Service<R> {
             .await;
         for (sent, outcome) in std::mem::take(&mut lines.sent).into_iter().zip(outcomes) {
             match outcome {
-                Ok(()) => lines.written(&sent, 201, sent.created.as_ref()),
-                Err(StoreError::TemplateChanged) if lines.trusting => lines.again.push(sent.line),
+                Ok(()) => lines.confirm(&sent, 201, sent.created.as_ref()),
+                Err(StoreError::TemplateChanged) if lines.uses_cached_templates => {
+                    lines.retried.push(sent.line)
+                }
                 Err(error) => {
-                    let before = if says_conflict(&error) {
+                    let before = if may_be_duplicate(&error) {
                         self.written_before(&sent).await
                     } else {
                         None
                     };
                     match before {
-                        Some(before) => lines.written(&sent, 200, before.first()),
+                        Some(before) => lines.confirm(&sent, 200, before.first()),
                         None => lines.refuse(sent.line, &Failure::of_store(error)),
                     }
                 }
@@ -372,8 +374,8 @@ impl<R: Repository> Service<R> {
     }
 
     /// Returns the versions of an earlier commit of exactly the same line.
-    async fn written_before(&self, sent: &Sending<'_>) -> Option<Vec<String>> {
-        if sent.identity == Identity::None {
+    async fn written_before(&self, sent: &PendingLine<'_>) -> Option<Vec<String>> {
+        if sent.identity == LineIdentity::None {
             return None;
         }
         let stored = self
@@ -383,9 +385,9 @@ impl<R: Repository> Service<R> {
             .ok()
             .flatten()?;
         let is_same = match &sent.identity {
-            Identity::None => false,
-            Identity::Key(key) if sent.uid == *key => true,
-            Identity::Key(key) => {
+            LineIdentity::None => false,
+            LineIdentity::Key(key) if sent.uid == *key => true,
+            LineIdentity::Key(key) => {
                 self.repository
                     .idempotency(&sent.ehr_id, &sent.uid)
                     .await
@@ -394,7 +396,7 @@ impl<R: Repository> Service<R> {
                     .as_ref()
                     == Some(key)
             }
-            Identity::Text => self.is_stored(&sent.ehr_id, &stored, sent.text).await,
+            LineIdentity::Text => self.is_stored(&sent.ehr_id, &stored, sent.text).await,
         };
         is_same.then(|| uids(&stored)).flatten()
     }
@@ -408,7 +410,7 @@ impl<R: Repository> Service<R> {
         key: Option<String>,
         load: &mut Load<'_>,
         named: &mut Option<Named>,
-    ) -> Result<Ready, Failure> {
+    ) -> Result<ReadyLine, Failure> {
         let (mut ehr_id, mut content, mut composition) = (None, None, None);
         // A valid composition is read where it occurs. Errors of an invalid one are reported after
         // the complete line was read.
@@ -433,18 +435,20 @@ impl<R: Repository> Service<R> {
                     content = Some((key, value))
                 }
                 other => {
-                    return Err(Failure::bad(format!(
+                    return Err(Failure::bad_request(format!(
                         "`{other}` does not belong here: expected `ehr_id` and one of composition, contribution, ehr_status"
                     )));
                 }
             }
         }
         drop(turn);
-        let ehr_id = ehr_id.ok_or_else(|| Failure::bad("`ehr_id` is missing, or is not a UUID"))?;
-        call.caller.within(call.need, Subject::Some, &ehr_id)?;
+        let ehr_id =
+            ehr_id.ok_or_else(|| Failure::bad_request("`ehr_id` is missing, or is not a UUID"))?;
+        call.caller
+            .within(call.permission, Subject::Some, &ehr_id)?;
         *named = Some((ehr_id.clone(), None));
         let (kind, value) = content.ok_or_else(|| {
-            Failure::bad("the line has none of composition, contribution, ehr_status")
+            Failure::bad_request("the line has none of composition, contribution, ehr_status")
         })?;
         let object = key
             .as_ref()
@@ -465,9 +469,9 @@ impl<R: Repository> Service<R> {
                     .await?
             }
             _ => {
-                self.doubt(call, load).await;
+                self.commit_conditional_lines(call, load).await;
                 let turn = call.turn(value.len()).await?;
-                let sent = Sent::read(value, Format::Json)?;
+                let sent = SentContribution::read(value, Format::Json)?;
                 drop(turn);
                 *named = Some((ehr_id.clone(), sent.uid.clone()));
                 let owner = self.bulk_owner(ehr_id, load).await?;
@@ -481,10 +485,10 @@ impl<R: Repository> Service<R> {
         if let Some(ehr) = &commit.new_ehr {
             load.ehrs.insert(ehr.ehr_id.clone(), Rc::new(ehr.clone()));
         }
-        Ok(Ready {
+        Ok(ReadyLine {
             commit,
             created,
-            identity: key.map_or(Identity::None, Identity::Key),
+            identity: key.map_or(LineIdentity::None, LineIdentity::Key),
         })
     }
 
@@ -508,7 +512,7 @@ impl<R: Repository> Service<R> {
         let change = self.first_version(call, EHR_STATUS.kind, object_id, status)?;
         Ok(ChangeSet {
             creates_ehr: true,
-            ..ChangeSet::of(ehr_id, change)
+            ..ChangeSet::single(ehr_id, change)
         })
     }
 
@@ -523,22 +527,22 @@ impl<R: Repository> Service<R> {
         load: &mut Load<'_>,
     ) -> Result<ChangeSet, Failure> {
         let preconditions = match named_template(&tree) {
-            Some(template) => self.bulk_grounds(call, template, load).await?,
+            Some(template) => self.bulk_preconditions(call, template, load).await?,
             None => None,
         };
-        let rigor = Rigor::of(&call.alike.creation(call)?);
+        let rigor = Rigor::from_audit(&call.shared.creation(call)?);
         let content = self.check_composition(call, tree, rigor).await?;
         let object_id = given_object_id(call, content.tree.root())?.unwrap_or(object_id);
         let change = self.first_version(call, COMPOSITION.kind, object_id, content)?;
         Ok(ChangeSet {
             preconditions,
-            ..ChangeSet::of(ehr_id, change)
+            ..ChangeSet::single(ehr_id, change)
         })
     }
 
     /// Returns the preconditions of checking a composition against its template, and makes that
     /// template available to the call.
-    async fn bulk_grounds(
+    async fn bulk_preconditions(
         &self,
         call: &Call<'_>,
         template: &str,
@@ -547,10 +551,10 @@ impl<R: Repository> Service<R> {
         if let Some(known) = load.preconditions.get(template) {
             return Ok(Some(known.clone()));
         }
-        if !load.lines.trusting || self.library.latest(template).is_none() {
+        if !load.lines.uses_cached_templates || self.definition_cache.latest(template).is_none() {
             self.template_of(call, template).await?;
         }
-        let Some((preconditions, compiled)) = self.library.latest(template) else {
+        let Some((preconditions, compiled)) = self.definition_cache.latest(template) else {
             return Ok(None);
         };
         call.templates
@@ -598,12 +602,12 @@ pub(crate) fn numbered<'a>(
     let first = first
         .ok()
         .filter(|first| first.checked_add(text.len() as u64 + 1).is_some());
-    let first = first.ok_or_else(|| Failure::bad("`first` is not the number of a line: expected a whole number whose lines end below 2⁶⁴"))?;
+    let first = first.ok_or_else(|| Failure::bad_request("`first` is not the number of a line: expected a whole number whose lines end below 2⁶⁴"))?;
     let (blank, all) = text.lines().fold((0, 0), |(blank, all), line| {
         (blank + usize::from(line.trim().is_empty()), all + 1)
     });
     if blank > BLANK && blank > all - blank {
-        return Err(Failure::bad(format!(
+        return Err(Failure::bad_request(format!(
             "{blank} of {all} lines are blank: send one JSON object a line"
         )));
     }
@@ -614,7 +618,7 @@ pub(crate) fn numbered<'a>(
 
 /// Returns the caller as a part of the identity of a line: the same key of another caller is
 /// another key. A service without authentication has one caller.
-fn callers(call: &Call<'_>) -> String {
+fn caller_key(call: &Call<'_>) -> String {
     match call.config.auth {
         Auth::Open => String::new(),
         _ => format!("{:?} {:?}\n", call.caller.issuer, call.caller.name),

@@ -2,17 +2,17 @@
 //! response.
 
 use super::admission::{COPIES, LARGE, Turn};
-use super::auth::{Caller, Denied, Need, Resource, Subject, Trail};
-use super::commit::Alike;
+use super::auth::{AccessTrail, Caller, Denied, Permission, Resource, Subject};
+use super::commit::SharedCommitData;
 use super::content::body_of;
+use super::definition_cache::Compiled;
 use super::dialect::Dialect;
 use super::error::Failure;
 use super::http::encode;
-use super::library::Compiled;
 use super::negotiate::{Form, Prefer, Return, none_match, wanted_format};
 use super::parameters::twice;
-use super::route::{Found, Operation};
-use super::simplified::Shown;
+use super::route::{MatchedRoute, Operation};
+use super::simplified::Representation;
 use super::{Config, Environment, Request, Response};
 use crate::document::ObjectKind;
 use crate::rm::tree::NodeRef;
@@ -34,9 +34,9 @@ pub(crate) struct Call<'a> {
     /// The caller.
     pub caller: &'a Caller,
     /// The permission that the operation needs.
-    pub need: Need,
+    pub permission: Permission,
     /// Data for the access log.
-    pub trail: &'a Trail,
+    pub trail: &'a AccessTrail,
     /// The configuration of the service.
     pub config: &'a Config,
     /// The preference for the content of the response to a change.
@@ -49,25 +49,25 @@ pub(crate) struct Call<'a> {
     /// Templates that the request has looked up.
     pub templates: RefCell<BTreeMap<String, Option<Rc<Compiled>>>>,
     /// Data that the changes of the request share.
-    pub alike: Alike,
+    pub shared: SharedCommitData,
     environment: RefCell<&'a mut dyn Environment>,
 }
 
 /// A request before its route is known.
 #[derive(Clone, Copy)]
-pub(crate) struct Arrived<'a> {
+pub(crate) struct IncomingRequest<'a> {
     /// See [`Call::request`].
     pub request: &'a Request,
     /// See [`Call::config`].
     pub config: &'a Config,
     /// See [`Call::trail`].
-    pub trail: &'a Trail,
+    pub trail: &'a AccessTrail,
     /// See [`Call::now`].
     pub now: i64,
 }
 
 /// A resource after a change.
-pub(crate) struct Changed<'a> {
+pub(crate) struct ChangedResource<'a> {
     /// Whether it is new.
     pub created: bool,
     /// Its path below the mount.
@@ -81,36 +81,40 @@ pub(crate) struct Changed<'a> {
     /// The resource itself; `None` for a deletion.
     pub node: Option<NodeRef<'a>>,
     /// The resource in another format, if the client prefers one.
-    pub shown: Option<Shown>,
+    pub shown: Option<Representation>,
 }
 
 impl<'a> Call<'a> {
     /// Creates the call of an authorized caller.
     pub fn new(
-        arrived: Arrived<'a>,
-        found: Found,
+        incoming: IncomingRequest<'a>,
+        found: MatchedRoute,
         caller: &'a Caller,
         environment: &'a mut dyn Environment,
     ) -> Call<'a> {
-        let Arrived {
+        let IncomingRequest {
             request,
             config,
             trail,
             now,
-        } = arrived;
-        let Found {
+        } = incoming;
+        let MatchedRoute {
             dialect,
             route,
             params,
         } = found;
-        let (operation, need, prefer) = (route.operation, route.need, Prefer::of(request));
+        let (operation, permission, prefer) = (
+            route.operation,
+            route.permission,
+            Prefer::from_headers(request),
+        );
         let demographic = route.pattern.starts_with("demographic/");
         Call {
             request,
             dialect,
             operation,
             caller,
-            need,
+            permission,
             trail,
             config,
             prefer,
@@ -118,29 +122,34 @@ impl<'a> Call<'a> {
             demographic,
             params,
             templates: RefCell::default(),
-            alike: Alike::default(),
+            shared: SharedCommitData::default(),
             environment: RefCell::new(environment),
         }
     }
 
     /// Checks that the caller may perform the operation on something with this name: 403.
-    pub fn allowed(&self, name: &str) -> Result<(), Failure> {
+    pub fn check_named_permission(&self, name: &str) -> Result<(), Failure> {
         self.caller
-            .reach(self.need, Subject::Named(name))
+            .reach(self.permission, Subject::Named(name))
             .map(|_| ())
     }
 
     /// Checks that the caller may perform the operation with something of this name on the data of
     /// this EHR: 403, or 404.
-    pub fn allowed_on(&self, name: &str, ehr_id: &str) -> Result<(), Failure> {
-        self.caller.within(self.need, Subject::Named(name), ehr_id)
+    pub fn check_permission_on(&self, name: &str, ehr_id: &str) -> Result<(), Failure> {
+        self.caller
+            .within(self.permission, Subject::Named(name), ehr_id)
     }
 
     /// Checks that the caller may perform the operation in this EHR, on documents of a template or
     /// without one: 403, or 404.
-    pub fn allowed_in(&self, ehr_id: &str, template_id: Option<&str>) -> Result<(), Failure> {
+    pub fn check_permission_in(
+        &self,
+        ehr_id: &str,
+        template_id: Option<&str>,
+    ) -> Result<(), Failure> {
         self.caller
-            .within(self.need, Subject::of(template_id), ehr_id)
+            .within(self.permission, Subject::from_name(template_id), ehr_id)
     }
 
     /// Returns a parameter of the path, in order.
@@ -154,12 +163,12 @@ impl<'a> Call<'a> {
     }
 
     /// Returns a parameter of the path after that of the owner, in order.
-    pub fn sub(&self, index: usize) -> &str {
-        self.optional_sub(index).unwrap_or_default()
+    pub fn sub_param(&self, index: usize) -> &str {
+        self.optional_sub_param(index).unwrap_or_default()
     }
 
     /// Returns a parameter of the path after that of the owner, which may be absent.
-    pub fn optional_sub(&self, index: usize) -> Option<&str> {
+    pub fn optional_sub_param(&self, index: usize) -> Option<&str> {
         self.optional_param(index + usize::from(!self.demographic))
     }
 
@@ -243,7 +252,7 @@ impl<'a> Call<'a> {
 
     /// Rejects text that was not UTF-8 in the request: hosts decode invalid bytes as U+FFFD, which
     /// must not be stored.
-    fn is_decoded(&self) -> Result<(), Failure> {
+    fn check_decoded(&self) -> Result<(), Failure> {
         const REPLACEMENT: char = '\u{fffd}';
         let is_stored = |name: &str| {
             name.get(..8)
@@ -255,12 +264,12 @@ impl<'a> Call<'a> {
             .iter()
             .find(|(name, value)| is_stored(name) && value.contains(REPLACEMENT));
         if let Some((name, _)) = header {
-            return Err(Failure::bad(format!(
+            return Err(Failure::bad_request(format!(
                 "the header {name} is not UTF-8: send its value as UTF-8"
             )));
         }
         if self.params.iter().any(|param| param.contains(REPLACEMENT)) {
-            return Err(Failure::bad(
+            return Err(Failure::bad_request(
                 "the path is not UTF-8 where its percent signs are decoded",
             ));
         }
@@ -270,7 +279,7 @@ impl<'a> Call<'a> {
             .iter()
             .find(|(key, value)| key.contains(REPLACEMENT) || value.contains(REPLACEMENT))
         {
-            Some((key, _)) => Err(Failure::bad(format!(
+            Some((key, _)) => Err(Failure::bad_request(format!(
                 "the parameter `{key}` is not UTF-8 where its percent signs are decoded"
             ))),
             None => Ok(()),
@@ -279,11 +288,11 @@ impl<'a> Call<'a> {
 
     /// Rejects undecodable text, and a repeated parameter or header that has one value: the ignored
     /// value may be the intended one.
-    pub fn is_unambiguous(&self) -> Result<(), Failure> {
+    pub fn check_unambiguous(&self) -> Result<(), Failure> {
         use Operation::{
             AdminDeleteEhr, GuideRunOn, QueryAdHoc, QueryExplain, QueryStored, TagsList,
         };
-        self.is_decoded()?;
+        self.check_decoded()?;
         if matches!(
             self.operation,
             AdminDeleteEhr | GuideRunOn | QueryAdHoc | QueryExplain | QueryStored | TagsList
@@ -303,7 +312,7 @@ impl<'a> Call<'a> {
         std::str::from_utf8(&self.request.body)
             .map(|text| text.strip_prefix('\u{feff}').unwrap_or(text))
             .map_err(|e| {
-                Failure::bad(format!(
+                Failure::bad_request(format!(
                     "the body is not UTF-8: byte {} is not part of a character",
                     e.valid_up_to()
                 ))
@@ -315,7 +324,7 @@ impl<'a> Call<'a> {
     pub fn resource(
         &self,
         node: NodeRef<'_>,
-        shown: Option<Shown>,
+        shown: Option<Representation>,
         uid: &str,
         time: &str,
     ) -> Result<Response, Failure> {
@@ -330,9 +339,9 @@ impl<'a> Call<'a> {
         &self,
         response: Response,
         node: NodeRef<'_>,
-        shown: Option<Shown>,
+        shown: Option<Representation>,
     ) -> Result<Response, Failure> {
-        let Some(Shown {
+        let Some(Representation {
             media_type,
             body,
             headers,
@@ -348,7 +357,7 @@ impl<'a> Call<'a> {
     }
 
     /// Returns the response to a change, with the content that the client prefers.
-    pub fn changed(&self, changed: &Changed<'_>) -> Result<Response, Failure> {
+    pub fn changed(&self, changed: &ChangedResource<'_>) -> Result<Response, Failure> {
         let full = Response::new(if changed.created { 201 } else { 200 });
         let response = match (self.prefer.returns, changed.node) {
             (Return::Representation, Some(node)) => {
@@ -371,7 +380,7 @@ impl<'a> Call<'a> {
 
     /// Returns the status of the response to a change, for the access log.
     pub fn status_of_change(&self, created: bool, deleted: bool) -> u16 {
-        match self.need.resource {
+        match self.permission.resource {
             Resource::Admin => 200,
             _ if created || self.operation == Operation::ContributionCreate => 201,
             _ if deleted || self.prefer.returns == Return::Minimal => 204,
@@ -391,7 +400,7 @@ impl<'a> Call<'a> {
     }
 
     /// Checks, before anything is written, that the response to a change will be acceptable.
-    pub fn can_answer(&self) -> Result<(), Failure> {
+    pub fn check_acceptable(&self) -> Result<(), Failure> {
         match self.prefer.returns {
             Return::Representation if self.has_forms() => Form::wanted(self.request).map(drop),
             Return::Representation => wanted_format(self.request).map(drop),

@@ -14,7 +14,7 @@ use super::execution::Stage;
 use super::gdl::KIND;
 use super::http::Response;
 use super::negotiate::{choose, json_body};
-use super::query::Whose;
+use super::query::EhrSelection;
 use crate::aql::{Parameter, Parameters, RowValue};
 use crate::gdl::cards::cards;
 use crate::rm::json::{self, elements, members};
@@ -53,7 +53,7 @@ impl<R: Repository> Service<R> {
         };
         let services: Vec<Value> = found
             .iter()
-            .filter(|d| call.allowed(&d.name).is_ok())
+            .filter(|d| call.check_named_permission(&d.name).is_ok())
             .map(service)
             .collect();
         Ok(Response::json(200, json!({ "services": services })))
@@ -67,18 +67,20 @@ impl<R: Repository> Service<R> {
         let request = Invocation::read(call.text()?)?;
         let own = match call
             .caller
-            .reach(call.need, Subject::Named(&guide.guide().id))?
+            .reach(call.permission, Subject::Named(&guide.guide().id))?
         {
             Reach::One(own) => Some([own]),
             _ => None,
         };
-        let whose = own.as_ref().map_or(Whose::Everybody, |own| Whose::Of(own));
+        let whose = own
+            .as_ref()
+            .map_or(EhrSelection::All, |own| EhrSelection::Some(own));
         let ehr_id = self.ehr_of_patient(call, &request, whose).await?;
-        call.allowed_on(&guide.guide().id, &ehr_id)
+        call.check_permission_on(&guide.guide().id, &ehr_id)
             .map_err(|_| no_ehr())?;
         let stage = Stage::of(call, Rc::clone(&guide))?;
         let language = stage.language().to_owned();
-        call.trail.touches(&ehr_id);
+        call.trail.add_ehr(&ehr_id);
         let ran = self.run_stages(call, &[stage], &[ehr_id], false).await?;
         let run = ran.stages.first().and_then(|runs| runs.first());
         let cards = run
@@ -92,7 +94,7 @@ impl<R: Repository> Service<R> {
         &self,
         call: &Call<'_>,
         request: &Invocation,
-        whose: Whose<'_>,
+        whose: EhrSelection<'_>,
     ) -> Result<String, Failure> {
         let named = call
             .request
@@ -140,7 +142,7 @@ impl<R: Repository> Service<R> {
 
 /// Returns the error for a patient without an EHR that the caller may know of.
 fn no_ehr() -> Failure {
-    Failure::missing(
+    Failure::not_found(
         "there is no EHR of this patient: EHR_STATUS.subject.external_ref names nobody with this id",
     )
 }
@@ -180,24 +182,26 @@ impl Invocation {
         match text_of(member(&body, "hook")).as_deref() {
             Some(HOOK) => {}
             Some(other) => {
-                return Err(Failure::bad(format!(
+                return Err(Failure::bad_request(format!(
                     "the hook `{}` is not served: expected `{HOOK}`",
                     other.chars().take(40).collect::<String>()
                 )));
             }
             None => {
-                return Err(Failure::bad(format!(
+                return Err(Failure::bad_request(format!(
                     "`hook` is missing: expected `{HOOK}`"
                 )));
             }
         }
         if text_of(member(&body, "hookInstance")).is_none() {
-            return Err(Failure::bad("`hookInstance` is missing: expected a UUID"));
+            return Err(Failure::bad_request(
+                "`hookInstance` is missing: expected a UUID",
+            ));
         }
         let patient = text_of(below(member(&body, "context"), &["patientId"]))
-            .ok_or_else(|| Failure::bad("`context.patientId` is missing"))?;
+            .ok_or_else(|| Failure::bad_request("`context.patientId` is missing"))?;
         if patient.len() > LONGEST {
-            return Err(Failure::bad(format!(
+            return Err(Failure::bad_request(format!(
                 "`context.patientId` has more than {LONGEST} bytes"
             )));
         }
@@ -205,7 +209,7 @@ impl Invocation {
             .and_then(|list| elements(list).ok())
             .unwrap_or_default();
         if listed.len() > IDENTIFIERS {
-            return Err(Failure::bad(format!(
+            return Err(Failure::bad_request(format!(
                 "the prefetched patient has more than {IDENTIFIERS} identifiers"
             )));
         }

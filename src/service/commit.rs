@@ -2,10 +2,10 @@
 //! commit.
 
 use super::Service;
-use super::auth::{Act, Need, Reach, Resource, Subject};
+use super::auth::{Action, Permission, Reach, Resource, Subject};
 use super::call::Call;
-use super::committal::{Audit, CREATION, Stated};
-use super::content::Checked;
+use super::committal::{Audit, CREATION, CommitMetadata};
+use super::content::CheckedDocument;
 use super::error::Failure;
 use super::ids::VersionUid;
 use super::imported::wrapped;
@@ -15,10 +15,10 @@ use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
 use crate::rm::json::quote_into;
 use crate::rm::tree::{NodeRef, Tree};
+use crate::store::canonical::{self, reference};
 use crate::store::repository::{
-    Commit, Ehr, EhrFlags, Preconditions, Repository, StoreError, TagList, Version, Which,
+    Commit, Ehr, EhrFlags, Preconditions, Repository, StoreError, TagList, Version, VersionSelector,
 };
-use crate::store::statement::{self, reference};
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
@@ -33,7 +33,7 @@ pub(crate) struct Change {
     /// Its audit.
     pub audit: Audit,
     /// The document; `None` for a deletion.
-    pub content: Option<Checked>,
+    pub content: Option<CheckedDocument>,
     /// A VERSION as sent. The commit keeps the signature, attestations and other inputs of an
     /// ORIGINAL_VERSION, and the complete item of an IMPORTED_VERSION.
     pub extra: Option<Tree>,
@@ -86,7 +86,7 @@ impl Committed {
 
 impl ChangeSet {
     /// Creates a change set of one version.
-    pub fn of(ehr_id: &str, change: Change) -> ChangeSet {
+    pub fn single(ehr_id: &str, change: Change) -> ChangeSet {
         ChangeSet {
             ehr_id: ehr_id.to_owned(),
             creates_ehr: false,
@@ -162,15 +162,15 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         set: ChangeSet,
     ) -> Result<(Commit, Vec<Tree>), Failure> {
-        self.check_leave(call, &set).await?;
-        let time = call.alike.time(call).to_owned();
+        self.check_permission(call, &set).await?;
+        let time = call.shared.time(call).to_owned();
         let contribution_uid = set
             .contribution_uid
             .clone()
             .unwrap_or_else(|| call.new_uuid());
         let contribution = contribution_json(
             &contribution_uid,
-            &call.alike.envelope(call, &set.audit)?.audit_json,
+            &call.shared.envelope(call, &set.audit)?.audit_json,
             &set.changes,
         );
         let status = set
@@ -195,7 +195,7 @@ impl<R: Repository> Service<R> {
             _ => contribution_uid.clone(),
         };
         for change in set.changes {
-            let mut envelope = call.alike.envelope(call, &change.audit)?.version.clone();
+            let mut envelope = call.shared.envelope(call, &change.audit)?.version.clone();
             name(
                 &mut envelope,
                 &[Attr::CONTRIBUTION, Attr::ID, Attr::VALUE],
@@ -220,7 +220,7 @@ impl<R: Repository> Service<R> {
             preconditions: set.preconditions,
             idempotency: set.idempotency,
             access: self.config.log.then(|| {
-                call.trail.commits(
+                call.trail.commit_record(
                     &set.ehr_id,
                     &object,
                     call.status_of_change(created, deleted),
@@ -236,14 +236,14 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         kind: ObjectKind,
         object_id: String,
-        content: Checked,
+        content: CheckedDocument,
     ) -> Result<Change, Failure> {
         let uid = VersionUid {
             object_id,
             system_id: self.config.system_id.clone(),
             number: 1,
         };
-        let audit = call.alike.creation(call)?;
+        let audit = call.shared.creation(call)?;
         Ok(Change {
             kind,
             uid,
@@ -296,10 +296,10 @@ impl<R: Repository> Service<R> {
         }
         keep(&mut tree, extra.as_ref());
         let (template_id, known) = match content {
-            Some(Checked {
+            Some(CheckedDocument {
                 template_id, known, ..
             }) if imported.is_some() => (template_id, Some(known)),
-            Some(Checked {
+            Some(CheckedDocument {
                 tree: mut data,
                 template_id,
                 known,
@@ -356,22 +356,24 @@ impl<R: Repository> Service<R> {
     /// Checks that the caller may make all these changes. A COMPOSITION needs permission for its
     /// template, before and after the change. All else needs permission for everything. An
     /// administrator may load any document.
-    async fn check_leave(&self, call: &Call<'_>, set: &ChangeSet) -> Result<(), Failure> {
-        if call.need.resource == Resource::Admin {
+    async fn check_permission(&self, call: &Call<'_>, set: &ChangeSet) -> Result<(), Failure> {
+        if call.permission.resource == Resource::Admin {
             return Ok(());
         }
         if set.creates_ehr
             && matches!(
-                call.caller.reach(call.need, Subject::Nameless)?,
+                call.caller.reach(call.permission, Subject::Nameless)?,
                 Reach::One(_)
             )
         {
-            return Err(call.caller.refused(call.need));
+            return Err(call.caller.refused(call.permission));
         }
         for change in &set.changes {
-            let need = change.need();
-            let whole = call.caller.within(need, Subject::Nameless, &set.ehr_id);
-            let Err(refusal) = whole else {
+            let permission = change.permission();
+            let unrestricted = call
+                .caller
+                .within(permission, Subject::Nameless, &set.ehr_id);
+            let Err(refusal) = unrestricted else {
                 self.check_subject_kept(call, set, change).await?;
                 continue;
             };
@@ -380,8 +382,12 @@ impl<R: Repository> Service<R> {
             }
             let before = match change.preceding {
                 Some(_) => {
-                    self.head(&set.ehr_id, &change.uid.object_id, Which::Latest)
-                        .await?
+                    self.version_metadata(
+                        &set.ehr_id,
+                        &change.uid.object_id,
+                        VersionSelector::Latest,
+                    )
+                    .await?
                 }
                 None => None,
             };
@@ -392,8 +398,11 @@ impl<R: Repository> Service<R> {
             .into_iter()
             .flatten()
             {
-                call.caller
-                    .within(need, Subject::of(template.as_deref()), &set.ehr_id)?;
+                call.caller.within(
+                    permission,
+                    Subject::from_name(template.as_deref()),
+                    &set.ehr_id,
+                )?;
             }
         }
         Ok(())
@@ -416,7 +425,7 @@ impl<R: Repository> Service<R> {
         else {
             return Ok(());
         };
-        if !call.caller.is_confined(change.need()) {
+        if !call.caller.is_confined(change.permission()) {
             return Ok(());
         }
         let ehr = self
@@ -441,13 +450,13 @@ impl Change {
     }
 
     /// Returns the permission that the change needs.
-    fn need(&self) -> Need {
+    fn permission(&self) -> Permission {
         let act = match (&self.content, &self.preceding) {
-            (None, _) => Act::Delete,
-            (Some(_), Some(_)) => Act::Update,
-            (Some(_), None) => Act::Create,
+            (None, _) => Action::Delete,
+            (Some(_), Some(_)) => Action::Update,
+            (Some(_), None) => Action::Create,
         };
-        Need {
+        Permission {
             resource: if self.kind == ObjectKind::Party {
                 Resource::Party
             } else {
@@ -460,9 +469,9 @@ impl Change {
 
 /// Data that the changes of one request share, computed once.
 #[derive(Default)]
-pub(crate) struct Alike {
+pub(crate) struct SharedCommitData {
     time: OnceCell<String>,
-    headers: OnceCell<Stated>,
+    headers: OnceCell<CommitMetadata>,
     last: RefCell<Option<Rc<Envelope>>>,
 }
 
@@ -475,18 +484,18 @@ struct Envelope {
     version: Tree,
 }
 
-impl Alike {
+impl SharedCommitData {
     /// Returns the time of the changes, ISO 8601.
     fn time(&self, call: &Call<'_>) -> &str {
         self.time.get_or_init(|| iso(call.now))
     }
 
     /// Returns the committal headers of the request.
-    pub fn headers(&self, call: &Call<'_>) -> Result<&Stated, Failure> {
+    pub fn headers(&self, call: &Call<'_>) -> Result<&CommitMetadata, Failure> {
         if let Some(stated) = self.headers.get() {
             return Ok(stated);
         }
-        let stated = Stated::of_headers(call.request)?;
+        let stated = CommitMetadata::of_headers(call.request)?;
         Ok(self.headers.get_or_init(|| stated))
     }
 
@@ -500,7 +509,7 @@ impl Alike {
         if let Some(last) = last.filter(|last| last.audit == *audit) {
             return Ok(last);
         }
-        let made = Rc::new(Envelope::of(
+        let made = Rc::new(Envelope::new(
             audit,
             audit.to_json(
                 &call.config.system_id,
@@ -514,7 +523,7 @@ impl Alike {
 }
 
 impl Envelope {
-    fn of(audit: &Audit, audit_json: String) -> Result<Envelope, Failure> {
+    fn new(audit: &Audit, audit_json: String) -> Result<Envelope, Failure> {
         let (contribution, lifecycle) = (
             reference("HIER_OBJECT_ID", "", "CONTRIBUTION"),
             audit.lifecycle.to_json(),
@@ -562,7 +571,7 @@ fn contribution_json(uid: &str, audit: &str, changes: &[Change]) -> String {
         .iter()
         .map(|(uid, class)| (uid.as_str(), *class))
         .collect();
-    statement::contribution(uid, &versions, audit)
+    canonical::contribution(uid, &versions, audit)
 }
 
 /// Attributes of a VERSION that a client may set, beside its audit and data.

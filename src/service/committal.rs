@@ -9,7 +9,7 @@ use crate::rm::json::{self, quote_into};
 use crate::rm::tree::NodeRef;
 use crate::rm::validate::validate;
 use crate::rm::xml;
-use crate::store::statement::object;
+use crate::store::canonical::object;
 
 /// A code of the openEHR terminology with its rubric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,7 +88,7 @@ impl Audit {
 
     /// Creates the audit of a change with the committal headers of the request.
     pub fn of_headers(request: &Request, change_type: Code) -> Result<Audit, Failure> {
-        Stated::of_headers(request)?.direct_audit(change_type)
+        CommitMetadata::of_headers(request)?.direct_audit(change_type)
     }
 
     /// Sets committer and description from an AUDIT_DETAILS.
@@ -103,7 +103,7 @@ impl Audit {
     fn consistent(self, intended: Code) -> Result<Audit, Failure> {
         let deletes = intended == DELETED;
         if (self.change_type == DELETED) != deletes || (self.lifecycle == DELETED) != deletes {
-            return Err(Failure::bad(
+            return Err(Failure::bad_request(
                 "change type and lifecycle state contradict each other: `523` (deleted) belongs to a deletion and to nothing else",
             ));
         }
@@ -136,24 +136,24 @@ impl Audit {
 /// The commit metadata that one source states: the headers of a request, a version, or the audit of
 /// a contribution.
 ///
-/// Sources are merged attribute by attribute with [`Stated::or`]; the most specific source comes
+/// Sources are merged attribute by attribute with [`CommitMetadata::or`]; the most specific source comes
 /// first.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
-pub(crate) struct Stated {
+pub(crate) struct CommitMetadata {
     change_type: Option<Code>,
     lifecycle: Option<Code>,
     committer: Option<String>,
     description: Option<String>,
 }
 
-impl Stated {
+impl CommitMetadata {
     /// Reads the committal headers of a request, in both spellings.
     ///
     /// # Errors
     /// 400 for a header that cannot be parsed, an unknown part or code, and a character that XML
     /// 1.0 cannot carry.
-    pub fn of_headers(request: &Request) -> Result<Stated, Failure> {
-        let mut stated = Stated::default();
+    pub fn of_headers(request: &Request) -> Result<CommitMetadata, Failure> {
+        let mut stated = CommitMetadata::default();
         let mut party = Party::default();
         for (name, value) in &request.headers {
             let name = name.to_ascii_lowercase().replace('_', "-");
@@ -165,7 +165,7 @@ impl Stated {
             };
             if let Some(character) = xml::not_in_xml(value) {
                 let code = u32::from(character);
-                return Err(Failure::bad(format!(
+                return Err(Failure::bad_request(format!(
                     "the header {group} has the character U+{code:04X}, which XML 1.0 cannot carry: leave it out"
                 )));
             }
@@ -219,7 +219,7 @@ impl Stated {
             }
             (_, "system_id" | "time_committed") => {}
             _ => {
-                return Err(Failure::bad(format!(
+                return Err(Failure::bad_request(format!(
                     "the committal header {group} has the unknown part `{key}`"
                 )));
             }
@@ -232,9 +232,9 @@ impl Stated {
     /// # Errors
     /// 400 for an unknown change type, and for a committer or description that breaks a rule of the
     /// Reference Model.
-    pub fn of_audit(node: NodeRef<'_>) -> Result<Stated, Failure> {
+    pub fn of_audit(node: NodeRef<'_>) -> Result<CommitMetadata, Failure> {
         check_parts(node, "audit", &[Attr::COMMITTER, Attr::DESCRIPTION])?;
-        Ok(Stated {
+        Ok(CommitMetadata {
             change_type: node
                 .get(Attr::CHANGE_TYPE)
                 .and_then(|coded| sent_code(coded, change_type))
@@ -248,24 +248,24 @@ impl Stated {
     /// Reads the commit_audit and the lifecycle_state of a VERSION; either may be absent.
     ///
     /// # Errors
-    /// See [`Stated::of_audit`]; also 400 for an unknown lifecycle state.
-    pub fn of_version(version: NodeRef<'_>) -> Result<Stated, Failure> {
+    /// See [`CommitMetadata::of_audit`]; also 400 for an unknown lifecycle state.
+    pub fn of_version(version: NodeRef<'_>) -> Result<CommitMetadata, Failure> {
         let audit = version
             .get(Attr::COMMIT_AUDIT)
-            .map_or_else(|| Ok(Stated::default()), Stated::of_audit)?;
+            .map_or_else(|| Ok(CommitMetadata::default()), CommitMetadata::of_audit)?;
         let state = version
             .get(Attr::LIFECYCLE_STATE)
             .and_then(|coded| sent_code(coded, lifecycle))
             .transpose()?;
-        Ok(Stated {
+        Ok(CommitMetadata {
             lifecycle: state,
             ..audit
         })
     }
 
     /// Fills in missing attributes from another source.
-    pub fn or(self, other: &Stated) -> Stated {
-        Stated {
+    pub fn or(self, other: &CommitMetadata) -> CommitMetadata {
+        CommitMetadata {
             change_type: self.change_type.or(other.change_type),
             lifecycle: self.lifecycle.or(other.lifecycle),
             committer: self.committer.or_else(|| other.committer.clone()),
@@ -275,9 +275,9 @@ impl Stated {
 
     /// Fills in missing attributes from another source, but not the change type: the change type of
     /// a version of another system does not determine how it changes the stored object.
-    pub fn or_unless_type(self, other: &Stated) -> Stated {
+    pub fn or_unless_type(self, other: &CommitMetadata) -> CommitMetadata {
         let change_type = self.change_type;
-        Stated {
+        CommitMetadata {
             change_type,
             ..self.or(other)
         }
@@ -416,7 +416,7 @@ fn sent_code(
 /// Finds a change type by code or rubric.
 pub(crate) fn change_type(text: &str) -> Result<Code, Failure> {
     find(&CHANGE_TYPES, text).ok_or_else(|| {
-        Failure::bad(format!(
+        Failure::bad_request(format!(
             "`{}` is not a change type; known are {}",
             short(text),
             known(&CHANGE_TYPES)
@@ -427,7 +427,7 @@ pub(crate) fn change_type(text: &str) -> Result<Code, Failure> {
 /// Finds a lifecycle state by code or rubric.
 pub(crate) fn lifecycle(text: &str) -> Result<Code, Failure> {
     find(&LIFECYCLES, text).ok_or_else(|| {
-        Failure::bad(format!(
+        Failure::bad_request(format!(
             "`{}` is not a lifecycle state; known are {}",
             short(text),
             known(&LIFECYCLES)
@@ -458,7 +458,7 @@ fn short(text: &str) -> String {
 /// Reads `key="value", key="value"`, or a bare word or quoted text, which has no key.
 pub(crate) fn pairs(value: &str, header: &str) -> Result<Vec<(String, String)>, Failure> {
     let unparsable = || {
-        Failure::bad(format!(
+        Failure::bad_request(format!(
             "the header {header} cannot be read: expected `key=\"value\", …`"
         ))
     };

@@ -17,7 +17,7 @@ use crate::template;
 use std::rc::Rc;
 
 /// A document that passed its checks.
-pub(crate) struct Checked {
+pub(crate) struct CheckedDocument {
     /// The document.
     pub tree: Tree,
     /// COMPOSITION.archetype_details.template_id.value.
@@ -31,7 +31,9 @@ pub(crate) fn read_body(call: &Call<'_>, class: Cls, what: &str) -> Result<Tree,
     let format = body_format(call.request)?;
     let text = call.text()?;
     if text.trim().is_empty() {
-        return Err(Failure::bad(format!("the body is empty: send the {what}")));
+        return Err(Failure::bad_request(format!(
+            "the body is empty: send the {what}"
+        )));
     }
     read_text(text, format, class, what)
 }
@@ -89,8 +91,8 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         tree: Tree,
         rigor: Rigor,
-    ) -> Result<Checked, Failure> {
-        let (checked, findings) = self.examine_composition(call, tree, rigor).await?;
+    ) -> Result<CheckedDocument, Failure> {
+        let (checked, findings) = self.composition_findings(call, tree, rigor).await?;
         match refuse_errors(call, COMPOSITION, &findings) {
             Ok(()) => Ok(checked),
             Err(failure) => Err(self.with_keys(call, failure, &checked, &findings).await),
@@ -99,15 +101,15 @@ impl<R: Repository> Service<R> {
 
     /// Like [`Service::check_composition`], but returns the findings instead of rejecting the
     /// content.
-    pub(crate) async fn examine_composition(
+    pub(crate) async fn composition_findings(
         &self,
         call: &Call<'_>,
         tree: Tree,
         rigor: Rigor,
-    ) -> Result<(Checked, Vec<Finding>), Failure> {
-        let asked = !self.config.trusts_compositions;
+    ) -> Result<(CheckedDocument, Vec<Finding>), Failure> {
+        let validates = !self.config.trusts_compositions;
         let mut findings = Vec::new();
-        if asked {
+        if validates {
             let _turn = call.turn(tree.size()).await?;
             findings = model_findings(&tree);
         }
@@ -120,7 +122,7 @@ impl<R: Repository> Service<R> {
             findings.insert(0, without_template(template_id.as_deref()));
             return Err(Failure::invalid(call.dialect, COMPOSITION, &findings));
         };
-        if let Some(root) = tree.root().filter(|_| asked) {
+        if let Some(root) = tree.root().filter(|_| validates) {
             let _turn = call.turn(tree.size()).await?;
             findings.extend(match rigor {
                 Rigor::Complete => template::validate(root, &compiled.template),
@@ -129,7 +131,7 @@ impl<R: Repository> Service<R> {
             template::label_findings(root, &compiled.template, &mut findings);
         }
         Ok((
-            Checked {
+            CheckedDocument {
                 tree,
                 template_id,
                 known: Rc::clone(&compiled.known),
@@ -151,7 +153,7 @@ pub(crate) enum Rigor {
 
 impl Rigor {
     /// Returns the rigor for a version with the lifecycle state of this audit.
-    pub fn of(audit: &Audit) -> Rigor {
+    pub fn from_audit(audit: &Audit) -> Rigor {
         if audit.lifecycle == INCOMPLETE {
             Rigor::Draft
         } else {
@@ -193,7 +195,11 @@ pub(crate) const COMPOSITION: &str = "composition";
 /// # Errors
 /// 400 with all findings. For a well-formed party that breaks a rule, the status of the mount: only
 /// the operations on parties (and compositions) list 422 in the OpenAPI document of ITS-REST.
-pub(crate) fn check_plain(call: &Call<'_>, tree: Tree, what: &str) -> Result<Checked, Failure> {
+pub(crate) fn check_plain(
+    call: &Call<'_>,
+    tree: Tree,
+    what: &str,
+) -> Result<CheckedDocument, Failure> {
     let is_party = tree
         .root()
         .is_some_and(|root| root.class().is_a(Cls::PARTY));
@@ -204,7 +210,7 @@ pub(crate) fn check_plain(call: &Call<'_>, tree: Tree, what: &str) -> Result<Che
             failure.into_bad_request()
         }
     })?;
-    Ok(Checked {
+    Ok(CheckedDocument {
         tree,
         template_id: None,
         known: Rc::default(),
@@ -233,7 +239,7 @@ pub(crate) fn refuse_errors(
 
 /// Returns the error for malformed JSON.
 pub(crate) fn malformed(what: &str, text: &str, problem: json::Malformed) -> Failure {
-    Failure::bad(format!(
+    Failure::bad_request(format!(
         "the {what} is not JSON: {}",
         problem.describe(text)
     ))

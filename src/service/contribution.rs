@@ -2,10 +2,10 @@
 
 use super::Service;
 use super::admission::LARGE;
-use super::call::{Call, Changed};
+use super::call::{Call, ChangedResource};
 use super::commit::{Change, ChangeSet, KEPT, class_name};
-use super::committal::{Audit, CREATION, DELETED, MODIFICATION, Stated, check_parts};
-use super::content::{Checked, Rigor, check_plain, read_text};
+use super::committal::{Audit, CREATION, CommitMetadata, DELETED, MODIFICATION, check_parts};
+use super::content::{CheckedDocument, Rigor, check_plain, read_text};
 use super::error::Failure;
 use super::http::Response;
 use super::identity::{check_following_uids, given_member_id};
@@ -20,7 +20,7 @@ use crate::rm::class::{Attr, Cls};
 use crate::rm::json::{elements, members};
 use crate::rm::tree::{NodeRef, Tree};
 use crate::rm::xml;
-use crate::store::repository::{Repository, VersionHead, Which};
+use crate::store::repository::{Repository, VersionMetadata, VersionSelector};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
@@ -30,11 +30,11 @@ const FOLLOWING: [&str; 5] = ["250", "251", "523", "666", "816"];
 impl<R: Repository> Service<R> {
     /// POST /ehr/{ehr_id}/contribution, POST /demographic/contribution
     pub(super) async fn contribution_create(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        call.can_answer()?;
+        call.check_acceptable()?;
         let format = body_format(call.request)?;
         let owner = self.owner(call).await?;
         let turn = call.turn_for_body().await?;
-        let sent = Sent::read(call.text()?, format)?;
+        let sent = SentContribution::read(call.text()?, format)?;
         drop(turn);
         let set = self.change_set(call, &owner, sent).await?;
         let committed = self.commit(call, set).await?;
@@ -47,7 +47,7 @@ impl<R: Repository> Service<R> {
         let mut path = Owner::segments(owner.id());
         path.extend(["contribution", uid]);
         let uri = matches!(owner, Owner::Ehr(_)).then(|| format!("ehr:/{}/{uid}", owner.id()));
-        call.changed(&Changed {
+        call.changed(&ChangedResource {
             created: true,
             path: call.address(&path),
             uri,
@@ -61,8 +61,8 @@ impl<R: Repository> Service<R> {
     /// GET /ehr/{ehr_id}/contribution/{uid}, GET /demographic/contribution/{uid}
     pub(super) async fn contribution_get(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let owner = self.owner(call).await?;
-        let uid = call.sub(0).to_ascii_lowercase();
-        let missing = || Failure::missing("there is no such contribution here");
+        let uid = call.sub_param(0).to_ascii_lowercase();
+        let missing = || Failure::not_found("there is no such contribution here");
         let stored = self
             .repository
             .contribution(owner.id(), &uid)
@@ -87,9 +87,9 @@ impl<R: Repository> Service<R> {
         &self,
         call: &Call<'_>,
         owner: &Owner,
-        sent: Sent,
+        sent: SentContribution,
     ) -> Result<ChangeSet, Failure> {
-        if sent.uid.is_some() && call.caller.is_confined(call.need) {
+        if sent.uid.is_some() && call.caller.is_confined(call.permission) {
             // Uids are unique in the whole repository: reporting a duplicate would reveal another
             // EHR.
             return Err(Failure::new(
@@ -121,7 +121,7 @@ impl<R: Repository> Service<R> {
         let ehr_id = owner.id().to_owned();
         let audit = sent
             .audit
-            .or(call.alike.headers(call)?)
+            .or(call.shared.headers(call)?)
             .member_audit(CREATION)?;
         Ok(ChangeSet {
             ehr_id,
@@ -141,19 +141,19 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         owner: &Owner,
         version: &Tree,
-        contribution: &Stated,
+        contribution: &CommitMetadata,
     ) -> Result<Change, Failure> {
         let root = version
             .root()
-            .ok_or_else(|| Failure::bad("the version is empty"))?;
+            .ok_or_else(|| Failure::bad_request("the version is empty"))?;
         let preceding = root
             .text_along(&[Attr::PRECEDING_VERSION_UID, Attr::VALUE])
             .filter(|uid| !uid.is_empty());
         let preceding = preceding
             .map(|uid| VersionUid::read(uid, "preceding_version_uid"))
             .transpose()?;
-        let stated = Stated::of_version(root)?
-            .or(call.alike.headers(call)?)
+        let stated = CommitMetadata::of_version(root)?
+            .or(call.shared.headers(call)?)
             .or(contribution);
         let audit = stated.member_audit(if preceding.is_some() {
             MODIFICATION
@@ -169,22 +169,22 @@ impl<R: Repository> Service<R> {
             None if audit.change_type == DELETED => {
                 self.kind_of_object(owner.id(), preceding.as_ref()).await?
             }
-            None => return Err(Failure::bad("the version has no data")),
+            None => return Err(Failure::bad_request("the version has no data")),
         };
         if !owner.holds(kind) {
-            return Err(Failure::bad(
+            return Err(Failure::bad_request(
                 "parties are committed to the demographic service, everything else to an EHR",
             ));
         }
-        owner.must_allow(kind)?;
+        owner.check_modifiable(kind)?;
         if kind == ObjectKind::EhrStatus && (preceding.is_none() || data.is_none()) {
-            return Err(Failure::bad(
+            return Err(Failure::bad_request(
                 "an EHR has one EHR_STATUS: it can only be modified",
             ));
         }
         let content = match data {
             Some(data) => Some(
-                self.check_member(call, kind, data, Rigor::of(&audit))
+                self.check_member(call, kind, data, Rigor::from_audit(&audit))
                     .await?,
             ),
             None => None,
@@ -228,7 +228,7 @@ impl<R: Repository> Service<R> {
         kind: ObjectKind,
         data: NodeRef<'_>,
         rigor: Rigor,
-    ) -> Result<Checked, Failure> {
+    ) -> Result<CheckedDocument, Failure> {
         let tree = data.to_tree();
         let checked = match kind {
             ObjectKind::Composition => self.check_composition(call, tree, rigor).await,
@@ -247,7 +247,7 @@ impl<R: Repository> Service<R> {
     ) -> Result<(), Failure> {
         let heads = self
             .repository
-            .version_heads(owner, &preceding.object_id)
+            .version_metadata(owner, &preceding.object_id)
             .await
             .map_err(Failure::of_store)?;
         let last = heads
@@ -273,12 +273,12 @@ impl<R: Repository> Service<R> {
     pub(super) async fn class_of_data(
         &self,
         owner: &str,
-        head: &VersionHead,
+        head: &VersionMetadata,
     ) -> Result<Option<Cls>, Failure> {
         let object = head.version_uid.split("::").next().unwrap_or_default();
         let version = self
             .repository
-            .version(owner, object, Which::Uid(&head.version_uid))
+            .version(owner, object, VersionSelector::Uid(&head.version_uid))
             .await
             .map_err(Failure::of_store)?;
         Ok(version.and_then(|version| {
@@ -297,7 +297,7 @@ impl<R: Repository> Service<R> {
         let unknown = || Failure::new(409, "the preceding version does not exist");
         let object = &uid.ok_or_else(unknown)?.object_id;
         let latest = self
-            .head(ehr_id, object, Which::Latest)
+            .version_metadata(ehr_id, object, VersionSelector::Latest)
             .await?
             .ok_or_else(unknown)?;
         if latest.is_deletion() {
@@ -312,8 +312,10 @@ impl<R: Repository> Service<R> {
 /// one.
 fn check_change_type(audit: &Audit, follows: bool) -> Result<(), Failure> {
     match (follows, audit.change_type) {
-        (true, CREATION) => Err(Failure::bad("a creation has no preceding_version_uid")),
-        (false, change) if FOLLOWING.contains(&change.code) => Err(Failure::bad(format!(
+        (true, CREATION) => Err(Failure::bad_request(
+            "a creation has no preceding_version_uid",
+        )),
+        (false, change) if FOLLOWING.contains(&change.code) => Err(Failure::bad_request(format!(
             "the change type `{}` needs a preceding_version_uid",
             change.rubric
         ))),
@@ -328,25 +330,26 @@ pub(crate) fn kind_of(class: Cls) -> Result<ObjectKind, Failure> {
         Cls::EHR_STATUS => Ok(ObjectKind::EhrStatus),
         Cls::FOLDER => Ok(ObjectKind::Folder),
         party if party.is_a(Cls::PARTY) => Ok(ObjectKind::Party),
-        other => Err(Failure::bad(format!(
+        other => Err(Failure::bad_request(format!(
             "a {other} cannot be committed: expected COMPOSITION, EHR_STATUS, FOLDER or a party"
         ))),
     }
 }
 
 /// A contribution as a client sends it.
-pub(crate) struct Sent {
+pub(crate) struct SentContribution {
     /// Its uid, if the client supplied one.
     pub uid: Option<String>,
     versions: Vec<Tree>,
-    audit: Stated,
+    audit: CommitMetadata,
 }
 
-impl Sent {
+impl SentContribution {
     /// Reads a contribution. Its versions are complete, in contrast to the references of a stored
     /// CONTRIBUTION.
-    pub fn read(text: &str, format: Format) -> Result<Sent, Failure> {
-        let refused = |what: &str| Failure::bad(format!("the contribution cannot be read: {what}"));
+    pub fn read(text: &str, format: Format) -> Result<SentContribution, Failure> {
+        let refused =
+            |what: &str| Failure::bad_request(format!("the contribution cannot be read: {what}"));
         let (mut uid, mut versions, mut audit) = (None, Vec::new(), None);
         for (key, value) in parts(text, format)? {
             match &*key {
@@ -391,9 +394,10 @@ impl Sent {
         if uid.as_ref().is_some_and(|uid| !is_uuid(uid)) {
             return Err(refused("its uid is not a UUID"));
         }
-        let audit = Stated::of_audit(audit.root().ok_or_else(|| refused("`audit` is empty"))?)
-            .map_err(|f| f.within("audit"))?;
-        Ok(Sent {
+        let audit =
+            CommitMetadata::of_audit(audit.root().ok_or_else(|| refused("`audit` is empty"))?)
+                .map_err(|f| f.within("audit"))?;
+        Ok(SentContribution {
             uid,
             versions,
             audit,

@@ -3,10 +3,10 @@
 //! CONTRIBUTION.
 
 use super::admission::LARGE;
-use super::call::{Call, Changed, validated};
+use super::call::{Call, ChangedResource, validated};
 use super::commit::{Change, ChangeSet, Committed, flags};
 use super::committal::{Audit, DELETED, MODIFICATION};
-use super::content::{Checked, Rigor, check_plain, named_template};
+use super::content::{CheckedDocument, Rigor, check_plain, named_template};
 use super::error::Failure;
 use super::http::Response;
 use super::identity::{check_object, given_object_id};
@@ -20,7 +20,7 @@ use crate::document::ObjectKind;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::tree::{NodeRef, Tree};
 use crate::store::repository::{
-    Bounded, LargeVersion, Repository, TagList, Version, VersionHead, Which,
+    BoundedVersion, LargeVersion, Repository, TagList, Version, VersionMetadata, VersionSelector,
 };
 use std::cell::OnceCell;
 
@@ -70,10 +70,10 @@ pub(crate) use kinds::*;
 impl Controlled {
     /// Like [`Controlled::is_of`], for a version whose document may not have been read: then every
     /// party matches.
-    pub fn may_be(&self, found: &Bounded) -> bool {
+    pub fn may_be(&self, found: &BoundedVersion) -> bool {
         match found {
-            Bounded::Whole(version) => self.is_of(version),
-            Bounded::Large(large) => large.head.kind == self.kind,
+            BoundedVersion::Complete(version) => self.is_of(version),
+            BoundedVersion::Large(large) => large.head.kind == self.kind,
         }
     }
 
@@ -99,26 +99,28 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         what: &Controlled,
     ) -> Result<Response, Failure> {
-        call.can_answer()?;
+        call.check_acceptable()?;
         let uids = OnceCell::new();
         // A long body is not read twice.
         if call.request.body.len() < LARGE
-            && let Some(answer) = self.create_unasked(call, what, &uids).await
+            && let Some(answer) = self.create_optimistically(call, what, &uids).await
         {
             return answer;
         }
         let body = self.read_document(call, what, None).await;
-        let owner = self.owner_with_grounds(call, body.as_ref().ok()).await?;
-        owner.must_allow(what.kind)?;
+        let owner = self
+            .owner_with_preconditions(call, body.as_ref().ok())
+            .await?;
+        owner.check_modifiable(what.kind)?;
         let content = self.check(call, what, body?).await?;
-        let set = self.first(call, owner.id(), what, content, &uids)?;
+        let set = self.creation_change_set(call, owner.id(), what, content, &uids)?;
         self.write(call, what, set).await
     }
 
     /// Creates a document without reading the EHR and the template: they are cached, and the
     /// database rejects the commit if they have changed. Returns `None` if this does not succeed.
     /// The caller then reads them and finds the error to report.
-    async fn create_unasked(
+    async fn create_optimistically(
         &self,
         call: &Call<'_>,
         what: &Controlled,
@@ -127,13 +129,13 @@ impl<R: Repository> Service<R> {
         let body = self.read_document(call, what, None).await.ok()?;
         let template =
             named_template(&body).filter(|_| !call.demographic && is_uuid(call.param(0)))?;
-        let (preconditions, compiled) = self.library.latest(template)?;
+        let (preconditions, compiled) = self.definition_cache.latest(template)?;
         call.templates
             .borrow_mut()
             .insert(template.to_owned(), Some(compiled));
         let content = self.check(call, what, body).await.ok()?;
         let set = self
-            .first(
+            .creation_change_set(
                 call,
                 &call.param(0).to_ascii_lowercase(),
                 what,
@@ -141,7 +143,7 @@ impl<R: Repository> Service<R> {
                 uids,
             )
             .ok()?;
-        let written = Written::of(&set)?;
+        let written = WrittenDocument::from_change_set(&set)?;
         match self
             .commit(
                 call,
@@ -152,19 +154,19 @@ impl<R: Repository> Service<R> {
             )
             .await
         {
-            Ok(committed) => Some(self.told(call, what, written, &committed).await),
+            Ok(committed) => Some(self.change_response(call, what, written, &committed).await),
             Err(failure) if failure.status < 500 => None,
             Err(failure) => Some(Err(failure)),
         }
     }
 
     /// Returns the change set that creates a document.
-    fn first(
+    fn creation_change_set(
         &self,
         call: &Call<'_>,
         owner: &str,
         what: &Controlled,
-        content: Checked,
+        content: CheckedDocument,
         uids: &NewUids,
     ) -> Result<ChangeSet, Failure> {
         let [new_object, contribution] = uids
@@ -175,7 +177,7 @@ impl<R: Repository> Service<R> {
         let tags = tag::of_headers(call, &change.uid)?;
         Ok(ChangeSet {
             contribution_uid: Some(contribution),
-            ..ChangeSet::of(owner, Change { tags, ..change })
+            ..ChangeSet::single(owner, Change { tags, ..change })
         })
     }
 
@@ -191,9 +193,9 @@ impl<R: Repository> Service<R> {
         } else {
             call.param(0).to_ascii_lowercase()
         };
-        let version = match self.addressed(call, &owner, what).await {
-            Ok(Bounded::Whole(version)) => version,
-            Ok(Bounded::Large(large)) => match self.without_document(call, what, &large)? {
+        let version = match self.read_addressed(call, &owner, what).await {
+            Ok(BoundedVersion::Complete(version)) => version,
+            Ok(BoundedVersion::Large(large)) => match self.without_document(call, what, &large)? {
                 Some(response) => return Ok(response),
                 None => self.read_large(call, &owner, &large.head).await?,
             },
@@ -225,14 +227,14 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         what: &Controlled,
     ) -> Result<Response, Failure> {
-        call.can_answer()?;
+        call.check_acceptable()?;
         let owner = self.owner(call).await?;
-        owner.must_allow(what.kind)?;
+        owner.check_modifiable(what.kind)?;
         let object = match what.single {
             true => self.object_of(owner.id(), what.kind).await?,
-            false if is_uuid(call.sub(0)) => Some(call.sub(0).to_ascii_lowercase()),
+            false if is_uuid(call.sub_param(0)) => Some(call.sub_param(0).to_ascii_lowercase()),
             false => {
-                return Err(Failure::bad(
+                return Err(Failure::bad_request(
                     "the path of an update names the object without a version; the version stands in If-Match",
                 ));
             }
@@ -241,7 +243,7 @@ impl<R: Repository> Service<R> {
             .matching_latest(call, &owner, what, object.as_deref())
             .await?;
         if latest.is_deletion() {
-            return Err(Failure::missing(format!("the {} is deleted", what.name)));
+            return Err(Failure::not_found(format!("the {} is deleted", what.name)));
         }
         let tree = self
             .read_document(call, what, latest.template_id.as_deref())
@@ -260,16 +262,16 @@ impl<R: Repository> Service<R> {
         }
         let audit = Audit::of_headers(call.request, MODIFICATION)?;
         let opens = what.kind == ObjectKind::EhrStatus && flags(&content.tree).is_modifiable;
-        let change = self.following(call, latest, audit, Some(content))?;
+        let change = self.next_change(call, latest, audit, Some(content))?;
         if !change.tags.is_empty() && !opens {
-            owner.must_allow_tags()?;
+            owner.check_tags_modifiable()?;
         }
         self.write(
             call,
             what,
             ChangeSet {
                 conditional: true,
-                ..ChangeSet::of(owner.id(), change)
+                ..ChangeSet::single(owner.id(), change)
             },
         )
         .await
@@ -282,7 +284,7 @@ impl<R: Repository> Service<R> {
         what: &Controlled,
     ) -> Result<Response, Failure> {
         let owner = self.owner(call).await?;
-        owner.must_allow(what.kind)?;
+        owner.check_modifiable(what.kind)?;
         let latest = if what.single {
             let object = self.object_of(owner.id(), what.kind).await?;
             self.matching_latest(call, &owner, what, object.as_deref())
@@ -291,31 +293,31 @@ impl<R: Repository> Service<R> {
             self.named_latest(call, &owner, what).await?
         };
         if latest.is_deletion() {
-            return Err(Failure::bad(format!(
+            return Err(Failure::bad_request(format!(
                 "the {} is deleted already",
                 what.name
             )));
         }
         let audit = Audit::of_headers(call.request, DELETED)?;
-        let change = self.following(call, latest, audit, None)?;
+        let change = self.next_change(call, latest, audit, None)?;
         self.write(
             call,
             what,
             ChangeSet {
                 conditional: what.single,
-                ..ChangeSet::of(owner.id(), change)
+                ..ChangeSet::single(owner.id(), change)
             },
         )
         .await
     }
 
     /// Reads the version that the path selects.
-    async fn addressed(
+    async fn read_addressed(
         &self,
         call: &Call<'_>,
         owner: &str,
         what: &Controlled,
-    ) -> Result<Bounded, Failure> {
+    ) -> Result<BoundedVersion, Failure> {
         let target = self.target(call, owner, what).await?;
         self.find_bounded(call, owner, what, &target).await
     }
@@ -351,7 +353,7 @@ impl<R: Repository> Service<R> {
         &self,
         call: &Call<'_>,
         owner: &str,
-        head: &VersionHead,
+        head: &VersionMetadata,
     ) -> Result<Box<Version>, Failure> {
         // The template is read and compiled first, before there are two long texts in memory.
         if let (Form::Simplified(..), Some(template)) =
@@ -359,7 +361,7 @@ impl<R: Repository> Service<R> {
         {
             self.template_of(call, template).await?;
         }
-        self.whole(call, owner, head).await
+        self.read_complete(call, owner, head).await
     }
 
     /// Returns the object or version that the path names.
@@ -370,7 +372,7 @@ impl<R: Repository> Service<R> {
         what: &Controlled,
     ) -> Result<Target, Failure> {
         let none = || missing(what);
-        match call.optional_sub(0) {
+        match call.optional_sub_param(0) {
             Some(uid) if what.single => {
                 VersionUid::parse(uid).map(Target::Version).ok_or_else(none)
             }
@@ -389,7 +391,7 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         what: &Controlled,
         tree: Tree,
-    ) -> Result<Checked, Failure> {
+    ) -> Result<CheckedDocument, Failure> {
         match what.kind {
             ObjectKind::Composition => {
                 // A change with unreadable headers is rejected later.
@@ -397,7 +399,7 @@ impl<R: Repository> Service<R> {
                 self.check_composition(
                     call,
                     tree,
-                    audit.as_ref().map_or(Rigor::Complete, Rigor::of),
+                    audit.as_ref().map_or(Rigor::Complete, Rigor::from_audit),
                 )
                 .await
             }
@@ -408,12 +410,12 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    fn following(
+    fn next_change(
         &self,
         call: &Call<'_>,
-        latest: VersionHead,
+        latest: VersionMetadata,
         audit: Audit,
-        content: Option<Checked>,
+        content: Option<CheckedDocument>,
     ) -> Result<Change, Failure> {
         let uid = VersionUid::read(&latest.version_uid, "the stored uid")?
             .next(&self.config.system_id)?;
@@ -437,10 +439,10 @@ impl<R: Repository> Service<R> {
         owner: &Owner,
         what: &Controlled,
         object: Option<&str>,
-    ) -> Result<VersionHead, Failure> {
+    ) -> Result<VersionMetadata, Failure> {
         let latest = match object {
             Some(object) => {
-                self.head_of(call, (owner.id(), object), Which::Latest, what)
+                self.preceding_version(call, (owner.id(), object), VersionSelector::Latest, what)
                     .await?
             }
             None => None,
@@ -460,7 +462,7 @@ impl<R: Repository> Service<R> {
             )
         };
         let latest = latest.ok_or_else(unknown)?;
-        call.allowed_in(owner.id(), latest.template_id.as_deref())?;
+        call.check_permission_in(owner.id(), latest.template_id.as_deref())?;
         if latest.version_uid == expected {
             Ok(latest)
         } else {
@@ -475,25 +477,30 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         owner: &Owner,
         what: &Controlled,
-    ) -> Result<VersionHead, Failure> {
-        let uid = match Target::parse(call.sub(0)) {
+    ) -> Result<VersionMetadata, Failure> {
+        let uid = match Target::parse(call.sub_param(0)) {
             Some(Target::Version(uid)) => uid,
-            None if !names_object(call.sub(0)) => return Err(missing(what)),
+            None if !names_object(call.sub_param(0)) => return Err(missing(what)),
             _ => {
-                return Err(Failure::bad(
+                return Err(Failure::bad_request(
                     "the path of a deletion names the latest version: `<uuid>::<system id>::<number>`",
                 ));
             }
         };
         let named = uid.to_string();
         let latest = self
-            .head_of(call, (owner.id(), &uid.object_id), Which::Latest, what)
+            .preceding_version(
+                call,
+                (owner.id(), &uid.object_id),
+                VersionSelector::Latest,
+                what,
+            )
             .await?;
         let latest = latest.ok_or_else(|| missing(what))?;
-        call.allowed_in(owner.id(), latest.template_id.as_deref())?;
+        call.check_permission_in(owner.id(), latest.template_id.as_deref())?;
         if latest.version_uid != named
             && self
-                .head(owner.id(), &uid.object_id, Which::Uid(&named))
+                .version_metadata(owner.id(), &uid.object_id, VersionSelector::Uid(&named))
                 .await?
                 .is_none()
         {
@@ -520,20 +527,20 @@ impl<R: Repository> Service<R> {
         what: &Controlled,
         set: ChangeSet,
     ) -> Result<Response, Failure> {
-        let written =
-            Written::of(&set).ok_or_else(|| Failure::bad("there is nothing to change"))?;
+        let written = WrittenDocument::from_change_set(&set)
+            .ok_or_else(|| Failure::bad_request("there is nothing to change"))?;
         let committed = self.commit(call, set).await?;
-        self.told(call, what, written, &committed).await
+        self.change_response(call, what, written, &committed).await
     }
 
-    async fn told(
+    async fn change_response(
         &self,
         call: &Call<'_>,
         what: &Controlled,
-        written: Written,
+        written: WrittenDocument,
         committed: &Committed,
     ) -> Result<Response, Failure> {
-        let Written {
+        let WrittenDocument {
             owner,
             uid,
             created,
@@ -551,7 +558,7 @@ impl<R: Repository> Service<R> {
         let uri = (!owner.is_empty()).then(|| format!("ehr:/{owner}/{}", uid.object_id));
         let uid = uid.to_string();
         let path = address(call, &owner, what, &uid);
-        let response = call.changed(&Changed {
+        let response = call.changed(&ChangedResource {
             created,
             path,
             uri,
@@ -565,17 +572,17 @@ impl<R: Repository> Service<R> {
 }
 
 /// The data of the response to a change beside the document.
-struct Written {
+struct WrittenDocument {
     owner: String,
     uid: VersionUid,
     created: bool,
     tags: Vec<TagList>,
 }
 
-impl Written {
-    fn of(set: &ChangeSet) -> Option<Written> {
+impl WrittenDocument {
+    fn from_change_set(set: &ChangeSet) -> Option<WrittenDocument> {
         let change = set.changes.first()?;
-        Some(Written {
+        Some(WrittenDocument {
             owner: set.ehr_id.clone(),
             uid: change.uid.clone(),
             created: change.preceding.is_none(),
@@ -590,7 +597,7 @@ fn not_latest(
     call: &Call<'_>,
     owner: &Owner,
     what: &Controlled,
-    latest: &VersionHead,
+    latest: &VersionMetadata,
 ) -> Failure {
     let uid = &latest.version_uid;
     let failure = Failure::new(
@@ -617,5 +624,5 @@ fn folder_at<'t>(root: NodeRef<'t>, path: &str) -> Result<NodeRef<'t>, Failure> 
         .try_fold(root, |folder, name| {
             folder.values(Attr::FOLDERS).find(|f| named(f, name))
         })
-        .ok_or_else(|| Failure::missing("the directory has no folder at this path"))
+        .ok_or_else(|| Failure::not_found("the directory has no folder at this path"))
 }

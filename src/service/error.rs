@@ -35,12 +35,12 @@ impl Failure {
     }
 
     /// Creates an error for a malformed request.
-    pub fn bad(message: impl Into<String>) -> Failure {
+    pub fn bad_request(message: impl Into<String>) -> Failure {
         Failure::new(400, message)
     }
 
     /// Creates an error for something that does not exist.
-    pub fn missing(message: impl Into<String>) -> Failure {
+    pub fn not_found(message: impl Into<String>) -> Failure {
         Failure::new(404, message)
     }
 
@@ -75,7 +75,7 @@ impl Failure {
     /// Creates an error for a body that cannot be decompressed.
     pub fn of_gzip(error: GzipError) -> Failure {
         match error {
-            GzipError::Malformed => Failure::bad(
+            GzipError::Malformed => Failure::bad_request(
                 "the body cannot be read to its end: it is cut off, or not the gzip that its content encoding says",
             ),
             GzipError::Ratio => Failure::new(
@@ -194,7 +194,7 @@ impl Failure {
     pub fn of_store(error: StoreError) -> Failure {
         let message = error.to_string();
         match error {
-            StoreError::NoSuchEhr | StoreError::NoSuchContribution => Failure::missing(message),
+            StoreError::NoSuchEhr | StoreError::NoSuchContribution => Failure::not_found(message),
             StoreError::OtherKind { .. } => {
                 Failure::new(400, message.clone()).with_error(coded(message, "SVC0204"))
             }
@@ -212,24 +212,24 @@ impl Failure {
             | StoreError::DefinitionExists
             | StoreError::TemplateInUse => Failure::new(409, message),
             StoreError::SnapshotGone => Failure::new(410, message),
-            StoreError::NoSuchSnapshot => Failure::bad(message),
+            StoreError::NoSuchSnapshot => Failure::bad_request(message),
             StoreError::Stale { latest } if latest.is_empty() => {
                 Failure::new(409, "the preceding version does not exist")
             }
             StoreError::Stale { latest } => {
                 Failure::new(409, message).header("ETag", format!("\"{latest}\""))
             }
-            StoreError::Away(_) => Failure::unavailable(format!(
+            StoreError::Unavailable(_) => Failure::unavailable(format!(
                 "{message}; try again later, and read first what a change has come to"
             )),
-            StoreError::Altered { ehr_id, .. } => Failure::altered(message, ehr_id),
+            StoreError::Corrupt { ehr_id, .. } => Failure::corrupt(message, ehr_id),
             StoreError::Failed(_) => Failure::new(500, message),
         }
     }
 
     /// Creates an error for stored data that differ from the committed data. No response uses these
     /// data. The message goes to the log, and names no EHR.
-    fn altered(message: String, ehr_id: String) -> Failure {
+    fn corrupt(message: String, ehr_id: String) -> Failure {
         let mut error = coded(message.clone(), "SVC0601");
         error.insert("_ehr_id".into(), ehr_id.into());
         error.insert(

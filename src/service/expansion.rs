@@ -7,7 +7,7 @@ use super::Service;
 use super::call::Call;
 use super::error::Failure;
 use super::fhir::{Coding, ValueSet};
-use super::terminology::{CODES, Question, refused};
+use super::terminology::{CODES, TerminologyRequest, refused};
 use crate::aql::TerminologyError;
 use crate::store::repository::Repository;
 use std::collections::HashMap;
@@ -88,7 +88,7 @@ impl<R: Repository> Service<R> {
             }
             let added = match self.stored_value_set(call, &url).await? {
                 Some(inner) => loaded.add(&url, inner, &mut open),
-                None => match self.expand(&Question::of_import(&url)).await {
+                None => match self.expand(&TerminologyRequest::of_import(&url)).await {
                     Ok(codes) => loaded.count(codes.len()).map(|()| {
                         loaded.expanded.insert(url, codes.into());
                     }),

@@ -38,7 +38,7 @@ impl<R: Repository> Service<R> {
             return Err(Failure::in_text(400, "guide", &text, &excesses));
         }
         check_addressable("guide", &guide.id)?;
-        call.allowed(&guide.id)?;
+        call.check_named_permission(&guide.id)?;
         let compiled = guide.compile();
         let definition = Definition {
             name: guide.id.clone(),
@@ -92,7 +92,7 @@ impl<R: Repository> Service<R> {
             200,
             found
                 .iter()
-                .filter(|d| call.allowed(&d.name).is_ok())
+                .filter(|d| call.check_named_permission(&d.name).is_ok())
                 .map(entry)
                 .collect::<Value>(),
         ))
@@ -130,7 +130,7 @@ impl<R: Repository> Service<R> {
             .await
             .map_err(Failure::of_store)?
             .ok_or_else(no_guide)?;
-        self.library.guide(&stored)
+        self.definition_cache.guide(&stored)
     }
 }
 
@@ -151,7 +151,7 @@ fn summary(guide: &gdl::Guide) -> String {
 }
 
 fn no_guide() -> Failure {
-    Failure::missing("there is no guide with this id")
+    Failure::not_found("there is no guide with this id")
 }
 
 fn entry(definition: &Definition) -> Value {
@@ -168,7 +168,7 @@ fn entry(definition: &Definition) -> Value {
 /// Returns the guide in a body: the member `gdl` of an object, else the body itself.
 fn guide_text(body: &str) -> Result<String, Failure> {
     if body.trim().is_empty() {
-        return Err(Failure::bad("the body is empty: send the guide"));
+        return Err(Failure::bad_request("the body is empty: send the guide"));
     }
     let wrapped = members(body).ok().and_then(|members| {
         members
@@ -179,7 +179,7 @@ fn guide_text(body: &str) -> Result<String, Failure> {
     match wrapped {
         None => Ok(body.to_owned()),
         Some(text) if text.starts_with('"') => {
-            json::text(text).ok_or_else(|| Failure::bad("`gdl` is not a text"))
+            json::text(text).ok_or_else(|| Failure::bad_request("`gdl` is not a text"))
         }
         Some(object) => Ok(object.to_owned()),
     }

@@ -107,8 +107,8 @@ impl Gunzip {
     /// # Errors
     /// [`GzipError::Malformed`] within a member, or before the first.
     pub fn end(&self) -> Result<(), GzipError> {
-        let whole = self.stage == Stage::Header && self.members > 0 && self.rest().is_empty();
-        if whole {
+        let complete = self.stage == Stage::Header && self.members > 0 && self.rest().is_empty();
+        if complete {
             Ok(())
         } else {
             Err(GzipError::Malformed)

@@ -25,7 +25,7 @@ pub(crate) fn given_object_id(
     let Some(uid) = document.and_then(uid_of).filter(|uid| !uid.is_empty()) else {
         return Ok(None);
     };
-    if call.caller.is_confined(call.need) {
+    if call.caller.is_confined(call.permission) {
         return Err(Failure::new(
             403,
             "a caller whose reach is one EHR cannot choose the uid of a new object: leave `uid` out",
@@ -43,7 +43,7 @@ pub(crate) fn given_object_id(
         )
     };
     let Some(object) = object else {
-        return Err(Failure::bad(format!(
+        return Err(Failure::bad_request(format!(
             "the uid `{uid}` does not begin with a UUID: {}",
             accepted()
         )));
@@ -76,7 +76,7 @@ pub(crate) fn given_member_id(
     let of_version = given_object_id(call, Some(version))?;
     let of_data = given_object_id(call, version.get(Attr::DATA))?;
     match (of_version, of_data) {
-        (Some(version), Some(data)) if version != data => Err(Failure::bad(format!(
+        (Some(version), Some(data)) if version != data => Err(Failure::bad_request(format!(
             "the version has the uid of the object {version}, its data that of {data}: send one of them"
         ))),
         (version, data) => Ok(version.or(data)),
@@ -93,7 +93,7 @@ pub(crate) fn check_data_uid(uid: &VersionUid, data: Option<NodeRef<'_>>) -> Res
     match data.and_then(uid_of) {
         Some(given) if given != version && given != uid.object_id => {
             let shown: String = given.chars().take(300).collect();
-            Err(Failure::bad(format!(
+            Err(Failure::bad_request(format!(
                 "the data have the uid `{shown}`, and stand in the version {version}: expected that uid, `{}`, or no uid",
                 uid.object_id
             )))

@@ -41,7 +41,7 @@ impl VersionUid {
                 u32::MAX
             )
         };
-        VersionUid::parse(text).ok_or_else(|| Failure::bad(expected()))
+        VersionUid::parse(text).ok_or_else(|| Failure::bad_request(expected()))
     }
 
     /// Parses a version uid of a document that is stored as sent. It must have its stored form: the
@@ -53,7 +53,7 @@ impl VersionUid {
         if is_same {
             Ok(uid)
         } else {
-            Err(Failure::bad(format!(
+            Err(Failure::bad_request(format!(
                 "{what} is `{text}`: a UUID is stored in lower case, as `{uid}`"
             )))
         }
@@ -77,11 +77,11 @@ impl VersionUid {
     }
 
     /// Checks that this uid can follow another: that of an earlier version of the same object.
-    pub fn must_follow(&self, preceding: &VersionUid) -> Result<(), Failure> {
+    pub fn check_follows(&self, preceding: &VersionUid) -> Result<(), Failure> {
         if self.object_id == preceding.object_id && preceding.number < self.number {
             return Ok(());
         }
-        Err(Failure::bad(format!(
+        Err(Failure::bad_request(format!(
             "{self} cannot follow {preceding}: a version follows an earlier one, by its number, of the same object"
         )))
     }
@@ -107,7 +107,7 @@ pub(crate) fn check_system_id(system_id: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let shown: String = system_id.chars().take(40).collect();
-    Err(Failure::bad(format!(
+    Err(Failure::bad_request(format!(
         "`{}` cannot be the id of a system: expected 1 to {LONGEST_SYSTEM_ID} visible ASCII characters other than `\"`, because version uids stand in entity tags and paths",
         shown.escape_debug()
     )))
@@ -141,7 +141,7 @@ pub(crate) fn check_addressable(what: &str, name: &str) -> Result<(), Failure> {
     if name.is_empty() || name == "." || name == ".." || name.chars().any(char::is_control) {
         let shown = name.escape_debug();
         let rule = "it stands in paths, where no URL can carry an empty segment, `.`, `..` or control characters";
-        return Err(Failure::bad(format!(
+        return Err(Failure::bad_request(format!(
             "`{shown}` cannot be the id of a {what}: {rule}; give it another id"
         )));
     }
@@ -235,14 +235,14 @@ mod tests {
             ))
             .unwrap()
         };
-        assert!(uid('a', 3).must_follow(&uid('a', 1)).is_ok());
+        assert!(uid('a', 3).check_follows(&uid('a', 1)).is_ok());
         for (own, preceding) in [
             (uid('a', 2), uid('b', 1)),
             (uid('a', 2), uid('a', 2)),
             (uid('a', 2), uid('a', 3)),
         ] {
             assert_eq!(
-                own.must_follow(&preceding).map_err(|f| f.status),
+                own.check_follows(&preceding).map_err(|f| f.status),
                 Err(400),
                 "{own} behind {preceding}"
             );

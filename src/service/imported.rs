@@ -11,10 +11,10 @@
 //! form.
 
 use super::Service;
-use super::auth::{Act, Need, Resource, Subject};
+use super::auth::{Action, Permission, Resource, Subject};
 use super::call::Call;
 use super::commit::Change;
-use super::committal::{CREATION, DELETED, MODIFICATION, Stated, check_parts, lifecycle};
+use super::committal::{CREATION, CommitMetadata, DELETED, MODIFICATION, check_parts, lifecycle};
 use super::content::{Rigor, read_text};
 use super::contribution::kind_of;
 use super::error::Failure;
@@ -31,7 +31,7 @@ pub(crate) use crate::rm::imported::standard_form;
 use crate::rm::json::{self, members};
 use crate::rm::tree::{NodeRef, Tree};
 use crate::rm::validate::validate;
-use crate::store::repository::{Repository, Which};
+use crate::store::repository::{Repository, VersionSelector};
 use std::collections::HashSet;
 
 /// Reads a VERSION. Without a class it is an ORIGINAL_VERSION.
@@ -64,7 +64,7 @@ pub(crate) fn read_version(text: &str, format: Format) -> Result<Tree, Failure> 
         .iter()
         .any(|attr| root.get(*attr).is_some())
     }) {
-        return Err(Failure::bad(
+        return Err(Failure::bad_request(
             "an IMPORTED_VERSION has uid, preceding_version_uid, lifecycle_state and data in its `item`, the ORIGINAL_VERSION",
         ));
     }
@@ -159,13 +159,13 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         owner: &Owner,
         version: NodeRef<'_>,
-        contribution: &Stated,
+        contribution: &CommitMetadata,
         earlier: &HashSet<String>,
     ) -> Result<Change, Failure> {
         call.caller.within(
-            Need {
+            Permission {
                 resource: Resource::Import,
-                act: Act::Create,
+                act: Action::Create,
             },
             Subject::Nameless,
             owner.id(),
@@ -183,13 +183,13 @@ impl<R: Repository> Service<R> {
             None => self.kind_of_object(owner.id(), preceding.as_ref()).await?,
         };
         if !owner.holds(kind) {
-            return Err(Failure::bad(
+            return Err(Failure::bad_request(
                 "parties are committed to the demographic service, everything else to an EHR",
             ));
         }
-        owner.must_allow(kind)?;
+        owner.check_modifiable(kind)?;
         if kind == ObjectKind::EhrStatus && (preceding.is_none() || data.is_none()) {
-            return Err(Failure::bad(
+            return Err(Failure::bad_request(
                 "an EHR has one EHR_STATUS: it can only be modified",
             ));
         }
@@ -200,7 +200,7 @@ impl<R: Repository> Service<R> {
         };
         let own = version
             .get(Attr::COMMIT_AUDIT)
-            .map_or_else(|| Ok(Stated::default()), Stated::of_audit)?;
+            .map_or_else(|| Ok(CommitMetadata::default()), CommitMetadata::of_audit)?;
         let state = lifecycle(
             item.node
                 .text_along(&[
@@ -211,12 +211,12 @@ impl<R: Repository> Service<R> {
                 .unwrap_or_default(),
         )?;
         let audit = own
-            .or_unless_type(call.alike.headers(call)?)
+            .or_unless_type(call.shared.headers(call)?)
             .or_unless_type(contribution)
             .import_audit(by_default, state)?;
         let content = match data {
             Some(data) => Some(
-                self.check_member(call, kind, data, Rigor::of(&audit))
+                self.check_member(call, kind, data, Rigor::from_audit(&audit))
                     .await?,
             ),
             None => None,
@@ -275,7 +275,9 @@ impl<R: Repository> Service<R> {
         if is_pending(&preceding.to_string()) {
             return Ok(true);
         }
-        let latest = self.head(owner, &uid.object_id, Which::Latest).await?;
+        let latest = self
+            .version_metadata(owner, &uid.object_id, VersionSelector::Latest)
+            .await?;
         Ok(latest.is_some())
     }
 }
@@ -285,13 +287,13 @@ impl<R: Repository> Service<R> {
 fn read_item<'t>(call: &Call<'_>, version: NodeRef<'t>) -> Result<Item<'t>, Failure> {
     let node = version
         .get(Attr::ITEM)
-        .ok_or_else(|| Failure::bad("the IMPORTED_VERSION has no `item`"))?;
+        .ok_or_else(|| Failure::bad_request("the IMPORTED_VERSION has no `item`"))?;
     let uid = node
         .text_along(&[Attr::UID, Attr::VALUE])
         .unwrap_or_default();
     let uid = VersionUid::read_stored(uid, "the uid of the item")?;
     if uid.system_id.eq_ignore_ascii_case(&call.config.system_id) {
-        return Err(Failure::bad(format!(
+        return Err(Failure::bad_request(format!(
             "the item {uid} claims to be a version of this system: an IMPORTED_VERSION is one of another system; commit an ORIGINAL_VERSION, or restore an export by `admin/import`"
         )));
     }
@@ -302,7 +304,7 @@ fn read_item<'t>(call: &Call<'_>, version: NodeRef<'t>) -> Result<Item<'t>, Fail
         .transpose()?;
     preceding
         .iter()
-        .try_for_each(|preceding| uid.must_follow(preceding))?;
+        .try_for_each(|preceding| uid.check_follows(preceding))?;
     let mut bare = node.to_tree();
     if let Some(id) = bare.root().map(NodeRef::id) {
         bare.remove(id, Attr::DATA);
@@ -333,7 +335,7 @@ fn read_item<'t>(call: &Call<'_>, version: NodeRef<'t>) -> Result<Item<'t>, Fail
         ])
         .unwrap_or_default();
     if (state == DELETED.code) != node.get(Attr::DATA).is_none() {
-        return Err(Failure::bad(format!(
+        return Err(Failure::bad_request(format!(
             "the lifecycle state of the item is `{state}`: it has no data when that is `523` (deleted), and only then"
         )));
     }

@@ -8,7 +8,7 @@
 //! after page appear on its last pages; none is repeated or missed.
 
 use super::Service;
-use super::auth::{Act, Need, Reach, Resource, Subject};
+use super::auth::{Action, Permission, Reach, Resource, Subject};
 use super::call::Call;
 use super::ehr::{References, ehr_tree};
 use super::error::Failure;
@@ -17,7 +17,7 @@ use super::ids::is_uuid;
 use super::negotiate::choose;
 use crate::rm::json;
 use crate::rm::tree::Tree;
-use crate::store::repository::{Extent, Piece, Repository};
+use crate::store::repository::{Extent, ListPage, Repository};
 
 /// Items of a page if the client does not say, and at most.
 const PAGE: u64 = 100;
@@ -42,13 +42,13 @@ impl<'c> Page<'c> {
             None => PAGE,
             Some(Ok(fetch @ 1..=LONGEST_PAGE)) => fetch,
             Some(_) => {
-                return Err(Failure::bad(format!(
+                return Err(Failure::bad_request(format!(
                     "`fetch` is not a whole number from 1 to {LONGEST_PAGE}"
                 )));
             }
         };
         match parameter("after") {
-            Some(after) if !is_uuid(after) => Err(Failure::bad(
+            Some(after) if !is_uuid(after) => Err(Failure::bad_request(
                 "`after` is not the identifier of an item: take it from the `Link` of the page before",
             )),
             after => Ok(Page { after, fetch }),
@@ -84,9 +84,9 @@ impl<R: Repository> Service<R> {
     /// GET /ehr without a subject: every EHR, for callers who may query the population.
     pub(super) async fn ehr_list(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
-        let population = Need {
+        let population = Permission {
             resource: Resource::Query,
-            act: Act::Search,
+            act: Action::Search,
         };
         if call.caller.reach(population, Subject::Nameless)? != Reach::All {
             return Err(Failure::new(
@@ -120,9 +120,14 @@ impl<R: Repository> Service<R> {
         let (mut items, mut bytes, mut next) = (Vec::new(), 0, after);
         loop {
             let left = page.fetch - items.len() as u64;
-            let Piece { items: found, more } = self
+            let ListPage { items: found, more } = self
                 .repository
-                .contributions(Some(&ehr.ehr_id), next.as_deref(), left, Extent::Alone)
+                .contributions(
+                    Some(&ehr.ehr_id),
+                    next.as_deref(),
+                    left,
+                    Extent::WithoutVersions,
+                )
                 .await
                 .map_err(Failure::of_store)?;
             next = found.last().map(|c| c.uid.clone()).filter(|_| more);

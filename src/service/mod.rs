@@ -17,7 +17,7 @@
 //! | the owner of the documents of a path | `owner` |
 //! | one file for each resource | `ehr`, `controlled`, `contribution`, `tag`, `versioned`, `template`, `stored_query`, `query`, `explain`, `value_set`, `gdl`, `execution`, `cds`, `admin`, `root` |
 //! | terminology requests of a query → answers | `terminology`, `fhir` |
-//! | body → checked document | `content`; without a commit: `examine` |
+//! | body → checked document | `content`; without a commit: `validation` |
 //! | pages of EHRs and of contributions | `listing` |
 //! | references → their objects | `resolve` |
 //! | many lines in one request | `bulk`, `transfer` |
@@ -52,6 +52,7 @@
 mod admin;
 mod admission;
 pub mod auth;
+mod body_parts;
 mod bulk;
 mod cache;
 mod call;
@@ -61,11 +62,10 @@ mod committal;
 mod content;
 mod contribution;
 mod controlled;
+mod definition_cache;
 mod dialect;
 mod ehr;
 mod error;
-mod examine;
-mod executed;
 mod execution;
 mod expansion;
 mod explain;
@@ -76,7 +76,6 @@ mod http;
 mod identity;
 mod ids;
 mod imported;
-mod library;
 mod listing;
 mod negotiate;
 mod openapi;
@@ -84,39 +83,41 @@ mod origin;
 mod owner;
 mod page_state;
 mod parameters;
-mod pieces;
 mod population;
 mod query;
 mod query_memory;
-mod replayed;
+mod replay;
 mod resolve;
 mod root;
 mod route;
 mod simplified;
 mod stored_query;
+mod substitution;
 mod tag;
 mod template;
 mod terminology;
 mod time;
 mod transfer;
+mod validation;
 mod validators;
 mod value_set;
 mod versioned;
 
 pub use admin::Loaded;
 pub use admission::{
-    Admission, Concurrency, LARGE, LEASE, Place, Rooms, Turn, Turns, Work, is_heavy, may_be_large,
+    Admission, Concurrency, LARGE, LEASE, Permit, RoomFuture, Turn, TurnFuture, Work, is_heavy,
+    may_be_large,
 };
-pub use bulk::piece;
+pub use body_parts::{AHEAD, BodyParts};
+pub use bulk::part_size;
 pub use explain::Host;
 pub use gzip::{Gunzip, GzipError, Progress};
 pub use http::{Request, Response};
 pub use negotiate::is_compressed;
 pub use openapi::openapi;
-pub use pieces::{AHEAD, Pieces};
-pub use replayed::Replayed;
-pub use route::{needs_leave, operation};
-pub use terminology::{Answers, Reply, TerminologyServer, Unreachable};
+pub use replay::ReplayEnvironment;
+pub use route::{needs_permission, operation};
+pub use terminology::{Answers, TerminologyResponse, TerminologyServer, Unreachable};
 pub use time::days_before;
 
 use crate::aql::Budget;
@@ -124,13 +125,13 @@ use crate::document::LayoutStore;
 pub use crate::store::repository::Pause;
 use crate::store::repository::Repository;
 use crate::template::flat::Maker;
-use auth::{Caller, Denied, Refusals, Trail};
-use call::{Arrived, Call};
+use auth::{AccessTrail, Caller, Denied, RefusalCounts};
+use call::{Call, IncomingRequest};
+use definition_cache::DefinitionCache;
 use error::Failure;
-use library::Library;
-use negotiate::Coding;
+use negotiate::ContentCoding;
 use query_memory::QueryMemory;
-use route::{Matched, Operation};
+use route::{Operation, RouteTarget};
 
 /// Clock, random identifiers, time zones and pauses, which the host provides. The core itself is
 /// pure.
@@ -151,14 +152,14 @@ pub trait Environment {
     /// Waits until no other request works without a pause, after all others had their turn. A host
     /// that processes each request in a thread of its own, or one after the other, has nothing to
     /// wait for.
-    fn turn(&mut self) -> Turns {
+    fn turn(&mut self) -> TurnFuture {
         Box::pin(std::future::ready(Some(Turn::default())))
     }
 
     /// Waits until the memory of other requests leaves `bytes` bytes to this one, and returns its
     /// former room. The room is returned when the response is sent. A host whose requests do not
     /// share their memory has nothing to wait for.
-    fn room(&mut self, bytes: usize) -> Rooms {
+    fn room(&mut self, bytes: usize) -> RoomFuture {
         let _ = bytes;
         Box::pin(std::future::ready(true))
     }
@@ -312,9 +313,9 @@ pub struct Service<R> {
     repository: R,
     config: Config,
     layouts: LayoutStore,
-    library: Library,
+    definition_cache: DefinitionCache,
     terminology: Option<Box<dyn TerminologyServer>>,
-    refusals: Refusals,
+    refusals: RefusalCounts,
     query_memory: QueryMemory,
     /// The caller of an open service.
     everyone: Caller,
@@ -323,13 +324,13 @@ pub struct Service<R> {
 impl<R: Repository> Service<R> {
     /// Creates a service over a repository.
     pub fn new(repository: R, config: Config) -> Service<R> {
-        let (library, refusals) = (Library::default(), Refusals::default());
+        let (definition_cache, refusals) = (DefinitionCache::default(), RefusalCounts::default());
         let query_memory = QueryMemory::default();
         Service {
             repository,
             config,
             layouts: LayoutStore::new(),
-            library,
+            definition_cache,
             terminology: None,
             refusals,
             query_memory,
@@ -365,7 +366,7 @@ impl<R: Repository> Service<R> {
     pub async fn handle(&self, request: &Request, environment: &mut dyn Environment) -> Response {
         self.serve(
             request,
-            Err(&Denied::nobody("Bearer realm=\"aqlite\"")),
+            Err(&Denied::no_credentials("Bearer realm=\"aqlite\"")),
             environment,
         )
         .await
@@ -379,12 +380,12 @@ impl<R: Repository> Service<R> {
         caller: Result<&Caller, &Denied>,
         environment: &mut dyn Environment,
     ) -> Response {
-        let trail = Trail::default();
+        let trail = AccessTrail::default();
         let response = match self.answer(request, caller, &trail, environment).await {
             Ok(response) => response,
             Err(failure) => failure.into_response(request),
         };
-        let response = self.note_after(request, &trail, response).await;
+        let response = self.record_after(request, &trail, response).await;
         self.finish(request, response)
     }
 
@@ -410,17 +411,17 @@ impl<R: Repository> Service<R> {
         caller: Result<&Caller, &Denied>,
         environment: &mut dyn Environment,
     ) -> Result<(), Response> {
-        let trail = Trail::default();
+        let trail = AccessTrail::default();
         let outcome = match route::find(head) {
-            Ok(Matched::Operation(found)) => {
-                trail.found(head, &found, environment.now());
+            Ok(RouteTarget::Operation(found)) => {
+                trail.set_route(head, &found, environment.now());
                 self.admit(head, &found, caller, &trail).map(drop)
             }
             other => other.map(drop),
         };
         let Err(failure) = outcome else { return Ok(()) };
         let response = self
-            .note_after(head, &trail, failure.into_response(head))
+            .record_after(head, &trail, failure.into_response(head))
             .await;
         Err(self.finish(head, response))
     }
@@ -434,24 +435,24 @@ impl<R: Repository> Service<R> {
         &self,
         request: &Request,
         caller: Result<&Caller, &Denied>,
-        trail: &Trail,
+        trail: &AccessTrail,
         environment: &mut dyn Environment,
     ) -> Result<Response, Failure> {
         let matched = match route::find(request)? {
-            Matched::Health => return Ok(root::health()),
-            Matched::Smart => return self.smart(request),
-            Matched::Options { dialect, allow } => {
+            RouteTarget::Health => return Ok(root::health()),
+            RouteTarget::Smart => return self.smart(request),
+            RouteTarget::Options { dialect, allow } => {
                 return Ok(self.options(request, dialect, &allow));
             }
-            Matched::Operation(found) => found,
+            RouteTarget::Operation(found) => found,
         };
         let now = environment.now();
-        trail.found(request, &matched, now);
+        trail.set_route(request, &matched, now);
         let caller = self.admit(request, &matched, caller, trail)?;
         let expanded = self.decompressed(request)?;
         let request = expanded.as_ref().unwrap_or(request);
         let call = Call::new(
-            Arrived {
+            IncomingRequest {
                 request,
                 config: &self.config,
                 trail,
@@ -461,14 +462,16 @@ impl<R: Repository> Service<R> {
             caller,
             environment,
         );
-        call.is_unambiguous()?;
-        self.note_before(trail).await?;
+        call.check_unambiguous()?;
+        self.record_before(trail).await?;
         self.dispatch(&call).await
     }
 
     /// Returns a request with its body decompressed; `None` if it was not compressed.
     fn decompressed(&self, request: &Request) -> Result<Option<Request>, Failure> {
-        if Coding::of(request)? == Coding::Identity || request.body.is_empty() {
+        if ContentCoding::from_headers(request)? == ContentCoding::Identity
+            || request.body.is_empty()
+        {
             return Ok(None);
         }
         let (mut gunzip, mut body, limit) =

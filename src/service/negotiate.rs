@@ -24,7 +24,7 @@ impl Format {
         }
     }
 
-    fn of(media_type: &str) -> Option<Format> {
+    fn from_media_type(media_type: &str) -> Option<Format> {
         let (_, subtype) = media_type.split_once('/')?;
         match subtype {
             "json" => Some(Format::Json),
@@ -71,19 +71,19 @@ impl Form {
     }
 
     /// Returns the form that the parameter `format` requests.
-    fn asked(request: &Request) -> Result<Option<Form>, Failure> {
-        let Some(asked) = request.query_value("format").filter(|f| !f.is_empty()) else {
+    fn requested(request: &Request) -> Result<Option<Form>, Failure> {
+        let Some(requested) = request.query_value("format").filter(|f| !f.is_empty()) else {
             return Ok(None);
         };
         let wanted = "expected FLAT, STRUCTURED, JSON or XML";
-        Ok(Some(match asked.to_ascii_uppercase().as_str() {
+        Ok(Some(match requested.to_ascii_uppercase().as_str() {
             "JSON" | "CANONICAL" => Form::Canonical(Format::Json),
             "XML" => Form::Canonical(Format::Xml),
             "FLAT" => Form::Simplified(Shape::Flat, FLAT),
             "STRUCTURED" => Form::Simplified(Shape::Structured, STRUCTURED),
             "RAW" | "EXPANDED" | "ECISFLAT" => {
-                return Err(Failure::bad(format!(
-                    "the format `{asked}` is not supported: {wanted}"
+                return Err(Failure::bad_request(format!(
+                    "the format `{requested}` is not supported: {wanted}"
                 )));
             }
             _ => {
@@ -91,7 +91,7 @@ impl Form {
                     406,
                     format!(
                         "the format `{}` is unknown: {wanted}",
-                        asked.chars().take(40).collect::<String>()
+                        requested.chars().take(40).collect::<String>()
                     ),
                 ));
             }
@@ -109,7 +109,7 @@ impl Form {
         {
             return Ok(form);
         }
-        Form::under(body_format(request)?, Form::asked(request)?)
+        Form::under(body_format(request)?, Form::requested(request)?)
     }
 
     /// Returns the form of a response: that of Accept; if Accept is JSON or `*/*` that of `format`;
@@ -125,7 +125,7 @@ impl Form {
         }
         let accept = request.header("Accept").unwrap_or_default();
         let sent = request.header("Content-Type").map(media_type);
-        let asked = Form::asked(request)?.or_else(|| {
+        let requested = Form::requested(request)?.or_else(|| {
             sent.filter(|_| accept.is_empty())
                 .as_deref()
                 .and_then(Form::simplified)
@@ -135,7 +135,7 @@ impl Form {
         } else {
             Format::Json
         };
-        Ok(match Form::under(format, asked)? {
+        Ok(match Form::under(format, requested)? {
             Form::Simplified(shape, _) if accept.contains(Format::Json.media_type()) => {
                 Form::Simplified(shape, Format::Json.media_type())
             }
@@ -143,8 +143,8 @@ impl Form {
         })
     }
 
-    fn under(format: Format, asked: Option<Form>) -> Result<Form, Failure> {
-        match asked {
+    fn under(format: Format, requested: Option<Form>) -> Result<Form, Failure> {
+        match requested {
             Some(form) if format == Format::Json => Ok(form),
             Some(Form::Simplified(..)) => Err(Failure::new(
                 406,
@@ -179,7 +179,7 @@ pub(crate) struct Prefer {
 
 impl Prefer {
     /// Reads the header. Unknown preferences are ignored, as RFC 7240 requires.
-    pub fn of(request: &Request) -> Prefer {
+    pub fn from_headers(request: &Request) -> Prefer {
         let named = request
             .headers
             .iter()
@@ -236,7 +236,7 @@ pub(crate) enum Accepted {
 
 impl Accepted {
     fn takes(self, sent: &str) -> bool {
-        let format = Format::of(sent);
+        let format = Format::from_media_type(sent);
         match self {
             Accepted::Json => format == Some(Format::Json),
             Accepted::Lines => NDJSON.contains(&sent),
@@ -290,16 +290,16 @@ impl Accepted {
 
 /// The content coding of a body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Coding {
+pub(crate) enum ContentCoding {
     /// No coding.
     Identity,
     /// Compressed by gzip, once.
     Gzip,
 }
 
-impl Coding {
+impl ContentCoding {
     /// Reads Content-Encoding: `gzip`, once, or nothing; else 415.
-    pub fn of(request: &Request) -> Result<Coding, Failure> {
+    pub fn from_headers(request: &Request) -> Result<ContentCoding, Failure> {
         let sent = request
             .headers
             .iter()
@@ -316,8 +316,8 @@ impl Coding {
             .collect::<Vec<_>>()
             .as_slice()
         {
-            [] => Ok(Coding::Identity),
-            ["gzip" | "x-gzip"] => Ok(Coding::Gzip),
+            [] => Ok(ContentCoding::Identity),
+            ["gzip" | "x-gzip"] => Ok(ContentCoding::Gzip),
             others => {
                 let shown: String = others.join(", ").chars().take(40).collect();
                 let message = format!(
@@ -332,14 +332,14 @@ impl Coding {
 /// Returns whether the body of a request has a supported compression.
 #[must_use]
 pub fn is_compressed(request: &Request) -> bool {
-    Coding::of(request) == Ok(Coding::Gzip)
+    ContentCoding::from_headers(request) == Ok(ContentCoding::Gzip)
 }
 
 /// Returns the format of an RM body; JSON by default.
 pub(crate) fn body_format(request: &Request) -> Result<Format, Failure> {
     match request.header("Content-Type").map(media_type) {
         None => Ok(Format::Json),
-        Some(sent) => Format::of(&sent)
+        Some(sent) => Format::from_media_type(&sent)
             .ok_or_else(|| unsupported(&sent, "application/json or application/xml")),
     }
 }
@@ -348,7 +348,7 @@ pub(crate) fn body_format(request: &Request) -> Result<Format, Failure> {
 pub(crate) fn json_body(request: &Request) -> Result<(), Failure> {
     match request.header("Content-Type").map(media_type) {
         None => Ok(()),
-        Some(sent) if Format::of(&sent) == Some(Format::Json) => Ok(()),
+        Some(sent) if Format::from_media_type(&sent) == Some(Format::Json) => Ok(()),
         Some(sent) => Err(unsupported(&sent, "application/json")),
     }
 }
@@ -357,7 +357,11 @@ pub(crate) fn json_body(request: &Request) -> Result<(), Failure> {
 pub(crate) fn xml_body(request: &Request) -> Result<(), Failure> {
     match request.header("Content-Type").map(media_type) {
         None => Ok(()),
-        Some(sent) if Format::of(&sent) == Some(Format::Xml) || sent == "text/plain" => Ok(()),
+        Some(sent)
+            if Format::from_media_type(&sent) == Some(Format::Xml) || sent == "text/plain" =>
+        {
+            Ok(())
+        }
         Some(sent) => Err(unsupported(&sent, "application/xml")),
     }
 }
@@ -367,7 +371,7 @@ pub(crate) fn text_or_json_body(request: &Request) -> Result<bool, Failure> {
     match request.header("Content-Type").map(media_type) {
         None => Ok(!request.body.trim_ascii_start().starts_with(b"{")),
         Some(sent) if sent.starts_with("text/") => Ok(true),
-        Some(sent) if Format::of(&sent) == Some(Format::Json) => Ok(false),
+        Some(sent) if Format::from_media_type(&sent) == Some(Format::Json) => Ok(false),
         Some(sent) => Err(unsupported(&sent, "text/plain or application/json")),
     }
 }
@@ -431,7 +435,7 @@ impl MediaRange {
         if name == offer {
             return Some(3);
         }
-        if Format::of(name).is_some_and(|format| format.media_type() == offer) {
+        if Format::from_media_type(name).is_some_and(|format| format.media_type() == offer) {
             return Some(2);
         }
         match name.strip_suffix("/*") {
@@ -547,7 +551,7 @@ pub(crate) fn entity_tag(value: &str) -> &str {
 /// whose path has no version uid.
 pub(crate) fn if_match(request: &Request) -> Result<String, Failure> {
     match request.header("If-Match").map(entity_tag) {
-        None | Some("") => Err(Failure::bad(
+        None | Some("") => Err(Failure::bad_request(
             "the header If-Match is missing: send the version uid of the version that you change",
         )),
         Some(tag) => Ok(tag.to_owned()),

@@ -122,7 +122,13 @@ impl Kind {
             | Operation::QueryAdHoc
             | Operation::QueryExplain
             | Operation::QueryStored => Kind::of_queries(route),
-            operation => Kind::of_others(operation),
+            operation => Kind::of_records(operation)
+                .or_else(|| Kind::of_templates(operation))
+                .or_else(|| Kind::of_guides(operation))
+                .or_else(|| Kind::of_value_sets(operation))
+                .or_else(|| Kind::of_transfers(operation))
+                .or_else(|| Kind::of_administration(operation))
+                .unwrap_or_else(|| Kind::new("", "", &[])),
         }
     }
 
@@ -225,7 +231,7 @@ impl Kind {
         match route.operation {
             Operation::QueryList => Kind::new(
                 "query list",
-                "List stored queries whose names start so",
+                "List stored queries by a prefix of their names",
                 &[200, 406],
             )
             .gives(JSON),
@@ -259,7 +265,7 @@ impl Kind {
             .gives(TABLE),
             Operation::QueryExplain => Kind::new(
                 "explain",
-                "Explain AQL, rung by rung, with what its run touches",
+                "Explain AQL: each compilation step, and the data that its run reads",
                 &[200, 400, 404, 406],
             )
             .query(&["q", "ehr_id", "query_parameters"])
@@ -278,8 +284,9 @@ impl Kind {
         }
     }
 
-    fn of_others(operation: Operation) -> Kind {
-        match operation {
+    /// Describes the operations on EHRs and contributions.
+    fn of_records(operation: Operation) -> Option<Kind> {
+        let kind = match operation {
             Operation::EhrCreate | Operation::EhrCreateWithId => {
                 Kind::new("ehr create", "Create an EHR", &[201, 400, 406, 409])
                     .headers(COMMITTAL)
@@ -317,6 +324,14 @@ impl Kind {
                     .headers(CACHED)
                     .gives(RM)
             }
+            _ => return None,
+        };
+        Some(kind)
+    }
+
+    /// Describes the operations on templates.
+    fn of_templates(operation: Operation) -> Option<Kind> {
+        let kind = match operation {
             Operation::TemplateUpload => Kind::new(
                 "template upload",
                 "Upload an operational template",
@@ -369,6 +384,14 @@ impl Kind {
             .query(&["type"])
             .headers(CACHED)
             .gives(&[WEB_TEMPLATE, "application/json"]),
+            _ => return None,
+        };
+        Some(kind)
+    }
+
+    /// Describes the operations on guides and CDS Hooks.
+    fn of_guides(operation: Operation) -> Option<Kind> {
+        let kind = match operation {
             Operation::GuideUpload => Kind::new("guide upload", "Upload a guide", &[201, 400, 409])
                 .headers(&["Prefer"])
                 .sends(TEXT)
@@ -399,6 +422,28 @@ impl Kind {
             ])
             .sends(&["application/json", "application/x-ndjson"])
             .gives(&["application/json", "application/x-ndjson"]),
+            Operation::CdsDiscovery => Kind::new(
+                "cds discovery",
+                "Guides as services of CDS Hooks 2.0",
+                &[200, 406],
+            )
+            .gives(JSON),
+            Operation::CdsCall => Kind::new(
+                "cds call",
+                "Execute a guide as a service of CDS Hooks 2.0",
+                &[200, 400, 404, 406, 409],
+            )
+            .query(&["subject_namespace", "now", "zone", "language"])
+            .sends(JSON)
+            .gives(JSON),
+            _ => return None,
+        };
+        Some(kind)
+    }
+
+    /// Describes the operations on value sets.
+    fn of_value_sets(operation: Operation) -> Option<Kind> {
+        let kind = match operation {
             Operation::ValueSetStore => Kind::new(
                 "value set store",
                 "Store a value set",
@@ -416,6 +461,14 @@ impl Kind {
                 Kind::new("value set delete", "Remove a value set", &[204, 404, 412])
                     .headers(&["If-Match"])
             }
+            _ => return None,
+        };
+        Some(kind)
+    }
+
+    /// Describes the operations on bulk loads, export and import.
+    fn of_transfers(operation: Operation) -> Option<Kind> {
+        let kind = match operation {
             Operation::Bulk => {
                 Kind::new("bulk", "Commit many change sets, a line each", &[200, 400])
                     .query(&["first"])
@@ -425,34 +478,28 @@ impl Kind {
             }
             Operation::Export => Kind::new(
                 "export",
-                "Everything, or one EHR, page by page",
+                "Export all data, or one EHR, page by page",
                 &[200, 400, 404],
             )
             .query(&["limit", "after", "ehr_id"])
             .gives(NDJSON),
-            Operation::Import => Kind::new("import", "Take in what was exported", &[200, 400])
+            Operation::Import => Kind::new("import", "Import an export", &[200, 400])
                 .query(&["first", "findings"])
                 .sends(NDJSON)
                 .gives(NDJSON),
-            Operation::CdsDiscovery => Kind::new(
-                "cds discovery",
-                "Guides as services of CDS Hooks 2.0",
-                &[200, 406],
-            )
-            .gives(JSON),
-            Operation::CdsCall => Kind::new(
-                "cds call",
-                "Execute a guide as a service of CDS Hooks 2.0",
-                &[200, 400, 404, 406, 409],
-            )
-            .query(&["subject_namespace", "now", "zone", "language"])
-            .sends(JSON)
-            .gives(JSON),
             Operation::AdminLoad => {
                 Kind::new("load", "Load versions under fixed ids", &[200, 400, 409])
                     .sends(&["application/json", "application/x-ndjson"])
                     .gives(JSON)
             }
+            _ => return None,
+        };
+        Some(kind)
+    }
+
+    /// Describes the operations on administration.
+    fn of_administration(operation: Operation) -> Option<Kind> {
+        let kind = match operation {
             Operation::AdminReset => {
                 Kind::new("reset", "Remove everything but the access log", &[204])
             }
@@ -461,7 +508,7 @@ impl Kind {
             }
             Operation::AdminDeleteDefinition(_) => Kind::new(
                 "delete definition",
-                "Remove a definition, and count what was removed",
+                "Remove a definition, and count the removed versions",
                 &[200, 404, 409, 422],
             )
             .gives(JSON),
@@ -473,8 +520,9 @@ impl Kind {
             Operation::AccessLog => Kind::new("access log", "The access log", &[200, 400, 406])
                 .query(&["from", "to", "ehr_id", "who", "after", "fetch"])
                 .gives(JSON),
-            _ => Kind::new("", "", &[]),
-        }
+            _ => return None,
+        };
+        Some(kind)
     }
 }
 
@@ -554,8 +602,8 @@ fn operation(route: &Route) -> Value {
         "parameters": in_path.chain(in_query).chain(in_headers).collect::<Value>(),
         "responses": responses(&kind, &bodies.answers, route.method),
         "x-kind": kind.name,
-        "x-roles": route.need.roles(),
-        "x-scope": format!("{}-*.{}", route.need.word(), route.need.letter()),
+        "x-roles": route.permission.roles(),
+        "x-scope": format!("{}-*.{}", route.permission.word(), route.permission.letter()),
     });
     if let (Some(members), Some(first)) = (said.as_object_mut(), names.first()) {
         members.insert(String::from("tags"), json!([first]));

@@ -42,7 +42,7 @@ impl Owner {
     }
 
     /// Checks `is_modifiable`. An EHR may forbid changes of all but its EHR_STATUS.
-    pub fn must_allow(&self, kind: ObjectKind) -> Result<(), Failure> {
+    pub fn check_modifiable(&self, kind: ObjectKind) -> Result<(), Failure> {
         match self {
             Owner::Ehr(ehr) if !ehr.is_modifiable && kind != ObjectKind::EhrStatus => {
                 Err(Failure::of_store(StoreError::NotModifiable))
@@ -53,14 +53,14 @@ impl Owner {
 
     /// Checks `is_modifiable` for tags. A tag is not part of the EHR_STATUS that it belongs to, so
     /// an EHR that is not modifiable accepts none.
-    pub fn must_allow_tags(&self) -> Result<(), Failure> {
-        self.must_allow(ObjectKind::Composition)
+    pub fn check_tags_modifiable(&self) -> Result<(), Failure> {
+        self.check_modifiable(ObjectKind::Composition)
     }
 }
 
 /// Returns the error for a request with an EHR that does not exist.
 pub(crate) fn no_ehr() -> Failure {
-    Failure::missing("there is no EHR with this ehr_id")
+    Failure::not_found("there is no EHR with this ehr_id")
 }
 
 impl<R: Repository> Service<R> {
@@ -75,7 +75,7 @@ impl<R: Repository> Service<R> {
 
     /// Returns the owner in the path, and reads in the same round trip the definitions for checking
     /// a new document.
-    pub(crate) async fn owner_with_grounds(
+    pub(crate) async fn owner_with_preconditions(
         &self,
         call: &Call<'_>,
         body: Option<&Tree>,

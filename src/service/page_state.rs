@@ -44,11 +44,11 @@ impl PageState {
     ///
     /// # Errors
     /// 400.
-    pub fn must_be_of(&self, ehr_id: Option<&str>) -> Result<(), Failure> {
+    pub fn check_ehr(&self, ehr_id: Option<&str>) -> Result<(), Failure> {
         if self.of == scope(ehr_id) {
             return Ok(());
         }
-        Err(Failure::bad(
+        Err(Failure::bad_request(
             "`snapshot` comes from a query of other EHRs: a token serves the query that gave it",
         ))
     }
@@ -59,7 +59,7 @@ impl PageState {
     /// 400 if it is invalid.
     pub fn parse(token: &str) -> Result<PageState, Failure> {
         let wrong = || {
-            Failure::bad(
+            Failure::bad_request(
                 "`snapshot` is not a token that a result gave as `meta._snapshot`: ask for the first page without it",
             )
         };

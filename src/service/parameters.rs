@@ -7,7 +7,7 @@
 //! types.
 
 use super::Request;
-use super::auth::{Act, Need, Reach, Subject};
+use super::auth::{Action, Permission, Reach, Subject};
 use super::call::Call;
 use super::content::malformed;
 use super::error::Failure;
@@ -22,7 +22,7 @@ use std::borrow::Cow;
 
 /// A request to run a query.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(crate) struct Asked {
+pub(crate) struct QueryRequest {
     /// The query text, if the request has it.
     pub q: Option<String>,
     /// Placeholder values.
@@ -53,10 +53,10 @@ const MOST_LISTED: usize = 200_000;
 /// The maximum nesting of lists of parameters. The checker reports a list of lists.
 const DEPTH: u32 = 3;
 
-impl Asked {
+impl QueryRequest {
     /// Reads the query string, and the body of a POST. Reads only values of placeholders of the
     /// text, which is `stored` or part of the request.
-    pub fn of(call: &Call<'_>, stored: Option<&str>) -> Result<Asked, Failure> {
+    pub fn read(call: &Call<'_>, stored: Option<&str>) -> Result<QueryRequest, Failure> {
         let mut body = Vec::new();
         if call.request.method == "POST" {
             json_body(call.request)?;
@@ -75,16 +75,16 @@ impl Asked {
             .or_else(|| call.request.query_value("q"))
             .map(str::to_owned)
             .or_else(sent);
-        let mut asked = Asked {
+        let mut request = QueryRequest {
             wanted: Some(q.as_deref().map(placeholders).unwrap_or_default()),
-            ..Asked::default()
+            ..QueryRequest::default()
         };
         for (key, value) in &call.request.query {
-            asked.take_text(key, value)?;
+            request.take_text(key, value)?;
         }
-        asked.take_members(body)?;
-        asked.take_header(call.request)?;
-        asked.confined(call)
+        request.take_members(body)?;
+        request.take_header(call.request)?;
+        request.confined(call)
     }
 
     /// Returns whether a request has parameters of a query.
@@ -96,13 +96,13 @@ impl Asked {
 
     /// Restricts the query to the data that the caller may query: their EHR, a named EHR, or
     /// everything.
-    pub fn confined(mut self, call: &Call<'_>) -> Result<Asked, Failure> {
+    pub fn confined(mut self, call: &Call<'_>) -> Result<QueryRequest, Failure> {
         match call.caller.reach(
-            Need {
-                act: Act::Search,
-                ..call.need
+            Permission {
+                act: Action::Search,
+                ..call.permission
             },
-            Subject::of(call.optional_param(0)),
+            Subject::from_name(call.optional_param(0)),
         )? {
             Reach::All => {}
             Reach::Named if self.ehr.is_some() => {}
@@ -113,7 +113,7 @@ impl Asked {
                 ));
             }
             Reach::One(own) if self.ehr.as_ref().is_some_and(|ehr| *ehr != own) => {
-                return Err(Failure::missing("there is no EHR with this ehr_id"));
+                return Err(Failure::not_found("there is no EHR with this ehr_id"));
             }
             Reach::One(own) => self.ehr = Some(own),
         }
@@ -140,7 +140,7 @@ impl Asked {
         }
         for pair in value.split('&').filter(|p| !p.trim().is_empty()) {
             let (name, value) = pair.split_once('=').ok_or_else(|| {
-                Failure::bad("`query_parameter` is neither `name=value` nor a JSON object")
+                Failure::bad_request("`query_parameter` is neither `name=value` nor a JSON object")
             })?;
             self.add_text(name.trim(), value)?;
         }
@@ -170,7 +170,7 @@ impl Asked {
     fn count(&mut self) -> Result<(), Failure> {
         self.sent += 1;
         if self.sent > MOST_VALUES {
-            return Err(Failure::bad(format!(
+            return Err(Failure::bad_request(format!(
                 "the request binds more than {MOST_VALUES} parameters: bind a list to one placeholder instead"
             )));
         }
@@ -184,7 +184,7 @@ impl Asked {
         };
         self.listed += values.len();
         if self.listed > MOST_LISTED {
-            return Err(Failure::bad(format!(
+            return Err(Failure::bad_request(format!(
                 "the request binds lists of more than {MOST_LISTED} values in all: store them as value sets, or ask in several queries"
             )));
         }
@@ -225,7 +225,7 @@ impl Asked {
 
     fn bind_all(&mut self, object: &str) -> Result<(), Failure> {
         let all = members(object).map_err(|_| {
-            Failure::bad("`query_parameters` is not a JSON object of names and values")
+            Failure::bad_request("`query_parameters` is not a JSON object of names and values")
         })?;
         for (name, value) in all {
             self.count()?;
@@ -265,11 +265,11 @@ impl Asked {
 
     fn narrow(&mut self, ehr_id: &str) -> Result<(), Failure> {
         if !is_uuid(ehr_id.trim()) {
-            return Err(Failure::bad("`ehr_id` is not a UUID"));
+            return Err(Failure::bad_request("`ehr_id` is not a UUID"));
         }
         let ehr_id = ehr_id.trim().to_ascii_lowercase();
         if self.ehr.as_ref().is_some_and(|other| *other != ehr_id) {
-            return Err(Failure::bad(
+            return Err(Failure::bad_request(
                 "the request names two different EHRs by `ehr_id` and the header openEHR-EHR-id",
             ));
         }
@@ -290,7 +290,7 @@ impl Asked {
     }
 
     /// Binds `$ehr_id` to the EHR of the request.
-    fn finished(mut self) -> Result<Asked, Failure> {
+    fn finished(mut self) -> Result<QueryRequest, Failure> {
         if let Some(ehr) = &self.ehr
             && !self.parameters.contains_key("ehr_id")
         {
@@ -329,7 +329,7 @@ fn once<T: PartialEq>(place: &mut Option<T>, key: &str, value: T) -> Result<(), 
 
 /// Returns the error for two values of one parameter.
 pub(super) fn twice(name: &str) -> Failure {
-    Failure::bad(format!(
+    Failure::bad_request(format!(
         "the parameter `{name}` is given twice, with different values"
     ))
 }
@@ -337,16 +337,16 @@ pub(super) fn twice(name: &str) -> Failure {
 fn count(key: &str, text: &str) -> Result<u64, Failure> {
     text.trim()
         .parse()
-        .map_err(|_| Failure::bad(format!("`{key}` is not a whole number from 0")))
+        .map_err(|_| Failure::bad_request(format!("`{key}` is not a whole number from 0")))
 }
 
 fn string(key: &str, value: &str) -> Result<String, Failure> {
-    json::text(value).ok_or_else(|| Failure::bad(format!("`{key}` is not a text")))
+    json::text(value).ok_or_else(|| Failure::bad_request(format!("`{key}` is not a text")))
 }
 
 fn parameter(name: &str, sent: &str, depth: u32) -> Result<Parameter, Failure> {
     let neither = || {
-        Failure::bad(format!(
+        Failure::bad_request(format!(
             "the parameter `{name}` is neither a text, a number, a boolean nor a list of them"
         ))
     };
@@ -361,14 +361,14 @@ fn parameter(name: &str, sent: &str, depth: u32) -> Result<Parameter, Failure> {
                 let message = format!(
                     "the list `{name}` has more than {MAX_MEMBERS} values: store them as a value set, or ask in several queries"
                 );
-                return Err(Failure::bad(message));
+                return Err(Failure::bad_request(message));
             }
             let items = items
                 .into_iter()
                 .map(|item| parameter(name, item, depth - 1))
                 .collect::<Result<Vec<_>, _>>()?;
             if items.contains(&Parameter::Null) {
-                return Err(Failure::bad(format!(
+                return Err(Failure::bad_request(format!(
                     "the list `{name}` has a null, which no value equals: leave it out"
                 )));
             }
@@ -415,49 +415,49 @@ fn placeholders(q: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn asked(target: &str) -> Asked {
-        let mut asked = Asked::default();
+    fn request(target: &str) -> QueryRequest {
+        let mut request = QueryRequest::default();
         for (key, value) in &Request::new("GET", target).query {
-            asked.take_text(key, value).unwrap();
+            request.take_text(key, value).unwrap();
         }
-        asked
+        request
     }
 
     #[test]
     fn query_strings_bind_every_other_key() {
-        let asked = asked(
+        let request = request(
             "/query/aql?q=SELECT&fetch=3&t=36&$u=x&query_parameter=v=7&query_parameters={\"n\":37.50}&t=36&c=1&c=2",
         );
         let untyped = |text: &str| Parameter::Untyped(text.to_owned());
-        assert_eq!(asked.fetch, Some(3));
-        assert_eq!(asked.parameters.get("t"), Some(&untyped("36")));
-        assert_eq!(asked.parameters.get("u"), Some(&untyped("x")));
-        assert_eq!(asked.parameters.get("v"), Some(&untyped("7")));
+        assert_eq!(request.fetch, Some(3));
+        assert_eq!(request.parameters.get("t"), Some(&untyped("36")));
+        assert_eq!(request.parameters.get("u"), Some(&untyped("x")));
+        assert_eq!(request.parameters.get("v"), Some(&untyped("7")));
         assert_eq!(
-            asked.parameters.get("n"),
+            request.parameters.get("n"),
             Some(&Parameter::Number(String::from("37.50")))
         );
         assert_eq!(
-            asked.parameters.get("c"),
+            request.parameters.get("c"),
             Some(&Parameter::List(vec![untyped("1"), untyped("2")]))
         );
     }
 
     #[test]
     fn bodies_keep_types_and_refuse_contradictions() {
-        let mut asked = Asked::default();
-        let mut take = |text| asked.take_members(members(text).unwrap());
+        let mut request = QueryRequest::default();
+        let mut take = |text| request.take_members(members(text).unwrap());
         take(r#"{"q":"SELECT","offset":"2","query_parameters":{"a":1.0,"b":["x",true]},"query-parameters":{"a":1.0}}"#).unwrap();
         assert!(take(r#"{"query_parameters":{"a":2}}"#).is_err());
         assert!(take(r#"{"fetch":-1}"#).is_err());
         assert!(take(r#"{"query_parameters":{"o":{}}}"#).is_err());
-        assert_eq!(asked.offset, Some(2));
+        assert_eq!(request.offset, Some(2));
         assert_eq!(
-            asked.parameters.get("a"),
+            request.parameters.get("a"),
             Some(&Parameter::Number(String::from("1.0")))
         );
         assert_eq!(
-            asked.parameters.get("b"),
+            request.parameters.get("b"),
             Some(&Parameter::List(vec![
                 Parameter::Text(String::from("x")),
                 Parameter::Boolean(true)
@@ -467,10 +467,10 @@ mod tests {
 
     #[test]
     fn the_form_that_decides_an_entity_tag_is_fixed_and_tells_types_apart() {
-        let asked = |body: &str| {
-            let mut asked = Asked::default();
-            asked.take_members(members(body).unwrap()).unwrap();
-            asked.to_json().to_string()
+        let request = |body: &str| {
+            let mut request = QueryRequest::default();
+            request.take_members(members(body).unwrap()).unwrap();
+            request.to_json().to_string()
         };
         let body = r#"{"offset":1,"fetch":2,"query_parameters":{"b":[1.0,"x"],"a":true}}"#;
         let parameters =
@@ -479,8 +479,8 @@ mod tests {
             r#"{{"ehr":null,"fetch":2,"offset":1,"snapshot":null,"parameters":{parameters}}}"#
         );
         let in_order = |text: &str| serde_json::from_str::<Value>(text).unwrap();
-        assert_eq!(in_order(&asked(body)), in_order(&fixed));
-        let of = |value: &str| asked(&format!(r#"{{"query_parameters":{{"a":{value}}}}}"#));
+        assert_eq!(in_order(&request(body)), in_order(&fixed));
+        let of = |value: &str| request(&format!(r#"{{"query_parameters":{{"a":{value}}}}}"#));
         let all: std::collections::BTreeSet<String> = [
             "1", "1.0", "\"1\"", "true", "\"true\"", "[1]", "[\"1\"]", "[]",
         ]
@@ -491,21 +491,21 @@ mod tests {
 
     #[test]
     fn values_without_placeholder_are_counted_and_not_read() {
-        let mut asked = Asked {
+        let mut request = QueryRequest {
             wanted: Some(placeholders("WHERE a = $b AND c matches {$list_1}")),
-            ..Asked::default()
+            ..QueryRequest::default()
         };
         assert_eq!(
-            asked.wanted.as_deref(),
+            request.wanted.as_deref(),
             Some(["b", "list_1"].map(String::from).as_slice())
         );
-        asked
+        request
             .take_members(
                 members(r#"{"query_parameters":{"a":[[[[1]]]],"b":2,"list_1":[1]}}"#).unwrap(),
             )
             .unwrap();
         assert_eq!(
-            (asked.parameters.get("a"), asked.parameters.get("b")),
+            (request.parameters.get("a"), request.parameters.get("b")),
             (None, Some(&Parameter::Number(String::from("2"))))
         );
         let many = (0..=MOST_VALUES)
@@ -513,7 +513,7 @@ mod tests {
             .collect::<Vec<_>>()
             .join(",");
         assert!(
-            asked
+            request
                 .take_members(members(&format!("{{\"query_parameters\":{{{many}}}}}")).unwrap())
                 .is_err()
         );

@@ -16,7 +16,7 @@ use super::Service;
 use super::bulk::{Lines, NDJSON, numbered};
 use super::call::Call;
 use super::error::Failure;
-use super::execution::{Stage, touch, within_chain};
+use super::execution::{Stage, record_access, within_chain};
 use super::http::Response;
 use super::owner::no_ehr;
 use crate::gdl::output::line;
@@ -39,9 +39,11 @@ impl<R: Repository> Service<R> {
             .filter(|(key, _)| key == "guide_id");
         let guides = within_chain("guide_id", ids.map(|(_, id)| id.clone()).collect())?;
         if guides.is_empty() {
-            return Err(Failure::bad("the parameter `guide_id` is missing"));
+            return Err(Failure::bad_request("the parameter `guide_id` is missing"));
         }
-        guides.iter().try_for_each(|guide| call.allowed(guide))?;
+        guides
+            .iter()
+            .try_for_each(|guide| call.check_named_permission(guide))?;
         let stages = self.stages(call, &guides).await?;
         let (all, mut lines) = (numbered(call)?.collect::<Vec<_>>(), Lines::default());
         let most = self.config.limits.result;
@@ -72,22 +74,27 @@ impl<R: Repository> Service<R> {
         lines: &mut Lines<'_>,
     ) -> Result<(), Failure> {
         let read = |text: &str| {
-            let id = json::text(text)
-                .ok_or_else(|| Failure::bad("the line is not the id of an EHR in quotes"))?;
+            let id = json::text(text).ok_or_else(|| {
+                Failure::bad_request("the line is not the id of an EHR in quotes")
+            })?;
             let id = id.to_ascii_lowercase();
-            touch(call, stages, &id).map(|()| id)
+            record_access(call, stages, &id).map(|()| id)
         };
-        let asked: Vec<(u64, Result<String, Failure>)> = some
+        let requested: Vec<(u64, Result<String, Failure>)> = some
             .iter()
             .map(|(number, text)| (*number, read(text)))
             .collect();
-        let ids = order::distinct(asked.iter().filter_map(|(_, id)| id.as_ref().ok().cloned()));
+        let ids = order::distinct(
+            requested
+                .iter()
+                .filter_map(|(_, id)| id.as_ref().ok().cloned()),
+        );
         let parts = self.parts(call, stages, &ids).await?;
-        for (number, id) in asked {
+        for (number, id) in requested {
             match id.and_then(|id| {
                 parts
                     .get(&id)
-                    .map(|parts| whole(&id, parts))
+                    .map(|parts| response_line(&id, parts))
                     .ok_or_else(no_ehr)
             }) {
                 Ok(answer) => lines.answer(number, 200, &answer.to_string()),
@@ -120,7 +127,7 @@ impl<R: Repository> Service<R> {
     }
 }
 
-fn whole(ehr_id: &str, parts: &[Value]) -> Value {
+fn response_line(ehr_id: &str, parts: &[Value]) -> Value {
     match parts {
         [only] => only.clone(),
         parts => json!({ "_ehr_id": ehr_id, "guides": parts }),

@@ -22,10 +22,10 @@ const LEASE: i64 = 120_000_000;
 
 /// The memory of the running queries of a service.
 #[derive(Clone, Default)]
-pub(super) struct QueryMemory(Rc<RefCell<Held>>);
+pub(super) struct QueryMemory(Rc<RefCell<SharedMemory>>);
 
 #[derive(Default)]
-struct Held {
+struct SharedMemory {
     next: u64,
     entries: Vec<Entry>,
 }
@@ -37,24 +37,24 @@ struct Entry {
 }
 
 /// The memory of one query, returned when it is dropped.
-pub(super) struct Share {
+pub(super) struct MemoryShare {
     memory: QueryMemory,
     number: u64,
 }
 
 impl QueryMemory {
     /// Creates the share of a query that begins.
-    pub fn share(&self) -> Share {
+    pub fn share(&self) -> MemoryShare {
         let mut held = self.0.borrow_mut();
         held.next += 1;
-        Share {
+        MemoryShare {
             memory: self.clone(),
             number: held.next,
         }
     }
 }
 
-impl Share {
+impl MemoryShare {
     /// Sets the bytes that the query uses at a time (microseconds since 1970).
     ///
     /// # Errors
@@ -80,27 +80,27 @@ impl Share {
 }
 
 /// The documents that one query reads. Their memory is reserved before they are read.
-pub(super) struct Reading {
-    pub share: Share,
+pub(super) struct ReadBudget {
+    pub share: MemoryShare,
     deadline: i64,
     /// Bytes of the documents that are read or evaluated at present.
     bytes: usize,
     /// The reason to stop reading.
-    pub refusal: Option<Refusal>,
+    pub refusal: Option<StopReason>,
 }
 
 /// A reason to stop reading documents.
-pub(super) enum Refusal {
+pub(super) enum StopReason {
     /// Its time is over.
     Late,
     /// There is no memory for them.
     NoRoom(Failure),
 }
 
-impl Reading {
+impl ReadBudget {
     /// Creates the state before reading. `deadline` is in microseconds since 1970.
-    pub fn new(share: Share, deadline: i64) -> Reading {
-        Reading {
+    pub fn new(share: MemoryShare, deadline: i64) -> ReadBudget {
+        ReadBudget {
             share,
             deadline,
             bytes: 0,
@@ -113,14 +113,14 @@ impl Reading {
     pub fn admit(&mut self, bytes: usize, held: usize, now: i64) -> bool {
         self.bytes = bytes;
         if now > self.deadline {
-            self.refusal = Some(Refusal::Late);
+            self.refusal = Some(StopReason::Late);
             return false;
         }
         if bytes > JOINED {
             let message = format!(
                 "the documents of an EHR that the query joins take more than {JOINED} bytes of memory: narrow it by archetypes, or ask for each class in a query of its own"
             );
-            self.refusal = Some(Refusal::NoRoom(Failure::bad(message)));
+            self.refusal = Some(StopReason::NoRoom(Failure::bad_request(message)));
             return false;
         }
         self.hold(held, now)
@@ -129,7 +129,7 @@ impl Reading {
     /// Clears a lack of memory, because all held memory is released. Returns false if the time of
     /// the query is over.
     pub fn restart(&mut self) -> bool {
-        let is_late = matches!(self.refusal, Some(Refusal::Late));
+        let is_late = matches!(self.refusal, Some(StopReason::Late));
         if !is_late {
             self.refusal = None;
         }
@@ -141,12 +141,12 @@ impl Reading {
     pub fn hold(&mut self, held: usize, now: i64) -> bool {
         let bytes = held.saturating_add(self.bytes);
         let refusal = self.share.hold(bytes, now).err();
-        self.refusal = refusal.map(Refusal::NoRoom).or(self.refusal.take());
+        self.refusal = refusal.map(StopReason::NoRoom).or(self.refusal.take());
         self.refusal.is_none()
     }
 }
 
-impl Drop for Share {
+impl Drop for MemoryShare {
     fn drop(&mut self) {
         self.memory
             .0

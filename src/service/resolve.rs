@@ -8,17 +8,17 @@
 
 use super::Service;
 use super::admission::LARGE;
-use super::auth::{Act, Need, Resource, Subject};
+use super::auth::{Action, Permission, Resource, Subject};
 use super::call::Call;
 use super::error::Failure;
 use super::ids::Target;
 use super::imported::standard_form;
 use super::negotiate::{Format, wanted_format};
-use super::simplified::Shown;
+use super::simplified::Representation;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
 use crate::rm::tree::NodeRef;
-use crate::store::repository::{Bounded, Repository, Which};
+use crate::store::repository::{BoundedVersion, Repository, VersionSelector};
 use aqlite_rm::order;
 
 /// The maximum number of references that one response resolves.
@@ -34,7 +34,7 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         owner: &str,
         node: NodeRef<'_>,
-    ) -> Result<Option<Shown>, Failure> {
+    ) -> Result<Option<Representation>, Failure> {
         if !call.prefer.resolve_refs || wanted_format(call.request)? != Format::Json {
             return Ok(None);
         }
@@ -50,9 +50,9 @@ impl<R: Repository> Service<R> {
             else {
                 continue;
             };
-            let whole = node.class() == Cls::CONTRIBUTION;
+            let complete = node.class() == Cls::CONTRIBUTION;
             let found = self
-                .referred(call, owner, reference, whole, &mut bytes)
+                .referred(call, owner, reference, complete, &mut bytes)
                 .await?;
             call.pause().await;
             places.push((at, own.len(), found));
@@ -63,7 +63,7 @@ impl<R: Repository> Service<R> {
                 text.replace_range(at..at + length, &found);
             }
         }
-        Ok(Some(Shown {
+        Ok(Some(Representation {
             media_type: Format::Json.media_type(),
             body: text,
             headers: vec![("Preference-Applied", String::from("resolve_refs"))],
@@ -76,7 +76,7 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         owner: &str,
         reference: NodeRef<'_>,
-        whole: bool,
+        complete: bool,
         bytes: &mut usize,
     ) -> Result<Option<String>, Failure> {
         let Some(target) = reference
@@ -87,10 +87,10 @@ impl<R: Repository> Service<R> {
         };
         let uid;
         let (object, which) = match &target {
-            Target::Object(object) => (object, Which::Latest),
+            Target::Object(object) => (object, VersionSelector::Latest),
             Target::Version(version) => {
                 uid = version.to_string();
-                (&version.object_id, Which::Uid(&uid))
+                (&version.object_id, VersionSelector::Uid(&uid))
             }
         };
         let left = RESOLVED_BYTES.saturating_sub(*bytes);
@@ -101,7 +101,7 @@ impl<R: Repository> Service<R> {
             .map_err(Failure::of_store)?;
         let Some(size) = found
             .as_ref()
-            .map(Bounded::bytes)
+            .map(BoundedVersion::bytes)
             .filter(|size| *size <= left)
         else {
             return Ok(None);
@@ -111,32 +111,36 @@ impl<R: Repository> Service<R> {
             call.room(RESOLVED_BYTES / 2).await?;
         }
         let found = match found {
-            Some(Bounded::Whole(version)) => Some(*version),
-            Some(Bounded::Large(large)) => {
-                let uid = Which::Uid(&large.head.version_uid);
+            Some(BoundedVersion::Complete(version)) => Some(*version),
+            Some(BoundedVersion::Large(large)) => {
+                let uid = VersionSelector::Uid(&large.head.version_uid);
                 let found = self.repository.version(owner, large.head.object_id(), uid);
                 found.await.map_err(Failure::of_store)?
             }
             None => None,
         };
-        let need = Need {
+        let permission = Permission {
             resource: if owner.is_empty() {
                 Resource::Party
             } else {
                 Resource::Record
             },
-            act: Act::Read,
+            act: Action::Read,
         };
         let found = found.filter(|v| {
             call.caller
-                .within(need, Subject::of(v.template_id.as_deref()), owner)
+                .within(
+                    permission,
+                    Subject::from_name(v.template_id.as_deref()),
+                    owner,
+                )
                 .is_ok()
         });
         let tree = found
             .map(|version| version.packed.unpack())
-            .map(|tree| if whole { standard_form(tree) } else { tree });
+            .map(|tree| if complete { standard_form(tree) } else { tree });
         let root = tree.as_ref().and_then(|tree| tree.root());
-        Ok(if whole {
+        Ok(if complete {
             root
         } else {
             root.and_then(|root| root.get(Attr::DATA))

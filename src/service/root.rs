@@ -81,7 +81,7 @@ impl<R: Repository> Service<R> {
     pub(super) fn smart(&self, request: &Request) -> Result<Response, Failure> {
         check_host(request, &self.config)?;
         if self.config.smart.is_empty() {
-            return Err(Failure::missing(
+            return Err(Failure::not_found(
                 "the service takes no tokens, so there is no SMART configuration",
             ));
         }

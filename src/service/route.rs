@@ -1,7 +1,7 @@
 //! The table of routes: method, path and operation. Dispatch, Allow and the manifest use it.
 
 use super::Request;
-use super::auth::{Act, Need, Resource};
+use super::auth::{Action, Permission, Resource};
 use super::controlled::Controlled;
 use super::dialect::Dialect;
 use super::error::Failure;
@@ -113,7 +113,7 @@ pub(crate) struct Route {
     /// The operation.
     pub operation: Operation,
     /// The permission that a caller needs.
-    pub need: Need,
+    pub permission: Permission,
 }
 
 const fn route(
@@ -121,13 +121,13 @@ const fn route(
     pattern: &'static str,
     operation: Operation,
     resource: Resource,
-    act: Act,
+    act: Action,
 ) -> Route {
     Route {
         method,
         pattern,
         operation,
-        need: Need { resource, act },
+        permission: Permission { resource, act },
     }
 }
 
@@ -161,7 +161,7 @@ const SERVED: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"];
 
 /// The route of a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Matched {
+pub(crate) enum RouteTarget {
     /// The health check, outside the mounts.
     Health,
     /// The configuration for applications of SMART on openEHR.
@@ -173,18 +173,18 @@ pub(crate) enum Matched {
         allow: String,
     },
     /// An operation with the path parameters in order.
-    Operation(Found),
+    Operation(MatchedRoute),
 }
 
 /// An operation that was found.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Found {
+pub(crate) struct MatchedRoute {
     pub dialect: Dialect,
     pub route: &'static Route,
     pub params: Vec<String>,
 }
 
-impl Found {
+impl MatchedRoute {
     /// Returns the parameters of the path without the ehr_id.
     pub fn others(&self) -> Vec<&str> {
         let ehr = self
@@ -221,7 +221,7 @@ fn check_authority(request: &Request) -> Result<(), Failure> {
     let is_of_authority =
         |byte: u8| byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+;=:[]".contains(&byte);
     match request.header("Host") {
-        Some(host) if !host.bytes().all(is_of_authority) => Err(Failure::bad(
+        Some(host) if !host.bytes().all(is_of_authority) => Err(Failure::bad_request(
             "the header Host is no host: expected a name or an address, and a port where it has one",
         )),
         _ => Ok(()),
@@ -230,7 +230,7 @@ fn check_authority(request: &Request) -> Result<(), Failure> {
 
 /// Finds the operation of a request; 400 for an invalid header Host; 404, 405 with Allow, or 501 if
 /// there is none.
-pub(crate) fn find(request: &Request) -> Result<Matched, Failure> {
+pub(crate) fn find(request: &Request) -> Result<RouteTarget, Failure> {
     check_authority(request)?;
     if !METHODS.contains(&request.method.as_str()) {
         return Err(Failure::new(
@@ -252,10 +252,10 @@ pub(crate) fn find(request: &Request) -> Result<Matched, Failure> {
     };
     let path = path.trim_end_matches('/');
     if method == "GET" && ["/health", "/status", "/rest/status"].contains(&path) {
-        return Ok(Matched::Health);
+        return Ok(RouteTarget::Health);
     }
     if method == "GET" && path == "/.well-known/smart-configuration" {
-        return Ok(Matched::Smart);
+        return Ok(RouteTarget::Smart);
     }
     let mount = Dialect::ALL.into_iter().find_map(|d| {
         path.strip_prefix(d.mount())
@@ -264,11 +264,11 @@ pub(crate) fn find(request: &Request) -> Result<Matched, Failure> {
     });
     let Some((dialect, rest)) = mount else {
         return match method {
-            "OPTIONS" if path.is_empty() => Ok(Matched::Options {
+            "OPTIONS" if path.is_empty() => Ok(RouteTarget::Options {
                 dialect: Some(Dialect::V1),
                 allow: every_method(),
             }),
-            _ => Err(Failure::missing(format!(
+            _ => Err(Failure::not_found(format!(
                 "there is no such resource; the service answers below {} and {}",
                 Dialect::V1.mount(),
                 Dialect::Its.mount()
@@ -281,7 +281,7 @@ pub(crate) fn find(request: &Request) -> Result<Matched, Failure> {
 /// Returns the operation of a request for logs: the method and the pattern of the path.
 pub fn operation(request: &Request) -> Option<String> {
     match find(request) {
-        Ok(Matched::Operation(found)) => {
+        Ok(RouteTarget::Operation(found)) => {
             Some(format!("{} {}", found.route.method, found.route.pattern))
         }
         _ => None,
@@ -289,15 +289,15 @@ pub fn operation(request: &Request) -> Option<String> {
 }
 
 /// Returns whether the operation of a request needs a permission.
-pub fn needs_leave(request: &Request) -> bool {
-    matches!(find(request), Ok(Matched::Operation(_)))
+pub fn needs_permission(request: &Request) -> bool {
+    matches!(find(request), Ok(RouteTarget::Operation(_)))
 }
 
-fn find_in_mount(dialect: Dialect, method: &str, rest: &str) -> Result<Matched, Failure> {
+fn find_in_mount(dialect: Dialect, method: &str, rest: &str) -> Result<RouteTarget, Failure> {
     let segments: Vec<String> = rest.split('/').skip(1).map(|s| decode(s, false)).collect();
     if segments.is_empty() {
         return match method {
-            "OPTIONS" => Ok(Matched::Options {
+            "OPTIONS" => Ok(RouteTarget::Options {
                 dialect: Some(dialect),
                 allow: every_method(),
             }),
@@ -308,19 +308,19 @@ fn find_in_mount(dialect: Dialect, method: &str, rest: &str) -> Result<Matched, 
         .filter_map(|r| Some((r, parameters(r.pattern, &segments)?)))
         .collect();
     if fitting.is_empty() {
-        return Err(Failure::missing(format!(
+        return Err(Failure::not_found(format!(
             "there is no resource at this path below {}",
             dialect.mount()
         )));
     }
     if method == "OPTIONS" {
-        return Ok(Matched::Options {
+        return Ok(RouteTarget::Options {
             dialect: None,
             allow: allowed(&fitting),
         });
     }
     match fitting.iter().find(|(r, _)| r.method == method) {
-        Some((r, params)) => Ok(Matched::Operation(Found {
+        Some((r, params)) => Ok(RouteTarget::Operation(MatchedRoute {
             dialect,
             route: r,
             params: params.clone(),

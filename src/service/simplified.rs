@@ -3,11 +3,13 @@
 
 use super::Service;
 use super::call::Call;
-use super::content::{COMPOSITION, Checked, body_of, named_template, read_text, without_template};
+use super::content::{
+    COMPOSITION, CheckedDocument, body_of, named_template, read_text, without_template,
+};
 use super::controlled::Controlled;
+use super::definition_cache::Compiled;
 use super::dialect::Dialect;
 use super::error::Failure;
-use super::library::Compiled;
 use super::negotiate::{Form, Format, body_format};
 use super::time::iso;
 use crate::diag::Finding;
@@ -21,7 +23,7 @@ use std::rc::Rc;
 
 /// A resource in another representation than the canonical one.
 #[derive(Clone)]
-pub(crate) struct Shown {
+pub(crate) struct Representation {
     /// The media type of the body.
     pub media_type: &'static str,
     /// The text.
@@ -30,7 +32,7 @@ pub(crate) struct Shown {
     pub headers: Vec<(&'static str, String)>,
 }
 
-impl Shown {
+impl Representation {
     /// Returns a document in one of the simplified formats. The header Warning names data that the
     /// format cannot represent.
     pub fn simplified(
@@ -40,7 +42,7 @@ impl Shown {
         media_type: &'static str,
         template: &Template,
         web: &WebTemplate,
-    ) -> Result<Shown, Failure> {
+    ) -> Result<Representation, Failure> {
         let limit = call.config.limits.result;
         let written = flat::write_within(node, shape, template, web, maker(call)?, limit);
         let Written { text, left } = written
@@ -55,7 +57,7 @@ impl Shown {
                 ),
             ));
         }
-        Ok(Shown {
+        Ok(Representation {
             media_type,
             body: text,
             headers,
@@ -77,7 +79,7 @@ fn maker(call: &Call<'_>) -> Result<Maker, Failure> {
         None | Some("") if call.dialect == Dialect::Its => Ok(call.config.flat_dialect),
         None | Some("" | "better") => Ok(Maker::Better),
         Some("ehrbase") => Ok(Maker::Ehrbase),
-        Some(_) => Err(Failure::bad(
+        Some(_) => Err(Failure::bad_request(
             "`dialect` is unknown: expected `better` or `ehrbase`",
         )),
     }
@@ -94,7 +96,7 @@ fn read_as(call: &Call<'_>, shape: Shape) -> Result<Shape, Failure> {
     {
         Some("true") if shape == Shape::Structured => Ok(Shape::StrictStructured),
         None | Some("" | "true" | "false") => Ok(shape),
-        Some(_) => Err(Failure::bad("`strict` is `true` or `false`")),
+        Some(_) => Err(Failure::bad_request("`strict` is `true` or `false`")),
     }
 }
 
@@ -110,7 +112,7 @@ fn stated_template<'c>(call: &Call<'c>) -> Result<Option<&'c str>, Failure> {
         .find_map(|name| call.request.query_value(name))
         .filter(|v| !v.is_empty());
     match (of_header, of_query) {
-        (Some(header), Some(query)) if header != query => Err(Failure::bad(
+        (Some(header), Some(query)) if header != query => Err(Failure::bad_request(
             "the request names two different templates, by the header openehr-template-id and by `templateId`",
         )),
         (header, query) => Ok(header.or(query)),
@@ -131,7 +133,7 @@ impl<R: Repository> Service<R> {
         };
         let text = call.text()?;
         if text.trim().is_empty() {
-            return Err(Failure::bad(format!(
+            return Err(Failure::bad_request(format!(
                 "the body is empty: send the {}",
                 what.name
             )));
@@ -144,7 +146,7 @@ impl<R: Repository> Service<R> {
             Form::Simplified(shape, _) => read_as(call, shape)?,
         };
         let id = stated_template(call)?.or(follows).ok_or_else(|| {
-            Failure::bad("the template of the body is not named: send the header openehr-template-id or the parameter `templateId`")
+            Failure::bad_request("the template of the body is not named: send the header openehr-template-id or the parameter `templateId`")
         })?;
         let compiled = self.template_or_refusal(call, id).await?;
         let web = compiled.web(call).await?;
@@ -170,7 +172,7 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         owner: &str,
         node: NodeRef<'_>,
-    ) -> Result<Option<Shown>, Failure> {
+    ) -> Result<Option<Representation>, Failure> {
         if !call.has_forms() {
             return self.resolved(call, owner, node).await;
         }
@@ -179,7 +181,7 @@ impl<R: Repository> Service<R> {
             Form::Canonical(format) => {
                 let _turn = call.turn(node.tree().size()).await?;
                 let (media_type, body) = body_of(node, format)?;
-                Ok(Some(Shown {
+                Ok(Some(Representation {
                     media_type,
                     body,
                     headers: Vec::new(),
@@ -194,7 +196,8 @@ impl<R: Repository> Service<R> {
                     .ok_or_else(|| Failure::new(406, format!("the template `{id}` is not here, so its documents have no simplified form")))?;
                 let web = compiled.web(call).await?;
                 let _turn = call.turn(node.tree().size()).await?;
-                Shown::simplified(call, node, shape, media_type, &compiled.template, web).map(Some)
+                Representation::simplified(call, node, shape, media_type, &compiled.template, web)
+                    .map(Some)
             }
         }
     }
@@ -204,7 +207,7 @@ impl<R: Repository> Service<R> {
         &self,
         call: &Call<'_>,
         failure: Failure,
-        checked: &Checked,
+        checked: &CheckedDocument,
         findings: &[Finding],
     ) -> Failure {
         let is_simplified =

@@ -35,7 +35,7 @@ impl<R: Repository> Service<R> {
             .find_map(|key| call.request.query_value(key))
             .filter(|t| !t.is_empty());
         if let Some(other) = language.filter(|t| !t.eq_ignore_ascii_case("aql")) {
-            return Err(Failure::bad(format!(
+            return Err(Failure::bad_request(format!(
                 "the query type `{other}` is unknown: expected `{}`",
                 call.dialect.aql_type()
             )));
@@ -107,7 +107,7 @@ impl<R: Repository> Service<R> {
             .await
             .map_err(Failure::of_store)?
             .ok_or_else(|| {
-                Failure::bad(format!(
+                Failure::bad_request(format!(
                     "the texts of these stored queries are longer than {LISTED} bytes in all: name a longer prefix"
                 ))
             })?;
@@ -115,7 +115,7 @@ impl<R: Repository> Service<R> {
             200,
             found
                 .iter()
-                .filter(|d| call.allowed(&d.name).is_ok())
+                .filter(|d| call.check_named_permission(&d.name).is_ok())
                 .map(|d| Value::Object(detail(call.dialect, d)))
                 .collect::<Value>(),
         ))
@@ -145,7 +145,9 @@ impl<R: Repository> Service<R> {
     ) -> Result<Definition, Failure> {
         self.select_definition(KIND, None, name, version)
             .await?
-            .ok_or_else(|| Failure::missing("there is no stored query with this name and version"))
+            .ok_or_else(|| {
+                Failure::not_found("there is no stored query with this name and version")
+            })
     }
 
     /// Checks that a query is valid once its parameters are bound.
@@ -179,7 +181,7 @@ impl<R: Repository> Service<R> {
 fn version_to_store(call: &Call<'_>, stored: &[Definition]) -> Result<String, Failure> {
     match call.optional_param(1) {
         Some(version) if is_version(version) => Ok(version.to_owned()),
-        Some(version) => Err(Failure::bad(format!(
+        Some(version) => Err(Failure::bad_request(format!(
             "the version `{version}` is not complete: expected three numbers such as `1.0.0`"
         ))),
         None if call.dialect.next_version_on_store() => {
@@ -196,7 +198,7 @@ fn version_to_store(call: &Call<'_>, stored: &[Definition]) -> Result<String, Fa
             })?;
             Ok(semver::Version::new(last.major, last.minor, patch).to_string())
         }
-        None => Err(Failure::bad(
+        None => Err(Failure::bad_request(
             "the version is missing: store the query under `/query/{name}/{version}`",
         )),
     }
@@ -234,7 +236,9 @@ fn query_text(call: &Call<'_>) -> Result<String, Failure> {
     let text = call.text()?;
     if text_or_json_body(call.request)? {
         return if text.trim().is_empty() {
-            Err(Failure::bad("the body is empty: send the query text"))
+            Err(Failure::bad_request(
+                "the body is empty: send the query text",
+            ))
         } else {
             Ok(text.to_owned())
         };
@@ -243,17 +247,19 @@ fn query_text(call: &Call<'_>) -> Result<String, Failure> {
     let q = body.iter().rev().find(|(key, _)| key == "q");
     q.and_then(|(_, q)| json::text(q))
         .filter(|q| !q.trim().is_empty())
-        .ok_or_else(|| Failure::bad("the body has no text `q`: expected `{\"q\": \"SELECT …\"}`"))
+        .ok_or_else(|| {
+            Failure::bad_request("the body has no text `q`: expected `{\"q\": \"SELECT …\"}`")
+        })
 }
 
 fn check_name(name: &str) -> Result<(), Failure> {
     let fits = |c: char| c.is_alphanumeric() || "_.:-~+@ ".contains(c);
     match name {
-        _ if name.eq_ignore_ascii_case("aql") => Err(Failure::bad(
+        _ if name.eq_ignore_ascii_case("aql") => Err(Failure::bad_request(
             "the name `aql` is reserved for ad-hoc queries",
         )),
-        "" => Err(Failure::bad("the name of the query is empty")),
-        _ if name.len() > 255 || !name.chars().all(fits) => Err(Failure::bad(
+        "" => Err(Failure::bad_request("the name of the query is empty")),
+        _ if name.len() > 255 || !name.chars().all(fits) => Err(Failure::bad_request(
             "the name of a query consists of letters, digits and `_ . : - ~ + @`, at most 255 of them",
         )),
         _ => Ok(()),

@@ -17,7 +17,7 @@ use super::negotiate::{Return, choose, json_body};
 use super::owner::Owner;
 use super::validators::{check_if_match, not_modified, tags_etag};
 use crate::rm::json::{self, elements, members, quote_into};
-use crate::store::repository::{ItemTag, Piece, Repository, StoreError, TagList};
+use crate::store::repository::{ItemTag, ListPage, Repository, StoreError, TagList};
 use serde_json::{Value, json};
 
 /// The maximum number of tags of a target.
@@ -35,15 +35,15 @@ impl<R: Repository> Service<R> {
     pub(super) async fn tags_list(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
         let owner = self.owner(call).await?;
-        call.allowed_in(owner.id(), None)?;
+        call.check_permission_in(owner.id(), None)?;
         let wanted = |name: &str, found: Option<&str>| {
-            let mut asked = call
+            let mut filters = call
                 .request
                 .query
                 .iter()
                 .filter(|(key, _)| key == name)
                 .peekable();
-            asked.peek().is_none() || asked.any(|(_, value)| Some(value.as_str()) == found)
+            filters.peek().is_none() || filters.any(|(_, value)| Some(value.as_str()) == found)
         };
         let fits = |tag: &&ItemTag| {
             wanted("tag_key", Some(&tag.key))
@@ -53,7 +53,7 @@ impl<R: Repository> Service<R> {
         let (mut shown, mut after) = (String::from("["), None);
         let deadline = call.now.saturating_add(self.config.limits.query_time);
         loop {
-            let Piece { items, more } = self
+            let ListPage { items, more } = self
                 .repository
                 .tag_lists(owner.id(), after.as_deref())
                 .await
@@ -116,7 +116,7 @@ impl<R: Repository> Service<R> {
         choose(call.request, &["application/json"])?;
         json_body(call.request)?;
         let (owner, target) = self.tagged(call, what).await?;
-        owner.must_allow_tags()?;
+        owner.check_tags_modifiable()?;
         let list = checked(target, of_body(call.text()?)?)?;
         self.replace_tags(call, &owner, list.clone()).await?;
         let etag = tags_etag(&list.tags);
@@ -167,16 +167,16 @@ impl<R: Repository> Service<R> {
         what: &Controlled,
     ) -> Result<Response, Failure> {
         let (owner, target) = self.tagged(call, what).await?;
-        owner.must_allow_tags()?;
+        owner.check_tags_modifiable()?;
         let before = self.tags_on(&owner, &target).await?;
         check_if_match(call.request, Some(&tags_etag(&before)))?;
         let rest: Vec<ItemTag> = before
             .iter()
-            .filter(|tag| tag.key != call.sub(1))
+            .filter(|tag| tag.key != call.sub_param(1))
             .cloned()
             .collect();
         if rest.len() == before.len() {
-            return Err(Failure::missing("there is no tag with this key"));
+            return Err(Failure::not_found("there is no tag with this key"));
         }
         self.repository
             .set_tags(owner.id(), TagList::new(target, rest), Some(&before))
@@ -188,7 +188,8 @@ impl<R: Repository> Service<R> {
     /// Returns the owner and the uid of the tagged object or version, which must exist.
     async fn tagged(&self, call: &Call<'_>, what: &Controlled) -> Result<(Owner, String), Failure> {
         let owner = self.owner(call).await?;
-        let target = Target::parse(call.sub(0)).ok_or_else(|| super::versioned::missing(what))?;
+        let target =
+            Target::parse(call.sub_param(0)).ok_or_else(|| super::versioned::missing(what))?;
         let version = self.find_bounded(call, owner.id(), what, &target).await?;
         let uid = match target {
             Target::Object(object) => object,
@@ -290,7 +291,7 @@ fn of_header(name: &str, value: &str) -> Result<Vec<ItemTag>, Failure> {
         return Ok(tags);
     }
     let unknown = |part: &str| {
-        Failure::bad(format!(
+        Failure::bad_request(format!(
             "the header {name} has the unknown part `{part}`: expected `key=\"…\",value=\"…\",target_path=\"…\"; key=…`"
         ))
     };
@@ -326,8 +327,9 @@ fn of_json(text: &str) -> Result<ItemTag, Failure> {
         value: None,
     };
     for (name, value) in members(text).map_err(|problem| malformed("tag", text, problem))? {
-        let string =
-            || json::text(value).ok_or_else(|| Failure::bad(format!("`{name}` is not a text")));
+        let string = || {
+            json::text(value).ok_or_else(|| Failure::bad_request(format!("`{name}` is not a text")))
+        };
         match &*name {
             _ if value == "null" => {}
             "key" => tag.key = string()?,
@@ -336,7 +338,7 @@ fn of_json(text: &str) -> Result<ItemTag, Failure> {
             // Other members of responses are ignored, so that a client may send them back.
             "_type" | "target" | "owner_id" => {}
             other => {
-                return Err(Failure::bad(format!(
+                return Err(Failure::bad_request(format!(
                     "`{other}` is not an attribute of a tag: expected key, value, target_path"
                 )));
             }
@@ -359,15 +361,17 @@ pub(super) fn checked(target: String, tags: Vec<ItemTag>) -> Result<TagList, Fai
         })
         .sum();
     if tags.len() > MOST || bytes > BYTES {
-        return Err(Failure::bad(format!(
+        return Err(Failure::bad_request(format!(
             "a target has at most {MOST} tags of {BYTES} bytes together"
         )));
     }
     for (place, tag) in tags.iter().enumerate() {
         match &tag.path {
-            _ if tag.key.trim().is_empty() => return Err(Failure::bad("a tag needs a key")),
+            _ if tag.key.trim().is_empty() => {
+                return Err(Failure::bad_request("a tag needs a key"));
+            }
             Some(path) if !path.starts_with('/') => {
-                return Err(Failure::bad(format!(
+                return Err(Failure::bad_request(format!(
                     "the target_path of the tag `{}` does not start at root: expected `/…`",
                     tag.key
                 )));
@@ -377,7 +381,7 @@ pub(super) fn checked(target: String, tags: Vec<ItemTag>) -> Result<TagList, Fai
                 .take(place)
                 .any(|before| (&before.key, &before.path) == (&tag.key, path)) =>
             {
-                return Err(Failure::bad(format!(
+                return Err(Failure::bad_request(format!(
                     "the tag `{}` is given twice for one target_path",
                     tag.key
                 )));

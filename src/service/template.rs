@@ -10,7 +10,7 @@ use super::error::Failure;
 use super::http::Response;
 use super::ids::{check_addressable, is_version};
 use super::negotiate::{Form, Return, choose, xml_body};
-use super::simplified::Shown;
+use super::simplified::Representation;
 use super::time::iso;
 use super::validators::{definition_etag, definition_response};
 use crate::diag::Diagnostic;
@@ -37,12 +37,12 @@ impl<R: Repository> Service<R> {
         xml_body(call.request)?;
         let format =
             of_path(call).map_or_else(|| format_of(call.request.query_value("type")), Ok)?;
-        let asked = call
+        let requested = call
             .request
             .query_value("version")
             .filter(|v| !v.is_empty());
-        if let Some(version) = asked.filter(|v| !is_version(v)) {
-            return Err(Failure::bad(format!(
+        if let Some(version) = requested.filter(|v| !is_version(v)) {
+            return Err(Failure::bad_request(format!(
                 "`version` is `{version}`, expected three numbers such as `1.0.0`"
             )));
         }
@@ -64,14 +64,14 @@ impl<R: Repository> Service<R> {
             .iter()
             .any(|r| template.template_id.eq_ignore_ascii_case(r))
         {
-            return Err(Failure::bad(format!(
+            return Err(Failure::bad_request(format!(
                 "`{}` cannot be the id of a template: it has a meaning of its own in paths",
                 template.template_id
             )));
         }
-        call.allowed(&template.template_id)?;
+        call.check_named_permission(&template.template_id)?;
         let definition = Definition {
-            version: template.version_or(asked),
+            version: template.version_or(requested),
             name: template.template_id,
             format: format.to_owned(),
             created: iso(call.now),
@@ -173,7 +173,7 @@ impl<R: Repository> Service<R> {
             None | Some("" | "full" | "medium" | "complete") => ExampleKind::Full,
             Some("minimal" | "required") => ExampleKind::Minimal,
             Some(other) => {
-                return Err(Failure::bad(format!(
+                return Err(Failure::bad_request(format!(
                     "the detail `{other}` is unknown: expected `full` or `minimal`, or `required`, `medium`, `complete`"
                 )));
             }
@@ -208,7 +208,8 @@ impl<R: Repository> Service<R> {
             Form::Simplified(shape, media_type) => {
                 let web = compiled.web(call).await?;
                 let _turn = call.turn(LARGE).await?;
-                let shown = Shown::simplified(call, root, shape, media_type, template, web)?;
+                let shown =
+                    Representation::simplified(call, root, shape, media_type, template, web)?;
                 Ok(Response::new(200).with_body(shown.media_type, shown.body))
             }
         }
@@ -243,9 +244,9 @@ impl<R: Repository> Service<R> {
         let found = self
             .select_definition(KIND, Some(call), call.param(0), call.optional_param(1))
             .await?;
-        let found = found.ok_or_else(|| Failure::missing("there is no such template"))?;
+        let found = found.ok_or_else(|| Failure::not_found("there is no such template"))?;
         match wanted(call).is_some_and(|t| !t.eq_ignore_ascii_case(&found.format)) {
-            true => Err(Failure::missing("there is no such template of this type")),
+            true => Err(Failure::not_found("there is no such template of this type")),
             false => Ok(found),
         }
     }
@@ -354,7 +355,7 @@ pub(super) async fn check_definition(
     if read.template_id == definition.name {
         return Ok(());
     }
-    Err(Failure::bad(format!(
+    Err(Failure::bad_request(format!(
         "the template calls itself `{}`, but the record calls it `{}`",
         read.template_id, definition.name
     )))
@@ -364,10 +365,10 @@ fn format_of(sent: Option<&str>) -> Result<&'static str, Failure> {
     match sent.map(str::to_ascii_lowercase).as_deref() {
         Some(OPT14) => Ok(OPT14),
         Some(OPT2) => Ok(OPT2),
-        Some(other) => Err(Failure::bad(format!(
+        Some(other) => Err(Failure::bad_request(format!(
             "the template type `{other}` is unknown: expected `opt14` or `opt2`"
         ))),
-        None => Err(Failure::bad(
+        None => Err(Failure::bad_request(
             "the parameter `type` is missing: expected `opt14` or `opt2`",
         )),
     }
@@ -398,7 +399,8 @@ fn list(call: &Call<'_>, found: &[Definition]) -> Result<Response, Failure> {
     let entries: Vec<Value> = found
         .iter()
         .filter(|d| {
-            call.allowed(&d.name).is_ok() && wanted.is_none_or(|t| d.format.eq_ignore_ascii_case(t))
+            call.check_named_permission(&d.name).is_ok()
+                && wanted.is_none_or(|t| d.format.eq_ignore_ascii_case(t))
         })
         .map(|d| entry(call.dialect, d))
         .collect();

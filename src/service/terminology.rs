@@ -51,12 +51,12 @@ pub trait TerminologyServer {
     fn get<'a>(
         &'a self,
         address: &'a str,
-    ) -> Pin<Box<dyn Future<Output = Result<Reply, Unreachable>> + 'a>>;
+    ) -> Pin<Box<dyn Future<Output = Result<TerminologyResponse, Unreachable>> + 'a>>;
 }
 
 /// A response of a terminology server.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Reply {
+pub struct TerminologyResponse {
     /// The HTTP status.
     pub status: u16,
     /// The body.
@@ -87,7 +87,7 @@ impl Terminology for Answers {
     fn ask(&self, call: &TerminologyCall) -> Result<TerminologyAnswer, TerminologyError> {
         self.0
             .iter()
-            .find(|(asked, _)| asked == call)
+            .find(|(known, _)| known == call)
             .map_or_else(|| Err(absent()), |(_, answer)| answer.clone())
     }
 }
@@ -103,7 +103,7 @@ pub(super) fn refused<T>(why: impl Into<String>) -> Result<T, TerminologyError> 
 }
 
 /// A terminology request in FHIR terms.
-pub(super) struct Question {
+pub(super) struct TerminologyRequest {
     operation: String,
     /// The URL of its value set.
     url: Option<String>,
@@ -112,8 +112,8 @@ pub(super) struct Question {
     parameters: Vec<(String, String)>,
 }
 
-impl Question {
-    fn of(call: &TerminologyCall) -> Question {
+impl TerminologyRequest {
+    fn from_call(call: &TerminologyCall) -> TerminologyRequest {
         match call {
             TerminologyCall::Function {
                 operation,
@@ -121,22 +121,26 @@ impl Question {
                 parameters,
             } => {
                 let of_fhir = service.to_ascii_lowercase().contains("fhir");
-                Question::new(
+                TerminologyRequest::new(
                     &operation.to_ascii_lowercase(),
                     of_fhir,
                     read_parameters(parameters),
                 )
             }
-            TerminologyCall::Uri(uri) => Question::of_uri(uri),
+            TerminologyCall::Uri(uri) => TerminologyRequest::of_uri(uri),
         }
     }
 
-    fn new(operation: &str, of_fhir: bool, parameters: Vec<(String, String)>) -> Question {
+    fn new(
+        operation: &str,
+        of_fhir: bool,
+        parameters: Vec<(String, String)>,
+    ) -> TerminologyRequest {
         let url = parameters
             .iter()
             .find(|(key, _)| key == "url")
             .map(|(_, url)| canonical(url));
-        Question {
+        TerminologyRequest {
             operation: operation.to_owned(),
             url,
             of_fhir,
@@ -147,18 +151,19 @@ impl Question {
     /// Reads `terminology://host/ValueSet/$expand?url=…`,
     /// `terminology://SNOMED-CT/hierarchy?rootConceptId=…`, or else the URL of a value set with
     /// another scheme.
-    fn of_uri(uri: &str) -> Question {
-        let whole = |url: String| Question::new("expand", true, vec![(String::from("url"), url)]);
+    fn of_uri(uri: &str) -> TerminologyRequest {
+        let expand_url =
+            |url: String| TerminologyRequest::new("expand", true, vec![(String::from("url"), url)]);
         let Some(rest) = uri.strip_prefix("terminology://") else {
-            return Question {
+            return TerminologyRequest {
                 of_fhir: false,
-                ..whole(uri.to_owned())
+                ..expand_url(uri.to_owned())
             };
         };
         let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
         let parameters = read_parameters(query);
         if path.ends_with("ValueSet/$expand") {
-            return Question::new("expand", true, parameters);
+            return TerminologyRequest::new("expand", true, parameters);
         }
         let authority = path
             .split('/')
@@ -169,8 +174,8 @@ impl Question {
             .iter()
             .find(|(key, _)| key.eq_ignore_ascii_case("rootConceptId"));
         match root.filter(|_| matches!(authority.as_str(), "snomed-ct" | "snomed" | "sct")) {
-            Some((_, root)) => whole(format!("http://snomed.info/sct?fhir_vs=isa/{root}")),
-            None => whole(format!("http://{rest}")),
+            Some((_, root)) => expand_url(format!("http://snomed.info/sct?fhir_vs=isa/{root}")),
+            None => expand_url(format!("http://{rest}")),
         }
     }
 
@@ -263,28 +268,30 @@ impl<R: Repository> Service<R> {
         ast: &Query,
     ) -> Result<Answers, Failure> {
         let (mut answers, mut codes) = (Answers::default(), 0);
-        for asked in terminology_calls(ast)
+        for request in terminology_calls(ast)
             .into_iter()
-            .filter(|asked| asked.built_in().is_none())
+            .filter(|request| request.built_in().is_none())
         {
-            if answers.0.iter().any(|(before, _)| *before == asked) {
+            if answers.0.iter().any(|(before, _)| *before == request) {
                 continue;
             }
             if answers.0.len() >= QUESTIONS {
-                return Err(Failure::bad(format!(
+                return Err(Failure::bad_request(format!(
                     "the query asks terminologies more than {QUESTIONS} questions; ask in several queries"
                 )));
             }
-            let answer = self.answer_of(call, &Question::of(&asked)).await?;
+            let answer = self
+                .answer_of(call, &TerminologyRequest::from_call(&request))
+                .await?;
             if let Ok(TerminologyAnswer::Codes(all)) = &answer {
                 codes += all.len();
             }
             if codes > ANSWERED {
-                return Err(Failure::bad(format!(
+                return Err(Failure::bad_request(format!(
                     "the value sets of the query have more than {ANSWERED} codes together; ask in several queries"
                 )));
             }
-            answers.0.push((asked, answer));
+            answers.0.push((request, answer));
         }
         Ok(answers)
     }
@@ -301,15 +308,15 @@ impl<R: Repository> Service<R> {
 
     /// Tests subsumptions of codes, or their membership in value sets, for a guide. A code that no
     /// terminology knows has no answer.
-    pub(crate) async fn falls_under(
+    pub(crate) async fn test_subsumptions(
         &self,
         call: &Call<'_>,
         questions: Vec<Subsumption>,
     ) -> Result<Result<Subsumptions, TerminologyError>, Failure> {
-        let (mut answers, mut asked) = (Subsumptions::default(), 0);
+        let (mut answers, mut requests) = (Subsumptions::default(), 0);
         let mut sets: Vec<(String, Option<Rc<[Coding]>>)> = Vec::new();
         for subsumption in questions {
-            let Some(question) = Question::of_subsumption(&subsumption) else {
+            let Some(question) = TerminologyRequest::of_subsumption(&subsumption) else {
                 continue;
             };
             if let Some(url) = question
@@ -327,14 +334,14 @@ impl<R: Repository> Service<R> {
                 .and_then(|url| sets.iter().find(|(known, _)| known == url)?.1.as_ref())
             {
                 Some(codes) => Ok(TerminologyAnswer::Truth(question.is_among(codes))),
-                None if asked >= SUBSUMPTIONS => {
+                None if requests >= SUBSUMPTIONS => {
                     let why = format!(
                         "the data raises more than {SUBSUMPTIONS} questions to the terminology server; name fewer EHRs"
                     );
                     return Ok(refused(why));
                 }
                 None => {
-                    asked += usize::from(self.terminology.is_some());
+                    requests += usize::from(self.terminology.is_some());
                     self.ask_server(&question).await
                 }
             };
@@ -350,7 +357,7 @@ impl<R: Repository> Service<R> {
     async fn answer_of(
         &self,
         call: Option<&Call<'_>>,
-        question: &Question,
+        question: &TerminologyRequest,
     ) -> Result<Result<TerminologyAnswer, TerminologyError>, Failure> {
         if let (Some(url), operation @ ("expand" | "validate")) =
             (&question.url, question.operation.as_str())
@@ -364,7 +371,10 @@ impl<R: Repository> Service<R> {
         Ok(self.ask_server(question).await)
     }
 
-    async fn ask_server(&self, question: &Question) -> Result<TerminologyAnswer, TerminologyError> {
+    async fn ask_server(
+        &self,
+        question: &TerminologyRequest,
+    ) -> Result<TerminologyAnswer, TerminologyError> {
         if !question.of_fhir {
             return Err(absent());
         }
@@ -381,7 +391,7 @@ impl<R: Repository> Service<R> {
     /// Requests all pages of an expansion.
     pub(super) async fn expand(
         &self,
-        question: &Question,
+        question: &TerminologyRequest,
     ) -> Result<Vec<Coding>, TerminologyError> {
         let mut codes: Vec<Coding> = Vec::new();
         loop {
@@ -412,15 +422,15 @@ impl<R: Repository> Service<R> {
     async fn fetch(&self, address: &str) -> Result<String, TerminologyError> {
         let server = self.terminology.as_ref().ok_or_else(absent)?;
         match server.get(address).await {
-            Ok(Reply { status: 200, body }) => Ok(body),
-            Ok(Reply {
+            Ok(TerminologyResponse { status: 200, body }) => Ok(body),
+            Ok(TerminologyResponse {
                 status: status @ 400..=499,
                 body,
             }) if !matches!(status, 401 | 403 | 408 | 429) => refused(
                 fhir::outcome(&body)
                     .unwrap_or_else(|| format!("the terminology server answers {status}")),
             ),
-            Ok(Reply { status, .. }) => Err(TerminologyError::Failed(format!(
+            Ok(TerminologyResponse { status, .. }) => Err(TerminologyError::Failed(format!(
                 "the terminology server answers {status}; try again later"
             ))),
             Err(Unreachable::Late) => Err(TerminologyError::Late(String::from(
@@ -437,15 +447,15 @@ fn codes_of(codings: &[Coding]) -> Vec<String> {
     codings.iter().map(|c| String::from(&*c.code)).collect()
 }
 
-impl Question {
+impl TerminologyRequest {
     /// Creates the request for all codes of a value set that a server may know.
-    pub(super) fn of_import(url: &str) -> Question {
-        Question::of_uri(url).of_server(url)
+    pub(super) fn of_import(url: &str) -> TerminologyRequest {
+        TerminologyRequest::of_uri(url).of_server(url)
     }
 
     /// Creates the request for a subsumption; `None` if the terminology has no URL that servers
     /// know.
-    fn of_subsumption(subsumption: &Subsumption) -> Option<Question> {
+    fn of_subsumption(subsumption: &Subsumption) -> Option<TerminologyRequest> {
         let Subsumption {
             terminology,
             ancestor,
@@ -457,7 +467,7 @@ impl Question {
         Some(match is_set {
             true => {
                 let system = system.map(|system| pair("system", &system));
-                Question::new(
+                TerminologyRequest::new(
                     "validate",
                     true,
                     [pair("url", ancestor), pair("code", code)]
@@ -466,7 +476,7 @@ impl Question {
                         .collect(),
                 )
             }
-            false => Question::new(
+            false => TerminologyRequest::new(
                 "subsumes",
                 true,
                 vec![
@@ -478,8 +488,8 @@ impl Question {
         })
     }
 
-    fn of_server(self, url: &str) -> Question {
-        Question {
+    fn of_server(self, url: &str) -> TerminologyRequest {
+        TerminologyRequest {
             of_fhir: true,
             parameters: vec![(String::from("url"), url.to_owned())],
             ..self
@@ -517,20 +527,20 @@ fn system_of(terminology: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn function(operation: &str, parameters: &str) -> Question {
+    fn function(operation: &str, parameters: &str) -> TerminologyRequest {
         let (operation, service, parameters) = (
             operation.to_owned(),
             String::from("hl7.org/fhir/4.0"),
             parameters.to_owned(),
         );
-        Question::of(&TerminologyCall::Function {
+        TerminologyRequest::from_call(&TerminologyCall::Function {
             operation,
             service,
             parameters,
         })
     }
 
-    fn address(question: &Question) -> Result<String, TerminologyError> {
+    fn address(question: &TerminologyRequest) -> Result<String, TerminologyError> {
         question.address(&[])
     }
 
@@ -598,7 +608,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                Question::of(&TerminologyCall::Uri(uri.to_owned()))
+                TerminologyRequest::from_call(&TerminologyCall::Uri(uri.to_owned()))
                     .url
                     .as_deref(),
                 Some(url)

@@ -53,12 +53,12 @@ pub(crate) fn at_time(text: &str) -> Result<String, Failure> {
 /// Reads a parameter that is a time.
 pub(crate) fn time_of(key: &str, text: &str) -> Result<String, Failure> {
     let text = text.trim().replace(' ', "+");
-    let whole = Parts::parse(TemporalKind::DateTime, &text).filter(|parts| parts.day.is_some());
-    whole
+    let complete = Parts::parse(TemporalKind::DateTime, &text).filter(|parts| parts.day.is_some());
+    complete
         .and_then(|_| Temporal::parse(TemporalKind::DateTime, &text))
         .map(|time| written(time.earliest))
         .ok_or_else(|| {
-            Failure::bad(format!(
+            Failure::bad_request(format!(
                 "`{key}` is not a time: expected ISO 8601 such as `2026-01-31T08:15:00.000+01:00`"
             ))
         })
@@ -67,11 +67,11 @@ pub(crate) fn time_of(key: &str, text: &str) -> Result<String, Failure> {
 /// Reads a time of a document that is stored as sent, and returns it in the form of [`iso`]: ISO
 /// 8601 with a complete date and time, each within the calendar. Without a zone it is UTC.
 pub(crate) fn instant(what: &str, text: &str) -> Result<String, Failure> {
-    let whole = Parts::parse(TemporalKind::DateTime, text).filter(|parts| parts.day.is_some());
-    let time = whole.and_then(|_| Temporal::parse(TemporalKind::DateTime, text));
+    let complete = Parts::parse(TemporalKind::DateTime, text).filter(|parts| parts.day.is_some());
+    let time = complete.and_then(|_| Temporal::parse(TemporalKind::DateTime, text));
     time.map(|time| written(time.earliest)).ok_or_else(|| {
         let shown: String = text.chars().take(40).collect();
-        Failure::bad(format!("{what} is `{shown}`, which is no time of the calendar: expected ISO 8601 such as `2026-01-31T08:15:00.000+01:00`"))
+        Failure::bad_request(format!("{what} is `{shown}`, which is no time of the calendar: expected ISO 8601 such as `2026-01-31T08:15:00.000+01:00`"))
     })
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn check_past(what: &str, text: &str, now: i64) -> Result<(), Failure
     match Temporal::parse(TemporalKind::DateTime, text) {
         Some(time) if time.earliest > limit => {
             let shown: String = text.chars().take(40).collect();
-            Err(Failure::bad(format!(
+            Err(Failure::bad_request(format!(
                 "{what} is `{shown}`, which is in the future: nothing is committed later than now; correct the time, or the clock of this server"
             )))
         }

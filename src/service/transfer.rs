@@ -22,7 +22,7 @@
 //! loaded that way can be restored.
 
 use super::Service;
-use super::bulk::{Identity, Lines, NDJSON, Ready, numbered};
+use super::bulk::{LineIdentity, Lines, NDJSON, ReadyLine, numbered};
 use super::call::Call;
 use super::commit::flags;
 use super::committal::{DELETED, lifecycle};
@@ -43,8 +43,8 @@ use crate::rm::json::{self, elements, members, quote_into};
 use crate::rm::tree::{NodeRef, Tree};
 use crate::rm::validate::validate;
 use crate::store::repository::{
-    Commit, Contribution, Definition, DefinitionKind, Ehr, Extent, ItemTag, Piece, Repository,
-    StoreError, TagList, Version, Which,
+    Commit, Contribution, Definition, DefinitionKind, Ehr, Extent, ItemTag, ListPage, Repository,
+    StoreError, TagList, Version, VersionSelector,
 };
 use serde_json::{Value, json};
 
@@ -70,7 +70,7 @@ impl<R: Repository> Service<R> {
         let parameter = |name| call.request.query_value(name).filter(|v| !v.is_empty());
         let limit = parameter("limit")
             .map_or(Ok(PAGE), str::parse)
-            .map_err(|_| Failure::bad("`limit` is not a number"))?
+            .map_err(|_| Failure::bad_request("`limit` is not a number"))?
             .clamp(1, LONGEST_PAGE);
         let (after, ehr_id) = (
             parameter("after"),
@@ -87,7 +87,7 @@ impl<R: Repository> Service<R> {
         }
         let (mut left, mut after) = (limit, after.map(str::to_owned));
         loop {
-            let Piece { items, more } = self
+            let ListPage { items, more } = self
                 .repository
                 .contributions(
                     ehr_id.as_deref(),
@@ -143,7 +143,7 @@ impl<R: Repository> Service<R> {
             None | Some("" | "refuse") => false,
             Some("keep") => true,
             Some(other) => {
-                return Err(Failure::bad(format!(
+                return Err(Failure::bad_request(format!(
                     "`findings` is `{other}`: expected `refuse` or `keep`"
                 )));
             }
@@ -221,10 +221,10 @@ impl<R: Repository> Service<R> {
                 .map(|status| Some(Imported::Definition(status))),
             ImportLine::Contribution(parts) => {
                 let commit = self.imported(call, &parts, keeps_findings).await?;
-                Ok(Some(Imported::Contribution(Box::new(Ready {
+                Ok(Some(Imported::Contribution(Box::new(ReadyLine {
                     commit,
                     created: None,
-                    identity: Identity::Text,
+                    identity: LineIdentity::Text,
                 }))))
             }
         }
@@ -234,19 +234,19 @@ impl<R: Repository> Service<R> {
     /// a conflict.
     async fn import_definition(&self, call: &Call<'_>, record: &str) -> Result<u16, Failure> {
         let value: Value =
-            json::value(record).map_err(|_| Failure::bad("the definition is not JSON"))?;
+            json::value(record).map_err(|_| Failure::bad_request("the definition is not JSON"))?;
         let text = |name: &str| {
             value
                 .get(name)
                 .and_then(Value::as_str)
                 .map(str::to_owned)
-                .ok_or_else(|| Failure::bad(format!("`{name}` is missing")))
+                .ok_or_else(|| Failure::bad_request(format!("`{name}` is missing")))
         };
         let word = text("definition")?;
         let kind = KINDS
             .iter()
             .find(|(w, _)| *w == word)
-            .ok_or_else(|| Failure::bad(format!("`{word}` is not a kind of definition")))?
+            .ok_or_else(|| Failure::bad_request(format!("`{word}` is not a kind of definition")))?
             .1;
         let definition = Definition {
             name: text("name")?,
@@ -296,16 +296,16 @@ impl<R: Repository> Service<R> {
         )?;
         let root = stated
             .root()
-            .ok_or_else(|| Failure::bad("the contribution is empty"))?;
+            .ok_or_else(|| Failure::bad_request("the contribution is empty"))?;
         refuse_errors(call, "contribution", &validate(root))?;
         let needed = |path: &[Attr]| {
             root.text_along(path)
                 .map(str::to_owned)
-                .ok_or_else(|| Failure::bad("the contribution is not whole"))
+                .ok_or_else(|| Failure::bad_request("the contribution is not whole"))
         };
         let uid = needed(&[Attr::UID, Attr::VALUE])?;
         if !is_uuid(&uid) || uid != uid.to_ascii_lowercase() {
-            return Err(Failure::bad(format!(
+            return Err(Failure::bad_request(format!(
                 "the uid of the contribution is `{uid}`: expected a UUID in lower case"
             )));
         }
@@ -332,7 +332,7 @@ impl<R: Repository> Service<R> {
             read.push(version.map_err(|failure| failure.within(&format!("versions[{index}]")))?);
         }
         let Some(first) = read.first_mut() else {
-            return Err(Failure::bad(
+            return Err(Failure::bad_request(
                 "the record has no `versions`: a contribution is imported together with the versions that it lists",
             ));
         };
@@ -342,7 +342,7 @@ impl<R: Repository> Service<R> {
                 .any(|v| list.target == v.version_uid || list.target == v.object_id)
         };
         if let Some(other) = read.iter().flat_map(|v| &v.tags).find(|list| !own(list)) {
-            return Err(Failure::bad(format!(
+            return Err(Failure::bad_request(format!(
                 "`tags` names `{}`, which is no object or version of the record",
                 other.target
             )));
@@ -399,11 +399,11 @@ impl<R: Repository> Service<R> {
             .await?;
         let root = tree
             .root()
-            .ok_or_else(|| Failure::bad("the version is empty"))?;
+            .ok_or_else(|| Failure::bad_request("the version is empty"))?;
         let needed = |path: &[Attr]| {
             root.text_along(path)
                 .map(str::to_owned)
-                .ok_or_else(|| Failure::bad("the version is not whole"))
+                .ok_or_else(|| Failure::bad_request("the version is not whole"))
         };
         let (uid, preceding) = uids_of(root)?;
         check_data_uid(&uid, root.get(Attr::DATA))?;
@@ -416,13 +416,13 @@ impl<R: Repository> Service<R> {
         if lifecycle(&state)?.code != state
             || (state == DELETED.code) != root.get(Attr::DATA).is_none()
         {
-            return Err(Failure::bad(format!(
+            return Err(Failure::bad_request(format!(
                 "the lifecycle state is `{state}`: a version has no data when it is `523` (deleted), and only then"
             )));
         }
         if root.get(Attr::DATA).is_none() && (preceding.is_none() || kind == ObjectKind::EhrStatus)
         {
-            return Err(Failure::bad(
+            return Err(Failure::bad_request(
                 "the version has no data: a first version and an EHR_STATUS have",
             ));
         }
@@ -530,7 +530,11 @@ impl<R: Repository> Service<R> {
         .ok()?;
         let stored = self
             .repository
-            .version(ehr_id, &uid.object_id, Which::Uid(&uid.to_string()))
+            .version(
+                ehr_id,
+                &uid.object_id,
+                VersionSelector::Uid(&uid.to_string()),
+            )
             .await
             .ok()
             .flatten()?;
@@ -560,7 +564,7 @@ fn uids_of(version: NodeRef<'_>) -> Result<(VersionUid, Option<VersionUid>), Fai
         .transpose()?;
     preceding
         .iter()
-        .try_for_each(|preceding| uid.must_follow(preceding))?;
+        .try_for_each(|preceding| uid.check_follows(preceding))?;
     Ok((uid, preceding))
 }
 
@@ -588,25 +592,25 @@ impl ContributionContext<'_> {
             .and_then(|reference| reference.text_at(Attr::TYPE))
             .and_then(Cls::parse);
         let class = class.ok_or_else(|| {
-            Failure::bad("the contribution does not list a version of the record")
+            Failure::bad_request("the contribution does not list a version of the record")
         })?;
         if version
             .get(Attr::DATA)
             .is_some_and(|data| data.class() != class)
         {
-            return Err(Failure::bad(
+            return Err(Failure::bad_request(
                 "the contribution gives a version another class than its data has",
             ));
         }
         let named = version.text_along(&[Attr::CONTRIBUTION, Attr::ID, Attr::VALUE]);
         if named != Some(self.contribution) {
-            return Err(Failure::bad(
+            return Err(Failure::bad_request(
                 "the version names another contribution than that of the record",
             ));
         }
         let kind = kind_of(class)?;
         if self.ehr_id.is_empty() != (kind == ObjectKind::Party) {
-            return Err(Failure::bad(
+            return Err(Failure::bad_request(
                 "a party stands in no EHR, and everything else in one: `ehr_id` is given for that, and not for a party",
             ));
         }
@@ -636,15 +640,15 @@ impl<'a> ImportLine<'a> {
                 "digest" => digest = json::text(value),
                 "record" => record = Some(value),
                 other => {
-                    return Err(Failure::bad(format!(
+                    return Err(Failure::bad_request(format!(
                         "`{other}` does not belong here: expected `digest` and `record`"
                     )));
                 }
             }
         }
-        let record = record.ok_or_else(|| Failure::bad("the line has no `record`"))?;
+        let record = record.ok_or_else(|| Failure::bad_request("the line has no `record`"))?;
         if digest.as_deref() != Some(&digest_of_text(record)) {
-            return Err(Failure::bad(
+            return Err(Failure::bad_request(
                 "the record does not have the digest that the line gives: it was altered on its way",
             ));
         }
@@ -667,7 +671,7 @@ impl<'a> ImportLine<'a> {
                 })))
             }
             _ if named("end").is_some() => Ok(None),
-            _ => Err(Failure::bad(
+            _ => Err(Failure::bad_request(
                 "the record is neither a definition nor a contribution",
             )),
         }
@@ -682,7 +686,7 @@ impl<'a> ContributionRecord<'a> {
         };
         let id = json::text(id)
             .filter(|id| is_uuid(id))
-            .ok_or_else(|| Failure::bad("`ehr_id` is not a UUID"))?;
+            .ok_or_else(|| Failure::bad_request("`ehr_id` is not a UUID"))?;
         Ok(id.to_ascii_lowercase())
     }
 
@@ -693,7 +697,7 @@ impl<'a> ContributionRecord<'a> {
 
 /// What a line is.
 enum Imported {
-    Contribution(Box<Ready>),
+    Contribution(Box<ReadyLine>),
     /// The status of its answer.
     Definition(u16),
 }
@@ -702,8 +706,8 @@ fn tags_of(text: &str) -> Result<Vec<TagList>, Failure> {
     let lists: Option<Vec<(String, Vec<ItemTag>)>> = elements(text)
         .ok()
         .and_then(|lists| lists.into_iter().map(tag_list).collect());
-    let lists =
-        lists.ok_or_else(|| Failure::bad("`tags` is not a list of targets with their tags"))?;
+    let lists = lists
+        .ok_or_else(|| Failure::bad_request("`tags` is not a list of targets with their tags"))?;
     lists
         .into_iter()
         .map(|(target, tags)| tag::checked(target, tags))

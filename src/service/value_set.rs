@@ -29,16 +29,16 @@ impl<R: Repository> Service<R> {
         call.room(text.len()).await?;
         let turn = call.turn_for_body().await?;
         let set = ValueSet::read(text)
-            .map_err(|why| Failure::bad(format!("the value set cannot be used: {why}")))?;
+            .map_err(|why| Failure::bad_request(format!("the value set cannot be used: {why}")))?;
         drop(turn);
         if url.trim().is_empty() || url.len() > LONGEST {
-            return Err(Failure::bad(format!(
+            return Err(Failure::bad_request(format!(
                 "the address of a value set has 1 to {LONGEST} bytes"
             )));
         }
         check_addressable("value set", &url)?;
         if !set.url.is_empty() && canonical(&set.url) != url {
-            return Err(Failure::bad(format!(
+            return Err(Failure::bad_request(format!(
                 "the value set calls itself `{}`, but the path calls it `{url}`",
                 set.url
             )));
@@ -175,7 +175,7 @@ impl<R: Repository> Service<R> {
 }
 
 fn no_value_set() -> Failure {
-    Failure::missing("there is no value set with this address")
+    Failure::not_found("there is no value set with this address")
 }
 
 fn entry(definition: &Definition) -> Value {

@@ -16,8 +16,10 @@ use crate::document::ObjectKind;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
 use crate::rm::tree::{NodeRef, Tree};
-use crate::store::repository::{Bounded, Piece, Repository, Version, VersionHead, Which};
-use crate::store::statement::{object, reference};
+use crate::store::canonical::{object, reference};
+use crate::store::repository::{
+    BoundedVersion, ListPage, Repository, Version, VersionMetadata, VersionSelector,
+};
 
 /// The maximum bytes of a REVISION_HISTORY.
 const HISTORY: usize = 8_000_000;
@@ -33,8 +35,10 @@ impl<R: Repository> Service<R> {
         target: &Target,
     ) -> Result<Version, Failure> {
         match self.find_bounded(call, owner, what, target).await? {
-            Bounded::Whole(version) => Ok(*version),
-            Bounded::Large(large) => Ok(*self.whole(call, owner, &large.head).await?),
+            BoundedVersion::Complete(version) => Ok(*version),
+            BoundedVersion::Large(large) => {
+                Ok(*self.read_complete(call, owner, &large.head).await?)
+            }
         }
     }
 
@@ -45,7 +49,7 @@ impl<R: Repository> Service<R> {
         owner: &str,
         what: &Controlled,
         target: &Target,
-    ) -> Result<Bounded, Failure> {
+    ) -> Result<BoundedVersion, Failure> {
         let at = call
             .request
             .query_value("version_at_time")
@@ -56,20 +60,20 @@ impl<R: Repository> Service<R> {
         let (object, which) = match (target, &at) {
             (Target::Version(version), _) => {
                 uid = version.to_string();
-                (&version.object_id, Which::Uid(&uid))
+                (&version.object_id, VersionSelector::Uid(&uid))
             }
-            (Target::Object(object), Some(at)) => (object, Which::At(at)),
-            (Target::Object(object), None) => (object, Which::Latest),
+            (Target::Object(object), Some(at)) => (object, VersionSelector::At(at)),
+            (Target::Object(object), None) => (object, VersionSelector::Latest),
         };
         let found = self
             .bounded(call, (owner, object), which, what)
             .await?
             .ok_or_else(|| missing(what))?;
         let template = match &found {
-            Bounded::Whole(version) => &version.template_id,
-            Bounded::Large(large) => &large.head.template_id,
+            BoundedVersion::Complete(version) => &version.template_id,
+            BoundedVersion::Large(large) => &large.head.template_id,
         };
-        call.allowed_in(owner, template.as_deref())?;
+        call.check_permission_in(owner, template.as_deref())?;
         Ok(found)
     }
 
@@ -79,34 +83,34 @@ impl<R: Repository> Service<R> {
         &self,
         call: &Call<'_>,
         (owner, object): (&str, &str),
-        which: Which<'_>,
+        which: VersionSelector<'_>,
         what: &Controlled,
-    ) -> Result<Option<Bounded>, Failure> {
+    ) -> Result<Option<BoundedVersion>, Failure> {
         let found = self
             .repository
             .version_within(owner, object, which, LARGE)
             .await
             .map_err(Failure::of_store)?;
         let found = match found {
-            Some(Bounded::Large(large)) if what.kind == ObjectKind::Party => {
-                Some(Bounded::Whole(self.whole(call, owner, &large.head).await?))
-            }
+            Some(BoundedVersion::Large(large)) if what.kind == ObjectKind::Party => Some(
+                BoundedVersion::Complete(self.read_complete(call, owner, &large.head).await?),
+            ),
             found => found,
         };
         Ok(found.filter(|found| what.may_be(found)))
     }
 
     /// Reads a version with its long document, as soon as there is memory for it.
-    pub(crate) async fn whole(
+    pub(crate) async fn read_complete(
         &self,
         call: &Call<'_>,
         owner: &str,
-        head: &VersionHead,
+        head: &VersionMetadata,
     ) -> Result<Box<Version>, Failure> {
         call.room(head.bytes).await?;
-        let uid = Which::Uid(&head.version_uid);
+        let uid = VersionSelector::Uid(&head.version_uid);
         let found = self.repository.version(owner, head.object_id(), uid).await;
-        let gone = || Failure::missing("the version was deleted meanwhile");
+        let gone = || Failure::not_found("the version was deleted meanwhile");
         found
             .map_err(Failure::of_store)?
             .map(Box::new)
@@ -115,37 +119,37 @@ impl<R: Repository> Service<R> {
 
     /// Reads the preceding version of a change. Its document is read too, because no commit follows
     /// an altered version.
-    pub(crate) async fn head_of(
+    pub(crate) async fn preceding_version(
         &self,
         call: &Call<'_>,
         (owner, object): (&str, &str),
-        which: Which<'_>,
+        which: VersionSelector<'_>,
         what: &Controlled,
-    ) -> Result<Option<VersionHead>, Failure> {
+    ) -> Result<Option<VersionMetadata>, Failure> {
         Ok(
             match self.bounded(call, (owner, object), which, what).await? {
-                Some(Bounded::Large(large)) => {
-                    self.whole(call, owner, &large.head).await?;
+                Some(BoundedVersion::Large(large)) => {
+                    self.read_complete(call, owner, &large.head).await?;
                     Some(large.head)
                 }
-                found => found.map(Bounded::head),
+                found => found.map(BoundedVersion::head),
             },
         )
     }
 
     /// Returns the metadata of a version of any kind. Its document is read if it is short.
-    pub(crate) async fn head(
+    pub(crate) async fn version_metadata(
         &self,
         owner: &str,
         object: &str,
-        which: Which<'_>,
-    ) -> Result<Option<VersionHead>, Failure> {
+        which: VersionSelector<'_>,
+    ) -> Result<Option<VersionMetadata>, Failure> {
         let found = self
             .repository
             .version_within(owner, object, which, LARGE)
             .await
             .map_err(Failure::of_store)?;
-        Ok(found.map(Bounded::head))
+        Ok(found.map(BoundedVersion::head))
     }
 
     /// GET …/versioned_{composition|ehr_status|party}…
@@ -159,7 +163,7 @@ impl<R: Repository> Service<R> {
         let owner = owner.id();
         let (object, rest) = match what.single {
             true => (self.object_of(owner, what.kind).await?, 0),
-            false => (Some(call.sub(0).to_ascii_lowercase()), 1),
+            false => (Some(call.sub_param(0).to_ascii_lowercase()), 1),
         };
         let object = object.ok_or_else(|| missing(what))?;
         match part {
@@ -170,7 +174,7 @@ impl<R: Repository> Service<R> {
                     .await
             }
             Part::Version => {
-                let uid = VersionUid::parse(call.sub(rest))
+                let uid = VersionUid::parse(call.sub_param(rest))
                     .filter(|uid| uid.object_id == object)
                     .ok_or_else(|| missing(what))?;
                 self.show_version(call, owner, what, &Target::Version(uid))
@@ -200,7 +204,7 @@ impl<R: Repository> Service<R> {
         what: &Controlled,
         object_id: &str,
     ) -> Result<Response, Failure> {
-        let heads = self.heads(call, owner, what, object_id).await?;
+        let heads = self.all_metadata(call, owner, what, object_id).await?;
         let (Some(first), Some(last)) = (heads.first(), heads.last()) else {
             return Err(missing(what));
         };
@@ -232,7 +236,7 @@ impl<R: Repository> Service<R> {
         what: &Controlled,
         object_id: &str,
     ) -> Result<Response, Failure> {
-        let heads = self.heads(call, owner, what, object_id).await?;
+        let heads = self.all_metadata(call, owner, what, object_id).await?;
         let last = heads.last().ok_or_else(|| missing(what))?;
         let read: usize = heads.iter().map(|head| head.bytes).sum();
         let largest = heads
@@ -266,7 +270,7 @@ impl<R: Repository> Service<R> {
         let (mut items, mut after) = (String::new(), 0);
         let deadline = call.now.saturating_add(self.config.limits.query_time);
         loop {
-            let Piece {
+            let ListPage {
                 items: versions,
                 more,
             } = self
@@ -304,16 +308,16 @@ impl<R: Repository> Service<R> {
 
     /// Returns the metadata of the versions of an object, oldest first; empty if the object is not
     /// of the class `what`.
-    async fn heads(
+    async fn all_metadata(
         &self,
         call: &Call<'_>,
         owner: &str,
         what: &Controlled,
         object_id: &str,
-    ) -> Result<Vec<VersionHead>, Failure> {
+    ) -> Result<Vec<VersionMetadata>, Failure> {
         let heads = self
             .repository
-            .version_heads(owner, object_id)
+            .version_metadata(owner, object_id)
             .await
             .map_err(Failure::of_store)?;
         if heads.iter().any(|head| head.kind != what.kind) {
@@ -329,9 +333,9 @@ impl<R: Repository> Service<R> {
             }
         }
         match heads.iter().rev().find_map(|h| h.template_id.as_deref()) {
-            Some(template) => call.allowed_in(owner, Some(template))?,
+            Some(template) => call.check_permission_in(owner, Some(template))?,
             None if heads.is_empty() => {}
-            None => call.allowed_in(owner, None)?,
+            None => call.check_permission_in(owner, None)?,
         }
         Ok(heads)
     }
@@ -386,5 +390,5 @@ pub(crate) fn uid_of(node: NodeRef<'_>) -> Option<&str> {
 
 /// Returns the error for a missing object or version.
 pub(crate) fn missing(what: &Controlled) -> Failure {
-    Failure::missing(format!("there is no such {} here", what.name))
+    Failure::not_found(format!("there is no such {} here", what.name))
 }

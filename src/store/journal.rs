@@ -7,9 +7,9 @@
 //! A field with control characters is a JSON string after a unit separator. An empty field is
 //! absent.
 
-use super::conflict::split_uid;
+use super::commit_rules::split_uid;
 use super::repository::{
-    Access, Commit, Definition, DefinitionKind, Ehr, EhrFlags, ItemTag, StoreError, TagList,
+    AccessRecord, Commit, Definition, DefinitionKind, Ehr, EhrFlags, ItemTag, StoreError, TagList,
     Version,
 };
 use crate::document::{Layout, LayoutStore, ObjectKind, Packed};
@@ -43,7 +43,7 @@ pub(super) enum Change {
     Define(DefinitionKind, Definition),
     Undefine(DefinitionKind, String, String),
     /// Records for the access log.
-    Note(Vec<Access>),
+    Accesses(Vec<AccessRecord>),
     /// Removal of everything but the access log.
     Reset,
 }
@@ -97,7 +97,7 @@ impl Journal {
             Change::Undefine(kind, name, version) => {
                 self.plain("undefine", &[&kind.number().to_string(), name, version])
             }
-            Change::Note(accesses) => accesses.iter().for_each(|access| self.access(access)),
+            Change::Accesses(accesses) => accesses.iter().for_each(|access| self.access(access)),
             Change::Reset => self.plain("reset", &[]),
         }
         Ok(())
@@ -111,9 +111,9 @@ impl Journal {
         self.line.push(RECORD);
     }
 
-    fn access(&mut self, access: &Access) {
+    fn access(&mut self, access: &AccessRecord) {
         self.line.push_str("access");
-        let Access {
+        let AccessRecord {
             time,
             who,
             issuer,
@@ -255,7 +255,7 @@ impl Journal {
                 fields.string()?,
                 fields.string()?,
             ),
-            "access" => Change::Note(vec![read_access(&mut fields)?]),
+            "access" => Change::Accesses(vec![read_access(&mut fields)?]),
             "reset" => Change::Reset,
             other => return Err(broken(&format!("there is no record `{other}`"))),
         }))
@@ -402,8 +402,8 @@ fn read_tags(fields: &mut Fields<'_>) -> Result<TagList, String> {
     Ok(list)
 }
 
-fn read_access(fields: &mut Fields<'_>) -> Result<Access, String> {
-    Ok(Access {
+fn read_access(fields: &mut Fields<'_>) -> Result<AccessRecord, String> {
+    Ok(AccessRecord {
         time: fields.string()?,
         who: fields.string()?,
         issuer: fields.string()?,

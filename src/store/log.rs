@@ -6,7 +6,7 @@
 //! with it, into the database of the documents, and moved from there. Such a record has a key, so
 //! moving it twice adds it once.
 
-use super::repository::{Access, AccessFilter, StoreError};
+use super::repository::{AccessFilter, AccessRecord, StoreError};
 use aqlite_rm::order;
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -17,7 +17,7 @@ pub struct LogEntry {
     /// An idempotency key, for a record that may be sent more than once.
     pub key: Option<String>,
     /// The record itself.
-    pub access: Access,
+    pub access: AccessRecord,
 }
 
 /// A store of the access log.
@@ -30,17 +30,18 @@ pub trait LogStore {
     async fn append(&self, entries: &[LogEntry]) -> Result<(), StoreError>;
 
     /// Adds records of refused requests, unless the log has `most` of them for this day. Returns
-    /// whether they were added. `day` is the date in the text form of [`Access::time`].
+    /// whether they were added. `day` is the date in the text form of [`AccessRecord::time`].
     async fn append_refused(
         &self,
-        entries: &[Access],
+        entries: &[AccessRecord],
         day: &str,
         most: u64,
     ) -> Result<bool, StoreError>;
 
     /// Returns the records that match a filter, with their numbers, ordered by time, then by
     /// number.
-    async fn read(&self, filter: &AccessFilter<'_>) -> Result<Vec<(u64, Access)>, StoreError>;
+    async fn read(&self, filter: &AccessFilter<'_>)
+    -> Result<Vec<(u64, AccessRecord)>, StoreError>;
 
     /// Sets the retention in days. Younger records cannot be removed.
     async fn keep_for(&self, days: u32) -> Result<(), StoreError>;
@@ -56,13 +57,13 @@ pub struct MemoryLog(RefCell<Entries>);
 
 #[derive(Debug, Default)]
 struct Entries {
-    entries: Vec<(u64, Access)>,
+    entries: Vec<(u64, AccessRecord)>,
     keys: HashSet<String>,
     last: u64,
 }
 
 impl Entries {
-    fn push(&mut self, access: Access) {
+    fn push(&mut self, access: AccessRecord) {
         self.last += 1;
         self.entries.push((self.last, access));
     }
@@ -70,7 +71,7 @@ impl Entries {
 
 impl MemoryLog {
     /// Adds records.
-    pub(super) fn push(&self, accesses: impl IntoIterator<Item = Access>) {
+    pub(super) fn push(&self, accesses: impl IntoIterator<Item = AccessRecord>) {
         accesses
             .into_iter()
             .for_each(|access| self.0.borrow_mut().push(access));
@@ -87,9 +88,9 @@ impl MemoryLog {
     }
 
     /// Returns the records that match a filter.
-    pub(super) fn select(&self, filter: &AccessFilter<'_>) -> Vec<(u64, Access)> {
+    pub(super) fn select(&self, filter: &AccessFilter<'_>) -> Vec<(u64, AccessRecord)> {
         let log = self.0.borrow();
-        let mut entries: Vec<&(u64, Access)> = log.entries.iter().collect();
+        let mut entries: Vec<&(u64, AccessRecord)> = log.entries.iter().collect();
         order::sort_by_key(&mut entries, |(number, access)| {
             (access.time.as_str(), *number)
         });
@@ -97,7 +98,7 @@ impl MemoryLog {
             .iter()
             .find(|(number, _)| *number == filter.after)
             .map(|(number, access)| (access.time.as_str(), *number));
-        let wanted = |(number, access): &&(u64, Access)| {
+        let wanted = |(number, access): &&(u64, AccessRecord)| {
             after.is_none_or(|after| (access.time.as_str(), *number) > after)
                 && filter.from.is_none_or(|from| access.time.as_str() >= from)
                 && filter.to.is_none_or(|to| access.time.as_str() < to)
@@ -133,7 +134,7 @@ impl LogStore for MemoryLog {
 
     async fn append_refused(
         &self,
-        entries: &[Access],
+        entries: &[AccessRecord],
         day: &str,
         most: u64,
     ) -> Result<bool, StoreError> {
@@ -144,7 +145,10 @@ impl LogStore for MemoryLog {
         Ok(has_room)
     }
 
-    async fn read(&self, filter: &AccessFilter<'_>) -> Result<Vec<(u64, Access)>, StoreError> {
+    async fn read(
+        &self,
+        filter: &AccessFilter<'_>,
+    ) -> Result<Vec<(u64, AccessRecord)>, StoreError> {
         Ok(self.select(filter))
     }
 

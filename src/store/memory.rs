@@ -8,13 +8,13 @@ mod snapshot;
 
 use super::journal::{Change, Journal};
 use super::log::MemoryLog;
-use super::past::Past;
 use super::repository::{
     Commit, Definition, DefinitionKind, Ehr, ItemTag, StoreError, TagList, Version,
 };
+use super::state_history::StateHistory;
 use crate::document::{Batch, Doc, EhrRow, ObjectKind};
 use crate::rm::class::Attr;
-use index::{Index, Stated};
+use index::{StoredContribution, TextIndex};
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -29,36 +29,36 @@ pub struct Memory {
 #[derive(Default)]
 struct State {
     /// In the order of creation.
-    ehrs: Vec<Record>,
+    ehrs: Vec<EhrEntry>,
     ehr_ids: HashMap<String, usize>,
     subjects: HashMap<(String, String), usize>,
     /// In commit order.
-    contributions: Vec<Stated>,
-    contribution_uids: Index,
+    contributions: Vec<StoredContribution>,
+    contribution_uids: TextIndex,
     /// [`Commit::idempotency`] by the uid of the contribution.
     idempotency: HashMap<String, String>,
     /// By target.
     tags: HashMap<String, (String, Vec<ItemTag>)>,
     /// The newest version of each object.
-    objects: Index,
+    objects: TextIndex,
     /// The preceding version of each document.
     before: Vec<Option<u32>>,
     /// Versions whose metadata cannot be derived from their documents.
-    odd: HashMap<u32, Version>,
+    explicit: HashMap<u32, Version>,
     definitions: HashMap<(DefinitionKind, String, String), Definition>,
     batch: Batch,
     ordinal: u64,
     revision: u64,
-    past: Past,
+    history: StateHistory,
     log: MemoryLog,
 }
 
 /// An EHR, and its number in the batch. The owner of the demographic parties has no `ehr`.
-struct Record {
+struct EhrEntry {
     ehr: Option<Ehr>,
     in_batch: u32,
     /// The number of the newest version at the creation of the EHR.
-    behind: u64,
+    created_after: u64,
 }
 
 const UID: &[Attr] = &[Attr::UID, Attr::VALUE];
@@ -114,7 +114,7 @@ impl Memory {
         if let Change::Commit(commit) = &change {
             // An earlier release may have written what is refused today, so it is accepted.
             state
-                .check_place(commit)
+                .check_order(commit)
                 .map_err(|why| format!("the journal does not fit: {why}"))?;
         }
         state.apply(change).map_err(|error| error.to_string())?;
@@ -122,14 +122,14 @@ impl Memory {
     }
 
     /// Checks a commit and applies it.
-    fn take(&self, commit: Commit) -> Result<(), StoreError> {
+    fn check_and_commit(&self, commit: Commit) -> Result<(), StoreError> {
         self.state.borrow().check(&commit)?;
-        self.change(Change::Commit(Box::new(commit)))?;
+        self.apply_and_record(Change::Commit(Box::new(commit)))?;
         Ok(())
     }
 
     /// Records a change and applies it.
-    fn change(&self, change: Change) -> Result<bool, StoreError> {
+    fn apply_and_record(&self, change: Change) -> Result<bool, StoreError> {
         if let Some(journal) = &self.journal {
             journal.borrow_mut().write(&change)?;
         }
@@ -143,7 +143,7 @@ impl Memory {
 }
 
 impl State {
-    fn record(&self, ehr_id: &str) -> Option<&Record> {
+    fn record(&self, ehr_id: &str) -> Option<&EhrEntry> {
         self.ehrs.get(*self.ehr_ids.get(ehr_id)?)
     }
 
@@ -163,7 +163,7 @@ impl State {
         let (Some(record), Some(newest)) = (self.record(ehr_id), self.newest(object_id)) else {
             return Ok(Vec::new());
         };
-        let doc = self.batch.doc(newest).ok_or_else(lost_document)?;
+        let doc = self.batch.doc(newest).ok_or_else(missing_document)?;
         if doc.ehr != record.in_batch {
             return Ok(Vec::new());
         }
@@ -179,7 +179,7 @@ impl State {
     /// Returns the document of the version before that of a document; `None` for a first version.
     fn preceding(&self, document: u32) -> Result<Option<u32>, StoreError> {
         let before = self.before.get(document as usize);
-        before.copied().ok_or_else(lost_document)
+        before.copied().ok_or_else(missing_document)
     }
 
     /// Iterates over the documents of an EHR in commit order.
@@ -194,7 +194,7 @@ impl State {
     }
 
     /// Returns the contribution with this uid, and its index.
-    fn contribution(&self, uid: &str) -> Option<(usize, &Stated)> {
+    fn contribution(&self, uid: &str) -> Option<(usize, &StoredContribution)> {
         let number = self
             .contribution_uids
             .find(uid, |number| self.uid_of(number))? as usize;
@@ -214,11 +214,11 @@ impl State {
     /// Returns a version with its tags and those of its object.
     fn version(&self, document: u32) -> Result<Version, StoreError> {
         let version = self
-            .odd
+            .explicit
             .get(&document)
             .cloned()
-            .or_else(|| self.told(document))
-            .ok_or_else(lost_document)?;
+            .or_else(|| self.derived_version(document))
+            .ok_or_else(missing_document)?;
         let of = |target: &String| {
             self.tags.get(target).map(|(_, tags)| TagList {
                 target: target.clone(),
@@ -233,7 +233,7 @@ impl State {
     }
 
     /// Derives a version from its document.
-    fn told(&self, document: u32) -> Option<Version> {
+    fn derived_version(&self, document: u32) -> Option<Version> {
         let doc = self.batch.doc(document)?;
         let text = |path| self.batch.text_along(doc.version, path).map(str::to_owned);
         Some(Version {
@@ -252,8 +252,8 @@ impl State {
         })
     }
 
-    /// Returns whether [`State::told`] derives exactly this version.
-    fn tells(&self, document: u32, version: &Version) -> bool {
+    /// Returns whether [`State::derived_version`] derives exactly this version.
+    fn is_derivable(&self, document: u32, version: &Version) -> bool {
         let Some(doc) = self.batch.doc(document) else {
             return false;
         };
@@ -290,7 +290,7 @@ impl State {
 }
 
 /// Returns the error for a number of a document that is not in the batch.
-fn lost_document() -> StoreError {
+fn missing_document() -> StoreError {
     broken("a document that the index names is not in the batch")
 }
 

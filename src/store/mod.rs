@@ -1,16 +1,18 @@
 //! Storage: the interface that a host implements, and its two implementations, in memory and in
 //! SQL.
 
-mod conflict;
+pub(crate) mod canonical;
+mod commit_rules;
+mod error;
 mod journal;
 pub mod log;
 pub mod memory;
-mod past;
 mod prune;
 pub mod ready;
 pub mod repository;
+mod sink;
 pub mod sql;
-pub(crate) mod statement;
+mod state_history;
 
 pub use aqlite_engine::answer::scan;
 

@@ -25,16 +25,16 @@ pub(crate) fn may_match(scan: &Scan, kind: ObjectKind, archetypes: Option<&[Stri
             group
                 .0
                 .iter()
-                .any(|asked| held.iter().any(|data| subsumes(asked, data)))
+                .any(|requested| held.iter().any(|data| subsumes(requested, data)))
         })
     };
     scan.kinds.contains(&kind)
         && (kind != ObjectKind::Composition || scan.archetypes.iter().all(holds))
 }
 
-fn subsumes(asked: &str, data: &str) -> bool {
-    let special = || Some(ArchetypeId::parse(asked)?.subsumes(ArchetypeId::parse(data)?));
-    asked == data || special().unwrap_or(false)
+fn subsumes(requested: &str, data: &str) -> bool {
+    let special = || Some(ArchetypeId::parse(requested)?.subsumes(ArchetypeId::parse(data)?));
+    requested == data || special().unwrap_or(false)
 }
 
 #[cfg(test)]
@@ -77,10 +77,10 @@ mod tests {
 
     #[test]
     fn only_compositions_are_judged_by_archetypes_and_unknown_ones_stay() {
-        let asked = scan(&[&["openEHR-EHR-OBSERVATION.pulse.v1"]]);
-        assert!(may_match(&asked, ObjectKind::EhrStatus, Some(&[])));
-        assert!(may_match(&asked, ObjectKind::Composition, None));
-        assert!(!may_match(&asked, ObjectKind::Composition, Some(&[])));
-        assert!(!may_match(&asked, ObjectKind::Folder, None));
+        let requested = scan(&[&["openEHR-EHR-OBSERVATION.pulse.v1"]]);
+        assert!(may_match(&requested, ObjectKind::EhrStatus, Some(&[])));
+        assert!(may_match(&requested, ObjectKind::Composition, None));
+        assert!(!may_match(&requested, ObjectKind::Composition, Some(&[])));
+        assert!(!may_match(&requested, ObjectKind::Folder, None));
     }
 }

@@ -3,11 +3,12 @@
 //! Implementations: [`super::memory`] (browser, tests) and [`super::sql`] (D1, SQLite). The service
 //! is the only caller.
 
-use super::scan::{Progress, Scan, Snapshot};
-use crate::document::{Batch, ObjectKind, Packed};
+pub use super::error::StoreError;
+pub use super::sink::{BatchSink, Pause, Sink};
+
+use super::scan::{Scan, Snapshot};
+use crate::document::{ObjectKind, Packed};
 use aqlite_rm::order;
-use std::fmt;
-use std::pin::Pin;
 
 /// An EHR, the record of one patient.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -100,7 +101,7 @@ impl TagList {
 
 /// A page of a list: the items that were read together.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Piece<T> {
+pub struct ListPage<T> {
     /// The items; at least one if the list has more.
     pub items: Vec<T>,
     /// Whether more items may follow.
@@ -109,7 +110,7 @@ pub struct Piece<T> {
 
 /// The metadata of a version: all columns of its row but the document.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct VersionHead {
+pub struct VersionMetadata {
     /// As in [`Version`].
     pub kind: ObjectKind,
     /// As in [`Version`].
@@ -128,9 +129,9 @@ pub struct VersionHead {
 
 /// A version that was requested with a bound on the size of its document.
 #[derive(Clone, Debug)]
-pub enum Bounded {
+pub enum BoundedVersion {
     /// The document is within the bound.
-    Whole(Box<Version>),
+    Complete(Box<Version>),
     /// The document is longer.
     Large(Box<LargeVersion>),
 }
@@ -139,48 +140,48 @@ pub enum Bounded {
 #[derive(Clone, Debug)]
 pub struct LargeVersion {
     /// The metadata.
-    pub head: VersionHead,
+    pub head: VersionMetadata,
     /// As in [`Version`].
     pub tags: Vec<TagList>,
 }
 
-impl Bounded {
+impl BoundedVersion {
     /// Creates a version, with its document if that has at most `most` bytes.
-    pub(crate) fn of(version: Version, most: usize) -> Bounded {
+    pub(crate) fn of(version: Version, most: usize) -> BoundedVersion {
         if version.packed.size() <= most {
-            return Bounded::Whole(Box::new(version));
+            return BoundedVersion::Complete(Box::new(version));
         }
         let tags = version.tags.clone();
-        let head = VersionHead::of(version);
-        Bounded::Large(Box::new(LargeVersion { head, tags }))
+        let head = VersionMetadata::of(version);
+        BoundedVersion::Large(Box::new(LargeVersion { head, tags }))
     }
 
     /// Returns the approximate size of the stored document in bytes.
     pub fn bytes(&self) -> usize {
         match self {
-            Bounded::Whole(version) => version.packed.size(),
-            Bounded::Large(large) => large.head.bytes,
+            BoundedVersion::Complete(version) => version.packed.size(),
+            BoundedVersion::Large(large) => large.head.bytes,
         }
     }
 
     /// Returns the metadata.
-    pub fn head(self) -> VersionHead {
+    pub fn head(self) -> VersionMetadata {
         match self {
-            Bounded::Whole(version) => VersionHead::of(*version),
-            Bounded::Large(large) => large.head,
+            BoundedVersion::Complete(version) => VersionMetadata::of(*version),
+            BoundedVersion::Large(large) => large.head,
         }
     }
 }
 
-impl VersionHead {
+impl VersionMetadata {
     /// VERSIONED_OBJECT.uid.value.
     pub fn object_id(&self) -> &str {
         self.version_uid.split("::").next().unwrap_or_default()
     }
 
     /// Returns the metadata of a version.
-    pub(crate) fn of(version: Version) -> VersionHead {
-        VersionHead {
+    pub(crate) fn of(version: Version) -> VersionMetadata {
+        VersionMetadata {
             bytes: version.packed.size(),
             kind: version.kind,
             version_uid: version.version_uid,
@@ -201,7 +202,7 @@ impl VersionHead {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extent {
     /// Only the CONTRIBUTIONs. Their `versions` are empty.
-    Alone,
+    WithoutVersions,
     /// The CONTRIBUTIONs with their versions.
     WithVersions,
 }
@@ -245,7 +246,7 @@ pub struct Commit {
     /// EHR_STATUS.
     pub status: Option<EhrFlags>,
     /// A record for the access log. It is written with the change set or not at all.
-    pub access: Option<Access>,
+    pub access: Option<AccessRecord>,
     /// The state that the author of the commit has read.
     pub preconditions: Option<Preconditions>,
     /// Identifies the bulk line of this commit, if its uid does not. The same text under the same
@@ -296,7 +297,7 @@ impl Preconditions {
 /// An audit record of the access log: caller, operation, time and EHR. It contains no clinical
 /// value.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Access {
+pub struct AccessRecord {
     /// The time, in UTC with milliseconds.
     pub time: String,
     /// The caller; empty if the caller was not authenticated.
@@ -323,7 +324,7 @@ pub struct Access {
 /// A selection of records of the access log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct AccessFilter<'a> {
-    /// The first time (text form of [`Access::time`]).
+    /// The first time (text form of [`AccessRecord::time`]).
     pub from: Option<&'a str>,
     /// The end of the times, exclusive.
     pub to: Option<&'a str>,
@@ -350,7 +351,7 @@ pub struct EhrFlags {
 
 /// Selects a version of an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Which<'a> {
+pub enum VersionSelector<'a> {
     /// The newest version, which may be a deletion.
     Latest,
     /// The version with this uid.
@@ -421,200 +422,30 @@ impl DefinitionKind {
     }
 }
 
-/// An error of a repository.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum StoreError {
-    /// An EHR with this id exists.
-    EhrExists,
-    /// Another EHR has this subject.
-    SubjectExists,
-    /// There is no such EHR.
-    NoSuchEhr,
-    /// The EHR does not allow modification.
-    NotModifiable,
-    /// A version is of another kind than the object that it belongs to.
-    OtherKind {
-        /// The uid of the rejected version.
-        version_uid: String,
-        /// The kind of the object.
-        kind: ObjectKind,
-    },
-    /// A version has another template than the object that it belongs to.
-    OtherTemplate {
-        /// The uid of the rejected version.
-        version_uid: String,
-        /// The template of the object.
-        template_id: Option<String>,
-    },
-    /// The EHR already has an EHR_STATUS.
-    StatusExists,
-    /// The definitions of a template differ from the preconditions of the commit.
-    TemplateChanged,
-    /// The tags of the target differ from the expected ones.
-    TagsChanged,
-    /// There is no contribution with the uid at which a list should continue.
-    NoSuchContribution,
-    /// The preceding version is not the latest one. For a first version: the object exists.
-    Stale {
-        /// The latest version uid of the object; empty when there is no such object.
-        latest: String,
-    },
-    /// A contribution with this uid exists, or the object of this version uid exists in another
-    /// EHR.
-    UidExists(String),
-    /// The EHR already has a directory.
-    DirectoryExists,
-    /// A definition with this name and version exists.
-    DefinitionExists,
-    /// Stored compositions name this template.
-    TemplateInUse,
-    /// Some data of the snapshot were physically deleted.
-    SnapshotGone,
-    /// The snapshot is newer than the repository, so it belongs to another one.
-    NoSuchSnapshot,
-    /// The storage did not answer: it is unreachable, overloaded or too slow, or another writer was
-    /// faster. A later attempt may succeed. The text never contains clinical values.
-    Away(String),
-    /// The stored data differ from the committed data: the database was altered, or it is damaged.
-    Altered {
-        /// The uid of the version or the contribution.
-        uid: String,
-        /// Its EHR; empty if it has none.
-        ehr_id: String,
-    },
-    /// An invariant of the stored data or of a request is broken. The text never contains clinical
-    /// values.
-    Failed(String),
-}
-
-impl fmt::Display for StoreError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            StoreError::EhrExists => f.write_str("an EHR with this ehr_id exists"),
-            StoreError::SubjectExists => f.write_str("an EHR with this subject exists"),
-            StoreError::NoSuchEhr => f.write_str("there is no EHR with this ehr_id"),
-            StoreError::NotModifiable => f.write_str("the EHR does not allow modification: its EHR_STATUS says is_modifiable = false"),
-            StoreError::OtherKind { version_uid, kind } => write!(
-                f,
-                "the version {version_uid} would change the kind of its object from {}: a version is of the kind that it follows; \
-                 commit another document as an object of its own",
-                kind.class().name()
-            ),
-            StoreError::OtherTemplate { version_uid, template_id } => write!(
-                f,
-                "the version {version_uid} would change the template of its object from {}: a version has the template that it \
-                 follows; commit another document as an object of its own",
-                template_id.as_ref().map_or_else(|| String::from("none"), |id| format!("`{id}`"))
-            ),
-            StoreError::StatusExists => f.write_str("the EHR has an EHR_STATUS already: commit the new one as a version of that"),
-            StoreError::TemplateChanged => f.write_str("the template was changed while the document was checked against it: send it again"),
-            StoreError::TagsChanged => f.write_str("the tags were changed by somebody else meanwhile: read them again"),
-            StoreError::NoSuchContribution => f.write_str("there is no such contribution any more: start anew"),
-            StoreError::Stale { latest } => write!(f, "the latest version is {latest}"),
-            StoreError::UidExists(uid) => write!(f, "the uid {uid} is in use"),
-            StoreError::DirectoryExists => f.write_str("a directory already exists for this EHR"),
-            StoreError::DefinitionExists => f.write_str("a definition with this name and version exists"),
-            StoreError::TemplateInUse => f.write_str("stored compositions name this template: it stays as long as they do"),
-            StoreError::SnapshotGone => f.write_str("something that the snapshot shows was physically deleted: ask for the first page again"),
-            StoreError::NoSuchSnapshot => f.write_str("the snapshot is not one of this repository: ask for the first page again"),
-            StoreError::Away(why) => write!(f, "the storage does not answer as it should: {why}"),
-            StoreError::Altered { uid, .. } => {
-                write!(f, "what is stored as {uid} is not what was committed: the database was altered, or is damaged")
-            }
-            StoreError::Failed(why) => write!(f, "the storage failed: {why}"),
-        }
-    }
-}
-
 /// Returns the state that a scan reads: the requested snapshot, else the newest state. `removed` is
 /// true if data of the snapshot were physically deleted.
 pub(super) fn state_to_read(
-    asked: Option<Snapshot>,
+    requested: Option<Snapshot>,
     newest: Snapshot,
     removed: bool,
 ) -> Result<Snapshot, StoreError> {
-    match asked {
+    match requested {
         None => Ok(newest),
         Some(_) if removed => Err(StoreError::SnapshotGone),
-        Some(asked)
-            if asked.version > newest.version
-                || asked.removals > newest.removals
-                || asked.revision > newest.revision =>
+        Some(requested)
+            if requested.version > newest.version
+                || requested.removals > newest.removals
+                || requested.revision > newest.revision =>
         {
             Err(StoreError::NoSuchSnapshot)
         }
-        Some(asked) => Ok(asked),
+        Some(requested) => Ok(requested),
     }
 }
 
 /// The maximum size in bytes of the stored documents that are read together, unless a single one is
 /// larger: a page of a scan or of a list.
-pub const PIECE_BYTES: u64 = 2_097_152;
-
-/// Receives the batches of a scan. It may consume each batch in several steps.
-pub trait BatchSink {
-    /// Reserves memory before documents are read. `bytes` estimates the memory of the documents of
-    /// the next batch. Returning false ends the scan like [`Progress::Enough`].
-    fn admit(&mut self, bytes: usize) -> bool {
-        let _ = bytes;
-        true
-    }
-
-    /// Consumes a step of a batch. After [`Progress::Paused`] the sink gets the same batch again.
-    fn take(&mut self, batch: &Batch) -> Progress;
-
-    /// Discards all batches so far, because the scan sends them again with parts that were absent.
-    /// Returns false if the sink cannot restart or needs no more. It then gets complete documents
-    /// only.
-    fn restart(&mut self) -> bool {
-        false
-    }
-
-    /// Yields to other requests. A repository that can wait awaits the future after
-    /// [`Progress::Paused`].
-    fn pause(&self) -> Pause {
-        Box::pin(std::future::ready(()))
-    }
-}
-
-/// A future that resolves after other requests had their turn.
-pub type Pause = Pin<Box<dyn Future<Output = ()>>>;
-
-/// A closure consumes each batch in one step. It returns false to stop the scan.
-impl<F: FnMut(&Batch) -> bool> BatchSink for F {
-    fn take(&mut self, batch: &Batch) -> Progress {
-        if self(batch) {
-            Progress::More
-        } else {
-            Progress::Enough
-        }
-    }
-}
-
-/// The receiver of the batches of a scan.
-pub type Sink<'a> = &'a mut dyn BatchSink;
-
-/// Sends a batch to a sink without waiting. Returns false if the sink needs no more.
-pub(crate) fn send_at_once(sink: Sink<'_>, batch: &Batch) -> bool {
-    loop {
-        match sink.take(batch) {
-            Progress::Paused => {}
-            Progress::More => return true,
-            Progress::Enough => return false,
-        }
-    }
-}
-
-/// Sends a batch to a sink, and yields between its steps. Returns false if the sink needs no more.
-pub(crate) async fn send(sink: Sink<'_>, batch: &Batch) -> bool {
-    loop {
-        match sink.take(batch) {
-            Progress::Paused => sink.pause().await,
-            Progress::More => return true,
-            Progress::Enough => return false,
-        }
-    }
-}
+pub const MAX_PAGE_BYTES: u64 = 2_097_152;
 
 /// A store of EHRs, versions and definitions.
 #[allow(
@@ -629,14 +460,14 @@ pub trait Repository {
     async fn commit_all(&self, commits: Vec<Commit>) -> Vec<Result<(), StoreError>>;
 
     /// Returns contributions in commit order, of one EHR, or of all EHRs and the demographic
-    /// service: at most `limit` after the one with the uid `after`, and at most [`PIECE_BYTES`].
+    /// service: at most `limit` after the one with the uid `after`, and at most [`MAX_PAGE_BYTES`].
     async fn contributions(
         &self,
         ehr_id: Option<&str>,
         after: Option<&str>,
         limit: u64,
         extent: Extent,
-    ) -> Result<Piece<Contribution>, StoreError>;
+    ) -> Result<ListPage<Contribution>, StoreError>;
 
     /// Returns the EHR with this id.
     async fn ehr(&self, ehr_id: &str) -> Result<Option<Ehr>, StoreError>;
@@ -656,12 +487,12 @@ pub trait Repository {
         &self,
         ehr_id: &str,
         object_id: &str,
-        which: Which<'_>,
+        which: VersionSelector<'_>,
     ) -> Result<Option<Version>, StoreError> {
         let found = self.version_within(ehr_id, object_id, which, usize::MAX);
         Ok(found.await?.and_then(|found| match found {
-            Bounded::Whole(version) => Some(*version),
-            Bounded::Large(_) => None,
+            BoundedVersion::Complete(version) => Some(*version),
+            BoundedVersion::Large(_) => None,
         }))
     }
 
@@ -671,25 +502,25 @@ pub trait Repository {
         &self,
         ehr_id: &str,
         object_id: &str,
-        which: Which<'_>,
+        which: VersionSelector<'_>,
         most: usize,
-    ) -> Result<Option<Bounded>, StoreError>;
+    ) -> Result<Option<BoundedVersion>, StoreError>;
 
     /// Returns the versions of an object with higher numbers than `after`, oldest first, at most
-    /// [`PIECE_BYTES`]. Empty if there are none.
+    /// [`MAX_PAGE_BYTES`]. Empty if there are none.
     async fn versions(
         &self,
         ehr_id: &str,
         object_id: &str,
         after: u32,
-    ) -> Result<Piece<Version>, StoreError>;
+    ) -> Result<ListPage<Version>, StoreError>;
 
     /// Returns the metadata of every version of an object, oldest first. Empty if there are none.
-    async fn version_heads(
+    async fn version_metadata(
         &self,
         ehr_id: &str,
         object_id: &str,
-    ) -> Result<Vec<VersionHead>, StoreError>;
+    ) -> Result<Vec<VersionMetadata>, StoreError>;
 
     /// Returns the ids of the objects of this kind in commit order: at most `limit`, after the
     /// first `offset`.
@@ -734,13 +565,13 @@ pub trait Repository {
     /// Returns the tags of a target.
     async fn tags(&self, ehr_id: &str, target: &str) -> Result<Vec<ItemTag>, StoreError>;
 
-    /// Returns the tags in an EHR by target, at most [`PIECE_BYTES`], starting after the target
+    /// Returns the tags in an EHR by target, at most [`MAX_PAGE_BYTES`], starting after the target
     /// `after`.
     async fn tag_lists(
         &self,
         ehr_id: &str,
         after: Option<&str>,
-    ) -> Result<Piece<TagList>, StoreError>;
+    ) -> Result<ListPage<TagList>, StoreError>;
 
     /// Sends the documents of a scan in commit order (with `whole_ehrs`: grouped by EHR in creation
     /// order), until the sink has enough. Returns the state that they belong to.
@@ -826,19 +657,22 @@ pub trait Repository {
     async fn reset(&self) -> Result<(), StoreError>;
 
     /// Adds all these records to the access log, or none.
-    async fn note(&self, accesses: Vec<Access>) -> Result<(), StoreError>;
+    async fn log_accesses(&self, accesses: Vec<AccessRecord>) -> Result<(), StoreError>;
 
     /// Adds records of refused requests to the access log, unless it has `most` of them from this
-    /// day on (a date, as in [`Access::time`]). Returns whether they were added.
-    async fn note_refused(
+    /// day on (a date, as in [`AccessRecord::time`]). Returns whether they were added.
+    async fn log_refused_accesses(
         &self,
-        accesses: &[Access],
+        accesses: &[AccessRecord],
         day: &str,
         most: u64,
     ) -> Result<bool, StoreError>;
 
     /// Returns records of the access log with their numbers, ordered by time.
-    async fn accesses(&self, filter: &AccessFilter<'_>) -> Result<Vec<(u64, Access)>, StoreError>;
+    async fn accesses(
+        &self,
+        filter: &AccessFilter<'_>,
+    ) -> Result<Vec<(u64, AccessRecord)>, StoreError>;
 
     /// Returns a number that grows with every change of data or definitions.
     async fn revision(&self) -> Result<u64, StoreError>;

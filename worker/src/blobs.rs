@@ -25,6 +25,6 @@ impl Blobs for KvBlobs {
 
 /// Logs an error and returns its text.
 fn text(error: worker::KvError) -> String {
-    crate::log::complain("KV", &error);
+    crate::log::log_problem("KV", &error);
     error.to_string()
 }

@@ -1,6 +1,6 @@
 //! D1 as an executor of the core's statements.
 
-use aqlite::store::sql::{Row, Sql, SqlError, SqlValue, Statement, crossing};
+use aqlite::store::sql::{Row, Sql, SqlError, SqlValue, Statement, encode_statements};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use std::fmt;
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -28,7 +28,7 @@ impl Sql for D1 {
         if statements.is_empty() {
             return Ok(Vec::new());
         }
-        let (text, long) = crossing(&statements);
+        let (text, long) = encode_statements(&statements);
         let long: js_sys::Array = long.into_iter().map(JsValue::from_str).collect();
         drop(statements);
         let rows = JsFuture::from(batch(&self.0, &text, &long))

@@ -55,7 +55,7 @@ impl From<GzipError> for Unread {
 
 impl Body {
     /// Returns the body of a request, which must have one.
-    pub fn of(request: &web_sys::Request, size: usize) -> Body {
+    pub fn new(request: &web_sys::Request, size: usize) -> Body {
         Body {
             reader: reader(request, size),
             size,
@@ -68,13 +68,13 @@ impl Body {
     /// headers then. `size` applies to a body without compression.
     pub fn expanded(request: &web_sys::Request, head: &mut service::Request, size: usize) -> Body {
         if !service::is_compressed(head) {
-            return Body::of(request, size);
+            return Body::new(request, size);
         }
         head.headers
             .retain(|(name, _)| !name.eq_ignore_ascii_case("Content-Encoding"));
         Body {
             gunzip: Some(Gunzip::default()),
-            ..Body::of(request, CHUNK)
+            ..Body::new(request, CHUNK)
         }
     }
 

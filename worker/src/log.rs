@@ -7,7 +7,7 @@ use std::fmt::Display;
 use worker::{console_error, console_log};
 
 /// Logs a request: the operation, and the id that the client got.
-pub fn tell(request: &Request, response: &Response, millis: u64) {
+pub fn log_request(request: &Request, response: &Response, millis: u64) {
     // An unimplemented operation (501) is no failure of the service.
     let level = if response.status >= 500 && response.status != 501 {
         "error"
@@ -31,13 +31,13 @@ pub fn tell(request: &Request, response: &Response, millis: u64) {
 }
 
 /// Logs an action without a request.
-pub fn note(about: &str) {
+pub fn log_action(about: &str) {
     let line = json!({ "level": "info", "about": about });
     console_log!("{line}");
 }
 
 /// Logs a problem that does not belong to one request, or does not change its response.
-pub fn complain(about: &str, problem: &dyn Display) {
+pub fn log_problem(about: &str, problem: &dyn Display) {
     let line = json!({ "level": "error", "about": about, "problem": problem.to_string() });
     console_error!("{line}");
 }

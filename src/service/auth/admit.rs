@@ -1,15 +1,15 @@
 //! Checks of the request line and the headers, before the body is read: host, caller, permission,
 //! origin, and whether the body is acceptable.
 
-use super::super::bulk::takes_pieces;
+use super::super::bulk::is_read_in_parts;
 use super::super::error::Failure;
-use super::super::negotiate::Coding;
+use super::super::negotiate::ContentCoding;
 use super::super::origin::{check_host, check_origin};
-use super::super::route::{Found, Operation};
+use super::super::route::{MatchedRoute, Operation};
 use super::super::{Auth, Request, Service};
 use super::caller::{Caller, Denied, Subject};
-use super::log::Trail;
-use super::scope::{Act, Need, Resource};
+use super::log::AccessTrail;
+use super::scope::{Action, Permission, Resource};
 use crate::document::ObjectKind;
 use crate::store::repository::Repository;
 
@@ -19,9 +19,9 @@ impl<R: Repository> Service<R> {
     pub(crate) fn admit<'a>(
         &'a self,
         request: &Request,
-        found: &Found,
+        found: &MatchedRoute,
         caller: Result<&'a Caller, &Denied>,
-        trail: &Trail,
+        trail: &AccessTrail,
     ) -> Result<&'a Caller, Failure> {
         check_host(request, &self.config)?;
         let caller = match self.config.auth {
@@ -29,17 +29,17 @@ impl<R: Repository> Service<R> {
             Auth::Open => &self.everyone,
             Auth::Known => caller.map_err(Denied::failure)?,
         };
-        trail.comes_from(caller);
+        trail.set_caller(caller);
         check_origin(request, &self.config)?;
-        check_leave(found, caller)?;
-        if found.route.need.resource == Resource::Admin && !self.config.admin {
+        check_permission(found, caller)?;
+        if found.route.permission.resource == Resource::Admin && !self.config.admin {
             return Err(Failure::new(
                 403,
                 "administration is switched off: start the service with `--admin` to use it",
             ));
         }
         self.check_length(request)?;
-        Coding::of(request)?;
+        ContentCoding::from_headers(request)?;
         found.route.operation.accepts().check(request)?;
         Ok(caller)
     }
@@ -50,7 +50,7 @@ impl<R: Repository> Service<R> {
         let announced = request
             .header("Content-Length")
             .and_then(|length| length.parse().ok())
-            .filter(|_| !takes_pieces(request));
+            .filter(|_| !is_read_in_parts(request));
         if request.body.len().max(announced.unwrap_or(0)) > self.config.limits.body {
             return Err(Failure::too_large("body", self.config.limits.body));
         }
@@ -58,29 +58,29 @@ impl<R: Repository> Service<R> {
     }
 }
 
-fn check_leave(found: &Found, caller: &Caller) -> Result<(), Failure> {
-    let (need, subject) = (found.route.need, subject(found));
+fn check_permission(found: &MatchedRoute, caller: &Caller) -> Result<(), Failure> {
+    let (permission, subject) = (found.route.permission, subject(found));
     // The definition of a stored query may be readable although its execution is not allowed.
-    let shows = Need {
-        act: Act::Read,
-        ..need
+    let shows = Permission {
+        act: Action::Read,
+        ..permission
     };
     if found.route.operation == Operation::QueryStored
         && found.dialect.detail_and_result()
-        && caller.may(shows, subject)
+        && caller.has_permission(shows, subject)
     {
         return Ok(());
     }
     match found.named(&["ehr_id"]) {
-        Some(ehr) if matches!(need.resource, Resource::Record | Resource::Guide) => {
-            caller.within(need, subject, ehr)
+        Some(ehr) if matches!(permission.resource, Resource::Record | Resource::Guide) => {
+            caller.within(permission, subject, ehr)
         }
-        _ => caller.reach(need, subject).map(|_| ()),
+        _ => caller.reach(permission, subject).map(|_| ()),
     }
 }
 
 /// Returns the subject of the permission, as far as the request line determines it.
-fn subject(found: &Found) -> Subject<'_> {
+fn subject(found: &MatchedRoute) -> Subject<'_> {
     let of_compositions = match found.route.operation {
         Operation::Create(what)
         | Operation::Read(what)
@@ -92,7 +92,7 @@ fn subject(found: &Found) -> Subject<'_> {
         | Operation::TagsDelete(what) => what.kind == ObjectKind::Composition,
         operation => operation == Operation::ContributionCreate,
     };
-    match found.route.need.resource {
+    match found.route.permission.resource {
         Resource::Record if of_compositions => Subject::Some,
         Resource::Record => Subject::Nameless,
         _ if found.route.operation == Operation::QueryAdHoc => Subject::Nameless,
@@ -178,7 +178,7 @@ mod tests {
             self.send(Ok(caller), method, target, body).status
         }
 
-        fn log(&self) -> Vec<crate::store::repository::Access> {
+        fn log(&self) -> Vec<crate::store::repository::AccessRecord> {
             let filter = AccessFilter {
                 limit: 1_000_000,
                 ..AccessFilter::default()
@@ -215,7 +215,7 @@ mod tests {
         let mut host = Host::new();
         let reader = Caller::with_roles("r", "", &["read"]);
         let writer = Caller::with_roles("w", "", &["write", "query", "population"]);
-        let nobody = Denied::nobody("Bearer realm=\"aqlite\"");
+        let nobody = Denied::no_credentials("Bearer realm=\"aqlite\"");
         let bulk = "/v1/ehr/bulk";
         type Case<'c> = (
             Result<&'c Caller, &'c Denied>,
@@ -372,7 +372,11 @@ mod tests {
             let route = routes()
                 .find(|r| r.method == method && r.pattern == pattern)
                 .expect(pattern);
-            assert_eq!(route.need.roles().join(" "), roles, "{method} {pattern}");
+            assert_eq!(
+                route.permission.roles().join(" "),
+                roles,
+                "{method} {pattern}"
+            );
         }
     }
 
@@ -383,7 +387,7 @@ mod tests {
             for mount in ["/v1", "/rest/openehr/v1"] {
                 let path = target(mount, route.pattern, EHR);
                 let nobody = host.send(
-                    Err(&Denied::nobody("Bearer realm=\"aqlite\"")),
+                    Err(&Denied::no_credentials("Bearer realm=\"aqlite\"")),
                     route.method,
                     &path,
                     "",
@@ -405,16 +409,20 @@ mod tests {
                     let shows_detail = route.operation == Operation::QueryStored
                         && mount == "/v1"
                         && route.pattern.ends_with("{version}");
-                    let open = route.need.roles().contains(role);
-                    let (refused, told) = (answer.status == 403, host.log().len() > before);
+                    let open = route.permission.roles().contains(role);
+                    let (refused, recorded) = (answer.status == 403, host.log().len() > before);
                     assert!(
                         open != refused || (shows_detail && !refused),
                         "{role}: {} {path}: {}",
                         route.method,
                         answer.status
                     );
-                    assert!(told, "{role}: {} {path} is not in the log", route.method);
-                    if route.need.resource == Resource::Admin && open {
+                    assert!(
+                        recorded,
+                        "{role}: {} {path} is not in the log",
+                        route.method
+                    );
+                    if route.permission.resource == Resource::Admin && open {
                         host.furnish();
                     }
                 }
@@ -428,7 +436,7 @@ mod tests {
         let app = Caller::with_roles("p", "", &[]).narrowed(EVERYTHING, Some(EHR), false);
         for route in routes() {
             let other = host.ask(&app, route.method, &target("/v1", route.pattern, OTHER), "");
-            let closed = match route.need.resource {
+            let closed = match route.permission.resource {
                 Resource::Import | Resource::Admin | Resource::Log | Resource::Party => {
                     other == 403
                 }
@@ -436,7 +444,7 @@ mod tests {
                     other == 404
                 }
                 _ if route.operation == Operation::EhrCreate => other == 403,
-                _ => other != 200 || !matches!(route.need.act, Act::Search),
+                _ => other != 200 || !matches!(route.permission.act, Action::Search),
             };
             assert!(closed, "{} {}: {other}", route.method, route.pattern);
         }
@@ -470,7 +478,7 @@ mod tests {
         let status = include_str!("../../../tests/cases/rest/status.json");
         assert_eq!(host.ask(&owner, "POST", "/v1/ehr", status), 201);
         let app = Caller::with_roles("p", "", &[]).narrowed(EVERYTHING, Some(EHR), false);
-        let mut told = |target: &str, body: &str| {
+        let mut answered = |target: &str, body: &str| {
             let media_type = if target.ends_with("bulk") {
                 "application/x-ndjson"
             } else {
@@ -488,13 +496,13 @@ mod tests {
                 r#"{{"hook":"patient-view","hookInstance":"1","context":{{"patientId":"{patient}"}}}}"#
             )
         };
-        let there = told(
+        let there = answered(
             "/v1/cds-services/weight_class.v1?subject_namespace=clinic",
             &hook("patient-7"),
         );
         assert_eq!(
             there,
-            told(
+            answered(
                 "/v1/cds-services/weight_class.v1?subject_namespace=clinic",
                 &hook("patient-8")
             )
@@ -502,17 +510,17 @@ mod tests {
         assert_eq!(
             (
                 there.0,
-                told("/v1/cds-services/weight_class.v1", &hook("patient-7"))
+                answered("/v1/cds-services/weight_class.v1", &hook("patient-7"))
             ),
             (404, there.clone())
         );
         let line =
             |ehr: &str| format!(r#"{{"ehr_id":"{ehr}","composition":{{"_type":"NOTHING"}}}}"#);
-        let there = told("/v1/ehr/bulk", &line(OTHER));
+        let there = answered("/v1/ehr/bulk", &line(OTHER));
         assert!(there.1.contains(r#""status":404"#), "{there:?}");
         assert_eq!(
             there,
-            told(
+            answered(
                 "/v1/ehr/bulk",
                 &line("00000000-0000-4000-8000-00000000ffff")
             )

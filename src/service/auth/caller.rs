@@ -2,7 +2,7 @@
 
 use super::super::committal::Party;
 use super::super::error::Failure;
-use super::scope::{Compartment, Need, ROLES, Scope, of_role, of_text};
+use super::scope::{Compartment, Permission, ROLES, Scope, of_role, of_text};
 
 /// A caller.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -33,7 +33,7 @@ pub(crate) enum Subject<'a> {
 
 impl<'a> Subject<'a> {
     /// Creates a subject from an optional name.
-    pub fn of(name: Option<&'a str>) -> Subject<'a> {
+    pub fn from_name(name: Option<&'a str>) -> Subject<'a> {
         name.map_or(Subject::Nameless, Subject::Named)
     }
 }
@@ -77,7 +77,7 @@ impl Denied {
 
     /// Creates the rejection of a request without credentials. `challenge` names the accepted
     /// schemes.
-    pub fn nobody(challenge: &str) -> Denied {
+    pub fn no_credentials(challenge: &str) -> Denied {
         Denied::with("the request names no caller: send credentials", challenge)
     }
 
@@ -124,7 +124,7 @@ impl Denied {
 
     /// Sets a challenge for each scheme of the deployment, not only for that of the rejected
     /// credentials.
-    pub(crate) fn offering(mut self, has_bearer: bool, has_basic: bool) -> Denied {
+    pub(crate) fn with_challenges(mut self, has_bearer: bool, has_basic: bool) -> Denied {
         if self.status == 401 && has_bearer && !self.challenge.contains("Bearer ") {
             self.challenge = format!("{BEARER}, {}", self.challenge);
         }
@@ -189,9 +189,13 @@ impl Caller {
         }
     }
 
-    fn granting<'a>(&'a self, need: Need, subject: Subject<'a>) -> impl Iterator<Item = &'a Scope> {
+    fn granting<'a>(
+        &'a self,
+        permission: Permission,
+        subject: Subject<'a>,
+    ) -> impl Iterator<Item = &'a Scope> {
         let fits = move |scope: &Scope| {
-            scope.allows(need)
+            scope.allows(permission)
                 && match subject {
                     Subject::Some => true,
                     Subject::Named(name) => scope.covers(name),
@@ -209,41 +213,45 @@ impl Caller {
     }
 
     /// Returns whether the caller has the permission in some EHR.
-    pub(crate) fn may(&self, need: Need, subject: Subject<'_>) -> bool {
-        self.granting(need, subject).next().is_some()
+    pub(crate) fn has_permission(&self, permission: Permission, subject: Subject<'_>) -> bool {
+        self.granting(permission, subject).next().is_some()
     }
 
     /// Returns the EHRs for which the caller has the permission; 403 if none.
-    pub(crate) fn reach(&self, need: Need, subject: Subject<'_>) -> Result<Reach, Failure> {
+    pub(crate) fn reach(
+        &self,
+        permission: Permission,
+        subject: Subject<'_>,
+    ) -> Result<Reach, Failure> {
         let has = |compartment| {
-            self.granting(need, subject)
+            self.granting(permission, subject)
                 .any(|s| s.compartment == compartment)
         };
         match &self.ehr {
             _ if has(Compartment::System) => Ok(Reach::All),
             _ if has(Compartment::User) => Ok(Reach::Named),
             Some(ehr) if has(Compartment::Patient) => Ok(Reach::One(ehr.clone())),
-            _ => Err(self.refused(need)),
+            _ => Err(self.refused(permission)),
         }
     }
 
     /// Returns whether the caller has the permission in one EHR only. The response must then reveal
     /// nothing of other EHRs.
-    pub(crate) fn is_confined(&self, need: Need) -> bool {
-        matches!(self.reach(need, Subject::Some), Ok(Reach::One(_)))
+    pub(crate) fn is_confined(&self, permission: Permission) -> bool {
+        matches!(self.reach(permission, Subject::Some), Ok(Reach::One(_)))
     }
 
     /// Checks the permission in this EHR: 403 if the caller has it in none, 404 if only in another
     /// one.
     pub(crate) fn within(
         &self,
-        need: Need,
+        permission: Permission,
         subject: Subject<'_>,
         ehr: &str,
     ) -> Result<(), Failure> {
-        match self.reach(need, subject)? {
+        match self.reach(permission, subject)? {
             Reach::One(own) if !own.eq_ignore_ascii_case(ehr) => {
-                Err(Failure::missing("there is no EHR with this ehr_id"))
+                Err(Failure::not_found("there is no EHR with this ehr_id"))
             }
             _ => Ok(()),
         }
@@ -251,13 +259,13 @@ impl Caller {
 
     /// Returns the error for a missing permission: 403, with the error of RFC 6750 §3.1 for callers
     /// with a token.
-    pub(crate) fn refused(&self, need: Need) -> Failure {
-        let roles = need.roles();
+    pub(crate) fn refused(&self, permission: Permission) -> Failure {
+        let roles = permission.roles();
         let message = format!(
             "this needs the role {}, or a scope for `{}` with `{}`",
             roles.join(" or "),
-            need.word(),
-            need.letter()
+            permission.word(),
+            permission.letter()
         );
         let failure = Failure::new(403, message);
         if self.issuer.is_empty() {
@@ -285,17 +293,17 @@ impl Caller {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Act, Resource};
+    use super::super::{Action, Resource};
     use super::*;
 
     const EHR: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
-    const READ: Need = Need {
+    const READ: Permission = Permission {
         resource: Resource::Record,
-        act: Act::Read,
+        act: Action::Read,
     };
-    const SEARCH: Need = Need {
+    const SEARCH: Permission = Permission {
         resource: Resource::Query,
-        act: Act::Search,
+        act: Action::Search,
     };
 
     fn status(outcome: Result<impl Sized, Failure>) -> u16 {
@@ -336,19 +344,19 @@ mod tests {
     fn a_user_scope_does_not_exceed_the_person() {
         let scopes = "user/composition-*.cruds user/aql-*.s";
         let nurse = Caller::with_roles("n", "", &["read"]).narrowed(scopes, None, true);
-        assert!(nurse.may(READ, Subject::Nameless));
-        assert!(!nurse.may(
-            Need {
-                act: Act::Create,
+        assert!(nurse.has_permission(READ, Subject::Nameless));
+        assert!(!nurse.has_permission(
+            Permission {
+                act: Action::Create,
                 ..READ
             },
             Subject::Some
         ));
-        assert!(!nurse.may(SEARCH, Subject::Some));
+        assert!(!nurse.has_permission(SEARCH, Subject::Some));
         assert!(
             Caller::with_roles("n", "", &[])
                 .narrowed(scopes, None, false)
-                .may(SEARCH, Subject::Some)
+                .has_permission(SEARCH, Subject::Some)
         );
     }
 
@@ -359,17 +367,17 @@ mod tests {
             None,
             true,
         );
-        assert!(!app.may(
-            Need {
+        assert!(!app.has_permission(
+            Permission {
                 resource: Resource::Admin,
-                act: Act::Delete
+                act: Action::Delete
             },
             Subject::Some
         ));
-        assert!(!app.may(
-            Need {
+        assert!(!app.has_permission(
+            Permission {
                 resource: Resource::Log,
-                act: Act::Read
+                act: Action::Read
             },
             Subject::Some
         ));

@@ -2,7 +2,7 @@
 //!
 //! | step | file |
 //! |---|---|
-//! | credentials of a request → caller | `gate`; `token` for JSON Web Tokens, `users` for passwords, `passwords` for limiting the cost of verification |
+//! | credentials of a request → caller | `authenticator`; `token` for JSON Web Tokens, `users` for passwords, `passwords` for limiting the cost of verification |
 //! | checks before the body is read | `admit` |
 //! | permission of an operation; scopes and roles, which grant it | `scope` |
 //! | access log | `log`; counts of requests without authentication: `refusals` |
@@ -13,8 +13,8 @@
 //! composition, the EHR of a query) are checked where the content is read.
 
 mod admit;
+mod authentication;
 mod caller;
-mod gate;
 mod log;
 mod passwords;
 mod refusals;
@@ -22,11 +22,11 @@ mod scope;
 mod token;
 mod users;
 
+pub use authentication::{AuthenticationHost, Authenticator, Issuer, KeyCache};
 pub use caller::{Caller, Denied};
 pub(crate) use caller::{Reach, Subject};
-pub use gate::{Gate, Issuer, KeyRing, Keys};
-pub(crate) use log::Trail;
-pub(crate) use refusals::Refusals;
-pub(crate) use scope::{Act, Need, Resource};
+pub(crate) use log::AccessTrail;
+pub(crate) use refusals::RefusalCounts;
+pub(crate) use scope::{Action, Permission, Resource};
 pub use token::Algorithm;
 pub use users::Users;

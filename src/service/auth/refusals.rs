@@ -6,7 +6,7 @@
 
 use super::super::Service;
 use super::super::time::iso;
-use crate::store::repository::{Access, Repository};
+use crate::store::repository::{AccessRecord, Repository};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ const OTHERS: &str = "others";
 
 /// The counts that are not written yet.
 #[derive(Default)]
-pub(crate) struct Refusals(RefCell<State>);
+pub(crate) struct RefusalCounts(RefCell<State>);
 
 #[derive(Default)]
 struct State {
@@ -36,7 +36,7 @@ struct State {
     samples: u32,
 }
 
-impl Refusals {
+impl RefusalCounts {
     /// Counts a request without a record of its own.
     pub fn count(&self, operation: &str, status: u16) {
         self.add(operation, status, 1);
@@ -69,18 +69,18 @@ impl Refusals {
     }
 
     /// Returns the records of the counts if it is time to write them, or in any case if `at_once`.
-    fn due(&self, now: i64, at_once: bool) -> Vec<Access> {
+    fn due(&self, now: i64, at_once: bool) -> Vec<AccessRecord> {
         let mut state = self.0.borrow_mut();
         if state.counts.is_empty() || !(at_once || now.saturating_sub(state.written) >= WINDOW) {
             return Vec::new();
         }
         state.written = now;
-        let entry = |((operation, status), requests)| Access {
+        let entry = |((operation, status), requests)| AccessRecord {
             time: iso(now),
             operation,
             status,
             refused: Some(requests),
-            ..Access::default()
+            ..AccessRecord::default()
         };
         std::mem::take(&mut state.counts)
             .into_iter()
@@ -92,10 +92,10 @@ impl Refusals {
 impl<R: Repository> Service<R> {
     /// Records a request that was rejected before authentication. A failure of the log does not
     /// change the response, which has no data: the request is counted, and the count written later.
-    pub(super) async fn note_refusal(&self, access: Access, now: i64) {
+    pub(super) async fn record_refusal(&self, access: AccessRecord, now: i64) {
         let mut entries = self.refusals.due(now, false);
         if self.refusals.is_sample(now) {
-            entries.push(Access {
+            entries.push(AccessRecord {
                 refused: Some(1),
                 ..access
             });
@@ -111,13 +111,13 @@ impl<R: Repository> Service<R> {
             .await;
     }
 
-    async fn write_refusals(&self, entries: Vec<Access>, now: i64) {
+    async fn write_refusals(&self, entries: Vec<AccessRecord>, now: i64) {
         let today = iso(now);
         let day = today.get(..10).unwrap_or_default();
         if !entries.is_empty()
             && self
                 .repository
-                .note_refused(&entries, day, MOST_OF_A_DAY)
+                .log_refused_accesses(&entries, day, MOST_OF_A_DAY)
                 .await
                 != Ok(true)
         {
@@ -176,7 +176,7 @@ mod tests {
             .status
         }
 
-        fn log(&self) -> Vec<Access> {
+        fn log(&self) -> Vec<AccessRecord> {
             let filter = AccessFilter {
                 limit: 1_000_000,
                 ..AccessFilter::default()
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn requests_of_strangers_are_counted_and_few_are_kept() {
-        let (mut host, nobody) = (Host::new(), Denied::nobody("Bearer"));
+        let (mut host, nobody) = (Host::new(), Denied::no_credentials("Bearer"));
         for second in 0..600 {
             host.1.0 += 1_000_000;
             for path in PATHS.iter().cycle().take(20) {
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_day_has_a_bounded_number_of_entries_and_loses_no_count() {
-        let (mut host, nobody) = (Host::new(), Denied::nobody("Bearer"));
+        let (mut host, nobody) = (Host::new(), Denied::no_credentials("Bearer"));
         host.1.0 -= host.1.0.rem_euclid(86_400_000_000);
         for _ in 0..1_439 {
             host.1.0 += 60_000_000;
@@ -266,7 +266,7 @@ mod tests {
         }
         let auditor = Caller::with_roles("aud", "", &["audit"]);
         assert_eq!(host.send(Ok(&auditor), "/v1/admin/access-log"), 200);
-        let log: Vec<Access> = host
+        let log: Vec<AccessRecord> = host
             .log()
             .into_iter()
             .filter(|access| access.refused.is_some())

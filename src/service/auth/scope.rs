@@ -39,7 +39,7 @@ pub(crate) enum Resource {
 
 /// The act of an operation, with its letter in scopes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Act {
+pub(crate) enum Action {
     /// `c`
     Create,
     /// `r`
@@ -54,11 +54,11 @@ pub(crate) enum Act {
 
 /// A required permission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Need {
+pub(crate) struct Permission {
     /// The resource.
     pub resource: Resource,
     /// The act.
-    pub act: Act,
+    pub act: Action,
 }
 
 /// The EHRs of a scope.
@@ -118,7 +118,7 @@ pub(crate) const ROLES: [(&str, &str); 8] = [
     ("audit", "user/log-*.rs"),
 ];
 
-impl Need {
+impl Permission {
     /// Returns the name of the resource in scopes.
     pub fn word(self) -> &'static str {
         RESOURCES
@@ -130,11 +130,11 @@ impl Need {
     /// Returns the letter of the act in scopes.
     pub fn letter(self) -> char {
         match self.act {
-            Act::Create => 'c',
-            Act::Read => 'r',
-            Act::Update => 'u',
-            Act::Delete => 'd',
-            Act::Search => 's',
+            Action::Create => 'c',
+            Action::Read => 'r',
+            Action::Update => 'u',
+            Action::Delete => 'd',
+            Action::Search => 's',
         }
     }
 
@@ -172,9 +172,9 @@ impl Scope {
 
     /// Returns whether the scope grants the act for at least some objects of the resource. Parties
     /// belong to no EHR: a scope of one EHR grants nothing about them.
-    pub fn allows(&self, need: Need) -> bool {
+    pub fn allows(&self, permission: Permission) -> bool {
         let reaches = (self.compartment, self.resource) != (Compartment::Patient, Resource::Party);
-        reaches && self.resource == need.resource && self.acts.contains(need.letter())
+        reaches && self.resource == permission.resource && self.acts.contains(permission.letter())
     }
 
     /// Returns whether its pattern matches a name.
@@ -218,12 +218,12 @@ fn glob(pattern: &str, name: &str) -> bool {
     let mut rest = pattern.chars().peekable();
     while let Some(c) = rest.next() {
         let any = c == '*';
-        let crossing = any && rest.next_if_eq(&'*').is_some();
+        let encode_statements = any && rest.next_if_eq(&'*').is_some();
         let mut next = vec![false; reached.len()];
         let mut flows = false;
         for (i, here) in reached.iter().enumerate() {
             let behind = i.checked_sub(1).and_then(|b| name.get(b));
-            flows = any && (*here || (flows && (crossing || behind != Some(&'.'))));
+            flows = any && (*here || (flows && (encode_statements || behind != Some(&'.'))));
             let steps = !any
                 && behind == Some(&c)
                 && i.checked_sub(1).and_then(|b| reached.get(b)) == Some(&true);
@@ -245,13 +245,13 @@ mod tests {
         let scopes: Vec<Scope> =
             of_text("openid patient/composition-MyHospital.*.v0.cru launch/patient user/aql-org.openehr::**.rs patient/*.rs system/x-y.r").collect();
         assert_eq!(scopes.len(), 2);
-        assert!(scopes[0].allows(Need {
+        assert!(scopes[0].allows(Permission {
             resource: Resource::Record,
-            act: Act::Update
+            act: Action::Update
         }));
-        assert!(!scopes[0].allows(Need {
+        assert!(!scopes[0].allows(Permission {
             resource: Resource::Record,
-            act: Act::Delete
+            act: Action::Delete
         }));
         assert!(scopes[0].covers("MyHospital.Weight.v0") && !scopes[0].covers("Other.Weight.v0"));
         assert!(
@@ -259,9 +259,9 @@ mod tests {
                 .unwrap()
                 .covers("vital signs")
         );
-        let parties = Need {
+        let parties = Permission {
             resource: Resource::Party,
-            act: Act::Read,
+            act: Action::Read,
         };
         assert!(
             Scope::parse("user/party-*.r").unwrap().allows(parties)

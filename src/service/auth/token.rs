@@ -22,7 +22,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    fn of(name: &str) -> Option<Algorithm> {
+    fn from_name(name: &str) -> Option<Algorithm> {
         match name {
             "RS256" => Some(Algorithm::Rs256),
             "ES256" => Some(Algorithm::Es256),
@@ -73,7 +73,7 @@ impl<'t> Token<'t> {
             ));
         }
         let text = |key: &str| header.get(key).and_then(Value::as_str).unwrap_or_default();
-        let algorithm = Algorithm::of(text("alg"))
+        let algorithm = Algorithm::from_name(text("alg"))
             .ok_or_else(|| Denied::token("its algorithm is neither RS256 nor ES256"))?;
         let key_id = Some(text("kid").to_owned())
             .filter(|id| !id.is_empty())

@@ -4,8 +4,8 @@
 //! One line for each user: `name:iterations:salt:hash:role,role`. Salt and hash are base64url; the
 //! hash is PBKDF2 with HMAC-SHA-256, 32 bytes.
 
+use super::authentication::AuthenticationHost;
 use super::caller::{Caller, Denied};
-use super::gate::Keys;
 use super::passwords::{Passwords, same};
 use super::scope::ROLES;
 use super::token::base64url;
@@ -54,7 +54,7 @@ impl Users {
 
     /// Authenticates a user by `name:password` in base64. The time is the same for a name that is
     /// not listed. Failures count for the name and the address of the request.
-    pub(super) async fn recognise<K: Keys>(
+    pub(super) async fn authenticate<K: AuthenticationHost>(
         &self,
         credentials: &str,
         passwords: &Passwords,
@@ -106,7 +106,7 @@ impl Users {
 
 impl Users {
     /// Returns the user, if the password is that of the user's last sign-in.
-    async fn known<K: Keys>(
+    async fn known<K: AuthenticationHost>(
         listed: Option<&User>,
         password: &str,
         passwords: &Passwords,
@@ -166,7 +166,7 @@ pub(super) mod tests {
         pub iterations: RefCell<Vec<u32>>,
     }
 
-    impl Keys for Fake {
+    impl AuthenticationHost for Fake {
         async fn fetch(&self, _: &str) -> Result<String, String> {
             Err(String::new())
         }
@@ -229,7 +229,7 @@ pub(super) mod tests {
         let users = Users::parse(&format!("ann:50000:{SALT}:{HASH}:read")).unwrap();
         let ask = |credentials: &str| {
             let (passwords, host) = (Passwords::default(), Fake::default());
-            now_or_never(users.recognise(credentials, &passwords, &host, ("", 0)))
+            now_or_never(users.authenticate(credentials, &passwords, &host, ("", 0)))
                 .unwrap()
                 .is_ok()
         };

@@ -4,7 +4,7 @@ use super::*;
 
 fn operation(method: &str, target: &str) -> Option<(Operation, Vec<String>)> {
     match find(&Request::new(method, target)) {
-        Ok(Matched::Operation(found)) => Some((found.route.operation, found.params)),
+        Ok(RouteTarget::Operation(found)) => Some((found.route.operation, found.params)),
         _ => None,
     }
 }

@@ -1,7 +1,7 @@
 //! Application of changes to the state.
 
-use super::index::Stated;
-use super::{Record, State, broken, lost_document, row_of};
+use super::index::StoredContribution;
+use super::{EhrEntry, State, broken, missing_document, row_of};
 use crate::document::{Batch, DocRow, DocState};
 use crate::store::journal::Change;
 use crate::store::repository::{Commit, Definition, Ehr, EhrFlags, StoreError, TagList, Version};
@@ -40,20 +40,20 @@ impl State {
                 self.revision += u64::from(found);
                 return Ok(found);
             }
-            Change::Note(accesses) => {
+            Change::Accesses(accesses) => {
                 self.log.push(accesses);
                 return Ok(true);
             }
             Change::Reset => {
-                self.past.remove_all();
-                let (past, log) = (
-                    std::mem::take(&mut self.past),
+                self.history.remove_all();
+                let (history, log) = (
+                    std::mem::take(&mut self.history),
                     std::mem::take(&mut self.log),
                 );
                 *self = State {
                     revision: self.revision,
                     ordinal: self.ordinal,
-                    past,
+                    history,
                     log,
                     ..State::default()
                 };
@@ -85,21 +85,24 @@ impl State {
             self.ordinal += 1;
             self.store(owner, self.ordinal, version);
         }
-        let told = Stated {
+        let derived_document = StoredContribution {
             owner,
             documents: (first, self.batch.len() as u32),
             own: None,
         };
-        let is_told = told.uid(&self.batch) == commit.contribution_uid
-            && told
-                .told(&self.batch)
-                .is_some_and(|told| told == commit.contribution);
+        let is_told = derived_document.uid(&self.batch) == commit.contribution_uid
+            && derived_document
+                .derived_document(&self.batch)
+                .is_some_and(|derived_document| derived_document == commit.contribution);
         let own = (!is_told).then(|| Box::new((commit.contribution_uid, commit.contribution)));
-        self.contribute(Stated { own, ..told });
+        self.contribute(StoredContribution {
+            own,
+            ..derived_document
+        });
         Ok(())
     }
 
-    fn contribute(&mut self, stated: Stated) {
+    fn contribute(&mut self, stated: StoredContribution) {
         let number = self.contributions.len() as u32;
         self.contributions.push(stated);
         let mut uids = std::mem::take(&mut self.contribution_uids);
@@ -116,16 +119,16 @@ impl State {
         let in_batch = self.batch.add_owner();
         self.keep(
             ehr_id,
-            Record {
+            EhrEntry {
                 ehr: None,
                 in_batch,
-                behind: self.ordinal,
+                created_after: self.ordinal,
             },
         );
         in_batch
     }
 
-    fn keep(&mut self, ehr_id: &str, record: Record) -> usize {
+    fn keep(&mut self, ehr_id: &str, record: EhrEntry) -> usize {
         self.ehr_ids.insert(ehr_id.to_owned(), self.ehrs.len());
         self.ehrs.push(record);
         self.ehrs.len() - 1
@@ -136,10 +139,10 @@ impl State {
         let (id, subject) = (ehr.ehr_id.clone(), ehr.subject.clone());
         let place = self.keep(
             &id,
-            Record {
+            EhrEntry {
                 ehr: Some(ehr),
                 in_batch,
-                behind: self.ordinal,
+                created_after: self.ordinal,
             },
         );
         self.subjects
@@ -160,8 +163,8 @@ impl State {
             self.subjects.insert(subject.clone(), place);
         }
         if ehr.is_queryable != flags.is_queryable {
-            self.past
-                .note_queryable(ehr_id, self.ordinal + 1, ehr.is_queryable);
+            self.history
+                .record_queryable(ehr_id, self.ordinal + 1, ehr.is_queryable);
         }
         (ehr.subject, ehr.is_queryable, ehr.is_modifiable) =
             (flags.subject, flags.is_queryable, flags.is_modifiable);
@@ -196,8 +199,8 @@ impl State {
         self.before.push(before);
         self.objects
             .put(document, |document| self.batch.object_id(document));
-        if !self.tells(document, &version) {
-            self.odd.insert(document, version);
+        if !self.is_derivable(document, &version) {
+            self.explicit.insert(document, version);
         }
     }
 
@@ -207,10 +210,10 @@ impl State {
             return Ok(false);
         };
         let first = match self.ehrs.get(place) {
-            Some(record) => record.behind + 1,
+            Some(record) => record.created_after + 1,
             None => return Err(broken("an EHR id has no EHR")),
         };
-        self.past.remove_ehr(ehr_id, first);
+        self.history.remove_ehr(ehr_id, first);
         let record = self.ehrs.remove(place);
         self.tags.retain(|_, (owner, _)| owner != ehr_id);
         if let Some(subject) = record.ehr.and_then(|e| e.subject) {
@@ -242,13 +245,13 @@ impl State {
         let gone = order::distinct(versions);
         let ordinals: Result<Vec<u64>, StoreError> = gone
             .iter()
-            .map(|document| self.batch.doc(*document).ok_or_else(lost_document))
+            .map(|document| self.batch.doc(*document).ok_or_else(missing_document))
             .map(|doc| Ok(doc?.row.ordinal))
             .collect();
         let first = ordinals?.into_iter().min();
         first
             .into_iter()
-            .for_each(|first| self.past.remove_objects(ehr_id, first));
+            .for_each(|first| self.history.remove_objects(ehr_id, first));
         self.rebuild(&|document| gone.binary_search(&document).is_err())
     }
 
@@ -257,7 +260,7 @@ impl State {
     fn rebuild(&mut self, kept: &dyn Fn(u32) -> bool) -> Result<(), StoreError> {
         let old = std::mem::take(&mut self.batch);
         let contributions = std::mem::take(&mut self.contributions);
-        let mut odd = std::mem::take(&mut self.odd);
+        let mut explicit = std::mem::take(&mut self.explicit);
         (self.contribution_uids, self.objects, self.before) = Default::default();
         let mut owners: HashMap<u32, u32> = HashMap::new();
         for record in &mut self.ehrs {
@@ -276,7 +279,7 @@ impl State {
             for document in
                 (stated.documents.0..stated.documents.1).filter(|document| kept(*document))
             {
-                self.carry(owner, document, &old, odd.remove(&document))?;
+                self.carry(owner, document, &old, explicit.remove(&document))?;
             }
             let documents = (first, self.batch.len() as u32);
             if documents.0 < documents.1 || stated.documents.0 == stated.documents.1 {
@@ -287,7 +290,7 @@ impl State {
                 } else {
                     None
                 };
-                self.contribute(Stated {
+                self.contribute(StoredContribution {
                     owner,
                     documents,
                     own,
@@ -306,10 +309,10 @@ impl State {
         owner: u32,
         document: u32,
         old: &Batch,
-        odd: Option<Version>,
+        explicit: Option<Version>,
     ) -> Result<(), StoreError> {
-        let doc = old.doc(document).ok_or_else(lost_document)?;
-        let packed = old.packed(doc.version).ok_or_else(lost_document)?;
+        let doc = old.doc(document).ok_or_else(missing_document)?;
+        let packed = old.packed(doc.version).ok_or_else(missing_document)?;
         let before = self.newest(old.object_id(document));
         let DocState {
             kind,
@@ -330,7 +333,8 @@ impl State {
         self.before.push(before);
         self.objects
             .put(document, |document| self.batch.object_id(document));
-        self.odd.extend(odd.map(|odd| (document, odd)));
+        self.explicit
+            .extend(explicit.map(|explicit| (document, explicit)));
         Ok(())
     }
 }

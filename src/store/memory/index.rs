@@ -1,15 +1,15 @@
 //! Stored contributions, and an index of numbers by text.
 
-use super::{CONTRIBUTION, UID, lost_document};
+use super::{CONTRIBUTION, UID, missing_document};
 use crate::document::{Batch, Doc};
 use crate::rm::class::Attr;
+use crate::store::canonical;
 use crate::store::repository::StoreError;
-use crate::store::statement;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::hash::BuildHasher;
 
 /// A contribution.
-pub(super) struct Stated {
+pub(super) struct StoredContribution {
     /// The number of its owner in the batch.
     pub(super) owner: u32,
     /// The numbers of its first version and of the one after its last.
@@ -18,7 +18,7 @@ pub(super) struct Stated {
     pub(super) own: Option<Box<(String, String)>>,
 }
 
-impl Stated {
+impl StoredContribution {
     pub(super) fn uid<'a>(&'a self, batch: &'a Batch) -> &'a str {
         match &self.own {
             Some(own) => &own.0,
@@ -36,12 +36,12 @@ impl Stated {
     pub(super) fn document(&self, batch: &Batch) -> Result<String, StoreError> {
         match &self.own {
             Some(own) => Ok(own.1.clone()),
-            None => self.told(batch).ok_or_else(lost_document),
+            None => self.derived_document(batch).ok_or_else(missing_document),
         }
     }
 
     /// Derives the document of a contribution, with the audit of its first version.
-    pub(super) fn told(&self, batch: &Batch) -> Option<String> {
+    pub(super) fn derived_document(&self, batch: &Batch) -> Option<String> {
         let first = batch.doc(self.documents.0)?.version;
         let mut audit = String::new();
         batch.write_json(
@@ -62,7 +62,7 @@ impl Stated {
         let versions: Option<Vec<_>> = (self.documents.0..self.documents.1)
             .map(|document| batch.doc(document).and_then(version))
             .collect();
-        Some(statement::contribution(
+        Some(canonical::contribution(
             batch.text_along(first, CONTRIBUTION)?,
             &versions?,
             &audit,
@@ -73,12 +73,12 @@ impl Stated {
 /// A hash index from texts to numbers. The texts themselves are not stored: a function returns the
 /// text of a number.
 #[derive(Default)]
-pub(super) struct Index {
+pub(super) struct TextIndex {
     numbers: HashTable<u32>,
     hasher: DefaultHashBuilder,
 }
 
-impl Index {
+impl TextIndex {
     pub(super) fn find<'t>(&self, text: &str, text_of: impl Fn(u32) -> &'t str) -> Option<u32> {
         self.numbers
             .find(self.hasher.hash_one(text), |number| {

@@ -1,6 +1,6 @@
 //! The states that a scan can read: the newest one, and the earlier one of a snapshot.
 
-use super::{State, broken, lost_document, row_of};
+use super::{State, broken, missing_document, row_of};
 use crate::document::{Batch, DocRow, DocState, EhrRow};
 use crate::store::repository::StoreError;
 use crate::store::scan::{Scan, Snapshot};
@@ -11,12 +11,12 @@ impl State {
         match scan.ehr() {
             Some(ehr_id) => Snapshot::of_ehr(
                 self.documents(ehr_id).count() as u64,
-                self.past.removals_of(ehr_id),
+                self.history.removals_of(ehr_id),
             ),
             None => Snapshot {
                 version: self.ordinal,
                 ehr: 0,
-                removals: self.past.removals(),
+                removals: self.history.removals(),
                 revision: self.revision,
             },
         }
@@ -36,13 +36,13 @@ impl State {
     }
 
     /// Returns whether something that the snapshot of a scan contains was physically deleted.
-    pub(super) fn lacks_of(&self, scan: &Scan) -> bool {
+    pub(super) fn lacks_data_of(&self, scan: &Scan) -> bool {
         let of_one = |asked: Snapshot, ehr_id: &str| {
-            asked.version > 0 && asked.removals < self.past.removals_of(ehr_id)
+            asked.version > 0 && asked.removals < self.history.removals_of(ehr_id)
         };
         scan.snapshot.is_some_and(|asked| {
             scan.ehr().map_or_else(
-                || self.past.lacks(asked, scan.ehrs.as_deref()),
+                || self.history.is_incomplete(asked, scan.ehrs.as_deref()),
                 |ehr_id| of_one(asked, ehr_id),
             )
         })
@@ -52,11 +52,15 @@ impl State {
     pub(super) fn as_of(&self, version: u64, ehrs: Option<&[String]>) -> Result<Batch, StoreError> {
         let mut batch = Batch::new();
         let mut owners: HashMap<u32, u32> = HashMap::new();
-        for record in self.ehrs.iter().filter(|record| record.behind < version) {
+        for record in self
+            .ehrs
+            .iter()
+            .filter(|record| record.created_after < version)
+        {
             let number = match &record.ehr {
                 Some(ehr) if ehrs.is_none_or(|ehrs| ehrs.contains(&ehr.ehr_id)) => {
                     let is_queryable = self
-                        .past
+                        .history
                         .queryable(&ehr.ehr_id, version)
                         .unwrap_or(ehr.is_queryable);
                     batch.add_ehr(EhrRow {
@@ -75,7 +79,10 @@ impl State {
             let Some(owner) = owners.get(&doc.ehr).copied() else {
                 continue;
             };
-            let packed = self.batch.packed(doc.version).ok_or_else(lost_document)?;
+            let packed = self
+                .batch
+                .packed(doc.version)
+                .ok_or_else(missing_document)?;
             if let Some(before) = self.preceding(doc.document)? {
                 // A version follows its predecessor in commit order, so the predecessor was added.
                 let before = numbers
@@ -126,7 +133,10 @@ impl State {
                 latest,
                 deleted,
             };
-            let packed = self.batch.packed(doc.version).ok_or_else(lost_document)?;
+            let packed = self
+                .batch
+                .packed(doc.version)
+                .ok_or_else(missing_document)?;
             batch.add(number, row, &packed);
         }
         Ok(batch)

@@ -4,17 +4,17 @@
 //! A change set and its record are one transaction, so the record is first written into the
 //! database of the documents (table `access_log` of `migrations/`, which held the complete log in
 //! earlier releases). It is moved to the log's own database (`migrations-log/`) when the log is
-//! read, by the nightly maintenance, and after [`MANY`] change sets. A record is removed from the
+//! read, by the nightly maintenance, and after [`QUEUE_LIMIT`] change sets. A record is removed from the
 //! queue after it was added to the log. Its key prevents that it is added twice.
 
 use super::SqlRepository;
-use super::rows::{Cell, Rows};
+use super::rows::{Cell, CollectedRows};
 use super::value::{Fields, Sql, Statement};
 use crate::store::log::{LogEntry, LogStore};
-use crate::store::repository::{Access, AccessFilter, StoreError};
+use crate::store::repository::{AccessFilter, AccessRecord, StoreError};
 
 /// Inserts queued records of change sets.
-pub(super) const NOTE: &str = "INSERT INTO access_log (time, who, issuer, operation, object, ehr_id, query, status, request_id, key)
+pub(super) const INSERT_QUEUED: &str = "INSERT INTO access_log (time, who, issuer, operation, object, ehr_id, query, status, request_id, key)
     SELECT j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4, j.value ->> 5, j.value ->> 6, j.value ->> 7, j.value ->> 8,
       lower(hex(randomblob(16)))
     FROM json_each(?1) j";
@@ -64,7 +64,7 @@ const NEVER: &str = "~";
 const STEP: u64 = 1_000;
 const MOST_STEPS: usize = 100;
 /// The number of queued records after which an instance moves them.
-const MANY: u64 = 5_000;
+const QUEUE_LIMIT: u64 = 5_000;
 /// Records that are removed for their age in one step.
 const EXPIRED: u64 = 2_000;
 
@@ -80,26 +80,26 @@ impl<S: Sql> SqlLog<S> {
 
 impl<S: Sql> LogStore for SqlLog<S> {
     async fn append(&self, entries: &[LogEntry]) -> Result<(), StoreError> {
-        let mut rows = Rows::of(APPEND);
+        let mut rows = CollectedRows::new(APPEND);
         entries
             .iter()
             .for_each(|entry| rows.push(&with_key(&entry.access, entry.key.as_deref())));
-        self.0.batch(rows.written().collect()).await?;
+        self.0.batch(rows.take_statements().collect()).await?;
         Ok(())
     }
 
     async fn append_refused(
         &self,
-        entries: &[Access],
+        entries: &[AccessRecord],
         day: &str,
         most: u64,
     ) -> Result<bool, StoreError> {
-        let mut rows = Rows::of(APPEND_REFUSED);
+        let mut rows = CollectedRows::new(APPEND_REFUSED);
         entries
             .iter()
             .for_each(|access| rows.push(&with_key(access, None)));
         let batch = rows
-            .written()
+            .take_statements()
             .map(|statement| statement.bind(day).bind(most))
             .collect();
         Ok(self
@@ -110,7 +110,10 @@ impl<S: Sql> LogStore for SqlLog<S> {
             .any(|rows| !rows.is_empty()))
     }
 
-    async fn read(&self, filter: &AccessFilter<'_>) -> Result<Vec<(u64, Access)>, StoreError> {
+    async fn read(
+        &self,
+        filter: &AccessFilter<'_>,
+    ) -> Result<Vec<(u64, AccessRecord)>, StoreError> {
         let query = Statement::new(READ)
             .bind(filter.after)
             .bind(filter.from.unwrap_or(""))
@@ -154,14 +157,14 @@ impl<S: Sql> SqlRepository<S> {
 
     pub(super) fn log(&self) -> Result<&SqlLog<S>, StoreError> {
         self.log.as_ref().ok_or_else(|| {
-            StoreError::Away("the access log has no database: bind one as LOG".into())
+            StoreError::Unavailable("the access log has no database: bind one as LOG".into())
         })
     }
 
     pub(super) async fn read_accesses(
         &self,
         filter: &AccessFilter<'_>,
-    ) -> Result<Vec<(u64, Access)>, StoreError> {
+    ) -> Result<Vec<(u64, AccessRecord)>, StoreError> {
         self.move_log().await?;
         self.log()?.read(filter).await
     }
@@ -195,10 +198,10 @@ impl<S: Sql> SqlRepository<S> {
 
     /// Counts queued records, and moves them when there are many. Records that cannot be moved now
     /// remain in the queue.
-    pub(super) async fn noted(&self, entries: usize) {
+    pub(super) async fn count_queued_records(&self, entries: usize) {
         let waiting = self.waiting.get() + entries as u64;
-        self.waiting.set(waiting % MANY);
-        if waiting >= MANY && self.log.is_some() {
+        self.waiting.set(waiting % QUEUE_LIMIT);
+        if waiting >= QUEUE_LIMIT && self.log.is_some() {
             let _ = self.move_log().await;
         }
     }
@@ -239,8 +242,8 @@ impl<S: Sql> SqlRepository<S> {
     }
 }
 
-/// Returns the cells of a queued record, in the order of [`NOTE`].
-pub(super) fn cells(access: &Access) -> [Cell<'_>; 9] {
+/// Returns the cells of a queued record, in the order of [`INSERT_QUEUED`].
+pub(super) fn cells(access: &AccessRecord) -> [Cell<'_>; 9] {
     [
         access.time.as_str().into(),
         access.who.as_str().into(),
@@ -254,16 +257,16 @@ pub(super) fn cells(access: &Access) -> [Cell<'_>; 9] {
     ]
 }
 
-fn with_key<'a>(access: &'a Access, key: Option<&'a str>) -> Vec<Cell<'a>> {
+fn with_key<'a>(access: &'a AccessRecord, key: Option<&'a str>) -> Vec<Cell<'a>> {
     [&cells(access)[..], &[key.into(), access.refused.into()]].concat()
 }
 
-fn entry(fields: &mut Fields) -> Result<(u64, Access), StoreError> {
+fn entry(fields: &mut Fields) -> Result<(u64, AccessRecord), StoreError> {
     Ok((fields.number()?, access(fields)?))
 }
 
-fn access(fields: &mut Fields) -> Result<Access, StoreError> {
-    Ok(Access {
+fn access(fields: &mut Fields) -> Result<AccessRecord, StoreError> {
+    Ok(AccessRecord {
         time: fields.text()?,
         who: fields.text()?,
         issuer: fields.text()?,

@@ -1,14 +1,14 @@
 //! Commits: a change set is one batch, and constraints of the database guard it.
 
 use super::SqlRepository;
-use super::catalogue::{Profile, Profiler, Sealed};
-use super::large::Large;
+use super::catalog::{EncodedDocument, Profile, ProfileBuilder};
+use super::chunked::ChunkedText;
 use super::read::{EHR, known_texts};
-use super::rows::{Cell, Rows};
+use super::rows::{Cell, CollectedRows};
 use super::tag::replace;
 use super::value::{Fields, Sql, SqlError, Statement, json_list, kind_of, unexpected};
 use crate::document::{Layout, Packed};
-use crate::store::conflict::{self, Head};
+use crate::store::commit_rules::{self, LatestVersion};
 use crate::store::repository::{Commit, Ehr, EhrFlags, StoreError, Version};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ const NEXT_REVISION_OF: &str = "UPDATE meta SET value =
 /// The constraint that reports this failure.
 const LAYOUTS_WERE_REMOVED: &str = "NULL meta.value";
 /// The maximum number of attempts of a commit, if layouts are removed meanwhile.
-const MOST_TRIES: usize = 4;
+const MAX_ATTEMPTS: usize = 4;
 /// The latest versions of objects. The last column is a JSON list of one template, or of null; it
 /// is NULL if no version has data.
 const HEADS: &str = "SELECT v.object, e.ehr_id, v.object || '::' || v.system || '::' || v.number AS uid, v.kind,
@@ -80,7 +80,7 @@ impl<S: Sql> SqlRepository<S> {
     pub(super) async fn write_commit(&self, commit: &Commit) -> Result<(), StoreError> {
         match self.send_commits(std::slice::from_ref(commit)).await? {
             Ok(()) => Ok(()),
-            Err(SqlError::Constraint(what)) => Err(self.reason(commit, &what).await),
+            Err(SqlError::Constraint(what)) => Err(self.rule_error(commit, &what).await),
             Err(error) => Err(error.into()),
         }
     }
@@ -92,9 +92,9 @@ impl<S: Sql> SqlRepository<S> {
         while let Some(part) = rest.pop() {
             match part {
                 [] => {}
-                part if let Some(Err(StoreError::Away(why))) = outcomes.last() => {
-                    let away = Err(StoreError::Away(why.clone()));
-                    outcomes.extend(part.iter().map(|_| away.clone()));
+                part if let Some(Err(StoreError::Unavailable(why))) = outcomes.last() => {
+                    let unavailable = Err(StoreError::Unavailable(why.clone()));
+                    outcomes.extend(part.iter().map(|_| unavailable.clone()));
                 }
                 [only] => outcomes.push(self.write_commit(only).await),
                 part if self.write_together(part).await => {
@@ -118,10 +118,10 @@ impl<S: Sql> SqlRepository<S> {
     /// Writes change sets in one transaction. If layouts were removed meanwhile, reads their ids
     /// again and retries.
     async fn send_commits(&self, commits: &[Commit]) -> Result<Result<(), SqlError>, StoreError> {
-        for _ in 0..MOST_TRIES {
-            let generation = self.catalogue.generation();
+        for _ in 0..MAX_ATTEMPTS {
+            let generation = self.catalog.generation();
             let mut batch = self.statements(commits).await?;
-            let known = self.catalogue.generation();
+            let known = self.catalog.generation();
             if generation.is_none() || generation != known {
                 // Some of the ids may be of an older generation than others. The generation is
                 // known now, so this happens once.
@@ -132,11 +132,11 @@ impl<S: Sql> SqlRepository<S> {
             batch.insert(0, next_revision_of(known));
             match self.sql.batch(batch).await {
                 Err(SqlError::Constraint(what)) if what == LAYOUTS_WERE_REMOVED => {
-                    self.catalogue.forget_ids()
+                    self.catalog.forget_ids()
                 }
                 Ok(_) => {
-                    let noted = commits.iter().filter(|commit| commit.access.is_some());
-                    self.noted(noted.count()).await;
+                    let recorded = commits.iter().filter(|commit| commit.access.is_some());
+                    self.count_queued_records(recorded.count()).await;
                     let versions = commits.iter().map(|commit| commit.versions.len());
                     let segments = self.segments.iter();
                     let written = versions.sum();
@@ -146,17 +146,17 @@ impl<S: Sql> SqlRepository<S> {
                 Err(error) => return Ok(Err(error)),
             }
         }
-        Err(StoreError::Away(
+        Err(StoreError::Unavailable(
             "documents are being removed meanwhile".into(),
         ))
     }
 
     /// Returns the statements of change sets, in order.
     async fn statements(&self, commits: &[Commit]) -> Result<Vec<Statement>, StoreError> {
-        commits.iter().try_for_each(conflict::check_form)?;
+        commits.iter().try_for_each(commit_rules::check_form)?;
         let contributions: Vec<Option<Packed>> = commits
             .iter()
-            .map(|c| self.catalogue.pack_contribution(&c.contribution))
+            .map(|c| self.catalog.pack_contribution(&c.contribution))
             .collect();
         let layouts_of_contributions: Vec<Vec<Arc<Layout>>> = contributions
             .iter()
@@ -167,13 +167,13 @@ impl<S: Sql> SqlRepository<S> {
         let interned = self
             .intern_layouts(layouts.iter().chain(&layouts_of_contributions).flatten())
             .await?;
-        let mut profiler = Profiler::default();
+        let mut profiler = ProfileBuilder::default();
         let profiles: Vec<Profile> = versions()
             .zip(&layouts)
             .map(|(v, layouts)| profiler.profile(v.kind, layouts))
             .collect();
         let mut of_version = layouts.iter().zip(self.intern_profiles(&profiles).await?);
-        let mut writing = Writing::default();
+        let mut writing = CommitStatements::default();
         for (commit, (contribution, layouts)) in commits
             .iter()
             .zip(contributions.into_iter().zip(&layouts_of_contributions))
@@ -182,7 +182,7 @@ impl<S: Sql> SqlRepository<S> {
             let (owner, known) = (commit.ehr_id.as_str(), [commit.contribution_uid.as_str()]);
             let contribution = match contribution {
                 Some(packed) => interned.pack(&packed, layouts, owner, &known)?,
-                None => Sealed::plain(&commit.contribution, owner, &known),
+                None => EncodedDocument::plain(&commit.contribution, owner, &known),
             };
             writing.contribute(commit, contribution);
             for (version, (layouts, profile)) in commit.versions.iter().zip(&mut of_version) {
@@ -199,39 +199,39 @@ impl<S: Sql> SqlRepository<S> {
                 writing.accesses.push(&super::access::cells(access));
             }
         }
-        Ok(writing.whole())
+        Ok(writing.finish())
     }
 
     /// Returns the error of the rule that a failed constraint enforces.
-    async fn reason(&self, commit: &Commit, constraint: &str) -> StoreError {
+    async fn rule_error(&self, commit: &Commit, constraint: &str) -> StoreError {
         match constraint {
             "UNIQUE ehr.ehr_id" => StoreError::EhrExists,
-            "UNIQUE ehr.subject_id, ehr.subject_namespace" => self.subject_reason(commit).await,
-            "NULL contribution.ehr" => self.grounds_reason(commit).await,
+            "UNIQUE ehr.subject_id, ehr.subject_namespace" => self.subject_error(commit).await,
+            "NULL contribution.ehr" => self.preconditions_error(commit).await,
             "UNIQUE contribution.uid" => StoreError::UidExists(commit.contribution_uid.clone()),
             "UNIQUE version.ehr" => self
-                .chain_reason(commit)
+                .sequence_error(commit)
                 .await
                 .unwrap_or(StoreError::DirectoryExists),
             "ONE version.ehr, version.kind" => self
-                .chain_reason(commit)
+                .sequence_error(commit)
                 .await
                 .unwrap_or(StoreError::StatusExists),
             "ID ehr.ehr_id" => StoreError::UidExists(commit.ehr_id.clone()),
-            "ID version.object" => self.id_reason(commit).await,
+            "ID version.object" => self.id_error(commit).await,
             "NULL version.ehr"
             | "UNIQUE version.object, version.number"
             | "KEPT version.kind, version.ehr"
             | "KEPT version.template" => {
-                let raced = || StoreError::Away("another writer was faster".into());
-                self.chain_reason(commit).await.unwrap_or_else(raced)
+                let raced = || StoreError::Unavailable("another writer was faster".into());
+                self.sequence_error(commit).await.unwrap_or_else(raced)
             }
             other => SqlError::Constraint(other.to_owned()).into(),
         }
     }
 
     /// Returns the error of a contribution for which no EHR meets the conditions.
-    async fn grounds_reason(&self, commit: &Commit) -> StoreError {
+    async fn preconditions_error(&self, commit: &Commit) -> StoreError {
         match self
             .read_ehr(Statement::new(EHR).bind(commit.ehr_id.as_str()))
             .await
@@ -241,13 +241,13 @@ impl<S: Sql> SqlRepository<S> {
                 StoreError::NotModifiable
             }
             Ok(Some(_)) if commit.preconditions.is_some() => StoreError::TemplateChanged,
-            Ok(Some(_)) => StoreError::Away("another writer was faster".into()),
+            Ok(Some(_)) => StoreError::Unavailable("another writer was faster".into()),
             Err(error) => error,
         }
     }
 
     /// Returns the error of the first version that would create an object under the id of an EHR.
-    async fn id_reason(&self, commit: &Commit) -> StoreError {
+    async fn id_error(&self, commit: &Commit) -> StoreError {
         let mut ehrs = Vec::new();
         for version in commit.versions.iter().filter(|v| v.preceding.is_none()) {
             match self
@@ -259,12 +259,12 @@ impl<S: Sql> SqlRepository<S> {
                 Err(error) => return error,
             }
         }
-        let taken = conflict::check_ids(commit, |id| ehrs.iter().any(|ehr| ehr == id)).err();
-        taken.unwrap_or_else(|| StoreError::Away("another writer was faster".into()))
+        let taken = commit_rules::check_ids(commit, |id| ehrs.iter().any(|ehr| ehr == id)).err();
+        taken.unwrap_or_else(|| StoreError::Unavailable("another writer was faster".into()))
     }
 
     /// An existing EHR is reported first: SQLite does not define the order of its checks.
-    async fn subject_reason(&self, commit: &Commit) -> StoreError {
+    async fn subject_error(&self, commit: &Commit) -> StoreError {
         if commit.new_ehr.is_none() {
             return StoreError::SubjectExists;
         }
@@ -279,12 +279,12 @@ impl<S: Sql> SqlRepository<S> {
     }
 
     /// Returns the error of versions that do not follow the stored ones, or `None` if they do.
-    async fn chain_reason(&self, commit: &Commit) -> Option<StoreError> {
+    async fn sequence_error(&self, commit: &Commit) -> Option<StoreError> {
         match self.heads(&commit.versions).await {
             Ok(heads) => {
                 let head = |object: &str| heads.get(object).cloned();
-                conflict::check_chain(&commit.versions, &head)
-                    .and_then(|()| conflict::check_kept(&commit.versions, &head))
+                commit_rules::check_sequence(&commit.versions, &head)
+                    .and_then(|()| commit_rules::check_kind_and_template(&commit.versions, &head))
                     .err()
             }
             Err(error) => Some(error),
@@ -292,7 +292,10 @@ impl<S: Sql> SqlRepository<S> {
     }
 
     /// Returns the latest versions of the objects of these versions.
-    async fn heads(&self, versions: &[Version]) -> Result<HashMap<String, Head>, StoreError> {
+    async fn heads(
+        &self,
+        versions: &[Version],
+    ) -> Result<HashMap<String, LatestVersion>, StoreError> {
         let objects: Vec<&str> = versions.iter().map(|v| v.object_id.as_str()).collect();
         let rows = self
             .rows(Statement::new(HEADS).bind(json_list(&objects)))
@@ -311,7 +314,7 @@ impl<S: Sql> SqlRepository<S> {
                 .map_err(|_| unexpected())?;
             Ok((
                 object,
-                Head {
+                LatestVersion {
                     ehr_id,
                     version_uid,
                     kind,
@@ -325,20 +328,25 @@ impl<S: Sql> SqlRepository<S> {
 
 /// The statements of change sets. Rows of one table share a statement until another statement
 /// between them could read or change them.
-struct Writing {
+struct CommitStatements {
     batch: Vec<Statement>,
     creates: bool,
-    ehrs: Rows,
-    contributions: Rows,
-    versions: Rows,
-    accesses: Rows,
+    ehrs: CollectedRows,
+    contributions: CollectedRows,
+    versions: CollectedRows,
+    accesses: CollectedRows,
 }
 
-impl Default for Writing {
-    fn default() -> Writing {
-        let [ehrs, contributions, versions, accesses] =
-            [CREATE_EHR, CONTRIBUTE, ADD_VERSION, super::access::NOTE].map(Rows::of);
-        Writing {
+impl Default for CommitStatements {
+    fn default() -> CommitStatements {
+        let [ehrs, contributions, versions, accesses] = [
+            CREATE_EHR,
+            CONTRIBUTE,
+            ADD_VERSION,
+            super::access::INSERT_QUEUED,
+        ]
+        .map(CollectedRows::new);
+        CommitStatements {
             batch: Vec::new(),
             creates: false,
             ehrs,
@@ -349,7 +357,7 @@ impl Default for Writing {
     }
 }
 
-impl Writing {
+impl CommitStatements {
     /// Writes the statements of the collected rows.
     fn flush(&mut self) {
         for rows in [
@@ -358,11 +366,11 @@ impl Writing {
             &mut self.versions,
             &mut self.accesses,
         ] {
-            self.batch.extend(rows.written());
+            self.batch.extend(rows.take_statements());
         }
     }
 
-    fn whole(mut self) -> Vec<Statement> {
+    fn finish(mut self) -> Vec<Statement> {
         self.flush();
         self.batch
     }
@@ -394,19 +402,19 @@ impl Writing {
         }
     }
 
-    fn contribute(&mut self, commit: &Commit, sealed: Sealed) {
-        let text = Large::of(sealed.text);
+    fn contribute(&mut self, commit: &Commit, encoded: EncodedDocument) {
+        let text = ChunkedText::split(encoded.text);
         self.batch
-            .extend(text.write_rest(&format!("c/{}", commit.contribution_uid)));
+            .extend(text.insert_chunks(&format!("c/{}", commit.contribution_uid)));
         let (template, stored) = commit
             .preconditions
             .as_ref()
             .map(|g| (g.template.as_str(), g.stored.join("/")))
             .unzip();
         let ids = [&commit.contribution_uid, &commit.ehr_id].map(Cell::from);
-        let told = [
-            sealed.layouts.as_ref().into(),
-            Cell::from(&sealed.seal),
+        let cells = [
+            encoded.layouts.as_ref().into(),
+            Cell::from(&encoded.checksum),
             Cell::from(&text.first),
             template.into(),
             stored.as_ref().into(),
@@ -415,7 +423,8 @@ impl Writing {
             commit.idempotency.as_ref().into(),
             commit.needs_modifiable().into(),
         ];
-        self.contributions.push(&[&ids[..], &told, &rules].concat());
+        self.contributions
+            .push(&[&ids[..], &cells, &rules].concat());
     }
 
     fn add_version(
@@ -423,10 +432,12 @@ impl Writing {
         commit: &Commit,
         version: &Version,
         profile: u64,
-        sealed: Sealed,
+        encoded: EncodedDocument,
     ) -> Result<(), StoreError> {
-        if let Some((object, system, number)) =
-            version.preceding.as_deref().and_then(conflict::split_uid)
+        if let Some((object, system, number)) = version
+            .preceding
+            .as_deref()
+            .and_then(commit_rules::split_uid)
         {
             self.flush();
             self.batch.push(
@@ -437,10 +448,10 @@ impl Writing {
             );
         }
         let (_, system, number) =
-            conflict::split_uid(&version.version_uid).ok_or_else(unexpected)?;
-        let document = Large::of(sealed.text);
+            commit_rules::split_uid(&version.version_uid).ok_or_else(unexpected)?;
+        let document = ChunkedText::split(encoded.text);
         self.batch
-            .extend(document.write_rest(&format!("v/{}", version.version_uid)));
+            .extend(document.insert_chunks(&format!("v/{}", version.version_uid)));
         self.versions.push(&[
             Cell::from(&commit.ehr_id),
             Cell::from(&version.object_id),
@@ -453,9 +464,9 @@ impl Writing {
             Cell::from(&version.lifecycle),
             version.template_id.as_ref().into(),
             profile.into(),
-            sealed.layouts.as_ref().into(),
-            Cell::from(&sealed.seal),
-            document.chunks().into(),
+            encoded.layouts.as_ref().into(),
+            Cell::from(&encoded.checksum),
+            document.chunk_count().into(),
             Cell::from(&document.first),
         ]);
         if !version.tags.is_empty() {

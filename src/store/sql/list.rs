@@ -1,15 +1,15 @@
 //! Pages of documents. The database limits the bytes of a page before it reads a text.
 
 use super::SqlRepository;
-use super::large::{read_rests, rests};
-use super::read::{Filed, versions};
+use super::chunked::{joined_chunks, read_chunks};
+use super::read::{ContributionRow, versions};
 use super::value::{Fields, Row, Sql, Statement, json_list, kind_of, unexpected};
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
 use crate::rm::tree::NodeRef;
-use crate::store::conflict::{join_uid, split_uid};
+use crate::store::commit_rules::{join_uid, split_uid};
 use crate::store::repository::{
-    Contribution, Extent, PIECE_BYTES, Piece, StoreError, Version, VersionHead,
+    Contribution, Extent, ListPage, MAX_PAGE_BYTES, StoreError, Version, VersionMetadata,
 };
 use std::collections::HashMap;
 
@@ -113,19 +113,19 @@ impl<S: Sql> SqlRepository<S> {
         ehr_id: &str,
         object_id: &str,
         after: u32,
-    ) -> Result<Piece<Version>, StoreError> {
+    ) -> Result<ListPage<Version>, StoreError> {
         let of_object = |sql| Statement::new(sql).bind(ehr_id).bind(object_id);
         let piece = of_object(HISTORY)
             .bind(u64::from(after))
             .bind(ROWS)
-            .bind(PIECE_BYTES);
+            .bind(MAX_PAGE_BYTES);
         let mut answers = self.batch(vec![of_object(LAST_NUMBER), piece]).await?;
         let rows = answers.pop().unwrap_or_default();
         let last = answers.pop().and_then(|rows| rows.into_iter().next());
         let last = Fields::of(last.ok_or_else(unexpected)?).number()?;
         let items = self.versions_of(rows).await?;
         let more = items.last().is_some_and(|v| u64::from(v.number) < last);
-        Ok(Piece { items, more })
+        Ok(ListPage { items, more })
     }
 
     /// Returns the metadata of every version of an object.
@@ -133,7 +133,7 @@ impl<S: Sql> SqlRepository<S> {
         &self,
         ehr_id: &str,
         object_id: &str,
-    ) -> Result<Vec<VersionHead>, StoreError> {
+    ) -> Result<Vec<VersionMetadata>, StoreError> {
         let heads = Statement::new(HEADS).bind(ehr_id).bind(object_id);
         self.rows(heads).await?.into_iter().map(head_of).collect()
     }
@@ -144,7 +144,7 @@ impl<S: Sql> SqlRepository<S> {
         after: Option<&str>,
         limit: u64,
         extent: Extent,
-    ) -> Result<Piece<Contribution>, StoreError> {
+    ) -> Result<ListPage<Contribution>, StoreError> {
         // A contribution of another EHR gets the same error as one that does not exist.
         let known =
             Statement::new("SELECT 1 AS known FROM contribution c JOIN ehr e ON e.id = c.ehr WHERE c.uid = ?1 AND (?2 IS NULL OR e.ehr_id = ?2)")
@@ -159,7 +159,7 @@ impl<S: Sql> SqlRepository<S> {
             .bind(ehr_id)
             .bind(after)
             .bind(limit)
-            .bind(PIECE_BYTES);
+            .bind(MAX_PAGE_BYTES);
         let mut answers = self.batch(vec![known, query]).await?.into_iter();
         if answers.next().is_none_or(|known| known.is_empty()) && after.is_some() {
             return Err(StoreError::NoSuchContribution);
@@ -167,34 +167,31 @@ impl<S: Sql> SqlRepository<S> {
         let rows = answers.next().unwrap_or_default();
         let (count, found) = (rows.len() as u64, found_of(&rows)?);
         let items = self.contributions_of(rows).await?;
-        let piece = Piece {
+        let piece = ListPage {
             items,
             more: found > count || found == limit,
         };
         match extent {
-            Extent::Alone => Ok(piece),
+            Extent::WithoutVersions => Ok(piece),
             Extent::WithVersions => self.with_versions(piece).await,
         }
     }
 
     /// Returns the CONTRIBUTIONs of rows.
     async fn contributions_of(&self, rows: Vec<Row>) -> Result<Vec<Contribution>, StoreError> {
-        let filed = rows
+        let row = rows
             .into_iter()
-            .map(Filed::of)
+            .map(ContributionRow::of)
             .collect::<Result<Vec<_>, StoreError>>()?;
-        let owners: Vec<String> = filed
-            .iter()
-            .map(|filed| format!("c/{}", filed.uid))
-            .collect();
-        let rest = rests(self.rows(read_rests(&owners)).await?)?;
+        let owners: Vec<String> = row.iter().map(|row| format!("c/{}", row.uid)).collect();
+        let rest = joined_chunks(self.rows(read_chunks(&owners)).await?)?;
         let mut found = Vec::new();
-        for (filed, owner) in filed.into_iter().zip(owners) {
-            let filed = filed.with(rest.get(&owner));
-            let document = self.contribution_document(&filed).await?;
+        for (row, owner) in row.into_iter().zip(owners) {
+            let row = row.with(rest.get(&owner));
+            let document = self.contribution_document(&row).await?;
             found.push(Contribution {
-                ehr_id: filed.ehr_id,
-                uid: filed.uid,
+                ehr_id: row.ehr_id,
+                uid: row.uid,
                 document,
                 versions: Vec::new(),
             });
@@ -205,8 +202,8 @@ impl<S: Sql> SqlRepository<S> {
     /// Adds the versions to the first contributions of a page: to as many as may be read together.
     async fn with_versions(
         &self,
-        mut piece: Piece<Contribution>,
-    ) -> Result<Piece<Contribution>, StoreError> {
+        mut piece: ListPage<Contribution>,
+    ) -> Result<ListPage<Contribution>, StoreError> {
         let uids = piece
             .items
             .iter()
@@ -221,7 +218,7 @@ impl<S: Sql> SqlRepository<S> {
         let mut total = 0;
         let fits = |uids: &&Vec<(String, u64)>| {
             total += uids.iter().filter_map(|uid| size_of.get(uid)).sum::<u64>();
-            total <= PIECE_BYTES
+            total <= MAX_PAGE_BYTES
         };
         let count = uids.iter().take_while(fits).count().max(1);
         piece.more |= count < piece.items.len();
@@ -265,12 +262,12 @@ fn uids_of(document: &str) -> Result<Vec<(String, u64)>, StoreError> {
     Ok(root.values(Attr::VERSIONS).filter_map(uid).collect())
 }
 
-fn head_of(row: Row) -> Result<VersionHead, StoreError> {
+fn head_of(row: Row) -> Result<VersionMetadata, StoreError> {
     let mut fields = Fields::of(row);
     let kind = kind_of(fields.number()?)?;
     let (object, system) = (fields.text()?, fields.text()?);
     let number = u32::try_from(fields.number()?).map_err(|_| unexpected())?;
-    Ok(VersionHead {
+    Ok(VersionMetadata {
         kind,
         version_uid: join_uid(&object, &system, number),
         number,

@@ -6,7 +6,7 @@
 //! transaction frees. In two transactions, a deletion that fails would have destroyed data that it
 //! did not remove.
 
-use super::catalogue::generation_of;
+use super::catalog::generation_of;
 use super::value::{Fields, Sql, Statement, json_list};
 use super::{SqlRepository, next_revision};
 use crate::document::short_digest;
@@ -22,7 +22,7 @@ const STEP: u64 = 50_000;
 const MOST_STEPS: u64 = 200;
 
 /// `?1` an ehr_id.
-macro_rules! own {
+macro_rules! ehr_row_id {
     () => {
         "(SELECT id FROM ehr WHERE ehr_id = ?1)"
     };
@@ -30,7 +30,7 @@ macro_rules! own {
 
 macro_rules! versions_of_ehr {
     () => {
-        concat!("ehr = ", own!())
+        concat!("ehr = ", ehr_row_id!())
     };
 }
 
@@ -38,7 +38,7 @@ macro_rules! contributions_of_ehr {
     () => {
         concat!(
             "id IN (SELECT contribution FROM version WHERE ehr = ",
-            own!(),
+            ehr_row_id!(),
             ")"
         )
     };
@@ -48,7 +48,7 @@ macro_rules! chunks_of_ehr {
     () => {
         concat!(
             "owner IN (SELECT 'v/' || object || '::' || system || '::' || number FROM version WHERE ehr = ",
-            own!(),
+            ehr_row_id!(),
             " UNION ALL SELECT 'c/' || uid FROM contribution WHERE ",
             contributions_of_ehr!(),
             ")"
@@ -61,7 +61,7 @@ macro_rules! versions_of_objects {
     () => {
         concat!(
             "ehr = ",
-            own!(),
+            ehr_row_id!(),
             " AND object IN (SELECT value FROM json_each(?2))"
         )
     };
@@ -86,7 +86,7 @@ macro_rules! contributions_of_objects {
             "id IN (SELECT contribution FROM version WHERE ",
             versions_of_objects!(),
             ") AND id NOT IN (SELECT contribution FROM version WHERE ehr = ",
-            own!(),
+            ehr_row_id!(),
             " AND object NOT IN (SELECT value FROM json_each(?2)))"
         )
     };
@@ -96,7 +96,7 @@ macro_rules! tags_of_objects {
     () => {
         concat!(
             "ehr = ",
-            own!(),
+            ehr_row_id!(),
             " AND target IN (SELECT value FROM json_each(?2) UNION ALL
                SELECT object || '::' || system || '::' || number FROM version WHERE object IN (SELECT value FROM json_each(?2)))"
         )
@@ -113,7 +113,7 @@ macro_rules! delete {
 const KEEP_LAST_VERSION: &str = "UPDATE meta SET value = max(value, (SELECT coalesce(max(id), 0) FROM version)) WHERE name = 'last_version'";
 
 /// `?3` the digest of the ehr_id. The other parameters are those of the condition.
-macro_rules! note_removal {
+macro_rules! record_removal {
     ($condition:expr) => {
         concat!(
             "INSERT INTO removal (ehr, first_version) SELECT ?3, min(id) FROM version WHERE ",
@@ -123,8 +123,8 @@ macro_rules! note_removal {
     };
 }
 
-const NOTE_EHR: &str = note_removal!(concat!(versions_of_ehr!(), " AND ?2 IS NULL"));
-const NOTE_OBJECTS: &str = note_removal!(versions_of_objects!());
+const RECORD_EHR_REMOVAL: &str = record_removal!(concat!(versions_of_ehr!(), " AND ?2 IS NULL"));
+const RECORD_OBJECT_REMOVAL: &str = record_removal!(versions_of_objects!());
 
 const OF_EHR: [&str; 6] = [
     delete!("item_tag", versions_of_ehr!()),
@@ -251,10 +251,14 @@ impl Purge {
 }
 
 /// Returns the first statements of a deletion: a record of it for snapshots.
-fn noted(note: &'static str, ehr_id: &str, objects: Option<String>) -> Vec<Statement> {
+fn removal_statements(
+    record: &'static str,
+    ehr_id: &str,
+    objects: Option<String>,
+) -> Vec<Statement> {
     vec![
         Statement::new(KEEP_LAST_VERSION),
-        Statement::new(note)
+        Statement::new(record)
             .bind(ehr_id)
             .bind(objects)
             .bind(short_digest(ehr_id)),
@@ -268,7 +272,7 @@ impl<S: Sql> SqlRepository<S> {
             return Ok(false);
         }
         let none: Option<String> = None;
-        let mut batch = noted(NOTE_EHR, ehr_id, none);
+        let mut batch = removal_statements(RECORD_EHR_REMOVAL, ehr_id, none);
         batch.extend(OF_EHR.iter().map(|sql| Statement::new(*sql).bind(ehr_id)));
         self.remove(batch).await
     }
@@ -280,7 +284,7 @@ impl<S: Sql> SqlRepository<S> {
         objects: &[String],
     ) -> Result<(), StoreError> {
         let objects = json_list(objects);
-        let mut batch = noted(NOTE_OBJECTS, ehr_id, Some(objects.clone()));
+        let mut batch = removal_statements(RECORD_OBJECT_REMOVAL, ehr_id, Some(objects.clone()));
         batch.extend(
             OF_OBJECTS
                 .iter()
@@ -312,7 +316,7 @@ impl<S: Sql> SqlRepository<S> {
             .pop()
             .and_then(|rows| Fields::of(rows.into_iter().next()?).flag().ok())
             .unwrap_or_default();
-        self.catalogue.forget_ids();
+        self.catalog.forget_ids();
         // The segments with the removed documents are no longer live. Blobs that a failure leaves
         // stay listed, and the next compaction deletes them.
         let _ = self.collect_garbage(0).await;
@@ -375,7 +379,7 @@ impl<S: Sql> SqlRepository<S> {
         let mut batch: Vec<Statement> = purge.statements().collect();
         batch.push(Statement::new(NEXT_GENERATION).bind(generation));
         self.batch(batch).await?;
-        self.catalogue.forget_ids();
+        self.catalog.forget_ids();
         Ok(())
     }
 }

@@ -6,19 +6,19 @@ use crate::rm::json::quote_into;
 use std::fmt::Write;
 
 /// Maximum bytes of a list, unless a single row has more. D1 accepts 2 MB.
-const MOST: usize = 1_500_000;
+const LIST_BYTES: usize = 1_500_000;
 
 /// Rows that are collected for a statement.
-pub(super) struct Rows {
+pub(super) struct CollectedRows {
     sql: &'static str,
     /// Lists without their closing bracket. Rows are added to the last one.
     lists: Vec<String>,
 }
 
-impl Rows {
+impl CollectedRows {
     /// Creates a collection without rows.
-    pub(super) fn of(sql: &'static str) -> Rows {
-        Rows {
+    pub(super) fn new(sql: &'static str) -> CollectedRows {
+        CollectedRows {
             sql,
             lists: Vec::new(),
         }
@@ -29,7 +29,7 @@ impl Rows {
         let mut list = self.lists.pop().unwrap_or_default();
         let before = list.len();
         write_row(&mut list, cells);
-        if before == 0 || list.len() < MOST {
+        if before == 0 || list.len() < LIST_BYTES {
             return self.lists.push(list);
         }
         let row = format!("[{}", list.get(before + 1..).unwrap_or_default());
@@ -38,7 +38,7 @@ impl Rows {
     }
 
     /// Returns the statements of the rows so far, and removes these rows.
-    pub(super) fn written(&mut self) -> impl Iterator<Item = Statement> {
+    pub(super) fn take_statements(&mut self) -> impl Iterator<Item = Statement> {
         let sql = self.sql;
         std::mem::take(&mut self.lists)
             .into_iter()
@@ -115,17 +115,20 @@ mod tests {
 
     #[test]
     fn rows_go_together_as_far_as_they_fit() {
-        let mut rows = Rows::of("INSERT");
-        for text in ["a", "\"", &"x".repeat(MOST), "b"] {
+        let mut rows = CollectedRows::new("INSERT");
+        for text in ["a", "\"", &"x".repeat(LIST_BYTES), "b"] {
             rows.push(&[Cell::Number(1), text.into(), Cell::Null]);
         }
-        let lists: Vec<String> = rows.written().map(|s| format!("{:?}", s.params)).collect();
+        let lists: Vec<String> = rows
+            .take_statements()
+            .map(|s| format!("{:?}", s.params))
+            .collect();
         assert_eq!(lists.len(), 3);
-        assert_eq!(rows.written().count(), 0);
+        assert_eq!(rows.take_statements().count(), 0);
         rows.push(&[Cell::Number(1), "\"".into()]);
         rows.push(&[Cell::Null]);
         assert_eq!(
-            rows.written().next().unwrap().params,
+            rows.take_statements().next().unwrap().params,
             [SqlValue::from(r#"[[1,"\""],[null]]"#)]
         );
     }

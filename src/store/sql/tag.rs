@@ -2,7 +2,7 @@
 
 use super::value::{Fields, Row, Sql, SqlError, Statement, json_list, unexpected};
 use super::{SqlRepository, next_revision};
-use crate::store::repository::{ItemTag, PIECE_BYTES, Piece, StoreError, TagList};
+use crate::store::repository::{ItemTag, ListPage, MAX_PAGE_BYTES, StoreError, TagList};
 use std::collections::BTreeMap;
 
 const CLEAR: &str =
@@ -85,15 +85,15 @@ impl<S: Sql> SqlRepository<S> {
         &self,
         ehr_id: &str,
         after: Option<&str>,
-    ) -> Result<Piece<TagList>, StoreError> {
+    ) -> Result<ListPage<TagList>, StoreError> {
         let query = Statement::new(LISTS)
             .bind(ehr_id)
             .bind(after.unwrap_or_default())
             .bind(TARGETS)
-            .bind(PIECE_BYTES);
+            .bind(MAX_PAGE_BYTES);
         let (items, found) = lists_of(self.rows(query).await?)?;
         let more = found > items.len() as u64 || found == TARGETS;
-        Ok(Piece { items, more })
+        Ok(ListPage { items, more })
     }
 }
 

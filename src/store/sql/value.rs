@@ -64,7 +64,7 @@ const LONG: usize = 1_000;
 /// Encodes statements for a host in another language: a JSON list of `[sql, ...values]`, and the
 /// long texts in order. `[]` takes the place of a long text in the list, because escaping and
 /// parsing it again would cost time.
-pub fn crossing(statements: &[Statement]) -> (String, Vec<&str>) {
+pub fn encode_statements(statements: &[Statement]) -> (String, Vec<&str>) {
     let (mut list, mut long) = (String::from("["), Vec::new());
     for (number, statement) in statements.iter().enumerate() {
         list.push_str(if number > 0 { ",[" } else { "[" });
@@ -162,7 +162,7 @@ impl From<SqlError> for StoreError {
     fn from(error: SqlError) -> StoreError {
         match error {
             SqlError::Constraint(_) => StoreError::Failed(error.to_string()),
-            SqlError::Failed(why) => StoreError::Away(why),
+            SqlError::Failed(why) => StoreError::Unavailable(why),
         }
     }
 }
@@ -251,13 +251,13 @@ mod tests {
             Statement::new("B").bind(none).bind(long.as_str()),
         ];
         assert_eq!(
-            crossing(&statements),
+            encode_statements(&statements),
             (
                 r#"[["A \"",1,[],"\n"],["B",null,[]]]"#.to_owned(),
                 vec![long.as_str(), long.as_str()]
             )
         );
-        assert_eq!(crossing(&[]), ("[]".to_owned(), Vec::new()));
+        assert_eq!(encode_statements(&[]), ("[]".to_owned(), Vec::new()));
     }
 
     #[test]

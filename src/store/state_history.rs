@@ -6,9 +6,9 @@ use crate::document::short_digest;
 
 /// Physical deletions, and changes of `is_queryable`.
 #[derive(Default)]
-pub(super) struct Past {
+pub(super) struct StateHistory {
     removals: Vec<Removal>,
-    queryable: Vec<Queryable>,
+    queryable: Vec<FormerQueryable>,
 }
 
 /// A physical deletion.
@@ -20,13 +20,13 @@ struct Removal {
 }
 
 /// A former value of `is_queryable`: valid before a version of the EHR_STATUS.
-struct Queryable {
+struct FormerQueryable {
     ehr_id: String,
     before: u64,
     is_queryable: bool,
 }
 
-impl Past {
+impl StateHistory {
     /// Returns the number of physical deletions.
     pub fn removals(&self) -> u64 {
         self.removals.len() as u64
@@ -61,8 +61,8 @@ impl Past {
         });
     }
 
-    pub fn note_queryable(&mut self, ehr_id: &str, before: u64, is_queryable: bool) {
-        self.queryable.push(Queryable {
+    pub fn record_queryable(&mut self, ehr_id: &str, before: u64, is_queryable: bool) {
+        self.queryable.push(FormerQueryable {
             ehr_id: ehr_id.to_owned(),
             before,
             is_queryable,
@@ -79,7 +79,7 @@ impl Past {
 
     /// Returns whether something that a snapshot contains of these EHRs (or of all) was removed
     /// since.
-    pub fn lacks(&self, snapshot: Snapshot, ehrs: Option<&[String]>) -> bool {
+    pub fn is_incomplete(&self, snapshot: Snapshot, ehrs: Option<&[String]>) -> bool {
         let since = self
             .removals
             .iter()

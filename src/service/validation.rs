@@ -14,7 +14,7 @@ impl<R: Repository> Service<R> {
     ///
     /// # Errors
     /// A message if the repository fails.
-    pub async fn examine(
+    pub async fn validate_composition(
         &self,
         text: &str,
         template_id: Option<&str>,

@@ -9,17 +9,17 @@ use std::collections::HashMap;
 const PIECE: usize = 900_000;
 
 /// A text split into chunks.
-pub(super) struct Large {
+pub(super) struct ChunkedText {
     /// The chunk in the row itself.
     pub(super) first: String,
     rest: Vec<String>,
 }
 
-impl Large {
+impl ChunkedText {
     /// Splits a text between characters.
-    pub(super) fn of(text: String) -> Large {
+    pub(super) fn split(text: String) -> ChunkedText {
         if text.len() <= PIECE {
-            return Large {
+            return ChunkedText {
                 first: text,
                 rest: Vec::new(),
             };
@@ -32,19 +32,19 @@ impl Large {
             rest = behind;
         }
         let behind = pieces.split_off(1);
-        Large {
+        ChunkedText {
             first: pieces.pop().unwrap_or_default(),
             rest: behind,
         }
     }
 
     /// Returns the number of chunks after the first.
-    pub(super) fn chunks(&self) -> u64 {
+    pub(super) fn chunk_count(&self) -> u64 {
         self.rest.len() as u64
     }
 
     /// Returns the statements that store the chunks after the first.
-    pub(super) fn write_rest(&self, owner: &str) -> impl Iterator<Item = Statement> {
+    pub(super) fn insert_chunks(&self, owner: &str) -> impl Iterator<Item = Statement> {
         let insert = move |(part, body): (usize, &String)| {
             let statement = Statement::new("INSERT OR REPLACE INTO chunk VALUES (?1, ?2, ?3)");
             statement.bind(owner).bind(part as u64).bind(body.as_str())
@@ -54,13 +54,13 @@ impl Large {
 }
 
 /// Returns the statement that reads the chunks after the first of the values of these owners.
-pub(super) fn read_rests(owners: &[String]) -> Statement {
+pub(super) fn read_chunks(owners: &[String]) -> Statement {
     let query = "SELECT owner, body FROM chunk WHERE owner IN (SELECT value FROM json_each(?1)) ORDER BY owner, part";
     Statement::new(query).bind(json_list(owners))
 }
 
 /// Joins the chunks after the first, by owner.
-pub(super) fn rests(rows: Vec<Row>) -> Result<HashMap<String, String>, StoreError> {
+pub(super) fn joined_chunks(rows: Vec<Row>) -> Result<HashMap<String, String>, StoreError> {
     let mut found: HashMap<String, String> = HashMap::new();
     for row in rows {
         let mut fields = Fields::of(row);
@@ -77,10 +77,10 @@ mod tests {
     #[test]
     fn pieces_end_between_characters() {
         let text = "é".repeat(PIECE);
-        let large = Large::of(format!("x{text}"));
+        let large = ChunkedText::split(format!("x{text}"));
         assert_eq!(large.first.len(), PIECE - 1);
-        assert_eq!(large.chunks(), 2);
+        assert_eq!(large.chunk_count(), 2);
         assert_eq!(large.rest.concat().len() + large.first.len(), 2 * PIECE + 1);
-        assert_eq!(Large::of("short".into()).chunks(), 0);
+        assert_eq!(ChunkedText::split("short".into()).chunk_count(), 0);
     }
 }

@@ -6,8 +6,8 @@
 //! layouts, and a commit names the generation that it knows.
 
 use super::SqlRepository;
-use super::large::{Large, rests};
-use super::seal::{Stored, is_earlier};
+use super::checksum::{StoredDocument, is_former_checksum};
+use super::chunked::{ChunkedText, joined_chunks};
 use super::value::{Fields, Row, Sql, Statement, json_list, kind_of, unexpected};
 use crate::document::{Form, Layout, LayoutStore, NothingKnown, ObjectKind, Packed, pack};
 use crate::rm::class::Cls;
@@ -42,16 +42,16 @@ const ADD_LAYOUT: &str =
 ///
 /// Concurrent operations may share it: each holds its own references to layouts, so eviction does
 /// not affect it.
-pub struct Catalogue {
-    kept: usize,
+pub struct LayoutCatalog {
+    max_bytes: usize,
     read: RefCell<Known>,
     /// The form of the CONTRIBUTION that was packed last. The next ones often have the same form.
     last: RefCell<Option<Form>>,
 }
 
-impl Default for Catalogue {
-    fn default() -> Catalogue {
-        Catalogue::keeping(KEPT)
+impl Default for LayoutCatalog {
+    fn default() -> LayoutCatalog {
+        LayoutCatalog::with_limit(KEPT)
     }
 }
 
@@ -78,70 +78,71 @@ pub(super) struct Profile {
 }
 
 /// The profiles of the documents of a scan.
-pub(super) struct Matching {
+pub(super) struct MatchingProfiles {
     /// Their ids.
     pub(super) profiles: Vec<u64>,
     /// Profiles above this id are unknown, so they are not pruned yet.
-    pub(super) judged_to: u64,
+    pub(super) known_to: u64,
 }
 
 /// The layouts that an operation reads with, by id.
-pub(super) struct Loaded(HashMap<u64, Arc<Layout>>);
+pub(super) struct LoadedLayouts(HashMap<u64, Arc<Layout>>);
 
-impl Loaded {
+impl LoadedLayouts {
     /// Unpacks a stored document of these layouts, and verifies its checksum.
     ///
     /// # Errors
-    /// [`StoreError::Altered`] if the checksum differs or a layout is missing.
+    /// [`StoreError::Corrupt`] if the checksum differs or a layout is missing.
     pub(super) fn unpack(
         &self,
-        stored: Stored<'_>,
+        stored: StoredDocument<'_>,
         layouts: &[u64],
-        seal: Option<&str>,
+        checksum: Option<&str>,
     ) -> Result<Packed, StoreError> {
         let packed = Packed::from_text(stored.text, &|id| self.0.get(&id).cloned(), stored.known)
-            .map_err(|_| stored.altered())?;
-        let own = || {
-            stored.seal(
+            .map_err(|_| stored.corrupt())?;
+        let computed = || {
+            stored.checksum(
                 layouts
                     .iter()
                     .filter_map(|id| Some(self.0.get(id)?.digest())),
             )
         };
-        let is_it = seal.is_none_or(|seal| seal == own() || is_earlier(seal, &packed));
+        let is_it = checksum
+            .is_none_or(|checksum| checksum == computed() || is_former_checksum(checksum, &packed));
         if is_it {
             Ok(packed)
         } else {
-            Err(stored.altered())
+            Err(stored.corrupt())
         }
     }
 }
 
 /// A document in the form of its row.
-pub(super) struct Sealed {
+pub(super) struct EncodedDocument {
     pub(super) text: String,
     /// A JSON list of the ids of its layouts; `None` if the text is canonical JSON.
     pub(super) layouts: Option<String>,
-    pub(super) seal: String,
+    pub(super) checksum: String,
 }
 
-impl Sealed {
+impl EncodedDocument {
     /// Encodes a document as JSON.
-    pub(super) fn plain(text: &str, owner: &str, known: &[&str]) -> Sealed {
-        let seal = Stored { owner, known, text }.seal(std::iter::empty());
-        Sealed {
+    pub(super) fn plain(text: &str, owner: &str, known: &[&str]) -> EncodedDocument {
+        let checksum = StoredDocument { owner, known, text }.checksum(std::iter::empty());
+        EncodedDocument {
             text: text.to_owned(),
             layouts: None,
-            seal,
+            checksum,
         }
     }
 }
 
 /// The ids of the layouts that an operation writes with, by the address of the layout. The
 /// operation holds the layouts meanwhile, so the addresses stay valid.
-pub(super) struct Interned(HashMap<*const Layout, u64>);
+pub(super) struct LayoutIds(HashMap<*const Layout, u64>);
 
-impl Interned {
+impl LayoutIds {
     /// Encodes a document of these layouts. `known` are the texts that other columns of the row
     /// have, its uid first.
     pub(super) fn pack(
@@ -150,43 +151,43 @@ impl Interned {
         layouts: &[Arc<Layout>],
         owner: &str,
         known: &[&str],
-    ) -> Result<Sealed, StoreError> {
+    ) -> Result<EncodedDocument, StoreError> {
         let id_of = |layout: &Layout| self.0.get(&std::ptr::from_ref(layout)).copied();
         let ids = layouts
             .iter()
             .map(|layout| id_of(layout).ok_or_else(unexpected))
             .collect::<Result<Vec<u64>, StoreError>>()?;
         let text = packed.to_text(&id_of, known).ok_or_else(unexpected)?;
-        let seal = Stored {
+        let checksum = StoredDocument {
             owner,
             known,
             text: &text,
         }
-        .seal(layouts.iter().map(|layout| layout.digest()));
-        Ok(Sealed {
+        .checksum(layouts.iter().map(|layout| layout.digest()));
+        Ok(EncodedDocument {
             text,
             layouts: Some(json_list(&ids)),
-            seal,
+            checksum,
         })
     }
 }
 
 /// Makes profiles. Reads each layout once.
 #[derive(Default)]
-pub(super) struct Profiler<'s>(HashMap<*const Layout, Option<Vec<&'s str>>>);
+pub(super) struct ProfileBuilder<'s>(HashMap<*const Layout, Option<Vec<&'s str>>>);
 
-impl<'s> Profiler<'s> {
+impl<'s> ProfileBuilder<'s> {
     /// Returns the profile of a document of these layouts.
     pub(super) fn profile(&mut self, kind: ObjectKind, layouts: &'s [Arc<Layout>]) -> Profile {
         let mut held = Some(Vec::new());
         for layout in layouts {
-            let own = self
+            let archetypes = self
                 .0
                 .entry(Arc::as_ptr(layout))
                 .or_insert_with(|| prune::archetypes_of(layout));
             held = held
-                .zip(own.as_ref())
-                .map(|(held, own)| [&held, own.as_slice()].concat());
+                .zip(archetypes.as_ref())
+                .map(|(held, archetypes)| [&held, archetypes.as_slice()].concat());
         }
         let archetypes = held.map(|held| {
             order::distinct(held)
@@ -206,24 +207,24 @@ impl Profile {
     }
 }
 
-impl Catalogue {
+impl LayoutCatalog {
     /// Creates a catalogue that evicts its layouts when they take more than `bytes`. They are read
     /// again when needed.
-    pub fn keeping(bytes: usize) -> Catalogue {
-        Catalogue {
-            kept: bytes,
+    pub fn with_limit(bytes: usize) -> LayoutCatalog {
+        LayoutCatalog {
+            max_bytes: bytes,
             read: RefCell::default(),
             last: RefCell::default(),
         }
     }
 
     /// Returns the statement that reads the profiles made since the last time.
-    pub(super) fn ask_news(&self) -> Statement {
+    pub(super) fn read_new_profiles(&self) -> Statement {
         Statement::new(NEWS).bind(self.read.borrow().complete_to)
     }
 
-    /// Adds the rows of [`Catalogue::ask_news`].
-    pub(super) fn take_news(&self, rows: Vec<Row>) -> Result<(), StoreError> {
+    /// Adds the rows of [`LayoutCatalog::read_new_profiles`].
+    pub(super) fn add_new_profiles(&self, rows: Vec<Row>) -> Result<(), StoreError> {
         let mut known = self.read.borrow_mut();
         for row in rows {
             let (id, _) = known.add_profile(row)?;
@@ -233,15 +234,15 @@ impl Catalogue {
     }
 
     /// Returns the known profiles that can contribute rows to a scan.
-    pub(super) fn matching(&self, scan: &Scan) -> Matching {
+    pub(super) fn matching(&self, scan: &Scan) -> MatchingProfiles {
         let known = self.read.borrow();
         let judged = known.profiles.range(..=known.complete_to);
         let fitting = judged.filter(|(_, profile)| {
             prune::may_match(scan, profile.kind, profile.archetypes.as_deref())
         });
-        Matching {
+        MatchingProfiles {
             profiles: fitting.map(|(id, _)| *id).collect(),
-            judged_to: known.complete_to,
+            known_to: known.complete_to,
         }
     }
 
@@ -284,7 +285,7 @@ impl Catalogue {
     /// Returns the cached ones of these layouts.
     fn known(&self, layouts: &BTreeSet<u64>) -> HashMap<u64, Arc<Layout>> {
         let mut known = self.read.borrow_mut();
-        if known.bytes > self.kept {
+        if known.bytes > self.max_bytes {
             known.forget_layouts();
         }
         layouts
@@ -341,15 +342,15 @@ impl Known {
 impl<S: Sql> SqlRepository<S> {
     /// Returns these layouts from memory, else from the database in one round trip. A layout that
     /// does not match its digest is left out, so the documents that need it are refused.
-    pub(super) async fn load(&self, layouts: &BTreeSet<u64>) -> Result<Loaded, StoreError> {
-        let mut loaded = self.catalogue.known(layouts);
+    pub(super) async fn load(&self, layouts: &BTreeSet<u64>) -> Result<LoadedLayouts, StoreError> {
+        let mut loaded = self.catalog.known(layouts);
         let missing: Vec<u64> = layouts
             .iter()
             .copied()
             .filter(|id| !loaded.contains_key(id))
             .collect();
         if missing.is_empty() {
-            return Ok(Loaded(loaded));
+            return Ok(LoadedLayouts(loaded));
         }
         let list = json_list(&missing);
         let mut batch = [LAYOUTS, LAYOUT_RESTS]
@@ -359,9 +360,9 @@ impl<S: Sql> SqlRepository<S> {
         let mut answers = self.batch(batch).await?.into_iter();
         let (rows, rest) = (
             answers.next().unwrap_or_default(),
-            rests(answers.next().unwrap_or_default())?,
+            joined_chunks(answers.next().unwrap_or_default())?,
         );
-        let mut known = self.catalogue.read.borrow_mut();
+        let mut known = self.catalog.read.borrow_mut();
         let current = known.learn(answers.next().unwrap_or_default())?;
         for row in rows {
             let mut fields = Fields::of(row);
@@ -379,7 +380,7 @@ impl<S: Sql> SqlRepository<S> {
             loaded.insert(id, Arc::clone(&layout));
             known.add_layout(id, layout, skeleton.len(), current);
         }
-        Ok(Loaded(loaded))
+        Ok(LoadedLayouts(loaded))
     }
 
     /// Returns the ids of layouts. Writes new layouts in a batch of their own before the commit
@@ -387,13 +388,13 @@ impl<S: Sql> SqlRepository<S> {
     pub(super) async fn intern_layouts(
         &self,
         layouts: impl Iterator<Item = &Arc<Layout>>,
-    ) -> Result<Interned, StoreError> {
+    ) -> Result<LayoutIds, StoreError> {
         let used: HashMap<*const Layout, &Arc<Layout>> = layouts
             .map(|layout| (Arc::as_ptr(layout), layout))
             .collect();
         let (mut ids, mut new) = (HashMap::new(), BTreeMap::new());
         for (place, layout) in &used {
-            match self.catalogue.read.borrow().ids.get(layout.digest()) {
+            match self.catalog.read.borrow().ids.get(layout.digest()) {
                 Some(id) => drop(ids.insert(*place, *id)),
                 None => drop(new.insert(layout.digest(), *layout)),
             }
@@ -405,7 +406,7 @@ impl<S: Sql> SqlRepository<S> {
                     .filter_map(|(place, layout)| Some((*place, *written.get(layout.digest())?))),
             );
         }
-        Ok(Interned(ids))
+        Ok(LayoutIds(ids))
     }
 
     /// Writes layouts. Returns their ids by their digests.
@@ -419,13 +420,13 @@ impl<S: Sql> SqlRepository<S> {
         for (digest, layout) in new {
             let text = layout.to_text();
             sizes.insert(*digest, text.len());
-            let skeleton = Large::of(text);
+            let skeleton = ChunkedText::split(text);
             batch.push(
                 Statement::new(ADD_LAYOUT)
                     .bind(*digest)
                     .bind(skeleton.first.as_str()),
             );
-            batch.extend(skeleton.write_rest(&format!("s/{digest}")));
+            batch.extend(skeleton.insert_chunks(&format!("s/{digest}")));
         }
         batch.push(Statement::new(LAYOUT_IDS).bind(json_list(&new.keys().collect::<Vec<_>>())));
         batch.push(generation_of());
@@ -434,7 +435,7 @@ impl<S: Sql> SqlRepository<S> {
             answers.pop().unwrap_or_default(),
             answers.pop().unwrap_or_default(),
         );
-        let mut known = self.catalogue.read.borrow_mut();
+        let mut known = self.catalog.read.borrow_mut();
         let current = known.learn(generation)?;
         for row in rows {
             let mut fields = Fields::of(row);
@@ -457,12 +458,12 @@ impl<S: Sql> SqlRepository<S> {
         &self,
         profiles: &[Profile],
     ) -> Result<Vec<u64>, StoreError> {
-        if let Some(ids) = self.catalogue.ids_of(profiles) {
+        if let Some(ids) = self.catalog.ids_of(profiles) {
             return Ok(ids);
         }
         let is_new = |profile: &&Profile| {
             !self
-                .catalogue
+                .catalog
                 .read
                 .borrow()
                 .profile_ids
@@ -487,8 +488,8 @@ impl<S: Sql> SqlRepository<S> {
             answers.pop().unwrap_or_default(),
             answers.pop().unwrap_or_default(),
         );
-        let mut written = self.catalogue.read.borrow().profile_ids.clone();
-        let mut known = self.catalogue.read.borrow_mut();
+        let mut written = self.catalog.read.borrow().profile_ids.clone();
+        let mut known = self.catalog.read.borrow_mut();
         let current = known.learn(generation)?;
         for row in rows {
             let (id, profile) = known.add_profile(row)?;

@@ -18,7 +18,7 @@ use std::rc::Rc;
 /// Compiled definitions by name, version, time and storing id: a definition that was deleted and
 /// stored again is another one.
 #[derive(Default)]
-pub(crate) struct Library {
+pub(crate) struct DefinitionCache {
     templates: RefCell<Cache<Key, Compiled>>,
     guides: RefCell<Cache<Key, CompiledGuide>>,
     /// By name: the latest version of a template when it was last read, and the stored definitions
@@ -73,7 +73,7 @@ impl Compiled {
     }
 }
 
-impl Library {
+impl DefinitionCache {
     /// Removes everything.
     pub fn clear(&self) {
         self.templates.borrow_mut().clear();
@@ -142,7 +142,7 @@ impl<R: Repository> Service<R> {
         stored: &[Definition],
     ) -> Result<Option<Rc<Compiled>>, Failure> {
         let latest = self.compiled(call, id, stored).await?;
-        let mut known = self.library.latest.borrow_mut();
+        let mut known = self.definition_cache.latest.borrow_mut();
         match &latest {
             Some((key, _)) => {
                 drop(known.insert(id.to_owned(), (Preconditions::of(id, stored), key.clone())))
@@ -164,7 +164,7 @@ impl<R: Repository> Service<R> {
             return Ok(None);
         };
         let key = key(latest);
-        let cached = self.library.templates.borrow_mut().get(&key);
+        let cached = self.definition_cache.templates.borrow_mut().get(&key);
         if let Some(cached) = cached {
             return Ok(Some((key, cached)));
         }
@@ -172,7 +172,7 @@ impl<R: Repository> Service<R> {
             call.room(latest.bytes).await?;
         }
         // Another request may have compiled the template while this one waited for memory.
-        let cached = self.library.templates.borrow_mut().get(&key);
+        let cached = self.definition_cache.templates.borrow_mut().get(&key);
         if let Some(cached) = cached {
             return Ok(Some((key, cached)));
         }
@@ -199,16 +199,17 @@ impl<R: Repository> Service<R> {
         if let Some(call) = call {
             drop(call.turn(stored.body.len()).await?);
         }
-        let cached = self.library.templates.borrow_mut().get(&key);
+        let cached = self.definition_cache.templates.borrow_mut().get(&key);
         if let Some(cached) = cached {
             return Ok(cached);
         }
         let template = read_stored_in_turns(call, stored).await?;
         let compiled = Rc::new(Compiled::new(template));
-        self.library
-            .templates
-            .borrow_mut()
-            .insert(key, Rc::clone(&compiled), stored.body.len());
+        self.definition_cache.templates.borrow_mut().insert(
+            key,
+            Rc::clone(&compiled),
+            stored.body.len(),
+        );
         Ok(compiled)
     }
 

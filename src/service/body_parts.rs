@@ -11,7 +11,7 @@ pub const AHEAD: usize = 4_000_000;
 const LINES: u64 = 1_000;
 
 /// A body of lines in progress.
-pub struct Pieces {
+pub struct BodyParts {
     /// The bytes that have arrived. Those before `at` were passed on.
     buffer: Vec<u8>,
     at: usize,
@@ -27,12 +27,12 @@ pub struct Pieces {
     limit: usize,
 }
 
-impl Pieces {
+impl BodyParts {
     /// Creates the state of a body of which nothing has arrived. A part has at most `size` bytes,
     /// unless a line is longer, which may have `limit` bytes.
     #[must_use]
-    pub fn new(size: usize, limit: usize) -> Pieces {
-        Pieces {
+    pub fn new(size: usize, limit: usize) -> BodyParts {
+        BodyParts {
             buffer: Vec::new(),
             at: 0,
             counted: 0,
@@ -68,7 +68,7 @@ impl Pieces {
     }
 
     /// Records that bytes have arrived, and whether more follow.
-    pub fn took(&mut self, goes_on: bool) {
+    pub fn record_arrival(&mut self, goes_on: bool) {
         self.lines += self.buffer.get(self.counted..).map_or(0, line_ends);
         self.counted = self.buffer.len();
         self.ended = !goes_on;
@@ -143,7 +143,7 @@ mod tests {
     fn cut(target: &str, chunks: &[&str], size: usize, limit: usize) -> Vec<(String, String)> {
         let (head, mut pieces, mut chunks) = (
             Request::new("POST", target),
-            Pieces::new(size, limit),
+            BodyParts::new(size, limit),
             chunks.iter().peekable(),
         );
         let mut out = Vec::new();
@@ -151,7 +151,7 @@ mod tests {
             while pieces.is_short() {
                 let chunk = chunks.next().copied().unwrap_or_default();
                 pieces.buffer().extend(chunk.bytes());
-                pieces.took(chunks.peek().is_some());
+                pieces.record_arrival(chunks.peek().is_some());
             }
             let Some(piece) = pieces.next(&head) else {
                 break;
@@ -194,9 +194,12 @@ mod tests {
 
     #[test]
     fn a_piece_has_so_many_lines_however_short_they_are() {
-        let (head, mut pieces) = (Request::new("POST", "/"), Pieces::new(1_000_000, 1_000_000));
+        let (head, mut pieces) = (
+            Request::new("POST", "/"),
+            BodyParts::new(1_000_000, 1_000_000),
+        );
         pieces.buffer().extend(b"1\n".repeat(2_501));
-        pieces.took(true);
+        pieces.record_arrival(true);
         let mut cut = || {
             (!pieces.is_short())
                 .then(|| pieces.next(&head))
@@ -205,7 +208,7 @@ mod tests {
         };
         assert_eq!([cut(), cut(), cut()], [Some(2_000), Some(2_000), None]);
         pieces.buffer().extend(b"1");
-        pieces.took(false);
+        pieces.record_arrival(false);
         let last = pieces.next(&head).unwrap();
         assert_eq!(
             (last.query_value("first"), last.body.len(), pieces.is_done()),
@@ -215,12 +218,12 @@ mod tests {
 
     #[test]
     fn of_a_line_that_is_too_long_no_more_is_kept_than_shows_it() {
-        let mut pieces = Pieces::new(6, 10);
+        let mut pieces = BodyParts::new(6, 10);
         pieces.buffer().extend(b"0123456789");
-        pieces.took(true);
+        pieces.record_arrival(true);
         assert!(pieces.is_short());
         pieces.buffer().extend(b"0");
-        pieces.took(true);
+        pieces.record_arrival(true);
         assert!(
             !pieces.is_short()
                 && pieces

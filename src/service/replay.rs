@@ -6,16 +6,16 @@ use crate::document::fnv;
 
 /// An environment whose clock and identifiers are derived from a time and a seed. A host that
 /// stores both can repeat a request with the same result.
-pub struct Replayed {
+pub struct ReplayEnvironment {
     micros: i64,
     state: u64,
     zones: fn(&str, i64) -> Option<i32>,
 }
 
-impl Replayed {
+impl ReplayEnvironment {
     /// Creates an environment. `now` is in milliseconds since 1970; `seed` is any text.
-    pub fn new(now: f64, seed: &str) -> Replayed {
-        Replayed {
+    pub fn new(now: f64, seed: &str) -> ReplayEnvironment {
+        ReplayEnvironment {
             micros: (now * 1000.0) as i64,
             state: fnv(seed.bytes()),
             zones: utc_only,
@@ -23,8 +23,8 @@ impl Replayed {
     }
 
     /// Sets the host's time zones: see [`Environment::offset`].
-    pub fn with_zones(self, zones: fn(&str, i64) -> Option<i32>) -> Replayed {
-        Replayed { zones, ..self }
+    pub fn with_zones(self, zones: fn(&str, i64) -> Option<i32>) -> ReplayEnvironment {
+        ReplayEnvironment { zones, ..self }
     }
 
     /// SplitMix64.
@@ -36,7 +36,7 @@ impl Replayed {
     }
 }
 
-impl Environment for Replayed {
+impl Environment for ReplayEnvironment {
     fn now(&mut self) -> i64 {
         self.micros
     }
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn the_same_seed_gives_the_same_identifiers_and_they_are_of_version_four() {
         let uuids = |seed| {
-            let mut environment = Replayed::new(1_700_000_000_000.0, seed);
+            let mut environment = ReplayEnvironment::new(1_700_000_000_000.0, seed);
             [environment.new_uuid(), environment.new_uuid()]
         };
         let [first, second] = uuids("a");

@@ -5,7 +5,7 @@ use crate::store::repository::StoreError;
 
 /// A document as a row of `version` or `contribution` holds it.
 #[derive(Clone, Copy)]
-pub(super) struct Stored<'a> {
+pub(super) struct StoredDocument<'a> {
     /// The ehr_id of its owner; empty if the owner is no EHR.
     pub owner: &'a str,
     /// The texts of other columns of the row, to which the document refers; its uid first.
@@ -14,10 +14,10 @@ pub(super) struct Stored<'a> {
     pub text: &'a str,
 }
 
-impl Stored<'_> {
+impl StoredDocument<'_> {
     /// Returns the checksum of these parts of a row and of the digests of the layouts of the
     /// document.
-    pub(super) fn seal<'s>(&'s self, layouts: impl Iterator<Item = &'s str>) -> String {
+    pub(super) fn checksum<'s>(&'s self, layouts: impl Iterator<Item = &'s str>) -> String {
         checksum(
             [self.owner]
                 .into_iter()
@@ -28,8 +28,8 @@ impl Stored<'_> {
     }
 
     /// Returns the error for a row that does not match its checksum, or whose layouts are missing.
-    pub(super) fn altered(&self) -> StoreError {
-        StoreError::Altered {
+    pub(super) fn corrupt(&self) -> StoreError {
+        StoreError::Corrupt {
             uid: self.known.first().copied().unwrap_or_default().to_owned(),
             ehr_id: self.owner.to_owned(),
         }
@@ -38,7 +38,8 @@ impl Stored<'_> {
 
 /// Returns whether a checksum has a form of earlier releases: a digest of the document, or of its
 /// canonical JSON, which the first ones stored at full length.
-pub(super) fn is_earlier(seal: &str, document: &Packed) -> bool {
-    seal == document.digest()
-        || seal.len() >= 32 && seal.get(..32) == digest_of_text(&document.to_json()).get(..32)
+pub(super) fn is_former_checksum(checksum: &str, document: &Packed) -> bool {
+    checksum == document.digest()
+        || checksum.len() >= 32
+            && checksum.get(..32) == digest_of_text(&document.to_json()).get(..32)
 }

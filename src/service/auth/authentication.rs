@@ -23,14 +23,14 @@ const LONGEST_BACK_OFF: i64 = 60;
 /// The number of times that a request checks whether another one has fetched the keys, before it
 /// fetches them itself. Multiplied by the pause of a host, the time is longer than the timeout of a
 /// fetch.
-const LOOKS: u32 = 400;
+const MAX_CHECKS: u32 = 400;
 
 /// The functions of a host for authentication.
 #[allow(
     async_fn_in_trait,
     reason = "futures of a worker are not Send, and nothing spawns them"
 )]
-pub trait Keys {
+pub trait AuthenticationHost {
     /// Fetches the body at a URL.
     ///
     /// # Errors
@@ -69,7 +69,7 @@ pub struct Issuer {
 
 /// The configuration of authentication.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Gate {
+pub struct Authenticator {
     /// The trusted issuers.
     pub issuers: Vec<Issuer>,
     /// Users with passwords, for development.
@@ -79,7 +79,7 @@ pub struct Gate {
 /// The state of authentication between requests: the keys of the issuers, as last fetched, and
 /// verified passwords. Requests that need the same keys share one fetch.
 #[derive(Default)]
-pub struct KeyRing(RefCell<BTreeMap<String, Fetched>>, Passwords);
+pub struct KeyCache(RefCell<BTreeMap<String, Fetched>>, Passwords);
 
 #[derive(Clone, Default)]
 struct Fetched {
@@ -107,19 +107,19 @@ impl Fetched {
 }
 
 /// A fetch in progress. It ends when this is dropped, also if its request is abandoned.
-struct Flight<'r> {
-    ring: &'r KeyRing,
+struct FetchGuard<'r> {
+    cache: &'r KeyCache,
     url: &'r str,
 }
 
-impl Drop for Flight<'_> {
+impl Drop for FetchGuard<'_> {
     fn drop(&mut self) {
-        self.ring
+        self.cache
             .change(self.url, |fetched| fetched.is_in_flight = false);
     }
 }
 
-impl Gate {
+impl Authenticator {
     /// Returns the value of WWW-Authenticate: a challenge for each configured scheme (RFC 9110
     /// §11.6.1).
     pub fn challenge(&self) -> &'static str {
@@ -136,42 +136,44 @@ impl Gate {
     ///
     /// # Errors
     /// If the request has no credentials, or invalid ones.
-    pub async fn recognise<K: Keys>(
+    pub async fn authenticate<K: AuthenticationHost>(
         &self,
         request: &Request,
-        ring: &KeyRing,
+        cache: &KeyCache,
         host: &K,
         now: i64,
     ) -> Result<Caller, Denied> {
-        let caller = self.recognise_by_scheme(request, ring, host, now).await;
-        caller.map_err(|denied| denied.offering(!self.issuers.is_empty(), self.users.is_some()))
+        let caller = self.authenticate_by_scheme(request, cache, host, now).await;
+        caller.map_err(|denied| {
+            denied.with_challenges(!self.issuers.is_empty(), self.users.is_some())
+        })
     }
 
-    async fn recognise_by_scheme<K: Keys>(
+    async fn authenticate_by_scheme<K: AuthenticationHost>(
         &self,
         request: &Request,
-        ring: &KeyRing,
+        cache: &KeyCache,
         host: &K,
         now: i64,
     ) -> Result<Caller, Denied> {
         for issuer in &self.issuers {
             if let Some(text) = issuer.token_in(request) {
-                return issuer.recognise(text, ring, host, now).await;
+                return issuer.authenticate(text, cache, host, now).await;
             }
         }
         match &self.users {
             Some(users) if scheme(request, "Basic").is_some() => {
                 let address = request.header("CF-Connecting-IP").unwrap_or_default();
                 users
-                    .recognise(
+                    .authenticate(
                         scheme(request, "Basic").unwrap_or_default(),
-                        &ring.1,
+                        &cache.1,
                         host,
                         (address, now),
                     )
                     .await
             }
-            _ => Err(Denied::nobody(self.challenge())),
+            _ => Err(Denied::no_credentials(self.challenge())),
         }
     }
 }
@@ -192,16 +194,16 @@ impl Issuer {
         }
     }
 
-    async fn recognise<K: Keys>(
+    async fn authenticate<K: AuthenticationHost>(
         &self,
         text: &str,
-        ring: &KeyRing,
+        cache: &KeyCache,
         host: &K,
         now: i64,
     ) -> Result<Caller, Denied> {
         let token = Token::read(text)?;
         token.check(&self.name, &self.audience, now)?;
-        let key = ring.key(&self.keys, &token, host, now).await?;
+        let key = cache.key(&self.keys, &token, host, now).await?;
         if !host
             .verify(
                 token.algorithm,
@@ -275,7 +277,7 @@ fn words(claim: &Value) -> Vec<String> {
     }
 }
 
-impl KeyRing {
+impl KeyCache {
     #[cfg(test)]
     pub(super) fn passwords(&self) -> &Passwords {
         &self.1
@@ -288,14 +290,14 @@ impl KeyRing {
     /// Returns the key of a token. Fetches the keys if they are old, and again if the issuer may
     /// have changed them. Of many concurrent requests for the same keys one fetches, and the others
     /// wait for it.
-    async fn key<K: Keys>(
+    async fn key<K: AuthenticationHost>(
         &self,
         url: &str,
         token: &Token<'_>,
         host: &K,
         now: i64,
     ) -> Result<Value, Denied> {
-        let mut looks = 0;
+        let mut checks = 0;
         loop {
             let held = self.0.borrow().get(url).cloned().unwrap_or_default();
             let fresh = now < held.at.saturating_add(FRESH);
@@ -304,8 +306,8 @@ impl KeyRing {
                 return Ok(key.clone());
             }
             // Bounded, because a fetch may be lost with its request.
-            if held.is_in_flight && looks < LOOKS {
-                looks += 1;
+            if held.is_in_flight && checks < MAX_CHECKS {
+                checks += 1;
                 host.pause().await;
                 continue;
             }
@@ -322,11 +324,16 @@ impl KeyRing {
         }
     }
 
-    async fn fetched<K: Keys>(&self, url: &str, host: &K, now: i64) -> Option<Vec<Value>> {
+    async fn fetched<K: AuthenticationHost>(
+        &self,
+        url: &str,
+        host: &K,
+        now: i64,
+    ) -> Option<Vec<Value>> {
         self.change(url, |fetched| {
             (fetched.is_in_flight, fetched.tried) = (true, now)
         });
-        let flight = Flight { ring: self, url };
+        let flight = FetchGuard { cache: self, url };
         let keys = host.fetch(url).await.ok().and_then(|text| keys_of(&text));
         self.change(url, |fetched| match &keys {
             Some(keys) => {
@@ -350,7 +357,7 @@ fn unknown() -> Denied {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Act, Need, Resource};
+    use super::super::{Action, Permission, Resource};
     use super::*;
     use crate::store::ready::now_or_never;
     use std::cell::Cell;
@@ -411,7 +418,7 @@ mod tests {
         outputs.into_iter().flatten().collect()
     }
 
-    impl Keys for Fake {
+    impl AuthenticationHost for Fake {
         async fn fetch(&self, _: &str) -> Result<String, String> {
             self.fetches.set(self.fetches.get() + 1);
             while self.pauses.get() < self.waits_for.get() {
@@ -456,9 +463,9 @@ mod tests {
 
     #[test]
     fn keys_are_kept_rotate_and_are_not_asked_for_all_the_time() {
-        let (ring, host) = (KeyRing::default(), Fake::with("a"));
+        let (cache, host) = (KeyCache::default(), Fake::with("a"));
         let ask = |kid: &str, now: i64| {
-            now_or_never(ring.key("u", &token(kid), &host, now))
+            now_or_never(cache.key("u", &token(kid), &host, now))
                 .unwrap()
                 .map_err(|d| d.failure().status)
                 .map(|_| 200)
@@ -497,9 +504,9 @@ mod tests {
 
     #[test]
     fn many_requests_at_a_time_share_one_fetch_and_none_is_turned_away() {
-        let (ring, host, token) = (KeyRing::default(), Fake::with("a"), token("a"));
+        let (cache, host, token) = (KeyCache::default(), Fake::with("a"), token("a"));
         host.waits_for.set(19);
-        let found = all((0..20).map(|_| ring.key("u", &token, &host, 1_000)));
+        let found = all((0..20).map(|_| cache.key("u", &token, &host, 1_000)));
         assert_eq!((found.len(), host.fetches.get()), (20, 1));
         assert!(found.iter().all(Result::is_ok));
         assert!(host.pauses.get() >= 19, "the others waited");
@@ -507,23 +514,27 @@ mod tests {
 
     #[test]
     fn a_fetch_that_fails_is_not_repeated_at_once_and_one_that_was_lost_is() {
-        let (ring, host, token) = (KeyRing::default(), Fake::with("a"), token("a"));
+        let (cache, host, token) = (KeyCache::default(), Fake::with("a"), token("a"));
         host.set.replace(None);
         let ask = |now: i64| {
-            now_or_never(ring.key("u", &token, &host, now))
+            now_or_never(cache.key("u", &token, &host, now))
                 .unwrap()
                 .map_err(|d| d.failure().status)
                 .map(|_| 200)
         };
-        let asked: Vec<usize> = [
+        let fetches: Vec<usize> = [
             1_000, 1_001, 1_002, 1_003, 1_005, 1_006, 1_300, 1_359, 1_360,
         ]
         .map(|now| (ask(now) == Err(503), host.fetches.get()).1)
         .into();
-        assert_eq!(asked, [1, 1, 2, 2, 2, 3, 4, 5, 5], "after 2, 4, 8 seconds");
+        assert_eq!(
+            fetches,
+            [1, 1, 2, 2, 2, 3, 4, 5, 5],
+            "after 2, 4, 8 seconds"
+        );
         host.set.replace(set("a"));
         assert_eq!(ask(2_000), Ok(200));
-        let lost = KeyRing::default();
+        let lost = KeyCache::default();
         lost.change("u", |fetched| fetched.is_in_flight = true);
         let found = all([lost.key("u", &token, &host, 1_000)]);
         assert!(matches!(found.as_slice(), [Ok(_)]));
@@ -564,14 +575,14 @@ mod tests {
 
     #[test]
     fn an_unsigned_request_is_nobodys() {
-        let gate = Gate {
+        let authenticator = Authenticator {
             issuers: vec![issuer()],
             users: None,
         };
         let host = Fake::with("a");
         let ask = |header: &str, value: &str| {
             let request = Request::new("GET", "/v1/ehr").with_header(header, value);
-            now_or_never(gate.recognise(&request, &KeyRing::default(), &host, 0))
+            now_or_never(authenticator.authenticate(&request, &KeyCache::default(), &host, 0))
                 .unwrap()
                 .map_err(|d| d.failure().status)
         };
@@ -605,16 +616,17 @@ mod tests {
             (vec![issuer()], users()),
             (vec![], None),
         ] {
-            let gate = Gate { issuers, users };
+            let authenticator = Authenticator { issuers, users };
             let schemes = |challenge: &str| {
                 ["Bearer ", "Basic "].map(|scheme| challenge.matches(scheme).count())
             };
-            let bearer = usize::from(!gate.issuers.is_empty() || gate.users.is_none());
+            let bearer =
+                usize::from(!authenticator.issuers.is_empty() || authenticator.users.is_none());
             for (header, value) in sent {
                 let request = Request::new("GET", "/v1/ehr").with_header(header, value);
-                let denied = now_or_never(gate.recognise(
+                let denied = now_or_never(authenticator.authenticate(
                     &request,
-                    &KeyRing::default(),
+                    &KeyCache::default(),
                     &Fake::with("a"),
                     0,
                 ))
@@ -624,26 +636,26 @@ mod tests {
                 let challenge = response.header("WWW-Authenticate").unwrap_or_default();
                 assert_eq!(
                     (response.status, schemes(challenge)),
-                    (401, [bearer, usize::from(gate.users.is_some())]),
+                    (401, [bearer, usize::from(authenticator.users.is_some())]),
                     "{value}: {challenge}"
                 );
             }
             assert_eq!(
-                schemes(gate.challenge()),
-                [bearer, usize::from(gate.users.is_some())]
+                schemes(authenticator.challenge()),
+                [bearer, usize::from(authenticator.users.is_some())]
             );
         }
     }
 
     #[test]
     fn a_403_names_the_scheme_of_tokens_only_for_a_caller_with_a_token() {
-        let need = Need {
+        let permission = Permission {
             resource: Resource::Admin,
-            act: Act::Delete,
+            act: Action::Delete,
         };
         let named = |issuer: &str| {
             Caller::with_roles("ann", issuer, &["read"])
-                .refused(need)
+                .refused(permission)
                 .into_response(&Request::default())
         };
         assert_eq!(named("").header("WWW-Authenticate"), None);

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 /// The latest version of an object.
 #[derive(Clone, Debug)]
-pub(crate) struct Head {
+pub(crate) struct LatestVersion {
     /// The EHR that owns the object.
     pub(crate) ehr_id: String,
     /// The version uid.
@@ -21,14 +21,14 @@ pub(crate) struct Head {
     pub(crate) template_id: Option<Option<String>>,
 }
 
-impl Head {
+impl LatestVersion {
     /// Returns the latest version of an object after one more version.
-    fn behind(before: Option<Head>, version: &Version) -> Head {
+    fn followed_by(before: Option<LatestVersion>, version: &Version) -> LatestVersion {
         let template_id = match before {
             Some(before) if version.is_deletion() => before.template_id,
             _ => (!version.is_deletion()).then(|| version.template_id.clone()),
         };
-        Head {
+        LatestVersion {
             ehr_id: version.ehr_id.clone(),
             version_uid: version.version_uid.clone(),
             kind: version.kind,
@@ -92,11 +92,11 @@ pub(crate) fn check_form(commit: &Commit) -> Result<(), StoreError> {
 ///
 /// A version that follows one of another EHR gets the same error as one that follows a version that
 /// does not exist. The error reveals nothing about another EHR.
-pub(crate) fn check_chain(
+pub(crate) fn check_sequence(
     versions: &[Version],
-    head: &dyn Fn(&str) -> Option<Head>,
+    head: &dyn Fn(&str) -> Option<LatestVersion>,
 ) -> Result<(), StoreError> {
-    let mut heads: HashMap<&str, Head> = HashMap::new();
+    let mut heads: HashMap<&str, LatestVersion> = HashMap::new();
     for version in versions {
         let object = version.object_id.as_str();
         let latest = heads.remove(object).or_else(|| head(object));
@@ -115,21 +115,21 @@ pub(crate) fn check_chain(
                 });
             }
         }
-        heads.insert(object, Head::behind(latest, version));
+        heads.insert(object, LatestVersion::followed_by(latest, version));
     }
     Ok(())
 }
 
 /// Checks that each version has the kind and the template of its object. The caller has called
-/// [`check_chain`].
+/// [`check_sequence`].
 ///
 /// A deletion has no data and therefore no template. The version after it is compared with the last
 /// version that has data.
-pub(crate) fn check_kept(
+pub(crate) fn check_kind_and_template(
     versions: &[Version],
-    head: &dyn Fn(&str) -> Option<Head>,
+    head: &dyn Fn(&str) -> Option<LatestVersion>,
 ) -> Result<(), StoreError> {
-    let mut heads: HashMap<&str, Head> = HashMap::new();
+    let mut heads: HashMap<&str, LatestVersion> = HashMap::new();
     for version in versions {
         let object = version.object_id.as_str();
         let before = heads
@@ -153,7 +153,7 @@ pub(crate) fn check_kept(
                 });
             }
         }
-        heads.insert(object, Head::behind(before, version));
+        heads.insert(object, LatestVersion::followed_by(before, version));
     }
     Ok(())
 }

@@ -1,0 +1,97 @@
+//! Long bodies of lines: the service gets them in parts, and its responses are sent as they are
+//! ready.
+
+use crate::http::{Body, Unread};
+use crate::memory::Sending;
+use crate::{ActiveRequest, compaction};
+use aqlite::service::{AHEAD, BodyParts, Request, Response};
+use futures_util::{StreamExt, stream};
+use std::rc::Rc;
+use std::time::Duration;
+use worker::{Delay, Result, web_sys};
+
+/// The rest of a load.
+struct Load {
+    active: Rc<ActiveRequest>,
+    head: Request,
+    body: Body,
+    pieces: BodyParts,
+    limit: usize,
+    /// Prevents the replacement of this instance while responses of the load are being sent.
+    _sending: Sending,
+}
+
+impl Load {
+    /// Responds to the next part; `None` at the end of the body.
+    async fn answer(&mut self) -> Option<Response> {
+        let piece = match self.next().await {
+            Ok(piece) => piece?,
+            Err(Unread(error)) => {
+                return Some(self.active.log_response(
+                    &self.head,
+                    self.active.state.service.unreadable(&self.head, error),
+                ));
+            }
+        };
+        let answer = self.active.answer(&piece).await;
+        compaction::during_load(&self.active.state).await;
+        Some(answer)
+    }
+
+    async fn next(&mut self) -> Result<Option<Request>, Unread> {
+        // Waiting requests run, even if the next part has already arrived.
+        Delay::from(Duration::ZERO).await;
+        while self.pieces.is_short() {
+            let goes_on = self.body.next(self.pieces.buffer()).await?;
+            self.pieces.record_arrival(goes_on);
+        }
+        Ok(self.pieces.next(&self.head))
+    }
+}
+
+/// Responds to a request part by part, of `size` bytes each. The first response determines the
+/// status.
+pub async fn answer(
+    active: Rc<ActiveRequest>,
+    mut head: Request,
+    request: &web_sys::Request,
+    (size, limit): (usize, usize),
+) -> Result<web_sys::Response> {
+    let body = Body::expanded(request, &mut head, AHEAD);
+    let mut load = Load {
+        active,
+        head,
+        body,
+        pieces: BodyParts::new(size, limit),
+        limit,
+        _sending: Sending::begin(),
+    };
+    let first = match load.answer().await {
+        Some(first) => first,
+        None => load.active.answer(&load.head).await,
+    };
+    if first.status != 200 {
+        load.body.pass(limit).await;
+    }
+    if first.status != 200 || load.pieces.is_done() {
+        return super::http::write(first);
+    }
+    let (headers, begun) = (super::http::headers(&first)?, first.body);
+    let rest = stream::unfold(Some(load), move |load| async move {
+        let mut load = load?;
+        let answer = load.answer().await?;
+        // A part that is rejected as a whole ends the load. The lines before it have their
+        // responses.
+        let goes_on = answer.status == 200;
+        let mut text = answer.body;
+        if !goes_on {
+            text.push(b'\n');
+            load.body.pass(load.limit).await;
+        }
+        Some((Ok::<_, worker::Error>(text), goes_on.then_some(load)))
+    });
+    let all = stream::once(async move { Ok(begun) }).chain(rest);
+    Ok(worker::Response::from_stream(all)?
+        .with_headers(headers)
+        .into())
+}
