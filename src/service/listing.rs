@@ -1,11 +1,10 @@
 //! Pages of resources in the order of their creation: the EHRs of the repository, and the
 //! CONTRIBUTIONs of an EHR.
 //!
-//! A page is asked for by `fetch` (items, [`PAGE`] by default) and `after` (the identifier of the
-//! last item of the page before it). When more items may follow, the answer names the next page in
-//! a `Link` header with `rel="next"` (RFC 8288). A page of large items may
-//! have fewer of them than were asked for. Items that are created while a client reads page
-//! after page appear on its last pages; none is repeated or missed.
+//! `fetch` (items, [`PAGE`] by default) and `after` (the identifier of the last item of the page
+//! before) select a page. If more items may follow, a `Link` header with `rel="next"` (RFC 8288)
+//! names the next page. A page of large items may have fewer than requested. Items that are created
+//! while a client reads page after page appear on its last pages. No item is repeated or missed.
 
 use super::Service;
 use super::auth::{Action, Permission, Reach, Resource, Subject};
@@ -19,13 +18,13 @@ use crate::rm::json;
 use crate::rm::tree::Tree;
 use crate::store::repository::{Extent, ListPage, Repository};
 
-/// Items of a page if the client does not say, and at most.
+/// Items of a page by default, and the maximum.
 const PAGE: u64 = 100;
 const LONGEST_PAGE: u64 = 1_000;
-/// Bytes of CONTRIBUTIONs behind which a page ends.
+/// Bytes of CONTRIBUTIONs after which a page ends.
 const PAGE_BYTES: usize = 5_000_000;
 
-/// The page that a request asks for.
+/// The page that a request selects.
 struct Page<'c> {
     after: Option<&'c str>,
     fetch: u64,
@@ -55,7 +54,7 @@ impl<'c> Page<'c> {
         }
     }
 
-    /// The page as a JSON array, with a link to the one that follows the item `next`.
+    /// Returns the page as a JSON array, with a link to the page after the item `next`.
     fn response(
         &self,
         call: &Call<'_>,
@@ -81,7 +80,7 @@ impl<'c> Page<'c> {
 }
 
 impl<R: Repository> Service<R> {
-    /// GET /ehr without a subject: every EHR, for callers who may query the population.
+    /// GET /ehr without a subject: all EHRs, for callers who may query the population.
     pub(super) async fn ehr_list(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
         let population = Permission {

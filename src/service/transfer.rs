@@ -1,25 +1,25 @@
-//! Everything out, and in again: `GET /admin/export` and `POST /admin/import`, newline-delimited
-//! JSON.
+//! Export and import: `GET /admin/export` and `POST /admin/import`, newline-delimited JSON.
 //!
 //! A line is `{"digest": …, "record": …}`: the SHA-256 of the record's text, and one of
 //!
 //! | record | members |
 //! |---|---|
 //! | a definition | `definition` (`template`, `query`, `guide`), `name`, `version`, `format`, `created`, `summary`, `body` |
-//! | a contribution | `ehr_id` (absent for demographic parties), `contribution`, `versions` (whole), `tags` |
+//! | a contribution | `ehr_id` (absent for demographic parties), `contribution`, `versions` (complete), `tags` |
 //! | the end | `end`: no page follows |
 //!
-//! Definitions come first, then contributions in commit order. A page (`limit` contributions) ends
-//! without `end` when more may follow (a page of large records may have fewer than `limit`): the next is asked for by `after`, the uid of the last
-//! contribution. With `ehr_id` it is one EHR alone, without definitions. Import commits each line
-//! as it was, times and audits included; what is there already, unaltered, is passed over (200), so
-//! an import that broke off can be started again; what is there and differs is refused (409).
-//! Importing an export into an empty repository and exporting that gives the same bytes.
+//! Definitions come first, then contributions in commit order. A page (`limit` contributions, or
+//! fewer large ones) ends without `end` if more may follow. `after`, the uid of the last
+//! contribution, selects the next page. With `ehr_id` the export has one EHR alone, without
+//! definitions. Import commits each line unchanged, with its times and audits. A line that is
+//! already stored is skipped (200), so an interrupted import can be started again. A line that
+//! differs from the stored data is rejected (409). An export that is imported into an empty
+//! repository and exported again has the same bytes.
 //!
-//! Import checks a line as any commit is checked: identifiers, times, the Reference Model and the
-//! templates of compositions. A line with an error is refused with what was found. `findings=keep`
-//! takes in compositions with all that is wrong in them, as `admin/load` does, so that what was
-//! loaded that way can be restored.
+//! Import checks a line like any commit: identifiers, times, the Reference Model and the templates
+//! of compositions. A line with an error is rejected with its findings. `findings=keep` accepts
+//! compositions with findings, as `admin/load` does, so that data that were loaded that way can be
+//! restored.
 
 use super::Service;
 use super::bulk::{LineIdentity, Lines, NDJSON, ReadyLine, numbered};
@@ -48,10 +48,10 @@ use crate::store::repository::{
 };
 use serde_json::{Value, json};
 
-/// Contributions of a page when the client does not say, and at most.
+/// Contributions of a page by default, and the maximum.
 const PAGE: u64 = 200;
 const LONGEST_PAGE: u64 = 1_000;
-/// Bytes behind which a page ends.
+/// Bytes after which a page ends.
 const PAGE_BYTES: usize = 10_000_000;
 
 /// Contributions that are written between two pauses.
@@ -79,7 +79,7 @@ impl<R: Repository> Service<R> {
         if let Some(ehr_id) = &ehr_id {
             self.ehr_with_id(ehr_id).await?;
         }
-        // Pages are made one at a time: their memory is that of one long text.
+        // Pages are made one at a time, so their memory is that of one long text.
         call.room(PAGE_BYTES).await?;
         let mut out = String::new();
         if after.is_none() && ehr_id.is_none() {
@@ -152,7 +152,7 @@ impl<R: Repository> Service<R> {
         for (number, text) in numbered(call)? {
             lines.pause(call, text).await;
             if text.contains(Cls::IMPORTED_VERSION.name()) {
-                // What such a version follows may be in a line before it.
+                // The preceding version may be in an earlier line, which must be committed first.
                 self.flush(&mut lines).await;
             }
             let mut line = self.import_line(call, text, keeps_findings).await;
@@ -180,8 +180,7 @@ impl<R: Repository> Service<R> {
         Ok(Response::new(200).with_body(NDJSON, lines.into_text()))
     }
 
-    /// Makes sure that parties keep their classes; the versions that they follow may still be
-    /// pending.
+    /// Checks that parties keep their classes. Their preceding versions may still be pending.
     async fn check_classes_kept(
         &self,
         lines: &mut Lines<'_>,
@@ -230,8 +229,8 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// 201 for a new definition, 200 for one that is there; another one of its name and version is
-    /// a conflict.
+    /// Imports a definition. Returns 201 if it is new, 200 if it is already stored. Another one of
+    /// the same name and version is a conflict.
     async fn import_definition(&self, call: &Call<'_>, record: &str) -> Result<u16, Failure> {
         let value: Value =
             json::value(record).map_err(|_| Failure::bad_request("the definition is not JSON"))?;
@@ -280,7 +279,7 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// A contribution as it was committed.
+    /// Reads and checks a contribution, and returns its commit with the original times and audits.
     async fn imported(
         &self,
         call: &Call<'_>,
@@ -459,7 +458,7 @@ impl<R: Repository> Service<R> {
         })
     }
 
-    /// The template of a composition that is imported, and the packed form of its version.
+    /// Returns the template of an imported composition, and the packed form of its version.
     async fn imported_composition(
         &self,
         call: &Call<'_>,
@@ -490,8 +489,8 @@ impl<R: Repository> Service<R> {
         Ok((template_id, self.packed(version, &*template.known)?))
     }
 
-    /// True when a line, a contribution that exists, is what is stored: the CONTRIBUTION and its
-    /// versions to the letter, and the tags that it gives.
+    /// Returns whether the line of an existing contribution equals the stored one: the
+    /// CONTRIBUTION, its versions and the tags of the line, byte for byte.
     pub(super) async fn is_stored(&self, ehr_id: &str, stored: &str, line: &str) -> bool {
         let Ok(Some(ImportLine::Contribution(parts))) = ImportLine::read(line) else {
             return false;
@@ -517,7 +516,7 @@ impl<R: Repository> Service<R> {
         })
     }
 
-    /// The stored version that is this text.
+    /// Returns the stored version with this text.
     async fn stored_as(&self, ehr_id: &str, text: &str) -> Option<Version> {
         let tree = read_version(text, Format::Json).ok()?;
         let root = tree.root()?;
@@ -544,7 +543,7 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// True for what is found in the data of a version, and not in what stands around them.
+/// Returns whether a finding concerns the data of a version.
 fn is_of_data(finding: &Finding) -> bool {
     finding
         .path
@@ -552,7 +551,7 @@ fn is_of_data(finding: &Finding) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '[']))
 }
 
-/// The uid of a version and that of the one that it follows.
+/// Returns the uid of a version and that of its preceding version.
 fn uids_of(version: NodeRef<'_>) -> Result<(VersionUid, Option<VersionUid>), Failure> {
     let uid = version
         .text_along(&[Attr::UID, Attr::VALUE])
@@ -568,7 +567,7 @@ fn uids_of(version: NodeRef<'_>) -> Result<(VersionUid, Option<VersionUid>), Fai
     Ok((uid, preceding))
 }
 
-/// The contribution that a version is read for.
+/// The contribution of a version.
 struct ContributionContext<'a> {
     ehr_id: &'a str,
     /// The CONTRIBUTION.
@@ -579,8 +578,7 @@ struct ContributionContext<'a> {
 }
 
 impl ContributionContext<'_> {
-    /// The kind of a version, which must be what the contribution says that it is, in a place where
-    /// that can be.
+    /// Returns the kind of a version. It must agree with the contribution, and with the owner.
     fn kind_of(&self, version: NodeRef<'_>, uid: &VersionUid) -> Result<ObjectKind, Failure> {
         let uid = uid.to_string();
         let is_it =
@@ -618,7 +616,7 @@ impl ContributionContext<'_> {
     }
 }
 
-/// What stands in a line, still as text.
+/// The record of a line, as text.
 enum ImportLine<'a> {
     Definition(&'a str),
     Contribution(ContributionRecord<'a>),
@@ -632,7 +630,7 @@ struct ContributionRecord<'a> {
 }
 
 impl<'a> ImportLine<'a> {
-    /// Takes a line apart; nothing where it is the end.
+    /// Splits a line into its members; `None` for the end.
     fn read(text: &'a str) -> Result<Option<ImportLine<'a>>, Failure> {
         let (mut digest, mut record) = (None, None);
         for (key, value) in members(text).map_err(|problem| malformed("line", text, problem))? {
@@ -679,7 +677,7 @@ impl<'a> ImportLine<'a> {
 }
 
 impl<'a> ContributionRecord<'a> {
-    /// The EHR in lower case, as it is stored; empty for demographic parties.
+    /// Returns the EHR in lower case, as it is stored; empty for demographic parties.
     fn ehr_id(&self) -> Result<String, Failure> {
         let Some(id) = self.ehr_id else {
             return Ok(String::new());
@@ -695,10 +693,10 @@ impl<'a> ContributionRecord<'a> {
     }
 }
 
-/// What a line is.
+/// The record of an imported line.
 enum Imported {
     Contribution(Box<ReadyLine>),
-    /// The status of its answer.
+    /// The status of its response.
     Definition(u16),
 }
 
@@ -726,7 +724,7 @@ fn tag_list(list: &str) -> Option<(String, Vec<ItemTag>)> {
     ))
 }
 
-/// Key, path and value of a tag.
+/// Reads key, path and value of a tag.
 fn item_tag(cells: &str) -> Option<ItemTag> {
     let [key, path, value] = elements(cells).ok()?.try_into().ok()?;
     let optional = |cell: &str| {
@@ -769,7 +767,8 @@ fn definition_record(word: &str, found: &Definition) -> String {
     out
 }
 
-/// Tags of an object stand with its first version, those of a version with it.
+/// Encodes a contribution. Tags of an object belong to its first version in the contribution, those
+/// of a version to that version.
 fn contribution_record(found: &Contribution) -> String {
     let mut out = String::from("{");
     if !found.ehr_id.is_empty() {

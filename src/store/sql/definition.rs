@@ -8,7 +8,8 @@ use crate::store::by_name;
 use crate::store::repository::{Definition, DefinitionKind, Ehr, StoreError};
 use aqlite_rm::order;
 
-/// Columns that [`head`] reads. The bytes are those of the first piece, and of the others about.
+/// The columns that [`head`] reads. The bytes are those of the first chunk, and a full size for
+/// each other one.
 macro_rules! head {
     () => {
         "name, version, format, created, summary, storing_id, octet_length(body) + 900000 * (SELECT count(*) FROM chunk c
@@ -196,7 +197,7 @@ impl<S: Sql> SqlRepository<S> {
     }
 }
 
-/// The definitions of a list, by name and SEMVER.
+/// Returns the definitions of rows, by name and SEMVER.
 fn listed(rows: Vec<Row>) -> Result<Vec<Definition>, StoreError> {
     let definition = |row: Row| {
         let has_body = row.len() > HEAD;
@@ -219,7 +220,7 @@ fn listed(rows: Vec<Row>) -> Result<Vec<Definition>, StoreError> {
     Ok(found)
 }
 
-/// Columns that [`head`] reads.
+/// The number of columns that [`head`] reads.
 const HEAD: usize = 7;
 
 fn head(fields: &mut Fields) -> Result<Definition, StoreError> {

@@ -180,7 +180,7 @@ impl Segments {
         }
     }
 
-    /// Lists at most so many ids by one statement.
+    /// Sets the maximum number of ids that one statement lists.
     #[must_use]
     pub fn with_listed(self, listed: u64) -> Segments {
         Segments {
@@ -189,7 +189,7 @@ impl Segments {
         }
     }
 
-    /// Keeps other numbers of bytes of parts: between queries, and for one query.
+    /// Sets the maximum bytes of parts between queries, and of one query.
     #[must_use]
     pub fn with_memory(self, kept: usize, loaded: usize) -> Segments {
         Segments {
@@ -198,7 +198,7 @@ impl Segments {
         }
     }
 
-    /// Writes segments of other sizes: at least and at most so many versions.
+    /// Sets the minimum and the maximum number of versions of a segment.
     #[must_use]
     pub fn with_sizes(self, least: u64, most: u64) -> Segments {
         Segments {

@@ -196,7 +196,7 @@ impl Batch {
 
     /// Returns the numbers of the absent parts that were read, ascending.
     ///
-    /// What was computed from the batch is valid only if there are none. Otherwise the parts must
+    /// Values derived from the batch are valid only if there are none. Otherwise the parts must
     /// be loaded ([`Segment::load`]) and the computation repeated.
     pub fn wanted(&self) -> Vec<u32> {
         let mut wanted = Vec::new();
@@ -410,7 +410,7 @@ impl Segment {
         if head.parts.len() != parts + (head.words as usize).div_ceil(PAGE) + 1 {
             return Err(DAMAGED);
         }
-        // What is decoded is not kept twice.
+        // Takes the encoded documents, so that memory holds one form only.
         let docs = std::mem::take(&mut head.docs).docs()?;
         for table in &mut head.tables {
             table.layout = StoredLayout::default();
