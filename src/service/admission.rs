@@ -223,8 +223,11 @@ impl Queue {
     fn remove_expired(&mut self, now: i64) {
         let lease = |entry: &Entry| match entry.work {
             Work::Request | Work::Heavy | Work::Body | Work::Room(_) if entry.admitted => LEASE,
+            // A waiting request is polled many times a second, and a turn is held for milliseconds,
+            // so a silence of seconds means that the request was lost.
             _ => WAITING_LEASE,
         };
+        // The order of arrival must stay: `promote` serves the entries from first to last.
         self.entries.retain(|entry| now - entry.seen < lease(entry));
     }
 
@@ -241,6 +244,7 @@ impl Queue {
         };
         let own = held().filter(|entry| entry.caller == caller).count();
         match work {
+            // At least one, so that a configured bound of 0 does not lock callers out.
             Work::Request => own < bounds.caller.max(1),
             Work::Turn | Work::Room(_) => held().next().is_none(),
             Work::Heavy => fits(held().count(), own, bounds.heavy),
@@ -268,6 +272,7 @@ impl Queue {
             Work::Room(bytes) if entry.admitted => bytes,
             _ => 0,
         };
+        // A text that needs more than all memory runs alone: it fits where nothing is held.
         let fits = |held: usize, bound: usize| held == 0 || held.saturating_add(bytes) <= bound;
         fits(self.entries.iter().map(held).sum(), ROOM)
             && fits(self.entries.iter().filter(own).map(held).sum(), ROOM / 2)
@@ -276,11 +281,13 @@ impl Queue {
     fn may_wait(&self, most: usize, caller: &str) -> bool {
         let waiting = || self.entries.iter().filter(|entry| !entry.admitted);
         waiting().count() < most
+            // Half of the queue stays free for other callers.
             && waiting().filter(|entry| entry.caller == caller).count() < most.div_ceil(2)
     }
 
     /// Assigns permits to waiting requests, in the order of arrival.
     fn promote(&mut self, bounds: Concurrency) {
+        // Quadratic in the length of the queue, which `Concurrency` bounds.
         for at in 0..self.entries.len() {
             let fits = self
                 .entries
@@ -315,7 +322,7 @@ impl Permit {
                 entry.seen = now;
                 entry.admitted
             }
-            // The lease expired, but the request continues, so it is entered again.
+            // The lease expired, but the request is still there, so its work continues.
             None => true,
         }
     }
@@ -331,6 +338,7 @@ impl Permit {
             ..
         }) = own
         {
+            // Never more than before: growing here would bypass the queue.
             *bytes = most.min(*bytes);
         }
         list.promote(self.admission.bounds);

@@ -61,7 +61,9 @@ impl BodyParts {
 
     /// Returns the buffer of bytes that were not passed on. A host appends arriving bytes.
     pub fn buffer(&mut self) -> &mut Vec<u8> {
+        // Only here, when more bytes are needed: each call of `next` would otherwise move the rest.
         self.buffer.drain(..self.at);
+        // `next` never passes on bytes whose line ends are not counted.
         self.counted -= self.at;
         self.at = 0;
         &mut self.buffer
@@ -91,6 +93,8 @@ impl BodyParts {
             ..head.clone()
         };
         if let Some(line) = self.line {
+            // The first part keeps the client's `first`. Later parts get the number of their first
+            // line.
             piece.query.retain(|(key, _)| key != "first");
             piece.query.push((String::from("first"), line.to_string()));
         }
@@ -105,6 +109,7 @@ impl BodyParts {
     /// Returns the bytes of the next part.
     fn length(&self) -> usize {
         let held = self.buffer.get(self.at..).unwrap_or_default();
+        // The rest of the body is one part, even if its last line has no line end.
         if self.ended && held.len() <= self.size && self.lines < LINES {
             return held.len();
         }
@@ -131,6 +136,7 @@ impl BodyParts {
             .then(many)
             .flatten()
             .or_else(last)
+            // No line end at all: the line is too long, or the last one.
             .unwrap_or(held.len())
     }
 }

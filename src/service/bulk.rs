@@ -259,11 +259,14 @@ impl<R: Repository> Service<R> {
             .request
             .header("Idempotency-Key")
             .filter(|key| !key.is_empty());
+        // Line number and text are part of the identity: the same key with another line is another
+        // request.
         let key = key.map(|key| uuid_of(&format!("{}{key}\n{number}\n{text}", caller_key(call))));
         let mut named = None;
         let mut ready = self
             .bulk_line(call, text, key.clone(), load, &mut named)
             .await;
+        // The error may come from an outdated template.
         if ready.is_err() && load.lines.uses_cached_templates {
             self.commit_conditional_lines(call, load).await;
             ready = self
@@ -273,6 +276,7 @@ impl<R: Repository> Service<R> {
         match ready {
             Ok(ready) => self.add_line(&mut load.lines, number, ready, text).await,
             Err(failure) => {
+                // Responses have the order of lines, so pending lines are answered first.
                 self.flush(&mut load.lines).await;
                 // The line itself may have changed the object since, so its conditions may no
                 // longer hold.
@@ -354,6 +358,7 @@ impl<R: Repository> Service<R> {
             .await;
         for (sent, outcome) in std::mem::take(&mut lines.sent).into_iter().zip(outcomes) {
             match outcome {
+                // Each change set has its own outcome, in the order of the lines.
                 Ok(()) => lines.confirm(&sent, 201, sent.created.as_ref()),
                 Err(StoreError::TemplateChanged) if lines.uses_cached_templates => {
                     lines.retried.push(sent.line)
@@ -386,6 +391,7 @@ impl<R: Repository> Service<R> {
             .flatten()?;
         let is_same = match &sent.identity {
             LineIdentity::None => false,
+            // The uid was derived from the key, so the stored contribution is this line.
             LineIdentity::Key(key) if sent.uid == *key => true,
             LineIdentity::Key(key) => {
                 self.repository
@@ -446,6 +452,7 @@ impl<R: Repository> Service<R> {
             ehr_id.ok_or_else(|| Failure::bad_request("`ehr_id` is missing, or is not a UUID"))?;
         call.caller
             .within(call.permission, Subject::Some, &ehr_id)?;
+        // Only after the permission check: a later error may look up the line in this EHR.
         *named = Some((ehr_id.clone(), None));
         let (kind, value) = content.ok_or_else(|| {
             Failure::bad_request("the line has none of composition, contribution, ehr_status")

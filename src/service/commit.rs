@@ -143,6 +143,7 @@ impl<R: Repository> Service<R> {
                 contribution,
                 versions,
             }),
+            // A version was committed between the check of If-Match and this commit.
             Err(StoreError::Stale { latest }) if conditional => Err(stale(&latest)),
             Err(error) => {
                 let place = ChangeSet::place_of(&members, &error);
@@ -176,6 +177,7 @@ impl<R: Repository> Service<R> {
         let status = set
             .changes
             .iter()
+            // Of several versions of the EHR_STATUS in one contribution the last one counts.
             .rev()
             .find(|c| c.kind == ObjectKind::EhrStatus)
             .and_then(|c| c.content.as_ref())
@@ -205,6 +207,7 @@ impl<R: Repository> Service<R> {
             let turn = call.turn(size).await?;
             let (version, tree) =
                 self.version_of(&set.ehr_id, &contribution_uid, &time, envelope, change)?;
+            // Other requests run between two documents of a contribution.
             drop(turn);
             versions.push(version);
             trees.push(tree);
@@ -216,6 +219,7 @@ impl<R: Repository> Service<R> {
             contribution,
             time_committed: time,
             versions,
+            // A new EHR already has the flags of its first EHR_STATUS.
             status: status.filter(|_| !set.creates_ehr),
             preconditions: set.preconditions,
             idempotency: set.idempotency,
@@ -298,6 +302,7 @@ impl<R: Repository> Service<R> {
         let (template_id, known) = match content {
             Some(CheckedDocument {
                 template_id, known, ..
+            // The data of an imported version stay in its item.
             }) if imported.is_some() => (template_id, Some(known)),
             Some(CheckedDocument {
                 tree: mut data,
@@ -346,6 +351,8 @@ impl<R: Repository> Service<R> {
         };
         let root = tree.root().ok_or_else(lost)?;
         let packed = pack(root, known, &self.layouts);
+        // The last line of defence: a version that would not unpack to the same tree is never
+        // written.
         if packed.gives(root) {
             Ok(packed)
         } else {
@@ -373,6 +380,8 @@ impl<R: Repository> Service<R> {
             let unrestricted = call
                 .caller
                 .within(permission, Subject::Nameless, &set.ehr_id);
+            // Permission for everything, named or not. Otherwise only compositions of permitted
+            // templates.
             let Err(refusal) = unrestricted else {
                 self.check_subject_kept(call, set, change).await?;
                 continue;

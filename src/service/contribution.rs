@@ -115,6 +115,7 @@ impl<R: Repository> Service<R> {
                 None => self.change_of(call, owner, version, &sent.audit).await,
             };
             let change = change.map_err(|f| f.within(&format!("versions[{index}]")))?;
+            // A later member may follow this one, which the database does not have yet.
             earlier.insert(change.uid.to_string());
             changes.push(change);
         }
@@ -163,10 +164,12 @@ impl<R: Repository> Service<R> {
         check_change_type(&audit, preceding.is_some())?;
         let data = root
             .get(Attr::DATA)
+            // Some clients send the deleted document along.
             .filter(|_| audit.change_type != DELETED);
         let kind = match data {
             Some(data) => kind_of(data.class())?,
             None if audit.change_type == DELETED => {
+                // A deletion has no data, so the stored object determines the kind.
                 self.kind_of_object(owner.id(), preceding.as_ref()).await?
             }
             None => return Err(Failure::bad_request("the version has no data")),
@@ -252,6 +255,7 @@ impl<R: Repository> Service<R> {
             .map_err(Failure::of_store)?;
         let last = heads
             .iter()
+            // Deletions have no data. The last version before them determines the class.
             .rfind(|head| head.number <= preceding.number && !head.is_deletion());
         let before = match last {
             Some(head) => self.class_of_data(owner, head).await?,

@@ -155,6 +155,8 @@ impl<R: Repository> Service<R> {
             .await
         {
             Ok(committed) => Some(self.change_response(call, what, written, &committed).await),
+            // Nothing was written. The slow path reports the error, or succeeds if only the
+            // template changed.
             Err(failure) if failure.status < 500 => None,
             Err(failure) => Some(Err(failure)),
         }
@@ -261,6 +263,7 @@ impl<R: Repository> Service<R> {
             return Err(Failure::invalid(call.dialect, what.name, &[finding]));
         }
         let audit = Audit::of_headers(call.request, MODIFICATION)?;
+        // An EHR_STATUS that makes the EHR modifiable may bring tags in the same commit.
         let opens = what.kind == ObjectKind::EhrStatus && flags(&content.tree).is_modifiable;
         let change = self.next_change(call, latest, audit, Some(content))?;
         if !change.tags.is_empty() && !opens {
@@ -270,6 +273,8 @@ impl<R: Repository> Service<R> {
             call,
             what,
             ChangeSet {
+                // A version that is committed after the check above breaks If-Match too: 412, not
+                // 409.
                 conditional: true,
                 ..ChangeSet::single(owner.id(), change)
             },

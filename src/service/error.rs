@@ -259,6 +259,7 @@ impl Failure {
     /// Replaces 422 by 400, for operations whose OpenAPI document in ITS-REST does not list 422.
     pub fn into_bad_request(self) -> Failure {
         Failure {
+            // Other statuses have their own meaning and stay.
             status: if self.status == 422 { 400 } else { self.status },
             ..self
         }
@@ -304,7 +305,10 @@ impl Failure {
                 .map(str::to_owned)
         };
         match self.status {
+            // These messages are made by the service and contain no clinical values.
             500 | 503 => Some(self.message.clone()),
+            // A query caused these, and its text may contain clinical values: only codes are
+            // logged.
             501.. => Some(
                 self.errors
                     .iter()

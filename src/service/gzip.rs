@@ -131,7 +131,9 @@ impl Gunzip {
             Some(length) => {
                 self.consume(length);
                 self.stage = Stage::Data;
+                // Raw deflate: the header and the trailer of gzip are read here.
                 self.state.reset(DataFormat::Raw);
+                // A CRC-32 starts with all bits set, and is inverted at the end.
                 (self.crc, self.size) = (!0, 0);
                 Ok(true)
             }
@@ -145,6 +147,7 @@ impl Gunzip {
     fn data(&mut self, out: &mut Vec<u8>, full: usize) -> Result<bool, GzipError> {
         let begin = out.len();
         let room = STEP.min(full - begin);
+        // The decompressor writes into a slice, so the room is zeroed first and cut afterwards.
         out.resize(begin + room, 0);
         let step = inflate(
             &mut self.state,
@@ -167,7 +170,9 @@ impl Gunzip {
                 self.stage = Stage::Trailer;
                 Ok(true)
             }
+            // A full step may leave output in the window, so more input is not needed yet.
             Ok(_) => Ok(step.bytes_written == room || !self.rest().is_empty()),
+            // No progress was possible: the input is consumed.
             Err(MZError::Buf) => Ok(false),
             Err(_) => Err(GzipError::Malformed),
         }
@@ -187,6 +192,7 @@ impl Gunzip {
         self.consume(8);
         self.members += 1;
         self.stage = Stage::Header;
+        // With more input, the header of the next member follows (RFC 1952, section 2.2).
         Ok(!self.rest().is_empty())
     }
 }
@@ -200,6 +206,7 @@ fn length_of_header(bytes: &[u8]) -> Result<Option<usize>, GzipError> {
     const RESERVED: u8 = 0xe0;
     if !bytes
         .iter()
+        // Two magic bytes and the method deflate. A shorter prefix may still become a header.
         .zip([0x1f, 0x8b, 8])
         .all(|(byte, magic)| *byte == magic)
     {
@@ -211,6 +218,7 @@ fn length_of_header(bytes: &[u8]) -> Result<Option<usize>, GzipError> {
     if flags & RESERVED != 0 {
         return Err(GzipError::Malformed);
     }
+    // The fixed part: magic, method, flags, time, extra flags, system.
     let mut length = 10;
     if flags & EXTRA != 0 {
         let Some(&[low, high]) = bytes.get(length..length + 2) else {
@@ -229,6 +237,7 @@ fn length_of_header(bytes: &[u8]) -> Result<Option<usize>, GzipError> {
             length += end + 1;
         }
     }
+    // The CRC-16 of the header is skipped, because the trailer protects the data.
     length += if flags & CHECKSUM != 0 { 2 } else { 0 };
     Ok((bytes.len() >= length).then_some(length))
 }

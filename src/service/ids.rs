@@ -23,6 +23,7 @@ impl VersionUid {
         let number = number
             .parse()
             .ok()
+            // `01` and `+1` would be second spellings of the same version.
             .filter(|n| *n > 0 && !number.starts_with(['0', '+']))?;
         (parts.next().is_none() && is_uuid(object_id) && !system_id.is_empty()).then(|| {
             VersionUid {
@@ -150,6 +151,7 @@ pub(crate) fn check_addressable(what: &str, name: &str) -> Result<(), Failure> {
 
 /// Returns whether a text is a UUID in its hyphenated form.
 pub(crate) fn is_uuid(text: &str) -> bool {
+    // The parser also accepts UUIDs without hyphens, in braces and as URN.
     text.len() == 36 && uuid::Uuid::try_parse(text).is_ok()
 }
 
@@ -178,6 +180,8 @@ pub(crate) fn select_version<'v>(
             version == pattern
                 || version
                     .strip_prefix(pattern)
+                    // `1` selects `1.2.3`, but not `10.0.0`. A pre-release is selected by its
+                    // complete version only.
                     .is_some_and(|rest| rest.starts_with('.') && !pattern.contains(['-', '+']))
         }
     };

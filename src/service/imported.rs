@@ -41,6 +41,8 @@ pub(crate) fn read_version(text: &str, format: Format) -> Result<Tree, Failure> 
             all.iter()
                 .any(|(key, value)| key == "_type" && value.trim_matches('"') == "IMPORTED_VERSION")
         }),
+        // The class is in the attribute `xsi:type` of the first tag. The reader below checks the
+        // rest.
         Format::Xml => text.split('>').next().is_some_and(|tag| {
             tag.contains("\"IMPORTED_VERSION\"") || tag.contains("'IMPORTED_VERSION'")
         }),
@@ -177,6 +179,7 @@ impl<R: Repository> Service<R> {
                 earlier.contains(uid)
             })
             .await?;
+        // A version whose predecessors were not imported creates the object here.
         let preceding = item.preceding.filter(|_| follows);
         let kind = match data {
             Some(data) => kind_of(data.class())?,
@@ -211,6 +214,7 @@ impl<R: Repository> Service<R> {
                 .unwrap_or_default(),
         )?;
         let audit = own
+            // The change type describes the import, not the change in the other system.
             .or_unless_type(call.shared.headers(call)?)
             .or_unless_type(contribution)
             .import_audit(by_default, state)?;
@@ -272,6 +276,7 @@ impl<R: Repository> Service<R> {
         let Some(preceding) = preceding else {
             return Ok(false);
         };
+        // The preceding version is written by the same commit.
         if is_pending(&preceding.to_string()) {
             return Ok(true);
         }

@@ -29,6 +29,7 @@ impl Format {
         match subtype {
             "json" => Some(Format::Json),
             "xml" => Some(Format::Xml),
+            // FLAT and STRUCTURED end in `+json` too, but have another content.
             _ if subtype.ends_with("+json") && !subtype.contains("openehr.wt") => {
                 Some(Format::Json)
             }
@@ -81,6 +82,7 @@ impl Form {
             "XML" => Form::Canonical(Format::Xml),
             "FLAT" => Form::Simplified(Shape::Flat, FLAT),
             "STRUCTURED" => Form::Simplified(Shape::Structured, STRUCTURED),
+            // Formats of other servers, which are known but not supported: 400 instead of 406.
             "RAW" | "EXPANDED" | "ECISFLAT" => {
                 return Err(Failure::bad_request(format!(
                     "the format `{requested}` is not supported: {wanted}"
@@ -125,6 +127,7 @@ impl Form {
         }
         let accept = request.header("Accept").unwrap_or_default();
         let sent = request.header("Content-Type").map(media_type);
+        // Without Accept and `format`, a client gets the format that it sent.
         let requested = Form::requested(request)?.or_else(|| {
             sent.filter(|_| accept.is_empty())
                 .as_deref()
@@ -269,6 +272,7 @@ impl Accepted {
                 .is_some_and(|length| length != "0");
             length || request.header("Transfer-Encoding").is_some()
         };
+        // Content of GET has no meaning (RFC 9110, section 9.3.1).
         if matches!(request.method.as_str(), "GET" | "HEAD")
             || (request.body.is_empty() && !announced())
         {
@@ -317,6 +321,7 @@ impl ContentCoding {
             .as_slice()
         {
             [] => Ok(ContentCoding::Identity),
+            // RFC 9110, section 8.4.1.3: both names are equivalent.
             ["gzip" | "x-gzip"] => Ok(ContentCoding::Gzip),
             others => {
                 let shown: String = others.join(", ").chars().take(40).collect();
@@ -369,6 +374,7 @@ pub(crate) fn xml_body(request: &Request) -> Result<(), Failure> {
 /// Returns true for a body of plain text, false for JSON.
 pub(crate) fn text_or_json_body(request: &Request) -> Result<bool, Failure> {
     match request.header("Content-Type").map(media_type) {
+        // No AQL text starts with a brace.
         None => Ok(!request.body.trim_ascii_start().starts_with(b"{")),
         Some(sent) if sent.starts_with("text/") => Ok(true),
         Some(sent) if Format::from_media_type(&sent) == Some(Format::Json) => Ok(false),

@@ -65,6 +65,7 @@ impl QueryRequest {
                 body = members(text).map_err(|m| malformed("body", text, m))?;
             }
         }
+        // Before any value is parsed, which would multiply its memory.
         within_bytes(&call.request.query, &body, call.config.limits.parameters)?;
         let sent = || {
             body.iter()
@@ -76,6 +77,8 @@ impl QueryRequest {
             .map(str::to_owned)
             .or_else(sent);
         let mut request = QueryRequest {
+            // Unknown names are not parsed: a client could otherwise make the service hold any
+            // amount of values.
             wanted: Some(q.as_deref().map(placeholders).unwrap_or_default()),
             ..QueryRequest::default()
         };
@@ -112,6 +115,7 @@ impl QueryRequest {
                     "a query of the whole population needs the role population: name one EHR by `ehr_id`",
                 ));
             }
+            // The same error as for an EHR that does not exist.
             Reach::One(own) if self.ehr.as_ref().is_some_and(|ehr| *ehr != own) => {
                 return Err(Failure::not_found("there is no EHR with this ehr_id"));
             }
@@ -160,6 +164,7 @@ impl QueryRequest {
                 self.parameters.insert(name.to_owned(), value);
             }
             Some(Parameter::List(values)) => values.push(value),
+            // A repetition of the same value is not a list.
             Some(bound) if *bound == value => {}
             Some(bound) => *bound = Parameter::List(vec![bound.clone(), value]),
         }

@@ -106,6 +106,7 @@ impl<R: Repository> Service<R> {
             return Ok(Response::json(200, Value::Object(body)));
         };
         let mut text = Value::Object(std::mem::take(&mut body)).to_string();
+        // The closing brace: the members of the result follow.
         text.pop();
         let result = String::from_utf8_lossy(&response.body).into_owned();
         let members = crate::rm::json::members(&result)
@@ -137,6 +138,7 @@ impl<R: Repository> Service<R> {
         }
         let prepared = match self.prepare(call, request, q).await {
             Ok(prepared) => prepared,
+            // A missing EHR is reported first, as in every other operation.
             Err(failure) => return Err(self.no_ehr(request).await.unwrap_or(failure)),
         };
         // Whether the snapshot still exists, and how often one EHR has changed, is known only after
@@ -159,6 +161,7 @@ impl<R: Repository> Service<R> {
             }
         }
         let answer = self.run(call, prepared).await?;
+        // The scan met no document of the EHR, so it may not exist.
         if answer.of_ehr != request.ehr
             && let Some(failure) = self.no_ehr(request).await
         {
@@ -324,10 +327,12 @@ impl<R: Repository> Service<R> {
     fn window(&self, request: &QueryRequest, query: &mut Query) -> Option<u64> {
         let offset = request.offset.unwrap_or(0);
         let (own, start) = match query.window {
+            // TOP … BACKWARD: `check_page` has rejected a page beside it.
             Some(Window::Last { .. }) => return None,
             Some(Window::First { limit, offset }) => (Some(limit), offset),
             None => (None, 0),
         };
+        // A page cannot reach beyond the LIMIT of the query.
         let rest = own.map(|limit| limit.saturating_sub(offset));
         let default_page =
             (request.fetch.is_none() && own.is_none()).then_some(self.config.limits.fetch_default);
@@ -381,6 +386,7 @@ impl<R: Repository> Service<R> {
             return Err(self.stop_failure(refusal));
         }
         let share = reading.share;
+        // Sorting and grouping of a large result pause too.
         while run.close() == Progress::Paused {
             call.pause().await;
         }

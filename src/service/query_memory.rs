@@ -62,8 +62,10 @@ impl MemoryShare {
     pub fn hold(&self, bytes: usize, now: i64) -> Result<(), Failure> {
         let mut held = self.memory.0.borrow_mut();
         held.entries
+            // The own entry is replaced below.
             .retain(|entry| entry.number != self.number && now.saturating_sub(entry.seen) < LEASE);
         let others: usize = held.entries.iter().map(|entry| entry.bytes).sum();
+        // A single query is limited by its own budget only.
         if others > 0 && others.saturating_add(bytes) > TOGETHER {
             let message = "the queries that run take too much memory together: try again later, or narrow the query by WHERE, an EHR or LIMIT";
             return Err(Failure::new(429, message).header("Retry-After", "10"));
@@ -141,6 +143,7 @@ impl ReadBudget {
     pub fn hold(&mut self, held: usize, now: i64) -> bool {
         let bytes = held.saturating_add(self.bytes);
         let refusal = self.share.hold(bytes, now).err();
+        // An earlier reason stays.
         self.refusal = refusal.map(StopReason::NoRoom).or(self.refusal.take());
         self.refusal.is_none()
     }

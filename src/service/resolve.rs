@@ -46,6 +46,7 @@ impl<R: Repository> Service<R> {
             let own = json::write(reference);
             let Some((at, _)) = text
                 .match_indices(&own)
+                // Equal references have equal texts, so each takes the next position.
                 .find(|(at, _)| places.iter().all(|(taken, ..)| taken != at))
             else {
                 continue;
@@ -58,6 +59,7 @@ impl<R: Repository> Service<R> {
             places.push((at, own.len(), found));
         }
         order::sort_by_key(&mut places, |(at, ..)| *at);
+        // From the end, so that earlier positions stay valid.
         for (at, length, found) in places.into_iter().rev() {
             if let Some(found) = found {
                 text.replace_range(at..at + length, &found);
@@ -106,7 +108,10 @@ impl<R: Repository> Service<R> {
         else {
             return Ok(None);
         };
+        // Counted before the permission is checked: a rejected document costs the same work.
         let before = std::mem::replace(bytes, *bytes + size);
+        // Once for the whole response. Half of the limit, because room is counted in stored bytes
+        // with all their copies.
         if before < LARGE && *bytes >= LARGE {
             call.room(RESOLVED_BYTES / 2).await?;
         }
@@ -128,6 +133,8 @@ impl<R: Repository> Service<R> {
             act: Action::Read,
         };
         let found = found.filter(|v| {
+            // The permission depends on the template, so the version is read first. Without
+            // permission the reference stays.
             call.caller
                 .within(
                     permission,

@@ -73,6 +73,8 @@ impl<R: Repository> Service<R> {
             BoundedVersion::Complete(version) => &version.template_id,
             BoundedVersion::Large(large) => &large.head.template_id,
         };
+        // After reading, because only the version has its template. A missing version is 404 for
+        // every caller.
         call.check_permission_in(owner, template.as_deref())?;
         Ok(found)
     }

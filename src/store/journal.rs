@@ -64,6 +64,7 @@ impl Journal {
     pub(super) fn take(&mut self) -> Option<String> {
         let mut line = std::mem::take(&mut self.line);
         line.push('\n');
+        // The line end alone means that nothing was written.
         (line.len() > 1).then_some(line)
     }
 
@@ -192,6 +193,7 @@ impl Journal {
         put_flags(out, commit.status.as_ref());
         for (version, text) in commit.versions.iter().zip(&texts) {
             put(out, Some(&version.kind.number().to_string()));
+            // The versions of one commit usually have its time, so the field is empty.
             let own_time =
                 Some(version.time_committed.as_str()).filter(|time| *time != commit.time_committed);
             [
@@ -222,6 +224,7 @@ impl Journal {
     /// Assigns a number to a layout, and writes the layout if it is new.
     fn number(&mut self, layout: Arc<Layout>) {
         if !self.numbers.contains_key(layout.digest()) {
+            // The name `shape` is older than the term layout, and journals of users have it.
             self.plain("shape", &[&layout.to_text()]);
             self.keep(layout);
         }
@@ -249,6 +252,8 @@ impl Journal {
             "tags" => Change::Tags(fields.string()?, read_tags(&mut fields)?),
             "remove" => Change::RemoveObjects(fields.string()?, vec![fields.string()?]),
             "remove-ehr" => Change::RemoveEhr(fields.string()?),
+            // Records of later releases are an error: a change that is skipped would make all later
+            // ones wrong.
             "define" => Change::Define(fields.definition_kind()?, read_definition(&mut fields)?),
             "undefine" => Change::Undefine(
                 fields.definition_kind()?,
@@ -294,6 +299,8 @@ impl Journal {
             preconditions,
             idempotency,
         };
+        // A version begins with its kind, which is never quoted. The record ends after the last
+        // version.
         while let Some(kind) = fields.0.next() {
             let version = self.read_version(kind, fields, &commit)?;
             commit.versions.push(version);
@@ -348,6 +355,8 @@ impl Journal {
 fn put(out: &mut String, field: Option<&str>) {
     out.push(FIELD);
     let Some(text) = field else { return };
+    // An empty text is quoted, because an empty field means an absent one. Control characters would
+    // end fields, records or lines.
     if text.is_empty() || text.bytes().any(|b| b < b' ') {
         out.push(QUOTED);
         quote_into(out, text);

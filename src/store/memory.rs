@@ -204,7 +204,7 @@ impl State {
     fn uid_of(&self, contribution: u32) -> &str {
         self.contributions
             .get(contribution as usize)
-            .map_or("", |stated| stated.uid(&self.batch))
+            .map_or("", |stored| stored.uid(&self.batch))
     }
 
     fn owner_id(&self, owner: u32) -> &str {

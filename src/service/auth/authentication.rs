@@ -98,6 +98,8 @@ impl Fetched {
     fn next_try(&self) -> i64 {
         let wait = match self.failures {
             0 => PATIENCE,
+            // The shift is bounded, so that it cannot overflow; the maximum is reached earlier
+            // anyway.
             failures => BACK_OFF
                 .saturating_mul(1 << failures.saturating_sub(1).min(10))
                 .min(LONGEST_BACK_OFF),
@@ -157,6 +159,8 @@ impl Authenticator {
         now: i64,
     ) -> Result<Caller, Denied> {
         for issuer in &self.issuers {
+            // The first issuer whose header is present decides. A request with a wrong token is not
+            // tried with a password.
             if let Some(text) = issuer.token_in(request) {
                 return issuer.authenticate(text, cache, host, now).await;
             }
@@ -202,6 +206,7 @@ impl Issuer {
         now: i64,
     ) -> Result<Caller, Denied> {
         let token = Token::read(text)?;
+        // The claims are checked first: it is cheap, and no foreign token triggers a fetch of keys.
         token.check(&self.name, &self.audience, now)?;
         let key = cache.key(&self.keys, &token, host, now).await?;
         if !host
@@ -248,6 +253,7 @@ impl Issuer {
             .into_iter()
             .find_map(text)
             .map(str::to_owned);
+        // A token with scopes but without the claim of roles leaves `user/` scopes unrestricted.
         let roles_known = listed.is_some() && of_text(&scopes).next().is_some();
         Ok(caller.narrowed(&scopes, ehr, roles_known))
     }
@@ -311,12 +317,15 @@ impl KeyCache {
                 host.pause().await;
                 continue;
             }
+            // A fetch that is still in flight after all checks was lost: this request replaces it.
             if (now >= held.next_try() || held.is_in_flight)
                 && let Some(keys) = self.fetched(url, host, now).await
             {
                 return token.key(&keys).cloned().ok_or_else(unknown);
             }
             return match known {
+                // The issuer does not respond: keys that were valid recently are accepted for a
+                // while.
                 Some(key) if now < held.at.saturating_add(STALE) => Ok(key),
                 _ if fresh => Err(unknown()),
                 _ => Err(Denied::unavailable()),

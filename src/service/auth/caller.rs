@@ -205,6 +205,7 @@ impl Caller {
         let person = move |scope: &Scope| {
             self.person
                 .as_ref()
+                // A patient launch is not limited by the roles of a member of staff.
                 .is_none_or(|own| scope.compartment != Compartment::User || own.iter().any(fits))
         };
         self.scopes
@@ -228,6 +229,7 @@ impl Caller {
                 .any(|s| s.compartment == compartment)
         };
         match &self.ehr {
+            // The widest compartment first: a caller may hold several.
             _ if has(Compartment::System) => Ok(Reach::All),
             _ if has(Compartment::User) => Ok(Reach::Named),
             Some(ehr) if has(Compartment::Patient) => Ok(Reach::One(ehr.clone())),
@@ -251,6 +253,7 @@ impl Caller {
     ) -> Result<(), Failure> {
         match self.reach(permission, subject)? {
             Reach::One(own) if !own.eq_ignore_ascii_case(ehr) => {
+                // 404, not 403: a caller of one EHR must not learn which others exist.
                 Err(Failure::not_found("there is no EHR with this ehr_id"))
             }
             _ => Ok(()),

@@ -49,6 +49,7 @@ impl State {
     /// begins twice.
     fn turn(&mut self, now: i64) {
         let window = now.div_euclid(WINDOW);
+        // Not `!=`: a request with an earlier time must not clear the present counts.
         if window > self.window {
             self.window = window;
             self.failures = 0;
@@ -126,6 +127,7 @@ impl Passwords {
         if self.0.borrow().is_deriving {
             self.wait(caller, host, now).await?;
         }
+        // No await between the check above and this line, so two requests cannot both derive.
         self.0.borrow_mut().is_deriving = true;
         Ok(DerivationTurn {
             passwords: self,
@@ -159,6 +161,7 @@ impl Passwords {
         };
         for _ in 0..MAX_CHECKS {
             host.pause().await;
+            // Attempts that ended meanwhile may have used up the failures of this minute.
             self.may_try(caller, now)?;
             if !self.0.borrow().is_deriving {
                 break;

@@ -67,6 +67,7 @@ impl<'t> Token<'t> {
             object(header).ok_or_else(malformed)?,
             object(claims).ok_or_else(malformed)?,
         );
+        // RFC 7515, section 4.1.11: an unknown critical extension makes the token invalid.
         if header.get("crit").is_some() {
             return Err(Denied::token(
                 "its header has `crit`, and no extension is understood",
@@ -98,6 +99,8 @@ impl<'t> Token<'t> {
         };
         keys.iter().find(|key| {
             let text = |name: &str| key.get(name).and_then(Value::as_str);
+            // Type and curve must match the algorithm of the token, otherwise a key could be used
+            // with an algorithm that it was not made for.
             text("kid") == Some(&self.key_id)
                 && text("kty") == Some(family)
                 && text("crv") == curve
@@ -130,6 +133,7 @@ impl<'t> Token<'t> {
             (_, Some(Some(from))) if from.saturating_sub(SKEW) > now => {
                 Err(Denied::token("it is not valid yet"))
             }
+            // `exp` is required. A token without an end would be valid forever.
             (Some(Some(_)), None | Some(Some(_))) => Ok(()),
             _ => Err(Denied::token("it does not say until when it is valid")),
         }

@@ -62,6 +62,7 @@ impl Users {
         from: (&str, i64),
     ) -> Result<Caller, Denied> {
         let refused = || Denied::password();
+        // Basic credentials are base64 with padding; the decoder reads base64url without it.
         let plain = credentials
             .trim_end_matches('=')
             .replace('+', "-")
@@ -71,6 +72,7 @@ impl Users {
             .ok_or_else(refused)?;
         let (name, password) = text.split_once(':').ok_or_else(refused)?;
         let listed = self.0.iter().find(|user| user.name == name);
+        // For an unknown name a listed user's salt is used, so that the time reveals no names.
         let measure = listed.or(self.0.first()).ok_or_else(refused)?;
         if passwords.knows(name)
             && let Some(caller) = Self::known(listed, password, passwords, host).await
@@ -89,6 +91,7 @@ impl Users {
         let derived = host
             .derive(password, &measure.salt, measure.iterations)
             .await;
+        // The comparison of an unknown name happens too late to matter: nothing is listed for it.
         match listed.filter(|user| derived.is_some_and(|derived| same(&derived, &user.hash))) {
             Some(user) => {
                 if let Some(quick) = host.derive(password, &user.salt, 1).await {

@@ -26,6 +26,7 @@ impl State {
             }
             Change::Define(kind, definition) => {
                 let definition = Definition {
+                    // The revision never repeats, so neither does the id of a storing.
                     storing_id: (self.revision + 1).to_string(),
                     bytes: definition.body.len(),
                     ..definition
@@ -45,6 +46,8 @@ impl State {
                 return Ok(true);
             }
             Change::Reset => {
+                // Revision and ordinals continue, so that old snapshots never match a new state.
+                // The log is not part of the data.
                 self.history.remove_all();
                 let (history, log) = (
                     std::mem::take(&mut self.history),
@@ -68,6 +71,7 @@ impl State {
             self.create(ehr);
         }
         if let Some(flags) = commit.status {
+            // Before the versions: nothing below reads the flags, and the check is done.
             self.flag(&commit.ehr_id, flags)?;
         }
         let owner = self.owner(&commit.ehr_id);
@@ -85,26 +89,28 @@ impl State {
             self.ordinal += 1;
             self.store(owner, self.ordinal, version);
         }
-        let derived_document = StoredContribution {
+        let contribution = StoredContribution {
             owner,
             documents: (first, self.batch.len() as u32),
             own: None,
         };
-        let is_told = derived_document.uid(&self.batch) == commit.contribution_uid
-            && derived_document
+        // Most contributions follow from their versions. Only others need a text of their own.
+        let is_derived = contribution.uid(&self.batch) == commit.contribution_uid
+            && contribution
                 .derived_document(&self.batch)
-                .is_some_and(|derived_document| derived_document == commit.contribution);
-        let own = (!is_told).then(|| Box::new((commit.contribution_uid, commit.contribution)));
+                .is_some_and(|contribution| contribution == commit.contribution);
+        let own = (!is_derived).then(|| Box::new((commit.contribution_uid, commit.contribution)));
         self.contribute(StoredContribution {
             own,
-            ..derived_document
+            ..contribution
         });
         Ok(())
     }
 
-    fn contribute(&mut self, stated: StoredContribution) {
+    fn contribute(&mut self, stored: StoredContribution) {
         let number = self.contributions.len() as u32;
-        self.contributions.push(stated);
+        self.contributions.push(stored);
+        // Taken out, because the index calls back into the state for the text of a number.
         let mut uids = std::mem::take(&mut self.contribution_uids);
         uids.put(number, |number| self.uid_of(number));
         self.contribution_uids = uids;
@@ -137,7 +143,7 @@ impl State {
     fn create(&mut self, ehr: Ehr) {
         let in_batch = self.batch.add_ehr(row_of(&ehr));
         let (id, subject) = (ehr.ehr_id.clone(), ehr.subject.clone());
-        let place = self.keep(
+        let index = self.keep(
             &id,
             EhrEntry {
                 ehr: Some(ehr),
@@ -146,13 +152,13 @@ impl State {
             },
         );
         self.subjects
-            .extend(subject.map(|subject| (subject, place)));
+            .extend(subject.map(|subject| (subject, index)));
     }
 
     fn flag(&mut self, ehr_id: &str, flags: EhrFlags) -> Result<(), StoreError> {
-        let place = self.ehr_ids.get(ehr_id).copied();
-        let record = place.and_then(|place| Some((place, self.ehrs.get_mut(place)?)));
-        let (place, record) = record.ok_or_else(|| broken("a status has no EHR"))?;
+        let index = self.ehr_ids.get(ehr_id).copied();
+        let record = index.and_then(|index| Some((index, self.ehrs.get_mut(index)?)));
+        let (index, record) = record.ok_or_else(|| broken("a status has no EHR"))?;
         let Some(ehr) = &mut record.ehr else {
             return Err(broken("the owner of the parties has no status"));
         };
@@ -160,10 +166,11 @@ impl State {
             self.subjects.remove(subject);
         }
         if let Some(subject) = &flags.subject {
-            self.subjects.insert(subject.clone(), place);
+            self.subjects.insert(subject.clone(), index);
         }
         if ehr.is_queryable != flags.is_queryable {
             self.history
+                // The next version is the EHR_STATUS with the new value.
                 .record_queryable(ehr_id, self.ordinal + 1, ehr.is_queryable);
         }
         (ehr.subject, ehr.is_queryable, ehr.is_modifiable) =
@@ -206,15 +213,15 @@ impl State {
 
     /// Removes an EHR with its objects, contributions and columns. Returns whether it existed.
     fn remove(&mut self, ehr_id: &str) -> Result<bool, StoreError> {
-        let Some(place) = self.ehr_ids.remove(ehr_id) else {
+        let Some(index) = self.ehr_ids.remove(ehr_id) else {
             return Ok(false);
         };
-        let first = match self.ehrs.get(place) {
+        let first = match self.ehrs.get(index) {
             Some(record) => record.created_after + 1,
             None => return Err(broken("an EHR id has no EHR")),
         };
         self.history.remove_ehr(ehr_id, first);
-        let record = self.ehrs.remove(place);
+        let record = self.ehrs.remove(index);
         self.tags.retain(|_, (owner, _)| owner != ehr_id);
         if let Some(subject) = record.ehr.and_then(|e| e.subject) {
             self.subjects.remove(&subject);
@@ -222,7 +229,8 @@ impl State {
         self.ehr_ids
             .values_mut()
             .chain(self.subjects.values_mut())
-            .filter(|other| **other > place)
+            // `Vec::remove` moved the later EHRs down by one.
+            .filter(|other| **other > index)
             .for_each(|other| *other -= 1);
         self.rebuild(&|_| true)?;
         self.revision += 1;
@@ -235,6 +243,7 @@ impl State {
             !objects.iter().any(|o| {
                 target
                     .strip_prefix(o.as_str())
+                    // The tags of the object, and those of its versions: `object::system::number`.
                     .is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
             })
         });
@@ -270,23 +279,26 @@ impl State {
             };
             owners.insert(std::mem::replace(&mut record.in_batch, number), number);
         }
-        for stated in contributions {
+        for stored in contributions {
             // The EHR of these contributions is the one being removed.
-            let Some(owner) = owners.get(&stated.owner).copied() else {
+            let Some(owner) = owners.get(&stored.owner).copied() else {
                 continue;
             };
             let first = self.batch.len() as u32;
             for document in
-                (stated.documents.0..stated.documents.1).filter(|document| kept(*document))
+                (stored.documents.0..stored.documents.1).filter(|document| kept(*document))
             {
                 self.carry(owner, document, &old, explicit.remove(&document))?;
             }
             let documents = (first, self.batch.len() as u32);
-            if documents.0 < documents.1 || stated.documents.0 == stated.documents.1 {
-                let is_whole = documents.1 - documents.0 == stated.documents.1 - stated.documents.0;
-                let own = if stated.own.is_some() || !is_whole {
-                    let document = stated.document(&old)?;
-                    Some(Box::new((stated.uid(&old).to_owned(), document)))
+            // A contribution that lost all its versions goes too. One that never had any stays.
+            if documents.0 < documents.1 || stored.documents.0 == stored.documents.1 {
+                let is_complete =
+                    documents.1 - documents.0 == stored.documents.1 - stored.documents.0;
+                // With fewer versions, the derived document would differ from the committed one.
+                let own = if stored.own.is_some() || !is_complete {
+                    let document = stored.document(&old)?;
+                    Some(Box::new((stored.uid(&old).to_owned(), document)))
                 } else {
                     None
                 };

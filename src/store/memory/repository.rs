@@ -110,16 +110,16 @@ impl Repository for Memory {
             let behind = match after {
                 // A contribution of another EHR gets the same error as one that does not exist.
                 Some(uid) => {
-                    let known = state.contribution(uid).filter(|(_, stated)| {
-                        ehr_id.is_none_or(|ehr_id| state.owner_id(stated.owner) == ehr_id)
+                    let known = state.contribution(uid).filter(|(_, stored)| {
+                        ehr_id.is_none_or(|ehr_id| state.owner_id(stored.owner) == ehr_id)
                     });
                     known.ok_or(StoreError::NoSuchContribution)?.0 + 1
                 }
                 None => 0,
             };
             let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-            let stated = (0..).zip(&state.contributions).skip(behind);
-            let wanted = stated
+            let stored = (0..).zip(&state.contributions).skip(behind);
+            let wanted = stored
                 .filter(|(_, c)| ehr_id.is_none_or(|ehr_id| state.owner_id(c.owner) == ehr_id))
                 .take(limit);
             let whole = |(number, c): (u32, &StoredContribution)| {

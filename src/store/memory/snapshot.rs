@@ -27,6 +27,7 @@ impl State {
         let Some(ehr_id) = scan.ehr() else {
             return (read.version < self.ordinal).then_some(read.version);
         };
+        // The version of a snapshot of one EHR counts its versions, from 1.
         let Some(nth) = usize::try_from(read.version).ok()?.checked_sub(1) else {
             return Some(0);
         };
@@ -37,13 +38,14 @@ impl State {
 
     /// Returns whether something that the snapshot of a scan contains was physically deleted.
     pub(super) fn lacks_data_of(&self, scan: &Scan) -> bool {
-        let of_one = |asked: Snapshot, ehr_id: &str| {
-            asked.version > 0 && asked.removals < self.history.removals_of(ehr_id)
+        let of_one = |requested: Snapshot, ehr_id: &str| {
+            // Version 0 is the state of an EHR that did not exist: nothing of it can be removed.
+            requested.version > 0 && requested.removals < self.history.removals_of(ehr_id)
         };
-        scan.snapshot.is_some_and(|asked| {
+        scan.snapshot.is_some_and(|requested| {
             scan.ehr().map_or_else(
-                || self.history.is_incomplete(asked, scan.ehrs.as_deref()),
-                |ehr_id| of_one(asked, ehr_id),
+                || self.history.is_incomplete(requested, scan.ehrs.as_deref()),
+                |ehr_id| of_one(requested, ehr_id),
             )
         })
     }
@@ -102,6 +104,7 @@ impl State {
                 object_id: self.batch.object_id(doc.document).to_owned(),
                 number,
                 ordinal,
+                // True until a later version of the object supersedes it above.
                 latest: true,
                 deleted,
             };

@@ -24,13 +24,13 @@ use std::sync::Arc;
 /// The default maximum size in bytes of the cached layouts.
 const KEPT: usize = 24 << 20;
 
-const NEWS: &str = "SELECT id, kind, archetypes FROM profile WHERE id > ?1 ORDER BY id";
+const NEW_PROFILES: &str = "SELECT id, kind, archetypes FROM profile WHERE id > ?1 ORDER BY id";
 const PROFILES: &str = "SELECT id, kind, archetypes FROM profile WHERE archetypes IN (SELECT value FROM json_each(?1))";
 const ADD_PROFILE: &str =
     "INSERT INTO profile (kind, archetypes) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
 const LAYOUTS: &str =
     "SELECT id, digest, skeleton FROM shape WHERE id IN (SELECT value FROM json_each(?1))";
-const LAYOUT_RESTS: &str = "SELECT owner, body FROM chunk
+const LAYOUT_CHUNKS: &str = "SELECT owner, body FROM chunk
     WHERE owner IN (SELECT 's/' || digest FROM shape WHERE id IN (SELECT value FROM json_each(?1))) ORDER BY owner, part";
 const LAYOUT_IDS: &str =
     "SELECT id, digest FROM shape WHERE digest IN (SELECT value FROM json_each(?1))";
@@ -220,7 +220,7 @@ impl LayoutCatalog {
 
     /// Returns the statement that reads the profiles made since the last time.
     pub(super) fn read_new_profiles(&self) -> Statement {
-        Statement::new(NEWS).bind(self.read.borrow().complete_to)
+        Statement::new(NEW_PROFILES).bind(self.read.borrow().complete_to)
     }
 
     /// Adds the rows of [`LayoutCatalog::read_new_profiles`].
@@ -236,8 +236,10 @@ impl LayoutCatalog {
     /// Returns the known profiles that can contribute rows to a scan.
     pub(super) fn matching(&self, scan: &Scan) -> MatchingProfiles {
         let known = self.read.borrow();
-        let judged = known.profiles.range(..=known.complete_to);
-        let fitting = judged.filter(|(_, profile)| {
+        // Commits of this instance may have added profiles above `complete_to`. Others below those
+        // ids may still be unread.
+        let known_profiles = known.profiles.range(..=known.complete_to);
+        let fitting = known_profiles.filter(|(_, profile)| {
             prune::may_match(scan, profile.kind, profile.archetypes.as_deref())
         });
         MatchingProfiles {
@@ -254,6 +256,7 @@ impl LayoutCatalog {
         }
         let tree = json::read(text, Cls::CONTRIBUTION).ok()?;
         let packed = pack(tree.root()?, &NothingKnown, &self.read.borrow().layouts);
+        // Digits and order of a CONTRIBUTION must survive; if they do not, its JSON is stored.
         if packed.to_json() != text {
             return None;
         }
@@ -305,6 +308,8 @@ impl Known {
     /// ids of the same batch may be used for writing.
     fn learn(&mut self, rows: Vec<Row>) -> Result<bool, StoreError> {
         let read = Some(Fields::of(rows.into_iter().next().unwrap_or_default()).number()?);
+        // `None` is less than any generation. An answer that arrives late must not restore an old
+        // one.
         if self.generation < read {
             self.ids.clear();
             self.profile_ids.clear();
@@ -317,6 +322,7 @@ impl Known {
         if current {
             self.ids.insert(layout.digest().to_owned(), id);
         }
+        // Two requests may load the same layout at once; its bytes count once.
         if self.by_id.insert(id, layout).is_none() {
             self.bytes += bytes;
         }
@@ -332,6 +338,7 @@ impl Known {
     }
 
     fn forget_layouts(&mut self) {
+        // Requests in progress hold their layouts by reference counts.
         self.layouts = LayoutStore::new();
         self.by_id.clear();
         self.ids.clear();
@@ -353,7 +360,7 @@ impl<S: Sql> SqlRepository<S> {
             return Ok(LoadedLayouts(loaded));
         }
         let list = json_list(&missing);
-        let mut batch = [LAYOUTS, LAYOUT_RESTS]
+        let mut batch = [LAYOUTS, LAYOUT_CHUNKS]
             .map(|query| Statement::new(query).bind(list.as_str()))
             .to_vec();
         batch.push(generation_of());
@@ -373,6 +380,7 @@ impl<S: Sql> SqlRepository<S> {
                 .layouts
                 .read(&skeleton)
                 .ok()
+                // A damaged layout would change the meaning of every document that uses it.
                 .filter(|layout| layout.digest() == digest)
             else {
                 continue;
@@ -393,17 +401,19 @@ impl<S: Sql> SqlRepository<S> {
             .map(|layout| (Arc::as_ptr(layout), layout))
             .collect();
         let (mut ids, mut new) = (HashMap::new(), BTreeMap::new());
-        for (place, layout) in &used {
+        for (address, layout) in &used {
             match self.catalog.read.borrow().ids.get(layout.digest()) {
-                Some(id) => drop(ids.insert(*place, *id)),
+                // The address is a cheap key: the layouts of one store are shared.
+                Some(id) => drop(ids.insert(*address, *id)),
                 None => drop(new.insert(layout.digest(), *layout)),
             }
         }
         if !new.is_empty() {
             let written = self.write_layouts(&new).await?;
             ids.extend(
-                used.iter()
-                    .filter_map(|(place, layout)| Some((*place, *written.get(layout.digest())?))),
+                used.iter().filter_map(|(address, layout)| {
+                    Some((*address, *written.get(layout.digest())?))
+                }),
             );
         }
         Ok(LayoutIds(ids))
@@ -428,6 +438,7 @@ impl<S: Sql> SqlRepository<S> {
             );
             batch.extend(skeleton.insert_chunks(&format!("s/{digest}")));
         }
+        // Ids are read back, because another writer may have inserted the same layout before.
         batch.push(Statement::new(LAYOUT_IDS).bind(json_list(&new.keys().collect::<Vec<_>>())));
         batch.push(generation_of());
         let mut answers = self.batch(batch).await?;

@@ -72,7 +72,7 @@ const LAYOUTS_WERE_REMOVED: &str = "NULL meta.value";
 const MAX_ATTEMPTS: usize = 4;
 /// The latest versions of objects. The last column is a JSON list of one template, or of null; it
 /// is NULL if no version has data.
-const HEADS: &str = "SELECT v.object, e.ehr_id, v.object || '::' || v.system || '::' || v.number AS uid, v.kind,
+const LATEST_VERSIONS: &str = "SELECT v.object, e.ehr_id, v.object || '::' || v.system || '::' || v.number AS uid, v.kind,
       (SELECT json_array(d.template) FROM version d WHERE d.object = v.object AND d.lifecycle <> '523' ORDER BY d.number DESC LIMIT 1) AS template
     FROM json_each(?1) j CROSS JOIN version v ON v.object = j.value AND v.successor IS NULL CROSS JOIN ehr e ON e.id = v.ehr";
 
@@ -92,6 +92,7 @@ impl<S: Sql> SqlRepository<S> {
         while let Some(part) = rest.pop() {
             match part {
                 [] => {}
+                // The database does not answer, so the remaining commits are not tried.
                 part if let Some(Err(StoreError::Unavailable(why))) = outcomes.last() => {
                     let unavailable = Err(StoreError::Unavailable(why.clone()));
                     outcomes.extend(part.iter().map(|_| unavailable.clone()));
@@ -102,6 +103,7 @@ impl<S: Sql> SqlRepository<S> {
                 }
                 part => {
                     let (first, second) = part.split_at(part.len() / 2);
+                    // The stack returns the first half next, because commits must keep their order.
                     rest.extend([second, first]);
                 }
             }
@@ -119,6 +121,7 @@ impl<S: Sql> SqlRepository<S> {
     /// again and retries.
     async fn send_commits(&self, commits: &[Commit]) -> Result<Result<(), SqlError>, StoreError> {
         for _ in 0..MAX_ATTEMPTS {
+            // `statements` may read layouts, which may learn a newer generation.
             let generation = self.catalog.generation();
             let mut batch = self.statements(commits).await?;
             let known = self.catalog.generation();
@@ -173,18 +176,20 @@ impl<S: Sql> SqlRepository<S> {
             .map(|(v, layouts)| profiler.profile(v.kind, layouts))
             .collect();
         let mut of_version = layouts.iter().zip(self.intern_profiles(&profiles).await?);
-        let mut writing = CommitStatements::default();
+        let mut statements = CommitStatements::default();
         for (commit, (contribution, layouts)) in commits
             .iter()
             .zip(contributions.into_iter().zip(&layouts_of_contributions))
         {
-            writing.create_ehr(commit);
+            // EHR, contribution, versions, flags: each row refers to those before it, and the
+            // versions are written under the flags that held before.
+            statements.create_ehr(commit);
             let (owner, known) = (commit.ehr_id.as_str(), [commit.contribution_uid.as_str()]);
             let contribution = match contribution {
                 Some(packed) => interned.pack(&packed, layouts, owner, &known)?,
                 None => EncodedDocument::plain(&commit.contribution, owner, &known),
             };
-            writing.contribute(commit, contribution);
+            statements.contribute(commit, contribution);
             for (version, (layouts, profile)) in commit.versions.iter().zip(&mut of_version) {
                 let packed = interned.pack(
                     &version.packed,
@@ -192,14 +197,14 @@ impl<S: Sql> SqlRepository<S> {
                     owner,
                     &known_texts(&version.version_uid, &version.time_committed),
                 )?;
-                writing.add_version(commit, version, profile, packed)?;
+                statements.add_version(commit, version, profile, packed)?;
             }
-            writing.flag_ehr(commit);
+            statements.flag_ehr(commit);
             if let Some(access) = &commit.access {
-                writing.accesses.push(&super::access::cells(access));
+                statements.accesses.push(&super::access::cells(access));
             }
         }
-        Ok(writing.finish())
+        Ok(statements.finish())
     }
 
     /// Returns the error of the rule that a failed constraint enforces.
@@ -221,8 +226,10 @@ impl<S: Sql> SqlRepository<S> {
             "ID version.object" => self.id_error(commit).await,
             "NULL version.ehr"
             | "UNIQUE version.object, version.number"
+            // The triggers of the schema report kind, owner and template as `KEPT`.
             | "KEPT version.kind, version.ehr"
             | "KEPT version.template" => {
+                // If the stored versions are in order now, the failed constraint was a race.
                 let raced = || StoreError::Unavailable("another writer was faster".into());
                 self.sequence_error(commit).await.unwrap_or_else(raced)
             }
@@ -280,9 +287,9 @@ impl<S: Sql> SqlRepository<S> {
 
     /// Returns the error of versions that do not follow the stored ones, or `None` if they do.
     async fn sequence_error(&self, commit: &Commit) -> Option<StoreError> {
-        match self.heads(&commit.versions).await {
-            Ok(heads) => {
-                let head = |object: &str| heads.get(object).cloned();
+        match self.latest_versions(&commit.versions).await {
+            Ok(latest_versions) => {
+                let head = |object: &str| latest_versions.get(object).cloned();
                 commit_rules::check_sequence(&commit.versions, &head)
                     .and_then(|()| commit_rules::check_kind_and_template(&commit.versions, &head))
                     .err()
@@ -292,13 +299,13 @@ impl<S: Sql> SqlRepository<S> {
     }
 
     /// Returns the latest versions of the objects of these versions.
-    async fn heads(
+    async fn latest_versions(
         &self,
         versions: &[Version],
     ) -> Result<HashMap<String, LatestVersion>, StoreError> {
         let objects: Vec<&str> = versions.iter().map(|v| v.object_id.as_str()).collect();
         let rows = self
-            .rows(Statement::new(HEADS).bind(json_list(&objects)))
+            .rows(Statement::new(LATEST_VERSIONS).bind(json_list(&objects)))
             .await?;
         let head = |row| {
             let mut fields = Fields::of(row);

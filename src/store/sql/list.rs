@@ -37,6 +37,8 @@ macro_rules! piece {
         concat!(
             "(SELECT id, found FROM (SELECT id, size, sum(size) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING) AS total, count(*) OVER () AS found FROM (",
             $query,
+            // `total = size` holds for the first row only: a page has at least one item, however
+            // long.
             ")) WHERE total <= ",
             $most,
             " OR total = size) p"
@@ -119,6 +121,7 @@ impl<S: Sql> SqlRepository<S> {
             .bind(u64::from(after))
             .bind(ROWS)
             .bind(MAX_PAGE_BYTES);
+        // One batch, so the last number and the page belong to the same state.
         let mut answers = self.batch(vec![of_object(LAST_NUMBER), piece]).await?;
         let rows = answers.pop().unwrap_or_default();
         let last = answers.pop().and_then(|rows| rows.into_iter().next());
@@ -169,6 +172,7 @@ impl<S: Sql> SqlRepository<S> {
         let items = self.contributions_of(rows).await?;
         let piece = ListPage {
             items,
+            // The inner query stops at `limit`, so then there may be more rows.
             more: found > count || found == limit,
         };
         match extent {
@@ -220,7 +224,9 @@ impl<S: Sql> SqlRepository<S> {
             total += uids.iter().filter_map(|uid| size_of.get(uid)).sum::<u64>();
             total <= MAX_PAGE_BYTES
         };
+        // At least one contribution, or a list could never continue.
         let count = uids.iter().take_while(fits).count().max(1);
+        // The items that are cut off here are read again by the next page.
         piece.more |= count < piece.items.len();
         piece.items.truncate(count);
         let uids = uids.get(..count).unwrap_or(&uids).concat();

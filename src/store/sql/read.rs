@@ -199,7 +199,7 @@ impl<S: Sql> SqlRepository<S> {
             )
             .await?;
         let rest = self
-            .read_document_rests(rows.iter().filter(|l| l.chunks > 0).map(VersionRow::uid))
+            .read_document_chunks(rows.iter().filter(|l| l.chunks > 0).map(VersionRow::uid))
             .await?;
         rows.into_iter()
             .map(|row| row.with_document(&layouts, &rest))
@@ -208,7 +208,7 @@ impl<S: Sql> SqlRepository<S> {
 
     /// Returns the chunks after the first of the documents of these versions. Makes no round trip
     /// if there are none.
-    pub(super) async fn read_document_rests(
+    pub(super) async fn read_document_chunks(
         &self,
         uids: impl Iterator<Item = String>,
     ) -> Result<HashMap<String, String>, StoreError> {

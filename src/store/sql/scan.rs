@@ -123,7 +123,7 @@ struct PageSize {
 /// The bounds of a page.
 struct PageBounds {
     /// The page begins after this id of an EHR or a version.
-    behind: u64,
+    after: u64,
     /// The page ends at this id.
     until: u64,
     /// The last EHR of the page before, and its last version there.
@@ -185,21 +185,23 @@ impl<S: Sql> SqlRepository<S> {
         let (mut state, mut newest) = (None, NO_BOUND);
         if let Some(requested) = scan.snapshot {
             let (read, bound) = self.state_of_snapshot(scan, ehr_id, requested).await?;
+            // The snapshot was taken before the EHR existed.
             if read.version == 0 {
                 return Ok(read);
             }
             (state, newest) = (Some(read), bound);
         }
-        let mut place = PageBounds {
-            behind: 0,
+        let mut page_bounds = PageBounds {
+            after: 0,
             until: NO_BOUND,
             open: (0, 0),
         };
-        let mut assembly = BatchBuilder::default();
+        let mut builder = BatchBuilder::default();
         loop {
+            // Again for each page: the page before may have brought new profiles.
             let matching = self.catalog.matching(scan);
             let bounds = (newest, PAGE_ROWS);
-            let page = page(OF_EHR, scan, &matching, &place, bounds, Some(ehr_id));
+            let page = page(OF_EHR, scan, &matching, &page_bounds, bounds, Some(ehr_id));
             let mut batch = vec![self.catalog.read_new_profiles()];
             if state.is_none() {
                 batch.push(newest_of_ehr(ehr_id));
@@ -217,12 +219,12 @@ impl<S: Sql> SqlRepository<S> {
             };
             state = Some(read);
             let page = ScanPage::of(next(), PAGE_ROWS)?;
-            let (is_cut, open) = (page.is_cut, place.open.0);
+            let (is_cut, open) = (page.is_cut, page_bounds.open.0);
             if let Some((ehr, version)) = page.end() {
-                place.behind = version;
-                place.open = (ehr, version);
+                page_bounds.after = version;
+                page_bounds.open = (ehr, version);
             }
-            if !self.take(&mut assembly, page, scan, open, sink).await? || !is_cut {
+            if !self.take(&mut builder, page, scan, open, sink).await? || !is_cut {
                 return Ok(read);
             }
             sink.pause().await;
@@ -267,6 +269,7 @@ impl<S: Sql> SqlRepository<S> {
         self.catalog.add_new_profiles(next())?;
         let newest = newest_of(next())?;
         let state = state_of(scan, newest, next())?;
+        // Empty without segments.
         let of_segments = [next(), next(), next()];
         let matching = self.catalog.matching(scan);
         let by_ehr = scan.ehrs.is_some() || scan.whole_ehrs || scan.empty_ehrs;
@@ -278,7 +281,9 @@ impl<S: Sql> SqlRepository<S> {
             None if by_ehr => (BY_EHR, state.ehr),
             None => (BY_PROFILE, state.version),
         };
-        let mut pace = PageSize {
+        let mut size = PageSize {
+            // The first page is a guess. An EHR has some tens of documents, and a quarter of a
+            // range of ids may match.
             range: if by_ehr { 16 } else { PAGE_ROWS },
             rows: if by_ehr { PAGE_ROWS } else { PAGE_ROWS / 4 },
         };
@@ -293,15 +298,16 @@ impl<S: Sql> SqlRepository<S> {
             after = held.covered();
         }
         while after < end {
-            let until = (after + pace.range).min(end);
+            let until = (after + size.range).min(end);
             let named = scan.ehrs.as_ref().map(|ehrs| {
                 json_list(ehrs.get(after as usize..until as usize).unwrap_or_default())
             });
-            let mut place = PageBounds::between(after, until);
+            let mut page_bounds = PageBounds::between(after, until);
+            // The list selects the EHRs, so the page needs no bound on ids.
             if named.is_some() {
-                place = PageBounds::between(0, state.ehr);
+                page_bounds = PageBounds::between(0, state.ehr);
             }
-            let (mut assembly, mut reached) = (BatchBuilder::default(), until);
+            let (mut builder, mut reached) = (BatchBuilder::default(), until);
             let (mut rows, mut bytes) = (0, 0);
             loop {
                 // A database on the thread of the host, as in workerd, answers before other
@@ -309,17 +315,24 @@ impl<S: Sql> SqlRepository<S> {
                 if std::mem::replace(&mut begun, true) {
                     sink.pause().await;
                 }
-                let bounds = (state.version, pace.rows);
-                let statement = page(query, scan, &matching, &place, bounds, named.as_deref());
-                let page = ScanPage::of(self.rows(statement).await?, pace.rows)?;
-                let (is_cut, open, page_end) = (page.is_cut, place.open.0, page.end());
+                let bounds = (state.version, size.rows);
+                let statement = page(
+                    query,
+                    scan,
+                    &matching,
+                    &page_bounds,
+                    bounds,
+                    named.as_deref(),
+                );
+                let page = ScanPage::of(self.rows(statement).await?, size.rows)?;
+                let (is_cut, open, page_end) = (page.is_cut, page_bounds.open.0, page.end());
                 rows += page.rows.len() as u64;
                 bytes += page.bytes();
-                if !self.take(&mut assembly, page, scan, open, sink).await? {
+                if !self.take(&mut builder, page, scan, open, sink).await? {
                     return Ok(state);
                 }
                 match page_end.filter(|_| is_cut) {
-                    Some((ehr, version)) if by_ehr => place.go_on(ehr, version),
+                    Some((ehr, version)) if by_ehr => page_bounds.continue_after(ehr, version),
                     Some((_, version)) => {
                         reached = version;
                         break;
@@ -327,7 +340,7 @@ impl<S: Sql> SqlRepository<S> {
                     None => break,
                 }
             }
-            pace.learn(rows, bytes, reached - after, by_ehr);
+            size.learn(rows, bytes, reached - after, by_ehr);
             after = reached;
         }
         Ok(state)
@@ -337,7 +350,7 @@ impl<S: Sql> SqlRepository<S> {
     /// more. `open` is the last EHR of the page before.
     async fn take(
         &self,
-        assembly: &mut BatchBuilder,
+        builder: &mut BatchBuilder,
         page: ScanPage,
         scan: &Scan,
         open: u64,
@@ -346,28 +359,29 @@ impl<S: Sql> SqlRepository<S> {
         let last = page.rows.last().map_or(0, |row| row.ehr);
         let keeps = page.is_cut && scan.whole_ehrs;
         let mut rows = page.rows;
+        // The last EHR of a cut page may continue on the next page, and must be sent in one batch.
         let complete = if keeps {
             rows.iter().take_while(|row| row.ehr != last).count()
         } else {
             rows.len()
         };
         let rest = rows.split_off(complete);
-        if !self.add(assembly, rows, scan, open, sink).await? {
+        if !self.add(builder, rows, scan, open, sink).await? {
             return Ok(false);
         }
         let is_open = keeps && last == open;
-        let is_due = !is_open && !assembly.numbers.is_empty();
-        if is_due && !send(sink, &std::mem::take(assembly).batch).await {
+        let is_due = !is_open && !builder.numbers.is_empty();
+        if is_due && !send(sink, &std::mem::take(builder).batch).await {
             return Ok(false);
         }
-        self.add(assembly, rest, scan, open, sink).await
+        self.add(builder, rest, scan, open, sink).await
     }
 
     /// Adds documents to an assembly, with pauses. Returns false if the sink has no memory for
     /// them.
     async fn add(
         &self,
-        assembly: &mut BatchBuilder,
+        builder: &mut BatchBuilder,
         rows: Vec<ScanRow>,
         scan: &Scan,
         open: u64,
@@ -378,7 +392,7 @@ impl<S: Sql> SqlRepository<S> {
         }
         let read: u64 = rows.iter().map(|row| row.size).sum();
         let held =
-            (assembly.batch.bytes() as u64).saturating_add(MEMORY_PER_BYTE.saturating_mul(read));
+            (builder.batch.bytes() as u64).saturating_add(MEMORY_PER_BYTE.saturating_mul(read));
         if !sink.admit(usize::try_from(held).unwrap_or(usize::MAX)) {
             return Ok(false);
         }
@@ -386,14 +400,15 @@ impl<S: Sql> SqlRepository<S> {
         let layouts: BTreeSet<u64> = docs().flat_map(|doc| &doc.layouts).copied().collect();
         let layouts = self.load(&layouts).await?;
         let mut rest = self
-            .read_document_rests(docs().filter(|d| d.chunks > 0).map(DocumentRow::uid))
+            .read_document_chunks(docs().filter(|d| d.chunks > 0).map(DocumentRow::uid))
             .await?;
         let mut unpacked = 0;
         for ScanRow { ehr, row, doc, .. } in rows {
+            // An EHR without further documents, which the page before has already added.
             if doc.is_none() && (!scan.empty_ehrs || ehr == open) {
                 continue;
             }
-            let BatchBuilder { batch, numbers } = &mut *assembly;
+            let BatchBuilder { batch, numbers } = &mut *builder;
             let number = *numbers.entry(ehr).or_insert_with(|| batch.add_ehr(row));
             let Some(doc) = doc else { continue };
             let uid = doc.uid();
@@ -442,7 +457,7 @@ impl<S: Sql> SqlRepository<S> {
     ) -> Result<GatheredBatch, StoreError> {
         let matching = self.catalog.matching(scan);
         let query = if scan.empty_ehrs { BY_EHR } else { BY_PROFILE };
-        let (mut pace, mut assembly) = (
+        let (mut size, mut builder) = (
             PageSize {
                 range: PAGE_ROWS,
                 rows: PAGE_ROWS,
@@ -450,24 +465,24 @@ impl<S: Sql> SqlRepository<S> {
             BatchBuilder::default(),
         );
         let mut end = after;
-        while end < until && assembly.batch.bytes() < most {
-            let to = (end + pace.range).min(until);
-            let place = PageBounds::between(end, to);
-            let bounds = (newest, pace.rows);
-            let statement = page(query, scan, &matching, &place, bounds, None);
-            let page = ScanPage::of(self.rows(statement).await?, pace.rows)?;
+        while end < until && builder.batch.bytes() < most {
+            let to = (end + size.range).min(until);
+            let page_bounds = PageBounds::between(end, to);
+            let bounds = (newest, size.rows);
+            let statement = page(query, scan, &matching, &page_bounds, bounds, None);
+            let page = ScanPage::of(self.rows(statement).await?, size.rows)?;
             let (rows, bytes) = (page.rows.len() as u64, page.bytes());
             let reached = match page.rows.last().filter(|_| page.is_cut) {
                 Some(ScanRow { ehr, doc: None, .. }) => *ehr,
                 Some(ScanRow { doc: Some(doc), .. }) => doc.row.ordinal,
                 None => to,
             };
-            self.add(&mut assembly, page.rows, scan, 0, sink).await?;
-            pace.learn(rows, bytes, reached - end, false);
+            self.add(&mut builder, page.rows, scan, 0, sink).await?;
+            size.learn(rows, bytes, reached - end, false);
             end = reached;
             sink.pause().await;
         }
-        let BatchBuilder { batch, numbers } = assembly;
+        let BatchBuilder { batch, numbers } = builder;
         let mut ehrs = vec![0; numbers.len()];
         for (id, number) in numbers {
             *ehrs.get_mut(number as usize).ok_or_else(unexpected)? = id;
@@ -480,7 +495,7 @@ fn page(
     query: &'static str,
     scan: &Scan,
     matching: &MatchingProfiles,
-    place: &PageBounds,
+    page_bounds: &PageBounds,
     (newest, rows): (u64, u64),
     ehrs: Option<&str>,
 ) -> Statement {
@@ -488,15 +503,15 @@ fn page(
         .bind(json_list(&matching.profiles))
         .bind(matching.known_to)
         .bind(scan.all_versions)
-        .bind(place.behind)
-        .bind(place.until)
+        .bind(page_bounds.after)
+        .bind(page_bounds.until)
         .bind(newest)
         .bind(rows)
         .bind(scan.unqueryable)
         .bind(ehrs)
         .bind(MAX_PAGE_BYTES)
-        .bind(place.open.0)
-        .bind(place.open.1)
+        .bind(page_bounds.open.0)
+        .bind(page_bounds.open.1)
 }
 
 /// Returns the statement that tests whether the snapshot of a scan is complete. Without a snapshot
@@ -574,20 +589,20 @@ impl PageSize {
 }
 
 impl PageBounds {
-    fn between(behind: u64, until: u64) -> PageBounds {
+    fn between(after: u64, until: u64) -> PageBounds {
         PageBounds {
-            behind,
+            after,
             until,
             open: (0, 0),
         }
     }
 
     /// Continues after a version of an EHR, or after an EHR without versions.
-    fn go_on(&mut self, ehr: u64, version: u64) {
+    fn continue_after(&mut self, ehr: u64, version: u64) {
         if version == NO_BOUND {
-            (self.behind, self.open) = (ehr, (0, 0));
+            (self.after, self.open) = (ehr, (0, 0));
         } else {
-            (self.behind, self.open) = (ehr.saturating_sub(1), (ehr, version));
+            (self.after, self.open) = (ehr.saturating_sub(1), (ehr, version));
         }
     }
 }

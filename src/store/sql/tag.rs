@@ -52,6 +52,8 @@ impl<S: Sql> SqlRepository<S> {
         let allow = Statement::new(ALLOW)
             .bind(list.target.as_str())
             .bind(ehr_id);
+        // The conditions come first. A condition that fails inserts NULL into a column that must
+        // not be null, which rolls the batch back.
         let batch = std::iter::once(allow)
             .chain(guard)
             .chain(replace(ehr_id, list))
@@ -101,6 +103,7 @@ impl<S: Sql> SqlRepository<S> {
 fn lists_of(rows: Vec<Row>) -> Result<(Vec<TagList>, u64), StoreError> {
     let (mut lists, mut found) = (BTreeMap::new(), 0);
     for row in rows {
+        // Only the statement of lists has the fifth column.
         let is_counted = row.len() > 4;
         let mut fields = Fields::of(row);
         let target = fields.text()?;
