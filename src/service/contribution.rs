@@ -174,17 +174,7 @@ impl<R: Repository> Service<R> {
             }
             None => return Err(Failure::bad_request("the version has no data")),
         };
-        if !owner.holds(kind) {
-            return Err(Failure::bad_request(
-                "parties are committed to the demographic service, everything else to an EHR",
-            ));
-        }
-        owner.check_modifiable(kind)?;
-        if kind == ObjectKind::EhrStatus && (preceding.is_none() || data.is_none()) {
-            return Err(Failure::bad_request(
-                "an EHR has one EHR_STATUS: it can only be modified",
-            ));
-        }
+        owner.check_member(kind, preceding.is_some() && data.is_some())?;
         let content = match data {
             Some(data) => Some(
                 self.check_member(call, kind, data, Rigor::from_audit(&audit))
@@ -197,21 +187,7 @@ impl<R: Repository> Service<R> {
                 .await?;
         }
         check_parts(root, "version", &KEPT)?;
-        let uid = match &preceding {
-            Some(uid) => {
-                let uid = uid.next(&self.config.system_id)?;
-                check_following_uids(root, kind, &uid)?;
-                uid
-            }
-            None => {
-                let object_id = given_member_id(call, root)?.unwrap_or_else(|| call.new_uuid());
-                VersionUid {
-                    object_id,
-                    system_id: self.config.system_id.clone(),
-                    number: 1,
-                }
-            }
-        };
+        let uid = self.uid_of_member(call, kind, root, preceding.as_ref())?;
         Ok(Change {
             kind,
             uid,
@@ -220,6 +196,26 @@ impl<R: Repository> Service<R> {
             content,
             extra: Some(version.clone()),
             tags: Vec::new(),
+        })
+    }
+
+    /// Returns the uid of a member: the next one of its object, or the first of a new object.
+    fn uid_of_member(
+        &self,
+        call: &Call<'_>,
+        kind: ObjectKind,
+        version: NodeRef<'_>,
+        preceding: Option<&VersionUid>,
+    ) -> Result<VersionUid, Failure> {
+        if let Some(preceding) = preceding {
+            let uid = preceding.next(&self.config.system_id)?;
+            check_following_uids(version, kind, &uid)?;
+            return Ok(uid);
+        }
+        Ok(VersionUid {
+            object_id: given_member_id(call, version)?.unwrap_or_else(|| call.new_uuid()),
+            system_id: self.config.system_id.clone(),
+            number: 1,
         })
     }
 

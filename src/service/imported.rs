@@ -185,17 +185,7 @@ impl<R: Repository> Service<R> {
             Some(data) => kind_of(data.class())?,
             None => self.kind_of_object(owner.id(), preceding.as_ref()).await?,
         };
-        if !owner.holds(kind) {
-            return Err(Failure::bad_request(
-                "parties are committed to the demographic service, everything else to an EHR",
-            ));
-        }
-        owner.check_modifiable(kind)?;
-        if kind == ObjectKind::EhrStatus && (preceding.is_none() || data.is_none()) {
-            return Err(Failure::bad_request(
-                "an EHR has one EHR_STATUS: it can only be modified",
-            ));
-        }
+        owner.check_member(kind, preceding.is_some() && data.is_some())?;
         let by_default = match (data, &preceding) {
             (None, _) => DELETED,
             (Some(_), Some(_)) => MODIFICATION,

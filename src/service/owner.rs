@@ -51,6 +51,23 @@ impl Owner {
         }
     }
 
+    /// Checks that a member of a contribution may change an object of this kind. `modifies` is true
+    /// if it has data and a preceding version.
+    pub fn check_member(&self, kind: ObjectKind, modifies: bool) -> Result<(), Failure> {
+        if !self.holds(kind) {
+            return Err(Failure::bad_request(
+                "parties are committed to the demographic service, everything else to an EHR",
+            ));
+        }
+        self.check_modifiable(kind)?;
+        if kind == ObjectKind::EhrStatus && !modifies {
+            return Err(Failure::bad_request(
+                "an EHR has one EHR_STATUS: it can only be modified",
+            ));
+        }
+        Ok(())
+    }
+
     /// Checks `is_modifiable` for tags. A tag is not part of the EHR_STATUS that it belongs to, so
     /// an EHR that is not modifiable accepts none.
     pub fn check_tags_modifiable(&self) -> Result<(), Failure> {

@@ -171,30 +171,11 @@ impl<R: Repository> Service<R> {
         if is_cacheable && let Some(response) = not_modified(call.request, &etag) {
             return Ok(response);
         }
-        let (media_type, body) = match format {
-            NegotiatedFormat::Json => {
-                let head = self.result_head(call, request, q, stored, &answer);
-                (
-                    "application/json",
-                    self.write_rows(call, &answer, ResultFormat::Json, head)
-                        .await?
-                        + "}",
-                )
-            }
-            NegotiatedFormat::Csv(options) => {
-                let result_format = ResultFormat::Csv(options, answer.result.csv_columns());
-                (
-                    "text/csv; charset=utf-8; header=present",
-                    self.write_rows(call, &answer, result_format, String::new())
-                        .await?,
-                )
-            }
-            NegotiatedFormat::Ndjson => ("application/x-ndjson", {
-                let result_format = ResultFormat::Ndjson(answer.result.column_names());
-                self.write_rows(call, &answer, result_format, String::new())
-                    .await?
-            }),
+        let head = match format {
+            NegotiatedFormat::Json => self.result_head(call, request, q, stored, &answer),
+            _ => String::new(),
         };
+        let (media_type, body) = self.encode(call, &answer, format, head).await?;
         let response = Response::new(200)
             .with_body(media_type, body)
             .with_header("ETag", format!("\"{etag}\""));
@@ -204,6 +185,32 @@ impl<R: Repository> Service<R> {
         } else {
             response
         })
+    }
+
+    /// Returns media type and text of a result. `head` has the members before the rows, in JSON.
+    async fn encode(
+        &self,
+        call: &Call<'_>,
+        answer: &QueryResult,
+        format: NegotiatedFormat,
+        head: String,
+    ) -> Result<(&'static str, String), Failure> {
+        let result = &answer.result;
+        let (media_type, format, end) = match format {
+            NegotiatedFormat::Json => ("application/json", ResultFormat::Json, "}"),
+            NegotiatedFormat::Csv(options) => (
+                "text/csv; charset=utf-8; header=present",
+                ResultFormat::Csv(options, result.csv_columns()),
+                "",
+            ),
+            NegotiatedFormat::Ndjson => (
+                "application/x-ndjson",
+                ResultFormat::Ndjson(result.column_names()),
+                "",
+            ),
+        };
+        let body = self.write_rows(call, answer, format, head).await?;
+        Ok((media_type, body + end))
     }
 
     /// Returns the error if the EHR of the request does not exist. The EHR is read only if nothing

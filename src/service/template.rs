@@ -31,6 +31,29 @@ const OPT2: &str = "opt2";
 /// template.
 const RESERVED: [&str; 3] = ["adl1.4", "adl2", ALL];
 
+/// Returns the response to an upload.
+fn uploaded(call: &Call<'_>, definition: Definition) -> Response {
+    let (name, version) = (definition.name.as_str(), definition.version.as_str());
+    let path = match call.dialect {
+        Dialect::V1 => call.address(&["definition", "template", name, version]),
+        Dialect::Its if definition.format == OPT2 => {
+            call.address(&["definition", "template", "adl2", name, version])
+        }
+        Dialect::Its => call.address(&["definition", "template", "adl1.4", name]),
+    };
+    let etag = definition_etag(&definition);
+    let response = validated(Response::new(201), &etag, &definition.created);
+    let response = response.with_header("Location", path);
+    let response = match call.prefer.returns {
+        Return::Representation => response.with_body(media_type(&definition), definition.body),
+        Return::Identifier => {
+            response.with_body("application/json", json!({ "uid": name }).to_string())
+        }
+        Return::Minimal => response,
+    };
+    call.preference_applied(response)
+}
+
 impl<R: Repository> Service<R> {
     /// POST /definition/template?type=opt14&version=…, POST /definition/template/{adl1.4|adl2}
     pub(super) async fn template_upload(&self, call: &Call<'_>) -> Result<Response, Failure> {
@@ -84,37 +107,7 @@ impl<R: Repository> Service<R> {
             .define(KIND, definition.clone())
             .await
             .map_err(Failure::of_store)?;
-        let path = match call.dialect {
-            Dialect::V1 => call.address(&[
-                "definition",
-                "template",
-                &definition.name,
-                &definition.version,
-            ]),
-            Dialect::Its if format == OPT2 => call.address(&[
-                "definition",
-                "template",
-                "adl2",
-                &definition.name,
-                &definition.version,
-            ]),
-            Dialect::Its => call.address(&["definition", "template", "adl1.4", &definition.name]),
-        };
-        let response = validated(
-            Response::new(201),
-            &definition_etag(&definition),
-            &definition.created,
-        )
-        .with_header("Location", path);
-        let response = match call.prefer.returns {
-            Return::Representation => response.with_body(media_type(&definition), definition.body),
-            Return::Identifier => response.with_body(
-                "application/json",
-                json!({ "uid": definition.name }).to_string(),
-            ),
-            Return::Minimal => response,
-        };
-        Ok(call.preference_applied(response))
+        Ok(uploaded(call, definition))
     }
 
     /// GET /definition/template, GET /definition/template/{adl1.4|adl2}

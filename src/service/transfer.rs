@@ -21,32 +21,37 @@
 //! compositions with findings, as `admin/load` does, so that data that were loaded that way can be
 //! restored.
 
+mod record;
+
 use super::Service;
 use super::bulk::{LineIdentity, Lines, NDJSON, ReadyLine, numbered};
 use super::call::Call;
 use super::commit::flags;
 use super::committal::{DELETED, lifecycle};
-use super::content::{malformed, read_text, refuse_errors, without_template};
+use super::content::{read_text, refuse_errors, without_template};
 use super::contribution::kind_of;
 use super::error::Failure;
 use super::http::Response;
 use super::identity::check_data_uid;
 use super::ids::{VersionUid, is_uuid};
-use super::imported::{read_version, standard_json, stored_form};
+use super::imported::{read_version, stored_form};
 use super::negotiate::Format;
+use super::template;
 use super::time::{instant, past_instant};
-use super::{tag, template};
 use crate::diag::Finding;
-use crate::document::{NothingKnown, ObjectKind, Packed, digest_of_text};
+use crate::document::{NothingKnown, ObjectKind, Packed};
 use crate::rm::class::{Attr, Cls};
-use crate::rm::json::{self, elements, members, quote_into};
+use crate::rm::json;
 use crate::rm::tree::{NodeRef, Tree};
 use crate::rm::validate::validate;
 use crate::store::repository::{
-    Commit, Contribution, Definition, DefinitionKind, Ehr, Extent, ItemTag, ListPage, Repository,
-    StoreError, TagList, Version, VersionSelector,
+    Commit, Definition, DefinitionKind, Ehr, EhrFlags, Extent, ListPage, Repository, StoreError,
+    TagList, Version, VersionSelector,
 };
-use serde_json::{Value, json};
+use record::{
+    ContributionRecord, ImportLine, add_record, contribution_record, definition_record, tags_of,
+};
+use serde_json::Value;
 
 /// Contributions of a page by default, and the maximum.
 const PAGE: u64 = 200;
@@ -336,26 +341,8 @@ impl<R: Repository> Service<R> {
             ));
         };
         first.tags = tags_of(parts.tags)?;
-        let own = |list: &TagList| {
-            read.iter()
-                .any(|v| list.target == v.version_uid || list.target == v.object_id)
-        };
-        if let Some(other) = read.iter().flat_map(|v| &v.tags).find(|list| !own(list)) {
-            return Err(Failure::bad_request(format!(
-                "`tags` names `{}`, which is no object or version of the record",
-                other.target
-            )));
-        }
-        let status = read
-            .iter()
-            .rev()
-            .find(|v| v.kind == ObjectKind::EhrStatus)
-            .and_then(|v| {
-                let tree = v.packed.unpack();
-                tree.root()
-                    .and_then(|root| root.get(Attr::DATA))
-                    .map(|data| flags(&data.to_tree()))
-            });
+        check_tag_targets(&read)?;
+        let status = last_status(&read);
         let creates = read
             .iter()
             .any(|v| v.kind == ObjectKind::EhrStatus && v.preceding.is_none());
@@ -543,6 +530,34 @@ impl<R: Repository> Service<R> {
     }
 }
 
+/// Checks that the tags of a record belong to its objects and versions.
+fn check_tag_targets(versions: &[Version]) -> Result<(), Failure> {
+    let own = |list: &TagList| {
+        versions
+            .iter()
+            .any(|v| list.target == v.version_uid || list.target == v.object_id)
+    };
+    match versions
+        .iter()
+        .flat_map(|v| &v.tags)
+        .find(|list| !own(list))
+    {
+        Some(other) => Err(Failure::bad_request(format!(
+            "`tags` names `{}`, which is no object or version of the record",
+            other.target
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Returns the flags of the last version of the EHR_STATUS.
+fn last_status(versions: &[Version]) -> Option<EhrFlags> {
+    let is_status = |v: &&Version| v.kind == ObjectKind::EhrStatus;
+    let tree = versions.iter().rev().find(is_status)?.packed.unpack();
+    let data = tree.root().and_then(|root| root.get(Attr::DATA));
+    data.map(|data| flags(&data.to_tree()))
+}
+
 /// Returns whether a finding concerns the data of a version.
 fn is_of_data(finding: &Finding) -> bool {
     finding
@@ -616,193 +631,9 @@ impl ContributionContext<'_> {
     }
 }
 
-/// The record of a line, as text.
-enum ImportLine<'a> {
-    Definition(&'a str),
-    Contribution(ContributionRecord<'a>),
-}
-
-struct ContributionRecord<'a> {
-    ehr_id: Option<&'a str>,
-    contribution: &'a str,
-    versions: &'a str,
-    tags: &'a str,
-}
-
-impl<'a> ImportLine<'a> {
-    /// Splits a line into its members; `None` for the end.
-    fn read(text: &'a str) -> Result<Option<ImportLine<'a>>, Failure> {
-        let (mut digest, mut record) = (None, None);
-        for (key, value) in members(text).map_err(|problem| malformed("line", text, problem))? {
-            match &*key {
-                "digest" => digest = json::text(value),
-                "record" => record = Some(value),
-                other => {
-                    return Err(Failure::bad_request(format!(
-                        "`{other}` does not belong here: expected `digest` and `record`"
-                    )));
-                }
-            }
-        }
-        let record = record.ok_or_else(|| Failure::bad_request("the line has no `record`"))?;
-        if digest.as_deref() != Some(&digest_of_text(record)) {
-            return Err(Failure::bad_request(
-                "the record does not have the digest that the line gives: it was altered on its way",
-            ));
-        }
-        let parts = members(record).map_err(|problem| malformed("record", record, problem))?;
-        let named = |name: &str| {
-            parts
-                .iter()
-                .find(|(key, _)| key == name)
-                .map(|(_, value)| *value)
-        };
-        match (named("definition"), named("contribution")) {
-            (Some(_), _) => Ok(Some(ImportLine::Definition(record))),
-            (None, Some(contribution)) => {
-                let [versions, tags] = ["versions", "tags"].map(|name| named(name).unwrap_or("[]"));
-                Ok(Some(ImportLine::Contribution(ContributionRecord {
-                    ehr_id: named("ehr_id"),
-                    contribution,
-                    versions,
-                    tags,
-                })))
-            }
-            _ if named("end").is_some() => Ok(None),
-            _ => Err(Failure::bad_request(
-                "the record is neither a definition nor a contribution",
-            )),
-        }
-    }
-}
-
-impl<'a> ContributionRecord<'a> {
-    /// Returns the EHR in lower case, as it is stored; empty for demographic parties.
-    fn ehr_id(&self) -> Result<String, Failure> {
-        let Some(id) = self.ehr_id else {
-            return Ok(String::new());
-        };
-        let id = json::text(id)
-            .filter(|id| is_uuid(id))
-            .ok_or_else(|| Failure::bad_request("`ehr_id` is not a UUID"))?;
-        Ok(id.to_ascii_lowercase())
-    }
-
-    fn versions(&self) -> Result<Vec<&'a str>, Failure> {
-        elements(self.versions).map_err(|problem| malformed("versions", self.versions, problem))
-    }
-}
-
 /// The record of an imported line.
 enum Imported {
     Contribution(Box<ReadyLine>),
     /// The status of its response.
     Definition(u16),
-}
-
-fn tags_of(text: &str) -> Result<Vec<TagList>, Failure> {
-    let lists: Option<Vec<(String, Vec<ItemTag>)>> = elements(text)
-        .ok()
-        .and_then(|lists| lists.into_iter().map(tag_list).collect());
-    let lists = lists
-        .ok_or_else(|| Failure::bad_request("`tags` is not a list of targets with their tags"))?;
-    lists
-        .into_iter()
-        .map(|(target, tags)| tag::checked(target, tags))
-        .collect()
-}
-
-fn tag_list(list: &str) -> Option<(String, Vec<ItemTag>)> {
-    let [target, tags] = elements(list).ok()?.try_into().ok()?;
-    Some((
-        json::text(target)?,
-        elements(tags)
-            .ok()?
-            .into_iter()
-            .map(item_tag)
-            .collect::<Option<_>>()?,
-    ))
-}
-
-/// Reads key, path and value of a tag.
-fn item_tag(cells: &str) -> Option<ItemTag> {
-    let [key, path, value] = elements(cells).ok()?.try_into().ok()?;
-    let optional = |cell: &str| {
-        if cell == "null" {
-            Some(None)
-        } else {
-            json::text(cell).map(Some)
-        }
-    };
-    Some(ItemTag {
-        key: json::text(key)?,
-        path: optional(path)?,
-        value: optional(value)?,
-    })
-}
-
-fn add_record(out: &mut String, record: &str) {
-    out.push_str(r#"{"digest":""#);
-    out.push_str(&digest_of_text(record));
-    out.push_str(r#"","record":"#);
-    out.push_str(record);
-    out.push_str("}\n");
-}
-
-fn definition_record(word: &str, found: &Definition) -> String {
-    let mut out = format!(r#"{{"definition":"{word}""#);
-    let members = [
-        ("name", &found.name),
-        ("version", &found.version),
-        ("format", &found.format),
-        ("created", &found.created),
-        ("summary", &found.summary),
-        ("body", &found.body),
-    ];
-    for (name, text) in members {
-        out.push_str(&format!(r#","{name}":"#));
-        quote_into(&mut out, text);
-    }
-    out.push('}');
-    out
-}
-
-/// Encodes a contribution. Tags of an object belong to its first version in the contribution, those
-/// of a version to that version.
-fn contribution_record(found: &Contribution) -> String {
-    let mut out = String::from("{");
-    if !found.ehr_id.is_empty() {
-        out.push_str(&format!(r#""ehr_id":"{}","#, found.ehr_id));
-    }
-    out.push_str(r#""contribution":"#);
-    out.push_str(&found.document);
-    let versions: Vec<String> = found
-        .versions
-        .iter()
-        .map(|v| standard_json(&v.packed))
-        .collect();
-    out.push_str(&format!(r#","versions":[{}]"#, versions.join(",")));
-    let own = |v: &Version, list: &TagList| {
-        list.target == v.version_uid || (v.preceding.is_none() && list.target == v.object_id)
-    };
-    let lists = found
-        .versions
-        .iter()
-        .flat_map(|v| v.tags.iter().filter(|list| own(v, list)));
-    let lists: Vec<_> = lists
-        .map(|l| {
-            (
-                &l.target,
-                l.tags
-                    .iter()
-                    .map(|t| (&t.key, &t.path, &t.value))
-                    .collect::<Vec<_>>(),
-            )
-        })
-        .collect();
-    if !lists.is_empty() {
-        out.push_str(&format!(r#","tags":{}"#, json!(lists)));
-    }
-    out.push('}');
-    out
 }

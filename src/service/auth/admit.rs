@@ -215,117 +215,53 @@ mod tests {
         let mut host = Host::new();
         let reader = Caller::with_roles("r", "", &["read"]);
         let writer = Caller::with_roles("w", "", &["write", "query", "population"]);
-        let nobody = Denied::no_credentials("Bearer realm=\"aqlite\"");
-        let bulk = "/v1/ehr/bulk";
-        type Case<'c> = (
-            Result<&'c Caller, &'c Denied>,
-            &'c str,
-            &'c str,
-            &'c [(&'c str, &'c str)],
-            u16,
-        );
-        let cases: &[Case<'_>] = &[
-            (
-                Err(&nobody),
-                "POST",
-                bulk,
-                &[("Content-Encoding", "gzip")],
-                401,
-            ),
-            (
-                Ok(&reader),
-                "POST",
-                bulk,
-                &[("Content-Encoding", "gzip")],
-                403,
-            ),
-            (Ok(&writer), "POST", "/v1/nothing", &[], 404),
-            (Ok(&writer), "PATCH", "/v1/ehr", &[], 405),
-            (
-                Ok(&writer),
-                "POST",
-                "/v1/ehr",
-                &[
-                    ("Content-Length", "10000001"),
-                    ("Content-Type", "application/json"),
-                ],
-                413,
-            ),
-            (
-                Ok(&writer),
-                "POST",
-                "/v1/ehr",
-                &[("Content-Length", "5")],
-                415,
-            ),
-            (
-                Ok(&writer),
-                "POST",
-                "/v1/ehr",
-                &[
-                    ("Transfer-Encoding", "chunked"),
-                    ("Content-Type", "text/plain"),
-                ],
-                415,
-            ),
-            (
-                Ok(&writer),
-                "POST",
-                "/v1/ehr",
-                &[("Content-Encoding", "br")],
-                415,
-            ),
-            (
-                Ok(&writer),
-                "POST",
-                "/v1/ehr",
-                &[("Origin", "https://evil.example")],
-                403,
-            ),
-            (
-                Ok(&writer),
-                "POST",
-                bulk,
-                &[
-                    ("Content-Length", "10000001"),
-                    ("Content-Type", "application/x-ndjson"),
-                ],
-                200,
-            ),
-            (
-                Ok(&writer),
-                "POST",
-                "/v1/ehr",
-                &[("Content-Length", "0")],
-                200,
-            ),
-            (Err(&nobody), "OPTIONS", "/v1/ehr", &[], 200),
-            (Err(&nobody), "GET", "/health", &[], 200),
-        ];
-        for (caller, method, target, headers, status) in cases {
-            let head = headers
-                .iter()
-                .fold(Request::new(method, target), |request, (name, value)| {
-                    request.with_header(name, value)
-                });
+        let unauthenticated = Denied::no_credentials("Bearer realm=\"aqlite\"");
+        // Caller, method, target, status, headers.
+        let cases = "\
+            nobody POST /v1/ehr/bulk 401 Content-Encoding=gzip
+            reader POST /v1/ehr/bulk 403 Content-Encoding=gzip
+            writer POST /v1/nothing 404
+            writer PATCH /v1/ehr 405
+            writer POST /v1/ehr 413 Content-Length=10000001 Content-Type=application/json
+            writer POST /v1/ehr 415 Content-Length=5
+            writer POST /v1/ehr 415 Transfer-Encoding=chunked Content-Type=text/plain
+            writer POST /v1/ehr 415 Content-Encoding=br
+            writer POST /v1/ehr 403 Origin=https://evil.example
+            writer POST /v1/ehr/bulk 200 Content-Length=10000001 Content-Type=application/x-ndjson
+            writer POST /v1/ehr 200 Content-Length=0
+            nobody OPTIONS /v1/ehr 200
+            nobody GET /health 200";
+        for case in cases.lines().map(str::trim) {
+            let words: Vec<&str> = case.split(' ').collect();
+            let [caller, method, target, status, headers @ ..] = words.as_slice() else {
+                panic!("{case}: too few words");
+            };
+            let caller = match *caller {
+                "reader" => Ok(&reader),
+                "writer" => Ok(&writer),
+                _ => Err(&unauthenticated),
+            };
+            let status: u16 = status.parse().unwrap();
+            let mut head = Request::new(method, target);
+            for header in headers {
+                let (name, value) = header.split_once('=').unwrap();
+                head = head.with_header(name, value);
+            }
             let before = host.log().len();
-            let screened = now_or_never(host.0.screen(&head, *caller, &mut host.1)).unwrap();
-            assert_eq!(
-                screened
-                    .as_ref()
-                    .map_or_else(|answer| answer.status, |()| 200),
-                *status,
-                "{method} {target} {headers:?}"
-            );
-            if *status != 200 {
-                let is_routed = ![404, 405].contains(status);
+            let screened = now_or_never(host.0.screen(&head, caller, &mut host.1)).unwrap();
+            let outcome = screened
+                .as_ref()
+                .map_or_else(|answer| answer.status, |()| 200);
+            assert_eq!(outcome, status, "{case}");
+            if status != 200 {
+                let is_routed = ![404, 405].contains(&status);
+                let is_recorded = host.log().len() > before;
                 assert_eq!(
-                    host.log().len() > before,
-                    is_routed,
-                    "{method} {target} {headers:?}: what is refused is in the log"
+                    is_recorded, is_routed,
+                    "{case}: what is refused is in the log"
                 );
-                let served = now_or_never(host.0.serve(&head, *caller, &mut host.1)).unwrap();
-                assert_eq!(served.status, *status, "{method} {target} {headers:?}");
+                let served = now_or_never(host.0.serve(&head, caller, &mut host.1)).unwrap();
+                assert_eq!(served.status, status, "{case}");
             }
         }
     }
