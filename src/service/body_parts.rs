@@ -88,22 +88,22 @@ impl BodyParts {
         self.at += body.len();
         let lines = line_ends(&body);
         self.lines -= lines;
-        let mut piece = Request {
+        let mut part = Request {
             body,
             ..head.clone()
         };
         if let Some(line) = self.line {
             // The first part keeps the client's `first`. Later parts get the number of their first
             // line.
-            piece.query.retain(|(key, _)| key != "first");
-            piece.query.push((String::from("first"), line.to_string()));
+            part.query.retain(|(key, _)| key != "first");
+            part.query.push((String::from("first"), line.to_string()));
         }
         let first = self
             .line
             .or_else(|| head.query_value("first")?.parse().ok())
             .unwrap_or(1);
         self.line = Some(first.saturating_add(lines));
-        (!piece.body.is_empty()).then_some(piece)
+        (!part.body.is_empty()).then_some(part)
     }
 
     /// Returns the bytes of the next part.
@@ -145,25 +145,25 @@ impl BodyParts {
 mod tests {
     use super::*;
 
-    /// Number of the first line and text of each piece.
+    /// Number of the first line and text of each part.
     fn cut(target: &str, chunks: &[&str], size: usize, limit: usize) -> Vec<(String, String)> {
-        let (head, mut pieces, mut chunks) = (
+        let (head, mut parts, mut chunks) = (
             Request::new("POST", target),
             BodyParts::new(size, limit),
             chunks.iter().peekable(),
         );
         let mut out = Vec::new();
-        while !pieces.is_done() {
-            while pieces.is_short() {
+        while !parts.is_done() {
+            while parts.is_short() {
                 let chunk = chunks.next().copied().unwrap_or_default();
-                pieces.buffer().extend(chunk.bytes());
-                pieces.record_arrival(chunks.peek().is_some());
+                parts.buffer().extend(chunk.bytes());
+                parts.record_arrival(chunks.peek().is_some());
             }
-            let Some(piece) = pieces.next(&head) else {
+            let Some(part) = parts.next(&head) else {
                 break;
             };
-            let first = piece.query_value("first").unwrap_or_default().to_owned();
-            out.push((first, String::from_utf8(piece.body).unwrap()));
+            let first = part.query_value("first").unwrap_or_default().to_owned();
+            out.push((first, String::from_utf8(part.body).unwrap()));
         }
         out
     }
@@ -200,41 +200,41 @@ mod tests {
 
     #[test]
     fn a_piece_has_so_many_lines_however_short_they_are() {
-        let (head, mut pieces) = (
+        let (head, mut parts) = (
             Request::new("POST", "/"),
             BodyParts::new(1_000_000, 1_000_000),
         );
-        pieces.buffer().extend(b"1\n".repeat(2_501));
-        pieces.record_arrival(true);
+        parts.buffer().extend(b"1\n".repeat(2_501));
+        parts.record_arrival(true);
         let mut cut = || {
-            (!pieces.is_short())
-                .then(|| pieces.next(&head))
+            (!parts.is_short())
+                .then(|| parts.next(&head))
                 .flatten()
-                .map(|piece| piece.body.len())
+                .map(|part| part.body.len())
         };
         assert_eq!([cut(), cut(), cut()], [Some(2_000), Some(2_000), None]);
-        pieces.buffer().extend(b"1");
-        pieces.record_arrival(false);
-        let last = pieces.next(&head).unwrap();
+        parts.buffer().extend(b"1");
+        parts.record_arrival(false);
+        let last = parts.next(&head).unwrap();
         assert_eq!(
-            (last.query_value("first"), last.body.len(), pieces.is_done()),
+            (last.query_value("first"), last.body.len(), parts.is_done()),
             (Some("2001"), 1_003, true)
         );
     }
 
     #[test]
     fn of_a_line_that_is_too_long_no_more_is_kept_than_shows_it() {
-        let mut pieces = BodyParts::new(6, 10);
-        pieces.buffer().extend(b"0123456789");
-        pieces.record_arrival(true);
-        assert!(pieces.is_short());
-        pieces.buffer().extend(b"0");
-        pieces.record_arrival(true);
+        let mut parts = BodyParts::new(6, 10);
+        parts.buffer().extend(b"0123456789");
+        parts.record_arrival(true);
+        assert!(parts.is_short());
+        parts.buffer().extend(b"0");
+        parts.record_arrival(true);
         assert!(
-            !pieces.is_short()
-                && pieces
+            !parts.is_short()
+                && parts
                     .next(&Request::new("POST", "/"))
-                    .is_some_and(|piece| piece.body.len() == 11)
+                    .is_some_and(|part| part.body.len() == 11)
         );
     }
 }

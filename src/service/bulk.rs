@@ -14,7 +14,7 @@
 //! is written. A line with another text that would write existing data is rejected with 409.
 //! `first` is the number of the first line.
 //!
-//! A host may cut a long body between lines and pass the parts one after another ([`piece`]), with
+//! A host may cut a long body between lines and pass the parts one after another ([`part_size`]), with
 //! an increased `first`.
 
 use super::auth::Subject;

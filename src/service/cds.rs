@@ -143,7 +143,7 @@ impl<R: Repository> Service<R> {
 /// Returns the error for a patient without an EHR that the caller may know of.
 fn no_ehr() -> Failure {
     Failure::not_found(
-        "there is no EHR of this patient: EHR_STATUS.subject.external_ref names nobody with this id",
+        "there is no EHR of this patient: EHR_STATUS.subject.external_ref has no subject with this id",
     )
 }
 

@@ -346,7 +346,7 @@ impl<R: Repository> Service<R> {
         let lost = || {
             Failure::new(
                 500,
-                "the version does not come back from its packed form; nothing was written",
+                "the packed form of the version does not unpack to the same version; nothing was written",
             )
         };
         let root = tree.root().ok_or_else(lost)?;
@@ -446,7 +446,7 @@ impl<R: Repository> Service<R> {
         if subject.is_none() || ehr.is_some_and(|ehr| ehr.subject == subject) {
             return Ok(());
         }
-        let message = "the subject of an EHR is set by callers that reach all EHRs: send the EHR_STATUS with the subject that it has";
+        let message = "only callers with access to all EHRs may change the subject of an EHR: send the EHR_STATUS with its present subject";
         Err(Failure::new(403, message))
     }
 }

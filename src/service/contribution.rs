@@ -94,7 +94,7 @@ impl<R: Repository> Service<R> {
             // EHR.
             return Err(Failure::new(
                 403,
-                "a caller whose reach is one EHR cannot choose the uid of a contribution: leave `uid` out",
+                "a caller with access to one EHR cannot choose the uid of a contribution: leave `uid` out",
             ));
         }
         let (mut changes, mut earlier, mut unpaused) = (Vec::new(), HashSet::new(), 0);

@@ -237,7 +237,7 @@ impl<R: Repository> Service<R> {
             false if is_uuid(call.sub_param(0)) => Some(call.sub_param(0).to_ascii_lowercase()),
             false => {
                 return Err(Failure::bad_request(
-                    "the path of an update names the object without a version; the version stands in If-Match",
+                    "the path of an update names the object without a version: send the version in If-Match",
                 ));
             }
         };

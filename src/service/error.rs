@@ -220,7 +220,7 @@ impl Failure {
                 Failure::new(409, message).header("ETag", format!("\"{latest}\""))
             }
             StoreError::Unavailable(_) => Failure::unavailable(format!(
-                "{message}; try again later, and read first what a change has come to"
+                "{message}; try again later, and read first whether the change was written"
             )),
             StoreError::Corrupt { ehr_id, .. } => Failure::corrupt(message, ehr_id),
             StoreError::Failed(_) => Failure::new(500, message),

@@ -28,7 +28,7 @@ pub(crate) fn given_object_id(
     if call.caller.is_confined(call.permission) {
         return Err(Failure::new(
             403,
-            "a caller whose reach is one EHR cannot choose the uid of a new object: leave `uid` out",
+            "a caller with access to one EHR cannot choose the uid of a new object: leave `uid` out",
         ));
     }
     let system = call.config.system_id.as_str();
@@ -94,7 +94,7 @@ pub(crate) fn check_data_uid(uid: &VersionUid, data: Option<NodeRef<'_>>) -> Res
         Some(given) if given != version && given != uid.object_id => {
             let shown: String = given.chars().take(300).collect();
             Err(Failure::bad_request(format!(
-                "the data have the uid `{shown}`, and stand in the version {version}: expected that uid, `{}`, or no uid",
+                "the data of the version {version} have the uid `{shown}`: expected the uid of the version, `{}`, or no uid",
                 uid.object_id
             )))
         }
@@ -119,7 +119,7 @@ pub(crate) fn check_following_uids(
     {
         return Err(Failure::new(
             412,
-            format!("the version gives itself the uid `{given}`, and is {uid}: leave `uid` out"),
+            format!("the version has the uid `{given}`, expected {uid}: leave `uid` out"),
         ));
     }
     let is_named_by_path = matches!(kind, ObjectKind::EhrStatus | ObjectKind::Folder);

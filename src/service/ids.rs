@@ -141,7 +141,8 @@ impl Target {
 pub(crate) fn check_addressable(what: &str, name: &str) -> Result<(), Failure> {
     if name.is_empty() || name == "." || name == ".." || name.chars().any(char::is_control) {
         let shown = name.escape_debug();
-        let rule = "it stands in paths, where no URL can carry an empty segment, `.`, `..` or control characters";
+        let rule =
+            "it is a segment of paths, which cannot be empty, `.`, `..` or have control characters";
         return Err(Failure::bad_request(format!(
             "`{shown}` cannot be the id of a {what}: {rule}; give it another id"
         )));

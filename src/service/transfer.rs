@@ -624,7 +624,7 @@ impl ContributionContext<'_> {
         let kind = kind_of(class)?;
         if self.ehr_id.is_empty() != (kind == ObjectKind::Party) {
             return Err(Failure::bad_request(
-                "a party stands in no EHR, and everything else in one: `ehr_id` is given for that, and not for a party",
+                "a party belongs to no EHR, and any other object to one: `ehr_id` is required for the latter, and not allowed for a party",
             ));
         }
         Ok(kind)

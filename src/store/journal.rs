@@ -33,7 +33,7 @@ pub(super) fn records(lines: &str) -> impl Iterator<Item = &str> {
 /// A change of a repository.
 pub(super) enum Change {
     Commit(Box<Commit>),
-    /// [`Commit::idempotency`] of the contribution with this uid, behind its commit.
+    /// [`Commit::idempotency`] of the contribution with this uid, after its commit.
     Idempotency(String, String),
     /// The tags of a target in this EHR.
     Tags(String, TagList),

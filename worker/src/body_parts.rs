@@ -15,7 +15,7 @@ struct Load {
     active: Rc<ActiveRequest>,
     head: Request,
     body: Body,
-    pieces: BodyParts,
+    parts: BodyParts,
     limit: usize,
     /// Prevents the replacement of this instance while responses of the load are being sent.
     _sending: Sending,
@@ -24,8 +24,8 @@ struct Load {
 impl Load {
     /// Responds to the next part; `None` at the end of the body.
     async fn answer(&mut self) -> Option<Response> {
-        let piece = match self.next().await {
-            Ok(piece) => piece?,
+        let part = match self.next().await {
+            Ok(part) => part?,
             Err(Unread(error)) => {
                 return Some(self.active.log_response(
                     &self.head,
@@ -33,7 +33,7 @@ impl Load {
                 ));
             }
         };
-        let answer = self.active.answer(&piece).await;
+        let answer = self.active.answer(&part).await;
         compaction::during_load(&self.active.state).await;
         Some(answer)
     }
@@ -41,11 +41,11 @@ impl Load {
     async fn next(&mut self) -> Result<Option<Request>, Unread> {
         // Waiting requests run, even if the next part has already arrived.
         Delay::from(Duration::ZERO).await;
-        while self.pieces.is_short() {
-            let goes_on = self.body.next(self.pieces.buffer()).await?;
-            self.pieces.record_arrival(goes_on);
+        while self.parts.is_short() {
+            let goes_on = self.body.next(self.parts.buffer()).await?;
+            self.parts.record_arrival(goes_on);
         }
-        Ok(self.pieces.next(&self.head))
+        Ok(self.parts.next(&self.head))
     }
 }
 
@@ -62,7 +62,7 @@ pub async fn answer(
         active,
         head,
         body,
-        pieces: BodyParts::new(size, limit),
+        parts: BodyParts::new(size, limit),
         limit,
         _sending: Sending::begin(),
     };
@@ -73,7 +73,7 @@ pub async fn answer(
     if first.status != 200 {
         load.body.pass(limit).await;
     }
-    if first.status != 200 || load.pieces.is_done() {
+    if first.status != 200 || load.parts.is_done() {
         return super::http::write(first);
     }
     let (headers, begun) = (super::http::headers(&first)?, first.body);

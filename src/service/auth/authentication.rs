@@ -234,7 +234,7 @@ impl Issuer {
         let name = text("sub")
             .or_else(|| text("common_name"))
             .or_else(|| text("client_id"));
-        let name = name.ok_or_else(|| Denied::token("it names nobody (`sub`)"))?;
+        let name = name.ok_or_else(|| Denied::token("it has no subject (`sub`)"))?;
         let listed = self
             .roles_claim
             .split('.')

@@ -23,28 +23,28 @@ fn completed<T>(make: impl FnOnce() -> T) -> Ready<T> {
 /// Returns the first of some items: at most `limit`, and no more than [`MAX_PAGE_BYTES`] of them.
 ///
 /// # Errors
-/// The first error among the items of the piece.
+/// The first error among the items of the page.
 fn first_page<T>(
     items: impl Iterator<Item = Result<T, StoreError>>,
     limit: usize,
     size: impl Fn(&T) -> usize,
 ) -> Result<ListPage<T>, StoreError> {
-    let (mut piece, mut bytes) = (Vec::new(), 0);
+    let (mut page, mut bytes) = (Vec::new(), 0);
     for item in items {
         let item = item?;
         bytes += size(&item);
-        let is_full = piece.len() >= limit || bytes as u64 > MAX_PAGE_BYTES;
-        if is_full && !piece.is_empty() {
+        let is_full = page.len() >= limit || bytes as u64 > MAX_PAGE_BYTES;
+        if is_full && !page.is_empty() {
             return Ok(ListPage {
-                items: piece,
+                items: page,
                 more: true,
             });
         }
-        piece.push(item);
+        page.push(item);
     }
     Ok(ListPage {
-        more: piece.len() >= limit,
-        items: piece,
+        more: page.len() >= limit,
+        items: page,
     })
 }
 

@@ -208,7 +208,7 @@ impl Profile {
 }
 
 impl LayoutCatalog {
-    /// Creates a catalogue that evicts its layouts when they take more than `bytes`. They are read
+    /// Creates a catalog that evicts its layouts when they take more than `bytes`. They are read
     /// again when needed.
     pub fn with_limit(bytes: usize) -> LayoutCatalog {
         LayoutCatalog {

@@ -32,7 +32,7 @@ macro_rules! size_of_tags {
 
 /// Selects a page of a query with the columns `id` and `size`: the first row, and the rows after it
 /// while the total size is at most `$most`. `found` counts all rows of the query.
-macro_rules! piece {
+macro_rules! page {
     ($query:expr, $most:literal) => {
         concat!(
             "(SELECT id, found FROM (SELECT id, size, sum(size) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING) AS total, count(*) OVER () AS found FROM (",
@@ -52,7 +52,7 @@ macro_rules! contributions {
     ($which:literal) => {
         concat!(
             "SELECT c.uid, e.ehr_id, c.shapes, c.digest, c.document, p.found FROM ",
-            piece!(
+            page!(
                 concat!(
                     "SELECT c.id, octet_length(c.document) + coalesce((SELECT sum(octet_length(body)) FROM chunk WHERE owner = 'c/' || c.uid), 0) AS size
                      FROM contribution c WHERE c.id > coalesce((SELECT id FROM contribution WHERE uid = ?2), 0) AND ",
@@ -87,7 +87,7 @@ const SIZES_OF_UIDS: &str = concat!(
 /// maximum bytes.
 const HISTORY: &str = versions!(concat!(
     "WHERE v.id IN (SELECT id FROM ",
-    piece!(
+    page!(
         concat!(
             "SELECT v.id, ",
             size_of_version!(),
@@ -117,12 +117,12 @@ impl<S: Sql> SqlRepository<S> {
         after: u32,
     ) -> Result<ListPage<Version>, StoreError> {
         let of_object = |sql| Statement::new(sql).bind(ehr_id).bind(object_id);
-        let piece = of_object(HISTORY)
+        let page = of_object(HISTORY)
             .bind(u64::from(after))
             .bind(ROWS)
             .bind(MAX_PAGE_BYTES);
         // One batch, so the last number and the page belong to the same state.
-        let mut answers = self.batch(vec![of_object(LAST_NUMBER), piece]).await?;
+        let mut answers = self.batch(vec![of_object(LAST_NUMBER), page]).await?;
         let rows = answers.pop().unwrap_or_default();
         let last = answers.pop().and_then(|rows| rows.into_iter().next());
         let last = Fields::of(last.ok_or_else(unexpected)?).number()?;
@@ -170,14 +170,14 @@ impl<S: Sql> SqlRepository<S> {
         let rows = answers.next().unwrap_or_default();
         let (count, found) = (rows.len() as u64, found_of(&rows)?);
         let items = self.contributions_of(rows).await?;
-        let piece = ListPage {
+        let page = ListPage {
             items,
             // The inner query stops at `limit`, so then there may be more rows.
             more: found > count || found == limit,
         };
         match extent {
-            Extent::WithoutVersions => Ok(piece),
-            Extent::WithVersions => self.with_versions(piece).await,
+            Extent::WithoutVersions => Ok(page),
+            Extent::WithVersions => self.with_versions(page).await,
         }
     }
 
@@ -206,9 +206,9 @@ impl<S: Sql> SqlRepository<S> {
     /// Adds the versions to the first contributions of a page: to as many as may be read together.
     async fn with_versions(
         &self,
-        mut piece: ListPage<Contribution>,
+        mut page: ListPage<Contribution>,
     ) -> Result<ListPage<Contribution>, StoreError> {
-        let uids = piece
+        let uids = page
             .items
             .iter()
             .map(|c| uids_of(&c.document))
@@ -227,8 +227,8 @@ impl<S: Sql> SqlRepository<S> {
         // At least one contribution, or a list could never continue.
         let count = uids.iter().take_while(fits).count().max(1);
         // The items that are cut off here are read again by the next page.
-        piece.more |= count < piece.items.len();
-        piece.items.truncate(count);
+        page.more |= count < page.items.len();
+        page.items.truncate(count);
         let uids = uids.get(..count).unwrap_or(&uids).concat();
         let mut of_uid: HashMap<String, Vec<Version>> = HashMap::new();
         for version in self
@@ -240,11 +240,11 @@ impl<S: Sql> SqlRepository<S> {
                 .or_default()
                 .push(version);
         }
-        for contribution in &mut piece.items {
+        for contribution in &mut page.items {
             // A contribution all of whose versions were removed has none left.
             contribution.versions = of_uid.remove(&contribution.uid).unwrap_or_default();
         }
-        Ok(piece)
+        Ok(page)
     }
 }
 

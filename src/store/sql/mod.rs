@@ -38,7 +38,7 @@ pub use value::{Row, Sql, SqlError, SqlValue, Statement, encode_statements};
 /// A repository over an executor of SQL.
 ///
 /// The [`LayoutCatalog`] may live longer: a worker makes a repository for each request and has one
-/// catalogue for each database.
+/// catalog for each database.
 pub struct SqlRepository<S> {
     sql: S,
     catalog: Rc<LayoutCatalog>,

@@ -346,7 +346,7 @@ impl<S: Sql> SqlRepository<S> {
         Ok(state)
     }
 
-    /// Adds a page to an assembly, and sends the complete EHRs. Returns false if the sink needs no
+    /// Adds a page to a batch, and sends the complete EHRs. Returns false if the sink needs no
     /// more. `open` is the last EHR of the page before.
     async fn take(
         &self,
@@ -377,7 +377,7 @@ impl<S: Sql> SqlRepository<S> {
         self.add(builder, rest, scan, open, sink).await
     }
 
-    /// Adds documents to an assembly, with pauses. Returns false if the sink has no memory for
+    /// Adds documents to a batch, with pauses. Returns false if the sink has no memory for
     /// them.
     async fn add(
         &self,

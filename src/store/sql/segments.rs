@@ -81,8 +81,8 @@ const MANIFEST: &str = "SELECT first, last, state, blob, bytes FROM segment ORDE
 /// they are of every state.
 const EHR_MANIFEST: &str =
     "SELECT first, last, 4503599627370496 AS state, blob, bytes FROM ehr_segment ORDER BY first";
-/// Versions that were superseded by a version behind `?1` and up to `?2`, the first ones in the
-/// order of these. Where `?1` is 0, by one behind the oldest state of a segment. Those without a
+/// Versions that were superseded by a version after `?1` and up to `?2`, the first ones in the
+/// order of these. Where `?1` is 0, by one after the oldest state of a segment. Those without a
 /// segment are among them: one may be listed later that was written before.
 const SUPERSEDED: &str = "SELECT json_group_array(id) AS superseded, max(successor) AS last, count(*) AS found
     FROM (SELECT id, successor FROM version
@@ -208,7 +208,7 @@ impl Segments {
     }
 
     /// Returns whether a compaction pays: many versions were written, or a query met many rows
-    /// behind the last segment.
+    /// after the last segment.
     pub fn is_due(&self) -> bool {
         self.is_due.get() || self.written.get() >= self.sizes.0
     }

@@ -1,6 +1,6 @@
 //! Compaction: writing segments of rows that no segment holds.
 //!
-//! A compaction reads the rows behind the first segments that follow one another, and stores them
+//! A compaction reads the rows after the first segments that follow one another, and stores them
 //! as one segment. It may be stopped anywhere: the blobs of a segment are listed as garbage before
 //! they are stored, and are taken off that list in the transaction that makes the segment live. Of
 //! two compactions of the same rows one makes its segment live; a deletion that comes between makes
