@@ -195,14 +195,14 @@ impl Guides {
     }
 }
 
-/// What came of a fixture.
+/// The outcome of a fixture.
 struct Report {
     file: String,
     warnings: Vec<String>,
     results: Vec<CaseResult>,
 }
 
-/// What came of a case; no problem when it passed.
+/// The outcome of a case; no problem if it passed.
 struct CaseResult {
     name: String,
     seconds: f64,

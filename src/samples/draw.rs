@@ -4,9 +4,9 @@ use super::facts::*;
 use super::random::Random;
 
 impl Facts {
-    pub(super) fn draw(seat: Seat) -> Facts {
+    pub(super) fn draw(seat: CompositionContext) -> Facts {
         let part = |n: usize| u64::try_from(n).unwrap_or_default();
-        let mut random = Random::of([seat.seed, 1, part(seat.ehr), part(seat.index)]);
+        let mut random = Random::new([seat.seed, 1, part(seat.ehr), part(seat.index)]);
         let detail = if random.chance(10) {
             Detail::Minute
         } else {
@@ -56,7 +56,7 @@ impl From<u8> for Detail {
 
 struct Draw<'r> {
     random: &'r mut Random,
-    seat: Seat,
+    seat: CompositionContext,
     start: Moment,
 }
 
@@ -101,7 +101,7 @@ impl Draw<'_> {
 
     fn observation(
         &mut self,
-        frame: &'static Frame,
+        frame: &'static ObservationNodes,
         mut data: impl FnMut(&mut Self) -> Vec<Element>,
     ) -> Observation {
         let repeats = self.random.repeats(20);
@@ -180,7 +180,8 @@ impl Draw<'_> {
         observation
     }
 
-    /// Systolic from 90 to 159.5 in halves; diastolic follows from it; 2 % in kPa.
+    /// Returns systolic and diastolic pressure: systolic from 90 to 159.5 in halves, diastolic
+    /// derived from it; 2 % in kPa.
     fn pressures(&mut self) -> Vec<Element> {
         let bits = self.random.bits();
         let steps = i64::try_from(

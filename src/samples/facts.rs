@@ -1,9 +1,9 @@
-//! What is true about a sample composition, drawn from its tuple before any JSON is written.
+//! The facts of a sample composition. They are drawn before any JSON is written.
 
 use super::random::Random;
 use crate::rm::time;
 
-/// A number as it will be spelled: `units / 10^scale`, with further zeros behind.
+/// A decimal number in its spelling: `units / 10^scale`, with additional zeros at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Decimal {
     pub units: i64,
@@ -11,14 +11,14 @@ pub(super) struct Decimal {
     pub zeros: u32,
 }
 
-/// A moment as it will be spelled.
+/// A moment in its spelling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Moment {
     /// Seconds since 1970 in UTC.
     pub seconds: i64,
-    /// Minutes east of Greenwich; without zone when absent, which means UTC.
+    /// Minutes east of Greenwich; `None` writes no zone, which means UTC.
     pub zone: Option<i64>,
-    /// How much of it is written.
+    /// The precision of the spelling.
     pub detail: Detail,
 }
 
@@ -74,7 +74,7 @@ pub(super) enum Body {
 /// An OBSERVATION: repeated events with elements, and a protocol.
 #[derive(Clone, Debug)]
 pub(super) struct Observation {
-    pub frame: &'static Frame,
+    pub frame: &'static ObservationNodes,
     pub events: Vec<Event>,
     pub protocol: Vec<Element>,
     pub device: Option<Vec<Element>>,
@@ -83,7 +83,7 @@ pub(super) struct Observation {
 #[derive(Clone, Debug)]
 pub(super) struct Event {
     pub time: Moment,
-    /// The mean over a day instead of a measurement at a moment.
+    /// Whether the event is the mean over a day instead of a measurement at a moment.
     pub is_day: bool,
     pub data: Vec<Element>,
     pub state: Vec<Element>,
@@ -100,7 +100,7 @@ pub(super) struct Panel {
     pub protocol: Vec<Element>,
 }
 
-/// One analyte; details nest.
+/// One analyte. Details are nested.
 #[derive(Clone, Debug)]
 pub(super) struct Analyte {
     pub elements: Vec<Element>,
@@ -115,7 +115,7 @@ pub(super) struct Problem {
 
 /// The node ids of an observation archetype.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Frame {
+pub(super) struct ObservationNodes {
     pub archetype: &'static str,
     pub history: &'static str,
     pub event: &'static str,
@@ -124,7 +124,7 @@ pub(super) struct Frame {
     pub protocol: &'static str,
 }
 
-pub(super) const BLOOD_PRESSURE: Frame = Frame {
+pub(super) const BLOOD_PRESSURE: ObservationNodes = ObservationNodes {
     archetype: "openEHR-EHR-OBSERVATION.blood_pressure.v2",
     history: "at0001",
     event: "at0006",
@@ -132,7 +132,7 @@ pub(super) const BLOOD_PRESSURE: Frame = Frame {
     state: "at0007",
     protocol: "at0011",
 };
-pub(super) const TEMPERATURE: Frame = Frame {
+pub(super) const TEMPERATURE: ObservationNodes = ObservationNodes {
     archetype: "openEHR-EHR-OBSERVATION.body_temperature.v2",
     history: "at0002",
     event: "at0003",
@@ -140,7 +140,7 @@ pub(super) const TEMPERATURE: Frame = Frame {
     state: "",
     protocol: "at0020",
 };
-pub(super) const PULSE: Frame = Frame {
+pub(super) const PULSE: ObservationNodes = ObservationNodes {
     archetype: "openEHR-EHR-OBSERVATION.pulse.v2",
     history: "at0002",
     event: "at0003",
@@ -148,7 +148,7 @@ pub(super) const PULSE: Frame = Frame {
     state: "",
     protocol: "at0010",
 };
-pub(super) const RESPIRATION: Frame = Frame {
+pub(super) const RESPIRATION: ObservationNodes = ObservationNodes {
     archetype: "openEHR-EHR-OBSERVATION.respiration.v2",
     history: "at0001",
     event: "at0002",
@@ -156,7 +156,7 @@ pub(super) const RESPIRATION: Frame = Frame {
     state: "",
     protocol: "",
 };
-pub(super) const WEIGHT: Frame = Frame {
+pub(super) const WEIGHT: ObservationNodes = ObservationNodes {
     archetype: "openEHR-EHR-OBSERVATION.body_weight.v2",
     history: "at0002",
     event: "at0003",
@@ -164,7 +164,7 @@ pub(super) const WEIGHT: Frame = Frame {
     state: "",
     protocol: "",
 };
-pub(super) const OXIMETRY: Frame = Frame {
+pub(super) const OXIMETRY: ObservationNodes = ObservationNodes {
     archetype: "openEHR-EHR-OBSERVATION.pulse_oximetry.v1",
     history: "at0001",
     event: "at0002",
@@ -172,7 +172,7 @@ pub(super) const OXIMETRY: Frame = Frame {
     state: "",
     protocol: "",
 };
-pub(super) const LABORATORY: Frame = Frame {
+pub(super) const LABORATORY: ObservationNodes = ObservationNodes {
     archetype: "openEHR-EHR-OBSERVATION.laboratory_test_result.v1",
     history: "at0001",
     event: "at0002",
@@ -183,7 +183,7 @@ pub(super) const LABORATORY: Frame = Frame {
 
 /// The node id of the daily mean of blood pressures.
 pub(super) const DAY_EVENT: &str = "at1042";
-/// The code that few EHRs have, and those once.
+/// The rare code: few EHRs have it, each once.
 pub(super) const RARE_CODE: &str = "Q87.4";
 
 pub(super) const ZONES: [Option<i64>; 4] = [Some(0), Some(60), Some(-210), None];
@@ -218,7 +218,7 @@ pub(super) const DIAGNOSES: [&str; 40] = [
     "L40.9", "L20.9", "G40.9", "I63.9", "I21.9", "C50.9", "C61", "C18.9", "M06.9", "K50.9",
     "K51.9", "G20", "G35", "F03", "J30.1", "D50.9", "B18.2", "H40.9", "G47.3", "E10.9",
 ];
-/// Analytes: code, unit, mean and spread in tenths.
+/// Analytes: code, unit, mean and spread, in tenths.
 pub(super) const ANALYTES: [(&str, &str, i64, i64); 12] = [
     ("HB", "g/l", 1380, 300),
     ("WBC", "10*9/l", 70, 40),
@@ -254,7 +254,8 @@ impl Decimal {
         (0..self.zeros).for_each(|_| out.push('0'));
     }
 
-    /// A number of halves: `120`, `120.0`, `120.00`, `120.5`, `120.50`.
+    /// Returns a number of halves in a random spelling: `120`, `120.0`, `120.00`, `120.5`,
+    /// `120.50`.
     pub(super) fn halves(halves: i64, random: &mut Random) -> Decimal {
         let zeros = random.pick(&[0, 0, 0, 1, 1, 1, 1, 2]);
         if halves % 2 == 0 {
@@ -288,7 +289,7 @@ pub(super) fn to_f64(number: i64) -> f64 {
 }
 
 impl Moment {
-    /// Microseconds since 0001-01-01 in UTC of the earliest moment that the spelling means.
+    /// Returns the earliest moment of the spelling in microseconds since 0001-01-01 in UTC.
     pub(super) fn micros(self) -> i64 {
         time::from_unix_millis(self.floor() * 1000)
     }
@@ -367,15 +368,15 @@ pub(super) fn unix_day(year: i64, month: i64, day: i64) -> i64 {
     time::days_before(year, month, day) - UNIX_DAYS
 }
 
-/// What the generator knows of a composition before it draws.
+/// The position and the properties of a composition, which are known before its facts are drawn.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seat {
+pub(super) struct CompositionContext {
     pub seed: u64,
     pub ehr: usize,
     pub index: usize,
     pub seconds: i64,
-    /// One of the few with a systolic pressure of 160 or more.
+    /// Whether the composition has a systolic pressure of 160 or more.
     pub is_hypertensive: bool,
-    /// Carries [`RARE_CODE`].
+    /// Whether the composition has [`RARE_CODE`].
     pub is_rare: bool,
 }

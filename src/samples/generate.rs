@@ -1,6 +1,6 @@
 //! The generator: EHRs and compositions as a function of (seed, EHR, composition).
 
-use super::facts::{Body, Facts, Seat};
+use super::facts::{Body, CompositionContext, Facts};
 use super::random::Random;
 use super::truth::Truth;
 use super::writer::{LANGUAGES, Names, template_of, write};
@@ -8,16 +8,17 @@ use crate::rm::tree::Tree;
 use crate::rm::{json, time};
 use crate::template::Template;
 
-/// The number of subject ids. As a step has no divisor in common with it, as many EHRs have
+/// The number of subject ids. It has no common divisor with the step, so as many EHRs have
 /// different subjects.
 const SUBJECTS: u64 = 100_000_000;
 const SUBJECT_STEP: u64 = 61_803_399;
 
-/// Makes synthetic EHRs and compositions; equal arguments give equal data, on any machine.
+/// Generates synthetic EHRs and compositions. Equal arguments give equal data on any machine.
 #[derive(Clone, Debug)]
 pub struct Generator {
     seed: u64,
-    /// The index of the first composition of each EHR, and behind the last the number of all.
+    /// The index of the first composition of each EHR, and as the last element the number of all
+    /// compositions.
     firsts: Vec<usize>,
     names: Vec<Names>,
 }
@@ -29,11 +30,11 @@ pub struct EhrSample {
     pub ehr_id: String,
     /// The id of the subject in [`EhrSample::subject_namespace`].
     pub subject_id: String,
-    /// Where the subject's id comes from.
+    /// The namespace of the subject's id.
     pub subject_namespace: &'static str,
-    /// When the EHR was created: ISO 8601 in UTC, before its first composition.
+    /// The creation time of the EHR: ISO 8601 in UTC, before its first composition.
     pub time_created: String,
-    /// Whether population queries may see it.
+    /// Whether population queries may read it.
     pub is_queryable: bool,
 }
 
@@ -42,29 +43,29 @@ pub struct EhrSample {
 pub struct CompositionSample {
     /// The index of its EHR.
     pub ehr: usize,
-    /// A UUID for those who load under fixed ids; not in the JSON.
+    /// A UUID for loading under fixed ids. It is not part of the JSON.
     pub uid: String,
-    /// The template it conforms to.
+    /// The id of its template.
     pub template_id: &'static str,
     /// Canonical JSON without white space.
     pub json: String,
-    /// What is true about it, drawn before the document was made.
+    /// The facts of the composition, drawn before the document was made.
     pub truth: Vec<Truth>,
 }
 
-/// Of 100,000 compositions so many have a systolic pressure of 160 or more.
+/// The share of compositions with a systolic pressure of 160 or more.
 const HYPERTENSIVE: (usize, usize) = (1_234, 100_000);
-/// Of 10,000 EHRs so many carry the rare code.
+/// The share of EHRs with the rare code.
 const RARE: (usize, usize) = (77, 10_000);
 
 impl Generator {
-    /// A generator for so many EHRs and compositions. Where there are at least as many compositions
-    /// as EHRs, every EHR has one; most have few and some have very many.
+    /// Creates a generator of a number of EHRs and compositions. If there are at least as many
+    /// compositions as EHRs, every EHR has one; most have few and some have very many.
     pub fn new(seed: u64, ehrs: usize, compositions: usize) -> Generator {
         Generator::with_templates(super::templates().map(|t| t.text), seed, ehrs, compositions)
     }
 
-    /// The same, for a host that holds the texts of the sample templates elsewhere.
+    /// Like [`Generator::new`], for a host that supplies the texts of the sample templates itself.
     pub fn with_templates<'t>(
         texts: impl IntoIterator<Item = &'t str>,
         seed: u64,
@@ -77,7 +78,7 @@ impl Generator {
             .collect();
         let names = LANGUAGES
             .iter()
-            .map(|(language, _)| Names::of(&templates, language))
+            .map(|(language, _)| Names::from_templates(&templates, language))
             .collect();
         Generator {
             seed,
@@ -86,32 +87,32 @@ impl Generator {
         }
     }
 
-    /// How many EHRs there are.
+    /// Returns the number of EHRs.
     pub fn ehrs(&self) -> usize {
         self.firsts.len() - 1
     }
 
-    /// How many compositions there are.
+    /// Returns the number of compositions.
     pub fn compositions(&self) -> usize {
         self.firsts.last().copied().unwrap_or_default()
     }
 
-    /// The indexes of the compositions of an EHR, in the order of time.
+    /// Returns the indexes of the compositions of an EHR, in the order of time.
     pub fn compositions_of(&self, ehr: usize) -> std::ops::Range<usize> {
         let first = self.firsts.get(ehr).copied().unwrap_or_default();
         first..self.firsts.get(ehr + 1).copied().unwrap_or(first)
     }
 
-    /// One EHR.
+    /// Generates one EHR.
     pub fn ehr(&self, ehr: usize) -> EhrSample {
-        let mut random = Random::of([self.seed, 2, wide(ehr), 0]);
-        let first = Random::of([self.seed, 2, 0, 1]).below(SUBJECTS);
+        let mut random = Random::new([self.seed, 2, to_u64(ehr), 0]);
+        let first = Random::new([self.seed, 2, 0, 1]).below(SUBJECTS);
         let ehr_id = uuid(&mut random);
         // One number of the sequence is skipped, so that samples stay as they were published.
         random.below(SUBJECTS);
         EhrSample {
             ehr_id,
-            subject_id: format!("P{:08}", (first + wide(ehr) * SUBJECT_STEP) % SUBJECTS),
+            subject_id: format!("P{:08}", (first + to_u64(ehr) * SUBJECT_STEP) % SUBJECTS),
             subject_namespace: "sample.patients",
             is_queryable: !random.chance(100),
             time_created: time::format_utc(time::from_unix_millis(
@@ -120,12 +121,12 @@ impl Generator {
         }
     }
 
-    /// Whether population queries may see an EHR.
+    /// Returns whether population queries may read an EHR.
     pub(super) fn is_queryable(&self, ehr: usize) -> bool {
         self.ehr(ehr).is_queryable
     }
 
-    /// One composition, made alone.
+    /// Generates one composition, independently of the others.
     pub fn composition(&self, index: usize) -> CompositionSample {
         let facts = self.facts(index);
         let json = self
@@ -138,18 +139,19 @@ impl Generator {
             uid: self.uid(index),
             template_id: template_of(&facts.body).0,
             json,
-            truth: Truth::of(&facts),
+            truth: Truth::all_of(&facts),
         }
     }
 
-    /// The document of one composition: what reading the JSON of [`Generator::composition`] gives.
+    /// Generates the document of one composition: the result of reading the JSON of
+    /// [`Generator::composition`].
     pub fn document(&self, index: usize) -> Tree {
         self.written(&self.facts(index))
     }
 
-    /// The uid of one composition, as [`CompositionSample::uid`].
+    /// Returns the uid of one composition, as in [`CompositionSample::uid`].
     pub fn uid(&self, index: usize) -> String {
-        uuid(&mut Random::of([self.seed, 3, wide(index), 0]))
+        uuid(&mut Random::new([self.seed, 3, to_u64(index), 0]))
     }
 
     fn written(&self, facts: &Facts) -> Tree {
@@ -157,7 +159,7 @@ impl Generator {
         write(facts, self.names.get(facts.language).unwrap_or(&empty))
     }
 
-    /// What is true about one composition, without its JSON.
+    /// Returns the facts of one composition, without its JSON.
     pub(super) fn facts(&self, index: usize) -> Facts {
         let ehr = self
             .firsts
@@ -166,8 +168,8 @@ impl Generator {
         let own = self.compositions_of(ehr);
         let (start, step) = self.clock(ehr);
         let nth = index.saturating_sub(own.start);
-        let jitter = Random::of([self.seed, 4, wide(index), 0]).between(0, step / 2);
-        Facts::draw(Seat {
+        let jitter = Random::new([self.seed, 4, to_u64(index), 0]).between(0, step / 2);
+        Facts::draw(CompositionContext {
             seed: self.seed,
             ehr,
             index: nth,
@@ -177,16 +179,18 @@ impl Generator {
         })
     }
 
-    /// When the compositions of an EHR begin (seconds since 1970) and how far they lie apart.
+    /// Returns the start of the compositions of an EHR (seconds since 1970) and the interval
+    /// between them.
     fn clock(&self, ehr: usize) -> (i64, i64) {
         let count = i64::try_from(self.compositions_of(ehr).len())
             .unwrap_or(1)
             .max(1);
-        let start = 1_325_376_000 + Random::of([self.seed, 5, wide(ehr), 0]).between(0, 86_400_000);
+        let start =
+            1_325_376_000 + Random::new([self.seed, 5, to_u64(ehr), 0]).between(0, 86_400_000);
         (start, (259_200_000 / count).min(3_456_000))
     }
 
-    /// Templates used, as (template id, share of the compositions in percent).
+    /// Returns the templates in use, as (template id, share of the compositions in percent).
     pub fn shares() -> [(&'static str, u32); 3] {
         let laboratory = Body::Laboratory {
             number: String::new(),
@@ -201,11 +205,11 @@ impl Generator {
     }
 }
 
-/// Shares the compositions out: 60 % of the EHRs have few, 35 % some, 5 % very many, and the sum is
-/// as asked.
+/// Distributes the compositions: 60 % of the EHRs have few, 35 % some, 5 % very many. The sum is
+/// `compositions`.
 fn firsts(seed: u64, ehrs: usize, compositions: usize) -> Vec<usize> {
     let weights = (0..ehrs).map(|ehr| {
-        let mut random = Random::of([seed, 6, wide(ehr), 0]);
+        let mut random = Random::new([seed, 6, to_u64(ehr), 0]);
         match random.below(100) {
             0..60 => random.below(5),
             60..95 => 5 + random.below(15),
@@ -223,7 +227,7 @@ fn firsts(seed: u64, ehrs: usize, compositions: usize) -> Vec<usize> {
     let mut before = 0;
     for (i, weight) in weights.iter().enumerate() {
         before += weight;
-        let shared = u128::from(before) * u128::from(wide(spare)) / u128::from(total);
+        let shared = u128::from(before) * u128::from(to_u64(spare)) / u128::from(total);
         firsts.push(each * (i + 1) + usize::try_from(shared).unwrap_or_default());
     }
     if let Some(last) = firsts.last_mut().filter(|_| ehrs > 0) {
@@ -232,12 +236,13 @@ fn firsts(seed: u64, ehrs: usize, compositions: usize) -> Vec<usize> {
     firsts
 }
 
-/// Spreads `share.0` of `share.1` evenly: exactly so many are chosen.
+/// Returns whether an index belongs to a share: exactly `share.0` of `share.1` indexes are chosen,
+/// evenly spread.
 fn is_chosen(index: usize, share: (usize, usize)) -> bool {
     (index + 1) * share.0 / share.1 != index * share.0 / share.1
 }
 
-fn wide(number: usize) -> u64 {
+fn to_u64(number: usize) -> u64 {
     u64::try_from(number).unwrap_or_default()
 }
 

@@ -1,5 +1,4 @@
-//! Sample data of our own: templates, guides, queries, and a generator of synthetic EHRs with their
-//! truth table.
+//! Sample data: templates, guides, queries, and a generator of synthetic EHRs with a truth table.
 
 mod draw;
 mod facts;
@@ -22,7 +21,7 @@ pub struct TemplateSample {
     pub text: &'static str,
 }
 
-/// The sample templates: vital signs, laboratory report, problem list.
+/// Returns the sample templates: vital signs, laboratory report, problem list.
 pub fn templates() -> [TemplateSample; 3] {
     [
         TemplateSample {
@@ -49,7 +48,7 @@ pub struct GuideSample {
     pub text: &'static str,
 }
 
-/// The sample guides: a category of blood pressure, and an early warning score.
+/// Returns the sample guides: a category of blood pressure, and an early warning score.
 pub fn guides() -> [GuideSample; 2] {
     [
         GuideSample {

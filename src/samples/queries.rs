@@ -1,4 +1,4 @@
-//! Example queries over the sample data: `www/samples/examples.aql`, which the playground shows.
+//! Example queries for the sample data: `www/samples/examples.aql`, which the playground shows.
 
 const TEXT: &str = include_str!("../../www/samples/examples.aql");
 
@@ -7,7 +7,7 @@ const TEXT: &str = include_str!("../../www/samples/examples.aql");
 pub struct QuerySample {
     /// A short title.
     pub title: &'static str,
-    /// What it teaches.
+    /// The subject of the lesson.
     pub teaches: &'static str,
     /// Parameters by name, without `$`, with the JSON text (or bare text) of a value.
     pub parameters: Vec<(&'static str, &'static str)>,
@@ -15,10 +15,10 @@ pub struct QuerySample {
     pub aql: &'static str,
 }
 
-/// Example queries for the sample data, from plain to demanding.
+/// Returns example queries for the sample data, from plain to demanding.
 ///
-/// In the file each starts with comments: `-- # title`, what it teaches, and a line `-- $name =
-/// value` for each parameter.
+/// In the file each starts with comments: `-- # title`, its lesson, and a line `-- $name = value`
+/// for each parameter.
 pub fn queries() -> Vec<QuerySample> {
     TEXT.split("-- # ").skip(1).filter_map(read).collect()
 }

@@ -1,13 +1,13 @@
-//! Counter-based random numbers: a stream of its own for every tuple (seed, EHR, composition), so
-//! that any composition can be made again alone.
+//! Counter-based random numbers. Every tuple (seed, EHR, composition) has its own stream, so any
+//! composition can be generated again alone.
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Random(u64);
 
 impl Random {
-    /// The stream of a tuple.
-    pub(super) fn of(tuple: [u64; 4]) -> Random {
+    /// Creates the stream of a tuple.
+    pub(super) fn new(tuple: [u64; 4]) -> Random {
         Random(
             tuple
                 .into_iter()
@@ -17,37 +17,37 @@ impl Random {
         )
     }
 
-    /// The next 64 bits (splitmix64).
+    /// Returns the next 64 bits (splitmix64).
     pub(super) fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.0)
     }
 
-    /// A number from 0 up to, not including, `end`.
+    /// Returns a number from 0 to `end`, exclusive.
     pub(super) fn below(&mut self, end: u64) -> u64 {
         let wide = u128::from(self.bits()) * u128::from(end);
         u64::try_from(wide >> 64).unwrap_or_default()
     }
 
-    /// The same, signed.
+    /// Returns a number from `low` to `high`, inclusive.
     pub(super) fn between(&mut self, low: i64, high: i64) -> i64 {
         let span = u64::try_from(high - low + 1).unwrap_or(1);
         low + i64::try_from(self.below(span)).unwrap_or_default()
     }
 
-    /// True in so many of a thousand cases.
+    /// Returns true with a probability of `per_mille` / 1000.
     pub(super) fn chance(&mut self, per_mille: u64) -> bool {
         self.below(1000) < per_mille
     }
 
-    /// One of a list; lists are never empty.
+    /// Returns an element of a list, which is never empty.
     pub(super) fn pick<T: Copy + Default>(&mut self, list: &[T]) -> T {
         let index =
             usize::try_from(self.below(u64::try_from(list.len()).unwrap_or(1))).unwrap_or_default();
         list.get(index).copied().unwrap_or_default()
     }
 
-    /// How often something repeats: mostly once, with a tail up to `most`.
+    /// Returns a number of repetitions: mostly one, with a tail up to `most`.
     pub(super) fn repeats(&mut self, most: u64) -> u64 {
         if self.chance(900) {
             return 1;
@@ -69,13 +69,13 @@ mod tests {
 
     #[test]
     fn streams_differ_and_repeat() {
-        let take = |tuple| Random::of(tuple).below(1000);
+        let take = |tuple| Random::new(tuple).below(1000);
         assert_eq!(take([1, 2, 3, 4]), take([1, 2, 3, 4]));
         assert_ne!(
-            Random::of([1, 2, 3, 4]).bits(),
-            Random::of([1, 3, 2, 4]).bits()
+            Random::new([1, 2, 3, 4]).bits(),
+            Random::new([1, 3, 2, 4]).bits()
         );
-        let mut random = Random::of([0; 4]);
+        let mut random = Random::new([0; 4]);
         let ones = (0..10_000).filter(|_| random.chance(100)).count();
         assert!((900..1100).contains(&ones), "{ones}");
     }

@@ -1,4 +1,4 @@
-//! The truth table, and the answers to six questions from it alone.
+//! The truth table, and the results of six queries computed from it alone.
 
 use super::facts::{
     Analyte, BLOOD_PRESSURE, Body, DAY_EVENT, Element, Event, Facts, LABORATORY, Observation,
@@ -13,11 +13,12 @@ use std::fmt::Write;
 pub struct Truth {
     /// The archetype of the entry.
     pub archetype: &'static str,
-    /// Which of the entries of the composition, and which of its events or clusters.
+    /// The index of the entry in the composition, and the index of the event or cluster in the
+    /// entry.
     pub place: (usize, usize),
-    /// The node ids below the entry, event first.
+    /// The node ids below the entry: the event, then the element.
     pub path: [&'static str; 2],
-    /// Microseconds since 0001-01-01 in UTC: of the event, or of the composition.
+    /// The time of the event, or of the composition: microseconds since 0001-01-01 in UTC.
     pub time: i64,
     /// The value.
     pub value: Leaf,
@@ -30,7 +31,7 @@ pub enum Leaf {
     Quantity(f64, &'static str),
     /// Lower and upper magnitude, and unit.
     Range(f64, f64, &'static str),
-    /// A number without unit: count, or percent.
+    /// A number without unit: a count, or a percentage.
     Number(f64),
     /// A truth value.
     Flag(bool),
@@ -40,13 +41,13 @@ pub enum Leaf {
     Text(String),
     /// The text of a date-time, and its earliest moment in microseconds since 0001-01-01 in UTC.
     Time(String, i64),
-    /// Nothing, with the code of the null flavour.
+    /// A missing value, with the code of its null flavour.
     Missing(&'static str),
 }
 
 impl Truth {
-    /// One line of the truth table, columns parted by tabs: archetype, entry, part, event node,
-    /// element node, time, kind, value, unit or terminology.
+    /// Appends one line of the truth table, with tabs between the columns: archetype, entry, part,
+    /// event node, element node, time, kind, value, unit or terminology.
     pub fn write_tsv(&self, out: &mut String) {
         let (entry, part) = self.place;
         let [event, node] = self.path;
@@ -68,7 +69,7 @@ impl Truth {
         out.push('\n');
     }
 
-    pub(super) fn of(facts: &Facts) -> Vec<Truth> {
+    pub(super) fn all_of(facts: &Facts) -> Vec<Truth> {
         let mut table = Table {
             rows: Vec::new(),
             archetype: template_of(&facts.body).1,
@@ -191,7 +192,7 @@ o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude AS syst
 o/data[at0001]/events[at0006]/data[at0003]/items[at0005]/value/magnitude AS diastolic \
 FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2] \
 WHERE o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude >= 140";
-/// Q3: how many compositions have a body temperature.
+/// Q3: the number of compositions with a body temperature.
 pub const Q3: &str = "SELECT COUNT(*) AS n FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.body_temperature.v2]";
 /// Q4: mean and maximum of all systolic pressures.
 pub const Q4: &str = "SELECT AVG(o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude) AS mean, \
@@ -213,7 +214,7 @@ AND p/data[at0002]/events[at0003]/data[at0001]/items[at0004]/value/magnitude >= 
 pub type Pressure = (usize, String, Option<f64>, Option<f64>);
 
 impl Generator {
-    /// The answer to [`Q1`].
+    /// Returns the result of [`Q1`].
     pub fn latest_blood_pressure(&self, ehr: usize) -> Option<Pressure> {
         let all = self
             .compositions_of(ehr)
@@ -222,7 +223,7 @@ impl Generator {
             .map(|(_, pressure)| pressure)
     }
 
-    /// The answer to [`Q2`], in the order of commit.
+    /// Returns the result of [`Q2`], in the order of commit.
     pub fn systolic_from_140(&self) -> Vec<Pressure> {
         let all = self.visible().flat_map(|facts| pressures(&facts));
         all.map(|(_, pressure)| pressure)
@@ -230,14 +231,15 @@ impl Generator {
             .collect()
     }
 
-    /// The answer to [`Q3`].
+    /// Returns the result of [`Q3`].
     pub fn with_body_temperature(&self) -> usize {
         self.visible()
             .filter(|facts| entries(facts).iter().any(|o| o.frame == &TEMPERATURE))
             .count()
     }
 
-    /// The answer to [`Q4`]: exact, for every magnitude is a multiple of an eighth.
+    /// Returns the result of [`Q4`]. It is exact, because every magnitude is a multiple of an
+    /// eighth.
     pub fn mean_and_highest_systolic(&self) -> Option<(f64, f64)> {
         let all: Vec<f64> = self
             .visible()
@@ -249,7 +251,7 @@ impl Generator {
         Some((sum(&all) / count, highest))
     }
 
-    /// The answer to [`Q5`]: time as spelled and template.
+    /// Returns the result of [`Q5`]: time as spelled, and template.
     pub fn last_20_compositions(&self, ehr: usize) -> Vec<(String, &'static str)> {
         let facts = self
             .compositions_of(ehr)
@@ -261,7 +263,8 @@ impl Generator {
             .collect()
     }
 
-    /// The answer to [`Q6`], in the order of commit: index of the EHR, time, systolic, pulse.
+    /// Returns the result of [`Q6`], in the order of commit: index of the EHR, time, systolic,
+    /// pulse.
     pub fn pressure_160_with_pulse_100(&self) -> Vec<(usize, String, f64, f64)> {
         let mut rows = Vec::new();
         for facts in self.visible() {
@@ -287,7 +290,7 @@ impl Generator {
         rows
     }
 
-    /// The compositions that population queries see.
+    /// Iterates over the compositions that population queries read.
     fn visible(&self) -> impl Iterator<Item = Facts> {
         (0..self.ehrs())
             .filter(|ehr| self.is_queryable(*ehr))
@@ -331,8 +334,8 @@ fn quantity(event: &Event, node: &str) -> Option<f64> {
     })
 }
 
-/// A sum that carries along what rounding loses (Neumaier 1974), so that the order of the numbers
-/// does not show.
+/// Returns a sum with compensation of rounding errors (Neumaier 1974), so that the order of the
+/// numbers has no effect.
 fn sum(numbers: &[f64]) -> f64 {
     let (mut total, mut lost) = (0.0_f64, 0.0);
     for number in numbers {

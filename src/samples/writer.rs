@@ -1,5 +1,5 @@
-//! Makes the document of a sample composition, attributes in canonical order; names come from the
-//! templates.
+//! Builds the document of a sample composition, with attributes in canonical order. Names come from
+//! the templates.
 
 use super::facts::{
     Analyte, Body, DAY_EVENT, Decimal, Element, Event, Facts, LABORATORY, Moment, Observation,
@@ -10,7 +10,7 @@ use crate::rm::tree::{Kind, NodeId, Tree};
 use crate::template::Template;
 use std::collections::BTreeMap;
 
-/// The languages of the samples, with the territory that goes with each.
+/// The languages of the samples, each with its territory.
 pub(super) const LANGUAGES: [(&str, &str); 4] =
     [("en", "GB"), ("de", "DE"), ("es", "ES"), ("sv", "SE")];
 
@@ -19,19 +19,19 @@ const SPECIMEN: &str = "openEHR-EHR-CLUSTER.specimen.v1";
 const ANALYTE: &str = "openEHR-EHR-CLUSTER.laboratory_test_analyte.v1";
 const PROBLEM: &str = "openEHR-EHR-EVALUATION.problem_diagnosis.v1";
 
-/// The texts of the templates in one language by archetype and code.
+/// The texts of the templates in one language, by archetype and code.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names(BTreeMap<String, BTreeMap<String, String>>);
 
 impl Names {
-    pub(super) fn of(templates: &[Template], language: &str) -> Names {
+    pub(super) fn from_templates(templates: &[Template], language: &str) -> Names {
         let mut names: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
         for (template, root) in templates
             .iter()
             .flat_map(|template| template.roots.iter().map(move |root| (template, root)))
         {
             let mut own = names.remove(&root.archetype_id).unwrap_or_default();
-            // What a language does not say is said in that of the template.
+            // Terms that lack a translation have the text of the template's original language.
             for language in [template.language.as_str(), language] {
                 own.extend(
                     root.terms
@@ -51,7 +51,7 @@ impl Names {
     }
 }
 
-/// Which template and which root archetype a composition has.
+/// Returns the template and the root archetype of a composition.
 pub(super) fn template_of(body: &Body) -> (&'static str, &'static str) {
     match body {
         Body::Vitals(_) => (
@@ -69,12 +69,12 @@ pub(super) fn template_of(body: &Body) -> (&'static str, &'static str) {
     }
 }
 
-/// Makes one composition.
+/// Builds the document of one composition.
 pub(super) fn write(facts: &Facts, names: &Names) -> Tree {
     let (template, archetype) = template_of(&facts.body);
     let mut w = Writer {
         tree: Tree::with_capacity(8 << 10),
-        places: Vec::new(),
+        open_nodes: Vec::new(),
         attribute: None,
         names,
         language: facts.language,
@@ -87,20 +87,20 @@ pub(super) fn write(facts: &Facts, names: &Names) -> Tree {
 struct Writer<'n> {
     tree: Tree,
     /// The objects and lists that are open.
-    places: Vec<Place>,
-    /// The attribute whose value comes next.
+    open_nodes: Vec<OpenNode>,
+    /// The attribute of the next value.
     attribute: Option<Attr>,
     names: &'n Names,
     language: usize,
-    /// The archetype whose codes are meant.
+    /// The archetype that defines the codes.
     archetype: &'static str,
 }
 
 #[derive(Clone, Copy)]
-struct Place {
+struct OpenNode {
     id: NodeId,
     cls: Cls,
-    /// Of a list: the attribute that its elements carry.
+    /// For a list: the attribute of its elements.
     elements: Option<Attr>,
 }
 
@@ -208,7 +208,7 @@ impl Writer<'_> {
         }
         if event.is_day {
             self.attribute(Attr::WIDTH);
-            self.of_value(Cls::DV_DURATION, "PT24H");
+            self.value_object(Cls::DV_DURATION, "PT24H");
             self.attribute(Attr::MATH_FUNCTION);
             self.coded("openehr", "146", "mean");
         }
@@ -327,7 +327,7 @@ impl Writer<'_> {
                 self.close();
             }
             Value::Flag(flag) => {
-                self.of_value(Cls::DV_BOOLEAN, if *flag { "true" } else { "false" })
+                self.value_object(Cls::DV_BOOLEAN, if *flag { "true" } else { "false" })
             }
             Value::Code(terminology, code) => {
                 let names = self.names;
@@ -337,7 +337,7 @@ impl Writer<'_> {
                     names.get(self.archetype, code).unwrap_or_default(),
                 );
             }
-            Value::Text(text) => self.of_value(Cls::DV_TEXT, text),
+            Value::Text(text) => self.value_object(Cls::DV_TEXT, text),
             Value::Time(moment) => self.moment(*moment),
             Value::Missing(_) => {}
         }
@@ -371,10 +371,10 @@ impl Writer<'_> {
     }
 
     fn moment(&mut self, moment: Moment) {
-        self.of_value(Cls::DV_DATE_TIME, &moment.text());
+        self.value_object(Cls::DV_DATE_TIME, &moment.text());
     }
 
-    /// Opens the root of an archetype: with its id, name and details.
+    /// Opens the root of an archetype, with its id, name and details.
     fn root(&mut self, class: Cls, archetype: &str, template: Option<&str>) {
         self.named(class, archetype, "at0000");
         self.attribute(Attr::ARCHETYPE_DETAILS);
@@ -396,7 +396,7 @@ impl Writer<'_> {
         self.leaf(Attr::ARCHETYPE_NODE_ID, id);
         self.attribute(Attr::NAME);
         let names = self.names;
-        self.of_value(
+        self.value_object(
             Cls::DV_TEXT,
             names.get(self.archetype, code).unwrap_or(code),
         );
@@ -404,23 +404,23 @@ impl Writer<'_> {
 
     fn identifier(&mut self, attribute: Attr, class: Cls, value: &str) {
         self.attribute(attribute);
-        self.of_value(class, value);
+        self.value_object(class, value);
     }
 
-    /// An object that has a value and nothing else.
-    fn of_value(&mut self, class: Cls, value: &str) {
+    /// Writes an object that has a value and nothing else.
+    fn value_object(&mut self, class: Cls, value: &str) {
         self.open(class);
         self.leaf(Attr::VALUE, value);
         self.close();
     }
 
     fn list(&mut self, attribute: Attr, items: impl FnOnce(&mut Self)) {
-        let Some(place) = self.places.last().copied() else {
+        let Some(place) = self.open_nodes.last().copied() else {
             return;
         };
         let cls = place.cls.attr(attribute).map_or(Cls::ANY, |def| def.ty);
         let id = self.tree.push_list(place.id, attribute, cls);
-        self.places.push(Place {
+        self.open_nodes.push(OpenNode {
             id,
             cls,
             elements: Some(attribute),
@@ -429,9 +429,9 @@ impl Writer<'_> {
         self.close();
     }
 
-    /// An attribute of a primitive type.
+    /// Writes an attribute of a primitive type.
     fn leaf(&mut self, attribute: Attr, text: &str) {
-        let Some(place) = self.places.last().copied() else {
+        let Some(place) = self.open_nodes.last().copied() else {
             return;
         };
         let cls = place.cls.attr(attribute).map_or(Cls::STRING, |def| def.ty);
@@ -454,16 +454,16 @@ impl Writer<'_> {
         self.attribute = Some(attribute);
     }
 
-    /// Opens an object: the root, the value of an attribute, or a member of a list.
+    /// Opens an object: the root, the value of an attribute, or an element of a list.
     fn open(&mut self, cls: Cls) {
-        let place = self.places.last().copied();
+        let place = self.open_nodes.last().copied();
         let attribute = place
             .and_then(|place| place.elements)
             .or_else(|| self.attribute.take());
         let id = self
             .tree
             .push_object(place.map(|place| place.id), attribute, cls);
-        self.places.push(Place {
+        self.open_nodes.push(OpenNode {
             id,
             cls,
             elements: None,
@@ -471,6 +471,6 @@ impl Writer<'_> {
     }
 
     fn close(&mut self) {
-        self.places.pop();
+        self.open_nodes.pop();
     }
 }

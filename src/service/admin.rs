@@ -1,29 +1,30 @@
-//! Administration, only where it is switched on: loading under fixed ids, physical deletes, reset.
+//! Administration, available only if the configuration enables it: loading under fixed ids,
+//! physical deletion, reset.
 //!
-//! `POST {base}/admin/load` takes one JSON object, or one a line (`application/x-ndjson`), each a
-//! version:
+//! `POST {base}/admin/load` reads one JSON object, or one on each line (`application/x-ndjson`).
+//! Each object is a version:
 //!
 //! | member | meaning |
 //! |---|---|
-//! | `ehr_id` | the EHR; it is created by the first version of its EHR_STATUS |
+//! | `ehr_id` | the EHR; the first version of its EHR_STATUS creates it |
 //! | `version_uid` | the uid of the version: `<uuid>::<system id>::<number>` |
 //! | `kind` | `COMPOSITION`, `EHR_STATUS` or `FOLDER`; by default the class of `data` |
 //! | `change` | change type by code or rubric; by default creation, modification (with `preceding`) or deleted (without `data`) |
-//! | `preceding` | the version that it follows |
-//! | `contribution_uid` | the uid of the contribution; lines that follow each other with the same one are committed together |
-//! | `audit` | an AUDIT_DETAILS with committer and description; time and system are the server's |
-//! | `data` | the document, not the VERSION around it; absent for a deletion |
+//! | `preceding` | the preceding version |
+//! | `contribution_uid` | the uid of the contribution; successive lines with the same one are committed together |
+//! | `audit` | an AUDIT_DETAILS with committer and description; the server sets time and system |
+//! | `data` | the document, without the VERSION around it; absent for a deletion |
 //!
 //! Versions follow their predecessors as in any commit. A document comes from a system that has
-//! accepted it, so what the model or its template finds wrong in it is told (`findings` of the
-//! answer, the first hundred) but does not refuse it, as long as its classes and attributes are
-//! those of the model and its template is known.
+//! accepted it. Findings of the model or of its template are therefore reported (`findings` of the
+//! response, the first hundred) and do not reject it, if its classes and attributes are those of
+//! the model and its template is known.
 
-use super::auth::Trail;
-use super::call::{Arrived, Call};
+use super::auth::AccessTrail;
+use super::call::{Call, IncomingRequest};
 use super::commit::{Change, ChangeSet};
 use super::committal::{Audit, CREATION, DELETED, MODIFICATION, change_type};
-use super::content::{Checked, Rigor, check_plain, malformed, read_text};
+use super::content::{CheckedDocument, Rigor, check_plain, malformed, read_text};
 use super::contribution::kind_of;
 use super::controlled::Controlled;
 use super::error::Failure;
@@ -31,7 +32,7 @@ use super::http::{Request, Response};
 use super::identity::check_data_uid;
 use super::ids::{Target, VersionUid, check_system_id, is_uuid};
 use super::negotiate::{Format, is_ndjson, json_body};
-use super::route::{self, Matched};
+use super::route::{self, RouteTarget};
 use super::versioned::missing;
 use super::{Environment, Service};
 use crate::diag::Finding;
@@ -39,18 +40,17 @@ use crate::document::ObjectKind;
 use crate::rm::class::Cls;
 use crate::rm::json::{self, members};
 use crate::rm::tree::Tree;
-use crate::store::repository::{DefinitionKind, Repository, StoreError, Which};
+use crate::store::repository::{DefinitionKind, Repository, StoreError, VersionSelector};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
-/// The segment that stands for every one; no template may have it as its id.
+/// The path segment that selects every EHR or definition. No template may have it as its id.
 pub(super) const ALL: &str = "all";
 
-/// How many findings a load tells.
+/// The maximum number of findings that a load reports.
 const FINDINGS: usize = 100;
 
-/// A document to be loaded: the first version of a COMPOSITION, or the EHR_STATUS that makes an
-/// EHR.
+/// A document to load: the first version of a COMPOSITION, or the EHR_STATUS that creates an EHR.
 pub struct Loaded {
     /// The EHR.
     pub ehr_id: String,
@@ -60,7 +60,7 @@ pub struct Loaded {
     pub data: Tree,
 }
 
-/// Lines that are loaded between two pauses.
+/// The number of lines between two pauses.
 const PAUSE: usize = 20;
 
 impl<R: Repository> Service<R> {
@@ -79,24 +79,23 @@ impl<R: Repository> Service<R> {
             .await
     }
 
-    /// What `POST /v1/admin/load` does with a line for each of these documents, which a host has as
-    /// trees.
+    /// Loads documents that a host has as trees, like `POST /v1/admin/load` with a line for each.
     pub async fn load(
         &self,
         documents: Vec<Loaded>,
         environment: &mut dyn Environment,
     ) -> Response {
         let request = Request::new("POST", "/v1/admin/load");
-        let trail = Trail::default();
+        let trail = AccessTrail::default();
         let answer = match route::find(&request) {
-            Ok(Matched::Operation(found)) => {
-                let arrived = Arrived {
+            Ok(RouteTarget::Operation(found)) => {
+                let incoming = IncomingRequest {
                     request: &request,
                     config: &self.config,
                     trail: &trail,
                     now: environment.now(),
                 };
-                let call = Call::new(arrived, found, &self.everyone, environment);
+                let call = Call::new(incoming, found, &self.everyone, environment);
                 self.load_records(
                     &call,
                     &mut documents
@@ -105,7 +104,7 @@ impl<R: Repository> Service<R> {
                 )
                 .await
             }
-            Ok(_) => Err(Failure::missing("nothing is loaded here")),
+            Ok(_) => Err(Failure::not_found("nothing is loaded here")),
             Err(failure) => Err(failure),
         };
         answer.unwrap_or_else(|failure| failure.into_response(&request))
@@ -159,7 +158,7 @@ impl<R: Repository> Service<R> {
     /// POST /admin/reset
     pub(super) async fn admin_reset(&self) -> Result<Response, Failure> {
         self.repository.reset().await.map_err(Failure::of_store)?;
-        self.library.clear();
+        self.definition_cache.clear();
         Ok(Response::new(204))
     }
 
@@ -177,7 +176,7 @@ impl<R: Repository> Service<R> {
             one => vec![one],
         };
         if ids.is_empty() {
-            return Err(Failure::bad(
+            return Err(Failure::bad_request(
                 "the parameter `ehr_id` is missing: name the EHRs to delete; POST /admin/reset removes everything",
             ));
         }
@@ -191,18 +190,19 @@ impl<R: Repository> Service<R> {
         Ok(Response::new(204))
     }
 
-    /// DELETE /admin/ehr/{ehr_id}/{composition|directory}/{uid}: the object with all its versions.
+    /// DELETE /admin/ehr/{ehr_id}/{composition|directory}/{uid}: removes the object with all its
+    /// versions.
     pub(super) async fn admin_delete_object(
         &self,
         call: &Call<'_>,
         what: &Controlled,
     ) -> Result<Response, Failure> {
         let ehr = self.ehr_with_id(call.param(0)).await?;
-        let object = match Target::parse(call.sub(0)).ok_or_else(|| missing(what))? {
+        let object = match Target::parse(call.sub_param(0)).ok_or_else(|| missing(what))? {
             Target::Object(object) => object,
             Target::Version(uid) => uid.object_id,
         };
-        self.head_of(call, (&ehr.ehr_id, &object), Which::Latest, what)
+        self.preceding_version(call, (&ehr.ehr_id, &object), VersionSelector::Latest, what)
             .await?
             .ok_or_else(|| missing(what))?;
         self.repository
@@ -212,9 +212,9 @@ impl<R: Repository> Service<R> {
         Ok(Response::new(204))
     }
 
-    /// DELETE /admin/{template|query}/{name}[/{version}], DELETE /admin/gdl/{id}: without a
-    /// version, every version; DELETE /admin/template/all: every template that no stored version
-    /// names. The answer counts what was removed.
+    /// DELETE /admin/{template|query}/{name}[/{version}], DELETE /admin/gdl/{id}: removes one
+    /// version, or without a version all. DELETE /admin/template/all: removes every template that
+    /// no stored version names. The response has the number of removed versions.
     pub(super) async fn admin_delete_definition(
         &self,
         call: &Call<'_>,
@@ -228,9 +228,9 @@ impl<R: Repository> Service<R> {
             None if is_all => self.remove_unused_templates().await,
             None => self.remove_versions(call, kind, name).await,
         };
-        self.library.clear();
+        self.definition_cache.clear();
         match removed? {
-            0 if !is_all => Err(Failure::missing(
+            0 if !is_all => Err(Failure::not_found(
                 "there is no definition with this name and version",
             )),
             deleted => Ok(Response::json(200, json!({ "deleted": deleted }))),
@@ -252,7 +252,7 @@ impl<R: Repository> Service<R> {
         Ok(removed)
     }
 
-    /// Removes one version of a definition; counts it if it was there.
+    /// Removes one version of a definition. Returns the number of removed versions, 0 or 1.
     async fn remove_definition(
         &self,
         call: &Call<'_>,
@@ -307,32 +307,32 @@ impl<R: Repository> Service<R> {
         check_system_id(&uid.system_id)?;
         check_data_uid(&uid, record.data.as_ref().and_then(Tree::root))?;
         if !is_uuid(&record.ehr_id) {
-            return Err(Failure::bad("`ehr_id` is not a UUID"));
+            return Err(Failure::bad_request("`ehr_id` is not a UUID"));
         }
         record
             .preceding
             .iter()
-            .try_for_each(|preceding| uid.must_follow(preceding))?;
+            .try_for_each(|preceding| uid.check_follows(preceding))?;
         if record
             .contribution_uid
             .as_ref()
             .is_some_and(|uid| !is_uuid(uid))
         {
-            return Err(Failure::bad("`contribution_uid` is not a UUID"));
+            return Err(Failure::bad_request("`contribution_uid` is not a UUID"));
         }
         let kind = record.kind()?;
         if record.data.is_none() && (record.preceding.is_none() || kind == ObjectKind::EhrStatus) {
-            return Err(Failure::bad(
+            return Err(Failure::bad_request(
                 "the version has no data: a first version and an EHR_STATUS have",
             ));
         }
         if kind == ObjectKind::Party {
-            return Err(Failure::bad("a party does not stand in an EHR"));
+            return Err(Failure::bad_request("a party does not stand in an EHR"));
         }
         let (data, findings) = match (record.data, kind) {
             (Some(tree), ObjectKind::Composition) => {
                 let (checked, findings) = self
-                    .examine_composition(call, tree, Rigor::Complete)
+                    .composition_findings(call, tree, Rigor::Complete)
                     .await?;
                 (Some(checked), findings)
             }
@@ -362,13 +362,13 @@ impl<R: Repository> Service<R> {
         let set = ChangeSet {
             creates_ehr,
             contribution_uid: record.contribution_uid,
-            ..ChangeSet::of(&record.ehr_id.to_ascii_lowercase(), change)
+            ..ChangeSet::single(&record.ehr_id.to_ascii_lowercase(), change)
         };
         Ok((set, findings))
     }
 }
 
-/// True when both stand in the same contribution.
+/// Returns whether both change sets belong to the same contribution.
 fn belongs(set: &ChangeSet, next: &ChangeSet) -> bool {
     set.contribution_uid.is_some()
         && set.contribution_uid == next.contribution_uid
@@ -379,7 +379,7 @@ fn audit_of(
     change: Option<&str>,
     sent: Option<&Tree>,
     follows: bool,
-    data: Option<&Checked>,
+    data: Option<&CheckedDocument>,
 ) -> Result<Audit, Failure> {
     let by_default = match (data, follows) {
         (None, _) => DELETED,
@@ -388,7 +388,7 @@ fn audit_of(
     };
     let change = change.map_or(Ok(by_default), change_type)?;
     if (change == DELETED) != data.is_none() {
-        return Err(Failure::bad(
+        return Err(Failure::bad_request(
             "a deletion has no `data`, and every other change has",
         ));
     }
@@ -399,7 +399,7 @@ fn audit_of(
     Ok(audit)
 }
 
-/// True for the JSON of a VERSION, which may be meant to be loaded.
+/// Returns whether the JSON of a VERSION may be a line of a load.
 fn is_version(value: &str) -> bool {
     let class = |(key, value): (Cow<'_, str>, &str)| {
         Some(json::text(value)?).filter(|name| key == "_type" && name.ends_with("_VERSION"))
@@ -435,8 +435,10 @@ impl Record {
     fn read(line: &str) -> Result<Record, Failure> {
         let mut record = Record::default();
         for (key, value) in members(line).map_err(|m| malformed("load", line, m))? {
-            let text =
-                || json::text(value).ok_or_else(|| Failure::bad(format!("`{key}` is not a text")));
+            let text = || {
+                json::text(value)
+                    .ok_or_else(|| Failure::bad_request(format!("`{key}` is not a text")))
+            };
             match &*key {
                 _ if value == "null" => {}
                 "ehr_id" => record.ehr_id = text()?,
@@ -450,14 +452,18 @@ impl Record {
                         Some(read_text(value, Format::Json, Cls::AUDIT_DETAILS, "audit")?)
                 }
                 "data" if is_version(value) => {
-                    return Err(Failure::bad(
+                    return Err(Failure::bad_request(
                         "`data` is a VERSION: a load takes the document inside it, under `version_uid`; commit an IMPORTED_VERSION by a CONTRIBUTION, or import an export by `admin/import`",
                     ));
                 }
                 "data" => {
                     record.data = Some(read_text(value, Format::Json, Cls::LOCATABLE, "data")?)
                 }
-                other => return Err(Failure::bad(format!("`{other}` is not a member of a load"))),
+                other => {
+                    return Err(Failure::bad_request(format!(
+                        "`{other}` is not a member of a load"
+                    )));
+                }
             }
         }
         Ok(record)
@@ -467,9 +473,13 @@ impl Record {
         let class = match (&self.kind, self.data.as_ref().and_then(Tree::root)) {
             (Some(name), data) => Cls::parse(name)
                 .filter(|class| data.is_none_or(|d| d.class() == *class))
-                .ok_or_else(|| Failure::bad("`kind` is not the class of `data`"))?,
+                .ok_or_else(|| Failure::bad_request("`kind` is not the class of `data`"))?,
             (None, Some(data)) => data.class(),
-            (None, None) => return Err(Failure::bad("`kind` is needed where there is no `data`")),
+            (None, None) => {
+                return Err(Failure::bad_request(
+                    "`kind` is needed where there is no `data`",
+                ));
+            }
         };
         kind_of(class)
     }

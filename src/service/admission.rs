@@ -1,57 +1,56 @@
-//! Admission: how many requests are worked on at a time, by caller and in all.
+//! Admission control: the number of requests that are processed at a time, by caller and in total.
 //!
-//! A request takes a place of its caller while it is in flight, and a place for heavy work
-//! (queries, guides, loads, exports) while it is worked on. Where a place is not free it waits in a
-//! short queue; where the queue is full too it is refused with
-//! 429. One caller never holds all places for heavy work, nor more than half of the queue, where
-//!      others could have them.
+//! A request has a permit of its caller while it is in flight, and a heavy permit (queries, guides,
+//! loads, exports) while it is processed. Without a free permit it waits in a short queue. If the
+//! queue is full too, the response is 429. One caller never holds all heavy permits, nor more than
+//! half of the queue, if other callers could use them.
 //!
-//! Work that cannot pause (reading a long text, generating from a large template) takes a [`Turn`]
-//! besides: one request has it at a time, and a host lets all others run before it begins. So many
-//! such requests hold up a neighbor no longer than one does.
+//! Work that cannot pause (reading a long text, generating from a large template) also takes a
+//! [`Turn`]. One request has it at a time, and a host runs all others before it begins. Many such
+//! requests therefore delay a neighbor no longer than one does.
 //!
-//! A long text, and everything that is made of it, takes [`Work::Room`]: bytes of memory that all
-//! requests share. A request has room of one size at a time, from before the database reads the
-//! text until the answer is sent. A text that needs more than all of it is worked on alone.
+//! A long text, and everything made of it, takes [`Work::Room`]: bytes of memory that all requests
+//! share. A request has room of one size at a time, from before the database reads the text until
+//! the response is sent. A text that needs more than all of it is processed alone.
 //!
-//! Places are given back when the [`Place`] is dropped. A host may lose a request without dropping
-//! it (a runtime that forgets the work of a client that went away): a place that was not used for
-//! [`LEASE`] counts as given back.
+//! Permits are returned when the [`Permit`] is dropped. A host may lose a request without dropping
+//! it (a runtime that forgets the work of a client that disconnected). A permit that was not used
+//! for [`LEASE`] counts as returned.
 
 use super::Request;
-use super::route::{Matched, Operation, find};
+use super::route::{Operation, RouteTarget, find};
 use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
-/// Bytes of a text or document from which work on it takes a turn: about 10 ms in workerd.
+/// Bytes of a text or document from which work on it needs a turn: about 10 ms in workerd.
 pub const LARGE: usize = 100_000;
-/// Bytes of a body from which its request takes a place for heavy work.
+/// Bytes of a body from which its request needs a heavy permit.
 pub const HEAVY: usize = 1_000_000;
-/// Large bodies in memory, for each place for heavy work.
+/// Large bodies in memory, for each heavy permit.
 const BODIES: usize = 2;
 
-/// Bytes of memory for long texts and what is made of them, of all requests together.
+/// Bytes of memory for the long texts of all requests together, and for everything made of them.
 const ROOM: usize = 64_000_000;
-/// Bytes of memory that a request takes for each byte of a long stored text: the copies of the
-/// database, of the runtime and of this instance, the tree, and the answer.
+/// Bytes of memory of a request for each byte of a long stored text: the copies of the database, of
+/// the runtime and of this instance, the tree, and the response.
 pub(crate) const COPIES: usize = 8;
 
-/// Microseconds after which a place that was neither dropped nor renewed counts as given back.
+/// Microseconds after which a permit that was neither dropped nor renewed counts as returned.
 pub const LEASE: i64 = 120_000_000;
-/// The same for a request that waits: a host asks for it many times a second; and for a turn, in
-/// which nothing is awaited.
+/// The lease of a request that waits, whose host polls it many times a second, and of a turn,
+/// during which nothing is awaited.
 const WAITING_LEASE: i64 = 5_000_000;
 
-/// How many requests are worked on at a time.
+/// The maximum numbers of requests that are processed at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Concurrency {
     /// Requests of one caller in flight.
     pub caller: usize,
-    /// Heavy requests that are worked on, of all callers.
+    /// Heavy requests that are processed, of all callers.
     pub heavy: usize,
-    /// Requests that wait for either.
+    /// Requests that wait for a permit.
     pub waiting: usize,
 }
 
@@ -65,47 +64,47 @@ impl Default for Concurrency {
     }
 }
 
-/// What a place is taken for.
+/// The purpose of a permit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Work {
-    /// A request of a caller, from its head to its answer.
+    /// A request of a caller, from its headers to its response.
     Request,
-    /// The evaluation of a query or guide, a piece of a load, a page of an export, everything that
-    /// is generated from a template, a long body.
+    /// The evaluation of a query or guide, a part of a load, a page of an export, a document
+    /// generated from a template, a long body.
     Heavy,
-    /// A body above [`HEAVY`] bytes, or of unknown length, from its first byte until the answer.
+    /// A body above [`HEAVY`] bytes, or of unknown length, from its first byte until the response.
     Body,
     /// Work that does not pause.
     Turn,
-    /// Bytes of memory, until the answer is sent.
+    /// Bytes of memory, until the response is sent.
     Room(usize),
 }
 
-/// The permission to work without a pause; given back when it is dropped.
+/// The permission to work without a pause, returned when it is dropped.
 ///
-/// It is held over synchronous code only: whoever awaits something drops it before.
+/// It is held during synchronous code only: its holder drops it before awaiting anything.
 #[derive(Default)]
 pub struct Turn {
-    _place: Option<Place>,
+    _place: Option<Permit>,
 }
 
 impl Turn {
-    /// The turn of a request that has the place for it.
+    /// Creates the turn of a request from its permit.
     #[must_use]
-    pub fn of(place: Place) -> Turn {
+    pub fn new(permit: Permit) -> Turn {
         Turn {
-            _place: Some(place),
+            _place: Some(permit),
         }
     }
 }
 
-/// A turn that is waited for; `None` where it did not come in time.
-pub type Turns = Pin<Box<dyn Future<Output = Option<Turn>>>>;
+/// A future of a turn; `None` if the turn did not come in time.
+pub type TurnFuture = Pin<Box<dyn Future<Output = Option<Turn>>>>;
 
-/// Room that is waited for; false where it did not come in time.
-pub type Rooms = Pin<Box<dyn Future<Output = bool>>>;
+/// A future of room; false if there was no room in time.
+pub type RoomFuture = Pin<Box<dyn Future<Output = bool>>>;
 
-/// Returns whether the body of a request may be longer than [`HEAVY`], as far as its head shows.
+/// Returns whether the headers allow a body longer than [`HEAVY`].
 #[must_use]
 pub fn may_be_large(head: &Request) -> bool {
     let length = head
@@ -114,7 +113,7 @@ pub fn may_be_large(head: &Request) -> bool {
     length.is_none_or(|length| length > HEAVY) || super::is_compressed(head)
 }
 
-/// True for requests whose work is heavy: by what they ask for, or by the length of their body.
+/// Returns whether a request is heavy, by its operation or by the length of its body.
 #[must_use]
 pub fn is_heavy(request: &Request) -> bool {
     use Operation::{
@@ -125,7 +124,7 @@ pub fn is_heavy(request: &Request) -> bool {
     if request.body.len() > HEAVY {
         return true;
     }
-    let Ok(Matched::Operation(found)) = find(request) else {
+    let Ok(RouteTarget::Operation(found)) = find(request) else {
         return false;
     };
     matches!(
@@ -151,15 +150,15 @@ pub fn is_heavy(request: &Request) -> bool {
     )
 }
 
-/// The places of a host.
+/// The permits of a host.
 #[derive(Clone, Default)]
 pub struct Admission {
     bounds: Concurrency,
-    list: Rc<RefCell<List>>,
+    list: Rc<RefCell<Queue>>,
 }
 
 #[derive(Default)]
-struct List {
+struct Queue {
     next: u64,
     /// In the order of arrival.
     entries: Vec<Entry>,
@@ -169,20 +168,20 @@ struct Entry {
     number: u64,
     caller: String,
     work: Work,
-    /// Worked on; otherwise it waits.
+    /// Whether the request is processed; otherwise it waits.
     admitted: bool,
-    /// When the host last spoke of it.
+    /// The time of the last call of the host for this entry.
     seen: i64,
 }
 
-/// A place, or the wait for one; given back when it is dropped.
-pub struct Place {
+/// A permit, or a position in the queue for one. Returned when it is dropped.
+pub struct Permit {
     admission: Admission,
     number: u64,
 }
 
 impl Admission {
-    /// Places within bounds.
+    /// Creates admission control with these limits.
     #[must_use]
     pub fn new(bounds: Concurrency) -> Admission {
         Admission {
@@ -191,13 +190,13 @@ impl Admission {
         }
     }
 
-    /// Asks for a place at a time (microseconds); `None` where the queue is full. The place may
-    /// have to wait: see [`Place::is_admitted`].
+    /// Requests a permit at a time (microseconds). Returns `None` if the queue is full. The request
+    /// may have to wait: see [`Permit::is_admitted`].
     #[must_use]
-    pub fn enter(&self, caller: &str, work: Work, now: i64) -> Option<Place> {
+    pub fn enter(&self, caller: &str, work: Work, now: i64) -> Option<Permit> {
         let mut list = self.list.borrow_mut();
-        list.forget_lost(now);
-        // Those who wait come first: what room is left then is nobody's.
+        list.remove_expired(now);
+        // Waiting requests come first. Only permits that they leave are free.
         list.promote(self.bounds);
         let ahead = list.entries.len();
         let waits = !list.has_room(self.bounds, caller, work, ahead);
@@ -213,23 +212,27 @@ impl Admission {
             admitted: !waits,
             seen: now,
         });
-        Some(Place {
+        Some(Permit {
             admission: self.clone(),
             number,
         })
     }
 }
 
-impl List {
-    fn forget_lost(&mut self, now: i64) {
+impl Queue {
+    fn remove_expired(&mut self, now: i64) {
         let lease = |entry: &Entry| match entry.work {
             Work::Request | Work::Heavy | Work::Body | Work::Room(_) if entry.admitted => LEASE,
+            // A waiting request is polled many times a second, and a turn is held for milliseconds,
+            // so a silence of seconds means that the request was lost.
             _ => WAITING_LEASE,
         };
+        // The order of arrival must stay: `promote` serves the entries from first to last.
         self.entries.retain(|entry| now - entry.seen < lease(entry));
     }
 
-    /// Returns whether there is a free place for work of a caller, behind `ahead` entries.
+    /// Returns whether there is a free permit for work of a caller, after the `ahead` entries
+    /// before it.
     fn has_room(&self, bounds: Concurrency, caller: &str, work: Work, ahead: usize) -> bool {
         if let Work::Room(bytes) = work {
             return self.has_memory(caller, bytes, ahead);
@@ -241,17 +244,18 @@ impl List {
         };
         let own = held().filter(|entry| entry.caller == caller).count();
         match work {
+            // At least one, so that a configured bound of 0 does not lock callers out.
             Work::Request => own < bounds.caller.max(1),
             Work::Turn | Work::Room(_) => held().next().is_none(),
             Work::Heavy => fits(held().count(), own, bounds.heavy),
-            // A slow sender holds no place for heavy work, which is taken behind the last byte.
+            // A slow sender holds no heavy permit, which is taken after the last byte.
             Work::Body => fits(held().count(), own, bounds.heavy.saturating_mul(BODIES)),
         }
     }
 
-    /// Returns whether a caller may have `bytes` bytes of memory more: half of all at most, so that
-    /// other callers find some. Requests of one caller are admitted in their order, so a large one
-    /// is not overtaken for ever.
+    /// Returns whether a caller may have `bytes` more bytes of memory: half of all at most, so that
+    /// other callers find some. Requests of one caller are admitted in their order, so that smaller
+    /// ones do not overtake a large one forever.
     fn has_memory(&self, caller: &str, bytes: usize, ahead: usize) -> bool {
         let own = |entry: &&Entry| entry.caller == caller;
         let is_overtaken = |entry: &Entry| !entry.admitted && matches!(entry.work, Work::Room(_));
@@ -268,6 +272,7 @@ impl List {
             Work::Room(bytes) if entry.admitted => bytes,
             _ => 0,
         };
+        // A text that needs more than all memory runs alone: it fits where nothing is held.
         let fits = |held: usize, bound: usize| held == 0 || held.saturating_add(bytes) <= bound;
         fits(self.entries.iter().map(held).sum(), ROOM)
             && fits(self.entries.iter().filter(own).map(held).sum(), ROOM / 2)
@@ -276,11 +281,13 @@ impl List {
     fn may_wait(&self, most: usize, caller: &str) -> bool {
         let waiting = || self.entries.iter().filter(|entry| !entry.admitted);
         waiting().count() < most
+            // Half of the queue stays free for other callers.
             && waiting().filter(|entry| entry.caller == caller).count() < most.div_ceil(2)
     }
 
-    /// Gives places to those who wait, in the order of arrival.
+    /// Assigns permits to waiting requests, in the order of arrival.
     fn promote(&mut self, bounds: Concurrency) {
+        // Quadratic in the length of the queue, which `Concurrency` bounds.
         for at in 0..self.entries.len() {
             let fits = self
                 .entries
@@ -293,18 +300,18 @@ impl List {
     }
 }
 
-/// Returns whether one more place is free of `bound`; one is left to other callers, where there are
-/// two.
+/// Returns whether one more of `bound` permits is free. If there are at least two, one is left to
+/// other callers.
 fn fits(held: usize, own: usize, bound: usize) -> bool {
     held < bound.max(1) && own < bound.saturating_sub(1).max(1)
 }
 
-impl Place {
-    /// True once the place may be used. Each call renews it.
+impl Permit {
+    /// Returns whether the permit may be used. Each call renews the lease.
     #[must_use]
     pub fn is_admitted(&self, now: i64) -> bool {
         let mut list = self.admission.list.borrow_mut();
-        list.forget_lost(now);
+        list.remove_expired(now);
         list.promote(self.admission.bounds);
         match list
             .entries
@@ -315,14 +322,14 @@ impl Place {
                 entry.seen = now;
                 entry.admitted
             }
-            // It counted as lost and was not: the work goes on.
+            // The lease expired, but the request is still there, so its work continues.
             None => true,
         }
     }
 }
 
-impl Place {
-    /// Takes fewer bytes of memory from now on: those of an answer that is being sent.
+impl Permit {
+    /// Reduces the bytes of memory, to those of a response that is being sent.
     pub fn shrink(&self, most: usize) {
         let mut list = self.admission.list.borrow_mut();
         let own = list.entries.iter_mut().find(|e| e.number == self.number);
@@ -331,13 +338,14 @@ impl Place {
             ..
         }) = own
         {
+            // Never more than before: growing here would bypass the queue.
             *bytes = most.min(*bytes);
         }
         list.promote(self.admission.bounds);
     }
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
         let mut list = self.admission.list.borrow_mut();
         list.entries.retain(|entry| entry.number != self.number);
@@ -358,13 +366,13 @@ mod tests {
     #[test]
     fn a_caller_has_so_many_requests_in_flight_and_others_have_theirs() {
         let admission = Admission::new(BOUNDS);
-        let mut ann: Vec<Place> = (0..4)
+        let mut ann: Vec<Permit> = (0..4)
             .filter_map(|_| admission.enter("ann", Work::Request, 0))
             .collect();
-        let state = |places: &[Place]| {
+        let state = |places: &[Permit]| {
             places
                 .iter()
-                .map(|place| place.is_admitted(0))
+                .map(|permit| permit.is_admitted(0))
                 .collect::<Vec<_>>()
         };
         assert_eq!(state(&ann), [true, true, false, false]);
@@ -387,10 +395,10 @@ mod tests {
     #[test]
     fn large_bodies_are_bounded_in_all_and_one_caller_leaves_a_place() {
         let admission = Admission::new(BOUNDS);
-        let ann: Vec<Place> = (0..4)
+        let ann: Vec<Permit> = (0..4)
             .filter_map(|_| admission.enter("ann", Work::Body, 0))
             .collect();
-        let admitted = ann.iter().filter(|place| place.is_admitted(0)).count();
+        let admitted = ann.iter().filter(|permit| permit.is_admitted(0)).count();
         assert_eq!(
             admitted, 3,
             "twice the places for heavy work, and one for others"
@@ -447,7 +455,7 @@ mod tests {
         let second = admission.enter("bob", Work::Turn, 0).unwrap();
         let heavy = admission.enter("bob", Work::Heavy, 0).unwrap();
         assert!(first.is_admitted(0) && !second.is_admitted(0) && heavy.is_admitted(0));
-        drop(Turn::of(first));
+        drop(Turn::new(first));
         assert!(second.is_admitted(0));
         let third = admission.enter("ann", Work::Turn, 1).unwrap();
         std::mem::forget(second);
@@ -495,7 +503,7 @@ mod tests {
     #[test]
     fn what_was_lost_is_given_back() {
         let admission = Admission::new(BOUNDS);
-        let lost: Vec<Place> = (0..4)
+        let lost: Vec<Permit> = (0..4)
             .filter_map(|_| admission.enter("ann", Work::Request, 0))
             .collect();
         lost.into_iter().for_each(std::mem::forget);
@@ -505,9 +513,9 @@ mod tests {
             .unwrap();
         assert!(!later.is_admitted(WAITING_LEASE), "two are still worked on");
         assert!(later.is_admitted(WAITING_LEASE + 1) || later.is_admitted(LEASE));
-        let place = admission.enter("bob", Work::Heavy, 0).unwrap();
+        let permit = admission.enter("bob", Work::Heavy, 0).unwrap();
         assert!(
-            place.is_admitted(10 * LEASE) && place.is_admitted(20 * LEASE),
+            permit.is_admitted(10 * LEASE) && permit.is_admitted(20 * LEASE),
             "work that goes on is not stopped"
         );
     }

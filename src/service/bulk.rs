@@ -1,27 +1,27 @@
-//! Many change sets in one request: a line each, an answer a line each.
+//! Many change sets in one request: one on each line, with one line of the response for each.
 //!
-//! `POST {base}/ehr/bulk` takes newline-delimited JSON. A line names an EHR and one of:
+//! `POST {base}/ehr/bulk` reads newline-delimited JSON. A line names an EHR and one of:
 //!
 //! | member beside `ehr_id` | meaning |
 //! |---|---|
 //! | `composition` | a COMPOSITION to create |
-//! | `contribution` | a CONTRIBUTION as `POST /ehr/{ehr_id}/contribution` takes it |
+//! | `contribution` | a CONTRIBUTION in the form of `POST /ehr/{ehr_id}/contribution` |
 //! | `ehr_status` | the EHR_STATUS of an EHR to create under this id; `null` for the default one |
 //!
-//! Each line is a contribution of its own: what is wrong with one does not touch the others. With
-//! the header `Idempotency-Key` key, place and text of a line identify it, so a load that broke off
-//! can be sent again: a line that was written is answered 200, and nothing is written. A line with
-//! any other text that would write what exists is refused with 409. `first` says at which place the
-//! first line stands.
+//! Each line is a contribution of its own: an error of one line does not affect the others. With
+//! the header `Idempotency-Key`, the key, the line number and the text of a line identify it, so an
+//! interrupted load can be sent again. A line that was written before gets status 200, and nothing
+//! is written. A line with another text that would write existing data is rejected with 409.
+//! `first` is the number of the first line.
 //!
-//! A host may cut a long body between lines and hand over the pieces one after another ([`piece`]),
-//! with `first` moved on.
+//! A host may cut a long body between lines and pass the parts one after another ([`part_size`]), with
+//! an increased `first`.
 
 use super::auth::Subject;
 use super::call::Call;
 use super::commit::ChangeSet;
 use super::content::{Rigor, check_plain, malformed, named_template, read_text};
-use super::contribution::Sent;
+use super::contribution::SentContribution;
 use super::controlled::{COMPOSITION, EHR_STATUS};
 use super::ehr::DEFAULT_STATUS;
 use super::error::Failure;
@@ -35,39 +35,39 @@ use super::{Auth, Service};
 use crate::rm::class::Cls;
 use crate::rm::json::{self, Scanner, members_with};
 use crate::rm::tree::Tree;
+use crate::store::canonical::object;
 use crate::store::repository::{Commit, Ehr, Preconditions, Repository, StoreError};
-use crate::store::statement::object;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::rc::Rc;
 
-/// Most change sets of a transaction, and most bytes of their lines. Where the database shares its
-/// thread with requests, as in workerd, others wait for a transaction.
+/// The maximum number of change sets of a transaction, and the maximum bytes of their lines. In
+/// workerd the database shares its thread with requests, which wait during a transaction.
 const TOGETHER: usize = 100;
 const BYTES: usize = 4_000_000;
 
-/// Bytes of lines that are read between two pauses, and what a line counts beside its bytes.
+/// Bytes of lines between two pauses, and the bytes that a line counts in addition to its length.
 const PAUSE: usize = 100_000;
 const LINE: usize = 400;
 
-/// Blank lines of a body, or of a piece of a long one, that are passed over whatever else it has.
+/// Blank lines that a body, or a part of a long one, may have in any case.
 const BLANK: usize = 100;
 
-/// The media type of the answers.
+/// The media type of the responses.
 pub(crate) const NDJSON: &str = "application/x-ndjson";
 
-/// Bytes of a piece of a body that is written (a worker is busy with it for some 40 ms, and others
+/// Bytes of a part of a body that is written (it occupies a worker for about 40 ms, and others
 /// wait), and of a list of EHRs: those of a thousand.
 const PIECES: [usize; 2] = [500_000, 39_000];
 
-/// How many bytes a host may hand over at a time of the body of a request, cut between lines: the
-/// answers then follow each other. Guides are run on all pieces at one moment, `now` (microseconds
-/// since 1970) unless the request names another.
+/// Returns the bytes that a host may pass at a time of the body of a request, cut between lines, or
+/// `None` if it must pass the body at once. The responses then follow one another. Guides run on
+/// all parts at one time, `now` (microseconds since 1970), unless the request has another.
 #[must_use]
-pub fn piece(request: &mut Request, now: i64) -> Option<usize> {
-    let size = size_of_pieces(request)?;
+pub fn part_size(request: &mut Request, now: i64) -> Option<usize> {
+    let size = size_of_parts(request)?;
     let [_, listed] = PIECES;
     if size == listed && request.query_value("now").is_none() {
         request.query.push((String::from("now"), iso(now)));
@@ -75,12 +75,12 @@ pub fn piece(request: &mut Request, now: i64) -> Option<usize> {
     Some(size)
 }
 
-/// True for a request whose body a host may hand over in pieces.
-pub(crate) fn takes_pieces(request: &Request) -> bool {
-    size_of_pieces(request).is_some()
+/// Returns whether a host may pass the body of a request in parts.
+pub(crate) fn is_read_in_parts(request: &Request) -> bool {
+    size_of_parts(request).is_some()
 }
 
-fn size_of_pieces(request: &Request) -> Option<usize> {
+fn size_of_parts(request: &Request) -> Option<usize> {
     let path = request.path.trim_end_matches('/');
     let [written, listed] = PIECES;
     match request.method == "POST" {
@@ -95,54 +95,54 @@ fn size_of_pieces(request: &Request) -> Option<usize> {
     }
 }
 
-/// A line that is ready to be committed.
-pub(crate) struct Ready {
-    /// What is written.
+/// A line that is ready to commit.
+pub(crate) struct ReadyLine {
+    /// The change set.
     pub commit: Commit,
-    /// The uid of the version that is answered when it is written.
+    /// The uid of the version that the response names.
     pub created: Option<String>,
-    /// What tells that the same line was written before.
-    pub identity: Identity,
+    /// Identifies a line that was written before.
+    pub identity: LineIdentity,
 }
 
-/// What tells that a line was written before.
+/// The identification of a line that was written before.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Identity {
-    /// Nothing: a line that would write what exists is refused.
+pub(crate) enum LineIdentity {
+    /// Lines have no identity: a line that would write existing data is rejected.
     None,
-    /// A UUID of key, place and text of the line.
+    /// A UUID of key, number and text of the line.
     Key(String),
-    /// The text of the line, which must be what is stored.
+    /// The text of the line, which must equal the stored one.
     Text,
 }
 
-/// Lines on their way, and the answers to those before them.
+/// Lines in progress, and the responses to those before them.
 #[derive(Default)]
 pub(crate) struct Lines<'a> {
     commits: Vec<Commit>,
-    sent: Vec<Sending<'a>>,
+    sent: Vec<PendingLine<'a>>,
     bytes: usize,
     /// Bytes of lines since the last pause.
     unpaused: usize,
     out: String,
-    /// What is known of templates from before is taken for granted.
-    trusting: bool,
-    /// Lines whose template turned out to be another one.
-    again: Vec<u64>,
+    /// Whether cached templates are used as preconditions.
+    uses_cached_templates: bool,
+    /// Lines whose template had changed.
+    retried: Vec<u64>,
 }
 
 impl<'a> Lines<'a> {
-    /// The answers.
+    /// Returns the responses.
     pub fn into_text(self) -> String {
         self.out
     }
 
-    /// The bytes of the answers so far.
+    /// Returns the size of the responses so far in bytes.
     pub fn len(&self) -> usize {
         self.out.len()
     }
 
-    /// Lets others work after some lines; `text` is the line that was read.
+    /// Yields to other requests after some lines. `text` is the line that was read.
     pub async fn pause(&mut self, call: &Call<'_>, text: &str) {
         self.unpaused += LINE + text.len();
         if self.unpaused >= PAUSE {
@@ -151,7 +151,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Adds the answer to a line: an object as JSON, to which place and status come.
+    /// Adds the response to a line: a JSON object, which gets line number and status.
     pub fn answer(&mut self, line: u64, status: u16, object: &str) {
         let members = object.strip_suffix('}').unwrap_or_default();
         let comma = if members.ends_with('{') { "" } else { "," };
@@ -161,57 +161,57 @@ impl<'a> Lines<'a> {
         );
     }
 
-    /// Adds the answer to a line that is wrong.
+    /// Adds the response to a line with an error.
     pub fn refuse(&mut self, line: u64, failure: &Failure) {
         self.answer(line, failure.status, &failure.body().to_string());
     }
 
-    /// Adds the answer to a line that is written.
-    fn written(&mut self, sent: &Sending<'_>, status: u16, created: Option<&String>) {
+    /// Adds the response to a line that was written.
+    fn confirm(&mut self, sent: &PendingLine<'_>, status: u16, created: Option<&String>) {
         let contribution = ("contribution", sent.uid.as_str());
-        let told = created.map_or_else(
+        let summary = created.map_or_else(
             || object(&[contribution]),
             |uid| object(&[("uid", uid), contribution]),
         );
-        self.answer(sent.line, status, &told);
+        self.answer(sent.line, status, &summary);
     }
 }
 
-/// A load on its way.
+/// A load in progress.
 #[derive(Default)]
 struct Load<'a> {
     lines: Lines<'a>,
-    /// The EHRs that lines have named.
+    /// The EHRs of the lines so far.
     ehrs: HashMap<String, Rc<Ehr>>,
-    /// The templates that lines have named, as compositions are checked against them.
+    /// The templates of the lines so far, as the compositions are checked against them.
     preconditions: BTreeMap<String, Preconditions>,
 }
 
-/// What is remembered of a line while it is committed.
-struct Sending<'a> {
+/// The properties of a line that is being committed.
+struct PendingLine<'a> {
     line: u64,
     text: &'a str,
     ehr_id: String,
     uid: String,
     created: Option<String>,
-    identity: Identity,
+    identity: LineIdentity,
 }
 
-/// EHR and contribution uid that a line gives.
+/// The EHR and the contribution uid of a line.
 type Named = (String, Option<String>);
 
-/// True where a commit may have been refused because it was made before.
-fn says_conflict(error: &StoreError) -> bool {
+/// Returns whether an error may mean that the commit was made before.
+fn may_be_duplicate(error: &StoreError) -> bool {
     !matches!(
         error,
-        StoreError::Away(_)
-            | StoreError::Altered { .. }
+        StoreError::Unavailable(_)
+            | StoreError::Corrupt { .. }
             | StoreError::Failed(_)
             | StoreError::NoSuchEhr
     )
 }
 
-/// The uids of the versions that a CONTRIBUTION lists.
+/// Returns the uids of the versions that a CONTRIBUTION lists.
 fn uids(document: &str) -> Option<Vec<String>> {
     let value: Value = json::value(document).ok()?;
     Some(
@@ -227,14 +227,14 @@ fn uids(document: &str) -> Option<Vec<String>> {
 impl<R: Repository> Service<R> {
     /// POST /ehr/bulk
     ///
-    /// The database is not asked for templates that are known: it refuses a commit where a template
-    /// is another one by now. Such a line, and one that is not sound by what is known, is read
-    /// again by what the database says.
+    /// Known templates are not read again: the database rejects a commit if its template has
+    /// changed. Such a line, and a line that is invalid by a known template, is checked again with
+    /// the definitions of the database.
     pub(super) async fn bulk(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        call.alike.headers(call)?;
+        call.shared.headers(call)?;
         let mut load = Load {
             lines: Lines {
-                trusting: true,
+                uses_cached_templates: true,
                 ..Lines::default()
             },
             ..Load::default()
@@ -244,9 +244,9 @@ impl<R: Repository> Service<R> {
             load.lines.pause(call, text).await;
         }
         self.flush(&mut load.lines).await;
-        self.doubt(call, &mut load).await;
-        let again = std::mem::take(&mut load.lines.again);
-        for (number, text) in numbered(call)?.filter(|(number, _)| again.contains(number)) {
+        self.commit_conditional_lines(call, &mut load).await;
+        let retried = std::mem::take(&mut load.lines.retried);
+        for (number, text) in numbered(call)?.filter(|(number, _)| retried.contains(number)) {
             self.add_sent(call, &mut load, number, text).await;
             load.lines.pause(call, text).await;
         }
@@ -259,13 +259,16 @@ impl<R: Repository> Service<R> {
             .request
             .header("Idempotency-Key")
             .filter(|key| !key.is_empty());
-        let key = key.map(|key| uuid_of(&format!("{}{key}\n{number}\n{text}", callers(call))));
+        // Line number and text are part of the identity: the same key with another line is another
+        // request.
+        let key = key.map(|key| uuid_of(&format!("{}{key}\n{number}\n{text}", caller_key(call))));
         let mut named = None;
         let mut ready = self
             .bulk_line(call, text, key.clone(), load, &mut named)
             .await;
-        if ready.is_err() && load.lines.trusting {
-            self.doubt(call, load).await;
+        // The error may come from an outdated template.
+        if ready.is_err() && load.lines.uses_cached_templates {
+            self.commit_conditional_lines(call, load).await;
             ready = self
                 .bulk_line(call, text, key.clone(), load, &mut named)
                 .await;
@@ -273,19 +276,20 @@ impl<R: Repository> Service<R> {
         match ready {
             Ok(ready) => self.add_line(&mut load.lines, number, ready, text).await,
             Err(failure) => {
+                // Responses have the order of lines, so pending lines are answered first.
                 self.flush(&mut load.lines).await;
-                // What a line asks of an object may not be so any more because the line itself was
-                // carried out.
+                // The line itself may have changed the object since, so its conditions may no
+                // longer hold.
                 let before = match (key, named) {
                     (Some(key), Some((ehr_id, uid))) if failure.status == 409 => {
                         let created = None;
-                        let sent = Sending {
+                        let sent = PendingLine {
                             line: number,
                             text,
                             ehr_id,
                             uid: uid.unwrap_or_else(|| key.clone()),
                             created,
-                            identity: Identity::Key(key),
+                            identity: LineIdentity::Key(key),
                         };
                         self.written_before(&sent)
                             .await
@@ -294,38 +298,38 @@ impl<R: Repository> Service<R> {
                     _ => None,
                 };
                 match before {
-                    Some((sent, before)) => load.lines.written(&sent, 200, before.first()),
+                    Some((sent, before)) => load.lines.confirm(&sent, 200, before.first()),
                     None => load.lines.refuse(number, &failure),
                 }
             }
         }
     }
 
-    /// Commits what took something for granted; from now on nothing does.
-    async fn doubt(&self, call: &Call<'_>, load: &mut Load<'_>) {
-        if load.lines.trusting {
+    /// Commits the lines with preconditions. Later lines have none.
+    async fn commit_conditional_lines(&self, call: &Call<'_>, load: &mut Load<'_>) {
+        if load.lines.uses_cached_templates {
             self.flush(&mut load.lines).await;
-            load.lines.trusting = false;
+            load.lines.uses_cached_templates = false;
             load.preconditions = BTreeMap::default();
             call.templates.take();
         }
     }
 
-    /// Takes a line in; commits when there are enough.
+    /// Adds a line, and commits when there are enough.
     pub(crate) async fn add_line<'a>(
         &self,
         lines: &mut Lines<'a>,
         line: u64,
-        ready: Ready,
+        ready: ReadyLine,
         text: &'a str,
     ) {
-        let Ready {
+        let ReadyLine {
             commit,
             created,
             identity,
         } = ready;
         let (ehr_id, uid) = (commit.ehr_id.clone(), commit.contribution_uid.clone());
-        lines.sent.push(Sending {
+        lines.sent.push(PendingLine {
             line,
             text,
             ehr_id,
@@ -340,13 +344,13 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// Commits what is pending and answers its lines.
+    /// Commits pending lines and adds their responses.
     pub(crate) async fn flush(&self, lines: &mut Lines<'_>) {
         if lines.commits.is_empty() {
             return;
         }
         lines.bytes = 0;
-        // Others wait for a transaction as for any other work.
+        // A transaction delays other requests like any other work.
         lines.unpaused = PAUSE;
         let outcomes = self
             .repository
@@ -354,16 +358,19 @@ impl<R: Repository> Service<R> {
             .await;
         for (sent, outcome) in std::mem::take(&mut lines.sent).into_iter().zip(outcomes) {
             match outcome {
-                Ok(()) => lines.written(&sent, 201, sent.created.as_ref()),
-                Err(StoreError::TemplateChanged) if lines.trusting => lines.again.push(sent.line),
+                // Each change set has its own outcome, in the order of the lines.
+                Ok(()) => lines.confirm(&sent, 201, sent.created.as_ref()),
+                Err(StoreError::TemplateChanged) if lines.uses_cached_templates => {
+                    lines.retried.push(sent.line)
+                }
                 Err(error) => {
-                    let before = if says_conflict(&error) {
+                    let before = if may_be_duplicate(&error) {
                         self.written_before(&sent).await
                     } else {
                         None
                     };
                     match before {
-                        Some(before) => lines.written(&sent, 200, before.first()),
+                        Some(before) => lines.confirm(&sent, 200, before.first()),
                         None => lines.refuse(sent.line, &Failure::of_store(error)),
                     }
                 }
@@ -371,9 +378,9 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// The versions that a line has made when it was sent before, to the letter.
-    async fn written_before(&self, sent: &Sending<'_>) -> Option<Vec<String>> {
-        if sent.identity == Identity::None {
+    /// Returns the versions of an earlier commit of exactly the same line.
+    async fn written_before(&self, sent: &PendingLine<'_>) -> Option<Vec<String>> {
+        if sent.identity == LineIdentity::None {
             return None;
         }
         let stored = self
@@ -383,9 +390,10 @@ impl<R: Repository> Service<R> {
             .ok()
             .flatten()?;
         let is_same = match &sent.identity {
-            Identity::None => false,
-            Identity::Key(key) if sent.uid == *key => true,
-            Identity::Key(key) => {
+            LineIdentity::None => false,
+            // The uid was derived from the key, so the stored contribution is this line.
+            LineIdentity::Key(key) if sent.uid == *key => true,
+            LineIdentity::Key(key) => {
                 self.repository
                     .idempotency(&sent.ehr_id, &sent.uid)
                     .await
@@ -394,13 +402,13 @@ impl<R: Repository> Service<R> {
                     .as_ref()
                     == Some(key)
             }
-            Identity::Text => self.is_stored(&sent.ehr_id, &stored, sent.text).await,
+            LineIdentity::Text => self.is_stored(&sent.ehr_id, &stored, sent.text).await,
         };
         is_same.then(|| uids(&stored)).flatten()
     }
 
-    /// A line, read and checked; `key` identifies it. As soon as they are known, `named` has its
-    /// EHR and the uid that it gives to its contribution.
+    /// Reads and checks a line. `key` identifies it. `named` gets its EHR and the uid of its
+    /// contribution as soon as they are known, so that they are known after an error too.
     async fn bulk_line(
         &self,
         call: &Call<'_>,
@@ -408,10 +416,10 @@ impl<R: Repository> Service<R> {
         key: Option<String>,
         load: &mut Load<'_>,
         named: &mut Option<Named>,
-    ) -> Result<Ready, Failure> {
+    ) -> Result<ReadyLine, Failure> {
         let (mut ehr_id, mut content, mut composition) = (None, None, None);
-        // A sound composition is read as it is met; what is wrong with another is told when all of
-        // the line is known.
+        // A valid composition is read where it occurs. Errors of an invalid one are reported after
+        // the complete line was read.
         let mut take = |key: &str, scan: &mut Scanner<'_>| {
             if key == "composition" && composition.is_none() {
                 composition = json::read_next(scan, Cls::COMPOSITION);
@@ -433,18 +441,21 @@ impl<R: Repository> Service<R> {
                     content = Some((key, value))
                 }
                 other => {
-                    return Err(Failure::bad(format!(
+                    return Err(Failure::bad_request(format!(
                         "`{other}` does not belong here: expected `ehr_id` and one of composition, contribution, ehr_status"
                     )));
                 }
             }
         }
         drop(turn);
-        let ehr_id = ehr_id.ok_or_else(|| Failure::bad("`ehr_id` is missing, or is not a UUID"))?;
-        call.caller.within(call.need, Subject::Some, &ehr_id)?;
+        let ehr_id =
+            ehr_id.ok_or_else(|| Failure::bad_request("`ehr_id` is missing, or is not a UUID"))?;
+        call.caller
+            .within(call.permission, Subject::Some, &ehr_id)?;
+        // Only after the permission check: a later error may look up the line in this EHR.
         *named = Some((ehr_id.clone(), None));
         let (kind, value) = content.ok_or_else(|| {
-            Failure::bad("the line has none of composition, contribution, ehr_status")
+            Failure::bad_request("the line has none of composition, contribution, ehr_status")
         })?;
         let object = key
             .as_ref()
@@ -465,9 +476,9 @@ impl<R: Repository> Service<R> {
                     .await?
             }
             _ => {
-                self.doubt(call, load).await;
+                self.commit_conditional_lines(call, load).await;
                 let turn = call.turn(value.len()).await?;
-                let sent = Sent::read(value, Format::Json)?;
+                let sent = SentContribution::read(value, Format::Json)?;
                 drop(turn);
                 *named = Some((ehr_id.clone(), sent.uid.clone()));
                 let owner = self.bulk_owner(ehr_id, load).await?;
@@ -481,10 +492,10 @@ impl<R: Repository> Service<R> {
         if let Some(ehr) = &commit.new_ehr {
             load.ehrs.insert(ehr.ehr_id.clone(), Rc::new(ehr.clone()));
         }
-        Ok(Ready {
+        Ok(ReadyLine {
             commit,
             created,
-            identity: key.map_or(Identity::None, Identity::Key),
+            identity: key.map_or(LineIdentity::None, LineIdentity::Key),
         })
     }
 
@@ -508,12 +519,12 @@ impl<R: Repository> Service<R> {
         let change = self.first_version(call, EHR_STATUS.kind, object_id, status)?;
         Ok(ChangeSet {
             creates_ehr: true,
-            ..ChangeSet::of(ehr_id, change)
+            ..ChangeSet::single(ehr_id, change)
         })
     }
 
-    /// The EHR is not asked for: the database refuses the commit where there is none, or where it
-    /// allows no modification.
+    /// The EHR is not read: the database rejects the commit if there is none, or if it is not
+    /// modifiable.
     async fn bulk_composition(
         &self,
         call: &Call<'_>,
@@ -523,22 +534,22 @@ impl<R: Repository> Service<R> {
         load: &mut Load<'_>,
     ) -> Result<ChangeSet, Failure> {
         let preconditions = match named_template(&tree) {
-            Some(template) => self.bulk_grounds(call, template, load).await?,
+            Some(template) => self.bulk_preconditions(call, template, load).await?,
             None => None,
         };
-        let rigor = Rigor::of(&call.alike.creation(call)?);
+        let rigor = Rigor::from_audit(&call.shared.creation(call)?);
         let content = self.check_composition(call, tree, rigor).await?;
         let object_id = given_object_id(call, content.tree.root())?.unwrap_or(object_id);
         let change = self.first_version(call, COMPOSITION.kind, object_id, content)?;
         Ok(ChangeSet {
             preconditions,
-            ..ChangeSet::of(ehr_id, change)
+            ..ChangeSet::single(ehr_id, change)
         })
     }
 
-    /// What the check of a composition against its template stands on; the template is then what
-    /// the call goes by.
-    async fn bulk_grounds(
+    /// Returns the preconditions of checking a composition against its template, and makes that
+    /// template available to the call.
+    async fn bulk_preconditions(
         &self,
         call: &Call<'_>,
         template: &str,
@@ -547,10 +558,10 @@ impl<R: Repository> Service<R> {
         if let Some(known) = load.preconditions.get(template) {
             return Ok(Some(known.clone()));
         }
-        if !load.lines.trusting || self.library.latest(template).is_none() {
+        if !load.lines.uses_cached_templates || self.definition_cache.latest(template).is_none() {
             self.template_of(call, template).await?;
         }
-        let Some((preconditions, compiled)) = self.library.latest(template) else {
+        let Some((preconditions, compiled)) = self.definition_cache.latest(template) else {
             return Ok(None);
         };
         call.templates
@@ -561,8 +572,8 @@ impl<R: Repository> Service<R> {
         Ok(Some(preconditions))
     }
 
-    /// The EHR of a line, which may be made by a line before it. Lines before it may also lock or
-    /// unlock it, so whether it takes content is decided when the line is committed, and not here.
+    /// Returns the EHR of a line, which an earlier line may create. Earlier lines may also change
+    /// `is_modifiable`, so the commit checks it, and not this function.
     async fn bulk_owner(&self, ehr_id: String, load: &mut Load<'_>) -> Result<Owner, Failure> {
         let known = match load.ehrs.get(&ehr_id) {
             Some(known) => Rc::clone(known),
@@ -576,8 +587,11 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// The lines of a body with their places, from `first` (1 by default). Blank lines are passed over;
-/// a body with more of them than of others is refused: 400.
+/// Returns the lines of a body with their numbers, starting at `first` (1 by default), without
+/// blank ones.
+///
+/// # Errors
+/// 400 for a body with more blank lines than others.
 pub(crate) fn numbered<'a>(
     call: &Call<'a>,
 ) -> Result<impl Iterator<Item = (u64, &'a str)>, Failure> {
@@ -595,12 +609,12 @@ pub(crate) fn numbered<'a>(
     let first = first
         .ok()
         .filter(|first| first.checked_add(text.len() as u64 + 1).is_some());
-    let first = first.ok_or_else(|| Failure::bad("`first` is not the number of a line: expected a whole number whose lines end below 2⁶⁴"))?;
+    let first = first.ok_or_else(|| Failure::bad_request("`first` is not the number of a line: expected a whole number whose lines end below 2⁶⁴"))?;
     let (blank, all) = text.lines().fold((0, 0), |(blank, all), line| {
         (blank + usize::from(line.trim().is_empty()), all + 1)
     });
     if blank > BLANK && blank > all - blank {
-        return Err(Failure::bad(format!(
+        return Err(Failure::bad_request(format!(
             "{blank} of {all} lines are blank: send one JSON object a line"
         )));
     }
@@ -609,9 +623,9 @@ pub(crate) fn numbered<'a>(
         .filter(|(_, line)| !line.trim().is_empty()))
 }
 
-/// The caller as a part of the identity of a line: a key of another caller is another key. An open
-/// service has one caller.
-fn callers(call: &Call<'_>) -> String {
+/// Returns the caller as a part of the identity of a line: the same key of another caller is
+/// another key. A service without authentication has one caller.
+fn caller_key(call: &Call<'_>) -> String {
     match call.config.auth {
         Auth::Open => String::new(),
         _ => format!("{:?} {:?}\n", call.caller.issuer, call.caller.name),

@@ -1,24 +1,23 @@
-//! A cache of compiled definitions that is bounded by the size of their texts.
+//! A cache of compiled definitions, bounded by the size of their texts.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::rc::Rc;
 
-/// The most bytes of the texts from which the values of one cache were compiled.
+/// The maximum total size in bytes of the texts from which the values of one cache were compiled.
 ///
 /// A compiled template takes about two and a half times the memory of its text. A thousand
 /// templates of usual size fit.
 pub(crate) const COMPILED: usize = 20_000_000;
 
-/// A cache that evicts what was used longest ago once its values weigh more than [`COMPILED`]
-/// together.
+/// A least-recently-used cache: evicts values once their weights exceed [`COMPILED`] together.
 ///
-/// The value that was inserted last is always kept, whatever it weighs: the request that compiled
-/// it uses it.
+/// The value that was inserted last is never evicted, whatever its weight: the request that
+/// compiled it uses it.
 pub(crate) struct Cache<K, V> {
     entries: HashMap<K, Entry<V>>,
     weight: usize,
-    /// Counts uses: the entry with the lowest number was used longest ago.
+    /// The number of uses so far. The entry with the lowest number is the least recently used one.
     uses: u64,
 }
 
@@ -39,7 +38,7 @@ impl<K, V> Default for Cache<K, V> {
 }
 
 impl<K: Hash + Eq + Clone, V> Cache<K, V> {
-    /// The value of a key, which counts as used now.
+    /// Returns the value of a key, and marks it as used.
     pub fn get(&mut self, key: &K) -> Option<Rc<V>> {
         let entry = self.entries.get_mut(key)?;
         self.uses += 1;
@@ -47,10 +46,10 @@ impl<K: Hash + Eq + Clone, V> Cache<K, V> {
         Some(Rc::clone(&entry.value))
     }
 
-    /// Adds a value that was compiled from a text of `weight` bytes, and evicts others until the
+    /// Inserts a value that was compiled from a text of `weight` bytes, and evicts others until the
     /// rest fits.
     ///
-    /// Costs one pass over the entries for each that is evicted.
+    /// Costs one pass over the entries for each evicted one.
     pub fn insert(&mut self, key: K, value: Rc<V>, weight: usize) {
         self.uses += 1;
         self.weight += weight;
@@ -77,7 +76,7 @@ impl<K: Hash + Eq + Clone, V> Cache<K, V> {
         }
     }
 
-    /// Removes everything.
+    /// Removes all values.
     pub fn clear(&mut self) {
         *self = Cache::default();
     }

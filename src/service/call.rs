@@ -1,17 +1,18 @@
-//! One request on its way: what it asks for, who it is addressed to, and how its answer is made.
+//! The context of one request: operation, caller, environment, and the construction of its
+//! response.
 
 use super::admission::{COPIES, LARGE, Turn};
-use super::auth::{Caller, Denied, Need, Resource, Subject, Trail};
-use super::commit::Alike;
+use super::auth::{AccessTrail, Caller, Denied, Permission, Resource, Subject};
+use super::commit::SharedCommitData;
 use super::content::body_of;
+use super::definition_cache::Compiled;
 use super::dialect::Dialect;
 use super::error::Failure;
 use super::http::encode;
-use super::library::Compiled;
 use super::negotiate::{Form, Prefer, Return, none_match, wanted_format};
 use super::parameters::twice;
-use super::route::{Found, Operation};
-use super::simplified::Shown;
+use super::route::{MatchedRoute, Operation};
+use super::simplified::Representation;
 use super::{Config, Environment, Request, Response};
 use crate::document::ObjectKind;
 use crate::rm::tree::NodeRef;
@@ -24,92 +25,96 @@ use std::rc::Rc;
 
 /// A request with its operation.
 pub(crate) struct Call<'a> {
-    /// The request.
+    /// The HTTP request.
     pub request: &'a Request,
-    /// The mount that it came in by.
+    /// The mount of the request.
     pub dialect: Dialect,
-    /// What it asks for.
+    /// The operation.
     pub operation: Operation,
-    /// Who asks.
+    /// The caller.
     pub caller: &'a Caller,
-    /// What must be allowed for it.
-    pub need: Need,
-    /// What the access log is told.
-    pub trail: &'a Trail,
-    /// How the service is set up.
+    /// The permission that the operation needs.
+    pub permission: Permission,
+    /// Data for the access log.
+    pub trail: &'a AccessTrail,
+    /// The configuration of the service.
     pub config: &'a Config,
-    /// How much the answer to a change should carry.
+    /// The preference for the content of the response to a change.
     pub prefer: Prefer,
-    /// When it arrived: microseconds since 1970-01-01T00:00:00Z.
+    /// The time of arrival: microseconds since 1970-01-01T00:00:00Z.
     pub now: i64,
-    /// True below `demographic`, where no EHR stands in the path.
+    /// True below `demographic`, where the path names no EHR.
     pub demographic: bool,
     params: Vec<String>,
-    /// Templates that were asked for.
+    /// Templates that the request has looked up.
     pub templates: RefCell<BTreeMap<String, Option<Rc<Compiled>>>>,
-    /// What the changes of it have alike.
-    pub alike: Alike,
+    /// Data that the changes of the request share.
+    pub shared: SharedCommitData,
     environment: RefCell<&'a mut dyn Environment>,
 }
 
-/// A request as it came in.
+/// A request before its route is known.
 #[derive(Clone, Copy)]
-pub(crate) struct Arrived<'a> {
+pub(crate) struct IncomingRequest<'a> {
     /// See [`Call::request`].
     pub request: &'a Request,
     /// See [`Call::config`].
     pub config: &'a Config,
     /// See [`Call::trail`].
-    pub trail: &'a Trail,
+    pub trail: &'a AccessTrail,
     /// See [`Call::now`].
     pub now: i64,
 }
 
-/// A resource after a change of it.
-pub(crate) struct Changed<'a> {
-    /// True when it is new.
+/// A resource after a change.
+pub(crate) struct ChangedResource<'a> {
+    /// Whether it is new.
     pub created: bool,
     /// Its path below the mount.
     pub path: String,
-    /// Its DV_EHR_URI, where it stands in an EHR.
+    /// Its DV_EHR_URI, if it belongs to an EHR.
     pub uri: Option<String>,
     /// Its uid, which is its entity tag.
     pub uid: &'a str,
-    /// When it was committed, ISO 8601.
+    /// The time of the commit, ISO 8601.
     pub time: &'a str,
-    /// The resource itself; a deletion has none.
+    /// The resource itself; `None` for a deletion.
     pub node: Option<NodeRef<'a>>,
-    /// The same in another form than the usual one, where the client prefers that.
-    pub shown: Option<Shown>,
+    /// The resource in another format, if the client prefers one.
+    pub shown: Option<Representation>,
 }
 
 impl<'a> Call<'a> {
-    /// A call of somebody who has leave.
+    /// Creates the call of an authorized caller.
     pub fn new(
-        arrived: Arrived<'a>,
-        found: Found,
+        incoming: IncomingRequest<'a>,
+        found: MatchedRoute,
         caller: &'a Caller,
         environment: &'a mut dyn Environment,
     ) -> Call<'a> {
-        let Arrived {
+        let IncomingRequest {
             request,
             config,
             trail,
             now,
-        } = arrived;
-        let Found {
+        } = incoming;
+        let MatchedRoute {
             dialect,
             route,
             params,
         } = found;
-        let (operation, need, prefer) = (route.operation, route.need, Prefer::of(request));
+        let (operation, permission, prefer) = (
+            route.operation,
+            route.permission,
+            Prefer::from_headers(request),
+        );
         let demographic = route.pattern.starts_with("demographic/");
         Call {
             request,
             dialect,
             operation,
             caller,
-            need,
+            permission,
             trail,
             config,
             prefer,
@@ -117,52 +122,57 @@ impl<'a> Call<'a> {
             demographic,
             params,
             templates: RefCell::default(),
-            alike: Alike::default(),
+            shared: SharedCommitData::default(),
             environment: RefCell::new(environment),
         }
     }
 
-    /// Makes sure that the caller may do it to something with this name: 403.
-    pub fn allowed(&self, name: &str) -> Result<(), Failure> {
+    /// Checks that the caller may perform the operation on something with this name: 403.
+    pub fn check_named_permission(&self, name: &str) -> Result<(), Failure> {
         self.caller
-            .reach(self.need, Subject::Named(name))
+            .reach(self.permission, Subject::Named(name))
             .map(|_| ())
     }
 
-    /// Makes sure that the caller may do it with something of this name to the data of this EHR:
-    /// 403, or 404.
-    pub fn allowed_on(&self, name: &str, ehr_id: &str) -> Result<(), Failure> {
-        self.caller.within(self.need, Subject::Named(name), ehr_id)
-    }
-
-    /// Makes sure that the caller may do it in this EHR, to documents of a template or to what has
-    /// none: 403, or 404.
-    pub fn allowed_in(&self, ehr_id: &str, template_id: Option<&str>) -> Result<(), Failure> {
+    /// Checks that the caller may perform the operation with something of this name on the data of
+    /// this EHR: 403, or 404.
+    pub fn check_permission_on(&self, name: &str, ehr_id: &str) -> Result<(), Failure> {
         self.caller
-            .within(self.need, Subject::of(template_id), ehr_id)
+            .within(self.permission, Subject::Named(name), ehr_id)
     }
 
-    /// A parameter of the path, in order.
+    /// Checks that the caller may perform the operation in this EHR, on documents of a template or
+    /// without one: 403, or 404.
+    pub fn check_permission_in(
+        &self,
+        ehr_id: &str,
+        template_id: Option<&str>,
+    ) -> Result<(), Failure> {
+        self.caller
+            .within(self.permission, Subject::from_name(template_id), ehr_id)
+    }
+
+    /// Returns a parameter of the path, in order.
     pub fn param(&self, index: usize) -> &str {
         self.params.get(index).map_or("", String::as_str)
     }
 
-    /// A parameter of the path that may be absent.
+    /// Returns a parameter of the path that may be absent.
     pub fn optional_param(&self, index: usize) -> Option<&str> {
         self.params.get(index).map(String::as_str)
     }
 
-    /// A parameter of the path behind its owner, in order.
-    pub fn sub(&self, index: usize) -> &str {
-        self.optional_sub(index).unwrap_or_default()
+    /// Returns a parameter of the path after that of the owner, in order.
+    pub fn sub_param(&self, index: usize) -> &str {
+        self.optional_sub_param(index).unwrap_or_default()
     }
 
-    /// The same, where it may be absent.
-    pub fn optional_sub(&self, index: usize) -> Option<&str> {
+    /// Returns a parameter of the path after that of the owner, which may be absent.
+    pub fn optional_sub_param(&self, index: usize) -> Option<&str> {
         self.optional_param(index + usize::from(!self.demographic))
     }
 
-    /// A new random UUID.
+    /// Returns a new random UUID.
     pub fn new_uuid(&self) -> String {
         self.environment
             .borrow_mut()
@@ -170,21 +180,21 @@ impl<'a> Call<'a> {
             .to_ascii_lowercase()
     }
 
-    /// The clock again: for budgets.
+    /// Reads the clock again, for budgets.
     pub fn clock(&self) -> i64 {
         self.environment.borrow_mut().now()
     }
 
-    /// Lets other requests be answered: awaited between pieces of long work.
+    /// Yields to other requests. Awaited between steps of long work.
     pub fn pause(&self) -> Pause {
         self.environment.borrow_mut().pause()
     }
 
-    /// Waits for a turn where a text or document has many bytes: awaited before work on it that
-    /// does not pause. What it returns is dropped before anything else is awaited.
+    /// Waits for a turn if a text or document has many bytes. Awaited before work on it that does
+    /// not pause. The caller drops the turn before it awaits anything else.
     ///
     /// # Errors
-    /// 429 where the turn did not come in time.
+    /// 429 if the turn did not come in time.
     pub async fn turn(&self, bytes: usize) -> Result<Turn, Failure> {
         if bytes < LARGE {
             return Ok(Turn::default());
@@ -193,12 +203,12 @@ impl<'a> Call<'a> {
         turn.await.ok_or_else(|| Denied::busy().failure())
     }
 
-    /// Waits for memory where a stored text has many bytes: awaited before it is read. It is held
-    /// until the answer is sent, or until the request waits for memory again: for `bytes` of
-    /// stored text and what is made of it.
+    /// Waits for memory if a stored text has many bytes. Awaited before it is read. The memory is
+    /// held until the response is sent, or until the request waits for memory again. It covers
+    /// `bytes` of stored text and everything made of it.
     ///
     /// # Errors
-    /// 429 where the memory was not free in time.
+    /// 429 if the memory was not free in time.
     pub async fn room(&self, bytes: usize) -> Result<(), Failure> {
         if bytes < LARGE {
             return Ok(());
@@ -213,24 +223,23 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The same for work on the body.
+    /// Waits for a turn for work on the body, like [`Call::turn`].
     pub async fn turn_for_body(&self) -> Result<Turn, Failure> {
         self.turn(self.request.body.len()).await
     }
 
-    /// Seconds east of UTC in a zone at a number of milliseconds since 1970, where the host knows
-    /// the zone.
+    /// Returns the offset from UTC of a zone in seconds, at a time in milliseconds since 1970, or
+    /// `None` if the host does not know the zone.
     pub fn offset(&self, zone: &str, millis: i64) -> Option<i32> {
         self.environment.borrow_mut().offset(zone, millis)
     }
 
-    /// What stands in front of the mounts in addresses: as configured, or as the client addressed
-    /// the service.
+    /// Returns the URL before the mounts: the configured one, or the one that the client used.
     pub fn base_url(&self) -> &str {
         self.config.base_url_of(self.request)
     }
 
-    /// The absolute address of a path below the mount, given by its segments.
+    /// Returns the absolute URL of a path below the mount, given by its segments.
     pub fn address(&self, segments: &[&str]) -> String {
         let path: Vec<String> = segments.iter().map(|s| encode(s)).collect();
         format!(
@@ -241,9 +250,9 @@ impl<'a> Call<'a> {
         )
     }
 
-    /// Refuses text that was not UTF-8 on its way: hosts decode what they cannot read as U+FFFD,
-    /// which must not be stored in its place.
-    fn is_decoded(&self) -> Result<(), Failure> {
+    /// Rejects text that was not UTF-8 in the request: hosts decode invalid bytes as U+FFFD, which
+    /// must not be stored.
+    fn check_decoded(&self) -> Result<(), Failure> {
         const REPLACEMENT: char = '\u{fffd}';
         let is_stored = |name: &str| {
             name.get(..8)
@@ -255,12 +264,12 @@ impl<'a> Call<'a> {
             .iter()
             .find(|(name, value)| is_stored(name) && value.contains(REPLACEMENT));
         if let Some((name, _)) = header {
-            return Err(Failure::bad(format!(
+            return Err(Failure::bad_request(format!(
                 "the header {name} is not UTF-8: send its value as UTF-8"
             )));
         }
         if self.params.iter().any(|param| param.contains(REPLACEMENT)) {
-            return Err(Failure::bad(
+            return Err(Failure::bad_request(
                 "the path is not UTF-8 where its percent signs are decoded",
             ));
         }
@@ -270,20 +279,20 @@ impl<'a> Call<'a> {
             .iter()
             .find(|(key, value)| key.contains(REPLACEMENT) || value.contains(REPLACEMENT))
         {
-            Some((key, _)) => Err(Failure::bad(format!(
+            Some((key, _)) => Err(Failure::bad_request(format!(
                 "the parameter `{key}` is not UTF-8 where its percent signs are decoded"
             ))),
             None => Ok(()),
         }
     }
 
-    /// Refuses two values of what is read as one, because the value that is ignored may be the one
-    /// that was meant; and undecodable text.
-    pub fn is_unambiguous(&self) -> Result<(), Failure> {
+    /// Rejects undecodable text, and a repeated parameter or header that has one value: the ignored
+    /// value may be the intended one.
+    pub fn check_unambiguous(&self) -> Result<(), Failure> {
         use Operation::{
             AdminDeleteEhr, GuideRunOn, QueryAdHoc, QueryExplain, QueryStored, TagsList,
         };
-        self.is_decoded()?;
+        self.check_decoded()?;
         if matches!(
             self.operation,
             AdminDeleteEhr | GuideRunOn | QueryAdHoc | QueryExplain | QueryStored | TagsList
@@ -298,24 +307,24 @@ impl<'a> Call<'a> {
         same.map_or(Ok(()), |((name, _), _)| Err(twice(name)))
     }
 
-    /// The body as text.
+    /// Returns the body as text.
     pub fn text(&self) -> Result<&'a str, Failure> {
         std::str::from_utf8(&self.request.body)
             .map(|text| text.strip_prefix('\u{feff}').unwrap_or(text))
             .map_err(|e| {
-                Failure::bad(format!(
+                Failure::bad_request(format!(
                     "the body is not UTF-8: byte {} is not part of a character",
                     e.valid_up_to()
                 ))
             })
     }
 
-    /// The answer to a read: the resource with its validators (in `shown` another form of it), or
-    /// 304 when the client has it.
+    /// Returns the response to a read: the resource with its validators (`shown` is another format
+    /// of it), or 304 if the client has it.
     pub fn resource(
         &self,
         node: NodeRef<'_>,
-        shown: Option<Shown>,
+        shown: Option<Representation>,
         uid: &str,
         time: &str,
     ) -> Result<Response, Failure> {
@@ -330,9 +339,9 @@ impl<'a> Call<'a> {
         &self,
         response: Response,
         node: NodeRef<'_>,
-        shown: Option<Shown>,
+        shown: Option<Representation>,
     ) -> Result<Response, Failure> {
-        let Some(Shown {
+        let Some(Representation {
             media_type,
             body,
             headers,
@@ -347,8 +356,8 @@ impl<'a> Call<'a> {
         ))
     }
 
-    /// The answer to a change, as much of it as the client prefers.
-    pub fn changed(&self, changed: &Changed<'_>) -> Result<Response, Failure> {
+    /// Returns the response to a change, with the content that the client prefers.
+    pub fn changed(&self, changed: &ChangedResource<'_>) -> Result<Response, Failure> {
         let full = Response::new(if changed.created { 201 } else { 200 });
         let response = match (self.prefer.returns, changed.node) {
             (Return::Representation, Some(node)) => {
@@ -369,9 +378,9 @@ impl<'a> Call<'a> {
         Ok(self.preference_applied(response))
     }
 
-    /// The status of the answer to a change, for the access log.
+    /// Returns the status of the response to a change, for the access log.
     pub fn status_of_change(&self, created: bool, deleted: bool) -> u16 {
-        match self.need.resource {
+        match self.permission.resource {
             Resource::Admin => 200,
             _ if created || self.operation == Operation::ContributionCreate => 201,
             _ if deleted || self.prefer.returns == Return::Minimal => 204,
@@ -379,7 +388,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// True where FLAT and STRUCTURED may be sent and asked for.
+    /// Returns whether FLAT and STRUCTURED may be sent and requested.
     pub fn has_forms(&self) -> bool {
         let what = match self.operation {
             Operation::Create(what) | Operation::Read(what) | Operation::Update(what) => {
@@ -390,8 +399,8 @@ impl<'a> Call<'a> {
         what == Some(ObjectKind::Composition)
     }
 
-    /// Makes sure, before anything is written, that the answer to a change can be given.
-    pub fn can_answer(&self) -> Result<(), Failure> {
+    /// Checks, before anything is written, that the response to a change will be acceptable.
+    pub fn check_acceptable(&self) -> Result<(), Failure> {
         match self.prefer.returns {
             Return::Representation if self.has_forms() => Form::wanted(self.request).map(drop),
             Return::Representation => wanted_format(self.request).map(drop),
@@ -399,7 +408,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Adds Preference-Applied if the client stated a preference and the answer honours it (RFC
+    /// Adds Preference-Applied if the client stated a preference and the response honors it (RFC
     /// 7240 §3).
     pub fn preference_applied(&self, response: Response) -> Response {
         let (word, is_applied) = match self.prefer.returns {
@@ -415,7 +424,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Adds the validators of a resource: its entity tag, and when it last changed (ISO 8601).
+/// Adds the validators of a resource: its entity tag, and the time of its last change (ISO 8601).
 pub(super) fn validated(response: Response, uid: &str, time: &str) -> Response {
     let response = response.with_header("ETag", format!("\"{uid}\""));
     match super::time::http_date(time) {

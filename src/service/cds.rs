@@ -1,9 +1,9 @@
 //! CDS Hooks 2.0: every stored guide is a service of the hook `patient-view`.
 //!
-//! The patient of a call leads to an EHR by EHR_STATUS.subject.external_ref: first by the
-//! identifiers of the prefetched Patient (`system` is the namespace, `value` the id), then by
-//! `context.patientId` in the namespace that the parameter `subject_namespace` names, or in any
-//! where that is not ambiguous.
+//! EHR_STATUS.subject.external_ref connects the patient of a call with an EHR. The identifiers of
+//! the prefetched Patient come first (`system` is the namespace, `value` the id). Then comes
+//! `context.patientId`, in the namespace of the parameter `subject_namespace`, or in any namespace
+//! if that is unambiguous.
 
 use super::Service;
 use super::auth::{Reach, Subject};
@@ -14,7 +14,7 @@ use super::execution::Stage;
 use super::gdl::KIND;
 use super::http::Response;
 use super::negotiate::{choose, json_body};
-use super::query::Whose;
+use super::query::EhrSelection;
 use crate::aql::{Parameter, Parameters, RowValue};
 use crate::gdl::cards::cards;
 use crate::rm::json::{self, elements, members};
@@ -53,7 +53,7 @@ impl<R: Repository> Service<R> {
         };
         let services: Vec<Value> = found
             .iter()
-            .filter(|d| call.allowed(&d.name).is_ok())
+            .filter(|d| call.check_named_permission(&d.name).is_ok())
             .map(service)
             .collect();
         Ok(Response::json(200, json!({ "services": services })))
@@ -67,18 +67,20 @@ impl<R: Repository> Service<R> {
         let request = Invocation::read(call.text()?)?;
         let own = match call
             .caller
-            .reach(call.need, Subject::Named(&guide.guide().id))?
+            .reach(call.permission, Subject::Named(&guide.guide().id))?
         {
             Reach::One(own) => Some([own]),
             _ => None,
         };
-        let whose = own.as_ref().map_or(Whose::Everybody, |own| Whose::Of(own));
+        let whose = own
+            .as_ref()
+            .map_or(EhrSelection::All, |own| EhrSelection::Some(own));
         let ehr_id = self.ehr_of_patient(call, &request, whose).await?;
-        call.allowed_on(&guide.guide().id, &ehr_id)
+        call.check_permission_on(&guide.guide().id, &ehr_id)
             .map_err(|_| no_ehr())?;
         let stage = Stage::of(call, Rc::clone(&guide))?;
         let language = stage.language().to_owned();
-        call.trail.touches(&ehr_id);
+        call.trail.add_ehr(&ehr_id);
         let ran = self.run_stages(call, &[stage], &[ehr_id], false).await?;
         let run = ran.stages.first().and_then(|runs| runs.first());
         let cards = run
@@ -87,12 +89,12 @@ impl<R: Repository> Service<R> {
         Ok(Response::json(200, json!({ "cards": cards })))
     }
 
-    /// The EHR of the patient, among those that the caller has leave for.
+    /// Returns the EHR of the patient, among those that the caller may read.
     async fn ehr_of_patient(
         &self,
         call: &Call<'_>,
         request: &Invocation,
-        whose: Whose<'_>,
+        whose: EhrSelection<'_>,
     ) -> Result<String, Failure> {
         let named = call
             .request
@@ -138,33 +140,33 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// There is no EHR of the patient, or none that the caller may know of.
+/// Returns the error for a patient without an EHR that the caller may know of.
 fn no_ehr() -> Failure {
-    Failure::missing(
-        "there is no EHR of this patient: EHR_STATUS.subject.external_ref names nobody with this id",
+    Failure::not_found(
+        "there is no EHR of this patient: EHR_STATUS.subject.external_ref has no subject with this id",
     )
 }
 
-/// The most identifiers of a prefetched Patient: each is looked up.
+/// The maximum number of identifiers of a prefetched Patient: each is looked up.
 const IDENTIFIERS: usize = 100;
 
-/// The most bytes of the id of a patient.
+/// The maximum bytes of the id of a patient.
 const LONGEST: usize = 1_000;
 
-/// The last member with this name, as JSON.
+/// Returns the last member with this name, as JSON.
 fn member<'t>(members: &[(Cow<'t, str>, &'t str)], name: &str) -> Option<&'t str> {
     let found = members.iter().rev().find(|(key, _)| key == name);
     found.map(|(_, value)| *value)
 }
 
-/// What stands at these names, one below the other.
+/// Returns the value at a path of names.
 fn below<'t>(value: Option<&'t str>, names: &[&str]) -> Option<&'t str> {
     names
         .iter()
         .try_fold(value?, |value, name| member(&members(value).ok()?, name))
 }
 
-/// What a client of CDS Hooks sends.
+/// The request of a CDS Hooks client.
 struct Invocation {
     /// `context.patientId`
     patient: String,
@@ -174,30 +176,32 @@ struct Invocation {
 
 impl Invocation {
     fn read(text: &str) -> Result<Invocation, Failure> {
-        // Only what is used is read: a prefetch may hold megabytes that nothing here asks for.
+        // Reads only the fields in use: a prefetch may have megabytes of others.
         let body = members(text).map_err(|m| malformed("body", text, m))?;
         let text_of = |value: Option<&str>| json::text(value?).filter(|t| !t.is_empty());
         match text_of(member(&body, "hook")).as_deref() {
             Some(HOOK) => {}
             Some(other) => {
-                return Err(Failure::bad(format!(
+                return Err(Failure::bad_request(format!(
                     "the hook `{}` is not served: expected `{HOOK}`",
                     other.chars().take(40).collect::<String>()
                 )));
             }
             None => {
-                return Err(Failure::bad(format!(
+                return Err(Failure::bad_request(format!(
                     "`hook` is missing: expected `{HOOK}`"
                 )));
             }
         }
         if text_of(member(&body, "hookInstance")).is_none() {
-            return Err(Failure::bad("`hookInstance` is missing: expected a UUID"));
+            return Err(Failure::bad_request(
+                "`hookInstance` is missing: expected a UUID",
+            ));
         }
         let patient = text_of(below(member(&body, "context"), &["patientId"]))
-            .ok_or_else(|| Failure::bad("`context.patientId` is missing"))?;
+            .ok_or_else(|| Failure::bad_request("`context.patientId` is missing"))?;
         if patient.len() > LONGEST {
-            return Err(Failure::bad(format!(
+            return Err(Failure::bad_request(format!(
                 "`context.patientId` has more than {LONGEST} bytes"
             )));
         }
@@ -205,7 +209,7 @@ impl Invocation {
             .and_then(|list| elements(list).ok())
             .unwrap_or_default();
         if listed.len() > IDENTIFIERS {
-            return Err(Failure::bad(format!(
+            return Err(Failure::bad_request(format!(
                 "the prefetched patient has more than {IDENTIFIERS} identifiers"
             )));
         }

@@ -2,10 +2,10 @@
 //! commit.
 
 use super::Service;
-use super::auth::{Act, Need, Reach, Resource, Subject};
+use super::auth::{Action, Permission, Reach, Resource, Subject};
 use super::call::Call;
-use super::committal::{Audit, CREATION, Stated};
-use super::content::Checked;
+use super::committal::{Audit, CREATION, CommitMetadata};
+use super::content::CheckedDocument;
 use super::error::Failure;
 use super::ids::VersionUid;
 use super::imported::wrapped;
@@ -15,56 +15,56 @@ use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
 use crate::rm::json::quote_into;
 use crate::rm::tree::{NodeRef, Tree};
+use crate::store::canonical::{self, reference};
 use crate::store::repository::{
-    Commit, Ehr, EhrFlags, Preconditions, Repository, StoreError, TagList, Version, Which,
+    Commit, Ehr, EhrFlags, Preconditions, Repository, StoreError, TagList, Version, VersionSelector,
 };
-use crate::store::statement::{self, reference};
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
-/// One version to be.
+/// A version to commit.
 pub(crate) struct Change {
-    /// What it is a version of.
+    /// The class of the object.
     pub kind: ObjectKind,
     /// Its uid.
     pub uid: VersionUid,
-    /// The version that it follows.
+    /// The preceding version.
     pub preceding: Option<String>,
-    /// Who, how and why.
+    /// Its audit.
     pub audit: Audit,
-    /// The document; a deletion has none.
-    pub content: Option<Checked>,
-    /// A VERSION as sent: of an ORIGINAL_VERSION signature, attestations and further inputs are
-    /// kept, of an IMPORTED_VERSION the whole item.
+    /// The document; `None` for a deletion.
+    pub content: Option<CheckedDocument>,
+    /// A VERSION as sent. The commit keeps the signature, attestations and other inputs of an
+    /// ORIGINAL_VERSION, and the complete item of an IMPORTED_VERSION.
     pub extra: Option<Tree>,
-    /// Tags on it and on its object.
+    /// Tags of the version and of its object.
     pub tags: Vec<TagList>,
 }
 
 /// Versions that are committed together.
 pub(crate) struct ChangeSet {
-    /// The EHR that is written to.
+    /// Its EHR.
     pub ehr_id: String,
-    /// True when the EHR is made by this commit.
+    /// Whether the commit creates the EHR.
     pub creates_ehr: bool,
-    /// The uid of the contribution, when it is given.
+    /// The uid of the contribution, if the client supplied one.
     pub contribution_uid: Option<String>,
     /// The audit of the contribution.
     pub audit: Audit,
-    /// True when the client named the version that it saw last: then a newer one breaks its
+    /// Whether the client named the version that it read last. A newer version then breaks its
     /// precondition (412).
     pub conditional: bool,
     /// The versions, in order.
     pub changes: Vec<Change>,
-    /// What is taken for granted about EHR and template.
+    /// The state of EHR and template that the checks relied on.
     pub preconditions: Option<Preconditions>,
     /// See [`Commit::idempotency`].
     pub idempotency: Option<String>,
 }
 
-/// What a commit made.
+/// The result of a commit.
 pub(crate) struct Committed {
-    /// When, ISO 8601.
+    /// The time of the commit, ISO 8601.
     pub time: String,
     /// CONTRIBUTION.uid.value.
     pub contribution_uid: String,
@@ -75,7 +75,7 @@ pub(crate) struct Committed {
 }
 
 impl Committed {
-    /// The document of the first version.
+    /// Returns the document of the first version.
     pub fn data(&self) -> Option<NodeRef<'_>> {
         self.versions
             .first()
@@ -85,8 +85,8 @@ impl Committed {
 }
 
 impl ChangeSet {
-    /// A change set of one version.
-    pub fn of(ehr_id: &str, change: Change) -> ChangeSet {
+    /// Creates a change set of one version.
+    pub fn single(ehr_id: &str, change: Change) -> ChangeSet {
         ChangeSet {
             ehr_id: ehr_id.to_owned(),
             creates_ehr: false,
@@ -99,7 +99,7 @@ impl ChangeSet {
         }
     }
 
-    /// The place of a refused version among several.
+    /// Returns the position of the rejected version, if there are several.
     fn place_of(members: &[String], error: &StoreError) -> Option<String> {
         let (StoreError::OtherKind {
             version_uid: uid, ..
@@ -143,6 +143,7 @@ impl<R: Repository> Service<R> {
                 contribution,
                 versions,
             }),
+            // A version was committed between the check of If-Match and this commit.
             Err(StoreError::Stale { latest }) if conditional => Err(stale(&latest)),
             Err(error) => {
                 let place = ChangeSet::place_of(&members, &error);
@@ -155,27 +156,28 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// Packs and verifies a change set, whose caller must have leave for it; and its
-    /// ORIGINAL_VERSIONs, in order.
+    /// Packs and verifies a change set, and checks the permissions of the caller. Returns the
+    /// commit, and its ORIGINAL_VERSIONs in order.
     pub(crate) async fn ready(
         &self,
         call: &Call<'_>,
         set: ChangeSet,
     ) -> Result<(Commit, Vec<Tree>), Failure> {
-        self.check_leave(call, &set).await?;
-        let time = call.alike.time(call).to_owned();
+        self.check_permission(call, &set).await?;
+        let time = call.shared.time(call).to_owned();
         let contribution_uid = set
             .contribution_uid
             .clone()
             .unwrap_or_else(|| call.new_uuid());
         let contribution = contribution_json(
             &contribution_uid,
-            &call.alike.envelope(call, &set.audit)?.audit_json,
+            &call.shared.envelope(call, &set.audit)?.audit_json,
             &set.changes,
         );
         let status = set
             .changes
             .iter()
+            // Of several versions of the EHR_STATUS in one contribution the last one counts.
             .rev()
             .find(|c| c.kind == ObjectKind::EhrStatus)
             .and_then(|c| c.content.as_ref())
@@ -195,7 +197,7 @@ impl<R: Repository> Service<R> {
             _ => contribution_uid.clone(),
         };
         for change in set.changes {
-            let mut envelope = call.alike.envelope(call, &change.audit)?.version.clone();
+            let mut envelope = call.shared.envelope(call, &change.audit)?.version.clone();
             name(
                 &mut envelope,
                 &[Attr::CONTRIBUTION, Attr::ID, Attr::VALUE],
@@ -205,6 +207,7 @@ impl<R: Repository> Service<R> {
             let turn = call.turn(size).await?;
             let (version, tree) =
                 self.version_of(&set.ehr_id, &contribution_uid, &time, envelope, change)?;
+            // Other requests run between two documents of a contribution.
             drop(turn);
             versions.push(version);
             trees.push(tree);
@@ -216,11 +219,12 @@ impl<R: Repository> Service<R> {
             contribution,
             time_committed: time,
             versions,
+            // A new EHR already has the flags of its first EHR_STATUS.
             status: status.filter(|_| !set.creates_ehr),
             preconditions: set.preconditions,
             idempotency: set.idempotency,
             access: self.config.log.then(|| {
-                call.trail.commits(
+                call.trail.commit_record(
                     &set.ehr_id,
                     &object,
                     call.status_of_change(created, deleted),
@@ -230,21 +234,20 @@ impl<R: Repository> Service<R> {
         Ok((commit, trees))
     }
 
-    /// The change that makes the first version of an object, with the audit that the headers of the
-    /// request tell.
+    /// Returns the change that creates an object, with the audit of the request headers.
     pub(crate) fn first_version(
         &self,
         call: &Call<'_>,
         kind: ObjectKind,
         object_id: String,
-        content: Checked,
+        content: CheckedDocument,
     ) -> Result<Change, Failure> {
         let uid = VersionUid {
             object_id,
             system_id: self.config.system_id.clone(),
             number: 1,
         };
-        let audit = call.alike.creation(call)?;
+        let audit = call.shared.creation(call)?;
         Ok(Change {
             kind,
             uid,
@@ -267,8 +270,8 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// Makes the version of a change out of its envelope, and its packed form, which must give back
-    /// the same tree.
+    /// Makes the version of a change from its envelope. Unpacking its packed form must return the
+    /// same tree.
     fn version_of(
         &self,
         ehr_id: &str,
@@ -297,10 +300,11 @@ impl<R: Repository> Service<R> {
         }
         keep(&mut tree, extra.as_ref());
         let (template_id, known) = match content {
-            Some(Checked {
+            Some(CheckedDocument {
                 template_id, known, ..
+            // The data of an imported version stay in its item.
             }) if imported.is_some() => (template_id, Some(known)),
-            Some(Checked {
+            Some(CheckedDocument {
                 tree: mut data,
                 template_id,
                 known,
@@ -337,16 +341,18 @@ impl<R: Repository> Service<R> {
         Ok((version, tree))
     }
 
-    /// The packed form of a version, which gives back the same tree.
+    /// Returns the packed form of a version. Unpacking it must return the same tree.
     pub(crate) fn packed(&self, tree: &Tree, known: &dyn Known) -> Result<Packed, Failure> {
         let lost = || {
             Failure::new(
                 500,
-                "the version does not come back from its packed form; nothing was written",
+                "the packed form of the version does not unpack to the same version; nothing was written",
             )
         };
         let root = tree.root().ok_or_else(lost)?;
         let packed = pack(root, known, &self.layouts);
+        // The last line of defence: a version that would not unpack to the same tree is never
+        // written.
         if packed.gives(root) {
             Ok(packed)
         } else {
@@ -354,25 +360,29 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// Makes sure that the caller may make all these changes: a COMPOSITION is covered by leave for
-    /// its template, before and after the change; all else needs leave for everything. An
-    /// administrator may load whatever there is.
-    async fn check_leave(&self, call: &Call<'_>, set: &ChangeSet) -> Result<(), Failure> {
-        if call.need.resource == Resource::Admin {
+    /// Checks that the caller may make all these changes. A COMPOSITION needs permission for its
+    /// template, before and after the change. All else needs permission for everything. An
+    /// administrator may load any document.
+    async fn check_permission(&self, call: &Call<'_>, set: &ChangeSet) -> Result<(), Failure> {
+        if call.permission.resource == Resource::Admin {
             return Ok(());
         }
         if set.creates_ehr
             && matches!(
-                call.caller.reach(call.need, Subject::Nameless)?,
+                call.caller.reach(call.permission, Subject::Nameless)?,
                 Reach::One(_)
             )
         {
-            return Err(call.caller.refused(call.need));
+            return Err(call.caller.refused(call.permission));
         }
         for change in &set.changes {
-            let need = change.need();
-            let whole = call.caller.within(need, Subject::Nameless, &set.ehr_id);
-            let Err(refusal) = whole else {
+            let permission = change.permission();
+            let unrestricted = call
+                .caller
+                .within(permission, Subject::Nameless, &set.ehr_id);
+            // Permission for everything, named or not. Otherwise only compositions of permitted
+            // templates.
+            let Err(refusal) = unrestricted else {
                 self.check_subject_kept(call, set, change).await?;
                 continue;
             };
@@ -381,8 +391,12 @@ impl<R: Repository> Service<R> {
             }
             let before = match change.preceding {
                 Some(_) => {
-                    self.head(&set.ehr_id, &change.uid.object_id, Which::Latest)
-                        .await?
+                    self.version_metadata(
+                        &set.ehr_id,
+                        &change.uid.object_id,
+                        VersionSelector::Latest,
+                    )
+                    .await?
                 }
                 None => None,
             };
@@ -393,8 +407,11 @@ impl<R: Repository> Service<R> {
             .into_iter()
             .flatten()
             {
-                call.caller
-                    .within(need, Subject::of(template.as_deref()), &set.ehr_id)?;
+                call.caller.within(
+                    permission,
+                    Subject::from_name(template.as_deref()),
+                    &set.ehr_id,
+                )?;
             }
         }
         Ok(())
@@ -402,8 +419,8 @@ impl<R: Repository> Service<R> {
 }
 
 impl<R: Repository> Service<R> {
-    /// A caller whose reach is one EHR leaves its subject as it is: whether another EHR has a
-    /// subject would else be told by the refusal.
+    /// Checks that a caller with access to one EHR does not change its subject: a rejection would
+    /// otherwise reveal whether another EHR has the same subject.
     async fn check_subject_kept(
         &self,
         call: &Call<'_>,
@@ -417,7 +434,7 @@ impl<R: Repository> Service<R> {
         else {
             return Ok(());
         };
-        if !call.caller.is_confined(change.need()) {
+        if !call.caller.is_confined(change.permission()) {
             return Ok(());
         }
         let ehr = self
@@ -429,26 +446,26 @@ impl<R: Repository> Service<R> {
         if subject.is_none() || ehr.is_some_and(|ehr| ehr.subject == subject) {
             return Ok(());
         }
-        let message = "the subject of an EHR is set by callers that reach all EHRs: send the EHR_STATUS with the subject that it has";
+        let message = "only callers with access to all EHRs may change the subject of an EHR: send the EHR_STATUS with its present subject";
         Err(Failure::new(403, message))
     }
 }
 
 impl Change {
-    /// The size of what is packed for it.
+    /// Returns the size of the texts to pack.
     fn size(&self) -> usize {
         let parts = [self.content.as_ref().map(|c| &c.tree), self.extra.as_ref()];
         parts.into_iter().flatten().map(Tree::size).sum()
     }
 
-    /// What must be allowed for it.
-    fn need(&self) -> Need {
+    /// Returns the permission that the change needs.
+    fn permission(&self) -> Permission {
         let act = match (&self.content, &self.preceding) {
-            (None, _) => Act::Delete,
-            (Some(_), Some(_)) => Act::Update,
-            (Some(_), None) => Act::Create,
+            (None, _) => Action::Delete,
+            (Some(_), Some(_)) => Action::Update,
+            (Some(_), None) => Action::Create,
         };
-        Need {
+        Permission {
             resource: if self.kind == ObjectKind::Party {
                 Resource::Party
             } else {
@@ -459,39 +476,39 @@ impl Change {
     }
 }
 
-/// What the changes of one request have alike, made once.
+/// Data that the changes of one request share, computed once.
 #[derive(Default)]
-pub(crate) struct Alike {
+pub(crate) struct SharedCommitData {
     time: OnceCell<String>,
-    headers: OnceCell<Stated>,
+    headers: OnceCell<CommitMetadata>,
     last: RefCell<Option<Rc<Envelope>>>,
 }
 
-/// What is around the versions of one person with one reason.
+/// The parts of versions that have the same committer and reason.
 struct Envelope {
     audit: Audit,
     /// The AUDIT_DETAILS as canonical JSON.
     audit_json: String,
-    /// An ORIGINAL_VERSION without data whose uid and contribution are not named yet.
+    /// An ORIGINAL_VERSION without data, uid and contribution.
     version: Tree,
 }
 
-impl Alike {
-    /// When the changes are made, ISO 8601.
+impl SharedCommitData {
+    /// Returns the time of the changes, ISO 8601.
     fn time(&self, call: &Call<'_>) -> &str {
         self.time.get_or_init(|| iso(call.now))
     }
 
-    /// The committal headers of the request.
-    pub fn headers(&self, call: &Call<'_>) -> Result<&Stated, Failure> {
+    /// Returns the committal headers of the request.
+    pub fn headers(&self, call: &Call<'_>) -> Result<&CommitMetadata, Failure> {
         if let Some(stated) = self.headers.get() {
             return Ok(stated);
         }
-        let stated = Stated::of_headers(call.request)?;
+        let stated = CommitMetadata::of_headers(call.request)?;
         Ok(self.headers.get_or_init(|| stated))
     }
 
-    /// The audit of a creation, as the headers of the request tell it.
+    /// Returns the audit of a creation from the headers of the request.
     pub fn creation(&self, call: &Call<'_>) -> Result<Audit, Failure> {
         self.headers(call)?.clone().direct_audit(CREATION)
     }
@@ -501,7 +518,7 @@ impl Alike {
         if let Some(last) = last.filter(|last| last.audit == *audit) {
             return Ok(last);
         }
-        let made = Rc::new(Envelope::of(
+        let made = Rc::new(Envelope::new(
             audit,
             audit.to_json(
                 &call.config.system_id,
@@ -515,7 +532,7 @@ impl Alike {
 }
 
 impl Envelope {
-    fn of(audit: &Audit, audit_json: String) -> Result<Envelope, Failure> {
+    fn new(audit: &Audit, audit_json: String) -> Result<Envelope, Failure> {
         let (contribution, lifecycle) = (
             reference("HIER_OBJECT_ID", "", "CONTRIBUTION"),
             audit.lifecycle.to_json(),
@@ -533,7 +550,7 @@ impl Envelope {
     }
 }
 
-/// The answer to a client that changes a version which is not the latest any more.
+/// Returns the error for a change of a version that is not the latest one.
 pub(crate) fn stale(latest: &str) -> Failure {
     Failure::new(
         412,
@@ -542,7 +559,7 @@ pub(crate) fn stale(latest: &str) -> Failure {
     .header("ETag", format!("\"{latest}\""))
 }
 
-/// The class name of the documents of a kind.
+/// Returns the class name of the documents of a kind.
 pub(crate) fn class_name(kind: ObjectKind) -> &'static str {
     kind.class().name()
 }
@@ -563,17 +580,17 @@ fn contribution_json(uid: &str, audit: &str, changes: &[Change]) -> String {
         .iter()
         .map(|(uid, class)| (uid.as_str(), *class))
         .collect();
-    statement::contribution(uid, &versions, audit)
+    canonical::contribution(uid, &versions, audit)
 }
 
-/// What a client may say about a version beyond its audit and data.
+/// Attributes of a VERSION that a client may set, beside its audit and data.
 pub(crate) const KEPT: [Attr; 3] = [
     Attr::OTHER_INPUT_VERSION_UIDS,
     Attr::ATTESTATIONS,
     Attr::SIGNATURE,
 ];
 
-/// Copies that.
+/// Copies the attributes of [`KEPT`].
 fn keep(tree: &mut Tree, sent: Option<&Tree>) {
     let (Some(root), Some(sent)) = (tree.root().map(NodeRef::id), sent.and_then(Tree::root)) else {
         return;
@@ -585,7 +602,7 @@ fn keep(tree: &mut Tree, sent: Option<&Tree>) {
     }
 }
 
-/// Writes the text that stands at the end of a path.
+/// Sets the text at a path.
 fn name(tree: &mut Tree, path: &[Attr], text: &str) {
     let leaf = path
         .iter()
@@ -597,7 +614,7 @@ fn name(tree: &mut Tree, path: &[Attr], text: &str) {
     }
 }
 
-/// Puts the uid of a version at an attribute; a document has that of its version, as RM 1.0.4
+/// Sets the uid of a version at an attribute. A document has the uid of its version, as RM 1.0.4
 /// recommends.
 fn name_version(tree: &mut Tree, attr: Attr, uid: &str) {
     let mut id = Tree::object(Cls::OBJECT_VERSION_ID);
@@ -616,7 +633,7 @@ fn name_version(tree: &mut Tree, attr: Attr, uid: &str) {
     }
 }
 
-/// What an EHR_STATUS says about its EHR; what is not said is true.
+/// Returns the flags of an EHR_STATUS. A missing flag is true.
 pub(crate) fn flags(status: &Tree) -> EhrFlags {
     let root = status.root();
     let says_no = |attr| root.and_then(|r| r.text_at(attr)) == Some("false");
@@ -636,7 +653,7 @@ pub(crate) fn flags(status: &Tree) -> EhrFlags {
     }
 }
 
-/// A text as a JSON string.
+/// Returns a text as a JSON string.
 pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::new();
     quote_into(&mut out, text);

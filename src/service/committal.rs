@@ -1,5 +1,5 @@
-//! Who commits what, and why: AUDIT_DETAILS and the lifecycle state, from headers (in both
-//! spellings) or from a document.
+//! Commit metadata: AUDIT_DETAILS and the lifecycle state, from headers (in both spellings) or from
+//! a document.
 
 use super::Request;
 use super::error::Failure;
@@ -9,7 +9,7 @@ use crate::rm::json::{self, quote_into};
 use crate::rm::tree::NodeRef;
 use crate::rm::validate::validate;
 use crate::rm::xml;
-use crate::store::statement::object;
+use crate::store::canonical::object;
 
 /// A code of the openEHR terminology with its rubric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,27 +51,27 @@ pub(crate) const CREATION: Code = code("249", "creation");
 pub(crate) const MODIFICATION: Code = code("251", "modification");
 /// The change type and the lifecycle state of a deletion.
 pub(crate) const DELETED: Code = code("523", "deleted");
-/// The lifecycle state when nobody says otherwise.
+/// The default lifecycle state.
 pub(crate) const COMPLETE: Code = code("532", "complete");
 
 /// The lifecycle state of a draft.
 pub(crate) const INCOMPLETE: Code = code("553", "incomplete");
 
-/// What a client may say about a commit; its RM parts are canonical JSON.
+/// The commit metadata that a client may state. Its RM parts are canonical JSON.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Audit {
     /// AUDIT_DETAILS.change_type.
     pub change_type: Code,
     /// VERSION.lifecycle_state.
     pub lifecycle: Code,
-    /// AUDIT_DETAILS.committer: a PARTY_PROXY; the caller, when the client names nobody.
+    /// AUDIT_DETAILS.committer: a PARTY_PROXY. `None` means the caller.
     pub committer: Option<String>,
     /// AUDIT_DETAILS.description: a DV_TEXT.
     pub description: Option<String>,
 }
 
 impl Audit {
-    /// What is recorded when the client says nothing.
+    /// Creates the audit of a request without metadata.
     pub fn new(change_type: Code) -> Audit {
         let lifecycle = if change_type == DELETED {
             DELETED
@@ -86,12 +86,12 @@ impl Audit {
         }
     }
 
-    /// The default for a change, merged with the committal headers of the request.
+    /// Creates the audit of a change with the committal headers of the request.
     pub fn of_headers(request: &Request, change_type: Code) -> Result<Audit, Failure> {
-        Stated::of_headers(request)?.direct_audit(change_type)
+        CommitMetadata::of_headers(request)?.direct_audit(change_type)
     }
 
-    /// Takes committer and description from an AUDIT_DETAILS.
+    /// Sets committer and description from an AUDIT_DETAILS.
     pub fn take_party(&mut self, sent: NodeRef<'_>) {
         if let Some(committer) = sent.get(Attr::COMMITTER) {
             self.committer = Some(json::write(committer));
@@ -99,19 +99,19 @@ impl Audit {
         self.description = sent.get(Attr::DESCRIPTION).map(json::write);
     }
 
-    /// A deletion is one by its change type and by its lifecycle state, or by neither.
+    /// Checks that change type and lifecycle state both denote a deletion, or neither.
     fn consistent(self, intended: Code) -> Result<Audit, Failure> {
         let deletes = intended == DELETED;
         if (self.change_type == DELETED) != deletes || (self.lifecycle == DELETED) != deletes {
-            return Err(Failure::bad(
+            return Err(Failure::bad_request(
                 "change type and lifecycle state contradict each other: `523` (deleted) belongs to a deletion and to nothing else",
             ));
         }
         Ok(self)
     }
 
-    /// The AUDIT_DETAILS as canonical JSON; `caller` is the committer where the client names
-    /// nobody.
+    /// Returns the AUDIT_DETAILS as canonical JSON. `caller` is the committer if the client named
+    /// none.
     pub fn to_json(&self, system_id: &str, time_committed: &str, caller: &str) -> String {
         let mut out = String::from(r#"{"_type":"AUDIT_DETAILS","system_id":"#);
         quote_into(&mut out, system_id);
@@ -136,24 +136,24 @@ impl Audit {
 /// The commit metadata that one source states: the headers of a request, a version, or the audit of
 /// a contribution.
 ///
-/// Sources are merged attribute by attribute with [`Stated::or`]; the most specific source comes
+/// Sources are merged attribute by attribute with [`CommitMetadata::or`]; the most specific source comes
 /// first.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
-pub(crate) struct Stated {
+pub(crate) struct CommitMetadata {
     change_type: Option<Code>,
     lifecycle: Option<Code>,
     committer: Option<String>,
     description: Option<String>,
 }
 
-impl Stated {
+impl CommitMetadata {
     /// Reads the committal headers of a request, in both spellings.
     ///
     /// # Errors
     /// 400 for a header that cannot be parsed, an unknown part or code, and a character that XML
     /// 1.0 cannot carry.
-    pub fn of_headers(request: &Request) -> Result<Stated, Failure> {
-        let mut stated = Stated::default();
+    pub fn of_headers(request: &Request) -> Result<CommitMetadata, Failure> {
+        let mut stated = CommitMetadata::default();
         let mut party = Party::default();
         for (name, value) in &request.headers {
             let name = name.to_ascii_lowercase().replace('_', "-");
@@ -165,7 +165,7 @@ impl Stated {
             };
             if let Some(character) = xml::not_in_xml(value) {
                 let code = u32::from(character);
-                return Err(Failure::bad(format!(
+                return Err(Failure::bad_request(format!(
                     "the header {group} has the character U+{code:04X}, which XML 1.0 cannot carry: leave it out"
                 )));
             }
@@ -219,7 +219,7 @@ impl Stated {
             }
             (_, "system_id" | "time_committed") => {}
             _ => {
-                return Err(Failure::bad(format!(
+                return Err(Failure::bad_request(format!(
                     "the committal header {group} has the unknown part `{key}`"
                 )));
             }
@@ -232,9 +232,9 @@ impl Stated {
     /// # Errors
     /// 400 for an unknown change type, and for a committer or description that breaks a rule of the
     /// Reference Model.
-    pub fn of_audit(node: NodeRef<'_>) -> Result<Stated, Failure> {
+    pub fn of_audit(node: NodeRef<'_>) -> Result<CommitMetadata, Failure> {
         check_parts(node, "audit", &[Attr::COMMITTER, Attr::DESCRIPTION])?;
-        Ok(Stated {
+        Ok(CommitMetadata {
             change_type: node
                 .get(Attr::CHANGE_TYPE)
                 .and_then(|coded| sent_code(coded, change_type))
@@ -248,25 +248,24 @@ impl Stated {
     /// Reads the commit_audit and the lifecycle_state of a VERSION; either may be absent.
     ///
     /// # Errors
-    /// See [`Stated::of_audit`]; also 400 for an unknown lifecycle state.
-    pub fn of_version(version: NodeRef<'_>) -> Result<Stated, Failure> {
+    /// See [`CommitMetadata::of_audit`]; also 400 for an unknown lifecycle state.
+    pub fn of_version(version: NodeRef<'_>) -> Result<CommitMetadata, Failure> {
         let audit = version
             .get(Attr::COMMIT_AUDIT)
-            .map_or_else(|| Ok(Stated::default()), Stated::of_audit)?;
+            .map_or_else(|| Ok(CommitMetadata::default()), CommitMetadata::of_audit)?;
         let state = version
             .get(Attr::LIFECYCLE_STATE)
             .and_then(|coded| sent_code(coded, lifecycle))
             .transpose()?;
-        Ok(Stated {
+        Ok(CommitMetadata {
             lifecycle: state,
             ..audit
         })
     }
 
-    /// Completes this source by another: each attribute that is not stated here is taken from
-    /// `other`.
-    pub fn or(self, other: &Stated) -> Stated {
-        Stated {
+    /// Fills in missing attributes from another source.
+    pub fn or(self, other: &CommitMetadata) -> CommitMetadata {
+        CommitMetadata {
             change_type: self.change_type.or(other.change_type),
             lifecycle: self.lifecycle.or(other.lifecycle),
             committer: self.committer.or_else(|| other.committer.clone()),
@@ -274,20 +273,20 @@ impl Stated {
         }
     }
 
-    /// Completes this source by another, but for the change type: how a version of another system
-    /// changes what is stored follows from it.
-    pub fn or_unless_type(self, other: &Stated) -> Stated {
+    /// Fills in missing attributes from another source, but not the change type: the change type of
+    /// a version of another system does not determine how it changes the stored object.
+    pub fn or_unless_type(self, other: &CommitMetadata) -> CommitMetadata {
         let change_type = self.change_type;
-        Stated {
+        CommitMetadata {
             change_type,
             ..self.or(other)
         }
     }
 
-    /// The audit of the import of a version whose own lifecycle state stays.
+    /// Returns the audit of the import of a version, which keeps its own lifecycle state.
     ///
     /// # Errors
-    /// 400 where the stated change type is a deletion and the version is none, or the reverse.
+    /// 400 if the stated change type is a deletion and the version is none, or the reverse.
     pub fn import_audit(self, default: Code, lifecycle: Code) -> Result<Audit, Failure> {
         Audit {
             lifecycle,
@@ -296,8 +295,7 @@ impl Stated {
         .consistent(default)
     }
 
-    /// Completes this source by the defaults of a change; the lifecycle state follows from the
-    /// change type.
+    /// Fills in the defaults of a change. The lifecycle state follows from the change type.
     fn audit(self, default: Code) -> Audit {
         let plain = Audit::new(self.change_type.unwrap_or(default));
         Audit {
@@ -308,20 +306,20 @@ impl Stated {
         }
     }
 
-    /// The audit of a document that is created, updated or deleted at its own address, which
-    /// decides what kind of change it is.
+    /// Returns the audit of a document that is created, updated or deleted at its own URL. The
+    /// operation determines the change type.
     ///
     /// # Errors
-    /// 400 where change type or lifecycle state contradict that.
+    /// 400 if change type or lifecycle state contradict the operation.
     pub fn direct_audit(self, change_type: Code) -> Result<Audit, Failure> {
         self.audit(change_type).consistent(change_type)
     }
 
-    /// The audit of a contribution or of a member of one, whose change type decides whether it
-    /// deletes; a deletion has the lifecycle state 523 whatever is stated.
+    /// Returns the audit of a contribution or of a member of one. The change type determines
+    /// whether it deletes. A deletion has the lifecycle state 523 whatever is stated.
     ///
     /// # Errors
-    /// 400 where a version that is no deletion has the lifecycle state 523.
+    /// 400 if a version that is no deletion has the lifecycle state 523.
     pub fn member_audit(self, default: Code) -> Result<Audit, Failure> {
         let mut audit = self.audit(default);
         let change_type = audit.change_type;
@@ -333,7 +331,7 @@ impl Stated {
 }
 
 impl Code {
-    /// A DV_CODED_TEXT as canonical JSON.
+    /// Returns a DV_CODED_TEXT as canonical JSON.
     pub fn to_json(self) -> String {
         let Code { code, rubric } = self;
         format!(
@@ -342,7 +340,7 @@ impl Code {
     }
 }
 
-/// The parts of a committer that headers can name.
+/// The parts of a committer in headers.
 #[derive(Default)]
 pub(crate) struct Party {
     /// PARTY_IDENTIFIED.name.
@@ -356,7 +354,7 @@ pub(crate) struct Party {
 }
 
 impl Party {
-    /// A PARTY_IDENTIFIED as canonical JSON; `None` when nothing is known.
+    /// Returns a PARTY_IDENTIFIED as canonical JSON, or `None` if all parts are absent.
     pub fn to_json(&self) -> Option<String> {
         let mut members = vec![String::from(r#""_type":"PARTY_IDENTIFIED""#)];
         if let Some(id) = &self.id {
@@ -378,11 +376,10 @@ impl Party {
     }
 }
 
-/// Checks those attributes of a document that are stored as they were sent; the server writes the
-/// others itself.
+/// Checks the attributes of a document that are stored as sent. The server sets the others.
 ///
 /// # Errors
-/// 400 with all findings, their paths from the document on.
+/// 400 with all findings. Their paths start at the document.
 pub(crate) fn check_parts(node: NodeRef<'_>, what: &str, stored: &[Attr]) -> Result<(), Failure> {
     let mut findings = Vec::new();
     for attr in stored {
@@ -403,8 +400,8 @@ pub(crate) fn check_parts(node: NodeRef<'_>, what: &str, stored: &[Attr]) -> Res
     }
 }
 
-/// The code of a DV_CODED_TEXT, or that of its rubric where there is no code or an unknown one:
-/// some clients number the states otherwise. Nothing where the text is empty.
+/// Returns the code of a DV_CODED_TEXT, or the code of its rubric if the code is missing or
+/// unknown, because some clients use other codes for the states. `None` if the text is empty.
 fn sent_code(
     coded: NodeRef<'_>,
     find: fn(&str) -> Result<Code, Failure>,
@@ -416,10 +413,10 @@ fn sent_code(
     Some(find(code).or_else(|failure| rubric.and_then(|rubric| find(rubric).ok()).ok_or(failure)))
 }
 
-/// A change type by code or rubric.
+/// Finds a change type by code or rubric.
 pub(crate) fn change_type(text: &str) -> Result<Code, Failure> {
     find(&CHANGE_TYPES, text).ok_or_else(|| {
-        Failure::bad(format!(
+        Failure::bad_request(format!(
             "`{}` is not a change type; known are {}",
             short(text),
             known(&CHANGE_TYPES)
@@ -427,10 +424,10 @@ pub(crate) fn change_type(text: &str) -> Result<Code, Failure> {
     })
 }
 
-/// A lifecycle state by code or rubric.
+/// Finds a lifecycle state by code or rubric.
 pub(crate) fn lifecycle(text: &str) -> Result<Code, Failure> {
     find(&LIFECYCLES, text).ok_or_else(|| {
-        Failure::bad(format!(
+        Failure::bad_request(format!(
             "`{}` is not a lifecycle state; known are {}",
             short(text),
             known(&LIFECYCLES)
@@ -461,7 +458,7 @@ fn short(text: &str) -> String {
 /// Reads `key="value", key="value"`, or a bare word or quoted text, which has no key.
 pub(crate) fn pairs(value: &str, header: &str) -> Result<Vec<(String, String)>, Failure> {
     let unparsable = || {
-        Failure::bad(format!(
+        Failure::bad_request(format!(
             "the header {header} cannot be read: expected `key=\"value\", …`"
         ))
     };
@@ -494,7 +491,8 @@ pub(crate) fn pairs(value: &str, header: &str) -> Result<Vec<(String, String)>, 
     Ok(found)
 }
 
-/// A text up to its closing quote, with `\"` and `\\` undone, and what follows.
+/// Reads a text up to its closing quote, unescapes `\"` and `\\`, and returns it with the remaining
+/// text.
 fn quoted_text(text: &str) -> Option<(String, &str)> {
     let mut out = String::new();
     let mut chars = text.char_indices();

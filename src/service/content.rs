@@ -16,22 +16,24 @@ use crate::store::repository::Repository;
 use crate::template;
 use std::rc::Rc;
 
-/// A document that may be committed.
-pub(crate) struct Checked {
+/// A document that passed its checks.
+pub(crate) struct CheckedDocument {
     /// The document.
     pub tree: Tree,
     /// COMPOSITION.archetype_details.template_id.value.
     pub template_id: Option<String>,
-    /// The texts of its template.
+    /// The texts of its template, which may become constant texts of a layout.
     pub known: Rc<Texts>,
 }
 
-/// Reads the body of a request as an object of a class; `what` names it in errors.
+/// Reads the body of a request as an object of a class. `what` is its name in errors.
 pub(crate) fn read_body(call: &Call<'_>, class: Cls, what: &str) -> Result<Tree, Failure> {
     let format = body_format(call.request)?;
     let text = call.text()?;
     if text.trim().is_empty() {
-        return Err(Failure::bad(format!("the body is empty: send the {what}")));
+        return Err(Failure::bad_request(format!(
+            "the body is empty: send the {what}"
+        )));
     }
     read_text(text, format, class, what)
 }
@@ -50,7 +52,7 @@ pub(crate) fn read_text(
     read.map_err(|findings| Failure::unreadable(what, &findings))
 }
 
-/// An RM object as media type and bytes.
+/// Returns media type and text of an RM object.
 pub(crate) fn body_of(
     node: NodeRef<'_>,
     format: Format,
@@ -72,8 +74,8 @@ pub(crate) fn body_of(
     Ok((format.media_type(), body))
 }
 
-/// The name of the root element of an object: that of the schema for versions, else its class in
-/// lower case.
+/// Returns the name of the root element of an object: for a version that of the schema, else its
+/// class in lower case.
 fn root_name(class: Cls) -> String {
     match class {
         Cls::ORIGINAL_VERSION | Cls::IMPORTED_VERSION => String::from("version"),
@@ -82,31 +84,32 @@ fn root_name(class: Cls) -> String {
 }
 
 impl<R: Repository> Service<R> {
-    /// Checks a COMPOSITION against the model and against its template, which must be known; all
-    /// errors are told together.
+    /// Checks a COMPOSITION against the model and against its template, which must be stored.
+    /// Reports all errors together.
     pub(crate) async fn check_composition(
         &self,
         call: &Call<'_>,
         tree: Tree,
         rigor: Rigor,
-    ) -> Result<Checked, Failure> {
-        let (checked, findings) = self.examine_composition(call, tree, rigor).await?;
+    ) -> Result<CheckedDocument, Failure> {
+        let (checked, findings) = self.composition_findings(call, tree, rigor).await?;
         match refuse_errors(call, COMPOSITION, &findings) {
             Ok(()) => Ok(checked),
             Err(failure) => Err(self.with_keys(call, failure, &checked, &findings).await),
         }
     }
 
-    /// The same, where the content is not refused for what is found: that is given back.
-    pub(crate) async fn examine_composition(
+    /// Like [`Service::check_composition`], but returns the findings instead of rejecting the
+    /// content.
+    pub(crate) async fn composition_findings(
         &self,
         call: &Call<'_>,
         tree: Tree,
         rigor: Rigor,
-    ) -> Result<(Checked, Vec<Finding>), Failure> {
-        let asked = !self.config.trusts_compositions;
+    ) -> Result<(CheckedDocument, Vec<Finding>), Failure> {
+        let validates = !self.config.trusts_compositions;
         let mut findings = Vec::new();
-        if asked {
+        if validates {
             let _turn = call.turn(tree.size()).await?;
             findings = model_findings(&tree);
         }
@@ -119,7 +122,7 @@ impl<R: Repository> Service<R> {
             findings.insert(0, without_template(template_id.as_deref()));
             return Err(Failure::invalid(call.dialect, COMPOSITION, &findings));
         };
-        if let Some(root) = tree.root().filter(|_| asked) {
+        if let Some(root) = tree.root().filter(|_| validates) {
             let _turn = call.turn(tree.size()).await?;
             findings.extend(match rigor {
                 Rigor::Complete => template::validate(root, &compiled.template),
@@ -128,7 +131,7 @@ impl<R: Repository> Service<R> {
             template::label_findings(root, &compiled.template, &mut findings);
         }
         Ok((
-            Checked {
+            CheckedDocument {
                 tree,
                 template_id,
                 known: Rc::clone(&compiled.known),
@@ -138,18 +141,19 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// How much of a template a document must meet.
+/// The rules of a template that a document must meet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Rigor {
-    /// All of it.
+    /// All rules.
     Complete,
-    /// Structure, classes and values, but not how much must be there: the version is incomplete.
+    /// Structure, classes and values, but not the presence of required items: the version is
+    /// incomplete.
     Draft,
 }
 
 impl Rigor {
-    /// The rigor for a version with this lifecycle state.
-    pub fn of(audit: &Audit) -> Rigor {
+    /// Returns the rigor for a version with the lifecycle state of this audit.
+    pub fn from_audit(audit: &Audit) -> Rigor {
         if audit.lifecycle == INCOMPLETE {
             Rigor::Draft
         } else {
@@ -183,15 +187,19 @@ pub(crate) fn without_template(id: Option<&str>) -> Finding {
     }
 }
 
-/// What errors call a composition.
+/// The name of a composition in errors.
 pub(crate) const COMPOSITION: &str = "composition";
 
-/// Checks a document that has no template: an EHR_STATUS, a FOLDER or a party.
+/// Checks a document without template: an EHR_STATUS, a FOLDER or a party.
 ///
 /// # Errors
-/// 400 with all findings; for a well-formed party that breaks a rule, the status of the mount: only
+/// 400 with all findings. For a well-formed party that breaks a rule, the status of the mount: only
 /// the operations on parties (and compositions) list 422 in the OpenAPI document of ITS-REST.
-pub(crate) fn check_plain(call: &Call<'_>, tree: Tree, what: &str) -> Result<Checked, Failure> {
+pub(crate) fn check_plain(
+    call: &Call<'_>,
+    tree: Tree,
+    what: &str,
+) -> Result<CheckedDocument, Failure> {
     let is_party = tree
         .root()
         .is_some_and(|root| root.class().is_a(Cls::PARTY));
@@ -202,19 +210,20 @@ pub(crate) fn check_plain(call: &Call<'_>, tree: Tree, what: &str) -> Result<Che
             failure.into_bad_request()
         }
     })?;
-    Ok(Checked {
+    Ok(CheckedDocument {
         tree,
         template_id: None,
         known: Rc::default(),
     })
 }
 
-/// What the Reference Model itself finds in a document.
+/// Returns the findings of the Reference Model in a document.
 pub(crate) fn model_findings(tree: &Tree) -> Vec<Finding> {
     tree.root().map(validate).unwrap_or_default()
 }
 
-/// A bad date cannot even be read, a broken rule is not valid; warnings alone do no harm.
+/// Rejects a document with errors: an unreadable date as malformed, a broken rule as invalid.
+/// Warnings alone do not reject it.
 pub(crate) fn refuse_errors(
     call: &Call<'_>,
     what: &str,
@@ -228,9 +237,9 @@ pub(crate) fn refuse_errors(
     }
 }
 
-/// The answer to JSON that is none.
+/// Returns the error for malformed JSON.
 pub(crate) fn malformed(what: &str, text: &str, problem: json::Malformed) -> Failure {
-    Failure::bad(format!(
+    Failure::bad_request(format!(
         "the {what} is not JSON: {}",
         problem.describe(text)
     ))

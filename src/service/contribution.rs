@@ -2,10 +2,10 @@
 
 use super::Service;
 use super::admission::LARGE;
-use super::call::{Call, Changed};
+use super::call::{Call, ChangedResource};
 use super::commit::{Change, ChangeSet, KEPT, class_name};
-use super::committal::{Audit, CREATION, DELETED, MODIFICATION, Stated, check_parts};
-use super::content::{Checked, Rigor, check_plain, read_text};
+use super::committal::{Audit, CREATION, CommitMetadata, DELETED, MODIFICATION, check_parts};
+use super::content::{CheckedDocument, Rigor, check_plain, read_text};
 use super::error::Failure;
 use super::http::Response;
 use super::identity::{check_following_uids, given_member_id};
@@ -20,21 +20,21 @@ use crate::rm::class::{Attr, Cls};
 use crate::rm::json::{elements, members};
 use crate::rm::tree::{NodeRef, Tree};
 use crate::rm::xml;
-use crate::store::repository::{Repository, VersionHead, Which};
+use crate::store::repository::{Repository, VersionMetadata, VersionSelector};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-/// Change types that only make sense for an object that exists.
+/// Change types that require an existing object.
 const FOLLOWING: [&str; 5] = ["250", "251", "523", "666", "816"];
 
 impl<R: Repository> Service<R> {
     /// POST /ehr/{ehr_id}/contribution, POST /demographic/contribution
     pub(super) async fn contribution_create(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        call.can_answer()?;
+        call.check_acceptable()?;
         let format = body_format(call.request)?;
         let owner = self.owner(call).await?;
         let turn = call.turn_for_body().await?;
-        let sent = Sent::read(call.text()?, format)?;
+        let sent = SentContribution::read(call.text()?, format)?;
         drop(turn);
         let set = self.change_set(call, &owner, sent).await?;
         let committed = self.commit(call, set).await?;
@@ -47,7 +47,7 @@ impl<R: Repository> Service<R> {
         let mut path = Owner::segments(owner.id());
         path.extend(["contribution", uid]);
         let uri = matches!(owner, Owner::Ehr(_)).then(|| format!("ehr:/{}/{uid}", owner.id()));
-        call.changed(&Changed {
+        call.changed(&ChangedResource {
             created: true,
             path: call.address(&path),
             uri,
@@ -61,8 +61,8 @@ impl<R: Repository> Service<R> {
     /// GET /ehr/{ehr_id}/contribution/{uid}, GET /demographic/contribution/{uid}
     pub(super) async fn contribution_get(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let owner = self.owner(call).await?;
-        let uid = call.sub(0).to_ascii_lowercase();
-        let missing = || Failure::missing("there is no such contribution here");
+        let uid = call.sub_param(0).to_ascii_lowercase();
+        let missing = || Failure::not_found("there is no such contribution here");
         let stored = self
             .repository
             .contribution(owner.id(), &uid)
@@ -82,19 +82,19 @@ impl<R: Repository> Service<R> {
         )
     }
 
-    /// The members of a contribution, checked.
+    /// Checks the members of a contribution and returns their change set.
     pub(crate) async fn change_set(
         &self,
         call: &Call<'_>,
         owner: &Owner,
-        sent: Sent,
+        sent: SentContribution,
     ) -> Result<ChangeSet, Failure> {
-        if sent.uid.is_some() && call.caller.is_confined(call.need) {
-            // Uids are unique in the whole repository: that one is in use would tell of another
+        if sent.uid.is_some() && call.caller.is_confined(call.permission) {
+            // Uids are unique in the whole repository: reporting a duplicate would reveal another
             // EHR.
             return Err(Failure::new(
                 403,
-                "a caller whose reach is one EHR cannot choose the uid of a contribution: leave `uid` out",
+                "a caller with access to one EHR cannot choose the uid of a contribution: leave `uid` out",
             ));
         }
         let (mut changes, mut earlier, mut unpaused) = (Vec::new(), HashSet::new(), 0);
@@ -115,13 +115,14 @@ impl<R: Repository> Service<R> {
                 None => self.change_of(call, owner, version, &sent.audit).await,
             };
             let change = change.map_err(|f| f.within(&format!("versions[{index}]")))?;
+            // A later member may follow this one, which the database does not have yet.
             earlier.insert(change.uid.to_string());
             changes.push(change);
         }
         let ehr_id = owner.id().to_owned();
         let audit = sent
             .audit
-            .or(call.alike.headers(call)?)
+            .or(call.shared.headers(call)?)
             .member_audit(CREATION)?;
         Ok(ChangeSet {
             ehr_id,
@@ -135,25 +136,25 @@ impl<R: Repository> Service<R> {
         })
     }
 
-    /// One member of a contribution, checked.
+    /// Checks one member of a contribution.
     async fn change_of(
         &self,
         call: &Call<'_>,
         owner: &Owner,
         version: &Tree,
-        contribution: &Stated,
+        contribution: &CommitMetadata,
     ) -> Result<Change, Failure> {
         let root = version
             .root()
-            .ok_or_else(|| Failure::bad("the version is empty"))?;
+            .ok_or_else(|| Failure::bad_request("the version is empty"))?;
         let preceding = root
             .text_along(&[Attr::PRECEDING_VERSION_UID, Attr::VALUE])
             .filter(|uid| !uid.is_empty());
         let preceding = preceding
             .map(|uid| VersionUid::read(uid, "preceding_version_uid"))
             .transpose()?;
-        let stated = Stated::of_version(root)?
-            .or(call.alike.headers(call)?)
+        let stated = CommitMetadata::of_version(root)?
+            .or(call.shared.headers(call)?)
             .or(contribution);
         let audit = stated.member_audit(if preceding.is_some() {
             MODIFICATION
@@ -163,28 +164,20 @@ impl<R: Repository> Service<R> {
         check_change_type(&audit, preceding.is_some())?;
         let data = root
             .get(Attr::DATA)
+            // Some clients send the deleted document along.
             .filter(|_| audit.change_type != DELETED);
         let kind = match data {
             Some(data) => kind_of(data.class())?,
             None if audit.change_type == DELETED => {
+                // A deletion has no data, so the stored object determines the kind.
                 self.kind_of_object(owner.id(), preceding.as_ref()).await?
             }
-            None => return Err(Failure::bad("the version has no data")),
+            None => return Err(Failure::bad_request("the version has no data")),
         };
-        if !owner.holds(kind) {
-            return Err(Failure::bad(
-                "parties are committed to the demographic service, everything else to an EHR",
-            ));
-        }
-        owner.must_allow(kind)?;
-        if kind == ObjectKind::EhrStatus && (preceding.is_none() || data.is_none()) {
-            return Err(Failure::bad(
-                "an EHR has one EHR_STATUS: it can only be modified",
-            ));
-        }
+        owner.check_member(kind, preceding.is_some() && data.is_some())?;
         let content = match data {
             Some(data) => Some(
-                self.check_member(call, kind, data, Rigor::of(&audit))
+                self.check_member(call, kind, data, Rigor::from_audit(&audit))
                     .await?,
             ),
             None => None,
@@ -194,21 +187,7 @@ impl<R: Repository> Service<R> {
                 .await?;
         }
         check_parts(root, "version", &KEPT)?;
-        let uid = match &preceding {
-            Some(uid) => {
-                let uid = uid.next(&self.config.system_id)?;
-                check_following_uids(root, kind, &uid)?;
-                uid
-            }
-            None => {
-                let object_id = given_member_id(call, root)?.unwrap_or_else(|| call.new_uuid());
-                VersionUid {
-                    object_id,
-                    system_id: self.config.system_id.clone(),
-                    number: 1,
-                }
-            }
-        };
+        let uid = self.uid_of_member(call, kind, root, preceding.as_ref())?;
         Ok(Change {
             kind,
             uid,
@@ -220,14 +199,35 @@ impl<R: Repository> Service<R> {
         })
     }
 
-    /// The content of a member: 400 when it is invalid or its template is unknown, on both mounts.
+    /// Returns the uid of a member: the next one of its object, or the first of a new object.
+    fn uid_of_member(
+        &self,
+        call: &Call<'_>,
+        kind: ObjectKind,
+        version: NodeRef<'_>,
+        preceding: Option<&VersionUid>,
+    ) -> Result<VersionUid, Failure> {
+        if let Some(preceding) = preceding {
+            let uid = preceding.next(&self.config.system_id)?;
+            check_following_uids(version, kind, &uid)?;
+            return Ok(uid);
+        }
+        Ok(VersionUid {
+            object_id: given_member_id(call, version)?.unwrap_or_else(|| call.new_uuid()),
+            system_id: self.config.system_id.clone(),
+            number: 1,
+        })
+    }
+
+    /// Checks the content of a member: 400 if it is invalid or its template is unknown, on both
+    /// mounts.
     pub(super) async fn check_member(
         &self,
         call: &Call<'_>,
         kind: ObjectKind,
         data: NodeRef<'_>,
         rigor: Rigor,
-    ) -> Result<Checked, Failure> {
+    ) -> Result<CheckedDocument, Failure> {
         let tree = data.to_tree();
         let checked = match kind {
             ObjectKind::Composition => self.check_composition(call, tree, rigor).await,
@@ -236,9 +236,8 @@ impl<R: Repository> Service<R> {
         checked.map_err(Failure::into_bad_request)
     }
 
-    /// Makes sure that a party keeps its class, which is that of the last version with data:
-    /// VERSIONED_PARTY alone does not tell it. A version that is not there is refused when it is
-    /// committed.
+    /// Checks that a party keeps the class of its last version with data. VERSIONED_PARTY alone
+    /// does not determine it. A missing preceding version is rejected by the commit.
     pub(super) async fn check_class_kept(
         &self,
         owner: &str,
@@ -247,11 +246,12 @@ impl<R: Repository> Service<R> {
     ) -> Result<(), Failure> {
         let heads = self
             .repository
-            .version_heads(owner, &preceding.object_id)
+            .version_metadata(owner, &preceding.object_id)
             .await
             .map_err(Failure::of_store)?;
         let last = heads
             .iter()
+            // Deletions have no data. The last version before them determines the class.
             .rfind(|head| head.number <= preceding.number && !head.is_deletion());
         let before = match last {
             Some(head) => self.class_of_data(owner, head).await?,
@@ -269,16 +269,16 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// The class of the data of a version.
+    /// Returns the class of the data of a version.
     pub(super) async fn class_of_data(
         &self,
         owner: &str,
-        head: &VersionHead,
+        head: &VersionMetadata,
     ) -> Result<Option<Cls>, Failure> {
         let object = head.version_uid.split("::").next().unwrap_or_default();
         let version = self
             .repository
-            .version(owner, object, Which::Uid(&head.version_uid))
+            .version(owner, object, VersionSelector::Uid(&head.version_uid))
             .await
             .map_err(Failure::of_store)?;
         Ok(version.and_then(|version| {
@@ -297,7 +297,7 @@ impl<R: Repository> Service<R> {
         let unknown = || Failure::new(409, "the preceding version does not exist");
         let object = &uid.ok_or_else(unknown)?.object_id;
         let latest = self
-            .head(ehr_id, object, Which::Latest)
+            .version_metadata(ehr_id, object, VersionSelector::Latest)
             .await?
             .ok_or_else(unknown)?;
         if latest.is_deletion() {
@@ -308,11 +308,14 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// A creation follows nothing; changes of what exists name what they follow.
+/// Checks that a creation has no preceding version, and that a change of an existing object has
+/// one.
 fn check_change_type(audit: &Audit, follows: bool) -> Result<(), Failure> {
     match (follows, audit.change_type) {
-        (true, CREATION) => Err(Failure::bad("a creation has no preceding_version_uid")),
-        (false, change) if FOLLOWING.contains(&change.code) => Err(Failure::bad(format!(
+        (true, CREATION) => Err(Failure::bad_request(
+            "a creation has no preceding_version_uid",
+        )),
+        (false, change) if FOLLOWING.contains(&change.code) => Err(Failure::bad_request(format!(
             "the change type `{}` needs a preceding_version_uid",
             change.rubric
         ))),
@@ -320,31 +323,33 @@ fn check_change_type(audit: &Audit, follows: bool) -> Result<(), Failure> {
     }
 }
 
-/// The kind of object that a class of documents belongs to.
+/// Returns the kind of object of a class of documents.
 pub(crate) fn kind_of(class: Cls) -> Result<ObjectKind, Failure> {
     match class {
         Cls::COMPOSITION => Ok(ObjectKind::Composition),
         Cls::EHR_STATUS => Ok(ObjectKind::EhrStatus),
         Cls::FOLDER => Ok(ObjectKind::Folder),
         party if party.is_a(Cls::PARTY) => Ok(ObjectKind::Party),
-        other => Err(Failure::bad(format!(
+        other => Err(Failure::bad_request(format!(
             "a {other} cannot be committed: expected COMPOSITION, EHR_STATUS, FOLDER or a party"
         ))),
     }
 }
 
 /// A contribution as a client sends it.
-pub(crate) struct Sent {
-    /// Its uid, where the client gives one.
+pub(crate) struct SentContribution {
+    /// Its uid, if the client supplied one.
     pub uid: Option<String>,
     versions: Vec<Tree>,
-    audit: Stated,
+    audit: CommitMetadata,
 }
 
-impl Sent {
-    /// Reads one; its versions are whole, where a stored CONTRIBUTION refers to them.
-    pub fn read(text: &str, format: Format) -> Result<Sent, Failure> {
-        let refused = |what: &str| Failure::bad(format!("the contribution cannot be read: {what}"));
+impl SentContribution {
+    /// Reads a contribution. Its versions are complete, in contrast to the references of a stored
+    /// CONTRIBUTION.
+    pub fn read(text: &str, format: Format) -> Result<SentContribution, Failure> {
+        let refused =
+            |what: &str| Failure::bad_request(format!("the contribution cannot be read: {what}"));
         let (mut uid, mut versions, mut audit) = (None, Vec::new(), None);
         for (key, value) in parts(text, format)? {
             match &*key {
@@ -389,9 +394,10 @@ impl Sent {
         if uid.as_ref().is_some_and(|uid| !is_uuid(uid)) {
             return Err(refused("its uid is not a UUID"));
         }
-        let audit = Stated::of_audit(audit.root().ok_or_else(|| refused("`audit` is empty"))?)
-            .map_err(|f| f.within("audit"))?;
-        Ok(Sent {
+        let audit =
+            CommitMetadata::of_audit(audit.root().ok_or_else(|| refused("`audit` is empty"))?)
+                .map_err(|f| f.within("audit"))?;
+        Ok(SentContribution {
             uid,
             versions,
             audit,
@@ -399,7 +405,7 @@ impl Sent {
     }
 }
 
-/// The attributes of a contribution as texts; each version is one of its own.
+/// Returns the attributes of a contribution as texts, with an element for each version.
 fn parts(text: &str, format: Format) -> Result<Vec<(Cow<'_, str>, &str)>, Failure> {
     if format == Format::Xml {
         return xml::elements(text)

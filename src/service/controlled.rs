@@ -1,11 +1,12 @@
-//! Change-controlled documents: COMPOSITION, EHR_STATUS, the directory and demographic parties are
-//! created, read, updated and deleted in one way; each change goes through a CONTRIBUTION.
+//! Change-controlled documents: COMPOSITION, EHR_STATUS, the directory and demographic parties. All
+//! are created, read, updated and deleted by the same functions. Each change goes through a
+//! CONTRIBUTION.
 
 use super::admission::LARGE;
-use super::call::{Call, Changed, validated};
+use super::call::{Call, ChangedResource, validated};
 use super::commit::{Change, ChangeSet, Committed, flags};
 use super::committal::{Audit, DELETED, MODIFICATION};
-use super::content::{Checked, Rigor, check_plain, named_template};
+use super::content::{CheckedDocument, Rigor, check_plain, named_template};
 use super::error::Failure;
 use super::http::Response;
 use super::identity::{check_object, given_object_id};
@@ -19,25 +20,25 @@ use crate::document::ObjectKind;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::tree::{NodeRef, Tree};
 use crate::store::repository::{
-    Bounded, LargeVersion, Repository, TagList, Version, VersionHead, Which,
+    BoundedVersion, LargeVersion, Repository, TagList, Version, VersionMetadata, VersionSelector,
 };
 use std::cell::OnceCell;
 
-/// The uids of a new object and of its contribution, drawn once a request.
+/// The uids of a new object and of its contribution, generated once for a request.
 type NewUids = OnceCell<[String; 2]>;
 
-/// A kind of document that has addresses of its own.
+/// A class of documents with its own URLs.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Controlled {
-    /// What it is stored as.
+    /// The kind of the stored object.
     pub kind: ObjectKind,
-    /// Its class, or a class above it.
+    /// The class of the document, or a superclass.
     pub class: Cls,
-    /// Its name in paths.
+    /// The segment in paths.
     pub segment: &'static str,
-    /// Its name in errors.
+    /// The name in errors.
     pub name: &'static str,
-    /// True where an EHR has one at a time, so that paths need not name it.
+    /// Whether an EHR has at most one, so that paths need not name it.
     pub single: bool,
 }
 
@@ -67,15 +68,17 @@ mod kinds {
 pub(crate) use kinds::*;
 
 impl Controlled {
-    /// The same for a version whose document may not have been read; every party counts then.
-    pub fn may_be(&self, found: &Bounded) -> bool {
+    /// Like [`Controlled::is_of`], for a version whose document may not have been read: then every
+    /// party matches.
+    pub fn may_be(&self, found: &BoundedVersion) -> bool {
         match found {
-            Bounded::Whole(version) => self.is_of(version),
-            Bounded::Large(large) => large.head.kind == self.kind,
+            BoundedVersion::Complete(version) => self.is_of(version),
+            BoundedVersion::Large(large) => large.head.kind == self.kind,
         }
     }
 
-    /// True for versions of such documents; a deletion has no document to tell its class by.
+    /// Returns whether a version belongs to this class. A deleted party has no document, so its
+    /// class is unknown.
     pub fn is_of(&self, version: &Version) -> bool {
         let of_class = || {
             version
@@ -96,26 +99,28 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         what: &Controlled,
     ) -> Result<Response, Failure> {
-        call.can_answer()?;
+        call.check_acceptable()?;
         let uids = OnceCell::new();
         // A long body is not read twice.
         if call.request.body.len() < LARGE
-            && let Some(answer) = self.create_unasked(call, what, &uids).await
+            && let Some(answer) = self.create_optimistically(call, what, &uids).await
         {
             return answer;
         }
         let body = self.read_document(call, what, None).await;
-        let owner = self.owner_with_grounds(call, body.as_ref().ok()).await?;
-        owner.must_allow(what.kind)?;
+        let owner = self
+            .owner_with_preconditions(call, body.as_ref().ok())
+            .await?;
+        owner.check_modifiable(what.kind)?;
         let content = self.check(call, what, body?).await?;
-        let set = self.first(call, owner.id(), what, content, &uids)?;
+        let set = self.creation_change_set(call, owner.id(), what, content, &uids)?;
         self.write(call, what, set).await
     }
 
-    /// The same without a question before: what it would tell is known, and the database refuses
-    /// the commit where that is so no more. Nothing where this does not succeed; then the long way
-    /// finds what is to be told.
-    async fn create_unasked(
+    /// Creates a document without reading the EHR and the template: they are cached, and the
+    /// database rejects the commit if they have changed. Returns `None` if this does not succeed.
+    /// The caller then reads them and finds the error to report.
+    async fn create_optimistically(
         &self,
         call: &Call<'_>,
         what: &Controlled,
@@ -124,13 +129,13 @@ impl<R: Repository> Service<R> {
         let body = self.read_document(call, what, None).await.ok()?;
         let template =
             named_template(&body).filter(|_| !call.demographic && is_uuid(call.param(0)))?;
-        let (preconditions, compiled) = self.library.latest(template)?;
+        let (preconditions, compiled) = self.definition_cache.latest(template)?;
         call.templates
             .borrow_mut()
             .insert(template.to_owned(), Some(compiled));
         let content = self.check(call, what, body).await.ok()?;
         let set = self
-            .first(
+            .creation_change_set(
                 call,
                 &call.param(0).to_ascii_lowercase(),
                 what,
@@ -138,7 +143,7 @@ impl<R: Repository> Service<R> {
                 uids,
             )
             .ok()?;
-        let written = Written::of(&set)?;
+        let written = WrittenDocument::from_change_set(&set)?;
         match self
             .commit(
                 call,
@@ -149,19 +154,21 @@ impl<R: Repository> Service<R> {
             )
             .await
         {
-            Ok(committed) => Some(self.told(call, what, written, &committed).await),
+            Ok(committed) => Some(self.change_response(call, what, written, &committed).await),
+            // Nothing was written. The slow path reports the error, or succeeds if only the
+            // template changed.
             Err(failure) if failure.status < 500 => None,
             Err(failure) => Some(Err(failure)),
         }
     }
 
-    /// The change set that creates a document.
-    fn first(
+    /// Returns the change set that creates a document.
+    fn creation_change_set(
         &self,
         call: &Call<'_>,
         owner: &str,
         what: &Controlled,
-        content: Checked,
+        content: CheckedDocument,
         uids: &NewUids,
     ) -> Result<ChangeSet, Failure> {
         let [new_object, contribution] = uids
@@ -172,7 +179,7 @@ impl<R: Repository> Service<R> {
         let tags = tag::of_headers(call, &change.uid)?;
         Ok(ChangeSet {
             contribution_uid: Some(contribution),
-            ..ChangeSet::of(owner, Change { tags, ..change })
+            ..ChangeSet::single(owner, Change { tags, ..change })
         })
     }
 
@@ -188,13 +195,13 @@ impl<R: Repository> Service<R> {
         } else {
             call.param(0).to_ascii_lowercase()
         };
-        let version = match self.addressed(call, &owner, what).await {
-            Ok(Bounded::Whole(version)) => version,
-            Ok(Bounded::Large(large)) => match self.without_document(call, what, &large)? {
+        let version = match self.read_addressed(call, &owner, what).await {
+            Ok(BoundedVersion::Complete(version)) => version,
+            Ok(BoundedVersion::Large(large)) => match self.without_document(call, what, &large)? {
                 Some(response) => return Ok(response),
                 None => self.read_large(call, &owner, &large.head).await?,
             },
-            // Which of the two is missing is worth a look only now.
+            // Only after a failure: finds out whether the EHR or the document is missing.
             Err(failure) => return Err(self.owner(call).await.err().unwrap_or(failure)),
         };
         let turn = call.turn(version.packed.json_size()).await?;
@@ -215,22 +222,22 @@ impl<R: Repository> Service<R> {
         Ok(tag::with_headers(response, &version.tags))
     }
 
-    /// PUT …/{composition|person|…}/{object uid}, PUT …/{ehr_status|directory}; the version that it
-    /// follows stands in If-Match.
+    /// PUT …/{composition|person|…}/{object uid}, PUT …/{ehr_status|directory}. If-Match has the
+    /// preceding version.
     pub(super) async fn update(
         &self,
         call: &Call<'_>,
         what: &Controlled,
     ) -> Result<Response, Failure> {
-        call.can_answer()?;
+        call.check_acceptable()?;
         let owner = self.owner(call).await?;
-        owner.must_allow(what.kind)?;
+        owner.check_modifiable(what.kind)?;
         let object = match what.single {
             true => self.object_of(owner.id(), what.kind).await?,
-            false if is_uuid(call.sub(0)) => Some(call.sub(0).to_ascii_lowercase()),
+            false if is_uuid(call.sub_param(0)) => Some(call.sub_param(0).to_ascii_lowercase()),
             false => {
-                return Err(Failure::bad(
-                    "the path of an update names the object without a version; the version stands in If-Match",
+                return Err(Failure::bad_request(
+                    "the path of an update names the object without a version: send the version in If-Match",
                 ));
             }
         };
@@ -238,7 +245,7 @@ impl<R: Repository> Service<R> {
             .matching_latest(call, &owner, what, object.as_deref())
             .await?;
         if latest.is_deletion() {
-            return Err(Failure::missing(format!("the {} is deleted", what.name)));
+            return Err(Failure::not_found(format!("the {} is deleted", what.name)));
         }
         let tree = self
             .read_document(call, what, latest.template_id.as_deref())
@@ -256,17 +263,20 @@ impl<R: Repository> Service<R> {
             return Err(Failure::invalid(call.dialect, what.name, &[finding]));
         }
         let audit = Audit::of_headers(call.request, MODIFICATION)?;
+        // An EHR_STATUS that makes the EHR modifiable may bring tags in the same commit.
         let opens = what.kind == ObjectKind::EhrStatus && flags(&content.tree).is_modifiable;
-        let change = self.following(call, latest, audit, Some(content))?;
+        let change = self.next_change(call, latest, audit, Some(content))?;
         if !change.tags.is_empty() && !opens {
-            owner.must_allow_tags()?;
+            owner.check_tags_modifiable()?;
         }
         self.write(
             call,
             what,
             ChangeSet {
+                // A version that is committed after the check above breaks If-Match too: 412, not
+                // 409.
                 conditional: true,
-                ..ChangeSet::of(owner.id(), change)
+                ..ChangeSet::single(owner.id(), change)
             },
         )
         .await
@@ -279,7 +289,7 @@ impl<R: Repository> Service<R> {
         what: &Controlled,
     ) -> Result<Response, Failure> {
         let owner = self.owner(call).await?;
-        owner.must_allow(what.kind)?;
+        owner.check_modifiable(what.kind)?;
         let latest = if what.single {
             let object = self.object_of(owner.id(), what.kind).await?;
             self.matching_latest(call, &owner, what, object.as_deref())
@@ -288,37 +298,37 @@ impl<R: Repository> Service<R> {
             self.named_latest(call, &owner, what).await?
         };
         if latest.is_deletion() {
-            return Err(Failure::bad(format!(
+            return Err(Failure::bad_request(format!(
                 "the {} is deleted already",
                 what.name
             )));
         }
         let audit = Audit::of_headers(call.request, DELETED)?;
-        let change = self.following(call, latest, audit, None)?;
+        let change = self.next_change(call, latest, audit, None)?;
         self.write(
             call,
             what,
             ChangeSet {
                 conditional: what.single,
-                ..ChangeSet::of(owner.id(), change)
+                ..ChangeSet::single(owner.id(), change)
             },
         )
         .await
     }
 
-    /// The version that the path names.
-    async fn addressed(
+    /// Reads the version that the path selects.
+    async fn read_addressed(
         &self,
         call: &Call<'_>,
         owner: &str,
         what: &Controlled,
-    ) -> Result<Bounded, Failure> {
+    ) -> Result<BoundedVersion, Failure> {
         let target = self.target(call, owner, what).await?;
         self.find_bounded(call, owner, what, &target).await
     }
 
-    /// The answer to a read that needs no document: to a client that has it, or wants its headers
-    /// alone.
+    /// Returns the response to a read that needs no document: the client has it already, or
+    /// requests headers only.
     fn without_document(
         &self,
         call: &Call<'_>,
@@ -343,23 +353,23 @@ impl<R: Repository> Service<R> {
         Ok(Some(tag::with_headers(response, tags)))
     }
 
-    /// A version with a long document, read once there is memory for it.
+    /// Reads a version with a long document, as soon as there is memory for it.
     async fn read_large(
         &self,
         call: &Call<'_>,
         owner: &str,
-        head: &VersionHead,
+        head: &VersionMetadata,
     ) -> Result<Box<Version>, Failure> {
-        // The template is read and compiled before there are two long texts.
+        // The template is read and compiled first, before there are two long texts in memory.
         if let (Form::Simplified(..), Some(template)) =
             (Form::wanted(call.request)?, &head.template_id)
         {
             self.template_of(call, template).await?;
         }
-        self.whole(call, owner, head).await
+        self.read_complete(call, owner, head).await
     }
 
-    /// What the path names: an object or a version of it.
+    /// Returns the object or version that the path names.
     async fn target(
         &self,
         call: &Call<'_>,
@@ -367,7 +377,7 @@ impl<R: Repository> Service<R> {
         what: &Controlled,
     ) -> Result<Target, Failure> {
         let none = || missing(what);
-        match call.optional_sub(0) {
+        match call.optional_sub_param(0) {
             Some(uid) if what.single => {
                 VersionUid::parse(uid).map(Target::Version).ok_or_else(none)
             }
@@ -380,21 +390,21 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// A document that was read, checked as its kind asks.
+    /// Checks a document by the rules of its class.
     pub(crate) async fn check(
         &self,
         call: &Call<'_>,
         what: &Controlled,
         tree: Tree,
-    ) -> Result<Checked, Failure> {
+    ) -> Result<CheckedDocument, Failure> {
         match what.kind {
             ObjectKind::Composition => {
-                // Headers that cannot be read are refused with the change.
+                // A change with unreadable headers is rejected later.
                 let audit = Audit::of_headers(call.request, MODIFICATION);
                 self.check_composition(
                     call,
                     tree,
-                    audit.as_ref().map_or(Rigor::Complete, Rigor::of),
+                    audit.as_ref().map_or(Rigor::Complete, Rigor::from_audit),
                 )
                 .await
             }
@@ -405,12 +415,12 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    fn following(
+    fn next_change(
         &self,
         call: &Call<'_>,
-        latest: VersionHead,
+        latest: VersionMetadata,
         audit: Audit,
-        content: Option<Checked>,
+        content: Option<CheckedDocument>,
     ) -> Result<Change, Failure> {
         let uid = VersionUid::read(&latest.version_uid, "the stored uid")?
             .next(&self.config.system_id)?;
@@ -426,18 +436,18 @@ impl<R: Repository> Service<R> {
         })
     }
 
-    /// The latest version of an object, which must be the one that If-Match names: else 412. An
-    /// object that the path names and that does not exist here is 404 whatever If-Match says.
+    /// Returns the metadata of the latest version of an object, which must equal If-Match: else
+    /// 412. A missing object that the path names is 404, whatever If-Match has.
     async fn matching_latest(
         &self,
         call: &Call<'_>,
         owner: &Owner,
         what: &Controlled,
         object: Option<&str>,
-    ) -> Result<VersionHead, Failure> {
+    ) -> Result<VersionMetadata, Failure> {
         let latest = match object {
             Some(object) => {
-                self.head_of(call, (owner.id(), object), Which::Latest, what)
+                self.preceding_version(call, (owner.id(), object), VersionSelector::Latest, what)
                     .await?
             }
             None => None,
@@ -457,7 +467,7 @@ impl<R: Repository> Service<R> {
             )
         };
         let latest = latest.ok_or_else(unknown)?;
-        call.allowed_in(owner.id(), latest.template_id.as_deref())?;
+        call.check_permission_in(owner.id(), latest.template_id.as_deref())?;
         if latest.version_uid == expected {
             Ok(latest)
         } else {
@@ -465,31 +475,37 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// The latest version of an object, which must be the one that the path names: else 409.
+    /// Returns the metadata of the latest version of an object, which must equal the version in the
+    /// path: else 409.
     async fn named_latest(
         &self,
         call: &Call<'_>,
         owner: &Owner,
         what: &Controlled,
-    ) -> Result<VersionHead, Failure> {
-        let uid = match Target::parse(call.sub(0)) {
+    ) -> Result<VersionMetadata, Failure> {
+        let uid = match Target::parse(call.sub_param(0)) {
             Some(Target::Version(uid)) => uid,
-            None if !names_object(call.sub(0)) => return Err(missing(what)),
+            None if !names_object(call.sub_param(0)) => return Err(missing(what)),
             _ => {
-                return Err(Failure::bad(
+                return Err(Failure::bad_request(
                     "the path of a deletion names the latest version: `<uuid>::<system id>::<number>`",
                 ));
             }
         };
         let named = uid.to_string();
         let latest = self
-            .head_of(call, (owner.id(), &uid.object_id), Which::Latest, what)
+            .preceding_version(
+                call,
+                (owner.id(), &uid.object_id),
+                VersionSelector::Latest,
+                what,
+            )
             .await?;
         let latest = latest.ok_or_else(|| missing(what))?;
-        call.allowed_in(owner.id(), latest.template_id.as_deref())?;
+        call.check_permission_in(owner.id(), latest.template_id.as_deref())?;
         if latest.version_uid != named
             && self
-                .head(owner.id(), &uid.object_id, Which::Uid(&named))
+                .version_metadata(owner.id(), &uid.object_id, VersionSelector::Uid(&named))
                 .await?
                 .is_none()
         {
@@ -509,27 +525,27 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// Commits a change set of one version and answers.
+    /// Commits a change set of one version and returns the response.
     async fn write(
         &self,
         call: &Call<'_>,
         what: &Controlled,
         set: ChangeSet,
     ) -> Result<Response, Failure> {
-        let written =
-            Written::of(&set).ok_or_else(|| Failure::bad("there is nothing to change"))?;
+        let written = WrittenDocument::from_change_set(&set)
+            .ok_or_else(|| Failure::bad_request("there is nothing to change"))?;
         let committed = self.commit(call, set).await?;
-        self.told(call, what, written, &committed).await
+        self.change_response(call, what, written, &committed).await
     }
 
-    async fn told(
+    async fn change_response(
         &self,
         call: &Call<'_>,
         what: &Controlled,
-        written: Written,
+        written: WrittenDocument,
         committed: &Committed,
     ) -> Result<Response, Failure> {
-        let Written {
+        let WrittenDocument {
             owner,
             uid,
             created,
@@ -547,7 +563,7 @@ impl<R: Repository> Service<R> {
         let uri = (!owner.is_empty()).then(|| format!("ehr:/{owner}/{}", uid.object_id));
         let uid = uid.to_string();
         let path = address(call, &owner, what, &uid);
-        let response = call.changed(&Changed {
+        let response = call.changed(&ChangedResource {
             created,
             path,
             uri,
@@ -560,18 +576,18 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// What the answer to a change tells besides the document.
-struct Written {
+/// The data of the response to a change beside the document.
+struct WrittenDocument {
     owner: String,
     uid: VersionUid,
     created: bool,
     tags: Vec<TagList>,
 }
 
-impl Written {
-    fn of(set: &ChangeSet) -> Option<Written> {
+impl WrittenDocument {
+    fn from_change_set(set: &ChangeSet) -> Option<WrittenDocument> {
         let change = set.changes.first()?;
-        Some(Written {
+        Some(WrittenDocument {
             owner: set.ehr_id.clone(),
             uid: change.uid.clone(),
             created: change.preceding.is_none(),
@@ -580,13 +596,13 @@ impl Written {
     }
 }
 
-/// The answer to a client that names another version than the latest one.
+/// Returns the error for a request that names another version than the latest one.
 fn not_latest(
     status: u16,
     call: &Call<'_>,
     owner: &Owner,
     what: &Controlled,
-    latest: &VersionHead,
+    latest: &VersionMetadata,
 ) -> Failure {
     let uid = &latest.version_uid;
     let failure = Failure::new(
@@ -598,12 +614,12 @@ fn not_latest(
         .header("Location", address(call, owner.id(), what, uid))
 }
 
-/// True for the id of an object, whatever follows it.
+/// Returns whether a text starts with the id of an object.
 fn names_object(text: &str) -> bool {
     text.split("::").next().is_some_and(is_uuid)
 }
 
-/// The folder at a path of names.
+/// Returns the folder at a path of names.
 fn folder_at<'t>(root: NodeRef<'t>, path: &str) -> Result<NodeRef<'t>, Failure> {
     let named = |folder: &NodeRef<'t>, name: &str| {
         folder.text_along(&[Attr::NAME, Attr::VALUE]) == Some(name)
@@ -613,5 +629,5 @@ fn folder_at<'t>(root: NodeRef<'t>, path: &str) -> Result<NodeRef<'t>, Failure> 
         .try_fold(root, |folder, name| {
             folder.values(Attr::FOLDERS).find(|f| named(f, name))
         })
-        .ok_or_else(|| Failure::missing("the directory has no folder at this path"))
+        .ok_or_else(|| Failure::not_found("the directory has no folder at this path"))
 }

@@ -1,6 +1,6 @@
-//! The two mounts, and the few points in which they differ.
+//! The two mounts and their differences.
 
-/// Which mount a request came in by.
+/// The mount of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Dialect {
     /// `/v1`: the service specification.
@@ -13,7 +13,7 @@ impl Dialect {
     /// The mounts, the longer prefix first.
     pub const ALL: [Dialect; 2] = [Dialect::Its, Dialect::V1];
 
-    /// The path in front of every resource.
+    /// Returns the path before every resource.
     pub fn mount(self) -> &'static str {
         match self {
             Dialect::V1 => "/v1",
@@ -21,7 +21,8 @@ impl Dialect {
         }
     }
 
-    /// The status for well-formed content that breaks a rule of the model or of its template.
+    /// Returns the status for well-formed content that breaks a rule of the model or of its
+    /// template.
     pub fn invalid_content(self) -> u16 {
         match self {
             Dialect::V1 => 400,
@@ -29,7 +30,7 @@ impl Dialect {
         }
     }
 
-    /// The status for removing a template that stored versions name.
+    /// Returns the status for removing a template that stored versions name.
     pub fn definition_in_use(self) -> u16 {
         match self {
             Dialect::V1 => 409,
@@ -37,12 +38,13 @@ impl Dialect {
         }
     }
 
-    /// True where a column's path carries its variable: `c/uid/value` instead of `/uid/value`.
+    /// Returns whether the path of a column starts with its variable: `c/uid/value` instead of
+    /// `/uid/value`.
     pub fn column_paths_name_the_variable(self) -> bool {
         self == Dialect::Its
     }
 
-    /// How stored queries name their language.
+    /// Returns the name of the query language of stored queries.
     pub fn aql_type(self) -> &'static str {
         match self {
             Dialect::V1 => "aql",
@@ -50,8 +52,8 @@ impl Dialect {
         }
     }
 
-    /// The status for `offset` and `fetch` beside LIMIT; `None` where the page is a window on the
-    /// result.
+    /// Returns the status for `offset` and `fetch` beside LIMIT; `None` if they select a page of
+    /// the result.
     pub fn page_beside_limit(self) -> Option<u16> {
         match self {
             Dialect::V1 => None,
@@ -59,8 +61,8 @@ impl Dialect {
         }
     }
 
-    /// The status for comparing COMPOSITION.uid with a text that can be no uid of this server;
-    /// `None` where it just matches nothing.
+    /// Returns the status for comparing COMPOSITION.uid with a text that cannot be a uid of this
+    /// server; `None` if that only matches nothing.
     pub fn strict_version_uids(self) -> Option<u16> {
         match self {
             Dialect::V1 => None,
@@ -68,24 +70,24 @@ impl Dialect {
         }
     }
 
-    /// True where the `meta` of a result always carries `resultsize` (rows), `_executed_aql`, and
-    /// the page in force.
+    /// Returns whether the `meta` of a result always has `resultsize` (rows), `_executed_aql`, and
+    /// the present page.
     pub fn full_result_meta(self) -> bool {
         self == Dialect::Its
     }
 
-    /// True where a stored query may be stored without a version, which then becomes the next one.
+    /// Returns whether a query may be stored without a version. It then gets the next one.
     pub fn next_version_on_store(self) -> bool {
         self == Dialect::Its
     }
 
-    /// True where GET of a stored query under its complete version shows the definition as well as
-    /// its result.
+    /// Returns whether GET of a stored query under its complete version returns the definition in
+    /// addition to its result.
     pub fn detail_and_result(self) -> bool {
         self == Dialect::V1
     }
 
-    /// The version of the interface that the manifest and result sets report.
+    /// Returns the version of the interface in the manifest and in result sets.
     pub fn specs_version(self) -> &'static str {
         match self {
             Dialect::V1 => "0.9.2",

@@ -1,7 +1,7 @@
 //! EHR: creation with its EHR_STATUS, and reading.
 
 use super::Service;
-use super::call::{Call, Changed};
+use super::call::{Call, ChangedResource};
 use super::commit::{ChangeSet, quoted};
 use super::content::{check_plain, read_body, read_text};
 use super::error::Failure;
@@ -12,8 +12,8 @@ use super::versioned::own;
 use crate::document::ObjectKind;
 use crate::rm::class::Cls;
 use crate::rm::tree::Tree;
-use crate::store::repository::{Ehr, Repository, Which};
-use crate::store::statement::{object, reference};
+use crate::store::canonical::{object, reference};
+use crate::store::repository::{Ehr, Repository, VersionSelector};
 
 /// The EHR_STATUS of an EHR that is created without one (ITS-REST, EHR creation).
 pub(crate) const DEFAULT_STATUS: &str = r#"{"_type":"EHR_STATUS","archetype_node_id":"openEHR-EHR-EHR_STATUS.generic.v1",
@@ -31,7 +31,7 @@ impl<R: Repository> Service<R> {
     /// PUT /ehr/{ehr_id}
     pub(super) async fn ehr_create_with_id(&self, call: &Call<'_>) -> Result<Response, Failure> {
         if !is_uuid(call.param(0)) {
-            return Err(Failure::bad("the ehr_id in the path is not a UUID"));
+            return Err(Failure::bad_request("the ehr_id in the path is not a UUID"));
         }
         self.create_ehr(call, &call.param(0).to_ascii_lowercase())
             .await
@@ -45,7 +45,7 @@ impl<R: Repository> Service<R> {
         }
         let (Some(id), Some(namespace)) = (parameter("subject_id"), parameter("subject_namespace"))
         else {
-            return Err(Failure::bad(
+            return Err(Failure::bad_request(
                 "the parameters `subject_id` and `subject_namespace` are both needed",
             ));
         };
@@ -54,10 +54,11 @@ impl<R: Repository> Service<R> {
             .ehr_by_subject(id, namespace)
             .await
             .map_err(Failure::of_store)?;
-        let missing = || Failure::missing("there is no EHR of this subject");
+        let missing = || Failure::not_found("there is no EHR of this subject");
         let ehr = found.ok_or_else(missing)?;
-        call.allowed_in(&ehr.ehr_id, None).map_err(|_| missing())?;
-        call.trail.touches(&ehr.ehr_id);
+        call.check_permission_in(&ehr.ehr_id, None)
+            .map_err(|_| missing())?;
+        call.trail.add_ehr(&ehr.ehr_id);
         self.show_ehr(call, &ehr).await
     }
 
@@ -68,7 +69,7 @@ impl<R: Repository> Service<R> {
     }
 
     async fn create_ehr(&self, call: &Call<'_>, ehr_id: &str) -> Result<Response, Failure> {
-        call.can_answer()?;
+        call.check_acceptable()?;
         let turn = call.turn_for_body().await?;
         let tree = match call.request.body.trim_ascii() {
             [] => read_text(DEFAULT_STATUS, Format::Json, Cls::EHR_STATUS, "EHR_STATUS")?,
@@ -88,7 +89,7 @@ impl<R: Repository> Service<R> {
                 call,
                 ChangeSet {
                     creates_ehr: true,
-                    ..ChangeSet::of(ehr_id, change)
+                    ..ChangeSet::single(ehr_id, change)
                 },
             )
             .await?;
@@ -99,7 +100,7 @@ impl<R: Repository> Service<R> {
             None => None,
         };
         let uri = Some(format!("ehr:/{ehr_id}"));
-        call.changed(&Changed {
+        call.changed(&ChangedResource {
             created: true,
             path,
             uri,
@@ -112,7 +113,10 @@ impl<R: Repository> Service<R> {
 
     async fn show_ehr(&self, call: &Call<'_>, ehr: &Ehr) -> Result<Response, Failure> {
         let status = match self.object_of(&ehr.ehr_id, ObjectKind::EhrStatus).await? {
-            Some(object) => self.head(&ehr.ehr_id, &object, Which::Latest).await?,
+            Some(object) => {
+                self.version_metadata(&ehr.ehr_id, &object, VersionSelector::Latest)
+                    .await?
+            }
             None => None,
         };
         let references = References {
@@ -138,27 +142,27 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// How many references to compositions an EHR shows.
+/// The maximum number of references to compositions in an EHR.
 const REFERENCES: u64 = 1_000;
 
-/// True where the EHR is wanted as XML, whose schema demands a reference to an EHR_ACCESS. None is
-/// stored, because roles and scopes decide about access: the reference follows from the ehr_id and
-/// leads nowhere.
+/// Returns whether the EHR is requested as XML, whose schema requires a reference to an EHR_ACCESS.
+/// None is stored, because roles and scopes decide about access. The reference is derived from the
+/// ehr_id and cannot be resolved.
 fn names_access(call: &Call<'_>) -> bool {
     matches!(wanted_format(call.request), Ok(Format::Xml))
 }
 
-/// What the document of an EHR refers to.
+/// The references in the document of an EHR.
 #[derive(Default)]
 pub(super) struct References {
     status: Option<String>,
-    /// True to name an EHR_ACCESS.
+    /// Whether to name an EHR_ACCESS.
     names_access: bool,
     directory: Option<String>,
     compositions: Vec<String>,
 }
 
-/// A stored EHR as the interface shows it.
+/// Returns an EHR as a document of the interface.
 pub(super) fn ehr_tree(ehr: &Ehr, references: &References) -> Result<Tree, Failure> {
     ehr_document(&ehr.system_id, &ehr.ehr_id, &ehr.time_created, references)
 }

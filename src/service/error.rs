@@ -1,4 +1,4 @@
-//! Everything that goes wrong has one shape: `{error, message, code, errors[]}`.
+//! Errors. All have one form: `{error, message, code, errors[]}`.
 
 use super::dialect::Dialect;
 use super::gzip::{GzipError, RATIO};
@@ -10,12 +10,12 @@ use crate::store::repository::StoreError;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// Why a request is refused.
+/// An error response.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Failure {
     /// The status code.
     pub status: u16,
-    /// One sentence for people.
+    /// A sentence for people.
     pub message: String,
     /// Every single problem, as DV_CODED_TEXT with metadata (`_path`, `_line`, `_column`,
     /// `_expected`, `_found`, `_help`).
@@ -24,7 +24,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// A failure that needs no more than a sentence.
+    /// Creates an error with a message only.
     pub fn new(status: u16, message: impl Into<String>) -> Failure {
         Failure {
             status,
@@ -34,22 +34,22 @@ impl Failure {
         }
     }
 
-    /// A malformed request.
-    pub fn bad(message: impl Into<String>) -> Failure {
+    /// Creates an error for a malformed request.
+    pub fn bad_request(message: impl Into<String>) -> Failure {
         Failure::new(400, message)
     }
 
-    /// Something that is not there.
-    pub fn missing(message: impl Into<String>) -> Failure {
+    /// Creates an error for something that does not exist.
+    pub fn not_found(message: impl Into<String>) -> Failure {
         Failure::new(404, message)
     }
 
-    /// Something that may be there later.
+    /// Creates an error for something that may be available later.
     pub fn unavailable(message: impl Into<String>) -> Failure {
         Failure::new(503, message).header("Retry-After", "5")
     }
 
-    /// Something that is larger than a limit (bytes).
+    /// Creates an error for something larger than a limit (bytes).
     pub fn too_large(what: &str, limit: usize) -> Failure {
         Failure::new(
             413,
@@ -57,7 +57,7 @@ impl Failure {
         )
     }
 
-    /// A result that would be larger than the limit of results (bytes).
+    /// Creates an error for a result above the limit of results (bytes).
     pub fn result_too_large(what: &str, limit: usize) -> Failure {
         Failure::new(
             422,
@@ -65,17 +65,17 @@ impl Failure {
         )
     }
 
-    /// A definition that an earlier release stored and this one does not read.
+    /// Creates an error for a definition that an earlier release stored and this one cannot read.
     pub fn stored(what: &str, name: &str, source: &str, problems: &[Diagnostic]) -> Failure {
         Failure::in_text(422, what, source, problems).within(&format!(
             "the stored {what} `{name}` cannot be read; store it again within the limits"
         ))
     }
 
-    /// A body that cannot be read to its end.
+    /// Creates an error for a body that cannot be decompressed.
     pub fn of_gzip(error: GzipError) -> Failure {
         match error {
-            GzipError::Malformed => Failure::bad(
+            GzipError::Malformed => Failure::bad_request(
                 "the body cannot be read to its end: it is cut off, or not the gzip that its content encoding says",
             ),
             GzipError::Ratio => Failure::new(
@@ -87,12 +87,12 @@ impl Failure {
         }
     }
 
-    /// A document that cannot be read as what it should be: 400 on both mounts.
+    /// Creates an error for a document that cannot be read as its class: 400 on both mounts.
     pub fn unreadable(what: &str, findings: &[Finding]) -> Failure {
         Failure::with_findings(400, format!("the {what} cannot be read"), findings)
     }
 
-    /// A well-formed document that breaks rules.
+    /// Creates an error for a well-formed document that breaks rules.
     pub fn invalid(dialect: Dialect, what: &str, findings: &[Finding]) -> Failure {
         Failure::with_findings(
             dialect.invalid_content(),
@@ -101,7 +101,8 @@ impl Failure {
         )
     }
 
-    /// A document in a simplified format whose keys cannot be used: 400 on both mounts.
+    /// Creates an error for a document in a simplified format with unusable keys: 400 on both
+    /// mounts.
     pub fn unconsumed(dialect: Dialect, findings: &[Finding]) -> Failure {
         let keys: Vec<&str> = findings
             .iter()
@@ -125,7 +126,7 @@ impl Failure {
         }
     }
 
-    /// The same, where each problem also names a key of a simplified format.
+    /// Adds the key of a simplified format to each problem.
     pub fn with_keys(self, keys: &BTreeMap<String, String>) -> Failure {
         Failure {
             errors: self
@@ -154,7 +155,7 @@ impl Failure {
         }
     }
 
-    /// A text that does not mean anything, with the place of each problem.
+    /// Creates an error for a text with problems, each with its position.
     pub fn in_text(status: u16, what: &str, source: &str, diagnostics: &[Diagnostic]) -> Failure {
         let index = LineIndex::new(source);
         let errors = || diagnostics.iter().filter(|d| d.severity == Severity::Error);
@@ -174,8 +175,8 @@ impl Failure {
         }
     }
 
-    /// A run of a guide that exceeded a limit: the caller may ask for less, so it is not the fault
-    /// of the service.
+    /// Creates an error for a run of a guide that exceeded a limit. The caller can request less, so
+    /// it is no error of the service.
     pub fn exceeded(exceeded: &Exceeded) -> Failure {
         let status = match exceeded.limit {
             Limit::Broken(_) => 500,
@@ -189,11 +190,11 @@ impl Failure {
         }
     }
 
-    /// What a repository said, where the operation has no better word for it.
+    /// Creates an error for an error of a repository, for operations without a more specific one.
     pub fn of_store(error: StoreError) -> Failure {
         let message = error.to_string();
         match error {
-            StoreError::NoSuchEhr | StoreError::NoSuchContribution => Failure::missing(message),
+            StoreError::NoSuchEhr | StoreError::NoSuchContribution => Failure::not_found(message),
             StoreError::OtherKind { .. } => {
                 Failure::new(400, message.clone()).with_error(coded(message, "SVC0204"))
             }
@@ -211,24 +212,24 @@ impl Failure {
             | StoreError::DefinitionExists
             | StoreError::TemplateInUse => Failure::new(409, message),
             StoreError::SnapshotGone => Failure::new(410, message),
-            StoreError::NoSuchSnapshot => Failure::bad(message),
+            StoreError::NoSuchSnapshot => Failure::bad_request(message),
             StoreError::Stale { latest } if latest.is_empty() => {
                 Failure::new(409, "the preceding version does not exist")
             }
             StoreError::Stale { latest } => {
                 Failure::new(409, message).header("ETag", format!("\"{latest}\""))
             }
-            StoreError::Away(_) => Failure::unavailable(format!(
-                "{message}; try again later, and read first what a change has come to"
+            StoreError::Unavailable(_) => Failure::unavailable(format!(
+                "{message}; try again later, and read first whether the change was written"
             )),
-            StoreError::Altered { ehr_id, .. } => Failure::altered(message, ehr_id),
+            StoreError::Corrupt { ehr_id, .. } => Failure::corrupt(message, ehr_id),
             StoreError::Failed(_) => Failure::new(500, message),
         }
     }
 
-    /// What is stored is not what was committed: nobody is answered from it. The message goes to
-    /// the log, where no EHR is named.
-    fn altered(message: String, ehr_id: String) -> Failure {
+    /// Creates an error for stored data that differ from the committed data. No response uses these
+    /// data. The message goes to the log, and names no EHR.
+    fn corrupt(message: String, ehr_id: String) -> Failure {
         let mut error = coded(message.clone(), "SVC0601");
         error.insert("_ehr_id".into(), ehr_id.into());
         error.insert(
@@ -241,13 +242,13 @@ impl Failure {
         }
     }
 
-    /// The same with one more problem.
+    /// Adds a problem.
     fn with_error(mut self, error: Map<String, Value>) -> Failure {
         self.errors.push(Value::Object(error));
         self
     }
 
-    /// The same, said of a part of the request.
+    /// Adds the name of the part of the request to the message.
     pub fn within(self, part: &str) -> Failure {
         Failure {
             message: format!("{part}: {}", self.message),
@@ -255,27 +256,27 @@ impl Failure {
         }
     }
 
-    /// The same with 400 instead of 422, for operations whose OpenAPI document in ITS-REST does not
-    /// list 422.
+    /// Replaces 422 by 400, for operations whose OpenAPI document in ITS-REST does not list 422.
     pub fn into_bad_request(self) -> Failure {
         Failure {
+            // Other statuses have their own meaning and stay.
             status: if self.status == 422 { 400 } else { self.status },
             ..self
         }
     }
 
-    /// The same with one more header.
+    /// Adds a header.
     pub fn header(mut self, name: &str, value: impl Into<String>) -> Failure {
         self.headers.push((name.to_owned(), value.into()));
         self
     }
 
-    /// The body of the response.
+    /// Returns the body of the response.
     pub fn body(&self) -> Value {
         json!({ "error": reason(self.status), "message": self.message, "code": self.status, "errors": self.errors })
     }
 
-    /// The response, in the format that the client takes: JSON, or XML where it asks for that.
+    /// Returns the response in the format that the client accepts: JSON, or XML if requested.
     pub fn into_response(self, request: &Request) -> Response {
         let body = self.body();
         let response = match wanted_format(request) {
@@ -294,8 +295,8 @@ impl Failure {
             })
     }
 
-    /// What a log may say: the message, where it is the service's own; codes, where a query was
-    /// about it.
+    /// Returns the text for a log: the message if it is an internal error, or codes if a query
+    /// failed.
     fn problem(&self) -> Option<String> {
         let code = |error: &Value| {
             error
@@ -304,7 +305,10 @@ impl Failure {
                 .map(str::to_owned)
         };
         match self.status {
+            // These messages are made by the service and contain no clinical values.
             500 | 503 => Some(self.message.clone()),
+            // A query caused these, and its text may contain clinical values: only codes are
+            // logged.
             501.. => Some(
                 self.errors
                     .iter()
@@ -317,13 +321,13 @@ impl Failure {
     }
 }
 
-/// The most problems of a text that `errors` has.
+/// The maximum number of problems of a text in `errors`.
 const MOST_ERRORS: usize = 1_000;
 
-/// The most problems that the message of an error repeats; `errors` has all of them.
+/// The maximum number of problems that the message of an error repeats; `errors` has all of them.
 const LISTED: usize = 20;
 
-/// Joins problems for a message, and counts those beyond [`LISTED`].
+/// Joins problems for a message, and counts those above [`LISTED`].
 fn listed(problems: &[String]) -> String {
     let (shown, rest) = problems.split_at(problems.len().min(LISTED));
     let shown = shown.join(", ");
@@ -334,12 +338,12 @@ fn listed(problems: &[String]) -> String {
     }
 }
 
-/// True for findings about keys that mean nothing.
+/// Returns whether a finding concerns an unknown key.
 fn is_of_key(finding: &Finding) -> bool {
     matches!(finding.code, "FLT0101" | "FLT0102" | "FLT0103")
 }
 
-/// An error with `_key`: what it says of a path, or its path where that is a key itself.
+/// Returns an error with `_key`: the key of its path, or its path if that is a key itself.
 fn with_key(mut error: Value, keys: Option<&BTreeMap<String, String>>) -> Value {
     let path = error
         .get("_path")
@@ -353,7 +357,8 @@ fn with_key(mut error: Value, keys: Option<&BTreeMap<String, String>>) -> Value 
     error
 }
 
-/// The elements of a JSON value: members by their names, the items of a list one after another.
+/// Encodes a JSON value as XML elements: members by their names, the items of a list one after
+/// another.
 fn xml(name: &str, value: &Value) -> String {
     match value {
         Value::Array(items) => items.iter().map(|item| xml(name, item)).collect(),
@@ -366,7 +371,7 @@ fn xml(name: &str, value: &Value) -> String {
     }
 }
 
-/// A text in XML; characters that XML cannot carry become `?`.
+/// Escapes a text for XML. Characters that XML cannot represent become `?`.
 fn escaped(text: &str) -> String {
     let carried = |c: char| {
         if c < ' ' && !matches!(c, '\t' | '\n' | '\r') || matches!(c, '\u{fffe}' | '\u{ffff}') {
@@ -419,7 +424,7 @@ fn of_diagnostic(diagnostic: &Diagnostic, index: &LineIndex<'_>) -> Value {
     Value::Object(item)
 }
 
-/// The reason phrase of a status.
+/// Returns the reason phrase of a status.
 pub(crate) fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",

@@ -1,8 +1,8 @@
-//! Guides at work: on one EHR, on several, and one guide after the other.
+//! Execution of guides: on one EHR, on several, and several guides in order.
 //!
-//! `"guide_ids": ["a", "b"]` in the place of `"guide_id"` is a chain: the guides run in this order
-//! on each EHR, each reading the results of all before it beside the record. The answer is a list,
-//! with the answer of each guide in order.
+//! `"guide_ids": ["a", "b"]` instead of `"guide_id"` is a chain: the guides run in this order on
+//! each EHR, and each reads the results of all before it in addition to the record. The response is
+//! a list with the result of each guide in order.
 
 use super::Service;
 use super::bulk::NDJSON;
@@ -12,7 +12,7 @@ use super::error::Failure;
 use super::http::Response;
 use super::negotiate::{choose, is_ndjson, json_body};
 use super::owner::no_ehr;
-use super::query::Whose;
+use super::query::EhrSelection;
 use crate::aql::{Parameters, RowValue, TerminologyError};
 use crate::gdl::output::{EhrRun, QueryRun, Response as Answer, response};
 use crate::gdl::time::{Clock, Moment, Precision, Zone};
@@ -26,56 +26,56 @@ use crate::store::repository::Repository;
 use std::collections::HashSet;
 use std::rc::Rc;
 
-/// On so many EHRs a guide runs between two pauses.
+/// The maximum number of EHRs on which a guide runs between two pauses.
 const TOGETHER: usize = 16;
 
-/// Steps between two pauses, some tens of milliseconds: a guide with many bindings takes as long on
-/// one EHR as another on hundreds.
+/// The steps between two pauses, some tens of milliseconds. A guide with many bindings takes as
+/// long on one EHR as another on hundreds.
 const TURN: u64 = 200_000;
 
-/// What was done since the last pause.
+/// The work since the last pause.
 #[derive(Default)]
-struct Turn {
+struct StepCounter {
     ehrs: usize,
     steps: u64,
 }
 
-impl Turn {
-    /// Counts one EHR; true when it is time to let others work.
+impl StepCounter {
+    /// Counts one EHR. Returns whether it is time for a pause.
     fn is_over(&mut self, steps: u64) -> bool {
         self.ehrs += 1;
         self.steps = self.steps.saturating_add(steps);
         let is_over = self.ehrs >= TOGETHER || self.steps >= TURN;
         if is_over {
-            *self = Turn::default();
+            *self = StepCounter::default();
         }
         is_over
     }
 }
 
-/// How many guides may run one after the other.
+/// The maximum number of guides of a chain.
 const CHAIN: usize = 20;
 
-/// The work of all runs of a call, as [`Limits::steps`] counts it.
+/// The maximum work of all runs of a call, in the unit of [`Limits::steps`].
 const STEPS: u64 = 200_000_000;
 
-/// The bytes of data that the guides of a call may read, as [`Population::bytes`] counts them.
+/// The maximum bytes of data that the guides of a call read, as [`Population::bytes`] counts them.
 const READ: usize = 30_000_000;
 
-/// Bytes that are counted for a value or a query of an answer besides its texts: it is an object of
-/// objects until it is written.
+/// Bytes that are counted for a value or a query of a response in addition to its texts: it is an
+/// object of objects until it is written.
 const ANSWER_FRAME: usize = 400;
 
-/// What a client asks for.
-struct Order {
+/// The request of a client.
+struct GuideRequest {
     guides: Vec<String>,
-    /// True for a list of guides.
+    /// Whether it has a list of guides.
     is_chain: bool,
     ehrs: Vec<String>,
 }
 
-impl Order {
-    fn read(text: &str) -> Result<Order, Failure> {
+impl GuideRequest {
+    fn read(text: &str) -> Result<GuideRequest, Failure> {
         let (mut guide, mut guides, mut ehrs) = (None, None, Vec::new());
         for (key, value) in members(text).map_err(|m| malformed("body", text, m))? {
             match &*key {
@@ -88,20 +88,20 @@ impl Order {
         let is_chain = guides.is_some();
         let guides = match (guide, guides) {
             (None, Some(guides)) if guides.is_empty() => {
-                return Err(Failure::bad(
+                return Err(Failure::bad_request(
                     "`guide_ids` is empty: name the guides in the order in which they run",
                 ));
             }
             (None, Some(guides)) => within_chain("guide_ids", guides)?,
             (Some(guide), None) => vec![guide],
             (Some(_), Some(_)) => {
-                return Err(Failure::bad(
+                return Err(Failure::bad_request(
                     "`guide_id` and `guide_ids` exclude each other: name one guide, or a list",
                 ));
             }
-            (None, None) => return Err(Failure::bad("`guide_id` is missing")),
+            (None, None) => return Err(Failure::bad_request("`guide_id` is missing")),
         };
-        Ok(Order {
+        Ok(GuideRequest {
             guides,
             is_chain,
             ehrs,
@@ -109,11 +109,11 @@ impl Order {
     }
 }
 
-/// The guides, where they are not too many for one call.
+/// Returns the guides, if they are not too many for one call.
 pub(super) fn within_chain(name: &str, guides: Vec<String>) -> Result<Vec<String>, Failure> {
     match guides.len() {
         0..=CHAIN => Ok(guides),
-        many => Err(Failure::bad(format!(
+        many => Err(Failure::bad_request(format!(
             "`{name}` names {many} guides, at most {CHAIN} are allowed in one call"
         ))),
     }
@@ -121,25 +121,48 @@ pub(super) fn within_chain(name: &str, guides: Vec<String>) -> Result<Vec<String
 
 fn texts(name: &str, list: &str) -> Result<Vec<String>, Failure> {
     json::parse_strings(list)
-        .ok_or_else(|| Failure::bad(format!("`{name}` is not a list of texts")))
+        .ok_or_else(|| Failure::bad_request(format!("`{name}` is not a list of texts")))
 }
 
-/// A guide and how it is to be run.
+/// A guide of a chain, with its parameters.
 pub(super) struct Stage<'c> {
     guide: Rc<CompiledGuide>,
-    asked: Asked<'c>,
+    parameters: RunParameters<'c>,
 }
 
-/// What stages made of EHRs.
-pub(super) struct Ran {
-    /// For each stage its runs, in the order of the EHRs that are there.
+/// The results of stages on EHRs.
+pub(super) struct GuideResults {
+    /// For each stage its runs, in the order of the EHRs that exist.
     pub stages: Vec<Vec<EhrRun>>,
-    /// Milliseconds of each stage; reading counts for the first.
+    /// Milliseconds of each stage. The first one includes the time of reading.
     times: Vec<f64>,
 }
 
-/// What a stage reads of an EHR.
-struct Read<'i> {
+/// The data of all stages, read in one scan.
+struct StageData<'s> {
+    /// For each stage its data.
+    populations: Vec<Population<'s>>,
+    /// The requested EHRs that exist, in order.
+    ehrs: Vec<&'s str>,
+    /// The number of queries of all stages.
+    queries: usize,
+}
+
+/// The state of a chain of guides between two stages.
+struct Chain {
+    /// The time at which the chain began, in microseconds since 1970.
+    started: i64,
+    reports_queries: bool,
+    /// Milliseconds of each query for each EHR: their share of the scan.
+    query_time: f64,
+    /// The remaining limits of the call.
+    limits: Limits,
+    /// The outputs of the earlier stages for each EHR.
+    earlier: Vec<Vec<Output>>,
+}
+
+/// The input of a stage for an EHR.
+struct StageInput<'i> {
     ehr_id: &'i str,
     instances: Vec<Vec<Instance>>,
 }
@@ -165,20 +188,20 @@ impl<R: Repository> Service<R> {
         }
         choose(call.request, &["application/json"])?;
         json_body(call.request)?;
-        let order = Order::read(call.text()?)?;
+        let order = GuideRequest::read(call.text()?)?;
         order
             .guides
             .iter()
-            .try_for_each(|guide| call.allowed(guide))?;
+            .try_for_each(|guide| call.check_named_permission(guide))?;
         match order.ehrs.len() {
             0 => {
-                return Err(Failure::bad(
+                return Err(Failure::bad_request(
                     "`ehr_ids` is missing or empty: name the EHRs on whose data the guide is executed",
                 ));
             }
             many if many > self.config.limits.guide_ehrs => {
                 let most = self.config.limits.guide_ehrs;
-                return Err(Failure::bad(format!(
+                return Err(Failure::bad_request(format!(
                     "`ehr_ids` names {many} EHRs, at most {most} are allowed in one call; send more as lines ({NDJSON})"
                 )));
             }
@@ -202,8 +225,9 @@ impl<R: Repository> Service<R> {
         let mut ids: Vec<String> = ehr_ids.iter().map(|id| id.to_ascii_lowercase()).collect();
         let mut seen = HashSet::new();
         ids.retain(|id| seen.insert(id.clone()));
-        ids.iter().try_for_each(|id| touch(call, &stages, id))?;
-        let Ran {
+        ids.iter()
+            .try_for_each(|id| record_access(call, &stages, id))?;
+        let GuideResults {
             stages: runs,
             times,
         } = self.run_stages(call, &stages, &ids, true).await?;
@@ -223,7 +247,7 @@ impl<R: Repository> Service<R> {
             .collect())
     }
 
-    /// The guides of a call.
+    /// Returns the stages of a call.
     pub(super) async fn stages<'c, 'a: 'c>(
         &self,
         call: &'c Call<'a>,
@@ -240,20 +264,65 @@ impl<R: Repository> Service<R> {
         Ok(stages)
     }
 
-    /// Runs guides one after the other on EHRs, each of which is named once; those that are not
-    /// there have no runs. What all guides read is read in one scan. `told` says whether the runs
-    /// tell their queries.
+    /// Runs guides in order on EHRs, each of which is named once. EHRs that do not exist have no
+    /// runs. One scan reads the data of all guides. `reports_queries` is true if the runs report
+    /// their queries.
     pub(super) async fn run_stages(
         &self,
         call: &Call<'_>,
         stages: &[Stage<'_>],
         ids: &[String],
-        told: bool,
-    ) -> Result<Ran, Failure> {
+        reports_queries: bool,
+    ) -> Result<GuideResults, Failure> {
         let started = call.clock();
+        let data = self.read_stages(call, stages, ids).await?;
+        let queries = (data.queries * data.ehrs.len()).max(1);
+        let mut chain = Chain {
+            started,
+            reports_queries,
+            query_time: millis(call.clock() - started) / queries as f64,
+            limits: Limits {
+                bytes: self.config.limits.result,
+                steps: STEPS,
+                ..Limits::default()
+            },
+            earlier: vec![Vec::new(); data.ehrs.len()],
+        };
+        let mut results = GuideResults {
+            stages: Vec::with_capacity(stages.len()),
+            times: Vec::new(),
+        };
+        let mut begun = started;
+        for (stage, population) in stages.iter().zip(data.populations) {
+            let runs = self
+                .run_stage(call, stage, population, &data.ehrs, &mut chain)
+                .await?;
+            // The last stage has no reader, so its outputs are not copied.
+            if results.stages.len() + 1 < stages.len() {
+                chain
+                    .earlier
+                    .iter_mut()
+                    .zip(&runs)
+                    .for_each(|(earlier, run)| earlier.extend(run.run.outputs.iter().cloned()));
+            }
+            let now = call.clock();
+            results.times.push(millis(now - begun));
+            results.stages.push(runs);
+            begun = now;
+        }
+        Ok(results)
+    }
+
+    /// Reads the data of all stages in one scan.
+    async fn read_stages<'s>(
+        &self,
+        call: &Call<'_>,
+        stages: &'s [Stage<'_>],
+        ids: &'s [String],
+    ) -> Result<StageData<'s>, Failure> {
         let mut populations: Vec<Population<'_>> = stages
             .iter()
-            .map(|s| Population::new(&s.guide, s.asked.clock(), s.asked.options))
+            .map(|s| Population::new(&s.guide, s.parameters.clock(), s.parameters.options))
             .collect();
         let owners: Vec<(usize, usize)> = (0..)
             .zip(&populations)
@@ -265,7 +334,7 @@ impl<R: Repository> Service<R> {
             .map(|query| query.population_aql.clone())
             .collect();
         let mut read: usize = 0;
-        let mut take = |query: usize, row: &[RowValue<'_>]| {
+        let mut add = |query: usize, row: &[RowValue<'_>]| {
             let Some((stage, query)) = owners.get(query) else {
                 return;
             };
@@ -277,108 +346,88 @@ impl<R: Repository> Service<R> {
             read += population.bytes() - before;
         };
         let queries: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let missing = self
-            .each_row(
-                call,
-                &queries,
-                &Parameters::new(),
-                Whose::Of(ids),
-                &mut take,
-            )
-            .await;
-        let missing: HashSet<String> = missing
+        let (parameters, ehrs) = (Parameters::new(), EhrSelection::Some(ids));
+        let missing: HashSet<String> = self
+            .each_row(call, &queries, &parameters, ehrs, &mut add)
+            .await
             .map_err(|(at, failure)| in_binding(stages, owners.get(at), failure))?
             .into_iter()
             .collect();
         if read > READ {
-            return Err(Failure::bad(format!(
+            return Err(Failure::bad_request(format!(
                 "the guides would read more than {READ} bytes of data: name fewer EHRs, or fewer guides"
             )));
         }
-        let mut limits = Limits {
-            bytes: self.config.limits.result,
-            steps: STEPS,
-            ..Limits::default()
-        };
-        let found: Vec<&str> = ids
-            .iter()
-            .filter(|id| !missing.contains(*id))
-            .map(String::as_str)
-            .collect();
-        let each = millis(call.clock() - started) / (texts.len() * found.len()).max(1) as f64;
-        let mut earlier: Vec<Vec<Output>> = vec![Vec::new(); found.len()];
-        let (mut begun, mut ran) = (
-            started,
-            Ran {
-                stages: Vec::with_capacity(stages.len()),
-                times: Vec::new(),
-            },
-        );
-        for (stage, mut population) in stages.iter().zip(populations) {
-            let mut reads: Vec<Read<'_>> = Vec::with_capacity(found.len());
-            let mut turn = Turn::default();
-            for (id, earlier) in found.iter().zip(&earlier) {
-                let work = stage.reading(earlier.len());
-                limits = limits.without(Spent {
-                    steps: work,
-                    ..Spent::default()
-                });
-                if limits.steps == 0 {
-                    return Err(Failure::bad(format!(
-                        "the guides take more than {STEPS} steps: name fewer EHRs, or fewer guides"
-                    ))
-                    .within(&named(stage.id(), id)));
-                }
-                reads.push(stage.read(&mut population, id, earlier));
-                if turn.is_over(work) {
-                    call.pause().await;
-                }
-            }
-            let terms = self
-                .terms(call, &stage.guide, reads.iter().flat_map(Read::values))
-                .await?;
-            let queries = if told { population.queries() } else { &[] };
-            let mut runs: Vec<EhrRun> = Vec::with_capacity(reads.len());
-            for read in reads {
-                let whose = named(stage.id(), read.ehr_id);
-                let (run, spent) = stage
-                    .run(&terms, read, queries, each, limits)
-                    .map_err(|e| Failure::exceeded(&e).within(&whose))?;
-                limits = limits.without(spent);
-                runs.push(run);
-                if call.clock() - started > self.config.limits.query_time {
-                    return Err(Failure::new(
-                        408,
-                        "the guides take too long: name fewer EHRs, or fewer guides",
-                    )
-                    .within(&whose));
-                }
-                if turn.is_over(spent.steps.saturating_add(stage.reading(0))) {
-                    call.pause().await;
-                }
-            }
-            if ran.stages.len() + 1 < stages.len() {
-                earlier
-                    .iter_mut()
-                    .zip(&runs)
-                    .for_each(|(earlier, run)| earlier.extend(run.run.outputs.iter().cloned()));
-            }
-            let now = call.clock();
-            ran.times.push(millis(now - begun));
-            ran.stages.push(runs);
-            begun = now;
-        }
-        Ok(ran)
+        let exists = |id: &&String| !missing.contains(*id);
+        Ok(StageData {
+            populations,
+            ehrs: ids.iter().filter(exists).map(String::as_str).collect(),
+            queries: texts.len(),
+        })
     }
 
-    /// What terminologies say of the codes in data, as far as the guide asks by `is_a`.
-    async fn terms(
+    /// Runs one guide on the EHRs that exist.
+    async fn run_stage(
+        &self,
+        call: &Call<'_>,
+        stage: &Stage<'_>,
+        mut population: Population<'_>,
+        ehrs: &[&str],
+        chain: &mut Chain,
+    ) -> Result<Vec<EhrRun>, Failure> {
+        let mut counter = StepCounter::default();
+        let mut inputs: Vec<StageInput<'_>> = Vec::with_capacity(ehrs.len());
+        for (id, earlier) in ehrs.iter().zip(&chain.earlier) {
+            let work = stage.reading(earlier.len());
+            chain.limits = chain.limits.without(Spent {
+                steps: work,
+                ..Spent::default()
+            });
+            if chain.limits.steps == 0 {
+                return Err(Failure::bad_request(format!(
+                    "the guides take more than {STEPS} steps: name fewer EHRs, or fewer guides"
+                ))
+                .within(&named(stage.id(), id)));
+            }
+            inputs.push(stage.read(&mut population, id, earlier));
+            if counter.is_over(work) {
+                call.pause().await;
+            }
+        }
+        let values = inputs.iter().flat_map(StageInput::values);
+        let terms = self.subsumptions(call, &stage.guide, values).await?;
+        let queries = match chain.reports_queries {
+            true => population.queries(),
+            false => &[],
+        };
+        let mut runs: Vec<EhrRun> = Vec::with_capacity(inputs.len());
+        for input in inputs {
+            let context = named(stage.id(), input.ehr_id);
+            let (run, spent) = stage
+                .run(&terms, input, queries, chain.query_time, chain.limits)
+                .map_err(|e| Failure::exceeded(&e).within(&context))?;
+            chain.limits = chain.limits.without(spent);
+            runs.push(run);
+            if call.clock() - chain.started > self.config.limits.query_time {
+                let message = "the guides take too long: name fewer EHRs, or fewer guides";
+                return Err(Failure::new(408, message).within(&context));
+            }
+            if counter.is_over(spent.steps.saturating_add(stage.reading(0))) {
+                call.pause().await;
+            }
+        }
+        Ok(runs)
+    }
+
+    /// Requests from terminologies the subsumptions of codes in the data that the guide tests by
+    /// `is_a`.
+    async fn subsumptions(
         &self,
         call: &Call<'_>,
         guide: &CompiledGuide,
         values: impl Iterator<Item = &Value>,
     ) -> Result<Subsumptions, Failure> {
-        self.falls_under(call, guide.subsumptions(values))
+        self.test_subsumptions(call, guide.subsumptions(values))
             .await?
             .map_err(|error| {
                 let (status, why) = match error {
@@ -397,7 +446,7 @@ fn written(answer: &impl serde::Serialize) -> Result<Response, Failure> {
     Ok(Response::new(200).with_body("application/json", body.to_string()))
 }
 
-/// The failure of a query, which is known by its stage and its place there.
+/// Adds the stage and the binding to the failure of a query.
 fn in_binding(stages: &[Stage<'_>], at: Option<&(usize, usize)>, failure: Failure) -> Failure {
     let Some((guide, query)) =
         at.and_then(|(stage, query)| Some((&stages.get(*stage)?.guide, *query)))
@@ -411,46 +460,51 @@ fn in_binding(stages: &[Stage<'_>], at: Option<&(usize, usize)>, failure: Failur
     failure.within(&format!("guide {}{binding}", guide.guide().id))
 }
 
-/// Notes that an EHR is read, and makes sure that the caller may.
-pub(super) fn touch(call: &Call<'_>, stages: &[Stage<'_>], ehr_id: &str) -> Result<(), Failure> {
-    call.trail.touches(ehr_id);
+/// Records the access to an EHR, and checks that the caller may read it.
+pub(super) fn record_access(
+    call: &Call<'_>,
+    stages: &[Stage<'_>],
+    ehr_id: &str,
+) -> Result<(), Failure> {
+    call.trail.add_ehr(ehr_id);
     stages
         .iter()
-        .try_for_each(|stage| call.allowed_on(stage.id(), ehr_id))
+        .try_for_each(|stage| call.check_permission_on(stage.id(), ehr_id))
 }
 
-/// How a guide is to be run.
-struct Asked<'c> {
+/// The parameters of a run.
+struct RunParameters<'c> {
     now: Moment,
     zone: Option<Box<dyn Zone + 'c>>,
     language: String,
     options: Options,
 }
 
-/// A zone that the host knows.
-struct OfHost<'c, 'a> {
+/// A time zone of the host.
+struct HostZone<'c, 'a> {
     call: &'c Call<'a>,
     name: &'c str,
 }
 
-impl Zone for OfHost<'_, '_> {
+impl Zone for HostZone<'_, '_> {
     fn offset(&self, millis: i64) -> i32 {
         self.call.offset(self.name, millis).unwrap_or(0)
     }
 }
 
-impl<'c> Asked<'c> {
-    /// The time of evaluation in its zone.
+impl<'c> RunParameters<'c> {
+    /// Returns the time of evaluation in its zone.
     fn clock(&self) -> Clock<'_> {
         self.zone.as_ref().map_or(Clock::from(self.now), |zone| {
             Clock::in_zone(self.now, zone.as_ref())
         })
     }
 
-    /// The parameters of a request: `trace=true`, `language=de`, `now=2024-02-29T12:00:00+01:00`,
-    /// `zone=Europe/Stockholm`. Without them: no trace, the first language of Accept-Language that
-    /// the guide has, the clock, the offset of `now`. A `now` without offset is one of the zone.
-    fn of<'a: 'c>(call: &'c Call<'a>, guide: &CompiledGuide) -> Result<Asked<'c>, Failure> {
+    /// Reads the parameters of a request: `trace=true`, `language=de`,
+    /// `now=2024-02-29T12:00:00+01:00`, `zone=Europe/Stockholm`. The defaults are: no trace, the
+    /// first language of Accept-Language that the guide has, the clock, the offset of `now`. A
+    /// `now` without offset is in the zone.
+    fn of<'a: 'c>(call: &'c Call<'a>, guide: &CompiledGuide) -> Result<RunParameters<'c>, Failure> {
         let zone = zone_of(call)?;
         let now = now_of(call, zone.as_deref())?;
         let guide = guide.guide();
@@ -474,7 +528,7 @@ impl<'c> Asked<'c> {
             convert_units: is_true("convert_units"),
             ..Options::default()
         };
-        Ok(Asked {
+        Ok(RunParameters {
             now,
             zone,
             language: language.unwrap_or(&guide.original_language).to_owned(),
@@ -484,64 +538,66 @@ impl<'c> Asked<'c> {
 }
 
 impl<'c> Stage<'c> {
-    /// A guide as the request wants it run.
+    /// Creates the stage of a guide with the parameters of the request.
     pub fn of<'a: 'c>(call: &'c Call<'a>, guide: Rc<CompiledGuide>) -> Result<Stage<'c>, Failure> {
         Ok(Stage {
-            asked: Asked::of(call, &guide)?,
+            parameters: RunParameters::of(call, &guide)?,
             guide,
         })
     }
 
-    /// The id of the guide.
+    /// Returns the id of the guide.
     pub fn id(&self) -> &str {
         &self.guide.guide().id
     }
 
-    /// The language of texts.
+    /// Returns the language of texts.
     pub fn language(&self) -> &str {
-        &self.asked.language
+        &self.parameters.language
     }
 
-    /// The steps of reading an EHR: every binding is looked at, once for the record and once for
-    /// each result of an earlier guide.
+    /// Returns the steps of reading an EHR: every binding is evaluated once for the record and once
+    /// for each result of an earlier guide.
     fn reading(&self, earlier: usize) -> u64 {
         let bindings = self.guide.guide().bindings.len() as u64;
         bindings.saturating_mul(1 + earlier as u64)
     }
 
-    /// What the guide reads of an EHR: the record, and the results of the guides before it.
+    /// Reads the input of the guide for an EHR: the record, and the results of the guides before
+    /// it.
     fn read<'i>(
         &self,
         population: &mut Population<'_>,
         ehr_id: &'i str,
         earlier: &[Output],
-    ) -> Read<'i> {
+    ) -> StageInput<'i> {
         let mut instances = population.instances(ehr_id);
-        self.guide.feed(&mut instances, earlier, self.asked.now);
-        Read { ehr_id, instances }
+        self.guide
+            .feed(&mut instances, earlier, self.parameters.now);
+        StageInput { ehr_id, instances }
     }
 
-    /// Runs the guide within what the runs before it have left of the limits of the call; tells the
-    /// values that queries gave, of which each took so many milliseconds.
+    /// Runs the guide within the remaining limits of the call. Reports the values of the queries if
+    /// requested; each query took `time` milliseconds.
     fn run(
         &self,
         terms: &Subsumptions,
-        read: Read<'_>,
+        read: StageInput<'_>,
         queries: &[BindingQuery],
         time: f64,
         left: Limits,
     ) -> Result<(EhrRun, Spent), Exceeded> {
-        let Read { ehr_id, instances } = read;
-        let Asked {
+        let StageInput { ehr_id, instances } = read;
+        let RunParameters {
             language, options, ..
-        } = &self.asked;
+        } = &self.parameters;
         let options = Options {
             limits: options.limits.within(left),
             ..*options
         };
         let input = RunInput {
             instances: &instances,
-            clock: self.asked.clock(),
+            clock: self.parameters.clock(),
             language,
             options,
             terminology: Some(terms),
@@ -558,7 +614,7 @@ impl<'c> Stage<'c> {
         let bindings = queries.iter().map(|query| query.binding);
         let (selected, selecting) = self.guide.select_last(bindings, &left)?;
         spent.steps = spent.steps.saturating_add(selecting.steps);
-        let mut told = Vec::with_capacity(queries.len());
+        let mut reports_queries = Vec::with_capacity(queries.len());
         for (query, selected) in queries.iter().zip(selected) {
             let value =
                 query.values_of(selected.and_then(|i| instances.get(query.binding)?.get(i)));
@@ -571,7 +627,7 @@ impl<'c> Stage<'c> {
             if spent.bytes > options.limits.bytes {
                 return Err(self.too_much(query, options.limits.bytes));
             }
-            told.push(QueryRun {
+            reports_queries.push(QueryRun {
                 id: query.id.clone(),
                 aql: query.aql.replace("$ehr_id", &format!("'{ehr_id}'")),
                 time,
@@ -581,14 +637,14 @@ impl<'c> Stage<'c> {
         Ok((
             EhrRun {
                 ehr_id: ehr_id.to_owned(),
-                queries: told,
+                queries: reports_queries,
                 run,
             },
             spent,
         ))
     }
 
-    /// The texts and values of the queries are more than the answer may hold.
+    /// Returns the error for queries whose texts and values exceed the limit of a response.
     fn too_much(&self, query: &BindingQuery, most: usize) -> Exceeded {
         let most = u64::try_from(most).unwrap_or(u64::MAX);
         Exceeded {
@@ -601,7 +657,7 @@ impl<'c> Stage<'c> {
     }
 }
 
-impl Read<'_> {
+impl StageInput<'_> {
     fn values(&self) -> impl Iterator<Item = &Value> {
         self.instances
             .iter()
@@ -615,10 +671,10 @@ fn zone_of<'c, 'a: 'c>(call: &'c Call<'a>) -> Result<Option<Box<dyn Zone + 'c>>,
         return Ok(None);
     };
     match call.offset(name, call.now / 1000) {
-        Some(_) => Ok(Some(Box::new(OfHost { call, name }))),
+        Some(_) => Ok(Some(Box::new(HostZone { call, name }))),
         None => {
             let name = shortened(name);
-            Err(Failure::bad(format!(
+            Err(Failure::bad_request(format!(
                 "the zone `{name}` is not known here: expected one of the IANA database, such as `Europe/Stockholm`"
             )))
         }
@@ -632,7 +688,9 @@ fn now_of(call: &Call<'_>, zone: Option<&dyn Zone>) -> Result<Moment, Failure> {
     let read =
         |offset: i32| Moment::parse(text, offset).filter(|now| now.precision != Precision::Time);
     let now = read(0).ok_or_else(|| {
-        Failure::bad("`now` is not a date-time: expected one such as `2024-02-29T12:00:00+01:00`")
+        Failure::bad_request(
+            "`now` is not a date-time: expected one such as `2024-02-29T12:00:00+01:00`",
+        )
     })?;
     Ok(zone
         .and_then(|zone| read(zone.offset(now.millis)))

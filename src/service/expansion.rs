@@ -1,42 +1,42 @@
-//! Stored value sets with all that they import.
+//! The expansion of stored value sets with all their imports.
 //!
-//! Each value set is read and expanded once for a question, however often others import it. The
-//! codes that are read, and those that are compared, are counted in all.
+//! Each value set is read and expanded once for a request, however often others import it. The
+//! codes that are read, and those that are compared, are counted in total.
 
 use super::Service;
 use super::call::Call;
 use super::error::Failure;
 use super::fhir::{Coding, ValueSet};
-use super::terminology::{CODES, Question, refused};
+use super::terminology::{CODES, TerminologyRequest, refused};
 use crate::aql::TerminologyError;
 use crate::store::repository::Repository;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// The maximum number of value sets that one imports, directly or not.
+/// The maximum number of value sets that one imports, directly or indirectly.
 const IMPORTS: usize = 64;
-/// The maximum number of codes of a value set and of those that it imports.
+/// The maximum number of codes of a value set and of its imports.
 const LOADED: usize = 200_000;
-/// The maximum number of codes that are looked at while a value set is expanded.
+/// The maximum number of comparisons of codes during an expansion.
 const COMPARED: usize = 1_000_000;
 
-/// The codes of a value set, or the reason why there are none.
+/// The codes of a value set, or the reason for their absence.
 type Expansion = Result<Rc<[Coding]>, TerminologyError>;
 
-/// The value sets that one question needs.
+/// The value sets of one request.
 #[derive(Default)]
 struct Loaded {
     /// In the order in which they were read.
     sets: Vec<(String, ValueSet)>,
-    /// The codes of those that are expanded, by address.
+    /// The codes of the expanded ones, by URL.
     expanded: HashMap<String, Rc<[Coding]>>,
     /// Codes that were read.
     codes: usize,
 }
 
 impl<R: Repository> Service<R> {
-    /// The codes of the stored value set with this address, with those that it imports: stored
-    /// ones, or of the server. Nothing where it is not stored.
+    /// Returns the codes of the stored value set with this URL, with those of its imports, which
+    /// are stored or on the server. `None` if it is not stored.
     pub(super) async fn expanded(
         &self,
         call: Option<&Call<'_>>,
@@ -65,7 +65,7 @@ impl<R: Repository> Service<R> {
         }))
     }
 
-    /// Reads a value set with all that it imports, each once.
+    /// Reads a value set with all its imports, each once.
     async fn load_imports(
         &self,
         call: Option<&Call<'_>>,
@@ -88,7 +88,7 @@ impl<R: Repository> Service<R> {
             }
             let added = match self.stored_value_set(call, &url).await? {
                 Some(inner) => loaded.add(&url, inner, &mut open),
-                None => match self.expand(&Question::of_import(&url)).await {
+                None => match self.expand(&TerminologyRequest::of_import(&url)).await {
                     Ok(codes) => loaded.count(codes.len()).map(|()| {
                         loaded.expanded.insert(url, codes.into());
                     }),
@@ -111,7 +111,7 @@ impl Loaded {
         self.expanded.contains_key(url) || self.sets.iter().any(|(known, _)| known == url)
     }
 
-    /// Adds a value set that was read; `open` gets the addresses that it imports.
+    /// Adds a value set that was read. Appends the URLs of its imports to `open`.
     fn add(
         &mut self,
         url: &str,
@@ -134,7 +134,7 @@ impl Loaded {
         ))
     }
 
-    /// Expands a value set all of whose imports are expanded, or those that import each other.
+    /// Expands a value set whose imports are all expanded, or a cycle of value sets.
     fn step(&mut self, compared: &mut usize) -> Result<(), TerminologyError> {
         let is_ready =
             |(_, set): &(String, ValueSet)| set.imports().all(|u| self.expanded.contains_key(u));
@@ -147,7 +147,7 @@ impl Loaded {
         Ok(())
     }
 
-    /// Expands value sets that import each other: each adds to the others, until none grows.
+    /// Expands value sets that import each other: repeats until none grows.
     fn expand_together(&mut self, compared: &mut usize) -> Result<(), TerminologyError> {
         let sets = std::mem::take(&mut self.sets);
         for _ in 0..=IMPORTS {
@@ -164,7 +164,7 @@ impl Loaded {
         Ok(())
     }
 
-    /// The codes of a value set, as far as its imports are expanded.
+    /// Returns the codes of a value set, as far as its imports are expanded.
     fn codes_of(
         &self,
         set: &ValueSet,

@@ -1,17 +1,17 @@
-//! Queries explained: every rung as data, and what a run touches. `query/aql/explain`, an extension
-//! of the interface.
+//! Explanation of queries: each compilation step as data, and the data that a run reads.
+//! `query/aql/explain` is an extension of the interface.
 //!
-//! Places are offsets in UTF-16 units, as editors in browsers count. A layout shows only what a
-//! template, an archetype or the Reference Model knows; values of patients never stand in an
-//! explanation.
+//! Positions are offsets in UTF-16 units, as editors in browsers count. A layout shows only texts
+//! of a template, an archetype or the Reference Model. An explanation never contains values of
+//! patients.
 
 use super::Service;
 use super::call::Call;
 use super::error::Failure;
 use super::http::Response;
 use super::negotiate::choose;
-use super::parameters::Asked;
-use super::query_memory::{Reading, Refusal};
+use super::parameters::QueryRequest;
+use super::query_memory::{ReadBudget, StopReason};
 use super::time::iso;
 use crate::aql::{
     self, Budget, Explanation, Parameters, Part, Plan, QueryError, QueryOptions, Run, Terminology,
@@ -27,17 +27,17 @@ impl<R: Repository> Service<R> {
     /// GET and POST /query/aql/explain
     pub(super) async fn query_explain(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
-        let asked = Asked::of(call, None)?;
-        let q = asked
+        let request = QueryRequest::read(call, None)?;
+        let q = request
             .q
             .as_deref()
             .filter(|q| !q.trim().is_empty())
-            .ok_or_else(|| Failure::bad("the query text `q` is missing"))?;
+            .ok_or_else(|| Failure::bad_request("the query text `q` is missing"))?;
         if q.len() > self.config.limits.aql {
             return Err(Failure::too_large("query", self.config.limits.aql));
         }
-        if let Some(ehr) = &asked.ehr {
-            call.trail.touches(ehr);
+        if let Some(ehr) = &request.ehr {
+            call.trail.add_ehr(ehr);
             self.ehr_with_id(ehr).await?;
         }
         let answers = match aql::parse(q).0 {
@@ -53,16 +53,22 @@ impl<R: Repository> Service<R> {
             clock: &|| call.clock(),
             until,
         };
-        let told = self
-            .explanation(q, &asked.parameters, asked.ehr.as_deref(), &answers, &host)
+        let explanation = self
+            .explanation(
+                q,
+                &request.parameters,
+                request.ehr.as_deref(),
+                &answers,
+                &host,
+            )
             .await;
-        Ok(Response::json(200, told.map_err(Failure::of_store)?))
+        Ok(Response::json(200, explanation.map_err(Failure::of_store)?))
     }
 
-    /// Every rung of a query, and what its run touches.
+    /// Returns each compilation step of a query, and the data that its run reads.
     ///
     /// # Errors
-    /// When the repository fails; whatever is wrong with the query stands in the explanation.
+    /// If the repository fails. Errors of the query are part of the explanation.
     pub async fn explanation(
         &self,
         q: &str,
@@ -76,8 +82,8 @@ impl<R: Repository> Service<R> {
             exact_archetypes: self.config.exact_archetypes,
             terminology: Some(terminology),
         };
-        let (told, plan) = aql::explain(q, parameters, &options);
-        let mut out = rungs(q, &told, host).await;
+        let (explanation, plan) = aql::explain(q, parameters, &options);
+        let mut out = compilation_steps(q, &explanation, host).await;
         if let Some(plan) = plan {
             out.insert(String::from("run"), self.explained_run(&plan, host).await?);
         }
@@ -85,24 +91,24 @@ impl<R: Repository> Service<R> {
     }
 
     async fn explained_run(&self, plan: &Plan, host: &Host<'_>) -> Result<Value, StoreError> {
-        // The rows are counted and not shown: they need no more than a part of the memory that
-        // queries share.
+        // The rows are counted and not shown, so they need only a part of the memory that queries
+        // share.
         let budget = self.budget();
         let budget = Budget {
             bytes: budget.bytes / 4,
             ..budget
         };
-        let mut sink = Explained {
+        let mut sink = ExplainSink {
             plan,
             touched: Touched::default(),
             run: Run::new(plan, host.now, budget, host.stopped),
             budget,
             is_new: true,
             host,
-            reading: Reading::new(self.query_memory.share(), host.until),
+            reading: ReadBudget::new(self.query_memory.share(), host.until),
         };
         self.repository.scan(plan.scan(), &mut sink).await?;
-        let Explained {
+        let ExplainSink {
             touched,
             mut run,
             reading,
@@ -113,8 +119,8 @@ impl<R: Repository> Service<R> {
         }
         let work = run.work();
         let refused = reading.refusal.map(|refusal| match refusal {
-            Refusal::Late => QueryError::Stopped.to_string(),
-            Refusal::NoRoom(failure) => failure.message,
+            StopReason::Late => QueryError::Stopped.to_string(),
+            StopReason::NoRoom(failure) => failure.message,
         });
         let outcome = run.finish();
         Ok(json!({
@@ -133,33 +139,33 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// What a run needs of its host.
+/// The host functions of a run.
 pub struct Host<'h> {
-    /// The one reading of the clock, ISO 8601 with zone.
+    /// The time of the request, ISO 8601 with zone.
     pub now: &'h str,
-    /// Asked now and then whether to stop.
+    /// Returns whether to stop. Called regularly.
     pub stopped: &'h dyn Fn() -> bool,
-    /// Lets others work, see [`super::Environment::pause`].
+    /// Yields to other requests, see [`super::Environment::pause`].
     pub pause: &'h dyn Fn() -> Pause,
     /// Reads the clock, in microseconds since 1970.
     pub clock: &'h dyn Fn() -> i64,
-    /// The time at which a run ends without an answer.
+    /// The time at which a run ends without a result.
     pub until: i64,
 }
 
-/// Runs a query, and tells what it touches.
-struct Explained<'r, 'h> {
+/// A sink that runs a query and records the data that it reads.
+struct ExplainSink<'r, 'h> {
     plan: &'r Plan,
     touched: Touched,
     run: Run<'r>,
     budget: Budget,
-    /// False between the pieces of one batch.
+    /// False between the steps of one batch.
     is_new: bool,
     host: &'h Host<'h>,
-    reading: Reading,
+    reading: ReadBudget,
 }
 
-impl<'h: 'r, 'r> BatchSink for Explained<'r, 'h> {
+impl<'h: 'r, 'r> BatchSink for ExplainSink<'r, 'h> {
     fn take(&mut self, batch: &Batch) -> Progress {
         if self.is_new {
             self.touched.add(self.plan, batch);
@@ -205,9 +211,13 @@ fn layout(layout: &TouchedLayout) -> Value {
     })
 }
 
-/// Returns the result of each step, with pauses between them: a long text has many tokens and
-/// parts.
-async fn rungs(q: &str, told: &Explanation, host: &Host<'_>) -> Map<String, Value> {
+/// Returns the result of each compilation step, with pauses between them: a long text has many
+/// tokens and parts.
+async fn compilation_steps(
+    q: &str,
+    explanation: &Explanation,
+    host: &Host<'_>,
+) -> Map<String, Value> {
     let is_long = q.len() > LONG;
     let index = LineIndex::new(q);
     let place = |span: Span| (index.utf16(span.start), index.utf16(span.end));
@@ -225,8 +235,8 @@ async fn rungs(q: &str, told: &Explanation, host: &Host<'_>) -> Map<String, Valu
         json!({ "from": from, "to": to, "severity": severity, "code": d.code, "message": d.message, "help": d.help })
     };
     let mut out = Map::new();
-    let mut tokens = Vec::with_capacity(told.tokens.len());
-    for some in told.tokens.chunks(TOKENS) {
+    let mut tokens = Vec::with_capacity(explanation.tokens.len());
+    for some in explanation.tokens.chunks(TOKENS) {
         tokens.extend(some.iter().map(token));
         if is_long {
             (host.pause)().await;
@@ -234,9 +244,9 @@ async fn rungs(q: &str, told: &Explanation, host: &Host<'_>) -> Map<String, Valu
     }
     out.insert(String::from("tokens"), Value::Array(tokens));
     for (name, rung) in [
-        ("syntax", &told.syntax),
-        ("query", &told.query),
-        ("plan", &told.plan),
+        ("syntax", &explanation.syntax),
+        ("query", &explanation.query),
+        ("plan", &explanation.plan),
     ] {
         if is_long {
             (host.pause)().await;
@@ -248,7 +258,7 @@ async fn rungs(q: &str, told: &Explanation, host: &Host<'_>) -> Map<String, Valu
     }
     out.insert(
         String::from("diagnostics"),
-        told.diagnostics.iter().map(diagnostic).collect(),
+        explanation.diagnostics.iter().map(diagnostic).collect(),
     );
     out
 }

@@ -1,5 +1,5 @@
-//! The little of HL7 FHIR (R4, R5) that terminologies speak: value sets, and what a terminology
-//! server answers.
+//! The parts of HL7 FHIR (R4, R5) that terminologies need: value sets, and the responses of a
+//! terminology server.
 
 use crate::aql::{TerminologyAnswer, TerminologyError};
 use crate::rm::json;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::collections::HashSet;
 use std::rc::Rc;
 
-/// How deep a `contains` may nest.
+/// The maximum nesting of `contains`.
 const DEPTH: usize = 64;
 
 /// A code with its system; the system of a bare code is empty.
@@ -19,20 +19,20 @@ pub(crate) struct Coding {
     pub code: Rc<str>,
 }
 
-/// A ValueSet: its canonical address, and what it is made of.
+/// A ValueSet: its canonical URL and its definition.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct ValueSet {
-    /// `url`; empty when the resource does not say it.
+    /// `url`; empty if the resource has none.
     pub url: String,
     /// `title`, else `name`.
     pub title: String,
-    /// `expansion`, else `compose.include`: a code belongs when one part has it.
+    /// `expansion`, else `compose.include`: a code is a member if one part contains it.
     include: Vec<Part>,
     /// `compose.exclude`.
     exclude: Vec<Part>,
 }
 
-/// A part of a value set: what its concepts and all of its imports have in common.
+/// A part of a value set: the intersection of its concepts and all of its imports.
 #[derive(Clone, PartialEq, Debug)]
 struct Part {
     concepts: Option<Vec<Coding>>,
@@ -40,10 +40,12 @@ struct Part {
 }
 
 impl ValueSet {
-    /// Reads a ValueSet resource. An expansion counts before the definition that it was made from.
+    /// Reads a ValueSet resource. If it has an expansion, that takes precedence over its
+    /// definition.
     ///
     /// # Errors
-    /// One sentence: what is missing, or what only a terminology server can expand.
+    /// A message that names the missing member, or the part that only a terminology server can
+    /// expand.
     pub fn read(text: &str) -> Result<ValueSet, String> {
         let resource = json::value(text)
             .map_err(|problem| format!("this is not JSON: {}", problem.describe(text)))?;
@@ -91,7 +93,7 @@ impl ValueSet {
         })
     }
 
-    /// The value sets that it imports.
+    /// Iterates over the URLs of its imports.
     pub fn imports(&self) -> impl Iterator<Item = &str> {
         self.include
             .iter()
@@ -100,7 +102,7 @@ impl ValueSet {
             .map(String::as_str)
     }
 
-    /// The number of codes that it lists itself.
+    /// Returns the number of codes that it lists itself.
     pub fn size(&self) -> usize {
         let parts = self.include.iter().chain(&self.exclude);
         parts
@@ -108,7 +110,7 @@ impl ValueSet {
             .sum()
     }
 
-    /// The number of codes that [`ValueSet::codes`] looks at.
+    /// Returns the number of codes that [`ValueSet::codes`] reads.
     pub fn work<'c>(&'c self, imported: &dyn Fn(&str) -> &'c [Coding]) -> usize {
         let parts = self.include.iter().chain(&self.exclude);
         let sizes = parts.flat_map(|part| {
@@ -118,7 +120,7 @@ impl ValueSet {
         sizes.sum()
     }
 
-    /// Its codes, in their order; `imported` gives those of a value set that it imports.
+    /// Returns its codes in order. `imported` returns those of an imported value set.
     pub fn codes<'c>(&'c self, imported: &dyn Fn(&str) -> &'c [Coding]) -> Vec<Coding> {
         let excluded: HashSet<&Coding> = self
             .exclude
@@ -196,7 +198,7 @@ fn read_part(part: &Value) -> Result<Part, String> {
     }
 }
 
-/// A canonical address without its version.
+/// Returns a canonical URL without its version.
 pub(crate) fn canonical(url: &str) -> String {
     url.split('|').next().unwrap_or(url).to_owned()
 }
@@ -206,12 +208,12 @@ pub(crate) fn canonical(url: &str) -> String {
 pub(crate) struct Page {
     /// Its codes.
     pub codes: Vec<Coding>,
-    /// How many codes there are in all, where the server says so.
+    /// The total number of codes, if the server reports it.
     pub total: Option<usize>,
 }
 
 impl Page {
-    /// Reads the ValueSet that `ValueSet/$expand` answers.
+    /// Reads the response of `ValueSet/$expand`.
     pub fn read(text: &str) -> Result<Page, String> {
         let resource: Value =
             json::value(text).map_err(|_| String::from("its answer is not JSON"))?;
@@ -240,7 +242,7 @@ impl Page {
     }
 }
 
-/// The codes below `contains`, without those that only group others.
+/// Appends the codes below `contains`, without those that only group others.
 fn collect(from: &Value, depth: usize, codes: &mut Vec<Coding>) -> Option<()> {
     for entry in list(from, "contains") {
         let groups = entry.get("abstract").and_then(Value::as_bool) == Some(true);
@@ -256,7 +258,7 @@ fn collect(from: &Value, depth: usize, codes: &mut Vec<Coding>) -> Option<()> {
     Some(())
 }
 
-/// Reads the Parameters that `$validate-code`, `$subsumes`, `$lookup` and `$translate` answer.
+/// Reads the Parameters of a response to `$validate-code`, `$subsumes`, `$lookup` or `$translate`.
 pub(crate) fn answer(operation: &str, text: &str) -> Result<TerminologyAnswer, TerminologyError> {
     let failed = |why: &str| TerminologyError::Failed(format!("it answers `{operation}` {why}"));
     let resource: Value = json::value(text).map_err(|_| failed("without JSON"))?;
@@ -278,7 +280,7 @@ pub(crate) fn answer(operation: &str, text: &str) -> Result<TerminologyAnswer, T
     answer.ok_or_else(|| failed("without a result"))
 }
 
-/// The code that a match of a translation leads to.
+/// Returns the target code of a match of a translation.
 fn target(parameter: &Value) -> Option<String> {
     let parts = list(parameter, "part");
     let part = |name: &str| parts.iter().find(|p| string(p, "name") == name);
@@ -293,7 +295,7 @@ fn target(parameter: &Value) -> Option<String> {
         .filter(|code| !code.is_empty())
 }
 
-/// What an OperationOutcome says.
+/// Returns the text of an OperationOutcome.
 pub(crate) fn outcome(text: &str) -> Option<String> {
     let resource: Value = json::value(text).ok()?;
     let issue = list(&resource, "issue").first()?;

@@ -17,11 +17,11 @@ use serde_json::{Value, json};
 use std::rc::Rc;
 
 pub(crate) const KIND: DefinitionKind = DefinitionKind::Guide;
-/// Guides are immutable by their id: the version of each is this one.
+/// The version of every guide: guides are immutable under their id.
 pub(crate) const VERSION: &str = "1.0.0";
 
 impl<R: Repository> Service<R> {
-    /// POST /definition/gdl: a guide as it is, or as `{"gdl": …}`.
+    /// POST /definition/gdl: a guide, or `{"gdl": …}`.
     pub(super) async fn guide_upload(&self, call: &Call<'_>) -> Result<Response, Failure> {
         text_or_json_body(call.request)?;
         let text = guide_text(call.text()?)?;
@@ -38,7 +38,7 @@ impl<R: Repository> Service<R> {
             return Err(Failure::in_text(400, "guide", &text, &excesses));
         }
         check_addressable("guide", &guide.id)?;
-        call.allowed(&guide.id)?;
+        call.check_named_permission(&guide.id)?;
         let compiled = guide.compile();
         let definition = Definition {
             name: guide.id.clone(),
@@ -92,7 +92,7 @@ impl<R: Repository> Service<R> {
             200,
             found
                 .iter()
-                .filter(|d| call.allowed(&d.name).is_ok())
+                .filter(|d| call.check_named_permission(&d.name).is_ok())
                 .map(entry)
                 .collect::<Value>(),
         ))
@@ -122,7 +122,7 @@ impl<R: Repository> Service<R> {
         ))
     }
 
-    /// A guide, compiled.
+    /// Returns a guide, compiled.
     pub(super) async fn guide(&self, id: &str) -> Result<Rc<CompiledGuide>, Failure> {
         let stored = self
             .repository
@@ -130,14 +130,15 @@ impl<R: Repository> Service<R> {
             .await
             .map_err(Failure::of_store)?
             .ok_or_else(no_guide)?;
-        self.library.guide(&stored)
+        self.definition_cache.guide(&stored)
     }
 }
 
-/// The characters of a text of a guide that lists show: those of all guides stand in one answer.
+/// The maximum number of characters of a text of a guide in lists, which have the texts of all
+/// guides.
 const SUMMARY: usize = 2_000;
 
-/// What lists of guides show without reading them.
+/// Returns the data of a guide for lists, which do not read its text.
 fn summary(guide: &gdl::Guide) -> String {
     let language = guide.original_language.as_str();
     let short = |text: &str| match text.char_indices().nth(SUMMARY) {
@@ -150,7 +151,7 @@ fn summary(guide: &gdl::Guide) -> String {
 }
 
 fn no_guide() -> Failure {
-    Failure::missing("there is no guide with this id")
+    Failure::not_found("there is no guide with this id")
 }
 
 fn entry(definition: &Definition) -> Value {
@@ -164,11 +165,10 @@ fn entry(definition: &Definition) -> Value {
     })
 }
 
-/// The guide in a body: the member `gdl` where the body is an object that has one, else the body
-/// itself.
+/// Returns the guide in a body: the member `gdl` of an object, else the body itself.
 fn guide_text(body: &str) -> Result<String, Failure> {
     if body.trim().is_empty() {
-        return Err(Failure::bad("the body is empty: send the guide"));
+        return Err(Failure::bad_request("the body is empty: send the guide"));
     }
     let wrapped = members(body).ok().and_then(|members| {
         members
@@ -179,7 +179,7 @@ fn guide_text(body: &str) -> Result<String, Failure> {
     match wrapped {
         None => Ok(body.to_owned()),
         Some(text) if text.starts_with('"') => {
-            json::text(text).ok_or_else(|| Failure::bad("`gdl` is not a text"))
+            json::text(text).ok_or_else(|| Failure::bad_request("`gdl` is not a text"))
         }
         Some(object) => Ok(object.to_owned()),
     }

@@ -1,37 +1,37 @@
 //! Decompression of gzip bodies (RFC 1952) in bounded steps.
 //!
-//! A compressed byte can expand to 1,032 bytes. The caller therefore says how many bytes a step may
-//! append, and a body that expands by more than [`RATIO`] behind its first [`LEEWAY`] bytes is
-//! refused. Memory is the window of 32 kB, the bytes that were fed and not yet read, and the output
-//! of one step.
+//! A compressed byte can expand to 1,032 bytes. The caller therefore limits the bytes of each step.
+//! After the first [`LEEWAY`] bytes, a body that expands by more than [`RATIO`] is rejected. The
+//! memory is the window of 32 kB, the input that was not read yet, and the output of one step.
 
 use miniz_oxide::inflate::stream::{InflateState, inflate};
 use miniz_oxide::{DataFormat, MZError, MZFlush, MZStatus};
 
-/// Expanded bytes for a compressed one, behind the first [`LEEWAY`]. Compositions in JSON reach 60.
+/// The maximum number of expanded bytes for each compressed one, after the first [`LEEWAY`].
+/// Compositions in JSON reach 60.
 pub(crate) const RATIO: u64 = 200;
-/// Expanded bytes that no ratio is asked of.
+/// Expanded bytes before the ratio is checked.
 const LEEWAY: u64 = 250_000;
-/// Bytes of a member's header, which may carry a file name and a comment.
+/// Maximum bytes of the header of a member, which may have a file name and a comment.
 const LONGEST_HEADER: usize = 65_536;
-/// Bytes that one call of the decompressor may write.
+/// Maximum bytes that one call of the decompressor writes.
 const STEP: usize = 65_536;
 
-/// Why a body cannot be decompressed.
+/// The error of a body that cannot be decompressed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GzipError {
-    /// It is not gzip, is damaged, or ends early.
+    /// The body is not gzip, is damaged, or ends early.
     Malformed,
-    /// It expands more than any document does.
+    /// The body expands more than any document.
     Ratio,
 }
 
-/// What the decompressor needs to go on.
+/// The condition for the next step of the decompressor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
-    /// Room: the step is full.
+    /// Room in the output: the step is complete.
     Room,
-    /// Input: all that was fed is expanded.
+    /// More input: all present bytes are expanded.
     Input,
 }
 
@@ -42,15 +42,15 @@ enum Stage {
     Trailer,
 }
 
-/// A gzip body on its way: compressed bytes are fed, expanded bytes are read.
+/// A decompressor of a gzip body: the caller feeds compressed bytes and reads expanded ones.
 pub struct Gunzip {
-    /// Compressed bytes that are not consumed; those before `at` are.
+    /// Compressed bytes. Those before `at` are consumed.
     input: Vec<u8>,
     at: usize,
     stage: Stage,
     state: Box<InflateState>,
     crc: u32,
-    /// Expanded bytes of the member.
+    /// Expanded bytes of the present member, modulo 2³².
     size: u32,
     members: u64,
     consumed: u64,
@@ -85,8 +85,8 @@ impl Gunzip {
     /// Appends at most `most` expanded bytes to `out`.
     ///
     /// # Errors
-    /// [`GzipError::Malformed`] where the bytes are not gzip, [`GzipError::Ratio`] where they
-    /// expand too much.
+    /// [`GzipError::Malformed`] if the bytes are not gzip, [`GzipError::Ratio`] if they expand too
+    /// much.
     pub fn expand(&mut self, out: &mut Vec<u8>, most: usize) -> Result<Progress, GzipError> {
         let full = out.len().saturating_add(most);
         loop {
@@ -102,13 +102,13 @@ impl Gunzip {
         }
     }
 
-    /// Makes sure that nothing is missing where the input ends.
+    /// Checks that the input is complete.
     ///
     /// # Errors
     /// [`GzipError::Malformed`] within a member, or before the first.
     pub fn end(&self) -> Result<(), GzipError> {
-        let whole = self.stage == Stage::Header && self.members > 0 && self.rest().is_empty();
-        if whole {
+        let complete = self.stage == Stage::Header && self.members > 0 && self.rest().is_empty();
+        if complete {
             Ok(())
         } else {
             Err(GzipError::Malformed)
@@ -124,14 +124,16 @@ impl Gunzip {
         self.consumed += bytes as u64;
     }
 
-    /// Consumes the header of a member; false where more of it must be fed.
+    /// Consumes the header of a member. Returns false if more input is needed.
     fn header(&mut self) -> Result<bool, GzipError> {
         let rest = self.rest();
         match length_of_header(rest)? {
             Some(length) => {
                 self.consume(length);
                 self.stage = Stage::Data;
+                // Raw deflate: the header and the trailer of gzip are read here.
                 self.state.reset(DataFormat::Raw);
+                // A CRC-32 starts with all bits set, and is inverted at the end.
                 (self.crc, self.size) = (!0, 0);
                 Ok(true)
             }
@@ -140,10 +142,12 @@ impl Gunzip {
         }
     }
 
-    /// Expands until a step is written or the input is consumed; false where more must be fed.
+    /// Expands until a step is complete or the input is consumed. Returns false if more input is
+    /// needed.
     fn data(&mut self, out: &mut Vec<u8>, full: usize) -> Result<bool, GzipError> {
         let begin = out.len();
         let room = STEP.min(full - begin);
+        // The decompressor writes into a slice, so the room is zeroed first and cut afterwards.
         out.resize(begin + room, 0);
         let step = inflate(
             &mut self.state,
@@ -166,13 +170,15 @@ impl Gunzip {
                 self.stage = Stage::Trailer;
                 Ok(true)
             }
+            // A full step may leave output in the window, so more input is not needed yet.
             Ok(_) => Ok(step.bytes_written == room || !self.rest().is_empty()),
+            // No progress was possible: the input is consumed.
             Err(MZError::Buf) => Ok(false),
             Err(_) => Err(GzipError::Malformed),
         }
     }
 
-    /// Compares checksum and size; another member may follow.
+    /// Verifies checksum and size. Another member may follow.
     fn trailer(&mut self) -> Result<bool, GzipError> {
         let Some((trailer, _)) = self.rest().split_first_chunk::<8>() else {
             return Ok(false);
@@ -186,11 +192,12 @@ impl Gunzip {
         self.consume(8);
         self.members += 1;
         self.stage = Stage::Header;
+        // With more input, the header of the next member follows (RFC 1952, section 2.2).
         Ok(!self.rest().is_empty())
     }
 }
 
-/// The length of a header, where it is there whole (RFC 1952, section 2.3).
+/// Returns the length of a header, or `None` if it is incomplete (RFC 1952, section 2.3).
 fn length_of_header(bytes: &[u8]) -> Result<Option<usize>, GzipError> {
     const CHECKSUM: u8 = 2;
     const EXTRA: u8 = 4;
@@ -199,6 +206,7 @@ fn length_of_header(bytes: &[u8]) -> Result<Option<usize>, GzipError> {
     const RESERVED: u8 = 0xe0;
     if !bytes
         .iter()
+        // Two magic bytes and the method deflate. A shorter prefix may still become a header.
         .zip([0x1f, 0x8b, 8])
         .all(|(byte, magic)| *byte == magic)
     {
@@ -210,6 +218,7 @@ fn length_of_header(bytes: &[u8]) -> Result<Option<usize>, GzipError> {
     if flags & RESERVED != 0 {
         return Err(GzipError::Malformed);
     }
+    // The fixed part: magic, method, flags, time, extra flags, system.
     let mut length = 10;
     if flags & EXTRA != 0 {
         let Some(&[low, high]) = bytes.get(length..length + 2) else {
@@ -228,11 +237,13 @@ fn length_of_header(bytes: &[u8]) -> Result<Option<usize>, GzipError> {
             length += end + 1;
         }
     }
+    // The CRC-16 of the header is skipped, because the trailer protects the data.
     length += if flags & CHECKSUM != 0 { 2 } else { 0 };
     Ok((bytes.len() >= length).then_some(length))
 }
 
-/// The CRC-32 of ISO 3309, continued by bytes.
+/// Updates a CRC-32 (ISO 3309) by bytes. The table has the reflected polynomial, so bits enter at
+/// the low end.
 fn crc_of(crc: u32, bytes: &[u8]) -> u32 {
     static TABLE: [u32; 256] = table();
     bytes.iter().fold(crc, |crc, byte| {

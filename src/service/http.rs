@@ -1,17 +1,17 @@
-//! Requests and responses as data, whatever the host calls its own.
+//! Requests and responses as data, independent of the host.
 
 /// An HTTP request.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Request {
     /// The method in upper case.
     pub method: String,
-    /// The path as sent, percent signs and all.
+    /// The path as sent, with percent-encoding.
     pub path: String,
-    /// The query string, decoded, in order.
+    /// The query string in order, decoded.
     pub query: Vec<(String, String)>,
     /// The headers, names in any case.
     pub headers: Vec<(String, String)>,
-    /// The body; empty when there is none.
+    /// The body; empty if there is none.
     pub body: Vec<u8>,
     /// Scheme and authority that the client used, such as `http://127.0.0.1:8787`; empty for a call
     /// within a process.
@@ -19,7 +19,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// A request from its target as it stands in the request line: `/v1/query/aql?q=SELECT%20…`.
+    /// Creates a request from the target of its request line: `/v1/query/aql?q=SELECT%20…`.
     pub fn new(method: &str, target: &str) -> Request {
         let target = target.split('#').next().unwrap_or_default();
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
@@ -40,19 +40,19 @@ impl Request {
         }
     }
 
-    /// The same with one more header.
+    /// Adds a header.
     pub fn with_header(mut self, name: &str, value: &str) -> Request {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// The same with a body and its type.
+    /// Sets the body and its media type.
     pub fn with_body(mut self, content_type: &str, body: impl Into<Vec<u8>>) -> Request {
         self.body = body.into();
         self.with_header("Content-Type", content_type)
     }
 
-    /// The value of a header.
+    /// Returns the value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
@@ -60,8 +60,8 @@ impl Request {
             .map(|(_, v)| v.trim())
     }
 
-    /// The id that the header X-Request-Id gives the request, where it is one: at most 64 letters,
-    /// digits, `-`, `.`, `_`.
+    /// Returns the id in the header X-Request-Id, or an empty text if it is invalid: at most 64
+    /// letters, digits, `-`, `.`, `_`.
     pub fn id(&self) -> &str {
         let sane = |id: &&str| {
             id.len() <= 64
@@ -72,7 +72,7 @@ impl Request {
         self.header("X-Request-Id").filter(sane).unwrap_or_default()
     }
 
-    /// The first value of a query key.
+    /// Returns the first value of a query key.
     pub fn query_value(&self, key: &str) -> Option<&str> {
         self.query
             .iter()
@@ -88,14 +88,14 @@ pub struct Response {
     pub status: u16,
     /// The headers.
     pub headers: Vec<(String, String)>,
-    /// The body; empty when there is none.
+    /// The body; empty if there is none.
     pub body: Vec<u8>,
-    /// What went wrong inside, for the host's log: without content of documents and queries.
+    /// An internal problem, for the host's log: without content of documents and queries.
     pub problem: Option<String>,
 }
 
 impl Response {
-    /// A response without a body.
+    /// Creates a response without a body.
     pub fn new(status: u16) -> Response {
         Response {
             status,
@@ -103,24 +103,24 @@ impl Response {
         }
     }
 
-    /// A JSON response.
+    /// Creates a JSON response.
     pub fn json(status: u16, body: impl ToString) -> Response {
         Response::new(status).with_body("application/json", body.to_string())
     }
 
-    /// The same with one more header.
+    /// Adds a header.
     pub fn with_header(mut self, name: &str, value: impl Into<String>) -> Response {
         self.headers.push((name.to_owned(), value.into()));
         self
     }
 
-    /// The same with a body and its type.
+    /// Sets the body and its media type.
     pub fn with_body(mut self, content_type: &str, body: impl Into<Vec<u8>>) -> Response {
         self.body = body.into();
         self.with_header("Content-Type", content_type)
     }
 
-    /// The value of a header.
+    /// Returns the value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
@@ -129,8 +129,8 @@ impl Response {
     }
 }
 
-/// Undoes percent encoding (and `+` for a blank in query strings); broken sequences stay as they
-/// are.
+/// Decodes percent-encoding (and `+` for a blank in query strings). Invalid sequences are not
+/// changed.
 pub(super) fn decode(text: &str, form: bool) -> String {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -152,7 +152,7 @@ pub(super) fn decode(text: &str, form: bool) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// Percent-encodes a path segment, keeping what identifiers are made of readable.
+/// Percent-encodes a path segment. The characters of identifiers stay readable.
 pub(super) fn encode(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -1,7 +1,7 @@
-//! Uids that clients give to what they create.
+//! Uids that clients assign to new objects.
 //!
-//! A given uid is kept or refused, never replaced: the client may refer to the object by it
-//! already. An EHR_STATUS gets its uid from the server, because its path names no object.
+//! A uid of a client is used or rejected, never replaced: the client may already refer to the
+//! object by it. The server assigns the uid of an EHR_STATUS, because its path names no object.
 
 use super::call::Call;
 use super::error::Failure;
@@ -11,13 +11,13 @@ use crate::document::ObjectKind;
 use crate::rm::class::Attr;
 use crate::rm::tree::NodeRef;
 
-/// Returns the object id of a new document, which its uid gives: `<uuid>` or `<uuid>::<this
-/// system>::1`. Nothing where it has no uid.
+/// Returns the object id in the uid of a new document: `<uuid>` or `<uuid>::<this system>::1`.
+/// `None` if it has no uid.
 ///
 /// # Errors
-/// 403 for a caller whose reach is one EHR, because uids are unique in the whole repository and a
-/// refusal would reveal objects of other EHRs; 412 for the uid of another system, version or
-/// branch; 400 for what is no uid.
+/// 403 for a caller with access to one EHR, because uids are unique in the whole repository and a
+/// rejection would reveal objects of other EHRs; 412 for the uid of another system, version or
+/// branch; 400 for an invalid uid.
 pub(crate) fn given_object_id(
     call: &Call<'_>,
     document: Option<NodeRef<'_>>,
@@ -25,10 +25,10 @@ pub(crate) fn given_object_id(
     let Some(uid) = document.and_then(uid_of).filter(|uid| !uid.is_empty()) else {
         return Ok(None);
     };
-    if call.caller.is_confined(call.need) {
+    if call.caller.is_confined(call.permission) {
         return Err(Failure::new(
             403,
-            "a caller whose reach is one EHR cannot choose the uid of a new object: leave `uid` out",
+            "a caller with access to one EHR cannot choose the uid of a new object: leave `uid` out",
         ));
     }
     let system = call.config.system_id.as_str();
@@ -43,7 +43,7 @@ pub(crate) fn given_object_id(
         )
     };
     let Some(object) = object else {
-        return Err(Failure::bad(format!(
+        return Err(Failure::bad_request(format!(
             "the uid `{uid}` does not begin with a UUID: {}",
             accepted()
         )));
@@ -65,11 +65,10 @@ pub(crate) fn given_object_id(
     }
 }
 
-/// Returns the object id of a first version in a contribution, which the VERSION or its data may
-/// give.
+/// Returns the object id of a first version in a contribution, from the VERSION or its data.
 ///
 /// # Errors
-/// See [`given_object_id`]; 400 where both give one and they differ.
+/// See [`given_object_id`]; 400 if both have one and they differ.
 pub(crate) fn given_member_id(
     call: &Call<'_>,
     version: NodeRef<'_>,
@@ -77,15 +76,15 @@ pub(crate) fn given_member_id(
     let of_version = given_object_id(call, Some(version))?;
     let of_data = given_object_id(call, version.get(Attr::DATA))?;
     match (of_version, of_data) {
-        (Some(version), Some(data)) if version != data => Err(Failure::bad(format!(
+        (Some(version), Some(data)) if version != data => Err(Failure::bad_request(format!(
             "the version has the uid of the object {version}, its data that of {data}: send one of them"
         ))),
         (version, data) => Ok(version.or(data)),
     }
 }
 
-/// Makes sure that data which are stored as they were sent name the version that they stand in, the
-/// object of it, or nothing: else `c/uid/value` of two objects would be the same.
+/// Checks the uid of data that are stored as sent: they may name their version, their object, or
+/// nothing. Otherwise `c/uid/value` of two objects could be equal.
 ///
 /// # Errors
 /// 400.
@@ -94,8 +93,8 @@ pub(crate) fn check_data_uid(uid: &VersionUid, data: Option<NodeRef<'_>>) -> Res
     match data.and_then(uid_of) {
         Some(given) if given != version && given != uid.object_id => {
             let shown: String = given.chars().take(300).collect();
-            Err(Failure::bad(format!(
-                "the data have the uid `{shown}`, and stand in the version {version}: expected that uid, `{}`, or no uid",
+            Err(Failure::bad_request(format!(
+                "the data of the version {version} have the uid `{shown}`: expected the uid of the version, `{}`, or no uid",
                 uid.object_id
             )))
         }
@@ -103,10 +102,10 @@ pub(crate) fn check_data_uid(uid: &VersionUid, data: Option<NodeRef<'_>>) -> Res
     }
 }
 
-/// Makes sure that a version which follows another has the uid that the server gives it, if it has
-/// one, and that its data belong to the object. Clients send a changed document back with the uid
-/// of the version that they have read. The uids of EHR_STATUS and FOLDER are ignored, as where they
-/// are updated at their own addresses.
+/// Checks the uids of a version that follows another: the version may have the uid that the server
+/// assigns, and its data must belong to the object. Clients send a changed document back with the
+/// uid of the version that they have read. The uids of EHR_STATUS and FOLDER are ignored, as in
+/// updates at their own URLs.
 ///
 /// # Errors
 /// 412.
@@ -120,7 +119,7 @@ pub(crate) fn check_following_uids(
     {
         return Err(Failure::new(
             412,
-            format!("the version gives itself the uid `{given}`, and is {uid}: leave `uid` out"),
+            format!("the version has the uid `{given}`, expected {uid}: leave `uid` out"),
         ));
     }
     let is_named_by_path = matches!(kind, ObjectKind::EhrStatus | ObjectKind::Folder);
@@ -130,8 +129,8 @@ pub(crate) fn check_following_uids(
     }
 }
 
-/// Makes sure that a document which names itself belongs to an object; `named_by` says how the
-/// request names the object.
+/// Checks that a document with a uid belongs to an object. `named_by` describes the part of the
+/// request that names the object.
 ///
 /// # Errors
 /// 412.

@@ -3,25 +3,27 @@
 use super::error::Failure;
 use crate::document::sha256;
 
-/// VERSION.uid.value in its three parts: `object_id::system_id::number`.
+/// VERSION.uid.value as its three parts: `object_id::system_id::number`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct VersionUid {
     /// VERSIONED_OBJECT.uid.value.
     pub object_id: String,
-    /// The system that made the version.
+    /// The creating system of the version.
     pub system_id: String,
     /// The number of the version, from 1.
     pub number: u32,
 }
 
 impl VersionUid {
-    /// Reads one; `None` unless it has three parts, a UUID in front and a number from 1 at the end.
+    /// Parses a version uid. Returns `None` unless it has three parts, of which the first is a UUID
+    /// and the last a number from 1.
     pub fn parse(text: &str) -> Option<VersionUid> {
         let mut parts = text.split("::");
         let (object_id, system_id, number) = (parts.next()?, parts.next()?, parts.next()?);
         let number = number
             .parse()
             .ok()
+            // `01` and `+1` would be second spellings of the same version.
             .filter(|n| *n > 0 && !number.starts_with(['0', '+']))?;
         (parts.next().is_none() && is_uuid(object_id) && !system_id.is_empty()).then(|| {
             VersionUid {
@@ -32,7 +34,7 @@ impl VersionUid {
         })
     }
 
-    /// Reads one, or says what a version uid looks like.
+    /// Parses a version uid. The error describes its form.
     pub fn read(text: &str, what: &str) -> Result<VersionUid, Failure> {
         let expected = || {
             format!(
@@ -40,10 +42,10 @@ impl VersionUid {
                 u32::MAX
             )
         };
-        VersionUid::parse(text).ok_or_else(|| Failure::bad(expected()))
+        VersionUid::parse(text).ok_or_else(|| Failure::bad_request(expected()))
     }
 
-    /// Reads one of a document that is stored as it is, and so must be written as it is stored: the
+    /// Parses a version uid of a document that is stored as sent. It must have its stored form: the
     /// UUID in lower case.
     pub fn read_stored(text: &str, what: &str) -> Result<VersionUid, Failure> {
         let uid = VersionUid::read(text, what)?;
@@ -52,13 +54,13 @@ impl VersionUid {
         if is_same {
             Ok(uid)
         } else {
-            Err(Failure::bad(format!(
+            Err(Failure::bad_request(format!(
                 "{what} is `{text}`: a UUID is stored in lower case, as `{uid}`"
             )))
         }
     }
 
-    /// The uid of the version that follows, made by this system; 409 behind the highest number.
+    /// Returns the uid of the next version, created by this system; 409 after the highest number.
     pub fn next(&self, system_id: &str) -> Result<VersionUid, Failure> {
         let full = || {
             let message = format!(
@@ -75,13 +77,12 @@ impl VersionUid {
         })
     }
 
-    /// Makes sure that this uid can stand behind another: that of an earlier version of the same
-    /// object.
-    pub fn must_follow(&self, preceding: &VersionUid) -> Result<(), Failure> {
+    /// Checks that this uid can follow another: that of an earlier version of the same object.
+    pub fn check_follows(&self, preceding: &VersionUid) -> Result<(), Failure> {
         if self.object_id == preceding.object_id && preceding.number < self.number {
             return Ok(());
         }
-        Err(Failure::bad(format!(
+        Err(Failure::bad_request(format!(
             "{self} cannot follow {preceding}: a version follows an earlier one, by its number, of the same object"
         )))
     }
@@ -93,11 +94,11 @@ impl std::fmt::Display for VersionUid {
     }
 }
 
-/// The most bytes of the id of a system, as long as the longest name of a host.
+/// The maximum bytes of the id of a system: the longest name of a host.
 pub(crate) const LONGEST_SYSTEM_ID: usize = 255;
 
-/// Makes sure that the id of a system can be part of a version uid, which stands in entity tags and
-/// paths: visible ASCII without quotes (RFC 9110 §8.8.3), of a length that headers carry.
+/// Checks that the id of a system can be part of a version uid, which occurs in entity tags and
+/// paths: visible ASCII without quotes (RFC 9110 §8.8.3), of a length that headers allow.
 pub(crate) fn check_system_id(system_id: &str) -> Result<(), Failure> {
     let is_tag = |byte: u8| byte.is_ascii_graphic() && byte != b'"';
     if !system_id.is_empty()
@@ -107,13 +108,13 @@ pub(crate) fn check_system_id(system_id: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let shown: String = system_id.chars().take(40).collect();
-    Err(Failure::bad(format!(
+    Err(Failure::bad_request(format!(
         "`{}` cannot be the id of a system: expected 1 to {LONGEST_SYSTEM_ID} visible ASCII characters other than `\"`, because version uids stand in entity tags and paths",
         shown.escape_debug()
     )))
 }
 
-/// The `uid_based_id` of a path: an object, or one version of it.
+/// The `uid_based_id` of a path: an object or a version.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Target {
     /// A versioned object.
@@ -123,7 +124,7 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// Reads one; what is neither does not exist.
+    /// Parses the id of an object or of a version. Any other text names nothing.
     pub fn parse(text: &str) -> Option<Target> {
         if is_uuid(text) {
             return Some(Target::Object(text.to_ascii_lowercase()));
@@ -132,24 +133,26 @@ impl Target {
     }
 }
 
-/// Makes sure that a name that a body gives can stand in the path of a URL.
+/// Checks that a name in a body can be part of the path of a URL.
 ///
-/// A segment `.` or `..` is taken out of a path before it is sent, percent-encoded or not (WHATWG
-/// URL, "double-dot URL path segment"); control characters are taken out, or refused, by clients
-/// and proxies.
+/// Clients remove a segment `.` or `..` from a path before they send it, percent-encoded or not
+/// (WHATWG URL, "double-dot URL path segment"). Clients and proxies remove or reject control
+/// characters.
 pub(crate) fn check_addressable(what: &str, name: &str) -> Result<(), Failure> {
     if name.is_empty() || name == "." || name == ".." || name.chars().any(char::is_control) {
         let shown = name.escape_debug();
-        let rule = "it stands in paths, where no URL can carry an empty segment, `.`, `..` or control characters";
-        return Err(Failure::bad(format!(
+        let rule =
+            "it is a segment of paths, which cannot be empty, `.`, `..` or have control characters";
+        return Err(Failure::bad_request(format!(
             "`{shown}` cannot be the id of a {what}: {rule}; give it another id"
         )));
     }
     Ok(())
 }
 
-/// True for a UUID in its hyphenated form.
+/// Returns whether a text is a UUID in its hyphenated form.
 pub(crate) fn is_uuid(text: &str) -> bool {
+    // The parser also accepts UUIDs without hyphens, in braces and as URN.
     text.len() == 36 && uuid::Uuid::try_parse(text).is_ok()
 }
 
@@ -162,12 +165,12 @@ pub(crate) fn uuid_of(text: &str) -> String {
         .to_string()
 }
 
-/// A complete SEMVER of three numbers (a pre-release is allowed).
+/// Returns whether a text is a complete SEMVER of three numbers (a pre-release is allowed).
 pub(crate) fn is_version(text: &str) -> bool {
     semver::Version::parse(text).is_ok()
 }
 
-/// The highest of these versions that a pattern selects: absent, `1`, `1.2` or `1.2.3`.
+/// Returns the highest of these versions that a pattern selects: absent, `1`, `1.2` or `1.2.3`.
 pub(crate) fn select_version<'v>(
     versions: impl Iterator<Item = &'v str>,
     pattern: Option<&str>,
@@ -178,6 +181,8 @@ pub(crate) fn select_version<'v>(
             version == pattern
                 || version
                     .strip_prefix(pattern)
+                    // `1` selects `1.2.3`, but not `10.0.0`. A pre-release is selected by its
+                    // complete version only.
                     .is_some_and(|rest| rest.starts_with('.') && !pattern.contains(['-', '+']))
         }
     };
@@ -235,14 +240,14 @@ mod tests {
             ))
             .unwrap()
         };
-        assert!(uid('a', 3).must_follow(&uid('a', 1)).is_ok());
+        assert!(uid('a', 3).check_follows(&uid('a', 1)).is_ok());
         for (own, preceding) in [
             (uid('a', 2), uid('b', 1)),
             (uid('a', 2), uid('a', 2)),
             (uid('a', 2), uid('a', 3)),
         ] {
             assert_eq!(
-                own.must_follow(&preceding).map_err(|f| f.status),
+                own.check_follows(&preceding).map_err(|f| f.status),
                 Err(400),
                 "{own} behind {preceding}"
             );

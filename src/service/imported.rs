@@ -1,19 +1,20 @@
-//! IMPORTED_VERSION: versions of other systems, kept whole inside a commit of this one.
+//! IMPORTED_VERSION: versions of other systems, stored unchanged in a commit of this one.
 //!
 //! A member of a contribution may be an IMPORTED_VERSION. Its `item`, the ORIGINAL_VERSION with its
-//! foreign uid, audit, contribution and signature, is stored as it was sent; the commit_audit and
-//! the contribution around it are those of this system.
+//! foreign uid, audit, contribution and signature, is stored as sent. The commit_audit and the
+//! contribution around it are those of this system.
 //!
-//! The Reference Model gives an IMPORTED_VERSION the functions `uid`, `preceding_version_uid`,
-//! `lifecycle_state` and `data`, which return those of the item. The stored form has their results
-//! as attributes of the root, and an item without data. So every version has its uid and its data
-//! in one place, for queries, stores and the service alike. What clients read is the standard form.
+//! The Reference Model defines the functions `uid`, `preceding_version_uid`, `lifecycle_state` and
+//! `data` of an IMPORTED_VERSION, which return those of the item. The stored form has their results
+//! as attributes of the root, and an item without data. Every version therefore has its uid and its
+//! data at the same paths, for queries, repositories and the service. Clients read the standard
+//! form.
 
 use super::Service;
-use super::auth::{Act, Need, Resource, Subject};
+use super::auth::{Action, Permission, Resource, Subject};
 use super::call::Call;
 use super::commit::Change;
-use super::committal::{CREATION, DELETED, MODIFICATION, Stated, check_parts, lifecycle};
+use super::committal::{CREATION, CommitMetadata, DELETED, MODIFICATION, check_parts, lifecycle};
 use super::content::{Rigor, read_text};
 use super::contribution::kind_of;
 use super::error::Failure;
@@ -30,16 +31,18 @@ pub(crate) use crate::rm::imported::standard_form;
 use crate::rm::json::{self, members};
 use crate::rm::tree::{NodeRef, Tree};
 use crate::rm::validate::validate;
-use crate::store::repository::{Repository, Which};
+use crate::store::repository::{Repository, VersionSelector};
 use std::collections::HashSet;
 
-/// Reads a VERSION; one without a class is an ORIGINAL_VERSION.
+/// Reads a VERSION. Without a class it is an ORIGINAL_VERSION.
 pub(crate) fn read_version(text: &str, format: Format) -> Result<Tree, Failure> {
     let is_imported = match format {
         Format::Json => members(text).is_ok_and(|all| {
             all.iter()
                 .any(|(key, value)| key == "_type" && value.trim_matches('"') == "IMPORTED_VERSION")
         }),
+        // The class is in the attribute `xsi:type` of the first tag. The reader below checks the
+        // rest.
         Format::Xml => text.split('>').next().is_some_and(|tag| {
             tag.contains("\"IMPORTED_VERSION\"") || tag.contains("'IMPORTED_VERSION'")
         }),
@@ -63,15 +66,15 @@ pub(crate) fn read_version(text: &str, format: Format) -> Result<Tree, Failure> 
         .iter()
         .any(|attr| root.get(*attr).is_some())
     }) {
-        return Err(Failure::bad(
+        return Err(Failure::bad_request(
             "an IMPORTED_VERSION has uid, preceding_version_uid, lifecycle_state and data in its `item`, the ORIGINAL_VERSION",
         ));
     }
     Ok(tree)
 }
 
-/// Wraps the item of an IMPORTED_VERSION that a client sent in the contribution and the
-/// commit_audit of an envelope.
+/// Adds the contribution and the commit_audit of an envelope to the item of an IMPORTED_VERSION of
+/// a client.
 pub(crate) fn wrapped(envelope: NodeRef<'_>, sent: NodeRef<'_>, follows: bool) -> Tree {
     let mut tree = Tree::object(Cls::IMPORTED_VERSION);
     let Some(root) = tree.root().map(NodeRef::id) else {
@@ -91,8 +94,8 @@ pub(crate) fn wrapped(envelope: NodeRef<'_>, sent: NodeRef<'_>, follows: bool) -
         .map_or_else(Tree::new, |root| stored_form(root, follows))
 }
 
-/// Returns the stored form of an IMPORTED_VERSION. `follows` is true where the version that the
-/// item follows is stored here too.
+/// Returns the stored form of an IMPORTED_VERSION. `follows` is true if the preceding version of
+/// the item is stored here too.
 pub(crate) fn stored_form(standard: NodeRef<'_>, follows: bool) -> Tree {
     let mut tree = Tree::object(Cls::IMPORTED_VERSION);
     let (Some(root), Some(item)) = (tree.root().map(NodeRef::id), standard.get(Attr::ITEM)) else {
@@ -127,7 +130,7 @@ pub(crate) fn stored_form(standard: NodeRef<'_>, follows: bool) -> Tree {
     tree
 }
 
-/// The standard form of a stored version as canonical JSON.
+/// Returns the standard form of a stored version as canonical JSON.
 pub(crate) fn standard_json(packed: &Packed) -> String {
     if packed.class() != Cls::IMPORTED_VERSION {
         return packed.to_json();
@@ -142,29 +145,29 @@ pub(crate) fn standard_json(packed: &Packed) -> String {
 struct Item<'t> {
     node: NodeRef<'t>,
     uid: VersionUid,
-    /// What it follows in its own system.
+    /// Its preceding version in its own system.
     preceding: Option<VersionUid>,
 }
 
 impl<R: Repository> Service<R> {
-    /// A member of a contribution that is an IMPORTED_VERSION, checked; `earlier` are the uids of
-    /// the members before it.
+    /// Checks a member of a contribution that is an IMPORTED_VERSION. `earlier` has the uids of the
+    /// members before it.
     ///
     /// # Errors
-    /// 403 without the role `import`; 400 for an item that breaks a rule, with its findings; 409
-    /// where the object has other versions here.
+    /// 403 without the role `import`; 400 for an item that breaks a rule, with its findings; 409 if
+    /// the object has other versions here.
     pub(super) async fn imported_change(
         &self,
         call: &Call<'_>,
         owner: &Owner,
         version: NodeRef<'_>,
-        contribution: &Stated,
+        contribution: &CommitMetadata,
         earlier: &HashSet<String>,
     ) -> Result<Change, Failure> {
         call.caller.within(
-            Need {
+            Permission {
                 resource: Resource::Import,
-                act: Act::Create,
+                act: Action::Create,
             },
             Subject::Nameless,
             owner.id(),
@@ -176,22 +179,13 @@ impl<R: Repository> Service<R> {
                 earlier.contains(uid)
             })
             .await?;
+        // A version whose predecessors were not imported creates the object here.
         let preceding = item.preceding.filter(|_| follows);
         let kind = match data {
             Some(data) => kind_of(data.class())?,
             None => self.kind_of_object(owner.id(), preceding.as_ref()).await?,
         };
-        if !owner.holds(kind) {
-            return Err(Failure::bad(
-                "parties are committed to the demographic service, everything else to an EHR",
-            ));
-        }
-        owner.must_allow(kind)?;
-        if kind == ObjectKind::EhrStatus && (preceding.is_none() || data.is_none()) {
-            return Err(Failure::bad(
-                "an EHR has one EHR_STATUS: it can only be modified",
-            ));
-        }
+        owner.check_member(kind, preceding.is_some() && data.is_some())?;
         let by_default = match (data, &preceding) {
             (None, _) => DELETED,
             (Some(_), Some(_)) => MODIFICATION,
@@ -199,7 +193,7 @@ impl<R: Repository> Service<R> {
         };
         let own = version
             .get(Attr::COMMIT_AUDIT)
-            .map_or_else(|| Ok(Stated::default()), Stated::of_audit)?;
+            .map_or_else(|| Ok(CommitMetadata::default()), CommitMetadata::of_audit)?;
         let state = lifecycle(
             item.node
                 .text_along(&[
@@ -210,12 +204,13 @@ impl<R: Repository> Service<R> {
                 .unwrap_or_default(),
         )?;
         let audit = own
-            .or_unless_type(call.alike.headers(call)?)
+            // The change type describes the import, not the change in the other system.
+            .or_unless_type(call.shared.headers(call)?)
             .or_unless_type(contribution)
             .import_audit(by_default, state)?;
         let content = match data {
             Some(data) => Some(
-                self.check_member(call, kind, data, Rigor::of(&audit))
+                self.check_member(call, kind, data, Rigor::from_audit(&audit))
                     .await?,
             ),
             None => None,
@@ -236,8 +231,8 @@ impl<R: Repository> Service<R> {
         })
     }
 
-    /// The stored form of a version of an export; `is_pending` is true for versions that are
-    /// written together with it.
+    /// Returns the stored form of a version of an export. `is_pending` is true for versions that
+    /// are written together with it.
     pub(super) async fn as_stored(
         &self,
         call: &Call<'_>,
@@ -258,9 +253,9 @@ impl<R: Repository> Service<R> {
         Ok(stored_form(root, follows))
     }
 
-    /// True where a version that follows another in its own system follows it here too. It does not
-    /// where none of its object is stored: then it opens the object. Which version it must follow
-    /// is decided when it is committed.
+    /// Returns whether a version that follows another in its own system follows it here too. If no
+    /// version of its object is stored, it creates the object. The commit checks which version it
+    /// must follow.
     pub(super) async fn follows_here(
         &self,
         owner: &str,
@@ -271,26 +266,29 @@ impl<R: Repository> Service<R> {
         let Some(preceding) = preceding else {
             return Ok(false);
         };
+        // The preceding version is written by the same commit.
         if is_pending(&preceding.to_string()) {
             return Ok(true);
         }
-        let latest = self.head(owner, &uid.object_id, Which::Latest).await?;
+        let latest = self
+            .version_metadata(owner, &uid.object_id, VersionSelector::Latest)
+            .await?;
         Ok(latest.is_some())
     }
 }
 
-/// Reads and checks the item of an IMPORTED_VERSION; its data are checked by the caller, as those
-/// of any member.
+/// Reads and checks the item of an IMPORTED_VERSION. The caller checks its data, like those of any
+/// member.
 fn read_item<'t>(call: &Call<'_>, version: NodeRef<'t>) -> Result<Item<'t>, Failure> {
     let node = version
         .get(Attr::ITEM)
-        .ok_or_else(|| Failure::bad("the IMPORTED_VERSION has no `item`"))?;
+        .ok_or_else(|| Failure::bad_request("the IMPORTED_VERSION has no `item`"))?;
     let uid = node
         .text_along(&[Attr::UID, Attr::VALUE])
         .unwrap_or_default();
     let uid = VersionUid::read_stored(uid, "the uid of the item")?;
     if uid.system_id.eq_ignore_ascii_case(&call.config.system_id) {
-        return Err(Failure::bad(format!(
+        return Err(Failure::bad_request(format!(
             "the item {uid} claims to be a version of this system: an IMPORTED_VERSION is one of another system; commit an ORIGINAL_VERSION, or restore an export by `admin/import`"
         )));
     }
@@ -301,7 +299,7 @@ fn read_item<'t>(call: &Call<'_>, version: NodeRef<'t>) -> Result<Item<'t>, Fail
         .transpose()?;
     preceding
         .iter()
-        .try_for_each(|preceding| uid.must_follow(preceding))?;
+        .try_for_each(|preceding| uid.check_follows(preceding))?;
     let mut bare = node.to_tree();
     if let Some(id) = bare.root().map(NodeRef::id) {
         bare.remove(id, Attr::DATA);
@@ -332,7 +330,7 @@ fn read_item<'t>(call: &Call<'_>, version: NodeRef<'t>) -> Result<Item<'t>, Fail
         ])
         .unwrap_or_default();
     if (state == DELETED.code) != node.get(Attr::DATA).is_none() {
-        return Err(Failure::bad(format!(
+        return Err(Failure::bad_request(format!(
             "the lifecycle state of the item is `{state}`: it has no data when that is `523` (deleted), and only then"
         )));
     }

@@ -1,14 +1,13 @@
 //! Pages of resources in the order of their creation: the EHRs of the repository, and the
 //! CONTRIBUTIONs of an EHR.
 //!
-//! A page is asked for by `fetch` (items, [`PAGE`] by default) and `after` (the identifier of the
-//! last item of the page before it). When more items may follow, the answer names the next page in
-//! a `Link` header with `rel="next"` (RFC 8288). A page of large items may
-//! have fewer of them than were asked for. Items that are created while a client reads page
-//! after page appear on its last pages; none is repeated or missed.
+//! `fetch` (items, [`PAGE`] by default) and `after` (the identifier of the last item of the page
+//! before) select a page. If more items may follow, a `Link` header with `rel="next"` (RFC 8288)
+//! names the next page. A page of large items may have fewer than requested. Items that are created
+//! while a client reads page after page appear on its last pages. No item is repeated or missed.
 
 use super::Service;
-use super::auth::{Act, Need, Reach, Resource, Subject};
+use super::auth::{Action, Permission, Reach, Resource, Subject};
 use super::call::Call;
 use super::ehr::{References, ehr_tree};
 use super::error::Failure;
@@ -17,15 +16,15 @@ use super::ids::is_uuid;
 use super::negotiate::choose;
 use crate::rm::json;
 use crate::rm::tree::Tree;
-use crate::store::repository::{Extent, Piece, Repository};
+use crate::store::repository::{Extent, ListPage, Repository};
 
-/// Items of a page if the client does not say, and at most.
+/// Items of a page by default, and the maximum.
 const PAGE: u64 = 100;
 const LONGEST_PAGE: u64 = 1_000;
-/// Bytes of CONTRIBUTIONs behind which a page ends.
+/// Bytes of CONTRIBUTIONs after which a page ends.
 const PAGE_BYTES: usize = 5_000_000;
 
-/// The page that a request asks for.
+/// The page that a request selects.
 struct Page<'c> {
     after: Option<&'c str>,
     fetch: u64,
@@ -42,20 +41,20 @@ impl<'c> Page<'c> {
             None => PAGE,
             Some(Ok(fetch @ 1..=LONGEST_PAGE)) => fetch,
             Some(_) => {
-                return Err(Failure::bad(format!(
+                return Err(Failure::bad_request(format!(
                     "`fetch` is not a whole number from 1 to {LONGEST_PAGE}"
                 )));
             }
         };
         match parameter("after") {
-            Some(after) if !is_uuid(after) => Err(Failure::bad(
+            Some(after) if !is_uuid(after) => Err(Failure::bad_request(
                 "`after` is not the identifier of an item: take it from the `Link` of the page before",
             )),
             after => Ok(Page { after, fetch }),
         }
     }
 
-    /// The page as a JSON array, with a link to the one that follows the item `next`.
+    /// Returns the page as a JSON array, with a link to the page after the item `next`.
     fn response(
         &self,
         call: &Call<'_>,
@@ -81,12 +80,12 @@ impl<'c> Page<'c> {
 }
 
 impl<R: Repository> Service<R> {
-    /// GET /ehr without a subject: every EHR, for callers who may query the population.
+    /// GET /ehr without a subject: all EHRs, for callers who may query the population.
     pub(super) async fn ehr_list(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
-        let population = Need {
+        let population = Permission {
             resource: Resource::Query,
-            act: Act::Search,
+            act: Action::Search,
         };
         if call.caller.reach(population, Subject::Nameless)? != Reach::All {
             return Err(Failure::new(
@@ -120,9 +119,14 @@ impl<R: Repository> Service<R> {
         let (mut items, mut bytes, mut next) = (Vec::new(), 0, after);
         loop {
             let left = page.fetch - items.len() as u64;
-            let Piece { items: found, more } = self
+            let ListPage { items: found, more } = self
                 .repository
-                .contributions(Some(&ehr.ehr_id), next.as_deref(), left, Extent::Alone)
+                .contributions(
+                    Some(&ehr.ehr_id),
+                    next.as_deref(),
+                    left,
+                    Extent::WithoutVersions,
+                )
                 .await
                 .map_err(Failure::of_store)?;
             next = found.last().map(|c| c.uid.clone()).filter(|_| more);

@@ -1,57 +1,58 @@
-//! The REST interface as pure asynchronous code over any [`Repository`]: the same in the worker,
-//! the browser and the tests.
+//! The REST interface as asynchronous code over any [`Repository`]: the same in the worker, the
+//! browser and the tests.
 //!
-//! Two mounts of one core: `/v1` speaks the dialect of the service specification,
-//! `/rest/openehr/v1` that of openEHR ITS-REST. A host turns its own request into a [`Request`],
-//! calls [`Service::handle`], and sends the [`Response`].
+//! One core has two mounts: `/v1` follows the service specification, `/rest/openehr/v1` openEHR
+//! ITS-REST. A host converts its own request to a [`Request`], calls [`Service::handle`], and sends
+//! the [`Response`].
 //!
 //! | step | file |
 //! |---|---|
-//! | method and path → operation, and what it needs | `route` |
-//! | which host is meant, and which site's page asks | `origin` |
-//! | who calls, and what they may do | `auth` |
-//! | how many requests are worked on at a time | `admission` |
+//! | method and path → operation, and its permission | `route` |
+//! | checks of host and origin | `origin` |
+//! | authentication and authorization | `auth` |
+//! | admission control | `admission` |
 //! | compressed bodies | `gzip` |
-//! | headers → what is sent, wanted and expected | `negotiate`, `committal` |
-//! | the few differences of the mounts | `dialect` |
-//! | whose documents a path is about | `owner` |
-//! | one file a resource | `ehr`, `controlled`, `contribution`, `tag`, `versioned`, `template`, `stored_query`, `query`, `explain`, `value_set`, `gdl`, `execution`, `cds`, `admin`, `root` |
-//! | what a query asks of terminologies → answers | `terminology`, `fhir` |
-//! | body → checked document | `content` |
-//! | body → checked document | `content`; without a commit: `examine` |
+//! | headers → media types, preferences, preconditions, commit metadata | `negotiate`, `committal` |
+//! | the differences of the mounts | `dialect` |
+//! | the owner of the documents of a path | `owner` |
+//! | one file for each resource | `ehr`, `controlled`, `contribution`, `tag`, `versioned`, `template`, `stored_query`, `query`, `explain`, `value_set`, `gdl`, `execution`, `cds`, `admin`, `root` |
+//! | terminology requests of a query → answers | `terminology`, `fhir` |
+//! | body → checked document | `content`; without a commit: `validation` |
 //! | pages of EHRs and of contributions | `listing` |
-//! | references → what they refer to | `resolve` |
+//! | references → their objects | `resolve` |
 //! | many lines in one request | `bulk`, `transfer` |
 //! | change set → versions, contribution, one commit | `commit` |
 //! | the table of routes as a document | `openapi` |
-//! | anything wrong → status and body | `error` |
+//! | errors → status and body | `error` |
 //!
 //! # Choices
 //!
-//! Where the specifications leave a choice, or contradict each other, this is what is done:
+//! Some choices are open in the specifications, or contradict each other there. The service decides
+//! them as follows:
 //!
-//! - Whatever is created answers 201, updates and deletions 204, without a body unless `Prefer`
-//!   asks for one.
+//! - A creation is answered with 201, updates and deletions with 204, without a body unless
+//!   `Prefer` requests one.
 //! - `If-Match` is required for every change of a versioned object whose path does not name the
-//!   version (400 when it is missing, 412 when it is stale); a deletion that names an old version
-//!   in its path answers 409.
-//! - Content that breaks a rule of the model or its template answers 422 on the ITS mount and 400
-//!   on `/v1`; what cannot be read at all answers 400 on both. All problems are told together, each
-//!   with its path.
-//! - A page is at most [`Limits::fetch_maximum`] rows. Where nobody says how many rows are wanted,
-//!   [`Limits::fetch_default`] are given, and `meta._more` is true when there are others behind
-//!   them. A query over a limit is an error, never a partial answer.
-//! - `fetch` and `offset` lay a page over LIMIT on `/v1`, and exclude LIMIT on the ITS mount (422).
-//!   They exclude TOP.
-//! - `GET /v1/query/{name}/{version}` with a complete version and nothing else shows the definition
-//!   and, where the query can be run as it stands, its result; with any parameter it is an
+//!   version (400 if it is missing, 412 if it is stale). A deletion that names an old version in
+//!   its path is answered with 409.
+//! - Content that breaks a rule of the model or its template is answered with 422 on the ITS mount
+//!   and 400 on `/v1`; content that cannot be read at all with 400 on both. All problems are
+//!   reported together, each with its path.
+//! - A page is at most [`Limits::fetch_maximum`] rows. If a request has no number of rows, it gets
+//!   [`Limits::fetch_default`], and `meta._more` is true if there are more. A query over a limit is
+//!   an error, never a partial result.
+//! - `fetch` and `offset` select a page of the result of LIMIT on `/v1`, and exclude LIMIT on the
+//!   ITS mount (422). They exclude TOP.
+//! - `GET /v1/query/{name}/{version}` with a complete version and no parameter shows the
+//!   definition, and the result if the query needs no parameters. With any parameter it is an
 //!   execution.
-//! - Every error has the body `{error, message, code, errors[]}`; its items are DV_CODED_TEXTs of
-//!   the terminology `aqlite` with `_path`, or `_line` and `_column`, beside them.
+//! - Every error has the body `{error, message, code, errors[]}`. Its items are DV_CODED_TEXTs of
+//!   the terminology `aqlite` with `_path`, or `_line` and `_column`.
 
 mod admin;
 mod admission;
 pub mod auth;
+mod body_parts;
 mod bulk;
 mod cache;
 mod call;
@@ -61,11 +62,10 @@ mod committal;
 mod content;
 mod contribution;
 mod controlled;
+mod definition_cache;
 mod dialect;
 mod ehr;
 mod error;
-mod examine;
-mod executed;
 mod execution;
 mod expansion;
 mod explain;
@@ -76,7 +76,6 @@ mod http;
 mod identity;
 mod ids;
 mod imported;
-mod library;
 mod listing;
 mod negotiate;
 mod openapi;
@@ -84,39 +83,41 @@ mod origin;
 mod owner;
 mod page_state;
 mod parameters;
-mod pieces;
 mod population;
 mod query;
 mod query_memory;
-mod replayed;
+mod replay;
 mod resolve;
 mod root;
 mod route;
 mod simplified;
 mod stored_query;
+mod substitution;
 mod tag;
 mod template;
 mod terminology;
 mod time;
 mod transfer;
+mod validation;
 mod validators;
 mod value_set;
 mod versioned;
 
 pub use admin::Loaded;
 pub use admission::{
-    Admission, Concurrency, LARGE, LEASE, Place, Rooms, Turn, Turns, Work, is_heavy, may_be_large,
+    Admission, Concurrency, LARGE, LEASE, Permit, RoomFuture, Turn, TurnFuture, Work, is_heavy,
+    may_be_large,
 };
-pub use bulk::piece;
+pub use body_parts::{AHEAD, BodyParts};
+pub use bulk::part_size;
 pub use explain::Host;
 pub use gzip::{Gunzip, GzipError, Progress};
 pub use http::{Request, Response};
 pub use negotiate::is_compressed;
 pub use openapi::openapi;
-pub use pieces::{AHEAD, Pieces};
-pub use replayed::Replayed;
-pub use route::{needs_leave, operation};
-pub use terminology::{Answers, Reply, TerminologyServer, Unreachable};
+pub use replay::ReplayEnvironment;
+pub use route::{needs_permission, operation};
+pub use terminology::{Answers, TerminologyResponse, TerminologyServer, Unreachable};
 pub use time::days_before;
 
 use crate::aql::Budget;
@@ -124,92 +125,94 @@ use crate::document::LayoutStore;
 pub use crate::store::repository::Pause;
 use crate::store::repository::Repository;
 use crate::template::flat::Maker;
-use auth::{Caller, Denied, Refusals, Trail};
-use call::{Arrived, Call};
+use auth::{AccessTrail, Caller, Denied, RefusalCounts};
+use call::{Call, IncomingRequest};
+use definition_cache::DefinitionCache;
 use error::Failure;
-use library::Library;
-use negotiate::Coding;
+use negotiate::ContentCoding;
 use query_memory::QueryMemory;
-use route::{Matched, Operation};
+use route::{Operation, RouteTarget};
 
-/// Clock, random identifiers, time zones and pauses, provided by the host: the core itself is pure.
+/// Clock, random identifiers, time zones and pauses, which the host provides. The core itself is
+/// pure.
 pub trait Environment {
-    /// Now, in microseconds since 1970-01-01T00:00:00Z.
+    /// Returns the time in microseconds since 1970-01-01T00:00:00Z.
     fn now(&mut self) -> i64;
 
-    /// A new random UUID in lower case.
+    /// Returns a new random UUID in lower case.
     fn new_uuid(&mut self) -> String;
 
-    /// Lets other requests be answered, and resolves after they had their turn: a long request
-    /// awaits it between pieces of its work. A host that answers each request in a thread of its
-    /// own, or one after the other, has nothing to do.
+    /// Yields to other requests, and resolves after they had their turn. A long request awaits it
+    /// between steps of its work. A host that processes each request in a thread of its own, or one
+    /// after the other, has nothing to do.
     fn pause(&mut self) -> Pause {
         Box::pin(std::future::ready(()))
     }
 
-    /// Waits until no other request works without a pause, and lets all others have their turn
-    /// first. A host that answers each request in a thread of its own, or one after the other, has
-    /// nothing to wait for.
-    fn turn(&mut self) -> Turns {
+    /// Waits until no other request works without a pause, after all others had their turn. A host
+    /// that processes each request in a thread of its own, or one after the other, has nothing to
+    /// wait for.
+    fn turn(&mut self) -> TurnFuture {
         Box::pin(std::future::ready(Some(Turn::default())))
     }
 
-    /// Waits until the memory of other requests leaves `bytes` bytes to this one, and gives back
-    /// those that it had before. They are given back when the answer is sent. A host whose
-    /// requests do not share their memory has nothing to wait for.
-    fn room(&mut self, bytes: usize) -> Rooms {
+    /// Waits until the memory of other requests leaves `bytes` bytes to this one, and returns its
+    /// former room. The room is returned when the response is sent. A host whose requests do not
+    /// share their memory has nothing to wait for.
+    fn room(&mut self, bytes: usize) -> RoomFuture {
         let _ = bytes;
         Box::pin(std::future::ready(true))
     }
 
-    /// Seconds east of UTC in a zone of the IANA database, such as `Europe/Stockholm`, at a number
-    /// of milliseconds since 1970; `None` for a zone that the host does not know.
+    /// Returns the offset from UTC in seconds of a zone of the IANA database, such as
+    /// `Europe/Stockholm`, at a time in milliseconds since 1970; `None` for a zone that the host
+    /// does not know.
     fn offset(&mut self, zone: &str, millis: i64) -> Option<i32> {
         utc_only(zone, millis)
     }
 }
 
-/// The offset in a host without a database of time zones.
+/// Returns the offset in a host without a database of time zones.
 fn utc_only(zone: &str, _millis: i64) -> Option<i32> {
     (zone == "UTC").then_some(0)
 }
 
-/// Who may use the service.
+/// The authentication mode of a service.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Auth {
-    /// Nobody: only OPTIONS and health are answered. The default of a deployment that nobody
-    /// configured.
+    /// Rejects all callers: only OPTIONS and health are answered. The default of a deployment
+    /// without configuration.
     Refuse,
-    /// Everybody, with every role: for a machine of one's own.
+    /// Accepts all callers, with every role: for a personal machine.
     Open,
-    /// Whom the host recognises: see [`Service::serve`].
+    /// Accepts the callers that the host authenticates: see [`Service::serve`].
     Known,
 }
 
-/// What a request may cost.
+/// The limits of a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Bytes of a request body; more is answered with 413.
+    /// Maximum bytes of a request body (413).
     pub body: usize,
-    /// Bytes of a template.
+    /// Maximum bytes of a template.
     pub template: usize,
-    /// Bytes of an AQL text.
+    /// Maximum bytes of an AQL text.
     pub aql: usize,
-    /// Rows of a page when the client does not say.
+    /// Rows of a page by default.
     pub fetch_default: u64,
-    /// Most rows of a page.
+    /// Maximum rows of a page.
     pub fetch_maximum: u64,
-    /// Microseconds that a query may take; more is answered with 408.
+    /// Maximum microseconds of a query (408).
     pub query_time: i64,
-    /// Units of work that a query may take, see `Budget::work`; more is answered with 408.
+    /// Maximum units of work of a query, see `Budget::work` (408).
     pub query_work: u64,
-    /// Bytes of the parameters of a query; more is answered with 413.
+    /// Maximum bytes of the parameters of a query (413).
     pub parameters: usize,
-    /// Bytes of a result set.
+    /// Maximum bytes of a result set.
     pub result: usize,
-    /// EHRs of one guide execution.
+    /// Maximum EHRs of one guide execution.
     pub guide_ehrs: usize,
-    /// Requests that a host works on at a time; over it, 429.
+    /// Maximum requests that a host processes at a time (429).
     pub concurrency: Concurrency,
 }
 
@@ -231,41 +234,39 @@ impl Default for Limits {
     }
 }
 
-/// How a service is set up.
+/// The configuration of a service.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
     /// The creating system of every version uid, such as `cdr.example.org`.
     pub system_id: String,
-    /// Scheme and authority in front of the mounts, without a slash at the end:
-    /// `http://127.0.0.1:8787`. Where it is empty, addresses begin as the client addressed the
-    /// service ([`Request::base_url`]).
+    /// Scheme and authority before the mounts, without a slash at the end: `http://127.0.0.1:8787`.
+    /// If empty, URLs in responses begin as in the request ([`Request::base_url`]).
     pub base_url: String,
-    /// The hosts that requests may be addressed to, with or without a port; without any, every one.
-    /// A request to another host is answered with 421. An open service ([`Auth::Open`]) takes
-    /// loopback names as well, and no others.
+    /// The hosts of the deployment, with or without a port; empty allows all. A request to another
+    /// host gets 421. An open service ([`Auth::Open`]) also accepts loopback names, and no others.
     pub hosts: Vec<String>,
-    /// Who may use it.
+    /// The authentication mode.
     pub auth: Auth,
-    /// Every access is written to the access log; without it nothing is answered.
+    /// Whether every access is written to the access log. If that fails, the request fails.
     pub log: bool,
-    /// Physical deletes, reset and loading under fixed ids.
+    /// Whether physical deletion, reset and loading under fixed ids are available.
     pub admin: bool,
-    /// What a request may cost.
+    /// The limits of a request.
     pub limits: Limits,
-    /// Members of `/.well-known/smart-configuration` that the issuer of tokens decides; without any
+    /// Members of `/.well-known/smart-configuration` that depend on the issuer of tokens; if empty,
     /// there is no such document.
     pub smart: Vec<(String, String)>,
-    /// Archetypes and codes of queries match by equality only, not their specialisations too.
+    /// Whether archetypes and codes of queries match by equality only, without specializations.
     pub exact_archetypes: bool,
-    /// Whose dialect of FLAT and STRUCTURED is written below `/rest/openehr/v1` where a request
-    /// does not say.
+    /// The dialect of FLAT and STRUCTURED in responses below `/rest/openehr/v1`, if a request has
+    /// none.
     pub flat_dialect: Maker,
-    /// Compositions are known to be valid: the model and their template are not asked again. For
-    /// the samples of this crate.
+    /// Whether compositions are known to be valid, and are not checked against the model and their
+    /// template. For the samples of this crate.
     pub trusts_compositions: bool,
-    /// Result sets carry `_executed_aql` and what was ignored.
+    /// Whether result sets have `_executed_aql` and the ignored parameters.
     pub debug: bool,
-    /// Origins whose pages may call the service; `*` means every one.
+    /// Origins whose pages may call the service; `*` allows all.
     pub origins: Vec<String>,
 }
 
@@ -290,7 +291,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// What stands in front of the mounts in addresses of an answer.
+    /// Returns the URL before the mounts in a response.
     fn base_url_of<'a>(&'a self, request: &'a Request) -> &'a str {
         if self.base_url.is_empty() {
             &request.base_url
@@ -299,7 +300,7 @@ impl Config {
         }
     }
 
-    /// True where pages of an origin may call the service.
+    /// Returns whether pages of an origin may call the service.
     fn allows_origin(&self, origin: &str) -> bool {
         self.origins
             .iter()
@@ -307,29 +308,29 @@ impl Config {
     }
 }
 
-/// The service: a repository, a configuration, and caches of what never changes.
+/// The service: a repository, a configuration, and caches of immutable data.
 pub struct Service<R> {
     repository: R,
     config: Config,
     layouts: LayoutStore,
-    library: Library,
+    definition_cache: DefinitionCache,
     terminology: Option<Box<dyn TerminologyServer>>,
-    refusals: Refusals,
+    refusals: RefusalCounts,
     query_memory: QueryMemory,
-    /// The caller of a service that is open.
+    /// The caller of an open service.
     everyone: Caller,
 }
 
 impl<R: Repository> Service<R> {
-    /// A service over a repository.
+    /// Creates a service over a repository.
     pub fn new(repository: R, config: Config) -> Service<R> {
-        let (library, refusals) = (Library::default(), Refusals::default());
+        let (definition_cache, refusals) = (DefinitionCache::default(), RefusalCounts::default());
         let query_memory = QueryMemory::default();
         Service {
             repository,
             config,
             layouts: LayoutStore::new(),
-            library,
+            definition_cache,
             terminology: None,
             refusals,
             query_memory,
@@ -337,12 +338,12 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// The same repository and caches under another configuration.
+    /// Replaces the configuration. The repository and the caches stay.
     pub fn with_config(self, config: Config) -> Service<R> {
         Service { config, ..self }
     }
 
-    /// The same, with a terminology server to ask.
+    /// Adds a terminology server.
     pub fn with_terminology(self, server: Box<dyn TerminologyServer>) -> Service<R> {
         Service {
             terminology: Some(server),
@@ -350,45 +351,45 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// The repository.
+    /// Returns the repository.
     pub fn repository(&self) -> &R {
         &self.repository
     }
 
-    /// How it is set up.
+    /// Returns the configuration.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// Answers a request of somebody who was not recognised. Never fails: everything wrong becomes
-    /// a status with a body that says what and where.
+    /// Responds to an unauthenticated request. Never fails: each error becomes a status with a body
+    /// that describes it and its position.
     pub async fn handle(&self, request: &Request, environment: &mut dyn Environment) -> Response {
         self.serve(
             request,
-            Err(&Denied::nobody("Bearer realm=\"aqlite\"")),
+            Err(&Denied::no_credentials("Bearer realm=\"aqlite\"")),
             environment,
         )
         .await
     }
 
-    /// Answers a request of somebody whom the host has recognised; what counts otherwise is
-    /// [`Config::auth`].
+    /// Responds to a request whose caller the host has authenticated or rejected. [`Config::auth`]
+    /// may replace that decision.
     pub async fn serve(
         &self,
         request: &Request,
         caller: Result<&Caller, &Denied>,
         environment: &mut dyn Environment,
     ) -> Response {
-        let trail = Trail::default();
+        let trail = AccessTrail::default();
         let response = match self.answer(request, caller, &trail, environment).await {
             Ok(response) => response,
             Err(failure) => failure.into_response(request),
         };
-        let response = self.note_after(request, &trail, response).await;
+        let response = self.record_after(request, &trail, response).await;
         self.finish(request, response)
     }
 
-    /// Answers a request that is not served at all.
+    /// Responds to a rejected request.
     pub fn refuse(&self, request: &Request, denied: &Denied) -> Response {
         let response = denied.failure().into_response(request);
         if self.keeps_log() {
@@ -398,34 +399,34 @@ impl<R: Repository> Service<R> {
         self.finish(request, response)
     }
 
-    /// Checks what the head of a request tells, before its body is read: host, caller, leave,
-    /// origin, length, coding and type of the body. [`Service::serve`] checks the same again; a
-    /// host that reads bodies asks here first.
+    /// Checks the headers of a request before its body is read: host, caller, permission, origin,
+    /// length, coding and media type of the body. [`Service::serve`] checks the same again; a host
+    /// that reads bodies calls this first.
     ///
     /// # Errors
-    /// The answer, where the request is refused.
+    /// The response to a rejected request.
     pub async fn screen(
         &self,
         head: &Request,
         caller: Result<&Caller, &Denied>,
         environment: &mut dyn Environment,
     ) -> Result<(), Response> {
-        let trail = Trail::default();
+        let trail = AccessTrail::default();
         let outcome = match route::find(head) {
-            Ok(Matched::Operation(found)) => {
-                trail.found(head, &found, environment.now());
+            Ok(RouteTarget::Operation(found)) => {
+                trail.set_route(head, &found, environment.now());
                 self.admit(head, &found, caller, &trail).map(drop)
             }
             other => other.map(drop),
         };
         let Err(failure) = outcome else { return Ok(()) };
         let response = self
-            .note_after(head, &trail, failure.into_response(head))
+            .record_after(head, &trail, failure.into_response(head))
             .await;
         Err(self.finish(head, response))
     }
 
-    /// Answers a request whose body cannot be read to its end.
+    /// Responds to a request whose body cannot be read completely.
     pub fn unreadable(&self, request: &Request, error: GzipError) -> Response {
         self.finish(request, Failure::of_gzip(error).into_response(request))
     }
@@ -434,24 +435,24 @@ impl<R: Repository> Service<R> {
         &self,
         request: &Request,
         caller: Result<&Caller, &Denied>,
-        trail: &Trail,
+        trail: &AccessTrail,
         environment: &mut dyn Environment,
     ) -> Result<Response, Failure> {
         let matched = match route::find(request)? {
-            Matched::Health => return Ok(root::health()),
-            Matched::Smart => return self.smart(request),
-            Matched::Options { dialect, allow } => {
+            RouteTarget::Health => return Ok(root::health()),
+            RouteTarget::Smart => return self.smart(request),
+            RouteTarget::Options { dialect, allow } => {
                 return Ok(self.options(request, dialect, &allow));
             }
-            Matched::Operation(found) => found,
+            RouteTarget::Operation(found) => found,
         };
         let now = environment.now();
-        trail.found(request, &matched, now);
+        trail.set_route(request, &matched, now);
         let caller = self.admit(request, &matched, caller, trail)?;
         let expanded = self.decompressed(request)?;
         let request = expanded.as_ref().unwrap_or(request);
         let call = Call::new(
-            Arrived {
+            IncomingRequest {
                 request,
                 config: &self.config,
                 trail,
@@ -461,15 +462,16 @@ impl<R: Repository> Service<R> {
             caller,
             environment,
         );
-        call.is_unambiguous()?;
-        self.note_before(trail).await?;
+        call.check_unambiguous()?;
+        self.record_before(trail).await?;
         self.dispatch(&call).await
     }
 
-    /// A request whose body was compressed, with the body as it was before; `None` where it was
-    /// not.
+    /// Returns a request with its body decompressed; `None` if it was not compressed.
     fn decompressed(&self, request: &Request) -> Result<Option<Request>, Failure> {
-        if Coding::of(request)? == Coding::Identity || request.body.is_empty() {
+        if ContentCoding::from_headers(request)? == ContentCoding::Identity
+            || request.body.is_empty()
+        {
             return Ok(None);
         }
         let (mut gunzip, mut body, limit) =

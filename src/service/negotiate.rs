@@ -1,4 +1,4 @@
-//! What a client sends, wants and expects, read from its headers.
+//! Content negotiation: media types, preferences and preconditions in the headers of a request.
 
 use super::Request;
 use super::error::Failure;
@@ -16,7 +16,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// The media type.
+    /// Returns the media type.
     pub fn media_type(self) -> &'static str {
         match self {
             Format::Json => "application/json",
@@ -24,11 +24,12 @@ impl Format {
         }
     }
 
-    fn of(media_type: &str) -> Option<Format> {
+    fn from_media_type(media_type: &str) -> Option<Format> {
         let (_, subtype) = media_type.split_once('/')?;
         match subtype {
             "json" => Some(Format::Json),
             "xml" => Some(Format::Xml),
+            // FLAT and STRUCTURED end in `+json` too, but have another content.
             _ if subtype.ends_with("+json") && !subtype.contains("openehr.wt") => {
                 Some(Format::Json)
             }
@@ -38,10 +39,10 @@ impl Format {
     }
 }
 
-/// The forms in which a COMPOSITION travels.
+/// The representations of a COMPOSITION.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Form {
-    /// As the Reference Model has it.
+    /// The form of the Reference Model.
     Canonical(Format),
     /// FLAT or STRUCTURED, under this media type.
     Simplified(Shape, &'static str),
@@ -70,20 +71,21 @@ impl Form {
             .map(|(name, shape)| Form::Simplified(*shape, name))
     }
 
-    /// What the parameter `format` asks for.
-    fn asked(request: &Request) -> Result<Option<Form>, Failure> {
-        let Some(asked) = request.query_value("format").filter(|f| !f.is_empty()) else {
+    /// Returns the form that the parameter `format` requests.
+    fn requested(request: &Request) -> Result<Option<Form>, Failure> {
+        let Some(requested) = request.query_value("format").filter(|f| !f.is_empty()) else {
             return Ok(None);
         };
         let wanted = "expected FLAT, STRUCTURED, JSON or XML";
-        Ok(Some(match asked.to_ascii_uppercase().as_str() {
+        Ok(Some(match requested.to_ascii_uppercase().as_str() {
             "JSON" | "CANONICAL" => Form::Canonical(Format::Json),
             "XML" => Form::Canonical(Format::Xml),
             "FLAT" => Form::Simplified(Shape::Flat, FLAT),
             "STRUCTURED" => Form::Simplified(Shape::Structured, STRUCTURED),
+            // Formats of other servers, which are known but not supported: 400 instead of 406.
             "RAW" | "EXPANDED" | "ECISFLAT" => {
-                return Err(Failure::bad(format!(
-                    "the format `{asked}` is not supported: {wanted}"
+                return Err(Failure::bad_request(format!(
+                    "the format `{requested}` is not supported: {wanted}"
                 )));
             }
             _ => {
@@ -91,14 +93,15 @@ impl Form {
                     406,
                     format!(
                         "the format `{}` is unknown: {wanted}",
-                        asked.chars().take(40).collect::<String>()
+                        requested.chars().take(40).collect::<String>()
                     ),
                 ));
             }
         }))
     }
 
-    /// The form of a body: that of its media type, where that is JSON or not told that of `format`.
+    /// Returns the form of a body: that of its media type; for JSON, or without a media type, that
+    /// of `format`.
     pub fn of_body(request: &Request) -> Result<Form, Failure> {
         if let Some(form) = request
             .header("Content-Type")
@@ -108,11 +111,11 @@ impl Form {
         {
             return Ok(form);
         }
-        Form::under(body_format(request)?, Form::asked(request)?)
+        Form::under(body_format(request)?, Form::requested(request)?)
     }
 
-    /// The form in which an answer is wanted: by Accept, where that is JSON or anything by
-    /// `format`, without both as it was sent.
+    /// Returns the form of a response: that of Accept; if Accept is JSON or `*/*` that of `format`;
+    /// without both that of the body.
     pub fn wanted(request: &Request) -> Result<Form, Failure> {
         let names: Vec<&str> = ["application/json", "application/xml"]
             .into_iter()
@@ -124,7 +127,8 @@ impl Form {
         }
         let accept = request.header("Accept").unwrap_or_default();
         let sent = request.header("Content-Type").map(media_type);
-        let asked = Form::asked(request)?.or_else(|| {
+        // Without Accept and `format`, a client gets the format that it sent.
+        let requested = Form::requested(request)?.or_else(|| {
             sent.filter(|_| accept.is_empty())
                 .as_deref()
                 .and_then(Form::simplified)
@@ -134,7 +138,7 @@ impl Form {
         } else {
             Format::Json
         };
-        Ok(match Form::under(format, asked)? {
+        Ok(match Form::under(format, requested)? {
             Form::Simplified(shape, _) if accept.contains(Format::Json.media_type()) => {
                 Form::Simplified(shape, Format::Json.media_type())
             }
@@ -142,8 +146,8 @@ impl Form {
         })
     }
 
-    fn under(format: Format, asked: Option<Form>) -> Result<Form, Failure> {
-        match asked {
+    fn under(format: Format, requested: Option<Form>) -> Result<Form, Failure> {
+        match requested {
             Some(form) if format == Format::Json => Ok(form),
             Some(Form::Simplified(..)) => Err(Failure::new(
                 406,
@@ -154,12 +158,12 @@ impl Form {
     }
 }
 
-/// How much of the resource the answer to a change carries (RFC 7240).
+/// The content of the response to a change (RFC 7240).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Return {
     /// Headers only; the default.
     Minimal,
-    /// The whole resource.
+    /// The complete resource.
     Representation,
     /// `{"uid": …}`.
     Identifier,
@@ -168,17 +172,17 @@ pub(crate) enum Return {
 /// The Prefer header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Prefer {
-    /// What to return.
+    /// The content of the response.
     pub returns: Return,
-    /// True when the client said so itself.
+    /// Whether the client stated a preference.
     pub stated: bool,
-    /// True when references are to be answered as what they refer to.
+    /// Whether to replace references by the objects that they refer to.
     pub resolve_refs: bool,
 }
 
 impl Prefer {
-    /// Reads it; what is unknown is ignored, as RFC 7240 asks.
-    pub fn of(request: &Request) -> Prefer {
+    /// Reads the header. Unknown preferences are ignored, as RFC 7240 requires.
+    pub fn from_headers(request: &Request) -> Prefer {
         let named = request
             .headers
             .iter()
@@ -204,7 +208,7 @@ impl Prefer {
     }
 }
 
-/// The media type of a body, without parameters, in lower case.
+/// Returns the media type of a body without parameters, in lower case.
 fn media_type(value: &str) -> String {
     value
         .split(';')
@@ -217,7 +221,7 @@ fn media_type(value: &str) -> String {
 /// The media types that the body of an operation may have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Accepted {
-    /// JSON. Operations without a body pass over one that says so.
+    /// JSON. Operations without a body ignore one with this type.
     Json,
     /// Newline-delimited JSON.
     Lines,
@@ -225,7 +229,7 @@ pub(crate) enum Accepted {
     JsonOrLines,
     /// JSON or XML of the Reference Model.
     Model,
-    /// The same, FLAT and STRUCTURED.
+    /// The same, and FLAT and STRUCTURED.
     Forms,
     /// XML, or XML as plain text.
     Xml,
@@ -235,7 +239,7 @@ pub(crate) enum Accepted {
 
 impl Accepted {
     fn takes(self, sent: &str) -> bool {
-        let format = Format::of(sent);
+        let format = Format::from_media_type(sent);
         match self {
             Accepted::Json => format == Some(Format::Json),
             Accepted::Lines => NDJSON.contains(&sent),
@@ -259,8 +263,8 @@ impl Accepted {
         }
     }
 
-    /// Makes sure that a body says what it is, and that the operation takes that: 415. A body is
-    /// there, or announced.
+    /// Checks that a body has a media type that the operation accepts: 415. The body is present, or
+    /// announced by the headers.
     pub fn check(self, request: &Request) -> Result<(), Failure> {
         let announced = || {
             let length = request
@@ -268,6 +272,7 @@ impl Accepted {
                 .is_some_and(|length| length != "0");
             length || request.header("Transfer-Encoding").is_some()
         };
+        // Content of GET has no meaning (RFC 9110, section 9.3.1).
         if matches!(request.method.as_str(), "GET" | "HEAD")
             || (request.body.is_empty() && !announced())
         {
@@ -287,18 +292,18 @@ impl Accepted {
     }
 }
 
-/// How a body is encoded.
+/// The content coding of a body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Coding {
-    /// As it is.
+pub(crate) enum ContentCoding {
+    /// No coding.
     Identity,
     /// Compressed by gzip, once.
     Gzip,
 }
 
-impl Coding {
+impl ContentCoding {
     /// Reads Content-Encoding: `gzip`, once, or nothing; else 415.
-    pub fn of(request: &Request) -> Result<Coding, Failure> {
+    pub fn from_headers(request: &Request) -> Result<ContentCoding, Failure> {
         let sent = request
             .headers
             .iter()
@@ -315,8 +320,9 @@ impl Coding {
             .collect::<Vec<_>>()
             .as_slice()
         {
-            [] => Ok(Coding::Identity),
-            ["gzip" | "x-gzip"] => Ok(Coding::Gzip),
+            [] => Ok(ContentCoding::Identity),
+            // RFC 9110, section 8.4.1.3: both names are equivalent.
+            ["gzip" | "x-gzip"] => Ok(ContentCoding::Gzip),
             others => {
                 let shown: String = others.join(", ").chars().take(40).collect();
                 let message = format!(
@@ -328,57 +334,62 @@ impl Coding {
     }
 }
 
-/// True for a request whose body is compressed in a way that is taken.
+/// Returns whether the body of a request has a supported compression.
 #[must_use]
 pub fn is_compressed(request: &Request) -> bool {
-    Coding::of(request) == Ok(Coding::Gzip)
+    ContentCoding::from_headers(request) == Ok(ContentCoding::Gzip)
 }
 
-/// The format of an RM body; JSON when the client does not say.
+/// Returns the format of an RM body; JSON by default.
 pub(crate) fn body_format(request: &Request) -> Result<Format, Failure> {
     match request.header("Content-Type").map(media_type) {
         None => Ok(Format::Json),
-        Some(sent) => Format::of(&sent)
+        Some(sent) => Format::from_media_type(&sent)
             .ok_or_else(|| unsupported(&sent, "application/json or application/xml")),
     }
 }
 
-/// Makes sure that a body says it is JSON, or says nothing.
+/// Checks that a body is declared as JSON, or has no media type.
 pub(crate) fn json_body(request: &Request) -> Result<(), Failure> {
     match request.header("Content-Type").map(media_type) {
         None => Ok(()),
-        Some(sent) if Format::of(&sent) == Some(Format::Json) => Ok(()),
+        Some(sent) if Format::from_media_type(&sent) == Some(Format::Json) => Ok(()),
         Some(sent) => Err(unsupported(&sent, "application/json")),
     }
 }
 
-/// Makes sure that a body says it is XML or plain text, or says nothing.
+/// Checks that a body is declared as XML or plain text, or has no media type.
 pub(crate) fn xml_body(request: &Request) -> Result<(), Failure> {
     match request.header("Content-Type").map(media_type) {
         None => Ok(()),
-        Some(sent) if Format::of(&sent) == Some(Format::Xml) || sent == "text/plain" => Ok(()),
+        Some(sent)
+            if Format::from_media_type(&sent) == Some(Format::Xml) || sent == "text/plain" =>
+        {
+            Ok(())
+        }
         Some(sent) => Err(unsupported(&sent, "application/xml")),
     }
 }
 
-/// True for a body of plain text, false for JSON.
+/// Returns true for a body of plain text, false for JSON.
 pub(crate) fn text_or_json_body(request: &Request) -> Result<bool, Failure> {
     match request.header("Content-Type").map(media_type) {
+        // No AQL text starts with a brace.
         None => Ok(!request.body.trim_ascii_start().starts_with(b"{")),
         Some(sent) if sent.starts_with("text/") => Ok(true),
-        Some(sent) if Format::of(&sent) == Some(Format::Json) => Ok(false),
+        Some(sent) if Format::from_media_type(&sent) == Some(Format::Json) => Ok(false),
         Some(sent) => Err(unsupported(&sent, "text/plain or application/json")),
     }
 }
 
-/// Newline-delimited JSON: its usual name, and others.
+/// The media types of newline-delimited JSON, the usual one first.
 const NDJSON: [&str; 3] = [
     "application/x-ndjson",
     "application/ndjson",
     "application/jsonl",
 ];
 
-/// True when a body says it is newline-delimited JSON.
+/// Returns whether a body is declared as newline-delimited JSON.
 pub(crate) fn is_ndjson(request: &Request) -> bool {
     request
         .header("Content-Type")
@@ -405,7 +416,7 @@ struct MediaRange {
 }
 
 impl MediaRange {
-    /// Reads one range; a quality that is not a number counts as 1.
+    /// Parses one range. A quality that is not a number counts as 1.
     fn parse(range: &str) -> MediaRange {
         let name = match media_type(range) {
             alias if NDJSON.contains(&alias.as_str()) => NDJSON[0].to_owned(),
@@ -423,14 +434,14 @@ impl MediaRange {
         MediaRange { name, quality }
     }
 
-    /// How precisely the range names the offered type: 3 by name, 2 by its syntax suffix, 1 by
-    /// `type/*`, 0 by `*/*`; `None` if not at all.
+    /// Returns the specificity of the range for an offered media type: 3 for its name, 2 for its
+    /// syntax suffix, 1 for `type/*`, 0 for `*/*`; `None` if it does not match.
     fn specificity(&self, offer: &str) -> Option<u8> {
         let name = self.name.as_str();
         if name == offer {
             return Some(3);
         }
-        if Format::of(name).is_some_and(|format| format.media_type() == offer) {
+        if Format::from_media_type(name).is_some_and(|format| format.media_type() == offer) {
             return Some(2);
         }
         match name.strip_suffix("/*") {
@@ -494,11 +505,11 @@ pub(crate) enum NegotiatedFormat {
     Json,
     /// CSV; `Accept: text/csv;guard=off` leaves formulas as they are.
     Csv(CsvOptions),
-    /// An object a row and line.
+    /// One JSON object for each row and line.
     Ndjson,
 }
 
-/// The form in which a result set is wanted.
+/// Returns the requested form of a result set.
 pub(crate) fn wanted_result(request: &Request) -> Result<NegotiatedFormat, Failure> {
     let unguarded = |range: &str| {
         media_type(range) == "text/csv"
@@ -522,7 +533,7 @@ pub(crate) fn wanted_result(request: &Request) -> Result<NegotiatedFormat, Failu
     )
 }
 
-/// The format in which an RM resource is wanted.
+/// Returns the requested format of an RM resource.
 pub(crate) fn wanted_format(request: &Request) -> Result<Format, Failure> {
     let chosen = choose(request, &["application/json", "application/xml"])?;
     Ok(if chosen == "application/xml" {
@@ -532,7 +543,7 @@ pub(crate) fn wanted_format(request: &Request) -> Result<Format, Failure> {
     })
 }
 
-/// An entity tag in any spelling: `"x"`, `W/"x"` or bare.
+/// Returns an entity tag without its quotes: `"x"`, `W/"x"` or bare.
 pub(crate) fn entity_tag(value: &str) -> &str {
     let value = value.trim();
     let value = value.strip_prefix("W/").unwrap_or(value);
@@ -542,18 +553,18 @@ pub(crate) fn entity_tag(value: &str) -> &str {
         .unwrap_or(value)
 }
 
-/// The version uid of If-Match, which every change of a versioned object without its version uid in
-/// the path must carry.
+/// Returns the version uid of If-Match, which is required for every change of a versioned object
+/// whose path has no version uid.
 pub(crate) fn if_match(request: &Request) -> Result<String, Failure> {
     match request.header("If-Match").map(entity_tag) {
-        None | Some("") => Err(Failure::bad(
+        None | Some("") => Err(Failure::bad_request(
             "the header If-Match is missing: send the version uid of the version that you change",
         )),
         Some(tag) => Ok(tag.to_owned()),
     }
 }
 
-/// True when If-None-Match names this entity tag.
+/// Returns whether If-None-Match has this entity tag.
 pub(crate) fn none_match(request: &Request, etag: &str) -> bool {
     request.header("If-None-Match").is_some_and(|value| {
         value

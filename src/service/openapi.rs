@@ -1,5 +1,5 @@
-//! The OpenAPI document, made from the one table of routes. It is written when the page is built,
-//! and is no part of the worker.
+//! The OpenAPI document, generated from the table of routes. It is written when the page is built,
+//! and is not part of the worker.
 
 mod schema;
 
@@ -13,9 +13,9 @@ use aqlite_rm::order;
 use schema::Bodies;
 use serde_json::{Map, Value, json};
 
-/// What is said of all routes with one kind of operation, beyond what the table says.
+/// The description of all routes with one kind of operation, in addition to the table of routes.
 struct Kind {
-    /// Its name; the statuses are those of all routes with this name.
+    /// Its name. The statuses are those of all routes with this name.
     name: &'static str,
     summary: String,
     /// Parameters of the query string.
@@ -24,9 +24,9 @@ struct Kind {
     headers: &'static [&'static str],
     /// Media types of the body; the first is the usual one.
     sends: &'static [&'static str],
-    /// Media types of the answer.
+    /// Media types of the response.
     gives: &'static [&'static str],
-    /// Statuses of this kind; those of access and of bodies come on top.
+    /// Statuses of this kind, without those of [`OF_ACCESS`] and [`OF_BODIES`].
     statuses: &'static [u16],
 }
 
@@ -70,9 +70,10 @@ const CHANGE: &[&str] = &[
 const CACHED: &[&str] = &["If-None-Match"];
 const ASKED: &[&str] = &["openEHR-EHR-id", "If-None-Match"];
 
-/// What everybody may be told who calls: not known, no leave, not this host, too often, not now.
+/// Statuses of access control, for every route: not authenticated, no permission, another host, too
+/// many requests, unavailable.
 const OF_ACCESS: [u16; 5] = [401, 403, 421, 429, 503];
-/// What is said of bodies that are too large or of a wrong type.
+/// Statuses of bodies: too large, or of a wrong type.
 const OF_BODIES: [u16; 2] = [413, 415];
 
 impl Kind {
@@ -121,7 +122,13 @@ impl Kind {
             | Operation::QueryAdHoc
             | Operation::QueryExplain
             | Operation::QueryStored => Kind::of_queries(route),
-            operation => Kind::of_others(operation),
+            operation => Kind::of_records(operation)
+                .or_else(|| Kind::of_templates(operation))
+                .or_else(|| Kind::of_guides(operation))
+                .or_else(|| Kind::of_value_sets(operation))
+                .or_else(|| Kind::of_transfers(operation))
+                .or_else(|| Kind::of_administration(operation))
+                .unwrap_or_else(|| Kind::new("", "", &[])),
         }
     }
 
@@ -224,7 +231,7 @@ impl Kind {
         match route.operation {
             Operation::QueryList => Kind::new(
                 "query list",
-                "List stored queries whose names start so",
+                "List stored queries by a prefix of their names",
                 &[200, 406],
             )
             .gives(JSON),
@@ -258,7 +265,7 @@ impl Kind {
             .gives(TABLE),
             Operation::QueryExplain => Kind::new(
                 "explain",
-                "Explain AQL, rung by rung, with what its run touches",
+                "Explain AQL: each compilation step, and the data that its run reads",
                 &[200, 400, 404, 406],
             )
             .query(&["q", "ehr_id", "query_parameters"])
@@ -277,8 +284,9 @@ impl Kind {
         }
     }
 
-    fn of_others(operation: Operation) -> Kind {
-        match operation {
+    /// Describes the operations on EHRs and contributions.
+    fn of_records(operation: Operation) -> Option<Kind> {
+        let kind = match operation {
             Operation::EhrCreate | Operation::EhrCreateWithId => {
                 Kind::new("ehr create", "Create an EHR", &[201, 400, 406, 409])
                     .headers(COMMITTAL)
@@ -316,6 +324,14 @@ impl Kind {
                     .headers(CACHED)
                     .gives(RM)
             }
+            _ => return None,
+        };
+        Some(kind)
+    }
+
+    /// Describes the operations on templates.
+    fn of_templates(operation: Operation) -> Option<Kind> {
+        let kind = match operation {
             Operation::TemplateUpload => Kind::new(
                 "template upload",
                 "Upload an operational template",
@@ -368,6 +384,14 @@ impl Kind {
             .query(&["type"])
             .headers(CACHED)
             .gives(&[WEB_TEMPLATE, "application/json"]),
+            _ => return None,
+        };
+        Some(kind)
+    }
+
+    /// Describes the operations on guides and CDS Hooks.
+    fn of_guides(operation: Operation) -> Option<Kind> {
+        let kind = match operation {
             Operation::GuideUpload => Kind::new("guide upload", "Upload a guide", &[201, 400, 409])
                 .headers(&["Prefer"])
                 .sends(TEXT)
@@ -398,6 +422,28 @@ impl Kind {
             ])
             .sends(&["application/json", "application/x-ndjson"])
             .gives(&["application/json", "application/x-ndjson"]),
+            Operation::CdsDiscovery => Kind::new(
+                "cds discovery",
+                "Guides as services of CDS Hooks 2.0",
+                &[200, 406],
+            )
+            .gives(JSON),
+            Operation::CdsCall => Kind::new(
+                "cds call",
+                "Execute a guide as a service of CDS Hooks 2.0",
+                &[200, 400, 404, 406, 409],
+            )
+            .query(&["subject_namespace", "now", "zone", "language"])
+            .sends(JSON)
+            .gives(JSON),
+            _ => return None,
+        };
+        Some(kind)
+    }
+
+    /// Describes the operations on value sets.
+    fn of_value_sets(operation: Operation) -> Option<Kind> {
+        let kind = match operation {
             Operation::ValueSetStore => Kind::new(
                 "value set store",
                 "Store a value set",
@@ -415,6 +461,14 @@ impl Kind {
                 Kind::new("value set delete", "Remove a value set", &[204, 404, 412])
                     .headers(&["If-Match"])
             }
+            _ => return None,
+        };
+        Some(kind)
+    }
+
+    /// Describes the operations on bulk loads, export and import.
+    fn of_transfers(operation: Operation) -> Option<Kind> {
+        let kind = match operation {
             Operation::Bulk => {
                 Kind::new("bulk", "Commit many change sets, a line each", &[200, 400])
                     .query(&["first"])
@@ -424,34 +478,28 @@ impl Kind {
             }
             Operation::Export => Kind::new(
                 "export",
-                "Everything, or one EHR, page by page",
+                "Export all data, or one EHR, page by page",
                 &[200, 400, 404],
             )
             .query(&["limit", "after", "ehr_id"])
             .gives(NDJSON),
-            Operation::Import => Kind::new("import", "Take in what was exported", &[200, 400])
+            Operation::Import => Kind::new("import", "Import an export", &[200, 400])
                 .query(&["first", "findings"])
                 .sends(NDJSON)
                 .gives(NDJSON),
-            Operation::CdsDiscovery => Kind::new(
-                "cds discovery",
-                "Guides as services of CDS Hooks 2.0",
-                &[200, 406],
-            )
-            .gives(JSON),
-            Operation::CdsCall => Kind::new(
-                "cds call",
-                "Execute a guide as a service of CDS Hooks 2.0",
-                &[200, 400, 404, 406, 409],
-            )
-            .query(&["subject_namespace", "now", "zone", "language"])
-            .sends(JSON)
-            .gives(JSON),
             Operation::AdminLoad => {
                 Kind::new("load", "Load versions under fixed ids", &[200, 400, 409])
                     .sends(&["application/json", "application/x-ndjson"])
                     .gives(JSON)
             }
+            _ => return None,
+        };
+        Some(kind)
+    }
+
+    /// Describes the operations on administration.
+    fn of_administration(operation: Operation) -> Option<Kind> {
+        let kind = match operation {
             Operation::AdminReset => {
                 Kind::new("reset", "Remove everything but the access log", &[204])
             }
@@ -460,7 +508,7 @@ impl Kind {
             }
             Operation::AdminDeleteDefinition(_) => Kind::new(
                 "delete definition",
-                "Remove a definition, and count what was removed",
+                "Remove a definition, and count the removed versions",
                 &[200, 404, 409, 422],
             )
             .gives(JSON),
@@ -472,12 +520,13 @@ impl Kind {
             Operation::AccessLog => Kind::new("access log", "The access log", &[200, 400, 406])
                 .query(&["from", "to", "ehr_id", "who", "after", "fetch"])
                 .gives(JSON),
-            _ => Kind::new("", "", &[]),
-        }
+            _ => return None,
+        };
+        Some(kind)
     }
 }
 
-/// The forms of a document.
+/// Returns the forms of a document.
 fn forms(what: &Controlled) -> &'static [&'static str] {
     if what.kind == ObjectKind::Composition {
         FORMS
@@ -486,7 +535,7 @@ fn forms(what: &Controlled) -> &'static [&'static str] {
     }
 }
 
-/// Parameters of documents that have simplified forms.
+/// Returns the parameters of documents that have simplified forms.
 fn of_forms(what: &Controlled, parameters: &'static [&'static str]) -> &'static [&'static str] {
     if what.kind == ObjectKind::Composition {
         parameters
@@ -495,7 +544,7 @@ fn of_forms(what: &Controlled, parameters: &'static [&'static str]) -> &'static 
     }
 }
 
-/// The document: OpenAPI 3.0.
+/// Returns the document: OpenAPI 3.0.
 pub fn openapi() -> Value {
     let mut paths: Map<String, Value> = Map::new();
     for route in routes() {
@@ -553,8 +602,8 @@ fn operation(route: &Route) -> Value {
         "parameters": in_path.chain(in_query).chain(in_headers).collect::<Value>(),
         "responses": responses(&kind, &bodies.answers, route.method),
         "x-kind": kind.name,
-        "x-roles": route.need.roles(),
-        "x-scope": format!("{}-*.{}", route.need.word(), route.need.letter()),
+        "x-roles": route.permission.roles(),
+        "x-scope": format!("{}-*.{}", route.permission.word(), route.permission.letter()),
     });
     if let (Some(members), Some(first)) = (said.as_object_mut(), names.first()) {
         members.insert(String::from("tags"), json!([first]));
@@ -568,7 +617,7 @@ fn operation(route: &Route) -> Value {
     said
 }
 
-/// True for a query parameter or header without which the request is refused.
+/// Returns whether a request without this query parameter or header is rejected.
 fn is_required(route: &Route, name: &str) -> bool {
     match (route.operation, name) {
         (Operation::QueryAdHoc | Operation::QueryExplain, "q") => route.method == "GET",
@@ -579,7 +628,7 @@ fn is_required(route: &Route, name: &str) -> bool {
     }
 }
 
-/// The schema of a query parameter or header.
+/// Returns the schema of a query parameter or header.
 fn schema_of(name: &str) -> Value {
     match name {
         "offset" | "fetch" | "first" | "limit" => json!({ "type": "integer", "minimum": 0 }),
@@ -599,7 +648,7 @@ fn schema_of(name: &str) -> Value {
 }
 
 fn responses(kind: &Kind, answers: &[String], method: &str) -> Map<String, Value> {
-    // A body is checked where none is needed, too.
+    // A body is checked even if the operation needs none.
     let of_bodies = OF_BODIES.iter().filter(|_| method != "GET");
     let mut statuses: Vec<u16> = kind
         .statuses
@@ -622,7 +671,8 @@ fn responses(kind: &Kind, answers: &[String], method: &str) -> Map<String, Value
         .collect()
 }
 
-/// An EHR may be created without a body, and a stored query may run without one.
+/// Returns the description of a body. An EHR may be created without one, and a stored query may run
+/// without one.
 fn request_body(kind: &Kind, takes: &[String]) -> Value {
     let is_optional = ["ehr create"].contains(&kind.name)
         || takes.iter().any(|name| name == "StoredQueryRequest");

@@ -1,19 +1,19 @@
-//! Which host a request is addressed to, and which site's page sent it.
+//! Checks of the host and the origin of a request.
 //!
-//! Two attacks come through a browser that is allowed to reach the service. A page of another site
-//! can send requests that carry the browser's cookies (cross-site request forgery). A page whose
-//! name was bound to the address of the service counts as its own page (DNS rebinding). Browsers
-//! tell of the first by `Origin` and `Sec-Fetch-Site`, of the second by `Host`; other clients send
-//! neither of the two headers, and are not refused.
+//! Two attacks use a browser that may reach the service. A page of another site can send requests
+//! with the browser's cookies (cross-site request forgery). A page whose name was bound to the
+//! address of the service counts as its own page (DNS rebinding). Browsers reveal the first by
+//! `Origin` and `Sec-Fetch-Site`, the second by `Host`. Other clients send neither `Origin` nor
+//! `Sec-Fetch-Site`, and are accepted.
 
 use super::error::Failure;
 use super::{Auth, Config, Request};
 
-/// Makes sure that the request is addressed to a host of this deployment: 421.
+/// Checks that the request is addressed to a host of this deployment: 421.
 ///
-/// [`Config::hosts`] and that of [`Config::base_url`] are the hosts, where hosts are configured. A
-/// service that is open to everybody answers to loopback names as well, and to no others. A request
-/// that came by no network has no host, and is not asked for one.
+/// [`Config::hosts`] and the host of [`Config::base_url`] are allowed, if hosts are configured. An
+/// open service also accepts loopback names, and no others. A request that did not come by a
+/// network has no host, and is accepted.
 pub(crate) fn check_host(request: &Request, config: &Config) -> Result<(), Failure> {
     let authority = authority_of(&request.base_url);
     let is_open = config.auth == Auth::Open;
@@ -37,10 +37,10 @@ pub(crate) fn check_host(request: &Request, config: &Config) -> Result<(), Failu
     ))
 }
 
-/// Makes sure that a change was not sent by a page of another site: 403.
+/// Checks that a change was not sent by a page of another site: 403.
 ///
-/// Every method but GET, HEAD and OPTIONS counts as a change. A page of this service may send it,
-/// and one of [`Config::origins`].
+/// Every method but GET, HEAD and OPTIONS counts as a change. Pages of this service and of
+/// [`Config::origins`] may send it.
 pub(crate) fn check_origin(request: &Request, config: &Config) -> Result<(), Failure> {
     if matches!(request.method.as_str(), "GET" | "HEAD" | "OPTIONS")
         || config.allows_origin(request.header("Origin").unwrap_or_default())
@@ -69,8 +69,8 @@ fn refused(who: &str) -> Failure {
     )
 }
 
-/// True for the origin of the service itself. Behind a proxy that ends TLS, its pages have `https`
-/// where the service sees `http`.
+/// Returns whether an origin is the service itself. Behind a proxy that terminates TLS, its pages
+/// have `https`, but the service receives `http`.
 fn is_own(origin: &str, request: &Request, config: &Config) -> bool {
     [&config.base_url, &request.base_url]
         .into_iter()
@@ -84,15 +84,15 @@ fn is_own(origin: &str, request: &Request, config: &Config) -> bool {
         })
 }
 
-/// Host and port of a base address.
+/// Returns host and port of a base URL.
 fn authority_of(base_url: &str) -> &str {
     base_url
         .split_once("://")
         .map_or(base_url, |(_, authority)| authority)
 }
 
-/// The host of an authority: without its port, and without the period that ends a name from the
-/// root.
+/// Returns the host of an authority, without its port and without the period that ends an absolute
+/// name.
 fn name_of(authority: &str) -> &str {
     let is_port = |port: &str| port.bytes().all(|b| b.is_ascii_digit());
     let name = authority
@@ -102,13 +102,14 @@ fn name_of(authority: &str) -> &str {
     name.strip_suffix('.').unwrap_or(name)
 }
 
-/// True where an authority is a configured host: with its port, or on any where the configuration
-/// names none.
+/// Returns whether an authority matches a configured host: with its port, or with any port if the
+/// configuration has none.
 fn fits(authority: &str, host: &str) -> bool {
     authority.eq_ignore_ascii_case(host) || name_of(authority).eq_ignore_ascii_case(host)
 }
 
-/// True for names that mean the machine itself (RFC 6761, section 6.3; RFC 1122, section 3.2.1.3).
+/// Returns whether a name means the machine itself (RFC 6761, section 6.3; RFC 1122, section
+/// 3.2.1.3).
 fn is_loopback(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let is_v4 = || {

@@ -1,5 +1,5 @@
-//! Whose documents a path is about: an EHR's, or those of the demographic service, which stand in
-//! no EHR.
+//! The owner of the documents of a path: an EHR, or the demographic service, whose documents belong
+//! to no EHR.
 
 use super::Service;
 use super::call::Call;
@@ -19,7 +19,7 @@ pub(crate) enum Owner {
 }
 
 impl Owner {
-    /// The ehr_id, which is empty for the demographic service.
+    /// Returns the ehr_id, which is empty for the demographic service.
     pub fn id(&self) -> &str {
         match self {
             Owner::Ehr(ehr) => &ehr.ehr_id,
@@ -27,7 +27,7 @@ impl Owner {
         }
     }
 
-    /// The first segments of the path to what it owns.
+    /// Returns the first segments of the path to its documents.
     pub fn segments(id: &str) -> Vec<&str> {
         if id.is_empty() {
             vec!["demographic"]
@@ -36,13 +36,13 @@ impl Owner {
         }
     }
 
-    /// True for kinds of documents that it can hold.
+    /// Returns whether it can own documents of a kind.
     pub fn holds(&self, kind: ObjectKind) -> bool {
         matches!(self, Owner::Demographic) == (kind == ObjectKind::Party)
     }
 
-    /// An EHR may forbid changes of all but its EHR_STATUS.
-    pub fn must_allow(&self, kind: ObjectKind) -> Result<(), Failure> {
+    /// Checks `is_modifiable`. An EHR may forbid changes of all but its EHR_STATUS.
+    pub fn check_modifiable(&self, kind: ObjectKind) -> Result<(), Failure> {
         match self {
             Owner::Ehr(ehr) if !ehr.is_modifiable && kind != ObjectKind::EhrStatus => {
                 Err(Failure::of_store(StoreError::NotModifiable))
@@ -51,20 +51,37 @@ impl Owner {
         }
     }
 
-    /// A tag is no part of the EHR_STATUS that it stands on: an EHR that may not be written to takes
-    /// none.
-    pub fn must_allow_tags(&self) -> Result<(), Failure> {
-        self.must_allow(ObjectKind::Composition)
+    /// Checks that a member of a contribution may change an object of this kind. `modifies` is true
+    /// if it has data and a preceding version.
+    pub fn check_member(&self, kind: ObjectKind, modifies: bool) -> Result<(), Failure> {
+        if !self.holds(kind) {
+            return Err(Failure::bad_request(
+                "parties are committed to the demographic service, everything else to an EHR",
+            ));
+        }
+        self.check_modifiable(kind)?;
+        if kind == ObjectKind::EhrStatus && !modifies {
+            return Err(Failure::bad_request(
+                "an EHR has one EHR_STATUS: it can only be modified",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Checks `is_modifiable` for tags. A tag is not part of the EHR_STATUS that it belongs to, so
+    /// an EHR that is not modifiable accepts none.
+    pub fn check_tags_modifiable(&self) -> Result<(), Failure> {
+        self.check_modifiable(ObjectKind::Composition)
     }
 }
 
-/// The answer where a request names an EHR that is not there.
+/// Returns the error for a request with an EHR that does not exist.
 pub(crate) fn no_ehr() -> Failure {
-    Failure::missing("there is no EHR with this ehr_id")
+    Failure::not_found("there is no EHR with this ehr_id")
 }
 
 impl<R: Repository> Service<R> {
-    /// The owner that the path names; 404 where there is none.
+    /// Returns the owner in the path; 404 if it does not exist.
     pub(crate) async fn owner(&self, call: &Call<'_>) -> Result<Owner, Failure> {
         if call.demographic {
             Ok(Owner::Demographic)
@@ -73,8 +90,9 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// The same, and in one round trip with it what checking a new document will ask for.
-    pub(crate) async fn owner_with_grounds(
+    /// Returns the owner in the path, and reads in the same round trip the definitions for checking
+    /// a new document.
+    pub(crate) async fn owner_with_preconditions(
         &self,
         call: &Call<'_>,
         body: Option<&Tree>,
@@ -99,7 +117,7 @@ impl<R: Repository> Service<R> {
         Ok(owner)
     }
 
-    /// The EHR with an id; 404 where there is none, or where it cannot be one.
+    /// Returns the EHR with an id; 404 if it does not exist, or if the id is invalid.
     pub(crate) async fn ehr_with_id(&self, ehr_id: &str) -> Result<Ehr, Failure> {
         if !is_uuid(ehr_id) {
             return Err(no_ehr());
@@ -111,8 +129,8 @@ impl<R: Repository> Service<R> {
             .ok_or_else(no_ehr)
     }
 
-    /// The object of a kind of which an EHR has one at a time: a deleted directory may be followed
-    /// by a new one.
+    /// Returns the object of a kind of which an EHR has at most one. After a deleted directory
+    /// there may be a new one.
     pub(crate) async fn object_of(
         &self,
         ehr_id: &str,

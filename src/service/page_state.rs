@@ -1,27 +1,27 @@
-//! The token that lets all pages of a result show one state of the repository.
+//! The token that lets all pages of a result be read from one state of the repository.
 
 use super::error::Failure;
 use crate::document::short_digest;
 use crate::store::scan::Snapshot;
 use std::fmt;
 
-/// A state of the repository, and the time that a query takes for now.
+/// A state of the repository, and the present time of a query.
 ///
-/// Written as hexadecimal numbers; clients hand it back as it is.
+/// The token has hexadecimal numbers. Clients return it unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct PageState {
-    /// What was committed.
+    /// The commits of the state.
     pub snapshot: Snapshot,
-    /// Microseconds since 1970: what the functions of the clock give.
+    /// The result of the clock functions: microseconds since 1970.
     pub now: i64,
-    /// Identifies the EHR whose state it is; 0 where it is that of the repository.
+    /// Identifies the EHR of the state; 0 for a state of the whole repository.
     pub of: u64,
 }
 
-/// The form of the numbers, in front of them.
+/// The version of the token's form, its first part.
 const FORM: &str = "1";
 
-/// Identifies an EHR in tokens.
+/// Returns the identification of an EHR in tokens.
 fn scope(ehr_id: Option<&str>) -> u64 {
     let digits = |ehr_id: &str| {
         u64::from_str_radix(short_digest(ehr_id).get(..8).unwrap_or_default(), 16)
@@ -31,7 +31,7 @@ fn scope(ehr_id: Option<&str>) -> u64 {
 }
 
 impl PageState {
-    /// The state that a scan of one EHR, or of the repository, has read.
+    /// Creates the state that a scan of one EHR, or of the repository, has read.
     pub fn new(snapshot: Snapshot, now: i64, ehr_id: Option<&str>) -> PageState {
         PageState {
             snapshot,
@@ -40,26 +40,26 @@ impl PageState {
         }
     }
 
-    /// Fails where a query asks for other EHRs than the one that gave the token.
+    /// Checks that a query reads the EHR of its token.
     ///
     /// # Errors
     /// 400.
-    pub fn must_be_of(&self, ehr_id: Option<&str>) -> Result<(), Failure> {
+    pub fn check_ehr(&self, ehr_id: Option<&str>) -> Result<(), Failure> {
         if self.of == scope(ehr_id) {
             return Ok(());
         }
-        Err(Failure::bad(
+        Err(Failure::bad_request(
             "`snapshot` comes from a query of other EHRs: a token serves the query that gave it",
         ))
     }
 
-    /// Reads a token.
+    /// Parses a token.
     ///
     /// # Errors
-    /// 400 when it is none.
+    /// 400 if it is invalid.
     pub fn parse(token: &str) -> Result<PageState, Failure> {
         let wrong = || {
-            Failure::bad(
+            Failure::bad_request(
                 "`snapshot` is not a token that a result gave as `meta._snapshot`: ask for the first page without it",
             )
         };

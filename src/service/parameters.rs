@@ -1,12 +1,13 @@
-//! What a query is asked with: text, placeholder values, page and EHR, from a query string or a
-//! JSON body.
+//! The parameters of a query request: text, placeholder values, page and EHR, from a query string
+//! or a JSON body.
 //!
-//! `query_parameters`, `query-parameters` and `query_parameter` are one thing. In a query string
-//! every key but `q`, `offset`, `fetch`, `snapshot` and `ehr_id` is a placeholder; its value is
-//! text and takes the type of what it is compared with. In a JSON body values keep their types.
+//! `query_parameters`, `query-parameters` and `query_parameter` are equivalent. In a query string
+//! every key but `q`, `offset`, `fetch`, `snapshot` and `ehr_id` is a placeholder. Its value is
+//! text and takes the type of the values that it is compared with. In a JSON body values keep their
+//! types.
 
 use super::Request;
-use super::auth::{Act, Need, Reach, Subject};
+use super::auth::{Action, Permission, Reach, Subject};
 use super::call::Call;
 use super::content::malformed;
 use super::error::Failure;
@@ -21,41 +22,41 @@ use std::borrow::Cow;
 
 /// A request to run a query.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(crate) struct Asked {
-    /// The text, where the request carries it.
+pub(crate) struct QueryRequest {
+    /// The query text, if the request has it.
     pub q: Option<String>,
     /// Placeholder values.
     pub parameters: Parameters,
-    /// The EHR that the query is narrowed to.
+    /// The EHR to which the query is restricted.
     pub ehr: Option<String>,
-    /// Rows to pass over.
+    /// Rows to skip.
     pub offset: Option<u64>,
-    /// Rows to give.
+    /// Rows to return.
     pub fetch: Option<u64>,
-    /// The state that the page is read from; absent: the newest one.
+    /// The state to read; `None` for the newest one.
     pub snapshot: Option<PageState>,
-    /// The placeholders of the text, in order; values of others are not read. Absent: all values
-    /// are read.
+    /// The sorted placeholders of the text; values of others are not read. `None`: all values are
+    /// read.
     wanted: Option<Vec<String>>,
-    /// How many values were sent so far, wanted or not.
+    /// The number of values so far, with those that are not read.
     sent: usize,
-    /// How many values the lists have so far.
+    /// The number of values of lists so far.
     listed: usize,
 }
 
-/// The most values that a request may bind, those of lists not counted.
+/// The maximum number of values that a request may bind, without those of lists.
 const MOST_VALUES: usize = 1_000;
 
-/// The most values of all lists that a request may bind.
+/// The maximum number of values of all lists that a request may bind.
 const MOST_LISTED: usize = 200_000;
 
-/// How often a list of parameters may hold another one: a list of lists is told by the checker.
+/// The maximum nesting of lists of parameters. The checker reports a list of lists.
 const DEPTH: u32 = 3;
 
-impl Asked {
-    /// Reads the query string, and the body of a POST: of the values those that the text has
-    /// placeholders for, which is `stored` or is sent along.
-    pub fn of(call: &Call<'_>, stored: Option<&str>) -> Result<Asked, Failure> {
+impl QueryRequest {
+    /// Reads the query string, and the body of a POST. Reads only values of placeholders of the
+    /// text, which is `stored` or part of the request.
+    pub fn read(call: &Call<'_>, stored: Option<&str>) -> Result<QueryRequest, Failure> {
         let mut body = Vec::new();
         if call.request.method == "POST" {
             json_body(call.request)?;
@@ -64,6 +65,7 @@ impl Asked {
                 body = members(text).map_err(|m| malformed("body", text, m))?;
             }
         }
+        // Before any value is parsed, which would multiply its memory.
         within_bytes(&call.request.query, &body, call.config.limits.parameters)?;
         let sent = || {
             body.iter()
@@ -74,34 +76,36 @@ impl Asked {
             .or_else(|| call.request.query_value("q"))
             .map(str::to_owned)
             .or_else(sent);
-        let mut asked = Asked {
+        let mut request = QueryRequest {
+            // Unknown names are not parsed: a client could otherwise make the service hold any
+            // amount of values.
             wanted: Some(q.as_deref().map(placeholders).unwrap_or_default()),
-            ..Asked::default()
+            ..QueryRequest::default()
         };
         for (key, value) in &call.request.query {
-            asked.take_text(key, value)?;
+            request.take_text(key, value)?;
         }
-        asked.take_members(body)?;
-        asked.take_header(call.request)?;
-        asked.confined(call)
+        request.take_members(body)?;
+        request.take_header(call.request)?;
+        request.confined(call)
     }
 
-    /// True when a request asks for more than the resource at its path.
+    /// Returns whether a request has parameters of a query.
     pub fn in_request(request: &Request) -> bool {
         !request.query.is_empty()
             || request.header("openEHR-EHR-id").is_some()
             || request.header("If-None-Match").is_some()
     }
 
-    /// The same, narrowed to what the caller may query: their EHR, an EHR that is named, or
+    /// Restricts the query to the data that the caller may query: their EHR, a named EHR, or
     /// everything.
-    pub fn confined(mut self, call: &Call<'_>) -> Result<Asked, Failure> {
+    pub fn confined(mut self, call: &Call<'_>) -> Result<QueryRequest, Failure> {
         match call.caller.reach(
-            Need {
-                act: Act::Search,
-                ..call.need
+            Permission {
+                act: Action::Search,
+                ..call.permission
             },
-            Subject::of(call.optional_param(0)),
+            Subject::from_name(call.optional_param(0)),
         )? {
             Reach::All => {}
             Reach::Named if self.ehr.is_some() => {}
@@ -111,8 +115,9 @@ impl Asked {
                     "a query of the whole population needs the role population: name one EHR by `ehr_id`",
                 ));
             }
+            // The same error as for an EHR that does not exist.
             Reach::One(own) if self.ehr.as_ref().is_some_and(|ehr| *ehr != own) => {
-                return Err(Failure::missing("there is no EHR with this ehr_id"));
+                return Err(Failure::not_found("there is no EHR with this ehr_id"));
             }
             Reach::One(own) => self.ehr = Some(own),
         }
@@ -132,21 +137,21 @@ impl Asked {
         Ok(())
     }
 
-    /// `query_parameter=name=value`, or a JSON object.
+    /// Reads `query_parameter=name=value`, or a JSON object.
     fn unpack(&mut self, value: &str) -> Result<(), Failure> {
         if value.trim_start().starts_with('{') {
             return self.bind_all(value);
         }
         for pair in value.split('&').filter(|p| !p.trim().is_empty()) {
             let (name, value) = pair.split_once('=').ok_or_else(|| {
-                Failure::bad("`query_parameter` is neither `name=value` nor a JSON object")
+                Failure::bad_request("`query_parameter` is neither `name=value` nor a JSON object")
             })?;
             self.add_text(name.trim(), value)?;
         }
         Ok(())
     }
 
-    /// A value from a query string; several values of one name make a list.
+    /// Adds a value from a query string. Several values of one name become a list.
     fn add_text(&mut self, name: &str, value: &str) -> Result<(), Failure> {
         let name = name.strip_prefix('$').unwrap_or(name);
         self.count()?;
@@ -159,31 +164,32 @@ impl Asked {
                 self.parameters.insert(name.to_owned(), value);
             }
             Some(Parameter::List(values)) => values.push(value),
+            // A repetition of the same value is not a list.
             Some(bound) if *bound == value => {}
             Some(bound) => *bound = Parameter::List(vec![bound.clone(), value]),
         }
         Ok(())
     }
 
-    /// Counts a value, wanted or not.
+    /// Counts a value, even if it is not read.
     fn count(&mut self) -> Result<(), Failure> {
         self.sent += 1;
         if self.sent > MOST_VALUES {
-            return Err(Failure::bad(format!(
+            return Err(Failure::bad_request(format!(
                 "the request binds more than {MOST_VALUES} parameters: bind a list to one placeholder instead"
             )));
         }
         Ok(())
     }
 
-    /// Counts the values of a list, those of lists in it too.
+    /// Counts the values of a list, with those of nested lists.
     fn count_listed(&mut self, parameter: &Parameter) -> Result<(), Failure> {
         let Parameter::List(values) = parameter else {
             return Ok(());
         };
         self.listed += values.len();
         if self.listed > MOST_LISTED {
-            return Err(Failure::bad(format!(
+            return Err(Failure::bad_request(format!(
                 "the request binds lists of more than {MOST_LISTED} values in all: store them as value sets, or ask in several queries"
             )));
         }
@@ -224,7 +230,7 @@ impl Asked {
 
     fn bind_all(&mut self, object: &str) -> Result<(), Failure> {
         let all = members(object).map_err(|_| {
-            Failure::bad("`query_parameters` is not a JSON object of names and values")
+            Failure::bad_request("`query_parameters` is not a JSON object of names and values")
         })?;
         for (name, value) in all {
             self.count()?;
@@ -236,8 +242,8 @@ impl Asked {
             let parameter = parameter(name, value, DEPTH)?;
             self.count_listed(&parameter)?;
             match parameter {
-                // Null is no value (rulings R2): the placeholder stays unbound, which the checker
-                // refuses.
+                // Null is no value (rulings R2): the placeholder stays unbound, and the checker
+                // rejects the query.
                 Parameter::Null => {}
                 parameter => self.bind(name, parameter)?,
             }
@@ -264,11 +270,11 @@ impl Asked {
 
     fn narrow(&mut self, ehr_id: &str) -> Result<(), Failure> {
         if !is_uuid(ehr_id.trim()) {
-            return Err(Failure::bad("`ehr_id` is not a UUID"));
+            return Err(Failure::bad_request("`ehr_id` is not a UUID"));
         }
         let ehr_id = ehr_id.trim().to_ascii_lowercase();
         if self.ehr.as_ref().is_some_and(|other| *other != ehr_id) {
-            return Err(Failure::bad(
+            return Err(Failure::bad_request(
                 "the request names two different EHRs by `ehr_id` and the header openEHR-EHR-id",
             ));
         }
@@ -276,8 +282,8 @@ impl Asked {
         Ok(())
     }
 
-    /// What decides the answer, as JSON of a fixed form: EHR, page, snapshot, and each parameter
-    /// with its type and its text as sent.
+    /// Returns all parameters that determine the result, as JSON of a fixed form: EHR, page,
+    /// snapshot, and each parameter with its type and its text as sent.
     pub fn to_json(&self) -> Value {
         let parameters: Vec<Value> = self
             .parameters
@@ -288,8 +294,8 @@ impl Asked {
         json!({ "ehr": self.ehr, "offset": self.offset, "fetch": self.fetch, "snapshot": snapshot, "parameters": parameters })
     }
 
-    /// The EHR of the request is the value of `$ehr_id` too.
-    fn finished(mut self) -> Result<Asked, Failure> {
+    /// Binds `$ehr_id` to the EHR of the request.
+    fn finished(mut self) -> Result<QueryRequest, Failure> {
         if let Some(ehr) = &self.ehr
             && !self.parameters.contains_key("ehr_id")
         {
@@ -300,7 +306,7 @@ impl Asked {
     }
 }
 
-/// A value with its type, because `1`, `"1"` and `1` from a URL may give different rows.
+/// Returns a value with its type, because `1`, `"1"` and `1` from a URL may give different rows.
 fn typed(value: &Parameter) -> Value {
     match value {
         Parameter::Null => json!(["null"]),
@@ -326,9 +332,9 @@ fn once<T: PartialEq>(place: &mut Option<T>, key: &str, value: T) -> Result<(), 
     }
 }
 
-/// Two values for what is one.
+/// Returns the error for two values of one parameter.
 pub(super) fn twice(name: &str) -> Failure {
-    Failure::bad(format!(
+    Failure::bad_request(format!(
         "the parameter `{name}` is given twice, with different values"
     ))
 }
@@ -336,16 +342,16 @@ pub(super) fn twice(name: &str) -> Failure {
 fn count(key: &str, text: &str) -> Result<u64, Failure> {
     text.trim()
         .parse()
-        .map_err(|_| Failure::bad(format!("`{key}` is not a whole number from 0")))
+        .map_err(|_| Failure::bad_request(format!("`{key}` is not a whole number from 0")))
 }
 
 fn string(key: &str, value: &str) -> Result<String, Failure> {
-    json::text(value).ok_or_else(|| Failure::bad(format!("`{key}` is not a text")))
+    json::text(value).ok_or_else(|| Failure::bad_request(format!("`{key}` is not a text")))
 }
 
 fn parameter(name: &str, sent: &str, depth: u32) -> Result<Parameter, Failure> {
     let neither = || {
-        Failure::bad(format!(
+        Failure::bad_request(format!(
             "the parameter `{name}` is neither a text, a number, a boolean nor a list of them"
         ))
     };
@@ -360,14 +366,14 @@ fn parameter(name: &str, sent: &str, depth: u32) -> Result<Parameter, Failure> {
                 let message = format!(
                     "the list `{name}` has more than {MAX_MEMBERS} values: store them as a value set, or ask in several queries"
                 );
-                return Err(Failure::bad(message));
+                return Err(Failure::bad_request(message));
             }
             let items = items
                 .into_iter()
                 .map(|item| parameter(name, item, depth - 1))
                 .collect::<Result<Vec<_>, _>>()?;
             if items.contains(&Parameter::Null) {
-                return Err(Failure::bad(format!(
+                return Err(Failure::bad_request(format!(
                     "the list `{name}` has a null, which no value equals: leave it out"
                 )));
             }
@@ -378,7 +384,7 @@ fn parameter(name: &str, sent: &str, depth: u32) -> Result<Parameter, Failure> {
     }
 }
 
-/// Refuses values of more bytes than a request may bind, before any of them is read.
+/// Rejects values of more bytes than a request may bind, before any of them is read.
 fn within_bytes(
     query: &[(String, String)],
     body: &[(Cow<'_, str>, &str)],
@@ -399,8 +405,8 @@ fn within_bytes(
     }
 }
 
-/// The names behind `$` in a query text, sorted, those in its strings and comments too: more names
-/// than there are do no harm.
+/// Returns the names after `$` in a query text, sorted, including those in its strings and
+/// comments. Additional names do no harm.
 fn placeholders(q: &str) -> Vec<String> {
     let name = |rest: &str| {
         rest.chars()
@@ -414,49 +420,49 @@ fn placeholders(q: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn asked(target: &str) -> Asked {
-        let mut asked = Asked::default();
+    fn request(target: &str) -> QueryRequest {
+        let mut request = QueryRequest::default();
         for (key, value) in &Request::new("GET", target).query {
-            asked.take_text(key, value).unwrap();
+            request.take_text(key, value).unwrap();
         }
-        asked
+        request
     }
 
     #[test]
     fn query_strings_bind_every_other_key() {
-        let asked = asked(
+        let request = request(
             "/query/aql?q=SELECT&fetch=3&t=36&$u=x&query_parameter=v=7&query_parameters={\"n\":37.50}&t=36&c=1&c=2",
         );
         let untyped = |text: &str| Parameter::Untyped(text.to_owned());
-        assert_eq!(asked.fetch, Some(3));
-        assert_eq!(asked.parameters.get("t"), Some(&untyped("36")));
-        assert_eq!(asked.parameters.get("u"), Some(&untyped("x")));
-        assert_eq!(asked.parameters.get("v"), Some(&untyped("7")));
+        assert_eq!(request.fetch, Some(3));
+        assert_eq!(request.parameters.get("t"), Some(&untyped("36")));
+        assert_eq!(request.parameters.get("u"), Some(&untyped("x")));
+        assert_eq!(request.parameters.get("v"), Some(&untyped("7")));
         assert_eq!(
-            asked.parameters.get("n"),
+            request.parameters.get("n"),
             Some(&Parameter::Number(String::from("37.50")))
         );
         assert_eq!(
-            asked.parameters.get("c"),
+            request.parameters.get("c"),
             Some(&Parameter::List(vec![untyped("1"), untyped("2")]))
         );
     }
 
     #[test]
     fn bodies_keep_types_and_refuse_contradictions() {
-        let mut asked = Asked::default();
-        let mut take = |text| asked.take_members(members(text).unwrap());
+        let mut request = QueryRequest::default();
+        let mut take = |text| request.take_members(members(text).unwrap());
         take(r#"{"q":"SELECT","offset":"2","query_parameters":{"a":1.0,"b":["x",true]},"query-parameters":{"a":1.0}}"#).unwrap();
         assert!(take(r#"{"query_parameters":{"a":2}}"#).is_err());
         assert!(take(r#"{"fetch":-1}"#).is_err());
         assert!(take(r#"{"query_parameters":{"o":{}}}"#).is_err());
-        assert_eq!(asked.offset, Some(2));
+        assert_eq!(request.offset, Some(2));
         assert_eq!(
-            asked.parameters.get("a"),
+            request.parameters.get("a"),
             Some(&Parameter::Number(String::from("1.0")))
         );
         assert_eq!(
-            asked.parameters.get("b"),
+            request.parameters.get("b"),
             Some(&Parameter::List(vec![
                 Parameter::Text(String::from("x")),
                 Parameter::Boolean(true)
@@ -466,10 +472,10 @@ mod tests {
 
     #[test]
     fn the_form_that_decides_an_entity_tag_is_fixed_and_tells_types_apart() {
-        let asked = |body: &str| {
-            let mut asked = Asked::default();
-            asked.take_members(members(body).unwrap()).unwrap();
-            asked.to_json().to_string()
+        let request = |body: &str| {
+            let mut request = QueryRequest::default();
+            request.take_members(members(body).unwrap()).unwrap();
+            request.to_json().to_string()
         };
         let body = r#"{"offset":1,"fetch":2,"query_parameters":{"b":[1.0,"x"],"a":true}}"#;
         let parameters =
@@ -478,8 +484,8 @@ mod tests {
             r#"{{"ehr":null,"fetch":2,"offset":1,"snapshot":null,"parameters":{parameters}}}"#
         );
         let in_order = |text: &str| serde_json::from_str::<Value>(text).unwrap();
-        assert_eq!(in_order(&asked(body)), in_order(&fixed));
-        let of = |value: &str| asked(&format!(r#"{{"query_parameters":{{"a":{value}}}}}"#));
+        assert_eq!(in_order(&request(body)), in_order(&fixed));
+        let of = |value: &str| request(&format!(r#"{{"query_parameters":{{"a":{value}}}}}"#));
         let all: std::collections::BTreeSet<String> = [
             "1", "1.0", "\"1\"", "true", "\"true\"", "[1]", "[\"1\"]", "[]",
         ]
@@ -490,21 +496,21 @@ mod tests {
 
     #[test]
     fn values_without_placeholder_are_counted_and_not_read() {
-        let mut asked = Asked {
+        let mut request = QueryRequest {
             wanted: Some(placeholders("WHERE a = $b AND c matches {$list_1}")),
-            ..Asked::default()
+            ..QueryRequest::default()
         };
         assert_eq!(
-            asked.wanted.as_deref(),
+            request.wanted.as_deref(),
             Some(["b", "list_1"].map(String::from).as_slice())
         );
-        asked
+        request
             .take_members(
                 members(r#"{"query_parameters":{"a":[[[[1]]]],"b":2,"list_1":[1]}}"#).unwrap(),
             )
             .unwrap();
         assert_eq!(
-            (asked.parameters.get("a"), asked.parameters.get("b")),
+            (request.parameters.get("a"), request.parameters.get("b")),
             (None, Some(&Parameter::Number(String::from("2"))))
         );
         let many = (0..=MOST_VALUES)
@@ -512,7 +518,7 @@ mod tests {
             .collect::<Vec<_>>()
             .join(",");
         assert!(
-            asked
+            request
                 .take_members(members(&format!("{{\"query_parameters\":{{{many}}}}}")).unwrap())
                 .is_err()
         );

@@ -1,22 +1,22 @@
-//! Guides on a population: a line an EHR, an answer a line.
+//! Guides on a population: one line for each EHR, and one line of the response for each.
 //!
-//! `POST {base}/gdl/query?guide_id=…` takes newline-delimited JSON, each line the id of an EHR in
-//! quotes. So many lines are read and run at a time, so that what is held does not grow with the
-//! population. `guide_id` may stand more than once: the guides then run one after the other. `now`,
+//! `POST {base}/gdl/query?guide_id=…` reads newline-delimited JSON, each line the id of an EHR in
+//! quotes. [`TOGETHER`] lines are read and run at a time, so that the memory does not grow with the
+//! population. `guide_id` may occur more than once: the guides then run in this order. `now`,
 //! `zone`, `language` and `trace` are those of the other executions.
 //!
 //! | member | meaning |
 //! |---|---|
-//! | `line`, `status` | which line is answered, and how it went: 200, what is wrong with this line alone, or 413 once the answers have reached the limit of results |
+//! | `line`, `status` | the line, and its status: 200, an error of this line alone, or 413 once the response has reached the limit of results |
 //! | `_ehr_id` | its EHR |
-//! | `rules_executed`, `results`, `_cards`, `_notes`, `_trace` | as in the answer of the specification |
+//! | `rules_executed`, `results`, `_cards`, `_notes`, `_trace` | as in the response of the specification |
 //! | `guides` | of several guides: for each its `guide_id` and the members of the row above |
 
 use super::Service;
 use super::bulk::{Lines, NDJSON, numbered};
 use super::call::Call;
 use super::error::Failure;
-use super::execution::{Stage, touch, within_chain};
+use super::execution::{Stage, record_access, within_chain};
 use super::http::Response;
 use super::owner::no_ehr;
 use crate::gdl::output::line;
@@ -26,7 +26,7 @@ use aqlite_rm::order;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
-/// So many lines are read and run together.
+/// The number of lines that are read and run together.
 const TOGETHER: usize = 1000;
 
 impl<R: Repository> Service<R> {
@@ -39,9 +39,11 @@ impl<R: Repository> Service<R> {
             .filter(|(key, _)| key == "guide_id");
         let guides = within_chain("guide_id", ids.map(|(_, id)| id.clone()).collect())?;
         if guides.is_empty() {
-            return Err(Failure::bad("the parameter `guide_id` is missing"));
+            return Err(Failure::bad_request("the parameter `guide_id` is missing"));
         }
-        guides.iter().try_for_each(|guide| call.allowed(guide))?;
+        guides
+            .iter()
+            .try_for_each(|guide| call.check_named_permission(guide))?;
         let stages = self.stages(call, &guides).await?;
         let (all, mut lines) = (numbered(call)?.collect::<Vec<_>>(), Lines::default());
         let most = self.config.limits.result;
@@ -72,22 +74,27 @@ impl<R: Repository> Service<R> {
         lines: &mut Lines<'_>,
     ) -> Result<(), Failure> {
         let read = |text: &str| {
-            let id = json::text(text)
-                .ok_or_else(|| Failure::bad("the line is not the id of an EHR in quotes"))?;
+            let id = json::text(text).ok_or_else(|| {
+                Failure::bad_request("the line is not the id of an EHR in quotes")
+            })?;
             let id = id.to_ascii_lowercase();
-            touch(call, stages, &id).map(|()| id)
+            record_access(call, stages, &id).map(|()| id)
         };
-        let asked: Vec<(u64, Result<String, Failure>)> = some
+        let requested: Vec<(u64, Result<String, Failure>)> = some
             .iter()
             .map(|(number, text)| (*number, read(text)))
             .collect();
-        let ids = order::distinct(asked.iter().filter_map(|(_, id)| id.as_ref().ok().cloned()));
+        let ids = order::distinct(
+            requested
+                .iter()
+                .filter_map(|(_, id)| id.as_ref().ok().cloned()),
+        );
         let parts = self.parts(call, stages, &ids).await?;
-        for (number, id) in asked {
+        for (number, id) in requested {
             match id.and_then(|id| {
                 parts
                     .get(&id)
-                    .map(|parts| whole(&id, parts))
+                    .map(|parts| response_line(&id, parts))
                     .ok_or_else(no_ehr)
             }) {
                 Ok(answer) => lines.answer(number, 200, &answer.to_string()),
@@ -97,7 +104,7 @@ impl<R: Repository> Service<R> {
         Ok(())
     }
 
-    /// What each guide made of each of the EHRs that is there.
+    /// Returns the result of each guide for each EHR that exists.
     async fn parts(
         &self,
         call: &Call<'_>,
@@ -120,7 +127,7 @@ impl<R: Repository> Service<R> {
     }
 }
 
-fn whole(ehr_id: &str, parts: &[Value]) -> Value {
+fn response_line(ehr_id: &str, parts: &[Value]) -> Value {
     match parts {
         [only] => only.clone(),
         parts => json!({ "_ehr_id": ehr_id, "guides": parts }),

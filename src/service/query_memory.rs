@@ -1,31 +1,31 @@
-//! The memory of the queries that run, counted together.
+//! The memory of the running queries, limited in total.
 //!
-//! Each query has a budget of bytes of its own. Queries that run at a time share another: where
-//! they hold more together, the one that grows is given up with 429, so that a worker of 128 MB is
-//! not ended with all of its requests. A query that runs alone has its own budget only.
+//! Each query has its own budget of bytes. Concurrent queries share another one. If their total
+//! exceeds it, the query that grows is stopped with 429, so that a worker of 128 MB is not ended
+//! with all of its requests. A query that runs alone has its own budget only.
 
 use super::error::Failure;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Bytes that documents, rows and results of all running queries take at most, about. A list that grows takes
-/// half as much again for a moment.
+/// The maximum bytes of documents, rows and results of all running queries, estimated. A list that
+/// grows takes half as much again temporarily.
 const TOGETHER: usize = 33_554_432;
 
-/// Bytes of memory that documents may take which a query must hold at a time, because it joins
-/// those of an EHR.
+/// Bytes of memory for documents that a query needs at the same time, because it joins those of an
+/// EHR.
 const JOINED: usize = 67_108_864;
 
-/// Microseconds after which a query that was not heard of counts as lost: a host may forget a
-/// request without dropping its work.
+/// Microseconds after which a query without a call counts as lost: a host may forget a request
+/// without dropping its work.
 const LEASE: i64 = 120_000_000;
 
-/// What the running queries of a service hold.
+/// The memory of the running queries of a service.
 #[derive(Clone, Default)]
-pub(super) struct QueryMemory(Rc<RefCell<Held>>);
+pub(super) struct QueryMemory(Rc<RefCell<SharedMemory>>);
 
 #[derive(Default)]
-struct Held {
+struct SharedMemory {
     next: u64,
     entries: Vec<Entry>,
 }
@@ -36,34 +36,36 @@ struct Entry {
     seen: i64,
 }
 
-/// What one query holds; given back when it is dropped.
-pub(super) struct Share {
+/// The memory of one query, returned when it is dropped.
+pub(super) struct MemoryShare {
     memory: QueryMemory,
     number: u64,
 }
 
 impl QueryMemory {
-    /// The share of a query that begins.
-    pub fn share(&self) -> Share {
+    /// Creates the share of a query that begins.
+    pub fn share(&self) -> MemoryShare {
         let mut held = self.0.borrow_mut();
         held.next += 1;
-        Share {
+        MemoryShare {
             memory: self.clone(),
             number: held.next,
         }
     }
 }
 
-impl Share {
-    /// Says how many bytes the query holds at a time (microseconds since 1970).
+impl MemoryShare {
+    /// Sets the bytes that the query uses at a time (microseconds since 1970).
     ///
     /// # Errors
-    /// 429 when that is too much beside what other queries hold.
+    /// 429 if that is too much in addition to the other queries.
     pub fn hold(&self, bytes: usize, now: i64) -> Result<(), Failure> {
         let mut held = self.memory.0.borrow_mut();
         held.entries
+            // The own entry is replaced below.
             .retain(|entry| entry.number != self.number && now.saturating_sub(entry.seen) < LEASE);
         let others: usize = held.entries.iter().map(|entry| entry.bytes).sum();
+        // A single query is limited by its own budget only.
         if others > 0 && others.saturating_add(bytes) > TOGETHER {
             let message = "the queries that run take too much memory together: try again later, or narrow the query by WHERE, an EHR or LIMIT";
             return Err(Failure::new(429, message).header("Retry-After", "10"));
@@ -79,28 +81,28 @@ impl Share {
     }
 }
 
-/// The documents that one query reads, counted before they are read.
-pub(super) struct Reading {
-    pub share: Share,
+/// The documents that one query reads. Their memory is reserved before they are read.
+pub(super) struct ReadBudget {
+    pub share: MemoryShare,
     deadline: i64,
-    /// Bytes that the documents take which are read or evaluated now.
+    /// Bytes of the documents that are read or evaluated at present.
     bytes: usize,
-    /// Why no more is read.
-    pub refusal: Option<Refusal>,
+    /// The reason to stop reading.
+    pub refusal: Option<StopReason>,
 }
 
-/// Why a query reads no more documents.
-pub(super) enum Refusal {
+/// A reason to stop reading documents.
+pub(super) enum StopReason {
     /// Its time is over.
     Late,
     /// There is no memory for them.
     NoRoom(Failure),
 }
 
-impl Reading {
-    /// Nothing is read yet; `deadline` in microseconds since 1970.
-    pub fn new(share: Share, deadline: i64) -> Reading {
-        Reading {
+impl ReadBudget {
+    /// Creates the state before reading. `deadline` is in microseconds since 1970.
+    pub fn new(share: MemoryShare, deadline: i64) -> ReadBudget {
+        ReadBudget {
             share,
             deadline,
             bytes: 0,
@@ -108,44 +110,46 @@ impl Reading {
         }
     }
 
-    /// Counts documents of so many bytes beside what the query itself holds; false when they are
-    /// not to be read.
+    /// Reserves memory for documents in addition to the `held` bytes of the query itself. Returns
+    /// false if they must not be read.
     pub fn admit(&mut self, bytes: usize, held: usize, now: i64) -> bool {
         self.bytes = bytes;
         if now > self.deadline {
-            self.refusal = Some(Refusal::Late);
+            self.refusal = Some(StopReason::Late);
             return false;
         }
         if bytes > JOINED {
             let message = format!(
                 "the documents of an EHR that the query joins take more than {JOINED} bytes of memory: narrow it by archetypes, or ask for each class in a query of its own"
             );
-            self.refusal = Some(Refusal::NoRoom(Failure::bad(message)));
+            self.refusal = Some(StopReason::NoRoom(Failure::bad_request(message)));
             return false;
         }
         self.hold(held, now)
     }
 
-    /// Forgets a lack of memory, because all that was held is given up. Returns false if the time of
+    /// Clears a lack of memory, because all held memory is released. Returns false if the time of
     /// the query is over.
     pub fn restart(&mut self) -> bool {
-        let is_late = matches!(self.refusal, Some(Refusal::Late));
+        let is_late = matches!(self.refusal, Some(StopReason::Late));
         if !is_late {
             self.refusal = None;
         }
         !is_late
     }
 
-    /// Counts what the query itself holds; false when that is too much beside other queries.
+    /// Sets the bytes of the query itself. Returns false if that is too much in addition to other
+    /// queries.
     pub fn hold(&mut self, held: usize, now: i64) -> bool {
         let bytes = held.saturating_add(self.bytes);
         let refusal = self.share.hold(bytes, now).err();
-        self.refusal = refusal.map(Refusal::NoRoom).or(self.refusal.take());
+        // An earlier reason stays.
+        self.refusal = refusal.map(StopReason::NoRoom).or(self.refusal.take());
         self.refusal.is_none()
     }
 }
 
-impl Drop for Share {
+impl Drop for MemoryShare {
     fn drop(&mut self) {
         self.memory
             .0

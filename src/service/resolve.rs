@@ -1,39 +1,40 @@
-//! `Prefer: resolve_refs`: references to what this repository holds are answered as the things
-//! themselves, one level deep.
+//! `Prefer: resolve_refs`: references to objects of this repository are replaced by the objects,
+//! one level deep.
 //!
-//! EHR: its EHR_STATUS, directory and first compositions; FOLDER: its items; CONTRIBUTION: its
-//! VERSIONs. What cannot be read, and everything behind the first [`RESOLVED`] references or beyond
-//! [`RESOLVED_BYTES`] of documents, stays a reference. Only in JSON: the schemas of XML have references there.
+//! EHR: its EHR_STATUS, directory and first compositions. FOLDER: its items. CONTRIBUTION: its
+//! VERSIONs. An object that cannot be read stays a reference, and so does everything after the
+//! first [`RESOLVED`] references or [`RESOLVED_BYTES`] of documents. Only in JSON: the XML schemas
+//! have references there.
 
 use super::Service;
 use super::admission::LARGE;
-use super::auth::{Act, Need, Resource, Subject};
+use super::auth::{Action, Permission, Resource, Subject};
 use super::call::Call;
 use super::error::Failure;
 use super::ids::Target;
 use super::imported::standard_form;
 use super::negotiate::{Format, wanted_format};
-use super::simplified::Shown;
+use super::simplified::Representation;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
 use crate::rm::tree::NodeRef;
-use crate::store::repository::{Bounded, Repository, Which};
+use crate::store::repository::{BoundedVersion, Repository, VersionSelector};
 use aqlite_rm::order;
 
-/// Most references that are resolved in one answer.
+/// The maximum number of references that one response resolves.
 const RESOLVED: usize = 100;
-/// Most bytes of the stored documents that are put in the place of references in one answer.
+/// The maximum bytes of the stored documents that replace references in one response.
 const RESOLVED_BYTES: usize = 4_000_000;
 
 impl<R: Repository> Service<R> {
-    /// The JSON of a resource with its references resolved; `None` unless the client prefers that
-    /// and takes JSON.
+    /// Returns the JSON of a resource with its references resolved; `None` unless the client
+    /// prefers that and accepts JSON.
     pub(crate) async fn resolved(
         &self,
         call: &Call<'_>,
         owner: &str,
         node: NodeRef<'_>,
-    ) -> Result<Option<Shown>, Failure> {
+    ) -> Result<Option<Representation>, Failure> {
         if !call.prefer.resolve_refs || wanted_format(call.request)? != Format::Json {
             return Ok(None);
         }
@@ -45,37 +46,39 @@ impl<R: Repository> Service<R> {
             let own = json::write(reference);
             let Some((at, _)) = text
                 .match_indices(&own)
+                // Equal references have equal texts, so each takes the next position.
                 .find(|(at, _)| places.iter().all(|(taken, ..)| taken != at))
             else {
                 continue;
             };
-            let whole = node.class() == Cls::CONTRIBUTION;
+            let complete = node.class() == Cls::CONTRIBUTION;
             let found = self
-                .referred(call, owner, reference, whole, &mut bytes)
+                .referred(call, owner, reference, complete, &mut bytes)
                 .await?;
             call.pause().await;
             places.push((at, own.len(), found));
         }
         order::sort_by_key(&mut places, |(at, ..)| *at);
+        // From the end, so that earlier positions stay valid.
         for (at, length, found) in places.into_iter().rev() {
             if let Some(found) = found {
                 text.replace_range(at..at + length, &found);
             }
         }
-        Ok(Some(Shown {
+        Ok(Some(Representation {
             media_type: Format::Json.media_type(),
             body: text,
             headers: vec![("Preference-Applied", String::from("resolve_refs"))],
         }))
     }
 
-    /// The document that a reference means, or its whole VERSION.
+    /// Returns the document of a reference, or its complete VERSION.
     async fn referred(
         &self,
         call: &Call<'_>,
         owner: &str,
         reference: NodeRef<'_>,
-        whole: bool,
+        complete: bool,
         bytes: &mut usize,
     ) -> Result<Option<String>, Failure> {
         let Some(target) = reference
@@ -86,10 +89,10 @@ impl<R: Repository> Service<R> {
         };
         let uid;
         let (object, which) = match &target {
-            Target::Object(object) => (object, Which::Latest),
+            Target::Object(object) => (object, VersionSelector::Latest),
             Target::Version(version) => {
                 uid = version.to_string();
-                (&version.object_id, Which::Uid(&uid))
+                (&version.object_id, VersionSelector::Uid(&uid))
             }
         };
         let left = RESOLVED_BYTES.saturating_sub(*bytes);
@@ -100,42 +103,51 @@ impl<R: Repository> Service<R> {
             .map_err(Failure::of_store)?;
         let Some(size) = found
             .as_ref()
-            .map(Bounded::bytes)
+            .map(BoundedVersion::bytes)
             .filter(|size| *size <= left)
         else {
             return Ok(None);
         };
+        // Counted before the permission is checked: a rejected document costs the same work.
         let before = std::mem::replace(bytes, *bytes + size);
+        // Once for the whole response. Half of the limit, because room is counted in stored bytes
+        // with all their copies.
         if before < LARGE && *bytes >= LARGE {
             call.room(RESOLVED_BYTES / 2).await?;
         }
         let found = match found {
-            Some(Bounded::Whole(version)) => Some(*version),
-            Some(Bounded::Large(large)) => {
-                let uid = Which::Uid(&large.head.version_uid);
+            Some(BoundedVersion::Complete(version)) => Some(*version),
+            Some(BoundedVersion::Large(large)) => {
+                let uid = VersionSelector::Uid(&large.head.version_uid);
                 let found = self.repository.version(owner, large.head.object_id(), uid);
                 found.await.map_err(Failure::of_store)?
             }
             None => None,
         };
-        let need = Need {
+        let permission = Permission {
             resource: if owner.is_empty() {
                 Resource::Party
             } else {
                 Resource::Record
             },
-            act: Act::Read,
+            act: Action::Read,
         };
         let found = found.filter(|v| {
+            // The permission depends on the template, so the version is read first. Without
+            // permission the reference stays.
             call.caller
-                .within(need, Subject::of(v.template_id.as_deref()), owner)
+                .within(
+                    permission,
+                    Subject::from_name(v.template_id.as_deref()),
+                    owner,
+                )
                 .is_ok()
         });
         let tree = found
             .map(|version| version.packed.unpack())
-            .map(|tree| if whole { standard_form(tree) } else { tree });
+            .map(|tree| if complete { standard_form(tree) } else { tree });
         let root = tree.as_ref().and_then(|tree| tree.root());
-        Ok(if whole {
+        Ok(if complete {
             root
         } else {
             root.and_then(|root| root.get(Attr::DATA))
@@ -144,7 +156,7 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// The references of a resource, in order.
+/// Appends the references of a resource, in order.
 fn collect<'t>(node: NodeRef<'t>, found: &mut Vec<NodeRef<'t>>) {
     let attributes: &[Attr] = match node.class() {
         Cls::EHR => &[Attr::EHR_STATUS, Attr::DIRECTORY, Attr::COMPOSITIONS],

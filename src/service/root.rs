@@ -1,4 +1,4 @@
-//! What is not about a resource: health, the conformance manifest, Allow, CORS.
+//! Requests without a resource: health, the conformance manifest, Allow, CORS.
 
 use super::dialect::Dialect;
 use super::error::Failure;
@@ -12,12 +12,12 @@ use serde_json::{Map, Value, json};
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Response headers that a page of another origin may read.
 const EXPOSED: &str = "ETag, Location, Last-Modified, Link, WWW-Authenticate, Allow, Preference-Applied, Retry-After, X-Request-Id, openehr-uri, openehr-template-id, Warning, openehr-item-tag, openehr-version-item-tag";
-/// Scopes that an application may ask for, in each compartment; narrower patterns are taken too.
+/// Scopes that an application may request in each compartment. Narrower patterns are accepted too.
 const SCOPES: [&str; 3] = ["composition-*.cruds", "template-*.cruds", "aql-*.cruds"];
-/// How long a browser may remember a preflight answer, in seconds.
+/// Seconds for which a browser may cache a preflight response.
 const PREFLIGHT_AGE: &str = "3600";
 
-/// The service is there.
+/// Returns the response to a health check.
 pub(crate) fn health() -> Response {
     Response::json(
         200,
@@ -25,13 +25,14 @@ pub(crate) fn health() -> Response {
     )
 }
 
-/// How the service names itself in results.
+/// Returns the name of the service in results.
 pub(crate) fn generator() -> String {
     format!("aqlite/{VERSION}")
 }
 
 impl<R: Repository> Service<R> {
-    /// OPTIONS: a CORS preflight, the manifest of a mount, or the methods of a path.
+    /// Returns the response to OPTIONS: a CORS preflight, the manifest of a mount, or the methods
+    /// of a path.
     pub(super) fn options(
         &self,
         request: &Request,
@@ -80,7 +81,7 @@ impl<R: Repository> Service<R> {
     pub(super) fn smart(&self, request: &Request) -> Result<Response, Failure> {
         check_host(request, &self.config)?;
         if self.config.smart.is_empty() {
-            return Err(Failure::missing(
+            return Err(Failure::not_found(
                 "the service takes no tokens, so there is no SMART configuration",
             ));
         }
@@ -117,8 +118,8 @@ impl<R: Repository> Service<R> {
         Ok(Response::json(200, Value::Object(body)))
     }
 
-    /// What every answer carries: nothing may be kept by caches on the way, and pages of allowed
-    /// origins may read it.
+    /// Adds the headers of every response: caches must not store it, and pages of allowed origins
+    /// may read it.
     pub(super) fn finish(&self, request: &Request, mut response: Response) -> Response {
         if request.method == "HEAD" {
             response.body.clear();

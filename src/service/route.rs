@@ -1,8 +1,7 @@
-//! One table of method, path and operation: what is served, what Allow says, what the manifest
-//! lists.
+//! The table of routes: method, path and operation. Dispatch, Allow and the manifest use it.
 
 use super::Request;
-use super::auth::{Act, Need, Resource};
+use super::auth::{Action, Permission, Resource};
 use super::controlled::Controlled;
 use super::dialect::Dialect;
 use super::error::Failure;
@@ -14,7 +13,7 @@ use crate::store::repository::DefinitionKind;
 mod definitions;
 mod records;
 
-/// What a request asks for.
+/// The operation of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs, reason = "the table below says what each is")]
 pub(crate) enum Operation {
@@ -69,7 +68,7 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// The media types that its body may have.
+    /// Returns the media types that its body may have.
     pub fn accepts(self) -> Accepted {
         match self {
             Operation::Create(what) | Operation::Update(what)
@@ -104,17 +103,17 @@ pub(crate) enum Part {
     Version,
 }
 
-/// A line of the table.
+/// A row of the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Route {
     /// The method.
     pub method: &'static str,
     /// The path below the mount, with `{parameters}`.
     pub pattern: &'static str,
-    /// What is asked for.
+    /// The operation.
     pub operation: Operation,
-    /// What a caller must be allowed to do, and to what.
-    pub need: Need,
+    /// The permission that a caller needs.
+    pub permission: Permission,
 }
 
 const fn route(
@@ -122,24 +121,22 @@ const fn route(
     pattern: &'static str,
     operation: Operation,
     resource: Resource,
-    act: Act,
+    act: Action,
 ) -> Route {
     Route {
         method,
         pattern,
         operation,
-        need: Need { resource, act },
+        permission: Permission { resource, act },
     }
 }
 
-/// Every resource of a mount: method, path, operation, and what it needs leave for. Where two
-/// patterns fit a path, the earlier route wins.
+/// Returns every route of a mount. If two patterns match a path, the earlier route wins.
 pub(crate) fn routes() -> impl Iterator<Item = &'static Route> {
     records::ROUTES.iter().chain(definitions::ROUTES)
 }
 
-/// The top-level groups of a mount, as the manifest names them: the three of the service
-/// specification first.
+/// The top-level groups of a mount in the manifest, the three of the service specification first.
 pub(crate) const ENDPOINTS: [&str; 7] = [
     "/ehrs",
     "/definitions",
@@ -150,43 +147,45 @@ pub(crate) const ENDPOINTS: [&str; 7] = [
     "/admin",
 ];
 
-/// Where clients of a well-known server look for administration; it is that of the ITS mount.
+/// The prefix under which clients of a well-known server request administration. It is equivalent
+/// to that of the ITS mount.
 const ADMIN: &str = "/rest/admin";
 
-/// Methods that HTTP knows; any other is answered with 501.
+/// Methods that HTTP defines; any other gets 501.
 const METHODS: [&str; 9] = [
     "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "CONNECT",
 ];
 
-/// Methods that some resource is served by, in the order in which Allow lists them.
+/// Methods of the table, in their order in Allow.
 const SERVED: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"];
 
-/// Where a request leads.
+/// The route of a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Matched {
-    /// Outside the mounts: is the service there?
+pub(crate) enum RouteTarget {
+    /// The health check, outside the mounts.
     Health,
-    /// What an application of SMART on openEHR must know.
+    /// The configuration for applications of SMART on openEHR.
     Smart,
-    /// What a path allows; the manifest for the root of a mount (`allow` lists every method there).
+    /// The methods of a path; the manifest for the root of a mount (`allow` lists every method
+    /// there).
     Options {
         dialect: Option<Dialect>,
         allow: String,
     },
     /// An operation with the path parameters in order.
-    Operation(Found),
+    Operation(MatchedRoute),
 }
 
 /// An operation that was found.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Found {
+pub(crate) struct MatchedRoute {
     pub dialect: Dialect,
     pub route: &'static Route,
     pub params: Vec<String>,
 }
 
-impl Found {
-    /// The parameters of the path that do not name the EHR.
+impl MatchedRoute {
+    /// Returns the parameters of the path without the ehr_id.
     pub fn others(&self) -> Vec<&str> {
         let ehr = self
             .route
@@ -202,7 +201,7 @@ impl Found {
             .collect()
     }
 
-    /// The parameter of the path with one of these names.
+    /// Returns the parameter of the path with one of these names.
     pub fn named(&self, names: &[&str]) -> Option<&str> {
         let parts = self
             .route
@@ -216,22 +215,22 @@ impl Found {
     }
 }
 
-/// Makes sure that the header Host is an authority (RFC 9112 §3.2): a runtime puts it in front of the
-/// target of a request, where a `/` or `?` in it would take the place of the target's path.
+/// Checks that the header Host is an authority (RFC 9112 §3.2). A runtime prepends it to the target
+/// of a request, where a `/` or `?` in it would replace the path of the target.
 fn check_authority(request: &Request) -> Result<(), Failure> {
     let is_of_authority =
         |byte: u8| byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+;=:[]".contains(&byte);
     match request.header("Host") {
-        Some(host) if !host.bytes().all(is_of_authority) => Err(Failure::bad(
+        Some(host) if !host.bytes().all(is_of_authority) => Err(Failure::bad_request(
             "the header Host is no host: expected a name or an address, and a port where it has one",
         )),
         _ => Ok(()),
     }
 }
 
-/// Finds the operation of a request; 400 for a header Host that is none; 404, 405 with Allow, or 501
-/// where there is none.
-pub(crate) fn find(request: &Request) -> Result<Matched, Failure> {
+/// Finds the operation of a request; 400 for an invalid header Host; 404, 405 with Allow, or 501 if
+/// there is none.
+pub(crate) fn find(request: &Request) -> Result<RouteTarget, Failure> {
     check_authority(request)?;
     if !METHODS.contains(&request.method.as_str()) {
         return Err(Failure::new(
@@ -253,10 +252,10 @@ pub(crate) fn find(request: &Request) -> Result<Matched, Failure> {
     };
     let path = path.trim_end_matches('/');
     if method == "GET" && ["/health", "/status", "/rest/status"].contains(&path) {
-        return Ok(Matched::Health);
+        return Ok(RouteTarget::Health);
     }
     if method == "GET" && path == "/.well-known/smart-configuration" {
-        return Ok(Matched::Smart);
+        return Ok(RouteTarget::Smart);
     }
     let mount = Dialect::ALL.into_iter().find_map(|d| {
         path.strip_prefix(d.mount())
@@ -265,11 +264,11 @@ pub(crate) fn find(request: &Request) -> Result<Matched, Failure> {
     });
     let Some((dialect, rest)) = mount else {
         return match method {
-            "OPTIONS" if path.is_empty() => Ok(Matched::Options {
+            "OPTIONS" if path.is_empty() => Ok(RouteTarget::Options {
                 dialect: Some(Dialect::V1),
                 allow: every_method(),
             }),
-            _ => Err(Failure::missing(format!(
+            _ => Err(Failure::not_found(format!(
                 "there is no such resource; the service answers below {} and {}",
                 Dialect::V1.mount(),
                 Dialect::Its.mount()
@@ -279,27 +278,26 @@ pub(crate) fn find(request: &Request) -> Result<Matched, Failure> {
     find_in_mount(dialect, method, rest)
 }
 
-/// The operation that a request leads to, as logs may name it: the method and the pattern of the
-/// path.
+/// Returns the operation of a request for logs: the method and the pattern of the path.
 pub fn operation(request: &Request) -> Option<String> {
     match find(request) {
-        Ok(Matched::Operation(found)) => {
+        Ok(RouteTarget::Operation(found)) => {
             Some(format!("{} {}", found.route.method, found.route.pattern))
         }
         _ => None,
     }
 }
 
-/// True when only somebody who has leave is answered.
-pub fn needs_leave(request: &Request) -> bool {
-    matches!(find(request), Ok(Matched::Operation(_)))
+/// Returns whether the operation of a request needs a permission.
+pub fn needs_permission(request: &Request) -> bool {
+    matches!(find(request), Ok(RouteTarget::Operation(_)))
 }
 
-fn find_in_mount(dialect: Dialect, method: &str, rest: &str) -> Result<Matched, Failure> {
+fn find_in_mount(dialect: Dialect, method: &str, rest: &str) -> Result<RouteTarget, Failure> {
     let segments: Vec<String> = rest.split('/').skip(1).map(|s| decode(s, false)).collect();
     if segments.is_empty() {
         return match method {
-            "OPTIONS" => Ok(Matched::Options {
+            "OPTIONS" => Ok(RouteTarget::Options {
                 dialect: Some(dialect),
                 allow: every_method(),
             }),
@@ -310,19 +308,19 @@ fn find_in_mount(dialect: Dialect, method: &str, rest: &str) -> Result<Matched, 
         .filter_map(|r| Some((r, parameters(r.pattern, &segments)?)))
         .collect();
     if fitting.is_empty() {
-        return Err(Failure::missing(format!(
+        return Err(Failure::not_found(format!(
             "there is no resource at this path below {}",
             dialect.mount()
         )));
     }
     if method == "OPTIONS" {
-        return Ok(Matched::Options {
+        return Ok(RouteTarget::Options {
             dialect: None,
             allow: allowed(&fitting),
         });
     }
     match fitting.iter().find(|(r, _)| r.method == method) {
-        Some((r, params)) => Ok(Matched::Operation(Found {
+        Some((r, params)) => Ok(RouteTarget::Operation(MatchedRoute {
             dialect,
             route: r,
             params: params.clone(),
@@ -331,7 +329,8 @@ fn find_in_mount(dialect: Dialect, method: &str, rest: &str) -> Result<Matched, 
     }
 }
 
-/// The parameters when a path fits a pattern; the plural names of the groups are aliases.
+/// Returns the parameters of a path that matches a pattern. The plural names of the groups are
+/// aliases.
 fn parameters(pattern: &str, segments: &[String]) -> Option<Vec<String>> {
     let mut params = Vec::new();
     let mut parts = pattern.split('/');
@@ -350,8 +349,8 @@ fn parameters(pattern: &str, segments: &[String]) -> Option<Vec<String>> {
     parts.next().is_none().then_some(params)
 }
 
-/// The value of Allow for the routes that fit a path: the same whether it is asked for or a refusal
-/// tells it.
+/// Returns the value of Allow for the routes that match a path. OPTIONS and a 405 response have the
+/// same value.
 fn allowed(fitting: &[(&Route, Vec<String>)]) -> String {
     let has = |method: &str| fitting.iter().any(|(r, _)| r.method == method);
     let answered =

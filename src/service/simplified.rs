@@ -1,13 +1,15 @@
-//! Compositions in the formats FLAT and STRUCTURED: read and written along the template that the
+//! Compositions in the formats FLAT and STRUCTURED, read and written by the template that the
 //! request or the document names.
 
 use super::Service;
 use super::call::Call;
-use super::content::{COMPOSITION, Checked, body_of, named_template, read_text, without_template};
+use super::content::{
+    COMPOSITION, CheckedDocument, body_of, named_template, read_text, without_template,
+};
 use super::controlled::Controlled;
+use super::definition_cache::Compiled;
 use super::dialect::Dialect;
 use super::error::Failure;
-use super::library::Compiled;
 use super::negotiate::{Form, Format, body_format};
 use super::time::iso;
 use crate::diag::Finding;
@@ -19,20 +21,20 @@ use crate::template::flat::{self, Maker, Shape, Written};
 use crate::template::{Template, WebTemplate};
 use std::rc::Rc;
 
-/// A resource in another form than the usual one.
+/// A resource in another representation than the canonical one.
 #[derive(Clone)]
-pub(crate) struct Shown {
-    /// Of the body.
+pub(crate) struct Representation {
+    /// The media type of the body.
     pub media_type: &'static str,
     /// The text.
     pub body: String,
-    /// Beside those of every resource.
+    /// Headers in addition to those of every resource.
     pub headers: Vec<(&'static str, String)>,
 }
 
-impl Shown {
-    /// A document in one of the simplified formats; what that has no place for is told in the
-    /// header Warning.
+impl Representation {
+    /// Returns a document in one of the simplified formats. The header Warning names data that the
+    /// format cannot represent.
     pub fn simplified(
         call: &Call<'_>,
         node: NodeRef<'_>,
@@ -40,7 +42,7 @@ impl Shown {
         media_type: &'static str,
         template: &Template,
         web: &WebTemplate,
-    ) -> Result<Shown, Failure> {
+    ) -> Result<Representation, Failure> {
         let limit = call.config.limits.result;
         let written = flat::write_within(node, shape, template, web, maker(call)?, limit);
         let Written { text, left } = written
@@ -55,7 +57,7 @@ impl Shown {
                 ),
             ));
         }
-        Ok(Shown {
+        Ok(Representation {
             media_type,
             body: text,
             headers,
@@ -66,7 +68,7 @@ impl Shown {
 /// The header that names the template of a body, and its old spelling.
 const TEMPLATE_ID: [&str; 2] = ["openehr-template-id", "openEHR-TEMPLATE_ID"];
 
-/// Whose dialect is wanted: that of the parameter, else that of the mount.
+/// Returns the requested dialect: that of the parameter, else that of the mount.
 fn maker(call: &Call<'_>) -> Result<Maker, Failure> {
     match call
         .request
@@ -77,13 +79,14 @@ fn maker(call: &Call<'_>) -> Result<Maker, Failure> {
         None | Some("") if call.dialect == Dialect::Its => Ok(call.config.flat_dialect),
         None | Some("" | "better") => Ok(Maker::Better),
         Some("ehrbase") => Ok(Maker::Ehrbase),
-        Some(_) => Err(Failure::bad(
+        Some(_) => Err(Failure::bad_request(
             "`dialect` is unknown: expected `better` or `ehrbase`",
         )),
     }
 }
 
-/// How strictly a body is read: with `strict=true` every segment of STRUCTURED must be a list.
+/// Returns the rules for reading a body: with `strict=true` every segment of STRUCTURED must be a
+/// list.
 fn read_as(call: &Call<'_>, shape: Shape) -> Result<Shape, Failure> {
     match call
         .request
@@ -93,11 +96,11 @@ fn read_as(call: &Call<'_>, shape: Shape) -> Result<Shape, Failure> {
     {
         Some("true") if shape == Shape::Structured => Ok(Shape::StrictStructured),
         None | Some("" | "true" | "false") => Ok(shape),
-        Some(_) => Err(Failure::bad("`strict` is `true` or `false`")),
+        Some(_) => Err(Failure::bad_request("`strict` is `true` or `false`")),
     }
 }
 
-/// The template that a request names, by header or parameter.
+/// Returns the template that a request names, by header or parameter.
 fn stated_template<'c>(call: &Call<'c>) -> Result<Option<&'c str>, Failure> {
     let of_header = TEMPLATE_ID
         .into_iter()
@@ -109,7 +112,7 @@ fn stated_template<'c>(call: &Call<'c>) -> Result<Option<&'c str>, Failure> {
         .find_map(|name| call.request.query_value(name))
         .filter(|v| !v.is_empty());
     match (of_header, of_query) {
-        (Some(header), Some(query)) if header != query => Err(Failure::bad(
+        (Some(header), Some(query)) if header != query => Err(Failure::bad_request(
             "the request names two different templates, by the header openehr-template-id and by `templateId`",
         )),
         (header, query) => Ok(header.or(query)),
@@ -117,7 +120,7 @@ fn stated_template<'c>(call: &Call<'c>) -> Result<Option<&'c str>, Failure> {
 }
 
 impl<R: Repository> Service<R> {
-    /// Reads the body of a request; `follows` is the template of the document that it changes.
+    /// Reads the body of a request. `follows` is the template of the preceding version.
     pub(crate) async fn read_document(
         &self,
         call: &Call<'_>,
@@ -130,7 +133,7 @@ impl<R: Repository> Service<R> {
         };
         let text = call.text()?;
         if text.trim().is_empty() {
-            return Err(Failure::bad(format!(
+            return Err(Failure::bad_request(format!(
                 "the body is empty: send the {}",
                 what.name
             )));
@@ -143,7 +146,7 @@ impl<R: Repository> Service<R> {
             Form::Simplified(shape, _) => read_as(call, shape)?,
         };
         let id = stated_template(call)?.or(follows).ok_or_else(|| {
-            Failure::bad("the template of the body is not named: send the header openehr-template-id or the parameter `templateId`")
+            Failure::bad_request("the template of the body is not named: send the header openehr-template-id or the parameter `templateId`")
         })?;
         let compiled = self.template_or_refusal(call, id).await?;
         let web = compiled.web(call).await?;
@@ -163,13 +166,13 @@ impl<R: Repository> Service<R> {
         })
     }
 
-    /// A resource in the form that the client prefers, where that is not the usual one.
+    /// Returns a resource in the form that the client prefers, or `None` for the canonical form.
     pub(crate) async fn shown(
         &self,
         call: &Call<'_>,
         owner: &str,
         node: NodeRef<'_>,
-    ) -> Result<Option<Shown>, Failure> {
+    ) -> Result<Option<Representation>, Failure> {
         if !call.has_forms() {
             return self.resolved(call, owner, node).await;
         }
@@ -178,7 +181,7 @@ impl<R: Repository> Service<R> {
             Form::Canonical(format) => {
                 let _turn = call.turn(node.tree().size()).await?;
                 let (media_type, body) = body_of(node, format)?;
-                Ok(Some(Shown {
+                Ok(Some(Representation {
                     media_type,
                     body,
                     headers: Vec::new(),
@@ -193,18 +196,18 @@ impl<R: Repository> Service<R> {
                     .ok_or_else(|| Failure::new(406, format!("the template `{id}` is not here, so its documents have no simplified form")))?;
                 let web = compiled.web(call).await?;
                 let _turn = call.turn(node.tree().size()).await?;
-                Shown::simplified(call, node, shape, media_type, &compiled.template, web).map(Some)
+                Representation::simplified(call, node, shape, media_type, &compiled.template, web)
+                    .map(Some)
             }
         }
     }
 
-    /// Where a document was sent in a simplified format, what is wrong with it is told by its keys
-    /// too.
+    /// Adds the keys of a simplified format to the errors of a document that was sent in it.
     pub(crate) async fn with_keys(
         &self,
         call: &Call<'_>,
         failure: Failure,
-        checked: &Checked,
+        checked: &CheckedDocument,
         findings: &[Finding],
     ) -> Failure {
         let is_simplified =

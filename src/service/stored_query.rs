@@ -1,4 +1,4 @@
-//! Stored queries: store, list, show. Their execution stands with that of all queries.
+//! Stored queries: store, list, show. The module `query` executes them.
 
 use super::Service;
 use super::call::{Call, validated};
@@ -18,10 +18,11 @@ use serde_json::{Map, Value, json};
 
 const KIND: DefinitionKind = DefinitionKind::Query;
 
-/// The most bytes of the texts of a list of stored queries.
+/// The maximum bytes of the texts of a list of stored queries.
 const LISTED: usize = 10_000_000;
 
-/// The most versions of one stored query: each execution without a complete version looks at all.
+/// The maximum number of versions of one stored query: each execution without a complete version
+/// reads all.
 const VERSIONS: usize = 1_000;
 
 impl<R: Repository> Service<R> {
@@ -34,7 +35,7 @@ impl<R: Repository> Service<R> {
             .find_map(|key| call.request.query_value(key))
             .filter(|t| !t.is_empty());
         if let Some(other) = language.filter(|t| !t.eq_ignore_ascii_case("aql")) {
-            return Err(Failure::bad(format!(
+            return Err(Failure::bad_request(format!(
                 "the query type `{other}` is unknown: expected `{}`",
                 call.dialect.aql_type()
             )));
@@ -98,7 +99,7 @@ impl<R: Repository> Service<R> {
         choose(call.request, &["application/json"])?;
         let bytes = self.repository.definition_bytes(KIND, call.param(0));
         let bytes = bytes.await.map_err(Failure::of_store)?;
-        // Lists that are too long are refused below.
+        // Lists that are too long are rejected below, and need no memory.
         call.room(if bytes > LISTED { 0 } else { bytes }).await?;
         let found = self
             .repository
@@ -106,7 +107,7 @@ impl<R: Repository> Service<R> {
             .await
             .map_err(Failure::of_store)?
             .ok_or_else(|| {
-                Failure::bad(format!(
+                Failure::bad_request(format!(
                     "the texts of these stored queries are longer than {LISTED} bytes in all: name a longer prefix"
                 ))
             })?;
@@ -114,7 +115,7 @@ impl<R: Repository> Service<R> {
             200,
             found
                 .iter()
-                .filter(|d| call.allowed(&d.name).is_ok())
+                .filter(|d| call.check_named_permission(&d.name).is_ok())
                 .map(|d| Value::Object(detail(call.dialect, d)))
                 .collect::<Value>(),
         ))
@@ -136,7 +137,7 @@ impl<R: Repository> Service<R> {
         ))
     }
 
-    /// The stored query that a name and a complete, partial or absent version select.
+    /// Returns the stored query that a name and a complete, partial or absent version select.
     pub(crate) async fn stored_query(
         &self,
         name: &str,
@@ -144,10 +145,12 @@ impl<R: Repository> Service<R> {
     ) -> Result<Definition, Failure> {
         self.select_definition(KIND, None, name, version)
             .await?
-            .ok_or_else(|| Failure::missing("there is no stored query with this name and version"))
+            .ok_or_else(|| {
+                Failure::not_found("there is no stored query with this name and version")
+            })
     }
 
-    /// A query is stored when it can be run once its parameters are bound.
+    /// Checks that a query is valid once its parameters are bound.
     fn check_query(&self, text: &str) -> Result<(), Failure> {
         if text.len() > self.config.limits.aql {
             return Err(Failure::too_large("query", self.config.limits.aql));
@@ -174,11 +177,11 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// The version under which a query is stored: as the path says, or the next one.
+/// Returns the version for storing a query: that of the path, or the next one.
 fn version_to_store(call: &Call<'_>, stored: &[Definition]) -> Result<String, Failure> {
     match call.optional_param(1) {
         Some(version) if is_version(version) => Ok(version.to_owned()),
-        Some(version) => Err(Failure::bad(format!(
+        Some(version) => Err(Failure::bad_request(format!(
             "the version `{version}` is not complete: expected three numbers such as `1.0.0`"
         ))),
         None if call.dialect.next_version_on_store() => {
@@ -195,7 +198,7 @@ fn version_to_store(call: &Call<'_>, stored: &[Definition]) -> Result<String, Fa
             })?;
             Ok(semver::Version::new(last.major, last.minor, patch).to_string())
         }
-        None => Err(Failure::bad(
+        None => Err(Failure::bad_request(
             "the version is missing: store the query under `/query/{name}/{version}`",
         )),
     }
@@ -206,7 +209,7 @@ pub(crate) fn qualified_name(definition: &Definition) -> String {
     format!("{}/{}", definition.name, definition.version)
 }
 
-/// A stored query as lists and details show it.
+/// Returns the fields of a stored query in lists and details.
 pub(crate) fn detail(dialect: Dialect, definition: &Definition) -> Map<String, Value> {
     let Definition {
         name,
@@ -228,12 +231,14 @@ pub(crate) fn detail(dialect: Dialect, definition: &Definition) -> Map<String, V
         .collect()
 }
 
-/// The query text of a body: plain, or `q` of a JSON object.
+/// Returns the query text of a body: plain text, or `q` of a JSON object.
 fn query_text(call: &Call<'_>) -> Result<String, Failure> {
     let text = call.text()?;
     if text_or_json_body(call.request)? {
         return if text.trim().is_empty() {
-            Err(Failure::bad("the body is empty: send the query text"))
+            Err(Failure::bad_request(
+                "the body is empty: send the query text",
+            ))
         } else {
             Ok(text.to_owned())
         };
@@ -242,17 +247,19 @@ fn query_text(call: &Call<'_>) -> Result<String, Failure> {
     let q = body.iter().rev().find(|(key, _)| key == "q");
     q.and_then(|(_, q)| json::text(q))
         .filter(|q| !q.trim().is_empty())
-        .ok_or_else(|| Failure::bad("the body has no text `q`: expected `{\"q\": \"SELECT …\"}`"))
+        .ok_or_else(|| {
+            Failure::bad_request("the body has no text `q`: expected `{\"q\": \"SELECT …\"}`")
+        })
 }
 
 fn check_name(name: &str) -> Result<(), Failure> {
     let fits = |c: char| c.is_alphanumeric() || "_.:-~+@ ".contains(c);
     match name {
-        _ if name.eq_ignore_ascii_case("aql") => Err(Failure::bad(
+        _ if name.eq_ignore_ascii_case("aql") => Err(Failure::bad_request(
             "the name `aql` is reserved for ad-hoc queries",
         )),
-        "" => Err(Failure::bad("the name of the query is empty")),
-        _ if name.len() > 255 || !name.chars().all(fits) => Err(Failure::bad(
+        "" => Err(Failure::bad_request("the name of the query is empty")),
+        _ if name.len() > 255 || !name.chars().all(fits) => Err(Failure::bad_request(
             "the name of a query consists of letters, digits and `_ . : - ~ + @`, at most 255 of them",
         )),
         _ => Ok(()),

@@ -1,9 +1,9 @@
-//! ITEM_TAGs: key, value and path on an object or on one version of it; a list is replaced as a
-//! whole, and is not versioned.
+//! ITEM_TAGs: key, value and path on an object or on one version. A write replaces the complete
+//! list. Lists are not versioned.
 //!
-//! A list comes by `PUT …/{uid}/tags`, or with the document in the headers `openehr-item-tag` (its
-//! object) and `openehr-version-item-tag` (its version). Answers carry the same headers, unless a
-//! tag has characters that headers cannot carry.
+//! A list is sent by `PUT …/{uid}/tags`, or with the document in the headers `openehr-item-tag`
+//! (its object) and `openehr-version-item-tag` (its version). Responses have the same headers,
+//! unless a tag has characters that headers cannot represent.
 
 use super::Service;
 use super::call::Call;
@@ -17,32 +17,33 @@ use super::negotiate::{Return, choose, json_body};
 use super::owner::Owner;
 use super::validators::{check_if_match, not_modified, tags_etag};
 use crate::rm::json::{self, elements, members, quote_into};
-use crate::store::repository::{ItemTag, Piece, Repository, StoreError, TagList};
+use crate::store::repository::{ItemTag, ListPage, Repository, StoreError, TagList};
 use serde_json::{Value, json};
 
-/// Most tags of a target.
+/// The maximum number of tags of a target.
 const MOST: usize = 1_000;
-/// Most bytes of the keys, values and paths of a target.
+/// The maximum bytes of the keys, values and paths of a target.
 const BYTES: usize = 200_000;
-/// Most bytes of the list of all tags of an EHR.
+/// The maximum bytes of the list of all tags of an EHR.
 const LISTED: usize = 8_000_000;
 const OF_OBJECT: &str = "openehr-item-tag";
 const OF_VERSION: &str = "openehr-version-item-tag";
 
 impl<R: Repository> Service<R> {
-    /// GET /ehr/{ehr_id}/tags, GET /demographic/tags: what is tagged, by key, value or path.
+    /// GET /ehr/{ehr_id}/tags, GET /demographic/tags: tags with their targets, selected by key,
+    /// value or path.
     pub(super) async fn tags_list(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
         let owner = self.owner(call).await?;
-        call.allowed_in(owner.id(), None)?;
+        call.check_permission_in(owner.id(), None)?;
         let wanted = |name: &str, found: Option<&str>| {
-            let mut asked = call
+            let mut filters = call
                 .request
                 .query
                 .iter()
                 .filter(|(key, _)| key == name)
                 .peekable();
-            asked.peek().is_none() || asked.any(|(_, value)| Some(value.as_str()) == found)
+            filters.peek().is_none() || filters.any(|(_, value)| Some(value.as_str()) == found)
         };
         let fits = |tag: &&ItemTag| {
             wanted("tag_key", Some(&tag.key))
@@ -52,7 +53,7 @@ impl<R: Repository> Service<R> {
         let (mut shown, mut after) = (String::from("["), None);
         let deadline = call.now.saturating_add(self.config.limits.query_time);
         loop {
-            let Piece { items, more } = self
+            let ListPage { items, more } = self
                 .repository
                 .tag_lists(owner.id(), after.as_deref())
                 .await
@@ -115,7 +116,7 @@ impl<R: Repository> Service<R> {
         choose(call.request, &["application/json"])?;
         json_body(call.request)?;
         let (owner, target) = self.tagged(call, what).await?;
-        owner.must_allow_tags()?;
+        owner.check_tags_modifiable()?;
         let list = checked(target, of_body(call.text()?)?)?;
         self.replace_tags(call, &owner, list.clone()).await?;
         let etag = tags_etag(&list.tags);
@@ -127,7 +128,7 @@ impl<R: Repository> Service<R> {
         Ok(call.preference_applied(response.with_header("ETag", format!("\"{etag}\""))))
     }
 
-    /// The tags of one target.
+    /// Returns the tags of one target.
     async fn tags_on(&self, owner: &Owner, target: &str) -> Result<Vec<ItemTag>, Failure> {
         self.repository
             .tags(owner.id(), target)
@@ -135,8 +136,8 @@ impl<R: Repository> Service<R> {
             .map_err(Failure::of_store)
     }
 
-    /// Replaces the tags of a target; with If-Match only if its entity tag is one of those in the
-    /// header, in one step.
+    /// Replaces the tags of a target. With If-Match, only if the header has their present entity
+    /// tag; the comparison and the change are atomic.
     async fn replace_tags(
         &self,
         call: &Call<'_>,
@@ -166,16 +167,16 @@ impl<R: Repository> Service<R> {
         what: &Controlled,
     ) -> Result<Response, Failure> {
         let (owner, target) = self.tagged(call, what).await?;
-        owner.must_allow_tags()?;
+        owner.check_tags_modifiable()?;
         let before = self.tags_on(&owner, &target).await?;
         check_if_match(call.request, Some(&tags_etag(&before)))?;
         let rest: Vec<ItemTag> = before
             .iter()
-            .filter(|tag| tag.key != call.sub(1))
+            .filter(|tag| tag.key != call.sub_param(1))
             .cloned()
             .collect();
         if rest.len() == before.len() {
-            return Err(Failure::missing("there is no tag with this key"));
+            return Err(Failure::not_found("there is no tag with this key"));
         }
         self.repository
             .set_tags(owner.id(), TagList::new(target, rest), Some(&before))
@@ -184,10 +185,11 @@ impl<R: Repository> Service<R> {
         Ok(Response::new(204))
     }
 
-    /// The owner and the uid of what is tagged, which must exist.
+    /// Returns the owner and the uid of the tagged object or version, which must exist.
     async fn tagged(&self, call: &Call<'_>, what: &Controlled) -> Result<(Owner, String), Failure> {
         let owner = self.owner(call).await?;
-        let target = Target::parse(call.sub(0)).ok_or_else(|| super::versioned::missing(what))?;
+        let target =
+            Target::parse(call.sub_param(0)).ok_or_else(|| super::versioned::missing(what))?;
         let version = self.find_bounded(call, owner.id(), what, &target).await?;
         let uid = match target {
             Target::Object(object) => object,
@@ -206,7 +208,7 @@ impl<R: Repository> Service<R> {
         Value::Array(lists.iter().flat_map(shown).collect())
     }
 
-    /// An ITEM_TAG as JSON.
+    /// Returns an ITEM_TAG as JSON.
     fn item_tag(
         &self,
         owner: &Owner,
@@ -235,7 +237,7 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// The lists that the headers of a request give to a version and its object.
+/// Returns the lists for a version and its object in the headers of a request.
 pub(crate) fn of_headers(call: &Call<'_>, uid: &VersionUid) -> Result<Vec<TagList>, Failure> {
     let targets = [
         (OF_OBJECT, uid.object_id.clone()),
@@ -248,7 +250,7 @@ pub(crate) fn of_headers(call: &Call<'_>, uid: &VersionUid) -> Result<Vec<TagLis
         .collect()
 }
 
-/// A response with the tags of a version and its object in headers.
+/// Adds the tags of a version and its object to a response as headers.
 pub(crate) fn with_headers(response: Response, tags: &[TagList]) -> Response {
     tags.iter()
         .filter(|list| !list.tags.is_empty())
@@ -282,14 +284,14 @@ fn header_of(list: &TagList) -> String {
     tags.collect::<Vec<String>>().join("; ")
 }
 
-/// Each `key` begins a tag.
+/// Reads a header. Each `key` begins a tag.
 fn of_header(name: &str, value: &str) -> Result<Vec<ItemTag>, Failure> {
     let mut tags: Vec<ItemTag> = Vec::new();
     if value.trim().is_empty() {
         return Ok(tags);
     }
     let unknown = |part: &str| {
-        Failure::bad(format!(
+        Failure::bad_request(format!(
             "the header {name} has the unknown part `{part}`: expected `key=\"…\",value=\"…\",target_path=\"…\"; key=…`"
         ))
     };
@@ -308,7 +310,7 @@ fn of_header(name: &str, value: &str) -> Result<Vec<ItemTag>, Failure> {
     Ok(tags)
 }
 
-/// A JSON array of `{key, value?, target_path?}`.
+/// Reads a JSON array of `{key, value?, target_path?}`.
 fn of_body(text: &str) -> Result<Vec<ItemTag>, Failure> {
     let items = elements(text).map_err(|problem| malformed("list of tags", text, problem))?;
     items
@@ -325,17 +327,18 @@ fn of_json(text: &str) -> Result<ItemTag, Failure> {
         value: None,
     };
     for (name, value) in members(text).map_err(|problem| malformed("tag", text, problem))? {
-        let string =
-            || json::text(value).ok_or_else(|| Failure::bad(format!("`{name}` is not a text")));
+        let string = || {
+            json::text(value).ok_or_else(|| Failure::bad_request(format!("`{name}` is not a text")))
+        };
         match &*name {
             _ if value == "null" => {}
             "key" => tag.key = string()?,
             "value" => tag.value = Some(string()?),
             "target_path" => tag.path = Some(string()?),
-            // What answers show beyond that may be sent back.
+            // Other members of responses are ignored, so that a client may send them back.
             "_type" | "target" | "owner_id" => {}
             other => {
-                return Err(Failure::bad(format!(
+                return Err(Failure::bad_request(format!(
                     "`{other}` is not an attribute of a tag: expected key, value, target_path"
                 )));
             }
@@ -344,7 +347,7 @@ fn of_json(text: &str) -> Result<ItemTag, Failure> {
     Ok(tag)
 }
 
-/// A list that may be stored.
+/// Checks a list and returns it.
 pub(super) fn checked(target: String, tags: Vec<ItemTag>) -> Result<TagList, Failure> {
     let bytes: usize = tags
         .iter()
@@ -358,15 +361,17 @@ pub(super) fn checked(target: String, tags: Vec<ItemTag>) -> Result<TagList, Fai
         })
         .sum();
     if tags.len() > MOST || bytes > BYTES {
-        return Err(Failure::bad(format!(
+        return Err(Failure::bad_request(format!(
             "a target has at most {MOST} tags of {BYTES} bytes together"
         )));
     }
     for (place, tag) in tags.iter().enumerate() {
         match &tag.path {
-            _ if tag.key.trim().is_empty() => return Err(Failure::bad("a tag needs a key")),
+            _ if tag.key.trim().is_empty() => {
+                return Err(Failure::bad_request("a tag needs a key"));
+            }
             Some(path) if !path.starts_with('/') => {
-                return Err(Failure::bad(format!(
+                return Err(Failure::bad_request(format!(
                     "the target_path of the tag `{}` does not start at root: expected `/…`",
                     tag.key
                 )));
@@ -376,7 +381,7 @@ pub(super) fn checked(target: String, tags: Vec<ItemTag>) -> Result<TagList, Fai
                 .take(place)
                 .any(|before| (&before.key, &before.path) == (&tag.key, path)) =>
             {
-                return Err(Failure::bad(format!(
+                return Err(Failure::bad_request(format!(
                     "the tag `{}` is given twice for one target_path",
                     tag.key
                 )));

@@ -10,7 +10,7 @@ use super::error::Failure;
 use super::http::Response;
 use super::ids::{check_addressable, is_version};
 use super::negotiate::{Form, Return, choose, xml_body};
-use super::simplified::Shown;
+use super::simplified::Representation;
 use super::time::iso;
 use super::validators::{definition_etag, definition_response};
 use crate::diag::Diagnostic;
@@ -27,9 +27,32 @@ const KIND: DefinitionKind = DefinitionKind::Template;
 const OPT14: &str = "opt14";
 /// Operational templates of ADL 2.
 const OPT2: &str = "opt2";
-/// Segments of paths that no template may have as its id: the formats, and the one for every
+/// Path segments that no template may have as its id: the formats, and the one that selects every
 /// template.
 const RESERVED: [&str; 3] = ["adl1.4", "adl2", ALL];
+
+/// Returns the response to an upload.
+fn uploaded(call: &Call<'_>, definition: Definition) -> Response {
+    let (name, version) = (definition.name.as_str(), definition.version.as_str());
+    let path = match call.dialect {
+        Dialect::V1 => call.address(&["definition", "template", name, version]),
+        Dialect::Its if definition.format == OPT2 => {
+            call.address(&["definition", "template", "adl2", name, version])
+        }
+        Dialect::Its => call.address(&["definition", "template", "adl1.4", name]),
+    };
+    let etag = definition_etag(&definition);
+    let response = validated(Response::new(201), &etag, &definition.created);
+    let response = response.with_header("Location", path);
+    let response = match call.prefer.returns {
+        Return::Representation => response.with_body(media_type(&definition), definition.body),
+        Return::Identifier => {
+            response.with_body("application/json", json!({ "uid": name }).to_string())
+        }
+        Return::Minimal => response,
+    };
+    call.preference_applied(response)
+}
 
 impl<R: Repository> Service<R> {
     /// POST /definition/template?type=opt14&version=…, POST /definition/template/{adl1.4|adl2}
@@ -37,12 +60,12 @@ impl<R: Repository> Service<R> {
         xml_body(call.request)?;
         let format =
             of_path(call).map_or_else(|| format_of(call.request.query_value("type")), Ok)?;
-        let asked = call
+        let requested = call
             .request
             .query_value("version")
             .filter(|v| !v.is_empty());
-        if let Some(version) = asked.filter(|v| !is_version(v)) {
-            return Err(Failure::bad(format!(
+        if let Some(version) = requested.filter(|v| !is_version(v)) {
+            return Err(Failure::bad_request(format!(
                 "`version` is `{version}`, expected three numbers such as `1.0.0`"
             )));
         }
@@ -64,14 +87,14 @@ impl<R: Repository> Service<R> {
             .iter()
             .any(|r| template.template_id.eq_ignore_ascii_case(r))
         {
-            return Err(Failure::bad(format!(
+            return Err(Failure::bad_request(format!(
                 "`{}` cannot be the id of a template: it has a meaning of its own in paths",
                 template.template_id
             )));
         }
-        call.allowed(&template.template_id)?;
+        call.check_named_permission(&template.template_id)?;
         let definition = Definition {
-            version: template.version_or(asked),
+            version: template.version_or(requested),
             name: template.template_id,
             format: format.to_owned(),
             created: iso(call.now),
@@ -84,37 +107,7 @@ impl<R: Repository> Service<R> {
             .define(KIND, definition.clone())
             .await
             .map_err(Failure::of_store)?;
-        let path = match call.dialect {
-            Dialect::V1 => call.address(&[
-                "definition",
-                "template",
-                &definition.name,
-                &definition.version,
-            ]),
-            Dialect::Its if format == OPT2 => call.address(&[
-                "definition",
-                "template",
-                "adl2",
-                &definition.name,
-                &definition.version,
-            ]),
-            Dialect::Its => call.address(&["definition", "template", "adl1.4", &definition.name]),
-        };
-        let response = validated(
-            Response::new(201),
-            &definition_etag(&definition),
-            &definition.created,
-        )
-        .with_header("Location", path);
-        let response = match call.prefer.returns {
-            Return::Representation => response.with_body(media_type(&definition), definition.body),
-            Return::Identifier => response.with_body(
-                "application/json",
-                json!({ "uid": definition.name }).to_string(),
-            ),
-            Return::Minimal => response,
-        };
-        Ok(call.preference_applied(response))
+        Ok(uploaded(call, definition))
     }
 
     /// GET /definition/template, GET /definition/template/{adl1.4|adl2}
@@ -128,7 +121,7 @@ impl<R: Repository> Service<R> {
         list(call, &found)
     }
 
-    /// GET /definition/template/{id}: its versions, or the latest of them where XML is wanted.
+    /// GET /definition/template/{id}: its versions, or the latest one if XML is requested.
     pub(super) async fn template_versions(&self, call: &Call<'_>) -> Result<Response, Failure> {
         match choose(
             call.request,
@@ -161,9 +154,9 @@ impl<R: Repository> Service<R> {
 
 impl<R: Repository> Service<R> {
     /// GET /definition/template/{id}/{version}/example, GET
-    /// /definition/template/{adl1.4|adl2}/{id}/example, both with ?kind=full|minimal or
-    /// ?detail_level=required|medium|complete (full without them) and ?language=… (the template's
-    /// own without it, or where it does not have that one).
+    /// /definition/template/{adl1.4|adl2}/{id}/example. Both accept ?kind=full|minimal or
+    /// ?detail_level=required|medium|complete (default full), and ?language=… (default the language
+    /// of the template, also if it lacks the requested one).
     pub(super) async fn template_example(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let form = Form::wanted(call.request)?;
         let kind = match ["kind", "detail_level"]
@@ -173,7 +166,7 @@ impl<R: Repository> Service<R> {
             None | Some("" | "full" | "medium" | "complete") => ExampleKind::Full,
             Some("minimal" | "required") => ExampleKind::Minimal,
             Some(other) => {
-                return Err(Failure::bad(format!(
+                return Err(Failure::bad_request(format!(
                     "the detail `{other}` is unknown: expected `full` or `minimal`, or `required`, `medium`, `complete`"
                 )));
             }
@@ -208,15 +201,16 @@ impl<R: Repository> Service<R> {
             Form::Simplified(shape, media_type) => {
                 let web = compiled.web(call).await?;
                 let _turn = call.turn(LARGE).await?;
-                let shown = Shown::simplified(call, root, shape, media_type, template, web)?;
+                let shown =
+                    Representation::simplified(call, root, shape, media_type, template, web)?;
                 Ok(Response::new(200).with_body(shown.media_type, shown.body))
             }
         }
     }
 
     /// GET /definition/template/{id}[/{version}]/webtemplate, GET
-    /// /definition/template/adl1.4/{id}/webtemplate, and where a template is asked for as a web
-    /// template.
+    /// /definition/template/adl1.4/{id}/webtemplate, and requests for a template with the media
+    /// type of web templates.
     pub(super) async fn template_web(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let wanted = choose(call.request, &[WEB_TEMPLATE, "application/json"])?;
         let found = self.chosen(call).await?;
@@ -238,20 +232,20 @@ impl<R: Repository> Service<R> {
         ))
     }
 
-    /// The template that the path names.
+    /// Returns the template that the path selects.
     async fn chosen(&self, call: &Call<'_>) -> Result<Definition, Failure> {
         let found = self
             .select_definition(KIND, Some(call), call.param(0), call.optional_param(1))
             .await?;
-        let found = found.ok_or_else(|| Failure::missing("there is no such template"))?;
+        let found = found.ok_or_else(|| Failure::not_found("there is no such template"))?;
         match wanted(call).is_some_and(|t| !t.eq_ignore_ascii_case(&found.format)) {
-            true => Err(Failure::missing("there is no such template of this type")),
+            true => Err(Failure::not_found("there is no such template of this type")),
             false => Ok(found),
         }
     }
 }
 
-/// The forms of one template, which was sent in the first; in ITS-REST its JSON is the web
+/// Returns the forms of a template, the form as sent first. In ITS-REST its JSON form is the web
 /// template.
 fn offered(dialect: Dialect, sent: &'static str) -> Vec<&'static str> {
     match dialect {
@@ -260,7 +254,7 @@ fn offered(dialect: Dialect, sent: &'static str) -> Vec<&'static str> {
     }
 }
 
-/// The media type of the text that a template was sent as: ADL or XML.
+/// Returns the media type of the text of a template: ADL or XML.
 fn media_type(definition: &Definition) -> &'static str {
     let is_xml = definition
         .body
@@ -274,7 +268,7 @@ fn media_type(definition: &Definition) -> &'static str {
     }
 }
 
-/// Reads a stored template. Without a call nothing is waited for.
+/// Reads a stored template. Without a call it does not wait for turns.
 pub(super) async fn read_stored_in_turns(
     call: Option<&Call<'_>>,
     found: &Definition,
@@ -286,8 +280,8 @@ pub(super) async fn read_stored_in_turns(
     .await
 }
 
-/// Reads a template in two steps, each in a turn of its own where the text is long; `refused` makes
-/// the answer where the text has errors.
+/// Reads a template in two steps, each in its own turn if the text is long. `refused` makes the
+/// error for a text with errors.
 async fn read_in_turns(
     call: Option<&Call<'_>>,
     format: &str,
@@ -312,7 +306,7 @@ async fn turn_for(call: Option<&Call<'_>>, bytes: usize) -> Result<Turn, Failure
     }
 }
 
-/// Why an upload is refused because of what later requests derive from the template.
+/// Returns the reason to reject an upload because of the size of its derived data.
 async fn derived_excess(
     call: &Call<'_>,
     template: &Template,
@@ -330,14 +324,13 @@ async fn derived_excess(
     Ok(example_excess(template, &iso(call.now)))
 }
 
-/// The web template of a template that was stored before there were limits.
+/// Returns the error for the web template of a template that was stored before the limits existed.
 pub(super) fn web_too_large() -> Failure {
     let help = "the template was stored by an earlier release: store it again within the limits of an upload";
     Failure::new(422, format!("the web template would be too large; {help}"))
 }
 
-/// Checks a template that is stored as it is, under the name and format that it was stored with
-/// before.
+/// Checks a template of an import, which is stored under its former name and format.
 pub(super) async fn check_definition(
     call: &Call<'_>,
     definition: &Definition,
@@ -355,7 +348,7 @@ pub(super) async fn check_definition(
     if read.template_id == definition.name {
         return Ok(());
     }
-    Err(Failure::bad(format!(
+    Err(Failure::bad_request(format!(
         "the template calls itself `{}`, but the record calls it `{}`",
         read.template_id, definition.name
     )))
@@ -365,16 +358,16 @@ fn format_of(sent: Option<&str>) -> Result<&'static str, Failure> {
     match sent.map(str::to_ascii_lowercase).as_deref() {
         Some(OPT14) => Ok(OPT14),
         Some(OPT2) => Ok(OPT2),
-        Some(other) => Err(Failure::bad(format!(
+        Some(other) => Err(Failure::bad_request(format!(
             "the template type `{other}` is unknown: expected `opt14` or `opt2`"
         ))),
-        None => Err(Failure::bad(
+        None => Err(Failure::bad_request(
             "the parameter `type` is missing: expected `opt14` or `opt2`",
         )),
     }
 }
 
-/// The format that the path names.
+/// Returns the format in the path.
 fn of_path(call: &Call<'_>) -> Option<&'static str> {
     match call
         .request
@@ -389,7 +382,7 @@ fn of_path(call: &Call<'_>) -> Option<&'static str> {
     }
 }
 
-/// The format that is asked for.
+/// Returns the requested format.
 fn wanted<'c>(call: &Call<'c>) -> Option<&'c str> {
     of_path(call).or_else(|| call.request.query_value("type").filter(|t| !t.is_empty()))
 }
@@ -399,7 +392,8 @@ fn list(call: &Call<'_>, found: &[Definition]) -> Result<Response, Failure> {
     let entries: Vec<Value> = found
         .iter()
         .filter(|d| {
-            call.allowed(&d.name).is_ok() && wanted.is_none_or(|t| d.format.eq_ignore_ascii_case(t))
+            call.check_named_permission(&d.name).is_ok()
+                && wanted.is_none_or(|t| d.format.eq_ignore_ascii_case(t))
         })
         .map(|d| entry(call.dialect, d))
         .collect();

@@ -1,21 +1,21 @@
-//! Who answers `TERMINOLOGY(…)` and `matches {terminology://…}`: stored value sets, and a FHIR
-//! server that the host asks.
+//! The answers to `TERMINOLOGY(…)` and `matches {terminology://…}`, from stored value sets and a
+//! FHIR server of the host.
 //!
-//! The core never waits for a terminology: what a query asks is known from its text, the answers
-//! are gathered first, and the checker writes them into the query. openEHR's own groups and code
-//! sets need nobody (`aql::TerminologyCall::built_in`).
+//! The core never waits for a terminology: the text of a query determines its requests, the service
+//! collects the answers first, and the checker inserts them into the query. openEHR's own groups
+//! and code sets are built in (`aql::TerminologyCall::built_in`).
 //!
 //! | operation | a stored value set | the server (FHIR R4 or R5) |
 //! |---|---|---|
-//! | `expand` (`url=…`, or the bare address) | its codes | `ValueSet/$expand`, all pages |
+//! | `expand` (`url=…`, or the bare URL) | its codes | `ValueSet/$expand`, all pages |
 //! | `validate` with `url` | whether it has `code` (and `system`) | `ValueSet/$validate-code` |
 //! | `validate` with `system` alone | | `CodeSystem/$validate-code` |
 //! | `subsumes` (`system`, `codeA`, `codeB`) | | `CodeSystem/$subsumes`: true when A is B, or above it |
 //! | `lookup` (`system`, `code`) | | `CodeSystem/$lookup`: the display |
 //! | `map` | | `ConceptMap/$translate`: the codes of the matches |
 //!
-//! The `is_a` of guides is answered the same way, by `validate` and `subsumes`, once the codes of
-//! the data are known.
+//! The `is_a` of guides is answered in the same manner, by `validate` and `subsumes`, once the
+//! codes of the data are known.
 
 use super::Service;
 use super::call::Call;
@@ -31,54 +31,53 @@ use crate::store::repository::Repository;
 use std::pin::Pin;
 use std::rc::Rc;
 
-/// How many different questions one query may ask.
+/// The maximum number of different requests of one query.
 const QUESTIONS: usize = 32;
-/// How many questions a guide may raise about the codes of all EHRs of a call.
+/// The maximum number of requests of a guide for the codes of all EHRs of a call.
 const SUBSUMPTIONS: usize = 200;
-/// How many codes a value set may have.
+/// The maximum number of codes of a value set.
 pub(super) const CODES: usize = 100_000;
 /// The maximum number of codes of all answers to one query.
 const ANSWERED: usize = 200_000;
-/// Codes that are asked for at a time.
+/// The number of codes of a requested page.
 const PAGE: usize = 10_000;
 
-/// A terminology server that the host reaches.
+/// A terminology server that the host can reach.
 pub trait TerminologyServer {
-    /// GETs an address below the base of the server, such as `ValueSet/$expand?url=…`, as
+    /// GETs a URL below the base of the server, such as `ValueSet/$expand?url=…`, as
     /// `application/fhir+json`.
     ///
-    /// The host bounds the time and the size of an answer, and may keep answers of status 200 for a
-    /// while.
+    /// The host limits the time and the size of a response, and may cache responses of status 200.
     fn get<'a>(
         &'a self,
         address: &'a str,
-    ) -> Pin<Box<dyn Future<Output = Result<Reply, Unreachable>> + 'a>>;
+    ) -> Pin<Box<dyn Future<Output = Result<TerminologyResponse, Unreachable>> + 'a>>;
 }
 
-/// What a terminology server answers.
+/// A response of a terminology server.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Reply {
+pub struct TerminologyResponse {
     /// The HTTP status.
     pub status: u16,
     /// The body.
     pub body: String,
 }
 
-/// Why there is no answer.
+/// The reason for a missing response.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Unreachable {
-    /// It did not come in time.
+    /// It did not arrive in time.
     Late,
-    /// There is no connection, or no answer that can be read.
+    /// There is no connection, or the response cannot be read.
     Failed(String),
 }
 
-/// The answers to everything that a query asks of terminologies.
+/// The answers to all terminology requests of a query.
 #[derive(Default)]
 pub struct Answers(Vec<(TerminologyCall, Result<TerminologyAnswer, TerminologyError>)>);
 
 impl Answers {
-    /// True when a server was asked, so that the answer may change although nothing here does.
+    /// Returns whether a server supplied an answer, so that it may change without a change here.
     pub(crate) fn any(&self) -> bool {
         !self.0.is_empty()
     }
@@ -88,7 +87,7 @@ impl Terminology for Answers {
     fn ask(&self, call: &TerminologyCall) -> Result<TerminologyAnswer, TerminologyError> {
         self.0
             .iter()
-            .find(|(asked, _)| asked == call)
+            .find(|(known, _)| known == call)
             .map_or_else(|| Err(absent()), |(_, answer)| answer.clone())
     }
 }
@@ -103,18 +102,18 @@ pub(super) fn refused<T>(why: impl Into<String>) -> Result<T, TerminologyError> 
     Err(TerminologyError::Refused(why.into()))
 }
 
-/// A question in the words of FHIR.
-pub(super) struct Question {
+/// A terminology request in FHIR terms.
+pub(super) struct TerminologyRequest {
     operation: String,
-    /// The value set that it is about.
+    /// The URL of its value set.
     url: Option<String>,
-    /// True when a FHIR server may know it.
+    /// Whether a FHIR server may know it.
     of_fhir: bool,
     parameters: Vec<(String, String)>,
 }
 
-impl Question {
-    fn of(call: &TerminologyCall) -> Question {
+impl TerminologyRequest {
+    fn from_call(call: &TerminologyCall) -> TerminologyRequest {
         match call {
             TerminologyCall::Function {
                 operation,
@@ -122,22 +121,26 @@ impl Question {
                 parameters,
             } => {
                 let of_fhir = service.to_ascii_lowercase().contains("fhir");
-                Question::new(
+                TerminologyRequest::new(
                     &operation.to_ascii_lowercase(),
                     of_fhir,
                     read_parameters(parameters),
                 )
             }
-            TerminologyCall::Uri(uri) => Question::of_uri(uri),
+            TerminologyCall::Uri(uri) => TerminologyRequest::of_uri(uri),
         }
     }
 
-    fn new(operation: &str, of_fhir: bool, parameters: Vec<(String, String)>) -> Question {
+    fn new(
+        operation: &str,
+        of_fhir: bool,
+        parameters: Vec<(String, String)>,
+    ) -> TerminologyRequest {
         let url = parameters
             .iter()
             .find(|(key, _)| key == "url")
             .map(|(_, url)| canonical(url));
-        Question {
+        TerminologyRequest {
             operation: operation.to_owned(),
             url,
             of_fhir,
@@ -145,21 +148,22 @@ impl Question {
         }
     }
 
-    /// `terminology://host/ValueSet/$expand?url=…`,
-    /// `terminology://SNOMED-CT/hierarchy?rootConceptId=…`, else the address of a value set with
+    /// Reads `terminology://host/ValueSet/$expand?url=…`,
+    /// `terminology://SNOMED-CT/hierarchy?rootConceptId=…`, or else the URL of a value set with
     /// another scheme.
-    fn of_uri(uri: &str) -> Question {
-        let whole = |url: String| Question::new("expand", true, vec![(String::from("url"), url)]);
+    fn of_uri(uri: &str) -> TerminologyRequest {
+        let expand_url =
+            |url: String| TerminologyRequest::new("expand", true, vec![(String::from("url"), url)]);
         let Some(rest) = uri.strip_prefix("terminology://") else {
-            return Question {
+            return TerminologyRequest {
                 of_fhir: false,
-                ..whole(uri.to_owned())
+                ..expand_url(uri.to_owned())
             };
         };
         let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
         let parameters = read_parameters(query);
         if path.ends_with("ValueSet/$expand") {
-            return Question::new("expand", true, parameters);
+            return TerminologyRequest::new("expand", true, parameters);
         }
         let authority = path
             .split('/')
@@ -170,12 +174,12 @@ impl Question {
             .iter()
             .find(|(key, _)| key.eq_ignore_ascii_case("rootConceptId"));
         match root.filter(|_| matches!(authority.as_str(), "snomed-ct" | "snomed" | "sct")) {
-            Some((_, root)) => whole(format!("http://snomed.info/sct?fhir_vs=isa/{root}")),
-            None => whole(format!("http://{rest}")),
+            Some((_, root)) => expand_url(format!("http://snomed.info/sct?fhir_vs=isa/{root}")),
+            None => expand_url(format!("http://{rest}")),
         }
     }
 
-    /// The address below a FHIR server's base.
+    /// Returns the URL below the base of a FHIR server.
     fn address(&self, more: &[(&str, String)]) -> Result<String, TerminologyError> {
         let has = |key: &str| self.parameters.iter().any(|(k, _)| k == key);
         let (path, needed): (&str, &[&str]) = match self.operation.as_str() {
@@ -197,7 +201,7 @@ impl Question {
                 self.operation
             ));
         }
-        // The system of codes is named by `url` where a code system itself is asked.
+        // The operations of a code system name the system `url`.
         let key = |key: &str| {
             if path == "CodeSystem/$validate-code" && key == "system" {
                 String::from("url")
@@ -220,7 +224,7 @@ impl Question {
         Ok(format!("{path}?{}", pairs.join("&")))
     }
 
-    /// Whether the code that it asks for is among these.
+    /// Returns whether the requested code is among these.
     fn is_among(&self, codes: &[Coding]) -> bool {
         let (code, system) = (self.get("code"), self.get("system"));
         codes.iter().any(|c| {
@@ -236,7 +240,7 @@ impl Question {
     }
 }
 
-/// `key=value&…`; a bare address is the value of `url`.
+/// Reads `key=value&…`. A bare URL is the value of `url`.
 fn read_parameters(text: &str) -> Vec<(String, String)> {
     let bare = ["http:", "https:", "urn:"]
         .iter()
@@ -252,64 +256,67 @@ fn read_parameters(text: &str) -> Vec<(String, String)> {
 }
 
 impl<R: Repository> Service<R> {
-    /// Answers everything that a query asks of terminologies, except what openEHR itself defines.
+    /// Collects the answers to all terminology requests of a query, except those that openEHR
+    /// itself defines.
     ///
     /// # Errors
-    /// When the query asks too much, or the repository fails. What a terminology refuses stands in
-    /// the answers.
+    /// If the query has too many requests, or the repository fails. Errors of a terminology are
+    /// part of the answers.
     pub(crate) async fn answers(
         &self,
         call: Option<&Call<'_>>,
         ast: &Query,
     ) -> Result<Answers, Failure> {
         let (mut answers, mut codes) = (Answers::default(), 0);
-        for asked in terminology_calls(ast)
+        for request in terminology_calls(ast)
             .into_iter()
-            .filter(|asked| asked.built_in().is_none())
+            .filter(|request| request.built_in().is_none())
         {
-            if answers.0.iter().any(|(before, _)| *before == asked) {
+            if answers.0.iter().any(|(before, _)| *before == request) {
                 continue;
             }
             if answers.0.len() >= QUESTIONS {
-                return Err(Failure::bad(format!(
+                return Err(Failure::bad_request(format!(
                     "the query asks terminologies more than {QUESTIONS} questions; ask in several queries"
                 )));
             }
-            let answer = self.answer_of(call, &Question::of(&asked)).await?;
+            let answer = self
+                .answer_of(call, &TerminologyRequest::from_call(&request))
+                .await?;
             if let Ok(TerminologyAnswer::Codes(all)) = &answer {
                 codes += all.len();
             }
             if codes > ANSWERED {
-                return Err(Failure::bad(format!(
+                return Err(Failure::bad_request(format!(
                     "the value sets of the query have more than {ANSWERED} codes together; ask in several queries"
                 )));
             }
-            answers.0.push((asked, answer));
+            answers.0.push((request, answer));
         }
         Ok(answers)
     }
 
-    /// The answers for a host that runs a query by itself.
+    /// Collects the answers for a host that runs a query by itself.
     ///
     /// # Errors
-    /// One sentence, when the query asks too much or the repository fails.
+    /// A message, if the query has too many requests or the repository fails.
     pub async fn terminology_answers(&self, ast: &Query) -> Result<Answers, String> {
         self.answers(None, ast)
             .await
             .map_err(|failure| failure.message)
     }
 
-    /// Whether codes fall under others, or are in value sets, as a guide asks. What no terminology
-    /// knows has no answer.
-    pub(crate) async fn falls_under(
+    /// Tests subsumptions of codes, or their membership in value sets, for a guide. A code that no
+    /// terminology knows has no answer.
+    pub(crate) async fn test_subsumptions(
         &self,
         call: &Call<'_>,
         questions: Vec<Subsumption>,
     ) -> Result<Result<Subsumptions, TerminologyError>, Failure> {
-        let (mut answers, mut asked) = (Subsumptions::default(), 0);
+        let (mut answers, mut requests) = (Subsumptions::default(), 0);
         let mut sets: Vec<(String, Option<Rc<[Coding]>>)> = Vec::new();
         for subsumption in questions {
-            let Some(question) = Question::of_subsumption(&subsumption) else {
+            let Some(question) = TerminologyRequest::of_subsumption(&subsumption) else {
                 continue;
             };
             if let Some(url) = question
@@ -327,14 +334,14 @@ impl<R: Repository> Service<R> {
                 .and_then(|url| sets.iter().find(|(known, _)| known == url)?.1.as_ref())
             {
                 Some(codes) => Ok(TerminologyAnswer::Truth(question.is_among(codes))),
-                None if asked >= SUBSUMPTIONS => {
+                None if requests >= SUBSUMPTIONS => {
                     let why = format!(
                         "the data raises more than {SUBSUMPTIONS} questions to the terminology server; name fewer EHRs"
                     );
                     return Ok(refused(why));
                 }
                 None => {
-                    asked += usize::from(self.terminology.is_some());
+                    requests += usize::from(self.terminology.is_some());
                     self.ask_server(&question).await
                 }
             };
@@ -350,7 +357,7 @@ impl<R: Repository> Service<R> {
     async fn answer_of(
         &self,
         call: Option<&Call<'_>>,
-        question: &Question,
+        question: &TerminologyRequest,
     ) -> Result<Result<TerminologyAnswer, TerminologyError>, Failure> {
         if let (Some(url), operation @ ("expand" | "validate")) =
             (&question.url, question.operation.as_str())
@@ -364,7 +371,10 @@ impl<R: Repository> Service<R> {
         Ok(self.ask_server(question).await)
     }
 
-    async fn ask_server(&self, question: &Question) -> Result<TerminologyAnswer, TerminologyError> {
+    async fn ask_server(
+        &self,
+        question: &TerminologyRequest,
+    ) -> Result<TerminologyAnswer, TerminologyError> {
         if !question.of_fhir {
             return Err(absent());
         }
@@ -378,10 +388,10 @@ impl<R: Repository> Service<R> {
         )
     }
 
-    /// All pages of an expansion.
+    /// Requests all pages of an expansion.
     pub(super) async fn expand(
         &self,
-        question: &Question,
+        question: &TerminologyRequest,
     ) -> Result<Vec<Coding>, TerminologyError> {
         let mut codes: Vec<Coding> = Vec::new();
         loop {
@@ -401,7 +411,8 @@ impl<R: Repository> Service<R> {
             if codes.len().max(total.unwrap_or(0)) > CODES {
                 return refused(format!("the value set has more than {CODES} codes"));
             }
-            // A server that knows no pages gives the whole at once, and says no total, or the same.
+            // A server without paging returns all codes at once, with no total, or with the same
+            // total.
             if read == 0 || total.is_none_or(|total| codes.len() >= total) {
                 return Ok(codes);
             }
@@ -411,15 +422,15 @@ impl<R: Repository> Service<R> {
     async fn fetch(&self, address: &str) -> Result<String, TerminologyError> {
         let server = self.terminology.as_ref().ok_or_else(absent)?;
         match server.get(address).await {
-            Ok(Reply { status: 200, body }) => Ok(body),
-            Ok(Reply {
+            Ok(TerminologyResponse { status: 200, body }) => Ok(body),
+            Ok(TerminologyResponse {
                 status: status @ 400..=499,
                 body,
             }) if !matches!(status, 401 | 403 | 408 | 429) => refused(
                 fhir::outcome(&body)
                     .unwrap_or_else(|| format!("the terminology server answers {status}")),
             ),
-            Ok(Reply { status, .. }) => Err(TerminologyError::Failed(format!(
+            Ok(TerminologyResponse { status, .. }) => Err(TerminologyError::Failed(format!(
                 "the terminology server answers {status}; try again later"
             ))),
             Err(Unreachable::Late) => Err(TerminologyError::Late(String::from(
@@ -436,15 +447,15 @@ fn codes_of(codings: &[Coding]) -> Vec<String> {
     codings.iter().map(|c| String::from(&*c.code)).collect()
 }
 
-impl Question {
-    /// The question for all codes of a value set that a server may know.
-    pub(super) fn of_import(url: &str) -> Question {
-        Question::of_uri(url).of_server(url)
+impl TerminologyRequest {
+    /// Creates the request for all codes of a value set that a server may know.
+    pub(super) fn of_import(url: &str) -> TerminologyRequest {
+        TerminologyRequest::of_uri(url).of_server(url)
     }
 
-    /// Whether a code falls under another; `None` where the terminology has no address that servers
+    /// Creates the request for a subsumption; `None` if the terminology has no URL that servers
     /// know.
-    fn of_subsumption(subsumption: &Subsumption) -> Option<Question> {
+    fn of_subsumption(subsumption: &Subsumption) -> Option<TerminologyRequest> {
         let Subsumption {
             terminology,
             ancestor,
@@ -456,7 +467,7 @@ impl Question {
         Some(match is_set {
             true => {
                 let system = system.map(|system| pair("system", &system));
-                Question::new(
+                TerminologyRequest::new(
                     "validate",
                     true,
                     [pair("url", ancestor), pair("code", code)]
@@ -465,7 +476,7 @@ impl Question {
                         .collect(),
                 )
             }
-            false => Question::new(
+            false => TerminologyRequest::new(
                 "subsumes",
                 true,
                 vec![
@@ -477,8 +488,8 @@ impl Question {
         })
     }
 
-    fn of_server(self, url: &str) -> Question {
-        Question {
+    fn of_server(self, url: &str) -> TerminologyRequest {
+        TerminologyRequest {
             of_fhir: true,
             parameters: vec![(String::from("url"), url.to_owned())],
             ..self
@@ -486,7 +497,7 @@ impl Question {
     }
 }
 
-/// The address of a code system by the name that guides and documents give it.
+/// Returns the URL of a code system by its name in guides and documents.
 fn system_of(terminology: &str) -> Option<String> {
     const NAMES: [(&str, &str); 8] = [
         ("SNOMEDCT", "http://snomed.info/sct"),
@@ -516,20 +527,20 @@ fn system_of(terminology: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn function(operation: &str, parameters: &str) -> Question {
+    fn function(operation: &str, parameters: &str) -> TerminologyRequest {
         let (operation, service, parameters) = (
             operation.to_owned(),
             String::from("hl7.org/fhir/4.0"),
             parameters.to_owned(),
         );
-        Question::of(&TerminologyCall::Function {
+        TerminologyRequest::from_call(&TerminologyCall::Function {
             operation,
             service,
             parameters,
         })
     }
 
-    fn address(question: &Question) -> Result<String, TerminologyError> {
+    fn address(question: &TerminologyRequest) -> Result<String, TerminologyError> {
         question.address(&[])
     }
 
@@ -597,7 +608,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                Question::of(&TerminologyCall::Uri(uri.to_owned()))
+                TerminologyRequest::from_call(&TerminologyCall::Uri(uri.to_owned()))
                     .url
                     .as_deref(),
                 Some(url)

@@ -1,4 +1,4 @@
-//! Points in time as the interface writes and reads them.
+//! Points in time of the interface: reading and writing.
 
 use super::error::Failure;
 use crate::rm::time::{Parts, Temporal, TemporalKind, date_after, format_utc, from_unix_millis};
@@ -8,19 +8,20 @@ const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
 
-/// ISO 8601 extended in UTC with microseconds, so that text order is time order:
+/// Formats a time as ISO 8601 extended in UTC with microseconds, so that text order is time order:
 /// `2026-11-20T22:15:00.123456+00:00`.
 pub(crate) fn iso(micros: i64) -> String {
     written(from_unix_millis(0).saturating_add(micros))
 }
 
-/// The time so many days before a count of microseconds since 1970, as the access log writes times.
+/// Returns the time `days` days before a time in microseconds since 1970, in the format of the
+/// access log.
 #[must_use]
 pub fn days_before(micros: i64, days: u32) -> String {
     iso(micros.saturating_sub(i64::from(days) * 86_400_000_000))
 }
 
-/// The same of a count of microseconds since 0001-01-01.
+/// Formats a time in microseconds since 0001-01-01.
 fn written(micros: i64) -> String {
     let text = format_utc(micros);
     let text = text.trim_end_matches('Z');
@@ -28,7 +29,7 @@ fn written(micros: i64) -> String {
     format!("{seconds}.{fraction:0<6}+00:00")
 }
 
-/// The date of HTTP headers: `Fri, 20 Nov 2026 22:15:00 GMT`.
+/// Formats a date for HTTP headers: `Fri, 20 Nov 2026 22:15:00 GMT`.
 pub(crate) fn http_date(iso: &str) -> Option<String> {
     let micros = Temporal::parse(TemporalKind::DateTime, iso)?.earliest;
     let days = micros.div_euclid(86_400_000_000);
@@ -42,50 +43,51 @@ pub(crate) fn http_date(iso: &str) -> Option<String> {
     ))
 }
 
-/// The parameter `version_at_time`, in the form of [`iso`]: ISO 8601, a date at least; a `+` that a
-/// form decoder turned into a blank is read as one, and without a zone the time is UTC.
+/// Reads the parameter `version_at_time` and returns it in the form of [`iso`]. It is ISO 8601 with
+/// at least a date. A blank is read as `+`, because form decoders replace it. Without a zone the
+/// time is UTC.
 pub(crate) fn at_time(text: &str) -> Result<String, Failure> {
     time_of("version_at_time", text)
 }
 
-/// A parameter that is a time.
+/// Reads a parameter that is a time.
 pub(crate) fn time_of(key: &str, text: &str) -> Result<String, Failure> {
     let text = text.trim().replace(' ', "+");
-    let whole = Parts::parse(TemporalKind::DateTime, &text).filter(|parts| parts.day.is_some());
-    whole
+    let complete = Parts::parse(TemporalKind::DateTime, &text).filter(|parts| parts.day.is_some());
+    complete
         .and_then(|_| Temporal::parse(TemporalKind::DateTime, &text))
         .map(|time| written(time.earliest))
         .ok_or_else(|| {
-            Failure::bad(format!(
+            Failure::bad_request(format!(
                 "`{key}` is not a time: expected ISO 8601 such as `2026-01-31T08:15:00.000+01:00`"
             ))
         })
 }
 
-/// A point in time of a document that is stored as it is, in the form of [`iso`]: ISO 8601 with a
-/// whole date, clock and all that it has within the calendar; without a zone it is UTC.
+/// Reads a time of a document that is stored as sent, and returns it in the form of [`iso`]: ISO
+/// 8601 with a complete date and time, each within the calendar. Without a zone it is UTC.
 pub(crate) fn instant(what: &str, text: &str) -> Result<String, Failure> {
-    let whole = Parts::parse(TemporalKind::DateTime, text).filter(|parts| parts.day.is_some());
-    let time = whole.and_then(|_| Temporal::parse(TemporalKind::DateTime, text));
+    let complete = Parts::parse(TemporalKind::DateTime, text).filter(|parts| parts.day.is_some());
+    let time = complete.and_then(|_| Temporal::parse(TemporalKind::DateTime, text));
     time.map(|time| written(time.earliest)).ok_or_else(|| {
         let shown: String = text.chars().take(40).collect();
-        Failure::bad(format!("{what} is `{shown}`, which is no time of the calendar: expected ISO 8601 such as `2026-01-31T08:15:00.000+01:00`"))
+        Failure::bad_request(format!("{what} is `{shown}`, which is no time of the calendar: expected ISO 8601 such as `2026-01-31T08:15:00.000+01:00`"))
     })
 }
 
-/// Microseconds that a time of another system may lie ahead: a day, because a time without a zone is
-/// read as UTC.
+/// Microseconds that a time of another system may be in the future: a day, because a time without a
+/// zone is read as UTC.
 const AHEAD: i64 = 86_400_000_000;
 
-/// Like [`instant`], for a time at which something was committed: it has passed, as the clock says
-/// `now` (microseconds since 1970).
+/// Like [`instant`], for the time of a commit, which must not be after `now` (microseconds since
+/// 1970).
 pub(crate) fn past_instant(what: &str, text: &str, now: i64) -> Result<String, Failure> {
     let time = instant(what, text)?;
     check_past(what, text, now).map(|()| time)
 }
 
-/// Makes sure that a time, or the earliest time that an incomplete one may be, is not in the future;
-/// a text that is no time is for others to refuse.
+/// Checks that a time is not in the future. Of an incomplete time, the earliest possible time
+/// counts. Other checks reject invalid times.
 pub(crate) fn check_past(what: &str, text: &str, now: i64) -> Result<(), Failure> {
     let limit = from_unix_millis(0)
         .saturating_add(now)
@@ -93,7 +95,7 @@ pub(crate) fn check_past(what: &str, text: &str, now: i64) -> Result<(), Failure
     match Temporal::parse(TemporalKind::DateTime, text) {
         Some(time) if time.earliest > limit => {
             let shown: String = text.chars().take(40).collect();
-            Err(Failure::bad(format!(
+            Err(Failure::bad_request(format!(
                 "{what} is `{shown}`, which is in the future: nothing is committed later than now; correct the time, or the clock of this server"
             )))
         }

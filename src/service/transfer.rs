@@ -1,57 +1,62 @@
-//! Everything out, and in again: `GET /admin/export` and `POST /admin/import`, newline-delimited
-//! JSON.
+//! Export and import: `GET /admin/export` and `POST /admin/import`, newline-delimited JSON.
 //!
 //! A line is `{"digest": …, "record": …}`: the SHA-256 of the record's text, and one of
 //!
 //! | record | members |
 //! |---|---|
 //! | a definition | `definition` (`template`, `query`, `guide`), `name`, `version`, `format`, `created`, `summary`, `body` |
-//! | a contribution | `ehr_id` (absent for demographic parties), `contribution`, `versions` (whole), `tags` |
+//! | a contribution | `ehr_id` (absent for demographic parties), `contribution`, `versions` (complete), `tags` |
 //! | the end | `end`: no page follows |
 //!
-//! Definitions come first, then contributions in commit order. A page (`limit` contributions) ends
-//! without `end` when more may follow (a page of large records may have fewer than `limit`): the next is asked for by `after`, the uid of the last
-//! contribution. With `ehr_id` it is one EHR alone, without definitions. Import commits each line
-//! as it was, times and audits included; what is there already, unaltered, is passed over (200), so
-//! an import that broke off can be started again; what is there and differs is refused (409).
-//! Importing an export into an empty repository and exporting that gives the same bytes.
+//! Definitions come first, then contributions in commit order. A page (`limit` contributions, or
+//! fewer large ones) ends without `end` if more may follow. `after`, the uid of the last
+//! contribution, selects the next page. With `ehr_id` the export has one EHR alone, without
+//! definitions. Import commits each line unchanged, with its times and audits. A line that is
+//! already stored is skipped (200), so an interrupted import can be started again. A line that
+//! differs from the stored data is rejected (409). An export that is imported into an empty
+//! repository and exported again has the same bytes.
 //!
-//! Import checks a line as any commit is checked: identifiers, times, the Reference Model and the
-//! templates of compositions. A line with an error is refused with what was found. `findings=keep`
-//! takes in compositions with all that is wrong in them, as `admin/load` does, so that what was
-//! loaded that way can be restored.
+//! Import checks a line like any commit: identifiers, times, the Reference Model and the templates
+//! of compositions. A line with an error is rejected with its findings. `findings=keep` accepts
+//! compositions with findings, as `admin/load` does, so that data that were loaded that way can be
+//! restored.
+
+mod record;
 
 use super::Service;
-use super::bulk::{Identity, Lines, NDJSON, Ready, numbered};
+use super::bulk::{LineIdentity, Lines, NDJSON, ReadyLine, numbered};
 use super::call::Call;
 use super::commit::flags;
 use super::committal::{DELETED, lifecycle};
-use super::content::{malformed, read_text, refuse_errors, without_template};
+use super::content::{read_text, refuse_errors, without_template};
 use super::contribution::kind_of;
 use super::error::Failure;
 use super::http::Response;
 use super::identity::check_data_uid;
 use super::ids::{VersionUid, is_uuid};
-use super::imported::{read_version, standard_json, stored_form};
+use super::imported::{read_version, stored_form};
 use super::negotiate::Format;
+use super::template;
 use super::time::{instant, past_instant};
-use super::{tag, template};
 use crate::diag::Finding;
-use crate::document::{NothingKnown, ObjectKind, Packed, digest_of_text};
+use crate::document::{NothingKnown, ObjectKind, Packed};
 use crate::rm::class::{Attr, Cls};
-use crate::rm::json::{self, elements, members, quote_into};
+use crate::rm::json;
 use crate::rm::tree::{NodeRef, Tree};
 use crate::rm::validate::validate;
 use crate::store::repository::{
-    Commit, Contribution, Definition, DefinitionKind, Ehr, Extent, ItemTag, Piece, Repository,
-    StoreError, TagList, Version, Which,
+    Commit, Definition, DefinitionKind, Ehr, EhrFlags, Extent, ListPage, Repository, StoreError,
+    TagList, Version, VersionSelector,
 };
-use serde_json::{Value, json};
+use record::{
+    ContributionRecord, ImportLine, add_record, contribution_record, definition_record, tags_of,
+};
+use serde_json::Value;
 
-/// Contributions of a page when the client does not say, and at most.
+/// Contributions of a page by default, and the maximum.
 const PAGE: u64 = 200;
 const LONGEST_PAGE: u64 = 1_000;
-/// Bytes behind which a page ends.
+/// Bytes after which a page ends.
 const PAGE_BYTES: usize = 10_000_000;
 
 /// Contributions that are written between two pauses.
@@ -70,7 +75,7 @@ impl<R: Repository> Service<R> {
         let parameter = |name| call.request.query_value(name).filter(|v| !v.is_empty());
         let limit = parameter("limit")
             .map_or(Ok(PAGE), str::parse)
-            .map_err(|_| Failure::bad("`limit` is not a number"))?
+            .map_err(|_| Failure::bad_request("`limit` is not a number"))?
             .clamp(1, LONGEST_PAGE);
         let (after, ehr_id) = (
             parameter("after"),
@@ -79,7 +84,7 @@ impl<R: Repository> Service<R> {
         if let Some(ehr_id) = &ehr_id {
             self.ehr_with_id(ehr_id).await?;
         }
-        // Pages are made one at a time: their memory is that of one long text.
+        // Pages are made one at a time, so their memory is that of one long text.
         call.room(PAGE_BYTES).await?;
         let mut out = String::new();
         if after.is_none() && ehr_id.is_none() {
@@ -87,7 +92,7 @@ impl<R: Repository> Service<R> {
         }
         let (mut left, mut after) = (limit, after.map(str::to_owned));
         loop {
-            let Piece { items, more } = self
+            let ListPage { items, more } = self
                 .repository
                 .contributions(
                     ehr_id.as_deref(),
@@ -143,7 +148,7 @@ impl<R: Repository> Service<R> {
             None | Some("" | "refuse") => false,
             Some("keep") => true,
             Some(other) => {
-                return Err(Failure::bad(format!(
+                return Err(Failure::bad_request(format!(
                     "`findings` is `{other}`: expected `refuse` or `keep`"
                 )));
             }
@@ -152,7 +157,7 @@ impl<R: Repository> Service<R> {
         for (number, text) in numbered(call)? {
             lines.pause(call, text).await;
             if text.contains(Cls::IMPORTED_VERSION.name()) {
-                // What such a version follows may be in a line before it.
+                // The preceding version may be in an earlier line, which must be committed first.
                 self.flush(&mut lines).await;
             }
             let mut line = self.import_line(call, text, keeps_findings).await;
@@ -180,8 +185,7 @@ impl<R: Repository> Service<R> {
         Ok(Response::new(200).with_body(NDJSON, lines.into_text()))
     }
 
-    /// Makes sure that parties keep their classes; the versions that they follow may still be
-    /// pending.
+    /// Checks that parties keep their classes. Their preceding versions may still be pending.
     async fn check_classes_kept(
         &self,
         lines: &mut Lines<'_>,
@@ -221,32 +225,32 @@ impl<R: Repository> Service<R> {
                 .map(|status| Some(Imported::Definition(status))),
             ImportLine::Contribution(parts) => {
                 let commit = self.imported(call, &parts, keeps_findings).await?;
-                Ok(Some(Imported::Contribution(Box::new(Ready {
+                Ok(Some(Imported::Contribution(Box::new(ReadyLine {
                     commit,
                     created: None,
-                    identity: Identity::Text,
+                    identity: LineIdentity::Text,
                 }))))
             }
         }
     }
 
-    /// 201 for a new definition, 200 for one that is there; another one of its name and version is
-    /// a conflict.
+    /// Imports a definition. Returns 201 if it is new, 200 if it is already stored. Another one of
+    /// the same name and version is a conflict.
     async fn import_definition(&self, call: &Call<'_>, record: &str) -> Result<u16, Failure> {
         let value: Value =
-            json::value(record).map_err(|_| Failure::bad("the definition is not JSON"))?;
+            json::value(record).map_err(|_| Failure::bad_request("the definition is not JSON"))?;
         let text = |name: &str| {
             value
                 .get(name)
                 .and_then(Value::as_str)
                 .map(str::to_owned)
-                .ok_or_else(|| Failure::bad(format!("`{name}` is missing")))
+                .ok_or_else(|| Failure::bad_request(format!("`{name}` is missing")))
         };
         let word = text("definition")?;
         let kind = KINDS
             .iter()
             .find(|(w, _)| *w == word)
-            .ok_or_else(|| Failure::bad(format!("`{word}` is not a kind of definition")))?
+            .ok_or_else(|| Failure::bad_request(format!("`{word}` is not a kind of definition")))?
             .1;
         let definition = Definition {
             name: text("name")?,
@@ -280,7 +284,7 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// A contribution as it was committed.
+    /// Reads and checks a contribution, and returns its commit with the original times and audits.
     async fn imported(
         &self,
         call: &Call<'_>,
@@ -296,16 +300,16 @@ impl<R: Repository> Service<R> {
         )?;
         let root = stated
             .root()
-            .ok_or_else(|| Failure::bad("the contribution is empty"))?;
+            .ok_or_else(|| Failure::bad_request("the contribution is empty"))?;
         refuse_errors(call, "contribution", &validate(root))?;
         let needed = |path: &[Attr]| {
             root.text_along(path)
                 .map(str::to_owned)
-                .ok_or_else(|| Failure::bad("the contribution is not whole"))
+                .ok_or_else(|| Failure::bad_request("the contribution is not whole"))
         };
         let uid = needed(&[Attr::UID, Attr::VALUE])?;
         if !is_uuid(&uid) || uid != uid.to_ascii_lowercase() {
-            return Err(Failure::bad(format!(
+            return Err(Failure::bad_request(format!(
                 "the uid of the contribution is `{uid}`: expected a UUID in lower case"
             )));
         }
@@ -332,31 +336,13 @@ impl<R: Repository> Service<R> {
             read.push(version.map_err(|failure| failure.within(&format!("versions[{index}]")))?);
         }
         let Some(first) = read.first_mut() else {
-            return Err(Failure::bad(
+            return Err(Failure::bad_request(
                 "the record has no `versions`: a contribution is imported together with the versions that it lists",
             ));
         };
         first.tags = tags_of(parts.tags)?;
-        let own = |list: &TagList| {
-            read.iter()
-                .any(|v| list.target == v.version_uid || list.target == v.object_id)
-        };
-        if let Some(other) = read.iter().flat_map(|v| &v.tags).find(|list| !own(list)) {
-            return Err(Failure::bad(format!(
-                "`tags` names `{}`, which is no object or version of the record",
-                other.target
-            )));
-        }
-        let status = read
-            .iter()
-            .rev()
-            .find(|v| v.kind == ObjectKind::EhrStatus)
-            .and_then(|v| {
-                let tree = v.packed.unpack();
-                tree.root()
-                    .and_then(|root| root.get(Attr::DATA))
-                    .map(|data| flags(&data.to_tree()))
-            });
+        check_tag_targets(&read)?;
+        let status = last_status(&read);
         let creates = read
             .iter()
             .any(|v| v.kind == ObjectKind::EhrStatus && v.preceding.is_none());
@@ -399,11 +385,11 @@ impl<R: Repository> Service<R> {
             .await?;
         let root = tree
             .root()
-            .ok_or_else(|| Failure::bad("the version is empty"))?;
+            .ok_or_else(|| Failure::bad_request("the version is empty"))?;
         let needed = |path: &[Attr]| {
             root.text_along(path)
                 .map(str::to_owned)
-                .ok_or_else(|| Failure::bad("the version is not whole"))
+                .ok_or_else(|| Failure::bad_request("the version is not whole"))
         };
         let (uid, preceding) = uids_of(root)?;
         check_data_uid(&uid, root.get(Attr::DATA))?;
@@ -416,13 +402,13 @@ impl<R: Repository> Service<R> {
         if lifecycle(&state)?.code != state
             || (state == DELETED.code) != root.get(Attr::DATA).is_none()
         {
-            return Err(Failure::bad(format!(
+            return Err(Failure::bad_request(format!(
                 "the lifecycle state is `{state}`: a version has no data when it is `523` (deleted), and only then"
             )));
         }
         if root.get(Attr::DATA).is_none() && (preceding.is_none() || kind == ObjectKind::EhrStatus)
         {
-            return Err(Failure::bad(
+            return Err(Failure::bad_request(
                 "the version has no data: a first version and an EHR_STATUS have",
             ));
         }
@@ -459,7 +445,7 @@ impl<R: Repository> Service<R> {
         })
     }
 
-    /// The template of a composition that is imported, and the packed form of its version.
+    /// Returns the template of an imported composition, and the packed form of its version.
     async fn imported_composition(
         &self,
         call: &Call<'_>,
@@ -490,8 +476,8 @@ impl<R: Repository> Service<R> {
         Ok((template_id, self.packed(version, &*template.known)?))
     }
 
-    /// True when a line, a contribution that exists, is what is stored: the CONTRIBUTION and its
-    /// versions to the letter, and the tags that it gives.
+    /// Returns whether the line of an existing contribution equals the stored one: the
+    /// CONTRIBUTION, its versions and the tags of the line, byte for byte.
     pub(super) async fn is_stored(&self, ehr_id: &str, stored: &str, line: &str) -> bool {
         let Ok(Some(ImportLine::Contribution(parts))) = ImportLine::read(line) else {
             return false;
@@ -517,7 +503,7 @@ impl<R: Repository> Service<R> {
         })
     }
 
-    /// The stored version that is this text.
+    /// Returns the stored version with this text.
     async fn stored_as(&self, ehr_id: &str, text: &str) -> Option<Version> {
         let tree = read_version(text, Format::Json).ok()?;
         let root = tree.root()?;
@@ -530,7 +516,11 @@ impl<R: Repository> Service<R> {
         .ok()?;
         let stored = self
             .repository
-            .version(ehr_id, &uid.object_id, Which::Uid(&uid.to_string()))
+            .version(
+                ehr_id,
+                &uid.object_id,
+                VersionSelector::Uid(&uid.to_string()),
+            )
             .await
             .ok()
             .flatten()?;
@@ -540,7 +530,35 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// True for what is found in the data of a version, and not in what stands around them.
+/// Checks that the tags of a record belong to its objects and versions.
+fn check_tag_targets(versions: &[Version]) -> Result<(), Failure> {
+    let own = |list: &TagList| {
+        versions
+            .iter()
+            .any(|v| list.target == v.version_uid || list.target == v.object_id)
+    };
+    match versions
+        .iter()
+        .flat_map(|v| &v.tags)
+        .find(|list| !own(list))
+    {
+        Some(other) => Err(Failure::bad_request(format!(
+            "`tags` names `{}`, which is no object or version of the record",
+            other.target
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Returns the flags of the last version of the EHR_STATUS.
+fn last_status(versions: &[Version]) -> Option<EhrFlags> {
+    let is_status = |v: &&Version| v.kind == ObjectKind::EhrStatus;
+    let tree = versions.iter().rev().find(is_status)?.packed.unpack();
+    let data = tree.root().and_then(|root| root.get(Attr::DATA));
+    data.map(|data| flags(&data.to_tree()))
+}
+
+/// Returns whether a finding concerns the data of a version.
 fn is_of_data(finding: &Finding) -> bool {
     finding
         .path
@@ -548,7 +566,7 @@ fn is_of_data(finding: &Finding) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '[']))
 }
 
-/// The uid of a version and that of the one that it follows.
+/// Returns the uid of a version and that of its preceding version.
 fn uids_of(version: NodeRef<'_>) -> Result<(VersionUid, Option<VersionUid>), Failure> {
     let uid = version
         .text_along(&[Attr::UID, Attr::VALUE])
@@ -560,11 +578,11 @@ fn uids_of(version: NodeRef<'_>) -> Result<(VersionUid, Option<VersionUid>), Fai
         .transpose()?;
     preceding
         .iter()
-        .try_for_each(|preceding| uid.must_follow(preceding))?;
+        .try_for_each(|preceding| uid.check_follows(preceding))?;
     Ok((uid, preceding))
 }
 
-/// The contribution that a version is read for.
+/// The contribution of a version.
 struct ContributionContext<'a> {
     ehr_id: &'a str,
     /// The CONTRIBUTION.
@@ -575,8 +593,7 @@ struct ContributionContext<'a> {
 }
 
 impl ContributionContext<'_> {
-    /// The kind of a version, which must be what the contribution says that it is, in a place where
-    /// that can be.
+    /// Returns the kind of a version. It must agree with the contribution, and with the owner.
     fn kind_of(&self, version: NodeRef<'_>, uid: &VersionUid) -> Result<ObjectKind, Failure> {
         let uid = uid.to_string();
         let is_it =
@@ -588,218 +605,35 @@ impl ContributionContext<'_> {
             .and_then(|reference| reference.text_at(Attr::TYPE))
             .and_then(Cls::parse);
         let class = class.ok_or_else(|| {
-            Failure::bad("the contribution does not list a version of the record")
+            Failure::bad_request("the contribution does not list a version of the record")
         })?;
         if version
             .get(Attr::DATA)
             .is_some_and(|data| data.class() != class)
         {
-            return Err(Failure::bad(
+            return Err(Failure::bad_request(
                 "the contribution gives a version another class than its data has",
             ));
         }
         let named = version.text_along(&[Attr::CONTRIBUTION, Attr::ID, Attr::VALUE]);
         if named != Some(self.contribution) {
-            return Err(Failure::bad(
+            return Err(Failure::bad_request(
                 "the version names another contribution than that of the record",
             ));
         }
         let kind = kind_of(class)?;
         if self.ehr_id.is_empty() != (kind == ObjectKind::Party) {
-            return Err(Failure::bad(
-                "a party stands in no EHR, and everything else in one: `ehr_id` is given for that, and not for a party",
+            return Err(Failure::bad_request(
+                "a party belongs to no EHR, and any other object to one: `ehr_id` is required for the latter, and not allowed for a party",
             ));
         }
         Ok(kind)
     }
 }
 
-/// What stands in a line, still as text.
-enum ImportLine<'a> {
-    Definition(&'a str),
-    Contribution(ContributionRecord<'a>),
-}
-
-struct ContributionRecord<'a> {
-    ehr_id: Option<&'a str>,
-    contribution: &'a str,
-    versions: &'a str,
-    tags: &'a str,
-}
-
-impl<'a> ImportLine<'a> {
-    /// Takes a line apart; nothing where it is the end.
-    fn read(text: &'a str) -> Result<Option<ImportLine<'a>>, Failure> {
-        let (mut digest, mut record) = (None, None);
-        for (key, value) in members(text).map_err(|problem| malformed("line", text, problem))? {
-            match &*key {
-                "digest" => digest = json::text(value),
-                "record" => record = Some(value),
-                other => {
-                    return Err(Failure::bad(format!(
-                        "`{other}` does not belong here: expected `digest` and `record`"
-                    )));
-                }
-            }
-        }
-        let record = record.ok_or_else(|| Failure::bad("the line has no `record`"))?;
-        if digest.as_deref() != Some(&digest_of_text(record)) {
-            return Err(Failure::bad(
-                "the record does not have the digest that the line gives: it was altered on its way",
-            ));
-        }
-        let parts = members(record).map_err(|problem| malformed("record", record, problem))?;
-        let named = |name: &str| {
-            parts
-                .iter()
-                .find(|(key, _)| key == name)
-                .map(|(_, value)| *value)
-        };
-        match (named("definition"), named("contribution")) {
-            (Some(_), _) => Ok(Some(ImportLine::Definition(record))),
-            (None, Some(contribution)) => {
-                let [versions, tags] = ["versions", "tags"].map(|name| named(name).unwrap_or("[]"));
-                Ok(Some(ImportLine::Contribution(ContributionRecord {
-                    ehr_id: named("ehr_id"),
-                    contribution,
-                    versions,
-                    tags,
-                })))
-            }
-            _ if named("end").is_some() => Ok(None),
-            _ => Err(Failure::bad(
-                "the record is neither a definition nor a contribution",
-            )),
-        }
-    }
-}
-
-impl<'a> ContributionRecord<'a> {
-    /// The EHR in lower case, as it is stored; empty for demographic parties.
-    fn ehr_id(&self) -> Result<String, Failure> {
-        let Some(id) = self.ehr_id else {
-            return Ok(String::new());
-        };
-        let id = json::text(id)
-            .filter(|id| is_uuid(id))
-            .ok_or_else(|| Failure::bad("`ehr_id` is not a UUID"))?;
-        Ok(id.to_ascii_lowercase())
-    }
-
-    fn versions(&self) -> Result<Vec<&'a str>, Failure> {
-        elements(self.versions).map_err(|problem| malformed("versions", self.versions, problem))
-    }
-}
-
-/// What a line is.
+/// The record of an imported line.
 enum Imported {
-    Contribution(Box<Ready>),
-    /// The status of its answer.
+    Contribution(Box<ReadyLine>),
+    /// The status of its response.
     Definition(u16),
-}
-
-fn tags_of(text: &str) -> Result<Vec<TagList>, Failure> {
-    let lists: Option<Vec<(String, Vec<ItemTag>)>> = elements(text)
-        .ok()
-        .and_then(|lists| lists.into_iter().map(tag_list).collect());
-    let lists =
-        lists.ok_or_else(|| Failure::bad("`tags` is not a list of targets with their tags"))?;
-    lists
-        .into_iter()
-        .map(|(target, tags)| tag::checked(target, tags))
-        .collect()
-}
-
-fn tag_list(list: &str) -> Option<(String, Vec<ItemTag>)> {
-    let [target, tags] = elements(list).ok()?.try_into().ok()?;
-    Some((
-        json::text(target)?,
-        elements(tags)
-            .ok()?
-            .into_iter()
-            .map(item_tag)
-            .collect::<Option<_>>()?,
-    ))
-}
-
-/// Key, path and value of a tag.
-fn item_tag(cells: &str) -> Option<ItemTag> {
-    let [key, path, value] = elements(cells).ok()?.try_into().ok()?;
-    let optional = |cell: &str| {
-        if cell == "null" {
-            Some(None)
-        } else {
-            json::text(cell).map(Some)
-        }
-    };
-    Some(ItemTag {
-        key: json::text(key)?,
-        path: optional(path)?,
-        value: optional(value)?,
-    })
-}
-
-fn add_record(out: &mut String, record: &str) {
-    out.push_str(r#"{"digest":""#);
-    out.push_str(&digest_of_text(record));
-    out.push_str(r#"","record":"#);
-    out.push_str(record);
-    out.push_str("}\n");
-}
-
-fn definition_record(word: &str, found: &Definition) -> String {
-    let mut out = format!(r#"{{"definition":"{word}""#);
-    let members = [
-        ("name", &found.name),
-        ("version", &found.version),
-        ("format", &found.format),
-        ("created", &found.created),
-        ("summary", &found.summary),
-        ("body", &found.body),
-    ];
-    for (name, text) in members {
-        out.push_str(&format!(r#","{name}":"#));
-        quote_into(&mut out, text);
-    }
-    out.push('}');
-    out
-}
-
-/// Tags of an object stand with its first version, those of a version with it.
-fn contribution_record(found: &Contribution) -> String {
-    let mut out = String::from("{");
-    if !found.ehr_id.is_empty() {
-        out.push_str(&format!(r#""ehr_id":"{}","#, found.ehr_id));
-    }
-    out.push_str(r#""contribution":"#);
-    out.push_str(&found.document);
-    let versions: Vec<String> = found
-        .versions
-        .iter()
-        .map(|v| standard_json(&v.packed))
-        .collect();
-    out.push_str(&format!(r#","versions":[{}]"#, versions.join(",")));
-    let own = |v: &Version, list: &TagList| {
-        list.target == v.version_uid || (v.preceding.is_none() && list.target == v.object_id)
-    };
-    let lists = found
-        .versions
-        .iter()
-        .flat_map(|v| v.tags.iter().filter(|list| own(v, list)));
-    let lists: Vec<_> = lists
-        .map(|l| {
-            (
-                &l.target,
-                l.tags
-                    .iter()
-                    .map(|t| (&t.key, &t.path, &t.value))
-                    .collect::<Vec<_>>(),
-            )
-        })
-        .collect();
-    if !lists.is_empty() {
-        out.push_str(&format!(r#","tags":{}"#, json!(lists)));
-    }
-    out.push('}');
-    out
 }

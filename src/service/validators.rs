@@ -10,8 +10,7 @@ use crate::store::repository::{Definition, ItemTag};
 
 /// Returns the entity tag of a definition: name, version and a digest of its text.
 ///
-/// The digest makes the tag of a definition that was removed and stored again with another text a
-/// new one.
+/// With the digest, a definition that was removed and stored again with another text has a new tag.
 pub(super) fn definition_etag(definition: &Definition) -> String {
     format!(
         "{}/{}/{}",
@@ -44,13 +43,13 @@ pub(super) fn tags_etag(tags: &[ItemTag]) -> String {
     short_digest(&parts.concat())
 }
 
-/// Returns the answer 304 if the client has what this entity tag names.
+/// Returns a 304 response if the client has the representation with this entity tag.
 pub(super) fn not_modified(request: &Request, etag: &str) -> Option<Response> {
     none_match(request, etag).then(|| Response::new(304).with_header("ETag", format!("\"{etag}\"")))
 }
 
-/// Answers a read of a definition in `media_type`: 304 if the client has it, else 200 with the
-/// body; both with validators.
+/// Returns the response to a read of a definition in `media_type`: 304 if the client has it, else
+/// 200 with the body; both with validators.
 pub(super) fn definition_response(
     request: &Request,
     definition: &Definition,
@@ -65,12 +64,11 @@ pub(super) fn definition_response(
     validated(response, etag, &definition.created)
 }
 
-/// Checks an If-Match that the client may send for a resource which is not versioned; `current` is
-/// its entity tag, if it exists.
+/// Checks an optional If-Match of a request for a resource that is not versioned. `current` is its
+/// entity tag, if it exists.
 ///
 /// # Errors
-/// 412 with the current entity tag if the header is there and names another state (RFC 9110
-/// §13.1.1).
+/// 412 with the current entity tag if the header has another one (RFC 9110 §13.1.1).
 pub(super) fn check_if_match(request: &Request, current: Option<&str>) -> Result<(), Failure> {
     let Some(wanted) = request.header("If-Match").filter(|value| !value.is_empty()) else {
         return Ok(());

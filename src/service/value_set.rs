@@ -1,7 +1,7 @@
 //! Value sets that users store: `definition/valueset/{url}`, an extension of the interface.
 //!
-//! A value set is a FHIR ValueSet under its canonical address. Each storing makes a new revision;
-//! the newest counts.
+//! A value set is a FHIR ValueSet under its canonical URL. Each write makes a new revision; the
+//! newest one is in use.
 
 use super::Service;
 use super::admission::Turn;
@@ -18,7 +18,7 @@ use crate::store::repository::{Definition, DefinitionKind, Repository};
 use serde_json::{Value, json};
 
 const KIND: DefinitionKind = DefinitionKind::ValueSet;
-/// The longest address.
+/// The maximum length of a URL.
 const LONGEST: usize = 1000;
 
 impl<R: Repository> Service<R> {
@@ -29,16 +29,16 @@ impl<R: Repository> Service<R> {
         call.room(text.len()).await?;
         let turn = call.turn_for_body().await?;
         let set = ValueSet::read(text)
-            .map_err(|why| Failure::bad(format!("the value set cannot be used: {why}")))?;
+            .map_err(|why| Failure::bad_request(format!("the value set cannot be used: {why}")))?;
         drop(turn);
         if url.trim().is_empty() || url.len() > LONGEST {
-            return Err(Failure::bad(format!(
+            return Err(Failure::bad_request(format!(
                 "the address of a value set has 1 to {LONGEST} bytes"
             )));
         }
         check_addressable("value set", &url)?;
         if !set.url.is_empty() && canonical(&set.url) != url {
-            return Err(Failure::bad(format!(
+            return Err(Failure::bad_request(format!(
                 "the value set calls itself `{}`, but the path calls it `{url}`",
                 set.url
             )));
@@ -90,7 +90,7 @@ impl<R: Repository> Service<R> {
             .definitions(KIND, "")
             .await
             .map_err(Failure::of_store)?;
-        // Revisions of one address stand together, the newest last.
+        // Revisions of one URL are adjacent, the newest last.
         found.dedup_by(|later, earlier| {
             let same = later.name == earlier.name;
             if same {
@@ -104,7 +104,7 @@ impl<R: Repository> Service<R> {
         ))
     }
 
-    /// GET /definition/valueset/{url}: the resource as it was sent.
+    /// GET /definition/valueset/{url}: the resource as sent.
     pub(super) async fn value_set_get(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
         let found = self
@@ -136,7 +136,7 @@ impl<R: Repository> Service<R> {
                 .map(definition_etag)
                 .as_deref(),
         )?;
-        // The newest goes last: until then it is what counts.
+        // The newest one is removed last, because it stays in use until then.
         for revision in &revisions {
             self.repository
                 .undefine(KIND, &url, &revision.version)
@@ -146,7 +146,7 @@ impl<R: Repository> Service<R> {
         Ok(Response::new(204))
     }
 
-    /// The stored value set with this address.
+    /// Returns the stored value set with this URL.
     pub(crate) async fn stored_value_set(
         &self,
         call: Option<&Call<'_>>,
@@ -175,7 +175,7 @@ impl<R: Repository> Service<R> {
 }
 
 fn no_value_set() -> Failure {
-    Failure::missing("there is no value set with this address")
+    Failure::not_found("there is no value set with this address")
 }
 
 fn entry(definition: &Definition) -> Value {

@@ -1,5 +1,4 @@
-//! Versions of objects: finding them by uid or time, showing them, and the VERSIONED_OBJECT
-//! resources.
+//! Versions of objects: selection by uid or time, responses, and the VERSIONED_OBJECT resources.
 
 use super::Service;
 use super::admission::LARGE;
@@ -17,15 +16,17 @@ use crate::document::ObjectKind;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
 use crate::rm::tree::{NodeRef, Tree};
-use crate::store::repository::{Bounded, Piece, Repository, Version, VersionHead, Which};
-use crate::store::statement::{object, reference};
+use crate::store::canonical::{object, reference};
+use crate::store::repository::{
+    BoundedVersion, ListPage, Repository, Version, VersionMetadata, VersionSelector,
+};
 
-/// Most bytes of a REVISION_HISTORY.
+/// The maximum bytes of a REVISION_HISTORY.
 const HISTORY: usize = 8_000_000;
 
 impl<R: Repository> Service<R> {
-    /// The version that a path names: by its uid, or by its object and `version_at_time`, or the
-    /// latest of its object.
+    /// Returns the version that a path selects: by its uid, or by its object and `version_at_time`,
+    /// or the latest of its object.
     pub(crate) async fn find_version(
         &self,
         call: &Call<'_>,
@@ -34,19 +35,21 @@ impl<R: Repository> Service<R> {
         target: &Target,
     ) -> Result<Version, Failure> {
         match self.find_bounded(call, owner, what, target).await? {
-            Bounded::Whole(version) => Ok(*version),
-            Bounded::Large(large) => Ok(*self.whole(call, owner, &large.head).await?),
+            BoundedVersion::Complete(version) => Ok(*version),
+            BoundedVersion::Large(large) => {
+                Ok(*self.read_complete(call, owner, &large.head).await?)
+            }
         }
     }
 
-    /// The same, without its document where that is long.
+    /// Like [`Service::find_version`], but without the document if that is long.
     pub(crate) async fn find_bounded(
         &self,
         call: &Call<'_>,
         owner: &str,
         what: &Controlled,
         target: &Target,
-    ) -> Result<Bounded, Failure> {
+    ) -> Result<BoundedVersion, Failure> {
         let at = call
             .request
             .query_value("version_at_time")
@@ -57,96 +60,98 @@ impl<R: Repository> Service<R> {
         let (object, which) = match (target, &at) {
             (Target::Version(version), _) => {
                 uid = version.to_string();
-                (&version.object_id, Which::Uid(&uid))
+                (&version.object_id, VersionSelector::Uid(&uid))
             }
-            (Target::Object(object), Some(at)) => (object, Which::At(at)),
-            (Target::Object(object), None) => (object, Which::Latest),
+            (Target::Object(object), Some(at)) => (object, VersionSelector::At(at)),
+            (Target::Object(object), None) => (object, VersionSelector::Latest),
         };
         let found = self
             .bounded(call, (owner, object), which, what)
             .await?
             .ok_or_else(|| missing(what))?;
         let template = match &found {
-            Bounded::Whole(version) => &version.template_id,
-            Bounded::Large(large) => &large.head.template_id,
+            BoundedVersion::Complete(version) => &version.template_id,
+            BoundedVersion::Large(large) => &large.head.template_id,
         };
-        call.allowed_in(owner, template.as_deref())?;
+        // After reading, because only the version has its template. A missing version is 404 for
+        // every caller.
+        call.check_permission_in(owner, template.as_deref())?;
         Ok(found)
     }
 
-    /// A version of an object of an owner, without its document where that is long; a party is
-    /// read whole, because its document alone tells its class.
+    /// Reads a version of an object of an owner, without its document if that is long. A party is
+    /// always read with its document, which alone determines its class.
     async fn bounded(
         &self,
         call: &Call<'_>,
         (owner, object): (&str, &str),
-        which: Which<'_>,
+        which: VersionSelector<'_>,
         what: &Controlled,
-    ) -> Result<Option<Bounded>, Failure> {
+    ) -> Result<Option<BoundedVersion>, Failure> {
         let found = self
             .repository
             .version_within(owner, object, which, LARGE)
             .await
             .map_err(Failure::of_store)?;
         let found = match found {
-            Some(Bounded::Large(large)) if what.kind == ObjectKind::Party => {
-                Some(Bounded::Whole(self.whole(call, owner, &large.head).await?))
-            }
+            Some(BoundedVersion::Large(large)) if what.kind == ObjectKind::Party => Some(
+                BoundedVersion::Complete(self.read_complete(call, owner, &large.head).await?),
+            ),
             found => found,
         };
         Ok(found.filter(|found| what.may_be(found)))
     }
 
-    /// A version with its long document, once there is memory for it.
-    pub(crate) async fn whole(
+    /// Reads a version with its long document, as soon as there is memory for it.
+    pub(crate) async fn read_complete(
         &self,
         call: &Call<'_>,
         owner: &str,
-        head: &VersionHead,
+        head: &VersionMetadata,
     ) -> Result<Box<Version>, Failure> {
         call.room(head.bytes).await?;
-        let uid = Which::Uid(&head.version_uid);
+        let uid = VersionSelector::Uid(&head.version_uid);
         let found = self.repository.version(owner, head.object_id(), uid).await;
-        let gone = || Failure::missing("the version was deleted meanwhile");
+        let gone = || Failure::not_found("the version was deleted meanwhile");
         found
             .map_err(Failure::of_store)?
             .map(Box::new)
             .ok_or_else(gone)
     }
 
-    /// A version of `what` that a change follows. Its document is read, because nothing is committed
-    /// on what was altered.
-    pub(crate) async fn head_of(
+    /// Reads the preceding version of a change. Its document is read too, because no commit follows
+    /// an altered version.
+    pub(crate) async fn preceding_version(
         &self,
         call: &Call<'_>,
         (owner, object): (&str, &str),
-        which: Which<'_>,
+        which: VersionSelector<'_>,
         what: &Controlled,
-    ) -> Result<Option<VersionHead>, Failure> {
+    ) -> Result<Option<VersionMetadata>, Failure> {
         Ok(
             match self.bounded(call, (owner, object), which, what).await? {
-                Some(Bounded::Large(large)) => {
-                    self.whole(call, owner, &large.head).await?;
+                Some(BoundedVersion::Large(large)) => {
+                    self.read_complete(call, owner, &large.head).await?;
                     Some(large.head)
                 }
-                found => found.map(Bounded::head),
+                found => found.map(BoundedVersion::head),
             },
         )
     }
 
-    /// A version of any kind without its document, which is read where it is short.
-    pub(crate) async fn head(
+    /// Returns the metadata of a version of any kind. Its document is read if it is short.
+    pub(crate) async fn version_metadata(
         &self,
         owner: &str,
         object: &str,
-        which: Which<'_>,
-    ) -> Result<Option<VersionHead>, Failure> {
+        which: VersionSelector<'_>,
+    ) -> Result<Option<VersionMetadata>, Failure> {
         let found = self
             .repository
             .version_within(owner, object, which, LARGE)
             .await
             .map_err(Failure::of_store)?;
-        Ok(found.map(Bounded::head))
+        Ok(found.map(BoundedVersion::head))
     }
 
     /// GET …/versioned_{composition|ehr_status|party}…
@@ -160,7 +165,7 @@ impl<R: Repository> Service<R> {
         let owner = owner.id();
         let (object, rest) = match what.single {
             true => (self.object_of(owner, what.kind).await?, 0),
-            false => (Some(call.sub(0).to_ascii_lowercase()), 1),
+            false => (Some(call.sub_param(0).to_ascii_lowercase()), 1),
         };
         let object = object.ok_or_else(|| missing(what))?;
         match part {
@@ -171,7 +176,7 @@ impl<R: Repository> Service<R> {
                     .await
             }
             Part::Version => {
-                let uid = VersionUid::parse(call.sub(rest))
+                let uid = VersionUid::parse(call.sub_param(rest))
                     .filter(|uid| uid.object_id == object)
                     .ok_or_else(|| missing(what))?;
                 self.show_version(call, owner, what, &Target::Version(uid))
@@ -201,7 +206,7 @@ impl<R: Repository> Service<R> {
         what: &Controlled,
         object_id: &str,
     ) -> Result<Response, Failure> {
-        let heads = self.heads(call, owner, what, object_id).await?;
+        let heads = self.all_metadata(call, owner, what, object_id).await?;
         let (Some(first), Some(last)) = (heads.first(), heads.last()) else {
             return Err(missing(what));
         };
@@ -233,7 +238,7 @@ impl<R: Repository> Service<R> {
         what: &Controlled,
         object_id: &str,
     ) -> Result<Response, Failure> {
-        let heads = self.heads(call, owner, what, object_id).await?;
+        let heads = self.all_metadata(call, owner, what, object_id).await?;
         let last = heads.last().ok_or_else(|| missing(what))?;
         let read: usize = heads.iter().map(|head| head.bytes).sum();
         let largest = heads
@@ -256,7 +261,7 @@ impl<R: Repository> Service<R> {
         )
     }
 
-    /// The items of a REVISION_HISTORY: the versions are read a piece at a time, and only their
+    /// Returns the items of a REVISION_HISTORY. The versions are read in pages, and only their
     /// audits are kept.
     async fn history_items(
         &self,
@@ -267,7 +272,7 @@ impl<R: Repository> Service<R> {
         let (mut items, mut after) = (String::new(), 0);
         let deadline = call.now.saturating_add(self.config.limits.query_time);
         loop {
-            let Piece {
+            let ListPage {
                 items: versions,
                 more,
             } = self
@@ -303,24 +308,24 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// The versions of an object without their documents, oldest first; empty where the object is
-    /// none of `what`.
-    async fn heads(
+    /// Returns the metadata of the versions of an object, oldest first; empty if the object is not
+    /// of the class `what`.
+    async fn all_metadata(
         &self,
         call: &Call<'_>,
         owner: &str,
         what: &Controlled,
         object_id: &str,
-    ) -> Result<Vec<VersionHead>, Failure> {
+    ) -> Result<Vec<VersionMetadata>, Failure> {
         let heads = self
             .repository
-            .version_heads(owner, object_id)
+            .version_metadata(owner, object_id)
             .await
             .map_err(Failure::of_store)?;
         if heads.iter().any(|head| head.kind != what.kind) {
             return Ok(Vec::new());
         }
-        // All versions of a party have one class, which their documents alone tell.
+        // All versions of a party have the same class, which only their documents determine.
         if what.kind == ObjectKind::Party
             && let Some(last) = heads.iter().rfind(|head| !head.is_deletion())
         {
@@ -330,9 +335,9 @@ impl<R: Repository> Service<R> {
             }
         }
         match heads.iter().rev().find_map(|h| h.template_id.as_deref()) {
-            Some(template) => call.allowed_in(owner, Some(template))?,
+            Some(template) => call.check_permission_in(owner, Some(template))?,
             None if heads.is_empty() => {}
-            None => call.allowed_in(owner, None)?,
+            None => call.check_permission_in(owner, None)?,
         }
         Ok(heads)
     }
@@ -340,7 +345,7 @@ impl<R: Repository> Service<R> {
 
 fn history_item(version: &Version) -> String {
     let tree = version.packed.unpack();
-    // An imported version has the audit of its import, and that of the system that it comes from.
+    // An imported version has the audit of its import, and that of its original system.
     let around = tree.root();
     let audits = [around, around.and_then(|root| root.get(Attr::ITEM))]
         .into_iter()
@@ -354,7 +359,7 @@ fn history_item(version: &Version) -> String {
     format!(r#"{{"_type":"REVISION_HISTORY_ITEM","version_id":{id},"audits":[{audits}]}}"#)
 }
 
-/// Reads a document that the service wrote itself.
+/// Reads a document that the service made itself.
 pub(crate) fn own(text: &str, class: Cls) -> Result<Tree, Failure> {
     json::read(text, class).map_err(|findings| {
         let places: Vec<String> = findings
@@ -368,7 +373,7 @@ pub(crate) fn own(text: &str, class: Cls) -> Result<Tree, Failure> {
     })
 }
 
-/// The address of a document by its version uid.
+/// Returns the URL of a document by its version uid.
 pub(crate) fn address(
     call: &Call<'_>,
     owner: &str,
@@ -380,12 +385,12 @@ pub(crate) fn address(
     call.address(&segments)
 }
 
-/// The uid at the root of a document.
+/// Returns the uid at the root of a document.
 pub(crate) fn uid_of(node: NodeRef<'_>) -> Option<&str> {
     node.text_along(&[Attr::UID, Attr::VALUE])
 }
 
-/// There is no such object or version.
+/// Returns the error for a missing object or version.
 pub(crate) fn missing(what: &Controlled) -> Failure {
-    Failure::missing(format!("there is no such {} here", what.name))
+    Failure::not_found(format!("there is no such {} here", what.name))
 }

@@ -1,14 +1,15 @@
-//! What is done to a repository in memory, as text from which the same repository is built again.
+//! The journal of a memory repository: its changes as text, from which the same repository is built
+//! again.
 //!
-//! A line is what a host found written at one time: whole requests, so that a line that was not
-//! finished never happened. Records end with a record separator; a record is a name and fields
-//! behind tabs. A field stands as it is: the packed form of a document, canonical JSON, an id. One
-//! with control characters stands as a JSON string behind a unit separator. An empty field is one
-//! that is absent.
+//! A line holds the changes that a host saved at one time, always whole requests. A line without
+//! its end has no effect. Each record ends with a record separator. A record is a name and fields,
+//! separated by tabs. A field is plain text: the packed form of a document, canonical JSON, an id.
+//! A field with control characters is a JSON string after a unit separator. An empty field is
+//! absent.
 
-use super::conflict::split_uid;
+use super::commit_rules::split_uid;
 use super::repository::{
-    Access, Commit, Definition, DefinitionKind, Ehr, EhrFlags, ItemTag, StoreError, TagList,
+    AccessRecord, Commit, Definition, DefinitionKind, Ehr, EhrFlags, ItemTag, StoreError, TagList,
     Version,
 };
 use crate::document::{Layout, LayoutStore, ObjectKind, Packed};
@@ -21,7 +22,7 @@ const FIELD: char = '\t';
 const RECORD: char = '\u{1e}';
 const QUOTED: char = '\u{1f}';
 
-/// The records of some lines.
+/// Iterates over the records of some lines.
 pub(super) fn records(lines: &str) -> impl Iterator<Item = &str> {
     lines
         .split('\n')
@@ -29,10 +30,10 @@ pub(super) fn records(lines: &str) -> impl Iterator<Item = &str> {
         .filter(|record| !record.is_empty())
 }
 
-/// Something that a repository does.
+/// A change of a repository.
 pub(super) enum Change {
     Commit(Box<Commit>),
-    /// [`Commit::idempotency`] of the contribution with this uid, behind its commit.
+    /// [`Commit::idempotency`] of the contribution with this uid, after its commit.
     Idempotency(String, String),
     /// The tags of a target in this EHR.
     Tags(String, TagList),
@@ -41,14 +42,14 @@ pub(super) enum Change {
     RemoveEhr(String),
     Define(DefinitionKind, Definition),
     Undefine(DefinitionKind, String, String),
-    /// Lines of the access log.
-    Note(Vec<Access>),
-    /// Everything but the access log.
+    /// Records for the access log.
+    Accesses(Vec<AccessRecord>),
+    /// Removal of everything but the access log.
     Reset,
 }
 
-/// Writes changes down and reads them. A layout is written once, before the first document that uses
-/// it; its number is its place.
+/// Writes and reads changes. A layout is written once, before the first document that uses it. Its
+/// number is its position.
 #[derive(Default)]
 pub(super) struct Journal {
     layouts: LayoutStore,
@@ -59,14 +60,15 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// What was written since the last time.
+    /// Returns the text that was written since the last call.
     pub(super) fn take(&mut self) -> Option<String> {
         let mut line = std::mem::take(&mut self.line);
         line.push('\n');
+        // The line end alone means that nothing was written.
         (line.len() > 1).then_some(line)
     }
 
-    /// Adds the record of a change.
+    /// Appends the record of a change.
     ///
     /// # Errors
     /// [`StoreError::Failed`] if a document of a commit cannot be written. No record is added then.
@@ -96,7 +98,7 @@ impl Journal {
             Change::Undefine(kind, name, version) => {
                 self.plain("undefine", &[&kind.number().to_string(), name, version])
             }
-            Change::Note(accesses) => accesses.iter().for_each(|access| self.access(access)),
+            Change::Accesses(accesses) => accesses.iter().for_each(|access| self.access(access)),
             Change::Reset => self.plain("reset", &[]),
         }
         Ok(())
@@ -110,9 +112,9 @@ impl Journal {
         self.line.push(RECORD);
     }
 
-    fn access(&mut self, access: &Access) {
+    fn access(&mut self, access: &AccessRecord) {
         self.line.push_str("access");
-        let Access {
+        let AccessRecord {
             time,
             who,
             issuer,
@@ -191,6 +193,7 @@ impl Journal {
         put_flags(out, commit.status.as_ref());
         for (version, text) in commit.versions.iter().zip(&texts) {
             put(out, Some(&version.kind.number().to_string()));
+            // The versions of one commit usually have its time, so the field is empty.
             let own_time =
                 Some(version.time_committed.as_str()).filter(|time| *time != commit.time_committed);
             [
@@ -218,9 +221,10 @@ impl Journal {
         Ok(())
     }
 
-    /// Gives a layout its number, and writes it where it has none yet.
+    /// Assigns a number to a layout, and writes the layout if it is new.
     fn number(&mut self, layout: Arc<Layout>) {
         if !self.numbers.contains_key(layout.digest()) {
+            // The name `shape` is older than the term layout, and journals of users have it.
             self.plain("shape", &[&layout.to_text()]);
             self.keep(layout);
         }
@@ -232,7 +236,8 @@ impl Journal {
         self.numbered.push(layout);
     }
 
-    /// Reads a record; one that only prepares others is no change.
+    /// Reads a record. Returns `None` for a record that defines a layout, which changes nothing by
+    /// itself.
     pub(super) fn read(&mut self, record: &str) -> Result<Option<Change>, String> {
         let mut fields = Fields(record.split(FIELD));
         let name = fields.0.next().unwrap_or_default();
@@ -247,13 +252,15 @@ impl Journal {
             "tags" => Change::Tags(fields.string()?, read_tags(&mut fields)?),
             "remove" => Change::RemoveObjects(fields.string()?, vec![fields.string()?]),
             "remove-ehr" => Change::RemoveEhr(fields.string()?),
+            // Records of later releases are an error: a change that is skipped would make all later
+            // ones wrong.
             "define" => Change::Define(fields.definition_kind()?, read_definition(&mut fields)?),
             "undefine" => Change::Undefine(
                 fields.definition_kind()?,
                 fields.string()?,
                 fields.string()?,
             ),
-            "access" => Change::Note(vec![read_access(&mut fields)?]),
+            "access" => Change::Accesses(vec![read_access(&mut fields)?]),
             "reset" => Change::Reset,
             other => return Err(broken(&format!("there is no record `{other}`"))),
         }))
@@ -292,6 +299,8 @@ impl Journal {
             preconditions,
             idempotency,
         };
+        // A version begins with its kind, which is never quoted. The record ends after the last
+        // version.
         while let Some(kind) = fields.0.next() {
             let version = self.read_version(kind, fields, &commit)?;
             commit.versions.push(version);
@@ -346,6 +355,8 @@ impl Journal {
 fn put(out: &mut String, field: Option<&str>) {
     out.push(FIELD);
     let Some(text) = field else { return };
+    // An empty text is quoted, because an empty field means an absent one. Control characters would
+    // end fields, records or lines.
     if text.is_empty() || text.bytes().any(|b| b < b' ') {
         out.push(QUOTED);
         quote_into(out, text);
@@ -354,7 +365,8 @@ fn put(out: &mut String, field: Option<&str>) {
     }
 }
 
-/// Three fields: whether it is queryable and modifiable, the id of the subject and its namespace.
+/// Writes three fields: whether the EHR is queryable and modifiable, the id of the subject, its
+/// namespace.
 fn put_flags(out: &mut String, flags: Option<&EhrFlags>) {
     let marks = flags.map(|f| {
         [f.is_queryable, f.is_modifiable]
@@ -399,8 +411,8 @@ fn read_tags(fields: &mut Fields<'_>) -> Result<TagList, String> {
     Ok(list)
 }
 
-fn read_access(fields: &mut Fields<'_>) -> Result<Access, String> {
-    Ok(Access {
+fn read_access(fields: &mut Fields<'_>) -> Result<AccessRecord, String> {
+    Ok(AccessRecord {
         time: fields.string()?,
         who: fields.string()?,
         issuer: fields.string()?,
@@ -439,7 +451,8 @@ fn read_definition(fields: &mut Fields<'_>) -> Result<Definition, String> {
 struct Fields<'a>(std::str::Split<'a, char>);
 
 impl<'a> Fields<'a> {
-    /// The outer option is the end of the record, the inner one an absent field.
+    /// Returns the next field. The outer option is `None` at the end of the record, the inner one
+    /// for an absent field.
     fn next(&mut self) -> Result<Option<Option<Cow<'a, str>>>, String> {
         let Some(raw) = self.0.next() else {
             return Ok(None);

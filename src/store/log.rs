@@ -1,52 +1,53 @@
-//! The store of the access log, beside [`Repository`](super::repository::Repository): entries are
+//! The store of the access log, beside [`Repository`](super::repository::Repository). Records are
 //! only added, read, and removed by age.
 //!
 //! Implementations: [`MemoryLog`], and [`SqlLog`](super::sql::SqlLog) in a database of its own, so
-//! that no number of entries takes room or time from the documents. The entry of a change set is
-//! written with it, into the database of the documents, and moved from there: an entry that waits
-//! has a key, by which it is added once however often it is moved.
+//! that the log takes no room or time from the documents. The record of a change set is written
+//! with it, into the database of the documents, and moved from there. Such a record has a key, so
+//! moving it twice adds it once.
 
-use super::repository::{Access, AccessFilter, StoreError};
+use super::repository::{AccessFilter, AccessRecord, StoreError};
 use aqlite_rm::order;
 use std::cell::RefCell;
 use std::collections::HashSet;
 
-/// An entry on its way into the log.
+/// An audit record to add to the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogEntry {
-    /// Names the entry where it may be sent more than once.
+    /// An idempotency key, for a record that may be sent more than once.
     pub key: Option<String>,
-    /// What it says.
-    pub access: Access,
+    /// The record itself.
+    pub access: AccessRecord,
 }
 
-/// Stores the access log.
+/// A store of the access log.
 #[allow(
     async_fn_in_trait,
     reason = "futures of a worker are not Send, and nothing spawns them"
 )]
 pub trait LogStore {
-    /// Adds entries: all of them, or none. One whose key has been added before is passed over.
+    /// Adds all these records, or none. Skips a record whose key was added before.
     async fn append(&self, entries: &[LogEntry]) -> Result<(), StoreError>;
 
-    /// Adds entries about refused requests, unless that day has `most` of them already; true when
-    /// they were added. `day` is the date in the text form of [`Access::time`].
+    /// Adds records of refused requests, unless the log has `most` of them for this day. Returns
+    /// whether they were added. `day` is the date in the text form of [`AccessRecord::time`].
     async fn append_refused(
         &self,
-        entries: &[Access],
+        entries: &[AccessRecord],
         day: &str,
         most: u64,
     ) -> Result<bool, StoreError>;
 
-    /// The entries of a filter with their numbers, in the order of time, and of their numbers where
-    /// times are equal.
-    async fn read(&self, filter: &AccessFilter<'_>) -> Result<Vec<(u64, Access)>, StoreError>;
+    /// Returns the records that match a filter, with their numbers, ordered by time, then by
+    /// number.
+    async fn read(&self, filter: &AccessFilter<'_>)
+    -> Result<Vec<(u64, AccessRecord)>, StoreError>;
 
-    /// Sets how many days entries are kept; younger ones cannot be removed.
+    /// Sets the retention in days. Younger records cannot be removed.
     async fn keep_for(&self, days: u32) -> Result<(), StoreError>;
 
-    /// Removes at most `most` of the oldest entries, as far as they are from before this time and
-    /// older than [`LogStore::keep_for`] says; how many were removed.
+    /// Removes at most `most` of the oldest records, if they are from before this time and older
+    /// than the retention ([`LogStore::keep_for`]). Returns the number of removed records.
     async fn expire(&self, before: &str, most: u64) -> Result<u64, StoreError>;
 }
 
@@ -56,27 +57,27 @@ pub struct MemoryLog(RefCell<Entries>);
 
 #[derive(Debug, Default)]
 struct Entries {
-    entries: Vec<(u64, Access)>,
+    entries: Vec<(u64, AccessRecord)>,
     keys: HashSet<String>,
     last: u64,
 }
 
 impl Entries {
-    fn push(&mut self, access: Access) {
+    fn push(&mut self, access: AccessRecord) {
         self.last += 1;
         self.entries.push((self.last, access));
     }
 }
 
 impl MemoryLog {
-    /// Adds entries.
-    pub(super) fn push(&self, accesses: impl IntoIterator<Item = Access>) {
+    /// Adds records.
+    pub(super) fn push(&self, accesses: impl IntoIterator<Item = AccessRecord>) {
         accesses
             .into_iter()
             .for_each(|access| self.0.borrow_mut().push(access));
     }
 
-    /// True while a day has fewer than `most` entries about refused requests.
+    /// Returns whether a day has fewer than `most` records of refused requests.
     pub(super) fn has_room(&self, day: &str, most: u64) -> bool {
         let log = self.0.borrow();
         (log.entries
@@ -86,10 +87,10 @@ impl MemoryLog {
             < most
     }
 
-    /// The entries of a filter.
-    pub(super) fn select(&self, filter: &AccessFilter<'_>) -> Vec<(u64, Access)> {
+    /// Returns the records that match a filter.
+    pub(super) fn select(&self, filter: &AccessFilter<'_>) -> Vec<(u64, AccessRecord)> {
         let log = self.0.borrow();
-        let mut entries: Vec<&(u64, Access)> = log.entries.iter().collect();
+        let mut entries: Vec<&(u64, AccessRecord)> = log.entries.iter().collect();
         order::sort_by_key(&mut entries, |(number, access)| {
             (access.time.as_str(), *number)
         });
@@ -97,7 +98,7 @@ impl MemoryLog {
             .iter()
             .find(|(number, _)| *number == filter.after)
             .map(|(number, access)| (access.time.as_str(), *number));
-        let wanted = |(number, access): &&(u64, Access)| {
+        let wanted = |(number, access): &&(u64, AccessRecord)| {
             after.is_none_or(|after| (access.time.as_str(), *number) > after)
                 && filter.from.is_none_or(|from| access.time.as_str() >= from)
                 && filter.to.is_none_or(|to| access.time.as_str() < to)
@@ -133,7 +134,7 @@ impl LogStore for MemoryLog {
 
     async fn append_refused(
         &self,
-        entries: &[Access],
+        entries: &[AccessRecord],
         day: &str,
         most: u64,
     ) -> Result<bool, StoreError> {
@@ -144,11 +145,14 @@ impl LogStore for MemoryLog {
         Ok(has_room)
     }
 
-    async fn read(&self, filter: &AccessFilter<'_>) -> Result<Vec<(u64, Access)>, StoreError> {
+    async fn read(
+        &self,
+        filter: &AccessFilter<'_>,
+    ) -> Result<Vec<(u64, AccessRecord)>, StoreError> {
         Ok(self.select(filter))
     }
 
-    /// Nothing else removes entries here, so [`LogStore::expire`] goes by its own time.
+    /// Nothing else removes records here, so [`LogStore::expire`] relies on its own time.
     async fn keep_for(&self, _days: u32) -> Result<(), StoreError> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The repository in memory: the browser's, the tests', and the one to measure others against.
+//! The repository in memory, for browsers and tests.
 
 mod apply;
 mod check;
@@ -8,58 +8,57 @@ mod snapshot;
 
 use super::journal::{Change, Journal};
 use super::log::MemoryLog;
-use super::past::Past;
 use super::repository::{
     Commit, Definition, DefinitionKind, Ehr, ItemTag, StoreError, TagList, Version,
 };
+use super::state_history::StateHistory;
 use crate::document::{Batch, Doc, EhrRow, ObjectKind};
 use crate::rm::class::Attr;
-use index::{Index, Stated};
+use index::{StoredContribution, TextIndex};
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-/// EHRs, versions and definitions in memory: every document is held once, in the columns of one
-/// standing batch.
+/// EHRs, versions and definitions in memory. All documents are rows of one batch that lasts.
 #[derive(Default)]
 pub struct Memory {
     state: RefCell<State>,
-    /// Where changes are written down, for hosts that keep them.
+    /// The journal of changes, for hosts that save them.
     journal: Option<RefCell<Journal>>,
 }
 
 #[derive(Default)]
 struct State {
-    /// By creation order.
-    ehrs: Vec<Record>,
+    /// In the order of creation.
+    ehrs: Vec<EhrEntry>,
     ehr_ids: HashMap<String, usize>,
     subjects: HashMap<(String, String), usize>,
     /// In commit order.
-    contributions: Vec<Stated>,
-    contribution_uids: Index,
+    contributions: Vec<StoredContribution>,
+    contribution_uids: TextIndex,
     /// [`Commit::idempotency`] by the uid of the contribution.
     idempotency: HashMap<String, String>,
     /// By target.
     tags: HashMap<String, (String, Vec<ItemTag>)>,
     /// The newest version of each object.
-    objects: Index,
-    /// For each document the version before it.
+    objects: TextIndex,
+    /// The preceding version of each document.
     before: Vec<Option<u32>>,
-    /// Versions that say beside their document what it does not tell.
-    odd: HashMap<u32, Version>,
+    /// Versions whose metadata cannot be derived from their documents.
+    explicit: HashMap<u32, Version>,
     definitions: HashMap<(DefinitionKind, String, String), Definition>,
     batch: Batch,
     ordinal: u64,
     revision: u64,
-    past: Past,
+    history: StateHistory,
     log: MemoryLog,
 }
 
-/// An EHR, and its number in the batch. Demographic parties belong to one without `ehr`.
-struct Record {
+/// An EHR, and its number in the batch. The owner of the demographic parties has no `ehr`.
+struct EhrEntry {
     ehr: Option<Ehr>,
     in_batch: u32,
-    /// The number of the newest version when it was made.
-    behind: u64,
+    /// The number of the newest version at the creation of the EHR.
+    created_after: u64,
 }
 
 const UID: &[Attr] = &[Attr::UID, Attr::VALUE];
@@ -73,12 +72,12 @@ const LIFECYCLE: &[Attr] = &[
 ];
 
 impl Memory {
-    /// An empty repository.
+    /// Creates an empty repository.
     pub fn new() -> Memory {
         Memory::default()
     }
 
-    /// An empty repository that writes down what changes, so that a host can keep it.
+    /// Creates an empty repository that records its changes, so that a host can save them.
     pub fn journaled() -> Memory {
         Memory {
             journal: Some(RefCell::default()),
@@ -86,18 +85,18 @@ impl Memory {
         }
     }
 
-    /// What was done since the last time, as one line of text with its end; nothing when nothing
-    /// was done.
+    /// Returns the changes since the last call as one line of text with its end, or `None` without
+    /// changes.
     pub fn written(&self) -> Option<String> {
         self.journal.as_ref()?.borrow_mut().take()
     }
 
-    /// Does again what lines of [`Memory::written`] say. All lines since the first must come in
-    /// their order.
+    /// Applies lines of [`Memory::written`] again. The caller passes all lines since the first one,
+    /// in their order.
     ///
     /// # Errors
-    /// A sentence when a line is broken or does not fit what is here; the repository is of no use
-    /// then.
+    /// A message if a line is broken or does not fit the state. The repository must not be used
+    /// after that.
     pub fn repeat(&self, lines: &str) -> Result<(), String> {
         let journal = self
             .journal
@@ -113,38 +112,38 @@ impl Memory {
     fn check_and_apply(&self, change: Change) -> Result<(), String> {
         let mut state = self.state.borrow_mut();
         if let Change::Commit(commit) = &change {
-            // An earlier release may have written what is refused today: it is read as it is.
+            // An earlier release may have written what is refused today, so it is accepted.
             state
-                .check_place(commit)
+                .check_order(commit)
                 .map_err(|why| format!("the journal does not fit: {why}"))?;
         }
         state.apply(change).map_err(|error| error.to_string())?;
         Ok(())
     }
 
-    /// Checks a commit and does it.
-    fn take(&self, commit: Commit) -> Result<(), StoreError> {
+    /// Checks a commit and applies it.
+    fn check_and_commit(&self, commit: Commit) -> Result<(), StoreError> {
         self.state.borrow().check(&commit)?;
-        self.change(Change::Commit(Box::new(commit)))?;
+        self.apply_and_record(Change::Commit(Box::new(commit)))?;
         Ok(())
     }
 
-    /// Writes a change down and does it.
-    fn change(&self, change: Change) -> Result<bool, StoreError> {
+    /// Records a change and applies it.
+    fn apply_and_record(&self, change: Change) -> Result<bool, StoreError> {
         if let Some(journal) = &self.journal {
             journal.borrow_mut().write(&change)?;
         }
         self.state.borrow_mut().apply(change)
     }
 
-    /// Bytes of the standing batch, about.
+    /// Returns the approximate size of the batch in bytes.
     pub fn bytes(&self) -> usize {
         self.state.borrow().batch.bytes()
     }
 }
 
 impl State {
-    fn record(&self, ehr_id: &str) -> Option<&Record> {
+    fn record(&self, ehr_id: &str) -> Option<&EhrEntry> {
         self.ehrs.get(*self.ehr_ids.get(ehr_id)?)
     }
 
@@ -152,19 +151,19 @@ impl State {
         self.record(ehr_id)?.ehr.as_ref()
     }
 
-    /// The newest version of an object.
+    /// Returns the newest version of an object.
     fn newest(&self, object_id: &str) -> Option<u32> {
         self.objects
             .find(object_id, |document| self.batch.object_id(document))
     }
 
-    /// Returns the versions of an object of an EHR, newest first; none if the object belongs to
+    /// Returns the versions of an object of an EHR, newest first, or none if the object belongs to
     /// another EHR.
     fn versions(&self, ehr_id: &str, object_id: &str) -> Result<Vec<u32>, StoreError> {
         let (Some(record), Some(newest)) = (self.record(ehr_id), self.newest(object_id)) else {
             return Ok(Vec::new());
         };
-        let doc = self.batch.doc(newest).ok_or_else(lost_document)?;
+        let doc = self.batch.doc(newest).ok_or_else(missing_document)?;
         if doc.ehr != record.in_batch {
             return Ok(Vec::new());
         }
@@ -180,21 +179,22 @@ impl State {
     /// Returns the document of the version before that of a document; `None` for a first version.
     fn preceding(&self, document: u32) -> Result<Option<u32>, StoreError> {
         let before = self.before.get(document as usize);
-        before.copied().ok_or_else(lost_document)
+        before.copied().ok_or_else(missing_document)
     }
 
-    /// The documents of an EHR in commit order.
+    /// Iterates over the documents of an EHR in commit order.
     fn documents(&self, ehr_id: &str) -> impl Iterator<Item = Doc> {
         let documents = self
             .record(ehr_id)
+            // Commit order is the order of documents in the batch.
             .map_or(&[][..], |record| self.batch.docs_of(record.in_batch));
         documents
             .iter()
             .filter_map(|number| self.batch.doc(*number))
     }
 
-    /// The contribution with a uid.
-    fn contribution(&self, uid: &str) -> Option<(usize, &Stated)> {
+    /// Returns the contribution with this uid, and its index.
+    fn contribution(&self, uid: &str) -> Option<(usize, &StoredContribution)> {
         let number = self
             .contribution_uids
             .find(uid, |number| self.uid_of(number))? as usize;
@@ -204,21 +204,21 @@ impl State {
     fn uid_of(&self, contribution: u32) -> &str {
         self.contributions
             .get(contribution as usize)
-            .map_or("", |stated| stated.uid(&self.batch))
+            .map_or("", |stored| stored.uid(&self.batch))
     }
 
     fn owner_id(&self, owner: u32) -> &str {
         self.batch.ehr_id(owner).unwrap_or_default()
     }
 
-    /// A version with its tags and those of its object.
+    /// Returns a version with its tags and those of its object.
     fn version(&self, document: u32) -> Result<Version, StoreError> {
         let version = self
-            .odd
+            .explicit
             .get(&document)
             .cloned()
-            .or_else(|| self.told(document))
-            .ok_or_else(lost_document)?;
+            .or_else(|| self.derived_version(document))
+            .ok_or_else(missing_document)?;
         let of = |target: &String| {
             self.tags.get(target).map(|(_, tags)| TagList {
                 target: target.clone(),
@@ -232,8 +232,8 @@ impl State {
         Ok(Version { tags, ..version })
     }
 
-    /// A version as its document tells it.
-    fn told(&self, document: u32) -> Option<Version> {
+    /// Derives a version from its document.
+    fn derived_version(&self, document: u32) -> Option<Version> {
         let doc = self.batch.doc(document)?;
         let text = |path| self.batch.text_along(doc.version, path).map(str::to_owned);
         Some(Version {
@@ -252,8 +252,8 @@ impl State {
         })
     }
 
-    /// True when [`State::told`] gives this version.
-    fn tells(&self, document: u32, version: &Version) -> bool {
+    /// Returns whether [`State::derived_version`] derives exactly this version.
+    fn is_derivable(&self, document: u32, version: &Version) -> bool {
         let Some(doc) = self.batch.doc(document) else {
             return false;
         };
@@ -280,7 +280,7 @@ impl State {
         )
     }
 
-    /// The tags of a target in an EHR.
+    /// Returns the tags of a target in an EHR.
     fn tags_of(&self, ehr_id: &str, target: &str) -> &[ItemTag] {
         self.tags
             .get(target)
@@ -289,12 +289,12 @@ impl State {
     }
 }
 
-/// The error for a number of a document that the standing batch does not have.
-fn lost_document() -> StoreError {
+/// Returns the error for a number of a document that is not in the batch.
+fn missing_document() -> StoreError {
     broken("a document that the index names is not in the batch")
 }
 
-/// The error for a broken invariant of this repository.
+/// Returns the error for a broken invariant of this repository.
 fn broken(what: &str) -> StoreError {
     StoreError::Failed(format!("an invariant of the repository is broken: {what}"))
 }

@@ -1,23 +1,25 @@
-//! Storage: what a query needs as data, what a host must be able to do, and the two repositories.
+//! Storage: the interface that a host implements, and its two implementations, in memory and in
+//! SQL.
 
-mod conflict;
+pub(crate) mod canonical;
+mod commit_rules;
+mod error;
 mod journal;
 pub mod log;
 pub mod memory;
-mod past;
 mod prune;
 pub mod ready;
 pub mod repository;
+mod sink;
 pub mod sql;
-pub(crate) mod statement;
+mod state_history;
 
 pub use aqlite_engine::answer::scan;
 
 use repository::Definition;
 use std::cmp::Ordering;
 
-/// The order of lists of definitions: by name, then by SEMVER precedence; texts that are no SEMVER
-/// come first.
+/// Orders definitions by name, then by SEMVER precedence. Texts that are no SEMVER come first.
 fn by_name(a: &Definition, b: &Definition) -> Ordering {
     let version = |d: &Definition| semver::Version::parse(&d.version).ok();
     a.name

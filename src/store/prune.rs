@@ -1,12 +1,12 @@
-//! Which documents a scan can leave out, judged by their layouts alone.
+//! Pruning of documents by their layouts alone.
 
 use super::scan::{ArchetypeGroup, Scan};
 use crate::document::{Item, ItemKind, Layout, ObjectKind};
 use crate::rm::class::Attr;
 use crate::rm::id::ArchetypeId;
 
-/// The archetype ids that stand in a layout; `None` when a document of it may name others in its
-/// slots.
+/// Returns the archetype ids of a layout, or `None` if its documents may have others as leaf
+/// values.
 pub(crate) fn archetypes_of(layout: &Layout) -> Option<Vec<&str>> {
     let is_open = |item: &Item| {
         item.attr == Some(Attr::ARCHETYPE_NODE_ID) && !matches!(item.kind, ItemKind::Constant(..))
@@ -18,23 +18,23 @@ pub(crate) fn archetypes_of(layout: &Layout) -> Option<Vec<&str>> {
     }
 }
 
-/// True unless the layouts rule out that a document gives a row.
+/// Returns false only if the layouts rule out that a document contributes a row.
 pub(crate) fn may_match(scan: &Scan, kind: ObjectKind, archetypes: Option<&[String]>) -> bool {
     let holds = |group: &ArchetypeGroup| {
         archetypes.is_none_or(|held| {
             group
                 .0
                 .iter()
-                .any(|asked| held.iter().any(|data| subsumes(asked, data)))
+                .any(|requested| held.iter().any(|data| subsumes(requested, data)))
         })
     };
     scan.kinds.contains(&kind)
         && (kind != ObjectKind::Composition || scan.archetypes.iter().all(holds))
 }
 
-fn subsumes(asked: &str, data: &str) -> bool {
-    let special = || Some(ArchetypeId::parse(asked)?.subsumes(ArchetypeId::parse(data)?));
-    asked == data || special().unwrap_or(false)
+fn subsumes(requested: &str, data: &str) -> bool {
+    let special = || Some(ArchetypeId::parse(requested)?.subsumes(ArchetypeId::parse(data)?));
+    requested == data || special().unwrap_or(false)
 }
 
 #[cfg(test)]
@@ -77,10 +77,10 @@ mod tests {
 
     #[test]
     fn only_compositions_are_judged_by_archetypes_and_unknown_ones_stay() {
-        let asked = scan(&[&["openEHR-EHR-OBSERVATION.pulse.v1"]]);
-        assert!(may_match(&asked, ObjectKind::EhrStatus, Some(&[])));
-        assert!(may_match(&asked, ObjectKind::Composition, None));
-        assert!(!may_match(&asked, ObjectKind::Composition, Some(&[])));
-        assert!(!may_match(&asked, ObjectKind::Folder, None));
+        let requested = scan(&[&["openEHR-EHR-OBSERVATION.pulse.v1"]]);
+        assert!(may_match(&requested, ObjectKind::EhrStatus, Some(&[])));
+        assert!(may_match(&requested, ObjectKind::Composition, None));
+        assert!(!may_match(&requested, ObjectKind::Composition, Some(&[])));
+        assert!(!may_match(&requested, ObjectKind::Folder, None));
     }
 }

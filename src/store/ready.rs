@@ -1,35 +1,35 @@
-//! Runs futures that never wait, for hosts that are synchronous (browser memory, SQLite in tests,
+//! Runs futures that never wait, for synchronous hosts (browser memory, SQLite in tests,
 //! command-line tools).
 
 use std::fmt;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-/// The output of a future whose parts are all ready: it is polled once.
+/// Polls a future once and returns its output.
 ///
 /// [`super::memory::Memory`] and [`super::sql::SqlRepository`] over a synchronous executor only
-/// make such futures.
+/// make futures that are ready.
 ///
 /// # Errors
-/// [`Waits`] when the future asks to be polled again.
-pub fn now_or_never<F: Future>(future: F) -> Result<F::Output, Waits> {
+/// [`NotReady`] if the future is not ready.
+pub fn now_or_never<F: Future>(future: F) -> Result<F::Output, NotReady> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => Ok(output),
-        Poll::Pending => Err(Waits),
+        Poll::Pending => Err(NotReady),
     }
 }
 
-/// The future waits for something outside, which a synchronous host cannot give.
+/// The error for a future that waits for something outside, which a synchronous host cannot supply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Waits;
+pub struct NotReady;
 
-impl fmt::Display for Waits {
+impl fmt::Display for NotReady {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the future waits for input or output, but its host is synchronous")
     }
 }
 
-impl std::error::Error for Waits {}
+impl std::error::Error for NotReady {}
 
 #[cfg(test)]
 mod tests {
@@ -41,6 +41,6 @@ mod tests {
             now_or_never(async { std::future::ready(3).await + 1 }),
             Ok(4)
         );
-        assert_eq!(now_or_never(std::future::pending::<u8>()), Err(Waits));
+        assert_eq!(now_or_never(std::future::pending::<u8>()), Err(NotReady));
     }
 }

@@ -1,13 +1,14 @@
-//! What a host must be able to store: the one asynchronous trait of the project, and its records.
+//! The storage interface of a host, and its records. It is asynchronous.
 //!
 //! Implementations: [`super::memory`] (browser, tests) and [`super::sql`] (D1, SQLite). The service
 //! is the only caller.
 
-use super::scan::{Progress, Scan, Snapshot};
-use crate::document::{Batch, ObjectKind, Packed};
+pub use super::error::StoreError;
+pub use super::sink::{BatchSink, Pause, Sink};
+
+use super::scan::{Scan, Snapshot};
+use crate::document::{ObjectKind, Packed};
 use aqlite_rm::order;
-use std::fmt;
-use std::pin::Pin;
 
 /// An EHR, the record of one patient.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,7 +29,7 @@ pub struct Ehr {
 }
 
 impl Ehr {
-    /// What its EHR_STATUS says about it.
+    /// Returns the values of its EHR_STATUS that the EHR has too.
     pub(crate) fn flags(&self) -> EhrFlags {
         EhrFlags {
             subject: self.subject.clone(),
@@ -41,9 +42,9 @@ impl Ehr {
 /// One version of a versioned object, as committed.
 #[derive(Clone, Debug)]
 pub struct Version {
-    /// The EHR that owns it (for a demographic party: empty).
+    /// The EHR that owns it; empty for a demographic party.
     pub ehr_id: String,
-    /// What it is a version of.
+    /// The class of the object.
     pub kind: ObjectKind,
     /// VERSIONED_OBJECT.uid.value.
     pub object_id: String,
@@ -62,10 +63,11 @@ pub struct Version {
     pub lifecycle: String,
     /// COMPOSITION.archetype_details.template_id.value.
     pub template_id: Option<String>,
-    /// The whole VERSION, packed; a deletion has no `data` in it. An IMPORTED_VERSION is in its
-    /// stored form: uid, lifecycle_state and data at the root, and the item without data.
+    /// The complete VERSION, packed. A deletion has no `data`. An IMPORTED_VERSION has its stored
+    /// form: uid, lifecycle_state and data at the root, and the item without data.
     pub packed: Packed,
-    /// The tags on it and on its object; in a commit: lists that replace those of their targets.
+    /// The tags of the version and of its object. In a commit: lists that replace those of their
+    /// targets.
     pub tags: Vec<TagList>,
 }
 
@@ -74,11 +76,11 @@ pub struct Version {
 pub struct TagList {
     /// VERSIONED_OBJECT.uid.value or VERSION.uid.value.
     pub target: String,
-    /// By key and path.
+    /// Ordered by key and path.
     pub tags: Vec<ItemTag>,
 }
 
-/// An ITEM_TAG; key and path are unique in a list.
+/// An ITEM_TAG. Key and path are unique in a list.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct ItemTag {
     /// ITEM_TAG.key.
@@ -90,25 +92,25 @@ pub struct ItemTag {
 }
 
 impl TagList {
-    /// A list in the order in which lists are kept.
+    /// Creates a list in the stored order.
     pub fn new(target: String, mut tags: Vec<ItemTag>) -> TagList {
         order::sort(&mut tags);
         TagList { target, tags }
     }
 }
 
-/// A piece of a list: what was read together.
+/// A page of a list: the items that were read together.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Piece<T> {
-    /// The items, at least one where there are any.
+pub struct ListPage<T> {
+    /// The items; at least one if the list has more.
     pub items: Vec<T>,
-    /// True where more items may follow.
+    /// Whether more items may follow.
     pub more: bool,
 }
 
-/// What the row of a version says beside its document.
+/// The metadata of a version: all columns of its row but the document.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct VersionHead {
+pub struct VersionMetadata {
     /// As in [`Version`].
     pub kind: ObjectKind,
     /// As in [`Version`].
@@ -121,65 +123,65 @@ pub struct VersionHead {
     pub lifecycle: String,
     /// As in [`Version`].
     pub template_id: Option<String>,
-    /// Bytes of the stored document, about.
+    /// The approximate size of the stored document in bytes.
     pub bytes: usize,
 }
 
-/// A version that was asked for with a bound on the bytes of its document.
+/// A version that was requested with a bound on the size of its document.
 #[derive(Clone, Debug)]
-pub enum Bounded {
-    /// Its document stays within the bound.
-    Whole(Box<Version>),
-    /// Its document is longer.
+pub enum BoundedVersion {
+    /// The document is within the bound.
+    Complete(Box<Version>),
+    /// The document is longer.
     Large(Box<LargeVersion>),
 }
 
 /// A version whose document was not read.
 #[derive(Clone, Debug)]
 pub struct LargeVersion {
-    /// Everything beside the document.
-    pub head: VersionHead,
+    /// The metadata.
+    pub head: VersionMetadata,
     /// As in [`Version`].
     pub tags: Vec<TagList>,
 }
 
-impl Bounded {
-    /// A version, with its document if that has at most `most` bytes.
-    pub(crate) fn of(version: Version, most: usize) -> Bounded {
+impl BoundedVersion {
+    /// Creates a version, with its document if that has at most `most` bytes.
+    pub(crate) fn of(version: Version, most: usize) -> BoundedVersion {
         if version.packed.size() <= most {
-            return Bounded::Whole(Box::new(version));
+            return BoundedVersion::Complete(Box::new(version));
         }
         let tags = version.tags.clone();
-        let head = VersionHead::of(version);
-        Bounded::Large(Box::new(LargeVersion { head, tags }))
+        let head = VersionMetadata::of(version);
+        BoundedVersion::Large(Box::new(LargeVersion { head, tags }))
     }
 
-    /// Bytes of the stored document, about.
+    /// Returns the approximate size of the stored document in bytes.
     pub fn bytes(&self) -> usize {
         match self {
-            Bounded::Whole(version) => version.packed.size(),
-            Bounded::Large(large) => large.head.bytes,
+            BoundedVersion::Complete(version) => version.packed.size(),
+            BoundedVersion::Large(large) => large.head.bytes,
         }
     }
 
-    /// Everything beside the document.
-    pub fn head(self) -> VersionHead {
+    /// Returns the metadata.
+    pub fn head(self) -> VersionMetadata {
         match self {
-            Bounded::Whole(version) => VersionHead::of(*version),
-            Bounded::Large(large) => large.head,
+            BoundedVersion::Complete(version) => VersionMetadata::of(*version),
+            BoundedVersion::Large(large) => large.head,
         }
     }
 }
 
-impl VersionHead {
+impl VersionMetadata {
     /// VERSIONED_OBJECT.uid.value.
     pub fn object_id(&self) -> &str {
         self.version_uid.split("::").next().unwrap_or_default()
     }
 
-    /// A version without its document.
-    pub(crate) fn of(version: Version) -> VersionHead {
-        VersionHead {
+    /// Returns the metadata of a version.
+    pub(crate) fn of(version: Version) -> VersionMetadata {
+        VersionMetadata {
             bytes: version.packed.size(),
             kind: version.kind,
             version_uid: version.version_uid,
@@ -190,17 +192,17 @@ impl VersionHead {
         }
     }
 
-    /// True when this version says that the object is deleted.
+    /// Returns whether this version is a deletion of its object.
     pub fn is_deletion(&self) -> bool {
         self.lifecycle == "523"
     }
 }
 
-/// What is read of contributions.
+/// The parts of contributions to read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extent {
-    /// The CONTRIBUTIONs alone: their `versions` are empty.
-    Alone,
+    /// Only the CONTRIBUTIONs. Their `versions` are empty.
+    WithoutVersions,
     /// The CONTRIBUTIONs with their versions.
     WithVersions,
 }
@@ -219,16 +221,16 @@ pub struct Contribution {
 }
 
 impl Version {
-    /// True when this version says that the object is deleted.
+    /// Returns whether this version is a deletion of its object.
     pub fn is_deletion(&self) -> bool {
         self.lifecycle == "523"
     }
 }
 
-/// A change set: all of it is committed, or nothing.
+/// A change set. All of it is committed, or nothing.
 #[derive(Clone, Debug)]
 pub struct Commit {
-    /// The EHR to create first; absent when it exists.
+    /// The EHR to create first; `None` if it exists.
     pub new_ehr: Option<Ehr>,
     /// The EHR that is written to; empty for demographic parties.
     pub ehr_id: String,
@@ -236,24 +238,25 @@ pub struct Commit {
     pub contribution_uid: String,
     /// The CONTRIBUTION as canonical JSON, with its audit and the references to its versions.
     pub contribution: String,
-    /// When, as in [`Version::time_committed`].
+    /// The time of the commit, as in [`Version::time_committed`].
     pub time_committed: String,
-    /// The versions, in order; their order is the commit order.
+    /// The versions in commit order.
     pub versions: Vec<Version>,
-    /// The EHR's own flags and subject after this commit, when an EHR_STATUS is among the versions.
+    /// The flags and the subject of the EHR after this commit, if it has a version of the
+    /// EHR_STATUS.
     pub status: Option<EhrFlags>,
-    /// A line for the access log, which is written with the change set or not at all.
-    pub access: Option<Access>,
-    /// What its maker took for granted.
+    /// A record for the access log. It is written with the change set or not at all.
+    pub access: Option<AccessRecord>,
+    /// The state that the author of the commit has read.
     pub preconditions: Option<Preconditions>,
-    /// Identifies the bulk line that it was made of, where its uid does not: the same text under
-    /// the same key gives the same.
+    /// Identifies the bulk line of this commit, if its uid does not. The same text under the same
+    /// key has the same value.
     pub idempotency: Option<String>,
 }
 
 impl Commit {
-    /// True when it writes content, which an EHR with `is_modifiable = false` refuses: anything but
-    /// the EHR_STATUS of an EHR that exists.
+    /// Returns whether the commit writes content, which an EHR with `is_modifiable = false`
+    /// refuses: anything but the EHR_STATUS of an existing EHR.
     pub(crate) fn needs_modifiable(&self) -> bool {
         self.new_ehr.is_none()
             && self
@@ -269,13 +272,12 @@ impl Commit {
 pub struct Preconditions {
     /// COMPOSITION.archetype_details.template_id.value.
     pub template: String,
-    /// Version, time and id of storing of each definition of this name, in the order of these
-    /// texts.
+    /// Version, time and storing id of each definition of this name, sorted.
     pub stored: Vec<String>,
 }
 
 impl Preconditions {
-    /// The preconditions that hold while these are the definitions of a template.
+    /// Creates the preconditions that hold while these are the definitions of a template.
     pub fn of<'d>(
         template: &str,
         stored: impl IntoIterator<Item = &'d Definition>,
@@ -292,50 +294,51 @@ impl Preconditions {
     }
 }
 
-/// A line of the access log: who did what, when, to which EHR. No clinical value stands in it.
+/// An audit record of the access log: caller, operation, time and EHR. It contains no clinical
+/// value.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Access {
-    /// When, in UTC with milliseconds.
+pub struct AccessRecord {
+    /// The time, in UTC with milliseconds.
     pub time: String,
-    /// The caller; empty when nobody was recognised.
+    /// The caller; empty if the caller was not authenticated.
     pub who: String,
-    /// Who vouches for the caller; may be empty.
+    /// The issuer of the caller's token; may be empty.
     pub issuer: String,
-    /// Method and pattern of the path: `GET ehr/{ehr_id}`.
+    /// Method and path pattern: `GET ehr/{ehr_id}`.
     pub operation: String,
-    /// What it was done to: a uid, or the name of a definition.
+    /// The object of the operation: a uid, or the name of a definition.
     pub object: Option<String>,
     /// EHR.ehr_id.value.
     pub ehr_id: Option<String>,
     /// A digest of the query text.
     pub query: Option<String>,
-    /// The status of the answer; 102 for an administrative operation that is about to begin.
+    /// The status of the response; 102 for an administrative operation that is about to begin.
     pub status: u16,
-    /// The id of the request, as the answer carries it.
+    /// The id of the request, as in the response.
     pub request_id: String,
-    /// How many requests of callers that were not recognised this line stands for; absent in a line
-    /// about one of anybody else.
+    /// The number of requests of unauthenticated callers that this record summarizes; `None` in a
+    /// record of one request.
     pub refused: Option<u64>,
 }
 
-/// Which lines of the access log are wanted.
+/// A selection of records of the access log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct AccessFilter<'a> {
-    /// From this time on (text form of [`Access::time`]).
+    /// The first time (text form of [`AccessRecord::time`]).
     pub from: Option<&'a str>,
-    /// Before this time.
+    /// The end of the times, exclusive.
     pub to: Option<&'a str>,
-    /// Of this EHR.
+    /// The EHR.
     pub ehr_id: Option<&'a str>,
-    /// Of this caller.
+    /// The caller.
     pub who: Option<&'a str>,
-    /// Behind the line of this number, in the order of time.
+    /// Records after the one with this number, in the order of time.
     pub after: u64,
-    /// At most so many.
+    /// The maximum number of records.
     pub limit: u64,
 }
 
-/// What an EHR_STATUS says about its EHR.
+/// The values of an EHR_STATUS that apply to its EHR.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EhrFlags {
     /// See [`Ehr::subject`].
@@ -346,14 +349,14 @@ pub struct EhrFlags {
     pub is_modifiable: bool,
 }
 
-/// How a version of an object is named.
+/// Selects a version of an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Which<'a> {
-    /// The newest, a deletion included.
+pub enum VersionSelector<'a> {
+    /// The newest version, which may be a deletion.
     Latest,
-    /// The one with this version uid.
+    /// The version with this uid.
     Uid(&'a str),
-    /// The newest that was committed at or before this time (text form of
+    /// The newest version that was committed at or before this time (text form of
     /// [`Version::time_committed`]).
     At(&'a str),
 }
@@ -367,16 +370,16 @@ pub struct Definition {
     pub version: String,
     /// `opt14`, `aql`, `gdl2`, …
     pub format: String,
-    /// When it was stored.
+    /// The time of storing.
     pub created: String,
-    /// Names this storing of it: the repository makes another one whenever a definition is stored,
-    /// also of the same name, version and time, so that what is kept elsewhere under it never
-    /// serves for another definition. Ignored where a definition is stored.
+    /// An identifier of this act of storing. The repository makes a new one for each definition
+    /// that is stored, even with the same name, version and time. Caches use it as their key, so
+    /// they never return another definition. Ignored in [`Repository::define`].
     pub storing_id: String,
-    /// Small JSON object with what lists show (concept, archetype_id, …).
+    /// A small JSON object with the fields that lists show (concept, archetype_id, …).
     pub summary: String,
-    /// Bytes of the stored text, about; lists tell it without reading the text. Ignored where a
-    /// definition is stored.
+    /// The approximate size of the stored text in bytes; lists return it without reading the text.
+    /// Ignored in [`Repository::define`].
     pub bytes: usize,
     /// The text as sent, byte for byte.
     pub body: String,
@@ -391,12 +394,12 @@ pub enum DefinitionKind {
     Query,
     /// Guides.
     Guide,
-    /// Value sets; the version counts revisions.
+    /// Value sets. Their version counts revisions.
     ValueSet,
 }
 
 impl DefinitionKind {
-    /// What stands for it where it is stored.
+    /// Returns the number that the database stores.
     pub(crate) fn number(self) -> u64 {
         match self {
             DefinitionKind::Template => 1,
@@ -406,7 +409,7 @@ impl DefinitionKind {
         }
     }
 
-    /// The kind that a number stands for.
+    /// Returns the kind with a number.
     pub(crate) fn of_number(number: u64) -> Option<DefinitionKind> {
         [
             DefinitionKind::Template,
@@ -419,200 +422,30 @@ impl DefinitionKind {
     }
 }
 
-/// Why a repository did not do what was asked.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum StoreError {
-    /// An EHR with this id exists.
-    EhrExists,
-    /// Another EHR has this subject.
-    SubjectExists,
-    /// There is no such EHR.
-    NoSuchEhr,
-    /// The EHR does not allow modification.
-    NotModifiable,
-    /// A version is of another kind than the object that it belongs to.
-    OtherKind {
-        /// The uid of the refused version.
-        version_uid: String,
-        /// The kind of the object.
-        kind: ObjectKind,
-    },
-    /// A version has another template than the object that it belongs to.
-    OtherTemplate {
-        /// The uid of the refused version.
-        version_uid: String,
-        /// The template of the object.
-        template_id: Option<String>,
-    },
-    /// The EHR has an EHR_STATUS already.
-    StatusExists,
-    /// The definitions of a template are others than the commit took for granted.
-    TemplateChanged,
-    /// The tags of the target are others than the change expected.
-    TagsChanged,
-    /// There is no such contribution to go on behind.
-    NoSuchContribution,
-    /// The preceding version is not the latest one (or, for a first version, the object exists):
-    /// the latest version uid.
-    Stale {
-        /// The latest version uid of the object; empty when there is no such object.
-        latest: String,
-    },
-    /// A contribution with this uid exists, or the object that this version uid would open exists
-    /// in another EHR.
-    UidExists(String),
-    /// The EHR has a directory already.
-    DirectoryExists,
-    /// A definition with this name and version exists.
-    DefinitionExists,
-    /// Stored compositions name this template.
-    TemplateInUse,
-    /// What a snapshot would have to show was physically deleted.
-    SnapshotGone,
-    /// A snapshot is newer than the repository: another one gave it.
-    NoSuchSnapshot,
-    /// The storage did not answer: it is away, overloaded, too slow, or another writer was faster.
-    /// The same may go later. The text never carries clinical values.
-    Away(String),
-    /// What is stored is not what was committed: somebody altered the database, or it is damaged.
-    Altered {
-        /// The uid of the version or the contribution.
-        uid: String,
-        /// The EHR that it stands in; empty where that is none.
-        ehr_id: String,
-    },
-    /// What the storage holds or was told to hold is not as it should be; the text never carries
-    /// clinical values.
-    Failed(String),
-}
-
-impl fmt::Display for StoreError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            StoreError::EhrExists => f.write_str("an EHR with this ehr_id exists"),
-            StoreError::SubjectExists => f.write_str("an EHR with this subject exists"),
-            StoreError::NoSuchEhr => f.write_str("there is no EHR with this ehr_id"),
-            StoreError::NotModifiable => f.write_str("the EHR does not allow modification: its EHR_STATUS says is_modifiable = false"),
-            StoreError::OtherKind { version_uid, kind } => write!(
-                f,
-                "the version {version_uid} would change the kind of its object from {}: a version is of the kind that it follows; \
-                 commit another document as an object of its own",
-                kind.class().name()
-            ),
-            StoreError::OtherTemplate { version_uid, template_id } => write!(
-                f,
-                "the version {version_uid} would change the template of its object from {}: a version has the template that it \
-                 follows; commit another document as an object of its own",
-                template_id.as_ref().map_or_else(|| String::from("none"), |id| format!("`{id}`"))
-            ),
-            StoreError::StatusExists => f.write_str("the EHR has an EHR_STATUS already: commit the new one as a version of that"),
-            StoreError::TemplateChanged => f.write_str("the template was changed while the document was checked against it: send it again"),
-            StoreError::TagsChanged => f.write_str("the tags were changed by somebody else meanwhile: read them again"),
-            StoreError::NoSuchContribution => f.write_str("there is no such contribution any more: start anew"),
-            StoreError::Stale { latest } => write!(f, "the latest version is {latest}"),
-            StoreError::UidExists(uid) => write!(f, "the uid {uid} is in use"),
-            StoreError::DirectoryExists => f.write_str("a directory already exists for this EHR"),
-            StoreError::DefinitionExists => f.write_str("a definition with this name and version exists"),
-            StoreError::TemplateInUse => f.write_str("stored compositions name this template: it stays as long as they do"),
-            StoreError::SnapshotGone => f.write_str("something that the snapshot shows was physically deleted: ask for the first page again"),
-            StoreError::NoSuchSnapshot => f.write_str("the snapshot is not one of this repository: ask for the first page again"),
-            StoreError::Away(why) => write!(f, "the storage does not answer as it should: {why}"),
-            StoreError::Altered { uid, .. } => {
-                write!(f, "what is stored as {uid} is not what was committed: the database was altered, or is damaged")
-            }
-            StoreError::Failed(why) => write!(f, "the storage failed: {why}"),
-        }
-    }
-}
-
-/// The state that a scan reads: the snapshot that it asks for, else the newest state. `removed`
-/// says whether something of the snapshot is no longer there.
+/// Returns the state that a scan reads: the requested snapshot, else the newest state. `removed` is
+/// true if data of the snapshot were physically deleted.
 pub(super) fn state_to_read(
-    asked: Option<Snapshot>,
+    requested: Option<Snapshot>,
     newest: Snapshot,
     removed: bool,
 ) -> Result<Snapshot, StoreError> {
-    match asked {
+    match requested {
         None => Ok(newest),
         Some(_) if removed => Err(StoreError::SnapshotGone),
-        Some(asked)
-            if asked.version > newest.version
-                || asked.removals > newest.removals
-                || asked.revision > newest.revision =>
+        Some(requested)
+            if requested.version > newest.version
+                || requested.removals > newest.removals
+                || requested.revision > newest.revision =>
         {
             Err(StoreError::NoSuchSnapshot)
         }
-        Some(asked) => Ok(asked),
+        Some(requested) => Ok(requested),
     }
 }
 
-/// Bytes of stored documents that are read together at most, where a single one is not larger: a
-/// page of a scan, a piece of a list.
-pub const PIECE_BYTES: u64 = 2_097_152;
-
-/// Receives the batches of a scan, each in as many pieces as it likes.
-pub trait BatchSink {
-    /// Counts memory before documents are read: `bytes` is what those of the batch that is being
-    /// made will take, about. False ends the scan like [`Progress::Enough`].
-    fn admit(&mut self, bytes: usize) -> bool {
-        let _ = bytes;
-        true
-    }
-
-    /// Takes a piece of a batch; after [`Progress::Paused`] it gets the same batch again.
-    fn take(&mut self, batch: &Batch) -> Progress;
-
-    /// Forgets all batches that were taken: they come again, with parts that were absent. Returns
-    /// false if the sink cannot, or wants no more; it then gets whole documents only.
-    fn restart(&mut self) -> bool {
-        false
-    }
-
-    /// Lets others work. A repository that can wait awaits it after [`Progress::Paused`].
-    fn pause(&self) -> Pause {
-        Box::pin(std::future::ready(()))
-    }
-}
-
-/// Resolves after others had their turn.
-pub type Pause = Pin<Box<dyn Future<Output = ()>>>;
-
-/// Takes a batch whole; false stops the scan.
-impl<F: FnMut(&Batch) -> bool> BatchSink for F {
-    fn take(&mut self, batch: &Batch) -> Progress {
-        if self(batch) {
-            Progress::More
-        } else {
-            Progress::Enough
-        }
-    }
-}
-
-/// Where a scan sends its batches.
-pub type Sink<'a> = &'a mut dyn BatchSink;
-
-/// Sends a batch to a sink without waiting; false when no more is wanted.
-pub(crate) fn send_at_once(sink: Sink<'_>, batch: &Batch) -> bool {
-    loop {
-        match sink.take(batch) {
-            Progress::Paused => {}
-            Progress::More => return true,
-            Progress::Enough => return false,
-        }
-    }
-}
-
-/// Sends a batch to a sink, which lets others work between its pieces; false when no more is
-/// wanted.
-pub(crate) async fn send(sink: Sink<'_>, batch: &Batch) -> bool {
-    loop {
-        match sink.take(batch) {
-            Progress::Paused => sink.pause().await,
-            Progress::More => return true,
-            Progress::Enough => return false,
-        }
-    }
-}
+/// The maximum size in bytes of the stored documents that are read together, unless a single one is
+/// larger: a page of a scan or of a list.
+pub const MAX_PAGE_BYTES: u64 = 2_097_152;
 
 /// A store of EHRs, versions and definitions.
 #[allow(
@@ -623,70 +456,74 @@ pub trait Repository {
     /// Commits a change set, or changes nothing.
     async fn commit(&self, commit: Commit) -> Result<(), StoreError>;
 
-    /// Commits change sets in order; each has an outcome of its own.
+    /// Commits change sets in order. Each has its own outcome.
     async fn commit_all(&self, commits: Vec<Commit>) -> Vec<Result<(), StoreError>>;
 
-    /// The contributions of one EHR, or of all and of the demographic service, in commit order: at
-    /// most `limit` that follow the one with this uid, and no more than [`PIECE_BYTES`] of them.
+    /// Returns contributions in commit order, of one EHR, or of all EHRs and the demographic
+    /// service: at most `limit` after the one with the uid `after`, and at most [`MAX_PAGE_BYTES`].
     async fn contributions(
         &self,
         ehr_id: Option<&str>,
         after: Option<&str>,
         limit: u64,
         extent: Extent,
-    ) -> Result<Piece<Contribution>, StoreError>;
+    ) -> Result<ListPage<Contribution>, StoreError>;
 
-    /// The EHR with this id.
+    /// Returns the EHR with this id.
     async fn ehr(&self, ehr_id: &str) -> Result<Option<Ehr>, StoreError>;
 
-    /// EHRs in the order of their creation, at most `limit` that follow the one with this id
-    /// ([`StoreError::NoSuchEhr`] if it is gone).
+    /// Returns EHRs in the order of their creation: at most `limit` after the one with the id
+    /// `after`.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSuchEhr`] if the EHR `after` does not exist.
     async fn ehrs(&self, after: Option<&str>, limit: u64) -> Result<Vec<Ehr>, StoreError>;
 
-    /// The EHR of this subject.
+    /// Returns the EHR of this subject.
     async fn ehr_by_subject(&self, id: &str, namespace: &str) -> Result<Option<Ehr>, StoreError>;
 
-    /// A version of an object of this EHR.
+    /// Returns a version of an object of this EHR.
     async fn version(
         &self,
         ehr_id: &str,
         object_id: &str,
-        which: Which<'_>,
+        which: VersionSelector<'_>,
     ) -> Result<Option<Version>, StoreError> {
         let found = self.version_within(ehr_id, object_id, which, usize::MAX);
         Ok(found.await?.and_then(|found| match found {
-            Bounded::Whole(version) => Some(*version),
-            Bounded::Large(_) => None,
+            BoundedVersion::Complete(version) => Some(*version),
+            BoundedVersion::Large(_) => None,
         }))
     }
 
-    /// The same, without its document where that has more than `most` bytes: a long text is not
-    /// read then.
+    /// Like [`Repository::version`], but without the document if that has more than `most` bytes. A
+    /// longer text is not read.
     async fn version_within(
         &self,
         ehr_id: &str,
         object_id: &str,
-        which: Which<'_>,
+        which: VersionSelector<'_>,
         most: usize,
-    ) -> Result<Option<Bounded>, StoreError>;
+    ) -> Result<Option<BoundedVersion>, StoreError>;
 
-    /// The versions of an object behind this number, oldest first, no more than [`PIECE_BYTES`] of
-    /// them; empty when there is none.
+    /// Returns the versions of an object with higher numbers than `after`, oldest first, at most
+    /// [`MAX_PAGE_BYTES`]. Empty if there are none.
     async fn versions(
         &self,
         ehr_id: &str,
         object_id: &str,
         after: u32,
-    ) -> Result<Piece<Version>, StoreError>;
+    ) -> Result<ListPage<Version>, StoreError>;
 
-    /// Every version of an object without its document, oldest first; empty when there is none.
-    async fn version_heads(
+    /// Returns the metadata of every version of an object, oldest first. Empty if there are none.
+    async fn version_metadata(
         &self,
         ehr_id: &str,
         object_id: &str,
-    ) -> Result<Vec<VersionHead>, StoreError>;
+    ) -> Result<Vec<VersionMetadata>, StoreError>;
 
-    /// The object ids of this kind in commit order, at most `limit`, behind `offset`.
+    /// Returns the ids of the objects of this kind in commit order: at most `limit`, after the
+    /// first `offset`.
     async fn objects(
         &self,
         ehr_id: &str,
@@ -695,25 +532,29 @@ pub trait Repository {
         limit: u64,
     ) -> Result<Vec<String>, StoreError>;
 
-    /// The object of this kind that was committed to last; absent when the EHR never had one.
+    /// Returns the object of this kind that was committed to last, or `None` if the EHR never had
+    /// one.
     async fn newest_object(
         &self,
         ehr_id: &str,
         kind: ObjectKind,
     ) -> Result<Option<String>, StoreError>;
 
-    /// What [`Commit::idempotency`] said of a contribution.
+    /// Returns the [`Commit::idempotency`] of a contribution.
     async fn idempotency(
         &self,
         ehr_id: &str,
         contribution_uid: &str,
     ) -> Result<Option<String>, StoreError>;
 
-    /// A CONTRIBUTION as canonical JSON.
+    /// Returns a CONTRIBUTION as canonical JSON.
     async fn contribution(&self, ehr_id: &str, uid: &str) -> Result<Option<String>, StoreError>;
 
-    /// Replaces the tags of a target; an empty list removes them. With `expected`, only if these
-    /// are its present tags (in the order of [`TagList::new`]), else [`StoreError::TagsChanged`].
+    /// Replaces the tags of a target. An empty list removes them.
+    ///
+    /// # Errors
+    /// [`StoreError::TagsChanged`] if the present tags differ from `expected` (in the order of
+    /// [`TagList::new`]).
     async fn set_tags(
         &self,
         ehr_id: &str,
@@ -721,50 +562,51 @@ pub trait Repository {
         expected: Option<&[ItemTag]>,
     ) -> Result<(), StoreError>;
 
-    /// The tags of a target.
+    /// Returns the tags of a target.
     async fn tags(&self, ehr_id: &str, target: &str) -> Result<Vec<ItemTag>, StoreError>;
 
-    /// The tags of everything in an EHR, by target: of the targets behind this one, no more than
-    /// [`PIECE_BYTES`] of them.
+    /// Returns the tags in an EHR by target, at most [`MAX_PAGE_BYTES`], starting after the target
+    /// `after`.
     async fn tag_lists(
         &self,
         ehr_id: &str,
         after: Option<&str>,
-    ) -> Result<Piece<TagList>, StoreError>;
+    ) -> Result<ListPage<TagList>, StoreError>;
 
-    /// Sends the documents that a scan asks for, in commit order (with `whole_ehrs`: grouped by EHR
-    /// in creation order), until the sink has enough; gives the state that they belong to.
+    /// Sends the documents of a scan in commit order (with `whole_ehrs`: grouped by EHR in creation
+    /// order), until the sink has enough. Returns the state that they belong to.
     ///
     /// # Errors
     /// [`StoreError::SnapshotGone`] and [`StoreError::NoSuchSnapshot`], before anything is sent.
     async fn scan(&self, scan: &Scan, sink: Sink<'_>) -> Result<Snapshot, StoreError>;
 
-    /// Stores a definition that must not exist yet.
+    /// Stores a new definition.
     async fn define(&self, kind: DefinitionKind, definition: Definition) -> Result<(), StoreError>;
 
-    /// The definitions whose names start with this, by name and SEMVER; without bodies.
+    /// Returns the definitions whose names start with `prefix`, by name and SEMVER, without bodies.
     async fn definitions(
         &self,
         kind: DefinitionKind,
         prefix: &str,
     ) -> Result<Vec<Definition>, StoreError>;
 
-    /// Every version of the definition with exactly this name, by SEMVER; without bodies.
+    /// Returns every version of the definition with exactly this name, by SEMVER, without bodies.
     async fn definition_versions(
         &self,
         kind: DefinitionKind,
         name: &str,
     ) -> Result<Vec<Definition>, StoreError>;
 
-    /// Bytes of the bodies of the definitions whose names start with this; none of them is read.
+    /// Returns the total size in bytes of the bodies of the definitions whose names start with
+    /// `prefix`. No body is read.
     async fn definition_bytes(
         &self,
         kind: DefinitionKind,
         prefix: &str,
     ) -> Result<usize, StoreError>;
 
-    /// Like [`Repository::definitions`], with bodies; `None` where the bodies are longer than this
-    /// many bytes in all. None of them is read then.
+    /// Like [`Repository::definitions`], with bodies. Returns `None`, and reads no body, if they
+    /// have more than `most` bytes in total.
     async fn definition_bodies(
         &self,
         kind: DefinitionKind,
@@ -772,8 +614,8 @@ pub trait Repository {
         most: usize,
     ) -> Result<Option<Vec<Definition>>, StoreError>;
 
-    /// What the first version of a document needs, in one round trip where the store can: its EHR,
-    /// and all versions of its template, without bodies.
+    /// Returns the preconditions of the first version of a document: its EHR, and all versions of
+    /// its template, without bodies. Implementations use one round trip if they can.
     async fn preconditions(
         &self,
         ehr_id: &str,
@@ -787,7 +629,7 @@ pub trait Repository {
         Ok((ehr, templates))
     }
 
-    /// One definition with its body.
+    /// Returns one definition with its body.
     async fn definition(
         &self,
         kind: DefinitionKind,
@@ -795,8 +637,8 @@ pub trait Repository {
         version: &str,
     ) -> Result<Option<Definition>, StoreError>;
 
-    /// Removes a definition; false when there was none. A template that a stored version names is
-    /// kept.
+    /// Removes a definition. Returns false if it does not exist. A template that a stored version
+    /// names is not removed.
     async fn undefine(
         &self,
         kind: DefinitionKind,
@@ -804,31 +646,34 @@ pub trait Repository {
         version: &str,
     ) -> Result<bool, StoreError>;
 
-    /// Physically removes objects with all their versions and tags, and contributions that are left
-    /// without versions.
+    /// Physically removes objects with all their versions and tags, and contributions that have no
+    /// version left.
     async fn delete_objects(&self, ehr_id: &str, objects: &[String]) -> Result<(), StoreError>;
 
-    /// Physically removes an EHR with everything in it; false when there was none.
+    /// Physically removes an EHR with everything in it. Returns false if it does not exist.
     async fn delete_ehr(&self, ehr_id: &str) -> Result<bool, StoreError>;
 
     /// Removes everything but the access log.
     async fn reset(&self) -> Result<(), StoreError>;
 
-    /// Adds lines to the access log: all of them, or none.
-    async fn note(&self, accesses: Vec<Access>) -> Result<(), StoreError>;
+    /// Adds all these records to the access log, or none.
+    async fn log_accesses(&self, accesses: Vec<AccessRecord>) -> Result<(), StoreError>;
 
-    /// Adds lines about refused requests to the access log, unless it has `most` of them from this
-    /// day on (a date, as in [`Access::time`]); true when they were added.
-    async fn note_refused(
+    /// Adds records of refused requests to the access log, unless it has `most` of them from this
+    /// day on (a date, as in [`AccessRecord::time`]). Returns whether they were added.
+    async fn log_refused_accesses(
         &self,
-        accesses: &[Access],
+        accesses: &[AccessRecord],
         day: &str,
         most: u64,
     ) -> Result<bool, StoreError>;
 
-    /// Lines of the access log with their numbers, in the order of time.
-    async fn accesses(&self, filter: &AccessFilter<'_>) -> Result<Vec<(u64, Access)>, StoreError>;
+    /// Returns records of the access log with their numbers, ordered by time.
+    async fn accesses(
+        &self,
+        filter: &AccessFilter<'_>,
+    ) -> Result<Vec<(u64, AccessRecord)>, StoreError>;
 
-    /// A number that grows with every change of data or definitions.
+    /// Returns a number that grows with every change of data or definitions.
     async fn revision(&self) -> Result<u64, StoreError>;
 }

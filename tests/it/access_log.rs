@@ -6,7 +6,7 @@ use crate::store::{Draft, EHR, OTHER, creation, done};
 use crate::upgrade::{Host, upgraded};
 use aqlite::service::Request;
 use aqlite::store::log::{LogEntry, LogStore, MemoryLog};
-use aqlite::store::repository::{Access, AccessFilter, Commit, Repository};
+use aqlite::store::repository::{AccessFilter, AccessRecord, Commit, Repository};
 use aqlite::store::sql::{SqlLog, SqlRepository};
 
 const ALL: AccessFilter<'_> = AccessFilter {
@@ -18,15 +18,15 @@ const ALL: AccessFilter<'_> = AccessFilter {
     limit: 1_000_000,
 };
 
-fn access(time: &str, request_id: &str) -> Access {
+fn access(time: &str, request_id: &str) -> AccessRecord {
     let operation = String::from("POST ehr/{ehr_id}/composition");
-    Access {
+    AccessRecord {
         time: time.into(),
         who: "ann".into(),
         operation,
         status: 201,
         request_id: request_id.into(),
-        ..Access::default()
+        ..AccessRecord::default()
     }
 }
 
@@ -231,7 +231,7 @@ fn entries_are_listed_by_time_and_paged_wherever_they_were_written() {
                 access: Some(entry),
                 ..Draft::composition(&format!("object-{second}"), 1).commit()
             })),
-            _ => done(store.note(vec![entry])),
+            _ => done(store.log_accesses(vec![entry])),
         }
     }
     let (mut seen, mut after) = (Vec::new(), 0);
@@ -280,7 +280,7 @@ fn entries_with_a_key_are_added_once() {
 #[test]
 fn a_day_takes_so_many_entries_about_refused_requests() {
     fn bounded<L: LogStore>(log: &L) {
-        let refused = |time: &str| Access {
+        let refused = |time: &str| AccessRecord {
             refused: Some(7),
             ..access(time, "")
         };
@@ -327,6 +327,6 @@ fn a_commit_writes_one_row_for_its_entry_and_asks_once() {
     database.trips();
     done(store.commit(commit("b")));
     assert_eq!(database.trips(), 1);
-    done(store.note(vec![access("2026-11-20T10:00:00.000Z", "read")]));
+    done(store.log_accesses(vec![access("2026-11-20T10:00:00.000Z", "read")]));
     assert_eq!(database.trips(), 1);
 }

@@ -6,7 +6,7 @@ use crate::rest::Ticks;
 use crate::sqlite::Sqlite;
 use aqlite::service::{Auth, Config, Request, Response, Service};
 use aqlite::store::ready::now_or_never;
-use aqlite::store::sql::{Catalogue, Row, Sql, SqlError, SqlRepository, Statement};
+use aqlite::store::sql::{LayoutCatalog, Row, Sql, SqlError, SqlRepository, Statement};
 use serde_json::Value;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -54,7 +54,7 @@ fn instance(database: &Faulty) -> Instance {
         ..Config::default()
     };
     Service::new(
-        SqlRepository::new(database.clone(), Rc::new(Catalogue::default())),
+        SqlRepository::new(database.clone(), Rc::new(LayoutCatalog::default())),
         config,
     )
 }

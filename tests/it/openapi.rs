@@ -205,7 +205,7 @@ fn sweep(seen: &RefCell<Seen>, names: impl Iterator<Item = String>, bodies: &BTr
                         .status,
                 );
             }
-            for caller in [Err(&Denied::nobody("Bearer")), Ok(&stranger)] {
+            for caller in [Err(&Denied::no_credentials("Bearer")), Ok(&stranger)] {
                 note(
                     seen,
                     &asks[0],

@@ -5,7 +5,7 @@ use crate::sqlite::Sqlite;
 use crate::store::{Draft, EHR, creation, done, under};
 use aqlite::document::{Batch, ObjectKind};
 use aqlite::store::repository::{
-    BatchSink, Commit, Extent, ItemTag, PIECE_BYTES, Pause, Repository, TagList,
+    BatchSink, Commit, Extent, ItemTag, MAX_PAGE_BYTES, Pause, Repository, TagList,
 };
 use aqlite::store::scan::{Progress, Scan};
 use std::cell::Cell;
@@ -173,7 +173,7 @@ fn contributions_come_in_pieces_and_alone_without_their_versions() {
     let database = Sqlite::in_memory();
     let store = database.repository();
     filled(&store);
-    let alone = done(store.contributions(Some(EHR), None, 100, Extent::Alone));
+    let alone = done(store.contributions(Some(EHR), None, 100, Extent::WithoutVersions));
     assert_eq!(alone.items.len(), 20);
     assert!(!alone.more && alone.items.iter().all(|c| c.versions.is_empty()));
     let (mut after, mut pieces) = (None, Vec::new());
@@ -186,7 +186,7 @@ fn contributions_come_in_pieces_and_alone_without_their_versions() {
             .flat_map(|c| &c.versions)
             .map(|version| version.packed.size())
             .sum();
-        assert!(piece.items.len() == 1 || bytes as u64 <= PIECE_BYTES);
+        assert!(piece.items.len() == 1 || bytes as u64 <= MAX_PAGE_BYTES);
         after = piece.items.last().map(|c| c.uid.clone());
         pieces.push(piece.items.len());
         if !piece.more {
@@ -195,7 +195,7 @@ fn contributions_come_in_pieces_and_alone_without_their_versions() {
     }
     assert_eq!(pieces.iter().sum::<usize>(), 20);
     assert!(pieces.len() > 4, "{pieces:?}");
-    let few = done(store.contributions(Some(EHR), None, 3, Extent::Alone));
+    let few = done(store.contributions(Some(EHR), None, 3, Extent::WithoutVersions));
     assert!(few.more && few.items.len() == 3);
 }
 
@@ -225,7 +225,7 @@ fn histories_and_tags_come_in_pieces() {
     }
     assert_eq!((numbers, pieces), (vec![1, 2, 3, 4, 5, 6], 3));
     database.trips();
-    let heads = done(store.version_heads(EHR, "a"));
+    let heads = done(store.version_metadata(EHR, "a"));
     assert_eq!((heads.len(), database.trips()), (6, 1));
     for target in 0..12 {
         let tag = ItemTag {

@@ -6,7 +6,7 @@ use crate::store::{Draft, EHR, OTHER, creation, done};
 use crate::upgrade::{Host, text};
 use aqlite::document::{LayoutStore, ObjectKind, Texts, pack};
 use aqlite::service::Request;
-use aqlite::store::repository::{Repository, Version, Which};
+use aqlite::store::repository::{Repository, Version, VersionSelector};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -280,8 +280,12 @@ fn layouts_of_earlier_releases_are_removed_with_their_last_document() {
             ),
             (0, 1)
         );
-        let stays =
-            done(database.repository().version(OTHER, "b", Which::Latest)).expect("a version");
+        let stays = done(
+            database
+                .repository()
+                .version(OTHER, "b", VersionSelector::Latest),
+        )
+        .expect("a version");
         assert!(stays.packed.to_json().contains("QX"));
         done(store.reset());
         assert_eq!(database.texts("SELECT skeleton FROM shape").concat(), "");
@@ -318,14 +322,14 @@ fn cached_layouts_that_were_removed_are_not_used() {
         "an id is given twice"
     );
     for reader in [&one, &two, &database.repository()] {
-        let version = done(reader.version(OTHER, "c", Which::Latest)).expect("a version");
+        let version = done(reader.version(OTHER, "c", VersionSelector::Latest)).expect("a version");
         assert!(version.packed.to_json().contains("kept"));
     }
     done(two.reset());
     done(one.commit(creation(EHR, None)));
     done(one.commit(draft(EHR, "d").commit()));
     for reader in [&one, &two, &database.repository()] {
-        let version = done(reader.version(EHR, "d", Which::Latest)).expect("a version");
+        let version = done(reader.version(EHR, "d", VersionSelector::Latest)).expect("a version");
         assert!(version.packed.to_json().contains("kept"));
     }
     let batch = done(async {

@@ -9,7 +9,9 @@ use crate::store::{
 use aqlite::document::{Batch, ObjectKind};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::now_or_never;
-use aqlite::store::repository::{Commit, EhrFlags, Repository, StoreError, Version, Which};
+use aqlite::store::repository::{
+    Commit, EhrFlags, Repository, StoreError, Version, VersionSelector,
+};
 use aqlite::store::scan::{ArchetypeGroup, Scan};
 use std::collections::{BTreeSet, HashMap};
 
@@ -62,7 +64,7 @@ fn two_writers_share_one_truth() {
     );
     for reader in [one, two, database.repository()] {
         assert!(
-            done(reader.version(EHR, "a", Which::Latest))
+            done(reader.version(EHR, "a", VersionSelector::Latest))
                 .expect("latest")
                 .packed
                 .to_json()
@@ -99,7 +101,7 @@ fn a_warm_repository_needs_one_round_trip() {
     assert_eq!(database.trips(), 1, "query of one EHR");
     done(store.commit(Draft::composition("a", 2).commit()));
     assert_eq!(database.trips(), 1, "commit of known shapes");
-    done(store.version(EHR, "a", Which::Latest));
+    done(store.version(EHR, "a", VersionSelector::Latest));
     assert_eq!(database.trips(), 1, "reading a version");
 }
 

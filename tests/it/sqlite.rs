@@ -3,7 +3,7 @@
 use aqlite::store::ready::now_or_never;
 use aqlite::store::repository::Pause;
 use aqlite::store::sql::{
-    BlobFuture, Blobs, Catalogue, Compaction, Row, Segments, Sql, SqlError, SqlRepository,
+    BlobFuture, Blobs, Compaction, LayoutCatalog, Row, Segments, Sql, SqlError, SqlRepository,
     SqlValue, Statement,
 };
 use rusqlite::Connection;
@@ -120,12 +120,12 @@ impl Sqlite {
 
     /// Returns a repository with empty caches.
     pub fn repository(&self) -> SqlRepository<Sqlite> {
-        SqlRepository::new(self.clone(), Rc::new(Catalogue::default())).with_log(self.log())
+        SqlRepository::new(self.clone(), Rc::new(LayoutCatalog::default())).with_log(self.log())
     }
 
     /// Returns a repository that caches no layouts.
     pub fn forgetful_repository(&self) -> SqlRepository<Sqlite> {
-        SqlRepository::new(self.clone(), Rc::new(Catalogue::keeping(0))).with_log(self.log())
+        SqlRepository::new(self.clone(), Rc::new(LayoutCatalog::with_limit(0))).with_log(self.log())
     }
 
     /// Returns the first column of the rows of a statement as text, without the repository.

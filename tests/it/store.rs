@@ -12,8 +12,8 @@ use aqlite::rm::json;
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::now_or_never;
 use aqlite::store::repository::{
-    Access, AccessFilter, Bounded, Commit, Definition, DefinitionKind, Ehr, EhrFlags,
-    Preconditions, Repository, StoreError, Version, Which,
+    AccessFilter, AccessRecord, BoundedVersion, Commit, Definition, DefinitionKind, Ehr, EhrFlags,
+    Preconditions, Repository, StoreError, Version, VersionSelector,
 };
 use aqlite::store::scan::Scan;
 use std::cell::RefCell;
@@ -286,13 +286,13 @@ fn an_ehr_is_created_once<R: Repository>(store: &R) {
 }
 
 fn the_access_log_keeps_every_line<R: Repository>(store: &R) {
-    let line = |who: &str, minute: u32, ehr_id: Option<&str>| Access {
+    let line = |who: &str, minute: u32, ehr_id: Option<&str>| AccessRecord {
         time: time(minute),
         who: who.into(),
         operation: String::from("GET ehr/{ehr_id}"),
         ehr_id: ehr_id.map(str::to_owned),
         status: 200,
-        ..Access::default()
+        ..AccessRecord::default()
     };
     let lines = |filter: AccessFilter<'_>| {
         done(store.accesses(&AccessFilter {
@@ -300,7 +300,7 @@ fn the_access_log_keeps_every_line<R: Repository>(store: &R) {
             ..filter
         }))
     };
-    done(store.note(vec![line("ann", 1, Some(EHR)), line("bob", 2, None)]));
+    done(store.log_accesses(vec![line("ann", 1, Some(EHR)), line("bob", 2, None)]));
     done(store.commit(Commit {
         access: Some(line("ann", 3, Some(EHR))),
         ..creation(EHR, None)
@@ -409,7 +409,7 @@ fn parties_need_no_ehr<R: Repository>(store: &R) {
     done(store.commit(person(1).commit()));
     done(store.commit(person(2).commit()));
     assert_eq!(
-        done(store.version("", "someone", Which::Latest)).map(|v| v.number),
+        done(store.version("", "someone", VersionSelector::Latest)).map(|v| v.number),
         Some(2)
     );
     assert_eq!(

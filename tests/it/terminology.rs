@@ -2,7 +2,7 @@
 
 use crate::rest::Ticks;
 use aqlite::service::{
-    Auth, Config, Reply, Request, Response, Service, TerminologyServer, Unreachable,
+    Auth, Config, Request, Response, Service, TerminologyResponse, TerminologyServer, Unreachable,
 };
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::now_or_never;
@@ -18,11 +18,11 @@ struct Server<F> {
     answer: F,
 }
 
-impl<F: Fn(&str) -> Result<Reply, Unreachable>> TerminologyServer for Server<F> {
+impl<F: Fn(&str) -> Result<TerminologyResponse, Unreachable>> TerminologyServer for Server<F> {
     fn get<'a>(
         &'a self,
         address: &'a str,
-    ) -> Pin<Box<dyn Future<Output = Result<Reply, Unreachable>> + 'a>> {
+    ) -> Pin<Box<dyn Future<Output = Result<TerminologyResponse, Unreachable>> + 'a>> {
         self.asked.borrow_mut().push(address.to_owned());
         Box::pin(ready((self.answer)(address)))
     }
@@ -30,7 +30,7 @@ impl<F: Fn(&str) -> Result<Reply, Unreachable>> TerminologyServer for Server<F> 
 
 fn ask(
     q: &str,
-    answer: impl Fn(&str) -> Result<Reply, Unreachable> + 'static,
+    answer: impl Fn(&str) -> Result<TerminologyResponse, Unreachable> + 'static,
 ) -> (Response, Vec<String>) {
     let asked = Asked::default();
     let server = Server {
@@ -55,8 +55,8 @@ fn ask(
     (response, asked)
 }
 
-fn reply(status: u16, body: &str) -> Result<Reply, Unreachable> {
-    Ok(Reply {
+fn reply(status: u16, body: &str) -> Result<TerminologyResponse, Unreachable> {
+    Ok(TerminologyResponse {
         status,
         body: body.to_owned(),
     })
@@ -169,7 +169,7 @@ fn endless_value_sets_are_refused() {
 
 /// Runs a guide about the coded name of compositions with the answers of a simulated server.
 fn run_guide(
-    answer: impl Fn(&str) -> Result<Reply, Unreachable> + 'static,
+    answer: impl Fn(&str) -> Result<TerminologyResponse, Unreachable> + 'static,
 ) -> (Response, Vec<String>) {
     let asked = Asked::default();
     let server = Server {

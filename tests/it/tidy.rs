@@ -36,6 +36,30 @@ const IMPURE: [&str; 11] = [
     "dbg!",
 ];
 const LONGEST_FILE: usize = 1000;
+/// First words of doc comments that replace a noun. `docs/glossary.md` has the nouns.
+const PRIVATE_STARTS: [&str; 7] = ["What", "Where", "Who", "Says", "Tells", "How", "So many"];
+/// Phrases of comments in the place of a precise term.
+const PRIVATE_WORDS: [&str; 8] = [
+    "told",
+    "nobody",
+    "somebody",
+    "whoever",
+    "so many",
+    "how manieth",
+    "taken for granted",
+    "takes for granted",
+];
+/// The folders of Rust code.
+const RUST: [&str; 8] = [
+    "crates",
+    "src",
+    "worker/src",
+    "www/wasm/src",
+    "xtask/src",
+    "tests",
+    "benches",
+    "examples",
+];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -172,16 +196,7 @@ fn files_are_short() {
 #[test]
 fn modules_start_with_their_documentation() {
     let mut complaints = Vec::new();
-    for folder in [
-        "crates",
-        "src",
-        "worker/src",
-        "www/wasm/src",
-        "xtask/src",
-        "tests",
-        "benches",
-        "examples",
-    ] {
+    for folder in RUST {
         for file in sources(folder, &["rs"]) {
             let text = fs::read_to_string(&file).unwrap();
             if !text.starts_with("//! ") && !text.starts_with("#![doc = include_str!") {
@@ -190,6 +205,52 @@ fn modules_start_with_their_documentation() {
                     shown(&file)
                 ));
             }
+        }
+    }
+    assert_none(&complaints);
+}
+
+/// Returns the text of a line comment without its marker; `None` for code.
+fn comment(line: &str) -> Option<&str> {
+    let text = line.trim_start().strip_prefix("//")?;
+    Some(text.trim_start_matches(['/', '!']).trim_start())
+}
+
+/// Returns whether a text has a phrase between word boundaries, in any case.
+fn has_phrase(text: &str, phrase: &str) -> bool {
+    let text = text.to_lowercase();
+    text.match_indices(phrase).any(|(start, _)| {
+        let before = text[..start].chars().next_back();
+        let after = text[start + phrase.len()..].chars().next();
+        ![before, after]
+            .iter()
+            .flatten()
+            .any(|c| c.is_alphanumeric() || *c == '_')
+    })
+}
+
+#[test]
+fn comments_use_nouns_and_terms() {
+    let mut complaints = Vec::new();
+    for file in RUST.iter().flat_map(|folder| sources(folder, &["rs"])) {
+        let text = fs::read_to_string(&file).unwrap();
+        let mut previous = None;
+        for (number, line) in (1..).zip(text.lines()) {
+            let comment = comment(line);
+            if let Some(comment) = comment {
+                let is_first = previous.is_none();
+                let start = PRIVATE_STARTS.iter().find(|start| {
+                    let rest = comment.strip_prefix(**start);
+                    is_first && rest.is_some_and(|rest| rest.starts_with([' ', ',', ':']))
+                });
+                let word = PRIVATE_WORDS.iter().find(|word| has_phrase(comment, word));
+                complaints.extend(
+                    start
+                        .or(word)
+                        .map(|word| format!("{}:{number}: `{word}`: name the thing", shown(&file))),
+                );
+            }
+            previous = comment;
         }
     }
     assert_none(&complaints);

@@ -3,7 +3,7 @@
 use aqlite::store::sql::{BlobFuture, Blobs};
 use worker::KvStore;
 
-/// A KV namespace as a store of blobs. KV may serve a new key late; the rows are read until then.
+/// A KV namespace as a store of blobs. KV may return a new key late; until then the rows are read.
 pub struct KvBlobs(pub KvStore);
 
 impl Blobs for KvBlobs {
@@ -23,8 +23,8 @@ impl Blobs for KvBlobs {
     }
 }
 
-/// The text of an error, which is also written to the log.
+/// Logs an error and returns its text.
 fn text(error: worker::KvError) -> String {
-    crate::log::complain("KV", &error);
+    crate::log::log_problem("KV", &error);
     error.to_string()
 }

@@ -1,69 +1,70 @@
-//! A repository whose definitions are kept in KV as well, near the reader: bodies of templates are
-//! large and never change.
+//! A repository with a cache of definitions in KV, near the reader: bodies of templates are large
+//! and never change.
 //!
-//! The key names the storing of the definition, which the database tells with every list: one that
-//! was removed and stored anew, by a reset and an import too, has another one, and what KV still
-//! holds of the old one is never asked for. It is deleted where this instance knows of it, and
-//! expires in any case. KV may be late or fail; the database then answers as ever.
+//! The key contains the storing id of the definition, which every list of the database has. A
+//! definition that was removed and stored again, by a reset and an import too, has another id, so
+//! an old entry of KV is never read. It is deleted if this instance knows of it, and expires in any
+//! case. If KV is slow or fails, the database supplies the definition.
 
-use crate::log::complain;
+use crate::log::log_problem;
 use aqlite::document::ObjectKind;
 use aqlite::store::repository::{
-    Access, AccessFilter, Bounded, Commit, Contribution, Definition, DefinitionKind, Ehr, Extent,
-    ItemTag, Piece, Repository, Sink, StoreError, TagList, Version, VersionHead, Which,
+    AccessFilter, AccessRecord, BoundedVersion, Commit, Contribution, Definition, DefinitionKind,
+    Ehr, Extent, ItemTag, ListPage, Repository, Sink, StoreError, TagList, Version,
+    VersionMetadata, VersionSelector,
 };
 use aqlite::store::scan::{Scan, Snapshot};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use worker::KvStore;
 
-/// Bodies below this are read from the database as fast.
-const WORTH_IT: usize = 20_000;
-/// Seconds after which KV forgets a definition; it is then put there again by the next reader.
+/// Bytes of a body below which the database is as fast.
+const MIN_BODY: usize = 20_000;
+/// Seconds after which KV removes a definition. The next reader stores it again.
 const KEPT: u64 = 7 * 24 * 3600;
-/// Most keys that a reset deletes; the others expire.
+/// The maximum number of keys that a reset deletes; the others expire.
 const MOST_DELETED: usize = 50;
 /// The longest key of KV.
 const LONGEST_KEY: usize = 512;
 
 /// A repository with definitions in KV.
-pub struct Cached<R> {
+pub struct CachedDefinitions<R> {
     inner: R,
     kv: KvStore,
     /// Definitions as last listed, without bodies.
     listed: RefCell<HashMap<(DefinitionKind, String, String), Definition>>,
 }
 
-impl<R> Cached<R> {
-    /// Puts KV before a repository.
-    pub fn new(inner: R, kv: KvStore) -> Cached<R> {
-        Cached {
+impl<R> CachedDefinitions<R> {
+    /// Creates a cache in KV for a repository.
+    pub fn new(inner: R, kv: KvStore) -> CachedDefinitions<R> {
+        CachedDefinitions {
             inner,
             kv,
             listed: RefCell::default(),
         }
     }
 
-    fn list(&self, kind: DefinitionKind, found: &[Definition]) {
+    fn list(&self, kind: Kind, found: &[Definition]) {
         let named = found
             .iter()
             .map(|d| ((kind, d.name.clone(), d.version.clone()), d.clone()));
         self.listed.borrow_mut().extend(named);
     }
 
-    /// Deletes keys from KV, as far as it lets us: nobody asks for them any more.
-    async fn forget(&self, keys: impl IntoIterator<Item = String>) {
+    /// Deletes keys from KV. Failures are ignored, because these keys are never read again.
+    async fn delete_keys(&self, keys: impl IntoIterator<Item = String>) {
         for key in keys {
             if let Err(error) = self.kv.delete(&key).await {
-                complain("KV", &error);
+                log_problem("KV", &error);
             }
         }
     }
 }
 
-/// The key of a definition; none where the database does not tell its storing, as for one that an
-/// earlier release has just stored.
-fn key(kind: DefinitionKind, listed: &Definition) -> Option<String> {
+/// Returns the key of a definition; `None` if the database has no storing id, as for a definition
+/// that an earlier release has just stored.
+fn key(kind: Kind, listed: &Definition) -> Option<String> {
     let word = match kind {
         DefinitionKind::Template => "template",
         DefinitionKind::Query => "query",
@@ -77,46 +78,46 @@ fn key(kind: DefinitionKind, listed: &Definition) -> Option<String> {
     short(key).filter(|_| !listed.storing_id.is_empty())
 }
 
-/// A key, unless it is too long for KV.
+/// Returns a key, unless it is too long for KV.
 pub fn short(key: String) -> Option<String> {
     (key.len() <= LONGEST_KEY).then_some(key)
 }
 
-/// What KV holds.
-pub async fn kept(kv: &KvStore, key: &str) -> Option<String> {
+/// Reads a text from KV.
+pub async fn read_text(kv: &KvStore, key: &str) -> Option<String> {
     kv.get(key)
         .text()
         .await
-        .inspect_err(|error| complain("KV", &error))
+        .inspect_err(|error| log_problem("KV", &error))
         .ok()
         .flatten()
 }
 
-/// Puts a text into KV, where it stays for so many seconds.
-pub async fn keep(kv: &KvStore, key: &str, text: &str, seconds: u64) {
+/// Stores a text in KV for a number of seconds.
+pub async fn write_text(kv: &KvStore, key: &str, text: &str, seconds: u64) {
     let put = kv.put(key, text).map(|put| put.expiration_ttl(seconds));
     let stored = async { put?.execute().await };
     if let Err(error) = stored.await {
-        complain("KV", &error);
+        log_problem("KV", &error);
     }
 }
 
-/// What a repository answers.
-type Answer<T> = Result<T, StoreError>;
+/// The result of a repository.
+type Outcome<T> = Result<T, StoreError>;
 type Kind = DefinitionKind;
 
-impl<R: Repository> Repository for Cached<R> {
-    async fn definitions(&self, kind: DefinitionKind, prefix: &str) -> Answer<Vec<Definition>> {
+impl<R: Repository> Repository for CachedDefinitions<R> {
+    async fn definitions(&self, kind: Kind, prefix: &str) -> Outcome<Vec<Definition>> {
         let found = self.inner.definitions(kind, prefix).await;
         found.inspect(|found| self.list(kind, found))
     }
 
-    async fn definition_versions(&self, kind: Kind, name: &str) -> Answer<Vec<Definition>> {
+    async fn definition_versions(&self, kind: Kind, name: &str) -> Outcome<Vec<Definition>> {
         let found = self.inner.definition_versions(kind, name).await;
         found.inspect(|found| self.list(kind, found))
     }
 
-    async fn definition_bytes(&self, kind: Kind, prefix: &str) -> Answer<usize> {
+    async fn definition_bytes(&self, kind: Kind, prefix: &str) -> Outcome<usize> {
         self.inner.definition_bytes(kind, prefix).await
     }
 
@@ -125,7 +126,7 @@ impl<R: Repository> Repository for Cached<R> {
         kind: Kind,
         prefix: &str,
         most: usize,
-    ) -> Answer<Option<Vec<Definition>>> {
+    ) -> Outcome<Option<Vec<Definition>>> {
         self.inner.definition_bodies(kind, prefix, most).await
     }
 
@@ -133,7 +134,7 @@ impl<R: Repository> Repository for Cached<R> {
         &self,
         ehr_id: &str,
         template_id: &str,
-    ) -> Result<(Option<Ehr>, Vec<Definition>), StoreError> {
+    ) -> Outcome<(Option<Ehr>, Vec<Definition>)> {
         let (ehr, templates) = self.inner.preconditions(ehr_id, template_id).await?;
         self.list(DefinitionKind::Template, &templates);
         Ok((ehr, templates))
@@ -144,7 +145,7 @@ impl<R: Repository> Repository for Cached<R> {
         kind: Kind,
         name: &str,
         version: &str,
-    ) -> Answer<Option<Definition>> {
+    ) -> Outcome<Option<Definition>> {
         let listed = self
             .listed
             .borrow()
@@ -154,34 +155,34 @@ impl<R: Repository> Repository for Cached<R> {
         let (Some(listed), Some(key)) = (listed, key) else {
             return self.inner.definition(kind, name, version).await;
         };
-        if let Some(body) = kept(&self.kv, &key).await {
+        if let Some(body) = read_text(&self.kv, &key).await {
             return Ok(Some(Definition { body, ..listed }));
         }
         let found = self.inner.definition(kind, name, version).await?;
         if let Some(found) = found
             .as_ref()
-            .filter(|found| found.storing_id == listed.storing_id && found.body.len() >= WORTH_IT)
+            .filter(|found| found.storing_id == listed.storing_id && found.body.len() >= MIN_BODY)
         {
-            keep(&self.kv, &key, &found.body, KEPT).await;
+            write_text(&self.kv, &key, &found.body, KEPT).await;
         }
         Ok(found)
     }
 
-    async fn undefine(&self, kind: Kind, name: &str, version: &str) -> Answer<bool> {
+    async fn undefine(&self, kind: Kind, name: &str, version: &str) -> Outcome<bool> {
         let removed = self.inner.undefine(kind, name, version).await?;
         let listed = self
             .listed
             .borrow_mut()
             .remove(&(kind, name.to_owned(), version.to_owned()));
-        self.forget(listed.and_then(|listed| key(kind, &listed)))
+        self.delete_keys(listed.and_then(|listed| key(kind, &listed)))
             .await;
         Ok(removed)
     }
 
-    async fn reset(&self) -> Result<(), StoreError> {
+    async fn reset(&self) -> Outcome<()> {
         self.inner.reset().await?;
         let listed = self.listed.take();
-        self.forget(
+        self.delete_keys(
             listed
                 .iter()
                 .filter_map(|((kind, ..), listed)| key(*kind, listed))
@@ -191,7 +192,7 @@ impl<R: Repository> Repository for Cached<R> {
         Ok(())
     }
 
-    async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
+    async fn commit(&self, commit: Commit) -> Outcome<()> {
         self.inner.commit(commit).await
     }
 
@@ -205,7 +206,7 @@ impl<R: Repository> Repository for Cached<R> {
         after: Option<&str>,
         limit: u64,
         extent: Extent,
-    ) -> Result<Piece<Contribution>, StoreError> {
+    ) -> Outcome<ListPage<Contribution>> {
         self.inner.contributions(ehr_id, after, limit, extent).await
     }
 
@@ -214,35 +215,31 @@ impl<R: Repository> Repository for Cached<R> {
         ehr_id: &str,
         list: TagList,
         expected: Option<&[ItemTag]>,
-    ) -> Result<(), StoreError> {
+    ) -> Outcome<()> {
         self.inner.set_tags(ehr_id, list, expected).await
     }
 
-    async fn tags(&self, ehr_id: &str, target: &str) -> Result<Vec<ItemTag>, StoreError> {
+    async fn tags(&self, ehr_id: &str, target: &str) -> Outcome<Vec<ItemTag>> {
         self.inner.tags(ehr_id, target).await
     }
 
-    async fn tag_lists(
-        &self,
-        ehr_id: &str,
-        after: Option<&str>,
-    ) -> Result<Piece<TagList>, StoreError> {
+    async fn tag_lists(&self, ehr_id: &str, after: Option<&str>) -> Outcome<ListPage<TagList>> {
         self.inner.tag_lists(ehr_id, after).await
     }
 
-    async fn delete_objects(&self, ehr_id: &str, objects: &[String]) -> Result<(), StoreError> {
+    async fn delete_objects(&self, ehr_id: &str, objects: &[String]) -> Outcome<()> {
         self.inner.delete_objects(ehr_id, objects).await
     }
 
-    async fn ehr(&self, ehr_id: &str) -> Result<Option<Ehr>, StoreError> {
+    async fn ehr(&self, ehr_id: &str) -> Outcome<Option<Ehr>> {
         self.inner.ehr(ehr_id).await
     }
 
-    async fn ehrs(&self, after: Option<&str>, limit: u64) -> Result<Vec<Ehr>, StoreError> {
+    async fn ehrs(&self, after: Option<&str>, limit: u64) -> Outcome<Vec<Ehr>> {
         self.inner.ehrs(after, limit).await
     }
 
-    async fn ehr_by_subject(&self, id: &str, namespace: &str) -> Result<Option<Ehr>, StoreError> {
+    async fn ehr_by_subject(&self, id: &str, namespace: &str) -> Outcome<Option<Ehr>> {
         self.inner.ehr_by_subject(id, namespace).await
     }
 
@@ -250,9 +247,9 @@ impl<R: Repository> Repository for Cached<R> {
         &self,
         ehr_id: &str,
         object_id: &str,
-        which: Which<'_>,
+        which: VersionSelector<'_>,
         most: usize,
-    ) -> Result<Option<Bounded>, StoreError> {
+    ) -> Outcome<Option<BoundedVersion>> {
         self.inner
             .version_within(ehr_id, object_id, which, most)
             .await
@@ -263,12 +260,12 @@ impl<R: Repository> Repository for Cached<R> {
         ehr_id: &str,
         object_id: &str,
         after: u32,
-    ) -> Result<Piece<Version>, StoreError> {
+    ) -> Outcome<ListPage<Version>> {
         self.inner.versions(ehr_id, object_id, after).await
     }
 
-    async fn version_heads(&self, ehr_id: &str, object: &str) -> Answer<Vec<VersionHead>> {
-        self.inner.version_heads(ehr_id, object).await
+    async fn version_metadata(&self, ehr_id: &str, object: &str) -> Outcome<Vec<VersionMetadata>> {
+        self.inner.version_metadata(ehr_id, object).await
     }
 
     async fn objects(
@@ -277,37 +274,28 @@ impl<R: Repository> Repository for Cached<R> {
         kind: ObjectKind,
         offset: u64,
         limit: u64,
-    ) -> Result<Vec<String>, StoreError> {
+    ) -> Outcome<Vec<String>> {
         self.inner.objects(ehr_id, kind, offset, limit).await
     }
 
-    async fn newest_object(
-        &self,
-        ehr_id: &str,
-        kind: ObjectKind,
-    ) -> Result<Option<String>, StoreError> {
+    async fn newest_object(&self, ehr_id: &str, kind: ObjectKind) -> Outcome<Option<String>> {
         self.inner.newest_object(ehr_id, kind).await
     }
 
-    async fn idempotency(
-        &self,
-        ehr_id: &str,
-        contribution_uid: &str,
-    ) -> Result<Option<String>, StoreError> {
+    async fn idempotency(&self, ehr_id: &str, contribution_uid: &str) -> Outcome<Option<String>> {
         self.inner.idempotency(ehr_id, contribution_uid).await
     }
 
-    async fn contribution(&self, ehr_id: &str, uid: &str) -> Result<Option<String>, StoreError> {
+    async fn contribution(&self, ehr_id: &str, uid: &str) -> Outcome<Option<String>> {
         self.inner.contribution(ehr_id, uid).await
     }
 
-    async fn scan(&self, scan: &Scan, sink: Sink<'_>) -> Result<Snapshot, StoreError> {
+    async fn scan(&self, scan: &Scan, sink: Sink<'_>) -> Outcome<Snapshot> {
         self.inner.scan(scan, sink).await
     }
 
-    async fn define(&self, kind: DefinitionKind, definition: Definition) -> Result<(), StoreError> {
-        // What was listed under its name is not what is there from now on, or was not what is
-        // there.
+    async fn define(&self, kind: Kind, definition: Definition) -> Outcome<()> {
+        // The listed definition of this name will no longer be the stored one, or already is not.
         self.listed.borrow_mut().remove(&(
             kind,
             definition.name.clone(),
@@ -316,28 +304,28 @@ impl<R: Repository> Repository for Cached<R> {
         self.inner.define(kind, definition).await
     }
 
-    async fn delete_ehr(&self, ehr_id: &str) -> Result<bool, StoreError> {
+    async fn delete_ehr(&self, ehr_id: &str) -> Outcome<bool> {
         self.inner.delete_ehr(ehr_id).await
     }
 
-    async fn note(&self, accesses: Vec<Access>) -> Result<(), StoreError> {
-        self.inner.note(accesses).await
+    async fn log_accesses(&self, accesses: Vec<AccessRecord>) -> Outcome<()> {
+        self.inner.log_accesses(accesses).await
     }
 
-    async fn note_refused(
+    async fn log_refused_accesses(
         &self,
-        accesses: &[Access],
+        accesses: &[AccessRecord],
         day: &str,
         most: u64,
-    ) -> Result<bool, StoreError> {
-        self.inner.note_refused(accesses, day, most).await
+    ) -> Outcome<bool> {
+        self.inner.log_refused_accesses(accesses, day, most).await
     }
 
-    async fn accesses(&self, filter: &AccessFilter<'_>) -> Result<Vec<(u64, Access)>, StoreError> {
+    async fn accesses(&self, filter: &AccessFilter<'_>) -> Outcome<Vec<(u64, AccessRecord)>> {
         self.inner.accesses(filter).await
     }
 
-    async fn revision(&self) -> Result<u64, StoreError> {
+    async fn revision(&self) -> Outcome<u64> {
         self.inner.revision().await
     }
 }

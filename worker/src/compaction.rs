@@ -1,4 +1,4 @@
-//! Compaction behind requests and at night.
+//! Compaction after requests and at night.
 
 use crate::d1::D1;
 use crate::{IsolateState, Runtime, STATE, log};
@@ -8,21 +8,21 @@ use aqlite::store::sql::{CompactionHost, SqlRepository};
 use wasm_bindgen::prelude::wasm_bindgen;
 use worker::Date;
 
-/// Milliseconds after which no further segment is begun: at night, and behind a request. The
-/// runtime ends work behind a request after 30 seconds.
+/// Milliseconds after which no further segment is begun: at night, and after a response. The
+/// runtime ends work after a response at 30 seconds.
 pub const NIGHTLY: u64 = 120_000;
-const BEHIND: u64 = 20_000;
+const AFTER_RESPONSE: u64 = 20_000;
 
-/// Writes the segments that are due. The entry module calls it behind a request.
+/// Writes the segments that are due. The entry module calls it after a response.
 #[wasm_bindgen(wasm_bindgen_futures = worker::wasm_bindgen_futures)]
 pub async fn compact() {
     let state = STATE.with_borrow(Option::clone);
     if let Some(state) = state.filter(|state| state.segments.is_due()) {
-        write(&state, BEHIND).await;
+        write(&state, AFTER_RESPONSE).await;
     }
 }
 
-/// Writes a segment in the middle of a load: behind a long one, queries would read all its rows.
+/// Writes a segment during a load: after a long one, queries would read all its rows.
 pub async fn during_load(state: &IsolateState) {
     if state.segments.is_overdue() {
         write(state, 1).await;
@@ -31,14 +31,14 @@ pub async fn during_load(state: &IsolateState) {
 
 async fn write(state: &IsolateState, milliseconds: u64) {
     for blob in state.segments.lost() {
-        log::complain("segment that cannot be read", &blob);
+        log::log_problem("segment that cannot be read", &blob);
     }
     if let Err(error) = run(&state.database, milliseconds).await {
-        log::complain("compaction", &error);
+        log::log_problem("compaction", &error);
     }
 }
 
-/// Writes segments for so many milliseconds.
+/// Writes segments until `milliseconds` have passed.
 pub async fn run(database: &SqlRepository<D1>, milliseconds: u64) -> Result<(), StoreError> {
     let host = CompactionHost {
         blob: &|| Runtime.new_uuid(),

@@ -1,17 +1,17 @@
-//! The variables and secrets of a deployment, read once an instance.
+//! The variables and secrets of a deployment, read once for each instance.
 
-use aqlite::service::auth::{Gate, Issuer, Users};
+use aqlite::service::auth::{Authenticator, Issuer, Users};
 use aqlite::service::{Auth, Concurrency, Config, Limits};
 use aqlite::template::flat::Maker;
 use std::collections::BTreeMap;
 use worker::Env;
 
-/// What a deployment says.
-pub struct Setup {
-    /// The service's part.
+/// The configuration of a deployment.
+pub struct Deployment {
+    /// The configuration of the service.
     pub config: Config,
-    /// Who may call.
-    pub gate: Gate,
+    /// The configuration of authentication.
+    pub authenticator: Authenticator,
 }
 
 struct Variables<'e>(&'e Env);
@@ -39,7 +39,7 @@ impl Variables<'_> {
         self.text(name).map_or(Ok(otherwise), read)
     }
 
-    /// One of two words; the first is meant where none is given.
+    /// Reads one of two words. The first is the default.
     fn either<T>(
         &self,
         name: &str,
@@ -63,57 +63,56 @@ impl Variables<'_> {
     }
 }
 
-/// Reads the deployment's variables. What is wrong closes the service, and is told in the log.
-pub fn read(env: &Env) -> Setup {
+/// Reads the deployment's variables. An error closes the service, and is written to the log.
+pub fn read(env: &Env) -> Deployment {
     let variables = Variables(env);
-    let exact = || variables.either("SPECIALISATION", [("subsume", false), ("exact", true)]);
-    let dialect = || {
-        variables.either(
-            "FLAT_DIALECT",
-            [("better", Maker::Better), ("ehrbase", Maker::Ehrbase)],
-        )
-    };
-    let found = access(&variables)
-        .and_then(|(auth, gate)| Ok((auth, gate, limits(&variables)?, exact()?, dialect()?)));
-    let (auth, gate, limits, exact_archetypes, flat_dialect) = match found {
-        Ok(found) => found,
-        Err(problem) => {
-            crate::log::complain("the service stays closed", &problem);
-            (
-                Auth::Refuse,
-                Gate::default(),
-                Limits::default(),
-                false,
-                Maker::default(),
-            )
-        }
-    };
-    let standard = Config::default();
+    let (checked, authenticator) = checked(&variables).unwrap_or_else(|problem| {
+        crate::log::log_problem("the service stays closed", &problem);
+        let closed = Config {
+            auth: Auth::Refuse,
+            ..Config::default()
+        };
+        (closed, Authenticator::default())
+    });
     let config = Config {
-        system_id: variables.text("SYSTEM_ID").unwrap_or(standard.system_id),
-        auth,
-        log: auth != Auth::Open || variables.text("ACCESS_LOG").as_deref() == Some("on"),
+        system_id: variables.text("SYSTEM_ID").unwrap_or(checked.system_id),
+        log: checked.auth != Auth::Open || variables.text("ACCESS_LOG").as_deref() == Some("on"),
         admin: variables.text("ADMIN").as_deref() == Some("true"),
         debug: variables.text("DEBUG").as_deref() == Some("true"),
         origins: variables.list("ORIGINS"),
-        smart: smart(&variables, &gate),
-        limits,
-        exact_archetypes,
-        flat_dialect,
-        trusts_compositions: false,
+        smart: smart(&variables, &authenticator),
         base_url: variables
             .text("BASE_URL")
             .map(|base| base.trim().trim_end_matches('/').to_owned())
             .unwrap_or_default(),
         hosts: variables.list("HOSTS"),
+        ..checked
     };
-    Setup { config, gate }
+    Deployment {
+        config,
+        authenticator,
+    }
 }
 
-/// Days that entries of the access log are kept where the variable LOG_RETENTION_DAYS does not say.
+/// Reads the variables that may be invalid.
+fn checked(variables: &Variables<'_>) -> Result<(Config, Authenticator), String> {
+    let (auth, authenticator) = access(variables)?;
+    let dialects = [("better", Maker::Better), ("ehrbase", Maker::Ehrbase)];
+    let config = Config {
+        auth,
+        limits: limits(variables)?,
+        exact_archetypes: variables
+            .either("SPECIALISATION", [("subsume", false), ("exact", true)])?,
+        flat_dialect: variables.either("FLAT_DIALECT", dialects)?,
+        ..Config::default()
+    };
+    Ok((config, authenticator))
+}
+
+/// Default retention of the access log in days (LOG_RETENTION_DAYS).
 const RETENTION: u32 = 3650;
 
-/// How many days entries of the access log are kept.
+/// Returns the retention of the access log in days.
 pub fn retention(env: &Env) -> Result<u32, String> {
     match Variables(env).number("LOG_RETENTION_DAYS", RETENTION)? {
         0 => Err(String::from(
@@ -123,16 +122,16 @@ pub fn retention(env: &Env) -> Result<u32, String> {
     }
 }
 
-fn access(variables: &Variables<'_>) -> Result<(Auth, Gate), String> {
-    let mut gate = Gate::default();
+fn access(variables: &Variables<'_>) -> Result<(Auth, Authenticator), String> {
+    let mut authenticator = Authenticator::default();
     let ways = variables.list("AUTH");
     for way in &ways {
         match way.as_str() {
-            "none" if ways.len() == 1 => return Ok((Auth::Open, gate)),
-            "jwt" => gate.issuers.push(tokens(variables)?),
-            "access" => gate.issuers.push(cloudflare_access(variables)?),
+            "none" if ways.len() == 1 => return Ok((Auth::Open, authenticator)),
+            "jwt" => authenticator.issuers.push(tokens(variables)?),
+            "access" => authenticator.issuers.push(cloudflare_access(variables)?),
             "basic" => {
-                gate.users = Some(
+                authenticator.users = Some(
                     Users::parse(&variables.need("USERS")?)
                         .map_err(|e| format!("the secret USERS: {e}"))?,
                 )
@@ -150,7 +149,7 @@ fn access(variables: &Variables<'_>) -> Result<(Auth, Gate), String> {
         } else {
             Auth::Known
         },
-        gate,
+        authenticator,
     ))
 }
 
@@ -210,9 +209,9 @@ fn issuer(
     })
 }
 
-/// What an application must know to ask the issuer for a token.
-fn smart(variables: &Variables<'_>, gate: &Gate) -> Vec<(String, String)> {
-    let Some(issuer) = gate
+/// Returns the data that an application needs to request a token from the issuer.
+fn smart(variables: &Variables<'_>, authenticator: &Authenticator) -> Vec<(String, String)> {
+    let Some(issuer) = authenticator
         .issuers
         .iter()
         .find(|issuer| issuer.header == "Authorization")

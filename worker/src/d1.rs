@@ -1,6 +1,6 @@
 //! D1 as an executor of the core's statements.
 
-use aqlite::store::sql::{Row, Sql, SqlError, SqlValue, Statement, crossing};
+use aqlite::store::sql::{Row, Sql, SqlError, SqlValue, Statement, encode_statements};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use std::fmt;
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -12,12 +12,12 @@ extern "C" {
     fn batch(database: &JsValue, statements: &str, long: &js_sys::Array) -> js_sys::Promise;
 }
 
-/// A D1 database. A batch is one transaction there; statements and rows cross as few texts: value
-/// by value they would be slow.
+/// A D1 database. A batch is one transaction. Statements and rows are passed as few texts, because
+/// passing single values would be slow.
 pub struct D1(JsValue);
 
 impl D1 {
-    /// The database of a binding.
+    /// Wraps the database of a binding.
     pub fn new(database: worker::D1Database) -> D1 {
         D1(database.into())
     }
@@ -28,7 +28,7 @@ impl Sql for D1 {
         if statements.is_empty() {
             return Ok(Vec::new());
         }
-        let (text, long) = crossing(&statements);
+        let (text, long) = encode_statements(&statements);
         let long: js_sys::Array = long.into_iter().map(JsValue::from_str).collect();
         drop(statements);
         let rows = JsFuture::from(batch(&self.0, &text, &long))
@@ -48,7 +48,7 @@ fn row(cells: Vec<Cell>) -> Row {
     cells.into_iter().map(|cell| cell.0).collect()
 }
 
-/// The message of a thrown value, with that of its cause: D1 puts the constraint there.
+/// Returns the message of a thrown value, with that of its cause, which has the constraint in D1.
 fn message(error: &JsValue) -> String {
     let Some(error) = error.dyn_ref::<js_sys::Error>() else {
         return "the database threw no error".to_owned();

@@ -1,4 +1,4 @@
-//! Requests and responses: the runtime's own, and the core's.
+//! Conversion of requests and responses between the runtime and the core.
 
 use aqlite::service::{self, Gunzip, GzipError, Progress};
 use futures_util::future::{FutureExt, select};
@@ -10,14 +10,14 @@ use worker::wasm_bindgen::{JsCast, JsValue};
 use worker::wasm_bindgen_futures::JsFuture;
 use worker::{Delay, Error, Headers, Result, web_sys};
 
-/// Bytes of a body of unknown length, or of a compressed one, that are read at a time.
+/// Bytes that are read at a time of a body of unknown length, or of a compressed one.
 pub const CHUNK: usize = 100_000;
 
-/// Bytes of a compressed body that are expanded at a time: other requests go on in between.
+/// Bytes of a compressed body that are expanded at a time. Other requests continue in between.
 const STEP: usize = 500_000;
 
-/// How much of an unwanted body is read past before its connection is given up: so many times the
-/// limit, for so long.
+/// The limits of reading an unwanted body before its connection is closed: a multiple of the limit
+/// of bodies, and a time.
 const PASSED: usize = 10;
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -29,16 +29,16 @@ extern "C" {
     fn reader(request: &web_sys::Request, size: usize) -> Function;
 }
 
-/// A body on its way.
+/// A body in progress.
 pub struct Body {
     reader: Function,
-    /// How many bytes are read at a time; fewer are the last.
+    /// Bytes that are read at a time; the last read may return fewer.
     size: usize,
     gunzip: Option<Gunzip>,
     ended: bool,
 }
 
-/// Why a body cannot be read to its end: what gzip says, or a connection that broke.
+/// A body that cannot be read completely: an error of gzip, or a broken connection.
 pub struct Unread(pub GzipError);
 
 impl From<Error> for Unread {
@@ -54,8 +54,8 @@ impl From<GzipError> for Unread {
 }
 
 impl Body {
-    /// The body of a request, which must have one.
-    pub fn of(request: &web_sys::Request, size: usize) -> Body {
+    /// Returns the body of a request, which must have one.
+    pub fn new(request: &web_sys::Request, size: usize) -> Body {
         Body {
             reader: reader(request, size),
             size,
@@ -64,21 +64,21 @@ impl Body {
         }
     }
 
-    /// The body of a request as it was before it was compressed, if it was; the head then tells no
-    /// coding any more. `size` is that of a body as it is.
+    /// Returns the body of a request, decompressed if necessary. Removes the coding from the
+    /// headers then. `size` applies to a body without compression.
     pub fn expanded(request: &web_sys::Request, head: &mut service::Request, size: usize) -> Body {
         if !service::is_compressed(head) {
-            return Body::of(request, size);
+            return Body::new(request, size);
         }
         head.headers
             .retain(|(name, _)| !name.eq_ignore_ascii_case("Content-Encoding"));
         Body {
             gunzip: Some(Gunzip::default()),
-            ..Body::of(request, CHUNK)
+            ..Body::new(request, CHUNK)
         }
     }
 
-    /// Adds the next bytes to those before; false where it ends here.
+    /// Appends the next bytes. Returns false at the end of the body.
     pub async fn next(&mut self, into: &mut Vec<u8>) -> Result<bool, Unread> {
         let Some(mut gunzip) = self.gunzip.take() else {
             into.append(&mut self.chunk().await?.to_vec());
@@ -104,8 +104,8 @@ impl Body {
         Ok(bytes)
     }
 
-    /// Reads past what is left, as it was sent, up to a bound: an answer to a request that is still
-    /// being sent would not arrive, and the next request of its connection would fail.
+    /// Reads and discards the rest, as it was sent, up to a bound: a response to a request that is
+    /// still being sent would not arrive, and the next request of its connection would fail.
     pub async fn pass(&mut self, limit: usize) {
         let most = PASSED * limit.max(STEP) / self.size;
         let all = async {
@@ -121,7 +121,7 @@ impl Body {
     }
 }
 
-/// A request without its body.
+/// Reads a request without its body.
 pub fn read(request: &web_sys::Request) -> Result<service::Request> {
     let (method, url, headers): (String, String, Vec<(String, String)>) =
         serde_json::from_str(&head(request))?;
@@ -133,7 +133,7 @@ pub fn read(request: &web_sys::Request) -> Result<service::Request> {
     })
 }
 
-/// Reads a body. Of one longer than `limit` no more is kept than shows that it is too long.
+/// Reads a body. Stops as soon as it exceeds `limit`, which the length then shows.
 pub async fn body(
     request: web_sys::Request,
     head: &mut service::Request,
@@ -161,7 +161,7 @@ pub async fn body(
     read.map(|()| body)
 }
 
-/// Where scheme and authority of a URL end: `https://example.org`.
+/// Returns the end of scheme and authority in a URL: `https://example.org`.
 fn end_of_origin(url: &str) -> usize {
     let authority = url.find("://").map_or(0, |at| at + 3);
     url.get(authority..)
@@ -169,7 +169,7 @@ fn end_of_origin(url: &str) -> usize {
         .map_or(url.len(), |at| authority + at)
 }
 
-/// Writes a response. A body that is empty is none: some statuses forbid even an empty one.
+/// Writes a response. An empty body is none: some statuses forbid even an empty one.
 pub fn write(response: service::Response) -> Result<web_sys::Response> {
     let headers = serde_json::to_string(&response.headers)?;
     Ok(respond(
@@ -179,7 +179,7 @@ pub fn write(response: service::Response) -> Result<web_sys::Response> {
     ))
 }
 
-/// Writes a response with a body; the future resolves when the body is sent, or cannot be.
+/// Writes a response with a body. The future resolves when the body is sent, or cannot be.
 pub fn write_observed(
     response: service::Response,
 ) -> Result<(web_sys::Response, impl Future<Output = ()>)> {
@@ -189,7 +189,7 @@ pub fn write_observed(
     Ok((parts.get(0).unchecked_into(), sent.map(drop)))
 }
 
-/// The headers of a response.
+/// Returns the headers of a response.
 pub fn headers(response: &service::Response) -> Result<Headers> {
     let headers = Headers::new();
     for (name, value) in &response.headers {

@@ -1,7 +1,7 @@
-//! The runtime's keys and signatures for the core's gate.
+//! Keys and signatures of the runtime, for authentication in the core.
 
 use crate::PAUSE;
-use aqlite::service::auth::{Algorithm, Keys};
+use aqlite::service::auth::{Algorithm, AuthenticationHost};
 use wasm_bindgen::prelude::wasm_bindgen;
 use worker::Delay;
 use worker::js_sys::{Promise, Uint8Array};
@@ -19,7 +19,7 @@ extern "C" {
 /// WebCrypto.
 pub struct WebCrypto;
 
-impl Keys for WebCrypto {
+impl AuthenticationHost for WebCrypto {
     async fn fetch(&self, url: &str) -> Result<String, String> {
         match JsFuture::from(fetch_text(url)).await {
             Ok(text) => text
@@ -27,7 +27,7 @@ impl Keys for WebCrypto {
                 .ok_or_else(|| String::from("the answer is no text")),
             Err(error) => {
                 let reason = format!("{error:?}");
-                crate::log::complain("keys of an issuer", &format!("{url}: {reason}"));
+                crate::log::log_problem("keys of an issuer", &format!("{url}: {reason}"));
                 Err(reason)
             }
         }

@@ -1,7 +1,8 @@
-//! The Cloudflare host of aqlite: events, D1, KV, clock, random numbers, keys and logs around the
-//! core's service. No domain logic lives here.
+//! The Cloudflare host of aqlite: events, D1, KV, clock, random numbers, keys and logs for the
+//! service. It has no domain logic.
 
 mod blobs;
+mod body_parts;
 mod cached;
 mod compaction;
 mod config;
@@ -10,25 +11,25 @@ mod http;
 mod keys;
 mod log;
 mod memory;
-mod pieces;
 mod terminology;
 #[path = "../../www/wasm/src/zone.rs"]
 mod zone;
 
-use aqlite::service::auth::{Caller, Denied, Gate, KeyRing};
+use aqlite::service::auth::{Authenticator, Caller, Denied, KeyCache};
 use aqlite::service::{
-    self, Admission, Auth, Environment, LARGE, Pause, Place, Rooms, Service, Turn, Turns, Work,
+    self, Admission, Auth, Environment, LARGE, Pause, Permit, RoomFuture, Service, Turn,
+    TurnFuture, Work,
 };
-use aqlite::store::sql::{Catalogue, Segments, SqlRepository};
+use aqlite::store::sql::{LayoutCatalog, Segments, SqlRepository};
 use blobs::KvBlobs;
-use cached::Cached;
+use cached::CachedDefinitions;
 use d1::D1;
 use futures_util::future::select;
 use futures_util::pin_mut;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
-use terminology::Fhir;
+use terminology::FhirServer;
 use worker::{Context, Date, Delay, Env, Result, ScheduleContext, ScheduledEvent, event, web_sys};
 
 /// The binding of the database in wrangler.toml.
@@ -37,28 +38,28 @@ const DATABASE: &str = "DB";
 const LOG: &str = "LOG";
 /// The binding of the KV namespace.
 const BLOBS: &str = "BLOBS";
-/// The binding of a rate limit, which a deployment may have.
+/// The binding of an optional rate limit.
 const RATE_LIMIT: &str = "RATE_LIMIT";
 
-/// Milliseconds after which the event loop gets its turn before an answer leaves: workerd counts
-/// the five seconds that a connection may idle from when its loop last looked at the clock, and
-/// would close it behind the answer.
+/// Milliseconds after which the event loop runs once before a response is sent. workerd measures
+/// the idle time of a connection (five seconds) from the last time that its loop read the clock,
+/// and would close the connection after the response.
 const LONG: u64 = 1000;
 
-/// How often a request that waits for another looks whether it may go on.
+/// The time between two checks of a waiting request.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Microseconds that a request waits for a place, and a later piece of a load that was begun.
+/// Microseconds that a request waits for a permit, and a later part of a load in progress.
 const PATIENCE: [i64; 2] = [5_000_000, 60_000_000];
 
-/// Room in memory of a request, if it has any; given back when its answer is sent.
-type Room = Rc<RefCell<Option<Place>>>;
+/// The room of a request in memory, if it has any; returned when its response is sent.
+type RoomSlot = Rc<RefCell<Option<Permit>>>;
 
-/// The state of this isolate: the service with its caches, whatever host a request is addressed to.
+/// The state of this isolate: the service with its caches, for all hosts.
 struct IsolateState {
-    service: Service<Cached<SqlRepository<D1>>>,
-    gate: Gate,
-    ring: KeyRing,
+    service: Service<CachedDefinitions<SqlRepository<D1>>>,
+    authenticator: Authenticator,
+    key_cache: KeyCache,
     admission: Admission,
     /// The same database, for compaction.
     database: SqlRepository<D1>,
@@ -80,44 +81,43 @@ async fn fetch(request: web_sys::Request, env: Env, context: Context) -> Result<
     }
     let state = state(&env)?;
     let (has_body, limit) = (request.body().is_some(), state.service.config().limits.body);
-    let visit = match Visit::admit(state, &head, has_body, &env, started).await {
-        Ok(visit) => Rc::new(visit),
+    let active = match ActiveRequest::admit(state, &head, has_body, &env, started).await {
+        Ok(active) => Rc::new(active),
         Err(response) => {
-            log::tell(
-                &head,
-                &response,
-                Date::now().as_millis().saturating_sub(started),
-            );
+            let millis = Date::now().as_millis().saturating_sub(started);
+            log::log_request(&head, &response, millis);
             if has_body {
-                http::Body::of(&request, http::CHUNK).pass(limit).await;
+                http::Body::new(&request, http::CHUNK).pass(limit).await;
             }
             return http::write(response);
         }
     };
-    if let Some(size) = service::piece(&mut head, Runtime.now()).filter(|_| has_body) {
-        return pieces::answer(visit, head, &request, (size, limit)).await;
+    if let Some(size) = service::part_size(&mut head, Runtime.now()).filter(|_| has_body) {
+        return body_parts::answer(active, head, &request, (size, limit)).await;
     }
-    // Held until the answer: bodies in memory are bounded in all.
-    let _body_place = match has_body && service::may_be_large(&head) {
+    // Held until the response: the bodies in memory are limited in total.
+    let _body_permit = match has_body && service::may_be_large(&head) {
         false => None,
-        true => match visit.state.place(&visit.key, Work::Body, false).await {
-            Some(place) => Some(place),
+        true => match active.state.permit(&active.key, Work::Body, false).await {
+            Some(permit) => Some(permit),
             None => {
-                let denied = visit.state.service.refuse(&head, &Denied::busy());
-                http::Body::of(&request, http::CHUNK).pass(limit).await;
-                return http::write(visit.tell(&head, denied));
+                let denied = active.state.service.refuse(&head, &Denied::busy());
+                http::Body::new(&request, http::CHUNK).pass(limit).await;
+                return http::write(active.log_response(&head, denied));
             }
         },
     };
     let answer = match http::body(request, &mut head, limit).await {
-        Ok(body) => visit.answer(&service::Request { body, ..head }).await,
-        Err(http::Unread(error)) => visit.tell(&head, visit.state.service.unreadable(&head, error)),
+        Ok(body) => active.answer(&service::Request { body, ..head }).await,
+        Err(http::Unread(error)) => {
+            active.log_response(&head, active.state.service.unreadable(&head, error))
+        }
     };
-    let room = visit.room.take().filter(|_| answer.body.len() >= LARGE);
+    let room = active.room.take().filter(|_| answer.body.len() >= LARGE);
     let Some(room) = room else {
         return http::write(answer);
     };
-    // The memory of a long answer is taken until the client has it.
+    // The memory of a long response is held until the client has received it.
     room.shrink(answer.body.len());
     let (response, sent) = http::write_observed(answer)?;
     let sending = memory::Sending::begin();
@@ -130,98 +130,93 @@ async fn fetch(request: web_sys::Request, env: Env, context: Context) -> Result<
     Ok(response)
 }
 
-/// A request that is worked on.
-struct Visit {
+/// A request in progress.
+struct ActiveRequest {
     state: Rc<IsolateState>,
     caller: Result<Caller, Denied>,
-    /// Whom it counts for.
+    /// The caller in admission control.
     key: String,
     started: u64,
-    /// Its place, unless it is always answered; given back with this.
-    place: Option<Place>,
-    /// A piece was answered.
+    /// Its permit, unless it needs none; returned when this is dropped.
+    permit: Option<Permit>,
+    /// Whether a part was answered.
     is_begun: Cell<bool>,
-    room: Room,
+    room: RoomSlot,
 }
 
-impl Visit {
-    /// Recognises the caller and decides by the head; what is refused gets its answer.
+impl ActiveRequest {
+    /// Authenticates the caller and checks the headers. Returns the error response of a rejected
+    /// request.
     async fn admit(
         state: Rc<IsolateState>,
         head: &service::Request,
         has_body: bool,
         env: &Env,
         started: u64,
-    ) -> Result<Visit, service::Response> {
-        let mut visit = Visit {
-            caller: Err(Denied::nobody(state.gate.challenge())),
+    ) -> Result<ActiveRequest, service::Response> {
+        let mut active = ActiveRequest {
+            caller: Err(Denied::no_credentials(state.authenticator.challenge())),
             state,
             key: String::new(),
             started,
-            place: None,
+            permit: None,
             is_begun: Cell::new(false),
-            room: Room::default(),
+            room: RoomSlot::default(),
         };
-        if service::needs_leave(head) {
-            let state = Rc::clone(&visit.state);
-            if state.service.config().auth == Auth::Known {
-                visit.caller = state
-                    .gate
-                    .recognise(
-                        head,
-                        &state.ring,
-                        &keys::WebCrypto,
-                        Runtime.now() / 1_000_000,
-                    )
-                    .await;
-            }
-            visit.key = match &visit.caller {
-                Ok(caller) => format!("{} {}", caller.issuer, caller.name),
-                Err(_) => head
-                    .header("CF-Connecting-IP")
-                    .unwrap_or_default()
-                    .to_owned(),
-            };
-            if limited(env, &visit.key).await {
+        let state = Rc::clone(&active.state);
+        let needs_permission = service::needs_permission(head);
+        if needs_permission {
+            active.identify(head).await;
+            if limited(env, &active.key).await {
                 return Err(state.service.refuse(head, &Denied::too_many()));
             }
-            if has_body {
-                state
-                    .service
-                    .screen(head, visit.caller.as_ref(), &mut Runtime)
-                    .await?;
-            }
-            visit.place = Some(
-                state
-                    .place(&visit.key, Work::Request, false)
-                    .await
-                    .ok_or_else(|| state.service.refuse(head, &Denied::busy()))?,
-            );
-        } else if has_body {
-            visit
-                .state
-                .service
-                .screen(head, visit.caller.as_ref(), &mut Runtime)
-                .await?;
         }
-        Ok(visit)
+        if has_body {
+            let caller = active.caller.as_ref();
+            state.service.screen(head, caller, &mut Runtime).await?;
+        }
+        if needs_permission {
+            let permit = state.permit(&active.key, Work::Request, false).await;
+            let permit = permit.ok_or_else(|| state.service.refuse(head, &Denied::busy()))?;
+            active.permit = Some(permit);
+        }
+        Ok(active)
     }
 
-    /// Answers the request, or a piece of it. Heavy work takes a place of its own meanwhile.
+    /// Authenticates the caller, if the service needs that, and sets its key in admission control.
+    async fn identify(&mut self, head: &service::Request) {
+        let state = Rc::clone(&self.state);
+        if state.service.config().auth == Auth::Known {
+            let now = Runtime.now() / 1_000_000;
+            self.caller = state
+                .authenticator
+                .authenticate(head, &state.key_cache, &keys::WebCrypto, now)
+                .await;
+        }
+        self.key = match &self.caller {
+            Ok(caller) => format!("{} {}", caller.issuer, caller.name),
+            Err(_) => {
+                let address = head.header("CF-Connecting-IP");
+                address.unwrap_or_default().to_owned()
+            }
+        };
+    }
+
+    /// Responds to the request, or to a part of it. Heavy work has a heavy permit meanwhile.
     async fn answer(&self, request: &service::Request) -> service::Response {
         let is_begun = self.is_begun.replace(true);
         self.room.take();
-        let place = match service::is_heavy(request) {
+        let permit = match service::is_heavy(request) {
             true => self
                 .state
-                .place(&self.key, Work::Heavy, is_begun)
+                .permit(&self.key, Work::Heavy, is_begun)
                 .await
                 .map(Some)
                 .ok_or_else(Denied::busy),
             false => Ok(None),
         };
-        let response = match place {
-            Ok(_place) => {
+        let response = match permit {
+            Ok(_permit) => {
                 self.state
                     .service
                     .serve(request, self.caller.as_ref(), &mut self.host())
@@ -232,14 +227,15 @@ impl Visit {
         if Date::now().as_millis().saturating_sub(self.started) > LONG {
             Delay::from(Duration::ZERO).await;
         }
+        // Renews the lease: the next part of a load may come long after this one.
         let _ = self
-            .place
+            .permit
             .as_ref()
-            .is_some_and(|place| place.is_admitted(Runtime.now()));
-        self.tell(request, response)
+            .is_some_and(|permit| permit.is_admitted(Runtime.now()));
+        self.log_response(request, response)
     }
 
-    /// The host of the service for this request.
+    /// Returns the environment of the service for this request.
     fn host(&self) -> Host {
         Host {
             state: Rc::clone(&self.state),
@@ -248,36 +244,37 @@ impl Visit {
         }
     }
 
-    /// Writes the line of an answer to the log.
-    fn tell(&self, request: &service::Request, response: service::Response) -> service::Response {
-        log::tell(
-            request,
-            &response,
-            Date::now().as_millis().saturating_sub(self.started),
-        );
+    /// Writes the log line of a response.
+    fn log_response(
+        &self,
+        request: &service::Request,
+        response: service::Response,
+    ) -> service::Response {
+        let millis = Date::now().as_millis().saturating_sub(self.started);
+        log::log_request(request, &response, millis);
         response
     }
 }
 
 impl IsolateState {
-    /// A place for work of a caller; nothing where it is not free in time.
-    async fn place(&self, key: &str, work: Work, is_begun: bool) -> Option<Place> {
+    /// Returns a permit for work of a caller, or `None` if none is free in time.
+    async fn permit(&self, key: &str, work: Work, is_begun: bool) -> Option<Permit> {
         let [usual, begun] = PATIENCE;
-        let (place, until) = (
+        let (permit, until) = (
             self.admission.enter(key, work, Runtime.now())?,
             Runtime.now() + if is_begun { begun } else { usual },
         );
-        while !place.is_admitted(Runtime.now()) {
+        while !permit.is_admitted(Runtime.now()) {
             if Runtime.now() > until {
                 return None;
             }
             Delay::from(PAUSE).await;
         }
-        Some(place)
+        Some(permit)
     }
 }
 
-/// True when a rate limit is bound and this key is over it.
+/// Returns whether a rate limit is bound and this key exceeds it.
 async fn limited(env: &Env, key: &str) -> bool {
     let Ok(limiter) = env.rate_limiter(RATE_LIMIT) else {
         return false;
@@ -285,61 +282,61 @@ async fn limited(env: &Env, key: &str) -> bool {
     match limiter.limit(key.to_owned()).await {
         Ok(outcome) => !outcome.success,
         Err(error) => {
-            log::complain("rate limit", &error);
+            log::log_problem("rate limit", &error);
             false
         }
     }
 }
 
-/// Steps in which a night removes old entries of the access log, of some thousands each.
+/// Steps of a night that remove old records of the access log, of some thousands each.
 const NIGHTLY_STEPS: usize = 50;
 
-/// What is done every night.
+/// Runs the maintenance of a night.
 #[event(scheduled)]
 async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) {
     match maintain(&env).await {
-        Ok(()) => log::note("maintenance"),
-        Err(message) => log::complain("maintenance", &message),
+        Ok(()) => log::log_action("maintenance"),
+        Err(message) => log::log_problem("maintenance", &message),
     }
 }
 
 async fn maintain(env: &Env) -> std::result::Result<(), String> {
     let days = config::retention(env)?;
-    let Store { database, .. } = Store::open(env).map_err(|error| error.to_string())?;
+    let Databases { database, .. } = Databases::open(env).map_err(|error| error.to_string())?;
     let before = service::days_before(Runtime.now(), days);
     let maintained = database.maintain(&before, days, NIGHTLY_STEPS).await;
     let compacted = compaction::run(&database, compaction::NIGHTLY).await;
     maintained.and(compacted).map_err(|error| error.to_string())
 }
 
-/// The database of the documents, and what is known of it.
-struct Store {
+/// The database of the documents, and its caches.
+struct Databases {
     database: SqlRepository<D1>,
-    catalogue: Rc<Catalogue>,
+    catalog: Rc<LayoutCatalog>,
     segments: Rc<Segments>,
 }
 
-impl Store {
+impl Databases {
     /// Opens the databases of the bindings.
-    fn open(env: &Env) -> Result<Store> {
+    fn open(env: &Env) -> Result<Databases> {
         let blobs = Box::new(KvBlobs(env.kv(BLOBS)?));
-        let (catalogue, segments) = (Rc::default(), Rc::new(Segments::new(blobs)));
-        Ok(Store {
-            database: database(env, &catalogue, &segments)?,
-            catalogue,
+        let (catalog, segments) = (Rc::default(), Rc::new(Segments::new(blobs)));
+        Ok(Databases {
+            database: database(env, &catalog, &segments)?,
+            catalog,
             segments,
         })
     }
 }
 
-/// The database of the documents, with that of the access log where one is bound. Without it
-/// nothing is answered that must be logged.
+/// Opens the database of the documents, with that of the access log if one is bound. Without it,
+/// requests that need a record are rejected.
 fn database(
     env: &Env,
-    catalogue: &Rc<Catalogue>,
+    catalog: &Rc<LayoutCatalog>,
     segments: &Rc<Segments>,
 ) -> Result<SqlRepository<D1>> {
-    let database = SqlRepository::new(D1::new(env.d1(DATABASE)?), Rc::clone(catalogue))
+    let database = SqlRepository::new(D1::new(env.d1(DATABASE)?), Rc::clone(catalog))
         .with_segments(Rc::clone(segments));
     Ok(match env.d1(LOG) {
         Ok(log) => database.with_log(D1::new(log)),
@@ -347,26 +344,29 @@ fn database(
     })
 }
 
-/// The state of this isolate, which the first request makes.
+/// Returns the state of this isolate, which the first request creates.
 fn state(env: &Env) -> Result<Rc<IsolateState>> {
     if let Some(state) = STATE.with_borrow(|state| state.as_ref().map(Rc::clone)) {
         return Ok(state);
     }
-    let config::Setup { config, gate } = config::read(env);
+    let config::Deployment {
+        config,
+        authenticator,
+    } = config::read(env);
     let admission = Admission::new(config.limits.concurrency);
-    let store = Store::open(env)?;
-    let served = database(env, &store.catalogue, &store.segments)?;
-    let service = Service::new(Cached::new(served, env.kv(BLOBS)?), config);
+    let store = Databases::open(env)?;
+    let served = database(env, &store.catalog, &store.segments)?;
+    let service = Service::new(CachedDefinitions::new(served, env.kv(BLOBS)?), config);
     let service = match env.var("TERMINOLOGY_URL") {
         Ok(base) => {
-            service.with_terminology(Box::new(Fhir::new(&base.to_string(), env.kv(BLOBS)?)))
+            service.with_terminology(Box::new(FhirServer::new(&base.to_string(), env.kv(BLOBS)?)))
         }
         Err(_) => service,
     };
     let state = Rc::new(IsolateState {
         service,
-        gate,
-        ring: KeyRing::default(),
+        authenticator,
+        key_cache: KeyCache::default(),
         admission,
         database: store.database,
         segments: store.segments,
@@ -375,11 +375,11 @@ fn state(env: &Env) -> Result<Rc<IsolateState>> {
     Ok(state)
 }
 
-/// The runtime together with the places of this isolate, for a request that counts for a caller.
+/// The runtime together with admission control of this isolate, for a request of a caller.
 struct Host {
     state: Rc<IsolateState>,
     key: String,
-    room: Room,
+    room: RoomSlot,
 }
 
 impl Environment for Host {
@@ -395,16 +395,16 @@ impl Environment for Host {
         Runtime.pause()
     }
 
-    fn turn(&mut self) -> Turns {
+    fn turn(&mut self) -> TurnFuture {
         let (state, key) = (Rc::clone(&self.state), self.key.clone());
         Box::pin(async move {
-            let place = state.place(&key, Work::Turn, true).await?;
+            let permit = state.permit(&key, Work::Turn, true).await?;
             Delay::from(Duration::ZERO).await;
-            Some(Turn::of(place))
+            Some(Turn::new(permit))
         })
     }
 
-    fn room(&mut self, bytes: usize) -> Rooms {
+    fn room(&mut self, bytes: usize) -> RoomFuture {
         let (state, key, room) = (
             Rc::clone(&self.state),
             self.key.clone(),
@@ -412,9 +412,9 @@ impl Environment for Host {
         );
         Box::pin(async move {
             room.take();
-            let place = state.place(&key, Work::Room(bytes), false).await;
-            let is_free = place.is_some();
-            room.replace(place);
+            let permit = state.permit(&key, Work::Room(bytes), false).await;
+            let is_free = permit.is_some();
+            room.replace(permit);
             is_free
         })
     }
@@ -438,8 +438,8 @@ impl Environment for Runtime {
         uuid::Uuid::new_v4().to_string()
     }
 
-    /// A turn of the event loop: a promise that is resolved at once would not let other requests
-    /// in.
+    /// Waits for a turn of the event loop. A promise that is resolved at once would not let other
+    /// requests run.
     fn pause(&mut self) -> Pause {
         Box::pin(Delay::from(Duration::ZERO))
     }

@@ -1,5 +1,5 @@
-//! The memory of this instance, for the entry module: wasm memory never shrinks, so an instance
-//! whose memory grew is replaced by a new one while no request is open.
+//! The memory of this instance, for the entry module. Wasm memory never shrinks, so an instance
+//! whose memory grew is replaced while no request is open.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,20 +10,20 @@ use worker::Date;
 /// Bytes of a page of wasm memory.
 const PAGE: usize = 1 << 16;
 
-/// The time after which an answer counts as sent: the runtime may forget the work of a client that
-/// went away.
+/// The time after which a response counts as sent: the runtime may forget the work of a client that
+/// disconnected.
 pub const LONGEST: Duration = Duration::from_secs(120);
 
 thread_local! {
-    /// Answers that are still being sent, after their request was handled: when each began.
+    /// Start times of the responses that are still being sent after their request was handled.
     static SENDING: RefCell<Vec<Rc<u64>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// An answer that is still being sent.
+/// A response that is still being sent.
 pub struct Sending(Rc<u64>);
 
 impl Sending {
-    /// The answer begins.
+    /// Records the start of a response.
     pub fn begin() -> Sending {
         let begun = Rc::new(Date::now().as_millis());
         SENDING.with_borrow_mut(|sending| sending.push(Rc::clone(&begun)));
@@ -45,8 +45,8 @@ fn is_sending() -> bool {
     })
 }
 
-/// Bytes of memory that replacing this instance would give back; 0 while an answer is being sent
-/// from it.
+/// Returns the bytes of memory that replacing this instance would free; 0 while a response is being
+/// sent.
 #[wasm_bindgen]
 pub fn replaceable_bytes() -> usize {
     if is_sending() { 0 } else { pages() * PAGE }
@@ -57,7 +57,7 @@ fn pages() -> usize {
     core::arch::wasm32::memory_size(0)
 }
 
-/// The lints look at the worker as a native crate too.
+/// A substitute for lints, which compile the worker as a native crate.
 #[cfg(not(target_family = "wasm"))]
 fn pages() -> usize {
     0

@@ -1,8 +1,8 @@
-//! The FHIR terminology server of a deployment: asked within a bounded time, its answers kept here
-//! and in KV for a while.
+//! The FHIR terminology server of a deployment. Requests have a timeout, and responses are cached
+//! here and in KV.
 
 use crate::cached;
-use aqlite::service::{Reply, TerminologyServer, Unreachable};
+use aqlite::service::{TerminologyResponse, TerminologyServer, Unreachable};
 use futures_util::future::{Either, select};
 use futures_util::{StreamExt, pin_mut};
 use std::cell::RefCell;
@@ -13,36 +13,36 @@ use worker::{
     AbortController, AbortSignal, Date, Delay, Fetch, Headers, KvStore, Request, RequestInit,
 };
 
-/// How long an answer may take.
+/// The timeout of a request.
 const PATIENCE: Duration = Duration::from_secs(8);
-/// How many seconds an answer is kept.
+/// Seconds for which a response is cached.
 const KEPT: u64 = 3600;
-/// Bytes of an answer.
+/// Maximum bytes of a response.
 const LONGEST: usize = 20_000_000;
-/// Bytes of the answers that this instance keeps.
+/// Maximum bytes of the responses that this instance caches.
 const ROOM: usize = 8_000_000;
 
-/// A terminology server and what it answered lately.
-pub struct Fhir {
+/// A terminology server with a cache of its responses.
+pub struct FhirServer {
     base: String,
     kv: KvStore,
     near: RefCell<HashMap<String, (u64, String)>>,
 }
 
-impl Fhir {
-    /// The server at a base address such as `https://tx.fhir.org/r4`.
-    pub fn new(base: &str, kv: KvStore) -> Fhir {
-        Fhir {
+impl FhirServer {
+    /// Creates a client of the server at a base URL such as `https://tx.fhir.org/r4`.
+    pub fn new(base: &str, kv: KvStore) -> FhirServer {
+        FhirServer {
             base: base.trim_end_matches('/').to_owned(),
             kv,
             near: RefCell::default(),
         }
     }
 
-    async fn ask(&self, address: &str) -> Result<Reply, Unreachable> {
+    async fn ask(&self, address: &str) -> Result<TerminologyResponse, Unreachable> {
         let url = format!("{}/{address}", self.base);
         if let Some(body) = self.kept(&url).await {
-            return Ok(Reply { status: 200, body });
+            return Ok(TerminologyResponse { status: 200, body });
         }
         let controller = AbortController::default();
         let (answer, late) = (fetch(&url, controller.signal()), Delay::from(PATIENCE));
@@ -67,13 +67,13 @@ impl Fhir {
         if let Some((_, body)) = self.near.borrow().get(url).filter(|(at, _)| fresh(*at)) {
             return Some(body.clone());
         }
-        cached::kept(&self.kv, &key(url)?).await
+        cached::read_text(&self.kv, &key(url)?).await
     }
 
     async fn keep(&self, url: &str, body: &str) {
         self.keep_near(url, body);
         if let Some(key) = key(url) {
-            cached::keep(&self.kv, &key, body, KEPT).await;
+            cached::write_text(&self.kv, &key, body, KEPT).await;
         }
     }
 
@@ -89,11 +89,11 @@ impl Fhir {
     }
 }
 
-impl TerminologyServer for Fhir {
+impl TerminologyServer for FhirServer {
     fn get<'a>(
         &'a self,
         address: &'a str,
-    ) -> Pin<Box<dyn Future<Output = Result<Reply, Unreachable>> + 'a>> {
+    ) -> Pin<Box<dyn Future<Output = Result<TerminologyResponse, Unreachable>> + 'a>> {
         Box::pin(self.ask(address))
     }
 }
@@ -106,7 +106,7 @@ fn seconds() -> u64 {
     Date::now().as_millis() / 1000
 }
 
-async fn fetch(url: &str, signal: AbortSignal) -> worker::Result<Reply> {
+async fn fetch(url: &str, signal: AbortSignal) -> worker::Result<TerminologyResponse> {
     let headers = Headers::new();
     headers.set("Accept", "application/fhir+json")?;
     let request = Request::new_with_init(url, RequestInit::new().with_headers(headers))?;
@@ -120,7 +120,7 @@ async fn fetch(url: &str, signal: AbortSignal) -> worker::Result<Reply> {
             )));
         }
     }
-    Ok(Reply {
+    Ok(TerminologyResponse {
         status,
         body: String::from_utf8_lossy(&body).into_owned(),
     })

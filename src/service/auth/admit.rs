@@ -1,27 +1,27 @@
-//! What the head of a request tells: which host it is for, who sent it from where, what they may
-//! do, and whether its body can be taken. All of it is checked before a body is read.
+//! Checks of the request line and the headers, before the body is read: host, caller, permission,
+//! origin, and whether the body is acceptable.
 
-use super::super::bulk::takes_pieces;
+use super::super::bulk::is_read_in_parts;
 use super::super::error::Failure;
-use super::super::negotiate::Coding;
+use super::super::negotiate::ContentCoding;
 use super::super::origin::{check_host, check_origin};
-use super::super::route::{Found, Operation};
+use super::super::route::{MatchedRoute, Operation};
 use super::super::{Auth, Request, Service};
 use super::caller::{Caller, Denied, Subject};
-use super::log::Trail;
-use super::scope::{Act, Need, Resource};
+use super::log::AccessTrail;
+use super::scope::{Action, Permission, Resource};
 use crate::document::ObjectKind;
 use crate::store::repository::Repository;
 
 impl<R: Repository> Service<R> {
-    /// The caller, who may do this, as far as the request line and the headers tell. The body may
-    /// be absent as yet.
+    /// Returns the caller, if the request line and the headers allow the operation. The body may
+    /// not have been read yet.
     pub(crate) fn admit<'a>(
         &'a self,
         request: &Request,
-        found: &Found,
+        found: &MatchedRoute,
         caller: Result<&'a Caller, &Denied>,
-        trail: &Trail,
+        trail: &AccessTrail,
     ) -> Result<&'a Caller, Failure> {
         check_host(request, &self.config)?;
         let caller = match self.config.auth {
@@ -29,28 +29,28 @@ impl<R: Repository> Service<R> {
             Auth::Open => &self.everyone,
             Auth::Known => caller.map_err(Denied::failure)?,
         };
-        trail.comes_from(caller);
+        trail.set_caller(caller);
         check_origin(request, &self.config)?;
-        check_leave(found, caller)?;
-        if found.route.need.resource == Resource::Admin && !self.config.admin {
+        check_permission(found, caller)?;
+        if found.route.permission.resource == Resource::Admin && !self.config.admin {
             return Err(Failure::new(
                 403,
                 "administration is switched off: start the service with `--admin` to use it",
             ));
         }
         self.check_length(request)?;
-        Coding::of(request)?;
+        ContentCoding::from_headers(request)?;
         found.route.operation.accepts().check(request)?;
         Ok(caller)
     }
 
-    /// The length of a body, or the one that is announced. A body of lines is read in pieces: as a
-    /// whole it has no limit.
+    /// Checks the length of the body, present or announced. A body of lines is read in parts, so it
+    /// has no total limit.
     fn check_length(&self, request: &Request) -> Result<(), Failure> {
         let announced = request
             .header("Content-Length")
             .and_then(|length| length.parse().ok())
-            .filter(|_| !takes_pieces(request));
+            .filter(|_| !is_read_in_parts(request));
         if request.body.len().max(announced.unwrap_or(0)) > self.config.limits.body {
             return Err(Failure::too_large("body", self.config.limits.body));
         }
@@ -58,29 +58,29 @@ impl<R: Repository> Service<R> {
     }
 }
 
-fn check_leave(found: &Found, caller: &Caller) -> Result<(), Failure> {
-    let (need, subject) = (found.route.need, subject(found));
-    // The definition of a stored query may be shown where its execution may not.
-    let shows = Need {
-        act: Act::Read,
-        ..need
+fn check_permission(found: &MatchedRoute, caller: &Caller) -> Result<(), Failure> {
+    let (permission, subject) = (found.route.permission, subject(found));
+    // The definition of a stored query may be readable although its execution is not allowed.
+    let shows = Permission {
+        act: Action::Read,
+        ..permission
     };
     if found.route.operation == Operation::QueryStored
         && found.dialect.detail_and_result()
-        && caller.may(shows, subject)
+        && caller.has_permission(shows, subject)
     {
         return Ok(());
     }
     match found.named(&["ehr_id"]) {
-        Some(ehr) if matches!(need.resource, Resource::Record | Resource::Guide) => {
-            caller.within(need, subject, ehr)
+        Some(ehr) if matches!(permission.resource, Resource::Record | Resource::Guide) => {
+            caller.within(permission, subject, ehr)
         }
-        _ => caller.reach(need, subject).map(|_| ()),
+        _ => caller.reach(permission, subject).map(|_| ()),
     }
 }
 
-/// What the request line tells about the thing that leave is needed for.
-fn subject(found: &Found) -> Subject<'_> {
+/// Returns the subject of the permission, as far as the request line determines it.
+fn subject(found: &MatchedRoute) -> Subject<'_> {
     let of_compositions = match found.route.operation {
         Operation::Create(what)
         | Operation::Read(what)
@@ -92,7 +92,7 @@ fn subject(found: &Found) -> Subject<'_> {
         | Operation::TagsDelete(what) => what.kind == ObjectKind::Composition,
         operation => operation == Operation::ContributionCreate,
     };
-    match found.route.need.resource {
+    match found.route.permission.resource {
         Resource::Record if of_compositions => Subject::Some,
         Resource::Record => Subject::Nameless,
         _ if found.route.operation == Operation::QueryAdHoc => Subject::Nameless,
@@ -116,7 +116,7 @@ mod tests {
 
     const EHR: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
     const OTHER: &str = "7ba7b810-9dad-41d1-80b4-00c04fd430c8";
-    /// Whatever a token could grant.
+    /// All scopes that a token could grant.
     const EVERYTHING: &str = "patient/composition-*.cruds patient/template-*.cruds patient/aql-*.cruds patient/guide-*.cruds patient/party-*.cruds";
 
     struct Ticks(i64);
@@ -178,7 +178,7 @@ mod tests {
             self.send(Ok(caller), method, target, body).status
         }
 
-        fn log(&self) -> Vec<crate::store::repository::Access> {
+        fn log(&self) -> Vec<crate::store::repository::AccessRecord> {
             let filter = AccessFilter {
                 limit: 1_000_000,
                 ..AccessFilter::default()
@@ -192,7 +192,7 @@ mod tests {
         }
     }
 
-    /// A path of a line of the table, in one mount.
+    /// Returns a path for a route, in one mount.
     fn target(mount: &str, pattern: &str, ehr: &str) -> String {
         let part = |part: &str| match part {
             "{ehr_id}" => ehr.to_owned(),
@@ -201,7 +201,7 @@ mod tests {
             p => p.to_owned(),
         };
         let path: Vec<String> = pattern.split('/').map(part).collect();
-        // Without a subject `GET ehr` lists all EHRs, which a single role does not open.
+        // Without a subject `GET ehr` lists all EHRs, which a single role does not allow.
         let subject = if pattern == "ehr" {
             "&subject_id=x&subject_namespace=y"
         } else {
@@ -215,117 +215,53 @@ mod tests {
         let mut host = Host::new();
         let reader = Caller::with_roles("r", "", &["read"]);
         let writer = Caller::with_roles("w", "", &["write", "query", "population"]);
-        let nobody = Denied::nobody("Bearer realm=\"aqlite\"");
-        let bulk = "/v1/ehr/bulk";
-        type Case<'c> = (
-            Result<&'c Caller, &'c Denied>,
-            &'c str,
-            &'c str,
-            &'c [(&'c str, &'c str)],
-            u16,
-        );
-        let cases: &[Case<'_>] = &[
-            (
-                Err(&nobody),
-                "POST",
-                bulk,
-                &[("Content-Encoding", "gzip")],
-                401,
-            ),
-            (
-                Ok(&reader),
-                "POST",
-                bulk,
-                &[("Content-Encoding", "gzip")],
-                403,
-            ),
-            (Ok(&writer), "POST", "/v1/nothing", &[], 404),
-            (Ok(&writer), "PATCH", "/v1/ehr", &[], 405),
-            (
-                Ok(&writer),
-                "POST",
-                "/v1/ehr",
-                &[
-                    ("Content-Length", "10000001"),
-                    ("Content-Type", "application/json"),
-                ],
-                413,
-            ),
-            (
-                Ok(&writer),
-                "POST",
-                "/v1/ehr",
-                &[("Content-Length", "5")],
-                415,
-            ),
-            (
-                Ok(&writer),
-                "POST",
-                "/v1/ehr",
-                &[
-                    ("Transfer-Encoding", "chunked"),
-                    ("Content-Type", "text/plain"),
-                ],
-                415,
-            ),
-            (
-                Ok(&writer),
-                "POST",
-                "/v1/ehr",
-                &[("Content-Encoding", "br")],
-                415,
-            ),
-            (
-                Ok(&writer),
-                "POST",
-                "/v1/ehr",
-                &[("Origin", "https://evil.example")],
-                403,
-            ),
-            (
-                Ok(&writer),
-                "POST",
-                bulk,
-                &[
-                    ("Content-Length", "10000001"),
-                    ("Content-Type", "application/x-ndjson"),
-                ],
-                200,
-            ),
-            (
-                Ok(&writer),
-                "POST",
-                "/v1/ehr",
-                &[("Content-Length", "0")],
-                200,
-            ),
-            (Err(&nobody), "OPTIONS", "/v1/ehr", &[], 200),
-            (Err(&nobody), "GET", "/health", &[], 200),
-        ];
-        for (caller, method, target, headers, status) in cases {
-            let head = headers
-                .iter()
-                .fold(Request::new(method, target), |request, (name, value)| {
-                    request.with_header(name, value)
-                });
+        let unauthenticated = Denied::no_credentials("Bearer realm=\"aqlite\"");
+        // Caller, method, target, status, headers.
+        let cases = "\
+            nobody POST /v1/ehr/bulk 401 Content-Encoding=gzip
+            reader POST /v1/ehr/bulk 403 Content-Encoding=gzip
+            writer POST /v1/nothing 404
+            writer PATCH /v1/ehr 405
+            writer POST /v1/ehr 413 Content-Length=10000001 Content-Type=application/json
+            writer POST /v1/ehr 415 Content-Length=5
+            writer POST /v1/ehr 415 Transfer-Encoding=chunked Content-Type=text/plain
+            writer POST /v1/ehr 415 Content-Encoding=br
+            writer POST /v1/ehr 403 Origin=https://evil.example
+            writer POST /v1/ehr/bulk 200 Content-Length=10000001 Content-Type=application/x-ndjson
+            writer POST /v1/ehr 200 Content-Length=0
+            nobody OPTIONS /v1/ehr 200
+            nobody GET /health 200";
+        for case in cases.lines().map(str::trim) {
+            let words: Vec<&str> = case.split(' ').collect();
+            let [caller, method, target, status, headers @ ..] = words.as_slice() else {
+                panic!("{case}: too few words");
+            };
+            let caller = match *caller {
+                "reader" => Ok(&reader),
+                "writer" => Ok(&writer),
+                _ => Err(&unauthenticated),
+            };
+            let status: u16 = status.parse().unwrap();
+            let mut head = Request::new(method, target);
+            for header in headers {
+                let (name, value) = header.split_once('=').unwrap();
+                head = head.with_header(name, value);
+            }
             let before = host.log().len();
-            let screened = now_or_never(host.0.screen(&head, *caller, &mut host.1)).unwrap();
-            assert_eq!(
-                screened
-                    .as_ref()
-                    .map_or_else(|answer| answer.status, |()| 200),
-                *status,
-                "{method} {target} {headers:?}"
-            );
-            if *status != 200 {
-                let is_routed = ![404, 405].contains(status);
+            let screened = now_or_never(host.0.screen(&head, caller, &mut host.1)).unwrap();
+            let outcome = screened
+                .as_ref()
+                .map_or_else(|answer| answer.status, |()| 200);
+            assert_eq!(outcome, status, "{case}");
+            if status != 200 {
+                let is_routed = ![404, 405].contains(&status);
+                let is_recorded = host.log().len() > before;
                 assert_eq!(
-                    host.log().len() > before,
-                    is_routed,
-                    "{method} {target} {headers:?}: what is refused is in the log"
+                    is_recorded, is_routed,
+                    "{case}: what is refused is in the log"
                 );
-                let served = now_or_never(host.0.serve(&head, *caller, &mut host.1)).unwrap();
-                assert_eq!(served.status, *status, "{method} {target} {headers:?}");
+                let served = now_or_never(host.0.serve(&head, caller, &mut host.1)).unwrap();
+                assert_eq!(served.status, status, "{case}");
             }
         }
     }
@@ -349,7 +285,8 @@ mod tests {
         }
     }
 
-    /// What an installation relies on: which role opens what. The table of routes must agree.
+    /// The roles of an installation and the operations that they allow. The table of routes must
+    /// agree.
     #[test]
     fn the_roles_open_what_they_say() {
         let policy = [
@@ -371,7 +308,11 @@ mod tests {
             let route = routes()
                 .find(|r| r.method == method && r.pattern == pattern)
                 .expect(pattern);
-            assert_eq!(route.need.roles().join(" "), roles, "{method} {pattern}");
+            assert_eq!(
+                route.permission.roles().join(" "),
+                roles,
+                "{method} {pattern}"
+            );
         }
     }
 
@@ -382,7 +323,7 @@ mod tests {
             for mount in ["/v1", "/rest/openehr/v1"] {
                 let path = target(mount, route.pattern, EHR);
                 let nobody = host.send(
-                    Err(&Denied::nobody("Bearer realm=\"aqlite\"")),
+                    Err(&Denied::no_credentials("Bearer realm=\"aqlite\"")),
                     route.method,
                     &path,
                     "",
@@ -404,16 +345,20 @@ mod tests {
                     let shows_detail = route.operation == Operation::QueryStored
                         && mount == "/v1"
                         && route.pattern.ends_with("{version}");
-                    let open = route.need.roles().contains(role);
-                    let (refused, told) = (answer.status == 403, host.log().len() > before);
+                    let open = route.permission.roles().contains(role);
+                    let (refused, recorded) = (answer.status == 403, host.log().len() > before);
                     assert!(
                         open != refused || (shows_detail && !refused),
                         "{role}: {} {path}: {}",
                         route.method,
                         answer.status
                     );
-                    assert!(told, "{role}: {} {path} is not in the log", route.method);
-                    if route.need.resource == Resource::Admin && open {
+                    assert!(
+                        recorded,
+                        "{role}: {} {path} is not in the log",
+                        route.method
+                    );
+                    if route.permission.resource == Resource::Admin && open {
                         host.furnish();
                     }
                 }
@@ -427,7 +372,7 @@ mod tests {
         let app = Caller::with_roles("p", "", &[]).narrowed(EVERYTHING, Some(EHR), false);
         for route in routes() {
             let other = host.ask(&app, route.method, &target("/v1", route.pattern, OTHER), "");
-            let closed = match route.need.resource {
+            let closed = match route.permission.resource {
                 Resource::Import | Resource::Admin | Resource::Log | Resource::Party => {
                     other == 403
                 }
@@ -435,7 +380,7 @@ mod tests {
                     other == 404
                 }
                 _ if route.operation == Operation::EhrCreate => other == 403,
-                _ => other != 200 || !matches!(route.need.act, Act::Search),
+                _ => other != 200 || !matches!(route.permission.act, Action::Search),
             };
             assert!(closed, "{} {}: {other}", route.method, route.pattern);
         }
@@ -469,7 +414,7 @@ mod tests {
         let status = include_str!("../../../tests/cases/rest/status.json");
         assert_eq!(host.ask(&owner, "POST", "/v1/ehr", status), 201);
         let app = Caller::with_roles("p", "", &[]).narrowed(EVERYTHING, Some(EHR), false);
-        let mut told = |target: &str, body: &str| {
+        let mut answered = |target: &str, body: &str| {
             let media_type = if target.ends_with("bulk") {
                 "application/x-ndjson"
             } else {
@@ -487,13 +432,13 @@ mod tests {
                 r#"{{"hook":"patient-view","hookInstance":"1","context":{{"patientId":"{patient}"}}}}"#
             )
         };
-        let there = told(
+        let there = answered(
             "/v1/cds-services/weight_class.v1?subject_namespace=clinic",
             &hook("patient-7"),
         );
         assert_eq!(
             there,
-            told(
+            answered(
                 "/v1/cds-services/weight_class.v1?subject_namespace=clinic",
                 &hook("patient-8")
             )
@@ -501,17 +446,17 @@ mod tests {
         assert_eq!(
             (
                 there.0,
-                told("/v1/cds-services/weight_class.v1", &hook("patient-7"))
+                answered("/v1/cds-services/weight_class.v1", &hook("patient-7"))
             ),
             (404, there.clone())
         );
         let line =
             |ehr: &str| format!(r#"{{"ehr_id":"{ehr}","composition":{{"_type":"NOTHING"}}}}"#);
-        let there = told("/v1/ehr/bulk", &line(OTHER));
+        let there = answered("/v1/ehr/bulk", &line(OTHER));
         assert!(there.1.contains(r#""status":404"#), "{there:?}");
         assert_eq!(
             there,
-            told(
+            answered(
                 "/v1/ehr/bulk",
                 &line("00000000-0000-4000-8000-00000000ffff")
             )

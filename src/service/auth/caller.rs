@@ -1,45 +1,44 @@
-//! Someone who was recognised, and what they have leave for.
+//! An authenticated caller and its permissions.
 
 use super::super::committal::Party;
 use super::super::error::Failure;
-use super::scope::{Compartment, Need, ROLES, Scope, of_role, of_text};
+use super::scope::{Compartment, Permission, ROLES, Scope, of_role, of_text};
 
-/// Who calls.
+/// A caller.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Caller {
-    /// The identifier that the access log and audits keep: the subject of a token, the name of a
-    /// user.
+    /// The identifier in the access log and in audits: the subject of a token, the name of a user.
     pub name: String,
-    /// Who vouches for that identifier: the issuer of a token.
+    /// The issuer of the token, which vouches for the identifier.
     pub issuer: String,
-    /// The name for people.
+    /// The display name.
     pub label: Option<String>,
     /// The EHR of the launch context, a UUID in lower case.
     ehr: Option<String>,
     scopes: Vec<Scope>,
-    /// What the person may do, where `user/` scopes only narrow it.
+    /// The scopes of the person, if `user/` scopes of an application restrict them.
     person: Option<Vec<Scope>>,
 }
 
-/// What leave is asked for, beyond resource and act.
+/// The subject of a permission, beyond resource and act.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Subject<'a> {
-    /// Something of the resource: what it is called is not known yet.
+    /// Some object of the resource: its name is not known yet.
     Some,
-    /// What has this name.
+    /// The object with this name.
     Named(&'a str),
-    /// What has no name: it needs leave for everything.
+    /// An object without a name: it needs permission for everything.
     Nameless,
 }
 
 impl<'a> Subject<'a> {
-    /// What has a name, or none.
-    pub fn of(name: Option<&'a str>) -> Subject<'a> {
+    /// Creates a subject from an optional name.
+    pub fn from_name(name: Option<&'a str>) -> Subject<'a> {
         name.map_or(Subject::Nameless, Subject::Named)
     }
 }
 
-/// How far an execution may reach.
+/// The EHRs that an execution may read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Reach {
     /// The whole population.
@@ -55,10 +54,10 @@ pub(crate) const BEARER: &str = "Bearer realm=\"aqlite\"";
 /// The challenge for names and passwords (RFC 7617 §2.1).
 pub(crate) const BASIC: &str = "Basic realm=\"aqlite\", charset=\"UTF-8\"";
 
-/// When to ask again, in seconds.
+/// The value of Retry-After in seconds.
 const RETRY: &str = "10";
 
-/// Why a caller was not recognised.
+/// A rejected authentication.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Denied {
     status: u16,
@@ -68,7 +67,7 @@ pub struct Denied {
 }
 
 impl Denied {
-    /// Nobody set up who may call.
+    /// Creates the rejection of a deployment without configured callers.
     pub(crate) fn unconfigured() -> Denied {
         Denied::with(
             "access is not configured: set AUTH (`none` opens the service to everybody who can reach it)",
@@ -76,23 +75,24 @@ impl Denied {
         )
     }
 
-    /// The request names nobody; `challenge` says how it could.
-    pub fn nobody(challenge: &str) -> Denied {
+    /// Creates the rejection of a request without credentials. `challenge` names the accepted
+    /// schemes.
+    pub fn no_credentials(challenge: &str) -> Denied {
         Denied::with("the request names no caller: send credentials", challenge)
     }
 
-    /// The bearer token is not believed.
+    /// Creates the rejection of an invalid bearer token.
     pub(crate) fn token(why: &str) -> Denied {
         let challenge = format!("{BEARER}, error=\"invalid_token\", error_description=\"{why}\"");
         Denied::with(&format!("the token is not accepted: {why}"), &challenge)
     }
 
-    /// Name and password do not fit.
+    /// Creates the rejection of a wrong name or password.
     pub(crate) fn password() -> Denied {
         Denied::with("there is no user with this name and password", BASIC)
     }
 
-    /// The issuer of the token does not tell its keys.
+    /// Creates the rejection while the keys of the issuer are unavailable.
     pub(crate) fn unavailable() -> Denied {
         let message = "the keys of the issuer of the token cannot be fetched; try again";
         Denied {
@@ -102,7 +102,7 @@ impl Denied {
         }
     }
 
-    /// The caller asks too often.
+    /// Creates the rejection of a caller with too many requests.
     pub fn too_many() -> Denied {
         Denied {
             status: 429,
@@ -111,7 +111,7 @@ impl Denied {
         }
     }
 
-    /// The service works on too many requests, of this caller or in all.
+    /// Creates the rejection of a request while too many are processed, of this caller or in total.
     pub fn busy() -> Denied {
         let message =
             "too many requests are worked on at a time: send fewer together, or try again later";
@@ -122,9 +122,9 @@ impl Denied {
         }
     }
 
-    /// The same with a challenge for each scheme that the deployment has, not only for the one
-    /// whose credentials were refused.
-    pub(crate) fn offering(mut self, has_bearer: bool, has_basic: bool) -> Denied {
+    /// Sets a challenge for each scheme of the deployment, not only for that of the rejected
+    /// credentials.
+    pub(crate) fn with_challenges(mut self, has_bearer: bool, has_basic: bool) -> Denied {
         if self.status == 401 && has_bearer && !self.challenge.contains("Bearer ") {
             self.challenge = format!("{BEARER}, {}", self.challenge);
         }
@@ -152,14 +152,14 @@ impl Denied {
 }
 
 impl Caller {
-    /// Everybody, with every role: for a service that is open.
+    /// Returns a caller with every role, for an open service.
     pub fn everyone() -> Caller {
         let all: Vec<&str> = ROLES.iter().map(|(role, _)| *role).collect();
         Caller::with_roles("anonymous", "", &all)
     }
 
-    /// Someone with roles: `read`, `write`, `query`, `population`, `define`, `admin`, `audit`.
-    /// Others grant nothing.
+    /// Returns a caller with roles: `read`, `write`, `query`, `population`, `define`, `admin`,
+    /// `audit`. Other roles grant nothing.
     pub fn with_roles(name: &str, issuer: &str, roles: &[&str]) -> Caller {
         let scopes = roles.iter().flat_map(|role| of_role(role)).collect();
         Caller {
@@ -172,9 +172,9 @@ impl Caller {
         }
     }
 
-    /// The same person, by an application with scopes of SMART on openEHR and perhaps an EHR as
-    /// launch context: what a `user/` scope grants must be granted by the person's `roles` too,
-    /// where they are known. Without any such scope the roles count.
+    /// Restricts the caller to the scopes of an application (SMART on openEHR), and perhaps to the
+    /// EHR of the launch context. A `user/` scope is effective only as far as the person's roles
+    /// allow, if they are known. Without any scope of openEHR the roles apply.
     pub fn narrowed(self, scopes: &str, ehr: Option<&str>, roles_known: bool) -> Caller {
         let scopes: Vec<Scope> = of_text(scopes).filter(|s| !s.is_internal()).collect();
         let ehr = ehr.map(str::to_ascii_lowercase);
@@ -189,9 +189,13 @@ impl Caller {
         }
     }
 
-    fn granting<'a>(&'a self, need: Need, subject: Subject<'a>) -> impl Iterator<Item = &'a Scope> {
+    fn granting<'a>(
+        &'a self,
+        permission: Permission,
+        subject: Subject<'a>,
+    ) -> impl Iterator<Item = &'a Scope> {
         let fits = move |scope: &Scope| {
-            scope.allows(need)
+            scope.allows(permission)
                 && match subject {
                     Subject::Some => true,
                     Subject::Named(name) => scope.covers(name),
@@ -201,6 +205,7 @@ impl Caller {
         let person = move |scope: &Scope| {
             self.person
                 .as_ref()
+                // A patient launch is not limited by the roles of a member of staff.
                 .is_none_or(|own| scope.compartment != Compartment::User || own.iter().any(fits))
         };
         self.scopes
@@ -208,56 +213,62 @@ impl Caller {
             .filter(move |scope| fits(scope) && person(scope))
     }
 
-    /// True when there is leave in some EHR.
-    pub(crate) fn may(&self, need: Need, subject: Subject<'_>) -> bool {
-        self.granting(need, subject).next().is_some()
+    /// Returns whether the caller has the permission in some EHR.
+    pub(crate) fn has_permission(&self, permission: Permission, subject: Subject<'_>) -> bool {
+        self.granting(permission, subject).next().is_some()
     }
 
-    /// How far leave reaches; 403 where there is none.
-    pub(crate) fn reach(&self, need: Need, subject: Subject<'_>) -> Result<Reach, Failure> {
+    /// Returns the EHRs for which the caller has the permission; 403 if none.
+    pub(crate) fn reach(
+        &self,
+        permission: Permission,
+        subject: Subject<'_>,
+    ) -> Result<Reach, Failure> {
         let has = |compartment| {
-            self.granting(need, subject)
+            self.granting(permission, subject)
                 .any(|s| s.compartment == compartment)
         };
         match &self.ehr {
+            // The widest compartment first: a caller may hold several.
             _ if has(Compartment::System) => Ok(Reach::All),
             _ if has(Compartment::User) => Ok(Reach::Named),
             Some(ehr) if has(Compartment::Patient) => Ok(Reach::One(ehr.clone())),
-            _ => Err(self.refused(need)),
+            _ => Err(self.refused(permission)),
         }
     }
 
-    /// True when the caller may do this in one EHR only: nothing of other EHRs may show in the
-    /// answer.
-    pub(crate) fn is_confined(&self, need: Need) -> bool {
-        matches!(self.reach(need, Subject::Some), Ok(Reach::One(_)))
+    /// Returns whether the caller has the permission in one EHR only. The response must then reveal
+    /// nothing of other EHRs.
+    pub(crate) fn is_confined(&self, permission: Permission) -> bool {
+        matches!(self.reach(permission, Subject::Some), Ok(Reach::One(_)))
     }
 
-    /// Makes sure that there is leave in this EHR: 403 where there is none in any, 404 where there
-    /// is in another one only.
+    /// Checks the permission in this EHR: 403 if the caller has it in none, 404 if only in another
+    /// one.
     pub(crate) fn within(
         &self,
-        need: Need,
+        permission: Permission,
         subject: Subject<'_>,
         ehr: &str,
     ) -> Result<(), Failure> {
-        match self.reach(need, subject)? {
+        match self.reach(permission, subject)? {
             Reach::One(own) if !own.eq_ignore_ascii_case(ehr) => {
-                Err(Failure::missing("there is no EHR with this ehr_id"))
+                // 404, not 403: a caller of one EHR must not learn which others exist.
+                Err(Failure::not_found("there is no EHR with this ehr_id"))
             }
             _ => Ok(()),
         }
     }
 
-    /// The refusal of something that the caller has no permission for: 403, with the error of RFC
-    /// 6750 §3.1 for callers that a token names.
-    pub(crate) fn refused(&self, need: Need) -> Failure {
-        let roles = need.roles();
+    /// Returns the error for a missing permission: 403, with the error of RFC 6750 §3.1 for callers
+    /// with a token.
+    pub(crate) fn refused(&self, permission: Permission) -> Failure {
+        let roles = permission.roles();
         let message = format!(
             "this needs the role {}, or a scope for `{}` with `{}`",
             roles.join(" or "),
-            need.word(),
-            need.letter()
+            permission.word(),
+            permission.letter()
         );
         let failure = Failure::new(403, message);
         if self.issuer.is_empty() {
@@ -270,7 +281,7 @@ impl Caller {
         }
     }
 
-    /// The caller as the committer of a change: a PARTY_IDENTIFIED as canonical JSON.
+    /// Returns the caller as the committer of a change: a PARTY_IDENTIFIED as canonical JSON.
     pub(crate) fn party(&self) -> String {
         let known = !self.issuer.is_empty();
         let party = Party {
@@ -285,17 +296,17 @@ impl Caller {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Act, Resource};
+    use super::super::{Action, Resource};
     use super::*;
 
     const EHR: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
-    const READ: Need = Need {
+    const READ: Permission = Permission {
         resource: Resource::Record,
-        act: Act::Read,
+        act: Action::Read,
     };
-    const SEARCH: Need = Need {
+    const SEARCH: Permission = Permission {
         resource: Resource::Query,
-        act: Act::Search,
+        act: Action::Search,
     };
 
     fn status(outcome: Result<impl Sized, Failure>) -> u16 {
@@ -336,19 +347,19 @@ mod tests {
     fn a_user_scope_does_not_exceed_the_person() {
         let scopes = "user/composition-*.cruds user/aql-*.s";
         let nurse = Caller::with_roles("n", "", &["read"]).narrowed(scopes, None, true);
-        assert!(nurse.may(READ, Subject::Nameless));
-        assert!(!nurse.may(
-            Need {
-                act: Act::Create,
+        assert!(nurse.has_permission(READ, Subject::Nameless));
+        assert!(!nurse.has_permission(
+            Permission {
+                act: Action::Create,
                 ..READ
             },
             Subject::Some
         ));
-        assert!(!nurse.may(SEARCH, Subject::Some));
+        assert!(!nurse.has_permission(SEARCH, Subject::Some));
         assert!(
             Caller::with_roles("n", "", &[])
                 .narrowed(scopes, None, false)
-                .may(SEARCH, Subject::Some)
+                .has_permission(SEARCH, Subject::Some)
         );
     }
 
@@ -359,17 +370,17 @@ mod tests {
             None,
             true,
         );
-        assert!(!app.may(
-            Need {
+        assert!(!app.has_permission(
+            Permission {
                 resource: Resource::Admin,
-                act: Act::Delete
+                act: Action::Delete
             },
             Subject::Some
         ));
-        assert!(!app.may(
-            Need {
+        assert!(!app.has_permission(
+            Permission {
                 resource: Resource::Log,
-                act: Act::Read
+                act: Action::Read
             },
             Subject::Some
         ));

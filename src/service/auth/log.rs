@@ -1,46 +1,46 @@
-//! The access log: a line for every request about something that needs leave, refused ones too.
+//! The access log: a record of every request that needs a permission, including rejected ones.
 //!
-//! No answer leaves before its line is written: when the log fails, the answer is 503, and of the
-//! data nothing is told. The line of a change set is part of its transaction. What an administrator
-//! does is noted before it begins, too. Requests that are refused before anybody is recognised are
-//! counted ([`super::refusals`]).
+//! No response is sent before its record is written. If the log fails, the response is 503 and
+//! contains no data. The record of a change set is part of its transaction. An operation of an
+//! administrator is also recorded before it begins. Requests that are rejected before
+//! authentication are counted ([`super::refusals`]).
 
 use super::super::call::Call;
 use super::super::error::Failure;
 use super::super::ids::is_uuid;
-use super::super::route::Found;
+use super::super::route::MatchedRoute;
 use super::super::time::{iso, time_of};
 use super::super::{Auth, Request, Response, Service};
 use super::caller::Caller;
 use super::scope::Resource;
-use crate::store::repository::{Access, AccessFilter, Repository};
+use crate::store::repository::{AccessFilter, AccessRecord, Repository};
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
 
-/// Lines of a page when the client does not say, and at most.
+/// Records of a page by default, and the maximum.
 const PAGE: u64 = 100;
 const LONGEST_PAGE: u64 = 1000;
-/// The longest name of a thing that is kept, in characters.
+/// The maximum number of characters of the name of an object in the log.
 const LONGEST_NAME: usize = 200;
 
-/// What is known of a request on its way, for its lines in the log.
+/// The data of a request in progress for its records in the log.
 #[derive(Default)]
-pub(crate) struct Trail {
-    line: RefCell<Access>,
+pub(crate) struct AccessTrail {
+    line: RefCell<AccessRecord>,
     ehrs: RefCell<Vec<String>>,
     is_administrative: Cell<bool>,
-    /// Somebody was recognised, or everybody may call.
-    is_recognised: Cell<bool>,
+    /// Whether the caller is authenticated, or authentication is off.
+    is_authenticated: Cell<bool>,
     now: Cell<i64>,
-    /// A change set carried its line along.
-    noted: Cell<bool>,
+    /// Whether a change set included its record.
+    is_recorded: Cell<bool>,
 }
 
-impl Trail {
-    /// A request leads to an operation.
-    pub fn found(&self, request: &Request, found: &Found, now: i64) {
+impl AccessTrail {
+    /// Records the operation of the request.
+    pub fn set_route(&self, request: &Request, found: &MatchedRoute, now: i64) {
         self.is_administrative
-            .set(found.route.need.resource == Resource::Admin);
+            .set(found.route.permission.resource == Resource::Admin);
         self.now.set(now);
         let names = found
             .others()
@@ -48,44 +48,44 @@ impl Trail {
             .chars()
             .take(LONGEST_NAME)
             .collect::<String>();
-        self.line.replace(Access {
+        self.line.replace(AccessRecord {
             time: iso(now),
             operation: format!("{} {}", found.route.method, found.route.pattern),
             object: Some(names).filter(|n| !n.is_empty()),
             request_id: request.id().to_owned(),
-            ..Access::default()
+            ..AccessRecord::default()
         });
         if let Some(ehr) = found.named(&["ehr_id"]) {
-            self.touches(ehr);
+            self.add_ehr(ehr);
         }
     }
 
-    /// It comes from this caller.
-    pub fn comes_from(&self, caller: &Caller) {
-        self.is_recognised.set(true);
+    /// Records the caller of the request.
+    pub fn set_caller(&self, caller: &Caller) {
+        self.is_authenticated.set(true);
         let mut line = self.line.borrow_mut();
         line.who.clone_from(&caller.name);
         line.issuer.clone_from(&caller.issuer);
     }
 
-    /// It is about this EHR, if it is one's id.
-    pub fn touches(&self, ehr_id: &str) {
+    /// Records an EHR of the request, if this is the id of one.
+    pub fn add_ehr(&self, ehr_id: &str) {
         let (ehr_id, mut ehrs) = (ehr_id.to_ascii_lowercase(), self.ehrs.borrow_mut());
         if is_uuid(&ehr_id) && !ehrs.contains(&ehr_id) {
             ehrs.push(ehr_id);
         }
     }
 
-    /// It runs a query with this digest.
-    pub fn asks(&self, digest: &str) {
+    /// Records the digest of the query.
+    pub fn set_query(&self, digest: &str) {
         self.line.borrow_mut().query = Some(digest.to_owned());
     }
 
-    /// The line of a change set, which is written with it.
-    pub fn commits(&self, ehr_id: &str, object: &str, status: u16) -> Access {
-        self.noted.set(true);
+    /// Returns the record of a change set, which is written with it.
+    pub fn commit_record(&self, ehr_id: &str, object: &str, status: u16) -> AccessRecord {
+        self.is_recorded.set(true);
         let ehr_id = Some(ehr_id.to_owned()).filter(|id| !id.is_empty());
-        Access {
+        AccessRecord {
             object: Some(object.to_owned()),
             ehr_id,
             status,
@@ -93,12 +93,12 @@ impl Trail {
         }
     }
 
-    /// A line for each EHR, or one. What was refused may have been called anything: its name is not
-    /// kept.
-    fn lines(&self, status: u16) -> Vec<Access> {
+    /// Returns a record for each EHR, or one. The name in a rejected request may be any text, so it
+    /// is not stored.
+    fn records(&self, status: u16) -> Vec<AccessRecord> {
         let line = self.line.borrow();
         let object = line.object.clone().filter(|_| status < 400);
-        let of = |ehr_id: Option<&String>| Access {
+        let of = |ehr_id: Option<&String>| AccessRecord {
             object: object.clone(),
             ehr_id: ehr_id.cloned(),
             status,
@@ -116,37 +116,41 @@ impl<R: Repository> Service<R> {
         self.config.log && self.config.auth != Auth::Refuse
     }
 
-    /// Notes what an administrator is about to do.
-    pub(crate) async fn note_before(&self, trail: &Trail) -> Result<(), Failure> {
+    /// Records the operation of an administrator before it begins.
+    pub(crate) async fn record_before(&self, trail: &AccessTrail) -> Result<(), Failure> {
         if !(self.keeps_log() && trail.is_administrative.get()) {
             return Ok(());
         }
         self.repository
-            .note(trail.lines(102))
+            .log_accesses(trail.records(102))
             .await
             .map_err(|_| unwritten())
     }
 
-    /// Notes how a request was answered; where that fails, the answer is another one.
-    pub(crate) async fn note_after(
+    /// Records the response to a request. If that fails, returns an error response instead.
+    pub(crate) async fn record_after(
         &self,
         request: &Request,
-        trail: &Trail,
+        trail: &AccessTrail,
         response: Response,
     ) -> Response {
-        let told = trail.noted.get() && response.status < 400;
-        if !self.keeps_log() || told || trail.line.borrow().operation.is_empty() {
+        let already_recorded = trail.is_recorded.get() && response.status < 400;
+        if !self.keeps_log() || already_recorded || trail.line.borrow().operation.is_empty() {
             return response;
         }
         let now = trail.now.get();
-        if response.status >= 400 && !trail.is_recognised.get() {
-            for line in trail.lines(response.status).into_iter().take(1) {
-                self.note_refusal(line, now).await;
+        if response.status >= 400 && !trail.is_authenticated.get() {
+            for line in trail.records(response.status).into_iter().take(1) {
+                self.record_refusal(line, now).await;
             }
             return response;
         }
         self.flush_refusals(now, false).await;
-        match self.repository.note(trail.lines(response.status)).await {
+        match self
+            .repository
+            .log_accesses(trail.records(response.status))
+            .await
+        {
             Ok(()) => response,
             Err(_) => unwritten().into_response(request),
         }
@@ -159,9 +163,9 @@ impl<R: Repository> Service<R> {
         let time = |key: &str| text(key).map(|value| time_of(key, value)).transpose();
         let number = |key: &str, otherwise: u64| {
             let read = |value: &str| {
-                value
-                    .parse()
-                    .map_err(|_| Failure::bad(format!("`{key}` is not a whole number from 0")))
+                value.parse().map_err(|_| {
+                    Failure::bad_request(format!("`{key}` is not a whole number from 0"))
+                })
             };
             text(key).map_or(Ok(otherwise), read)
         };
@@ -204,7 +208,7 @@ fn unwritten() -> Failure {
     )
 }
 
-fn shown(number: u64, access: &Access) -> Value {
+fn shown(number: u64, access: &AccessRecord) -> Value {
     json!({
         "number": number,
         "time": access.time,

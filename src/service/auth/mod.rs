@@ -1,20 +1,20 @@
-//! Who calls, and what they may do.
+//! Authentication and authorization.
 //!
 //! | step | file |
 //! |---|---|
-//! | credentials of a request → caller | `gate`; `token` for JSON Web Tokens, `users` for passwords, `passwords` for what verifying them may cost |
-//! | what must hold before anything is read | `admit` |
-//! | what is needed for an operation; scopes and roles, which grant it | `scope` |
-//! | who did what, when, to which EHR | `log`; requests of strangers, counted: `refusals` |
-//! | someone who was recognised, and what they have leave for | `caller` |
+//! | credentials of a request → caller | `authenticator`; `token` for JSON Web Tokens, `users` for passwords, `passwords` for limiting the cost of verification |
+//! | checks before the body is read | `admit` |
+//! | permission of an operation; scopes and roles, which grant it | `scope` |
+//! | access log | `log`; counts of requests without authentication: `refusals` |
+//! | an authenticated caller and its permissions | `caller` |
 //!
-//! A host recognises the caller and hands it to [`Service::serve`](super::Service::serve). Every
-//! line of the route table says what it needs; what only the content tells (the template of a
-//! composition, the EHR of a query) is checked where it is read.
+//! A host authenticates the caller and passes it to [`Service::serve`](super::Service::serve).
+//! Every route has a permission. Permissions that depend on the content (the template of a
+//! composition, the EHR of a query) are checked where the content is read.
 
 mod admit;
+mod authentication;
 mod caller;
-mod gate;
 mod log;
 mod passwords;
 mod refusals;
@@ -22,11 +22,11 @@ mod scope;
 mod token;
 mod users;
 
+pub use authentication::{AuthenticationHost, Authenticator, Issuer, KeyCache};
 pub use caller::{Caller, Denied};
 pub(crate) use caller::{Reach, Subject};
-pub use gate::{Gate, Issuer, KeyRing, Keys};
-pub(crate) use log::Trail;
-pub(crate) use refusals::Refusals;
-pub(crate) use scope::{Act, Need, Resource};
+pub(crate) use log::AccessTrail;
+pub(crate) use refusals::RefusalCounts;
+pub(crate) use scope::{Action, Permission, Resource};
 pub use token::Algorithm;
 pub use users::Users;

@@ -1,17 +1,17 @@
-//! Bounds the cost of verifying passwords: one derivation at a time, few failures a minute, and
-//! none for a password that was right before.
+//! Limits of the cost of verifying passwords: one derivation at a time, few failures a minute, and
+//! none for a password that was verified before.
 //!
-//! Deriving a key from a password takes tens of milliseconds by design, and a worker does nothing
-//! else meanwhile. So derivations wait for each other, and after some failures within a minute
-//! further attempts are refused with 429 before anything is derived: for one caller, which is an
+//! Deriving a key from a password takes tens of milliseconds by design, during which a worker does
+//! nothing else. Derivations therefore wait for each other. After some failures within a minute,
+//! further attempts are rejected with 429 before anything is derived: for one caller, which is an
 //! address and a user name, and for all callers together.
 //!
-//! A user who has signed in is not derived again. What is remembered is PBKDF2 of the password with
-//! the user's salt and a single iteration; the password itself is not kept. Failures of others
-//! never lock such a user out.
+//! The key of a user who has signed in is not derived again. The memory holds PBKDF2 of the
+//! password with the user's salt and a single iteration, not the password itself. Failures of
+//! others never lock such a user out.
 
+use super::authentication::AuthenticationHost;
 use super::caller::Denied;
-use super::gate::Keys;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -19,15 +19,15 @@ use std::collections::BTreeMap;
 const FAILURES_OF_CALLER: u32 = 10;
 /// Failed attempts of all callers in a minute.
 const FAILURES: u32 = 60;
-/// Requests that wait for the derivation of another.
+/// Requests that wait for the derivation of another one.
 const WAITING: usize = 16;
-/// Number of times that a request asks whether it may derive. Another that has not ended by then
-/// was lost with its request.
-const LOOKS: u32 = 250;
+/// The number of times that a waiting request checks whether it may derive. A derivation that has
+/// not ended by then was lost with its request.
+const MAX_CHECKS: u32 = 250;
 /// Seconds of the window in which failures are counted.
 const WINDOW: i64 = 60;
 
-/// The state of an isolate: failures of the present minute, and passwords that were right.
+/// The state of an isolate: failures of the present minute, and verified passwords.
 #[derive(Default)]
 pub(super) struct Passwords(RefCell<State>);
 
@@ -36,7 +36,7 @@ struct State {
     /// The number of the window since 1970.
     window: i64,
     failures: u32,
-    /// By address and name; at most as many as there may be failures.
+    /// By address and name; at most as many as the maximum number of failures.
     by_caller: BTreeMap<String, u32>,
     /// By user name: the password, derived with one iteration.
     verified: BTreeMap<String, Vec<u8>>,
@@ -45,10 +45,11 @@ struct State {
 }
 
 impl State {
-    /// Begins a new window where the last one is over. Requests may come out of order: no window
+    /// Begins a new window if the last one is over. Requests may come out of order: no window
     /// begins twice.
     fn turn(&mut self, now: i64) {
         let window = now.div_euclid(WINDOW);
+        // Not `!=`: a request with an earlier time must not clear the present counts.
         if window > self.window {
             self.window = window;
             self.failures = 0;
@@ -65,14 +66,14 @@ impl State {
     }
 }
 
-/// A derivation, or the wait for one; it ends when this is dropped, also where its request is given
-/// up.
-pub(super) struct Turn<'p> {
+/// A derivation, or the wait for one. It ends when this is dropped, also if its request is
+/// abandoned.
+pub(super) struct DerivationTurn<'p> {
     passwords: &'p Passwords,
     derives: bool,
 }
 
-impl Drop for Turn<'_> {
+impl Drop for DerivationTurn<'_> {
     fn drop(&mut self) {
         let mut state = self.passwords.0.borrow_mut();
         if self.derives {
@@ -84,13 +85,13 @@ impl Drop for Turn<'_> {
 }
 
 impl Passwords {
-    /// True for a user who has signed in.
+    /// Returns whether a user has signed in.
     pub fn knows(&self, user: &str) -> bool {
         self.0.borrow().verified.contains_key(user)
     }
 
-    /// True where `quick`, a password derived with one iteration, is what the user last signed in
-    /// with.
+    /// Returns whether `quick`, a password derived with one iteration, is that of the user's last
+    /// sign-in.
     pub fn is_verified(&self, user: &str, quick: &[u8]) -> bool {
         self.0
             .borrow()
@@ -99,7 +100,7 @@ impl Passwords {
             .is_some_and(|known| same(known, quick))
     }
 
-    /// Remembers what a user signed in with.
+    /// Stores the quick derivation of a verified password.
     pub fn remember(&self, user: &str, quick: Vec<u8>) {
         self.0.borrow_mut().verified.insert(user.to_owned(), quick);
     }
@@ -112,22 +113,23 @@ impl Passwords {
         *state.by_caller.entry(caller.to_owned()).or_default() += 1;
     }
 
-    /// Waits until a caller may derive a key; others wait while the result is held.
+    /// Waits until a caller may derive a key. Others wait while the result is held.
     ///
     /// # Errors
-    /// 429 where the caller, or all callers together, failed too often, or too many requests wait.
-    pub async fn turn<K: Keys>(
+    /// 429 if the caller, or all callers together, failed too often, or too many requests wait.
+    pub async fn turn<K: AuthenticationHost>(
         &self,
         caller: &str,
         host: &K,
         now: i64,
-    ) -> Result<Turn<'_>, Denied> {
+    ) -> Result<DerivationTurn<'_>, Denied> {
         self.may_try(caller, now)?;
         if self.0.borrow().is_deriving {
             self.wait(caller, host, now).await?;
         }
+        // No await between the check above and this line, so two requests cannot both derive.
         self.0.borrow_mut().is_deriving = true;
-        Ok(Turn {
+        Ok(DerivationTurn {
             passwords: self,
             derives: true,
         })
@@ -143,17 +145,23 @@ impl Passwords {
         }
     }
 
-    async fn wait<K: Keys>(&self, caller: &str, host: &K, now: i64) -> Result<(), Denied> {
+    async fn wait<K: AuthenticationHost>(
+        &self,
+        caller: &str,
+        host: &K,
+        now: i64,
+    ) -> Result<(), Denied> {
         if self.0.borrow().waiting >= WAITING {
             return Err(Denied::too_many());
         }
         self.0.borrow_mut().waiting += 1;
-        let _turn = Turn {
+        let _turn = DerivationTurn {
             passwords: self,
             derives: false,
         };
-        for _ in 0..LOOKS {
+        for _ in 0..MAX_CHECKS {
             host.pause().await;
+            // Attempts that ended meanwhile may have used up the failures of this minute.
             self.may_try(caller, now)?;
             if !self.0.borrow().is_deriving {
                 break;
@@ -163,7 +171,7 @@ impl Passwords {
     }
 }
 
-/// Compares in a time that does not depend on where they differ.
+/// Compares texts in a time that does not depend on the position of a difference.
 pub(super) fn same(left: &[u8], right: &[u8]) -> bool {
     left.len() == right.len()
         && left
@@ -176,22 +184,23 @@ pub(super) fn same(left: &[u8], right: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::users::tests::{Fake, HASH, SALT};
-    use super::super::{Gate, KeyRing, Users};
+    use super::super::{Authenticator, KeyCache, Users};
     use super::*;
     use crate::service::Request;
     use crate::store::ready::now_or_never;
 
     /// Signs in by a gate with one user, `ann`, whose password is `secret`; returns the status.
-    fn sign_in(ring: &KeyRing, host: &Fake, credentials: &str, address: &str, now: i64) -> u16 {
+    fn sign_in(cache: &KeyCache, host: &Fake, credentials: &str, address: &str, now: i64) -> u16 {
         let users = Users::parse(&format!("ann:50000:{SALT}:{HASH}:read")).unwrap();
-        let gate = Gate {
+        let authenticator = Authenticator {
             issuers: Vec::new(),
             users: Some(users),
         };
         let request = Request::new("GET", "/v1/ehr")
             .with_header("Authorization", &format!("Basic {credentials}"));
         let request = request.with_header("CF-Connecting-IP", address);
-        let recognised = now_or_never(gate.recognise(&request, ring, host, now)).unwrap();
+        let recognised =
+            now_or_never(authenticator.authenticate(&request, cache, host, now)).unwrap();
         recognised.map_or_else(|denied| denied.failure().status, |_| 200)
     }
 
@@ -202,16 +211,16 @@ mod tests {
 
     #[test]
     fn a_password_that_was_right_is_not_derived_again() {
-        let (ring, host) = (KeyRing::default(), Fake::default());
+        let (cache, host) = (KeyCache::default(), Fake::default());
         let slow = |host: &Fake| host.iterations.borrow().iter().filter(|n| **n > 1).count();
         assert_eq!(
-            [0, 1, 2].map(|now| sign_in(&ring, &host, RIGHT, "a", now)),
+            [0, 1, 2].map(|now| sign_in(&cache, &host, RIGHT, "a", now)),
             [200; 3]
         );
         assert_eq!(slow(&host), 1);
-        assert_eq!(sign_in(&ring, &host, WRONG, "a", 3), 401);
+        assert_eq!(sign_in(&cache, &host, WRONG, "a", 3), 401);
         assert_eq!(slow(&host), 2, "another password is derived");
-        let held = format!("{:?}", ring.passwords().0.borrow().verified);
+        let held = format!("{:?}", cache.passwords().0.borrow().verified);
         assert!(
             !held.contains("115, 101, 99, 114, 101, 116"),
             "the password itself is not kept: {held}"
@@ -220,11 +229,11 @@ mod tests {
 
     #[test]
     fn failures_of_a_caller_are_limited_and_lock_nobody_else_out() {
-        let (ring, host) = (KeyRing::default(), Fake::default());
-        assert_eq!(sign_in(&ring, &host, RIGHT, "home", 0), 200);
+        let (cache, host) = (KeyCache::default(), Fake::default());
+        assert_eq!(sign_in(&cache, &host, RIGHT, "home", 0), 200);
         let guesses = |address: &str, now: i64| {
             (0..FAILURES_OF_CALLER + 2)
-                .map(|_| sign_in(&ring, &host, WRONG, address, now))
+                .map(|_| sign_in(&cache, &host, WRONG, address, now))
                 .collect::<Vec<_>>()
         };
         let answers = guesses("evil", 1);
@@ -235,19 +244,19 @@ mod tests {
         assert!(answers.ends_with(&[429, 429]));
         let derived = host.iterations.borrow().len();
         assert_eq!(
-            sign_in(&ring, &host, UNKNOWN, "evil", 2),
+            sign_in(&cache, &host, UNKNOWN, "evil", 2),
             401,
             "another name is another caller"
         );
         assert!(host.iterations.borrow().len() > derived);
         assert_eq!(
-            sign_in(&ring, &host, RIGHT, "evil", 2),
+            sign_in(&cache, &host, RIGHT, "evil", 2),
             200,
             "the user has signed in before"
         );
-        assert_eq!(sign_in(&ring, &host, WRONG, "evil", 2), 429);
+        assert_eq!(sign_in(&cache, &host, WRONG, "evil", 2), 429);
         assert_eq!(
-            sign_in(&ring, &host, WRONG, "evil", 60),
+            sign_in(&cache, &host, WRONG, "evil", 60),
             401,
             "a minute later it may be tried again"
         );
@@ -255,15 +264,15 @@ mod tests {
 
     #[test]
     fn failures_of_all_callers_are_limited_together() {
-        let (ring, host) = (KeyRing::default(), Fake::default());
+        let (cache, host) = (KeyCache::default(), Fake::default());
         let answers: Vec<u16> = (0..FAILURES + 5)
-            .map(|i| sign_in(&ring, &host, WRONG, &format!("address {i}"), 0))
+            .map(|i| sign_in(&cache, &host, WRONG, &format!("address {i}"), 0))
             .collect();
         assert_eq!(
             answers.iter().filter(|status| **status == 401).count() as u32,
             FAILURES
         );
-        assert_eq!(sign_in(&ring, &host, RIGHT, "home", 1), 429);
-        assert_eq!(sign_in(&ring, &host, RIGHT, "home", 61), 200);
+        assert_eq!(sign_in(&cache, &host, RIGHT, "home", 1), 429);
+        assert_eq!(sign_in(&cache, &host, RIGHT, "home", 61), 200);
     }
 }

@@ -1,44 +1,43 @@
-//! Requests that were refused before anybody was recognised: counted, and a few of a minute kept
-//! whole.
+//! Counts of requests that were rejected before authentication, and some complete records of them.
 //!
-//! Anybody can send such requests, as many as they like, so they must not fill the access log. What
-//! is counted is written as one entry for each operation and status at most once a minute, and the
-//! store takes so many entries a day: see [`MOST_OF_A_DAY`].
+//! Unauthenticated senders can send any number of such requests, so these must not fill the access
+//! log. The counts are written at most once a minute, one record for each operation and status. The
+//! store limits the records of a day: see [`MOST_OF_A_DAY`].
 
 use super::super::Service;
 use super::super::time::iso;
-use crate::store::repository::{Access, Repository};
+use crate::store::repository::{AccessRecord, Repository};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// Microseconds between two times at which counts are written, and within which [`SAMPLES`]
-/// requests are kept whole.
+/// Microseconds between two writes of counts, and within which [`SAMPLES`] requests get complete
+/// records.
 const WINDOW: i64 = 60_000_000;
-/// Requests of a window that get an entry of their own.
+/// Requests of a window that get a record of their own.
 const SAMPLES: u32 = 5;
-/// Pairs of operation and status that are counted apart.
+/// The maximum number of pairs of operation and status that are counted separately.
 const KINDS: usize = 20;
-/// Entries about refused requests that the log takes in a day, of all instances together.
+/// The maximum number of records of rejected requests in a day, of all instances together.
 const MOST_OF_A_DAY: u64 = 5_000;
-/// What the operations behind [`KINDS`] are counted as.
+/// The name of further operations after the first [`KINDS`].
 const OTHERS: &str = "others";
 
-/// What is not written yet.
+/// The counts that are not written yet.
 #[derive(Default)]
-pub(crate) struct Refusals(RefCell<State>);
+pub(crate) struct RefusalCounts(RefCell<State>);
 
 #[derive(Default)]
 struct State {
     counts: BTreeMap<(String, u16), u64>,
-    /// When counts were written last.
+    /// The time of the last write.
     written: i64,
-    /// The window of the samples, and how many it has.
+    /// The window of the samples, and their number.
     window: i64,
     samples: u32,
 }
 
-impl Refusals {
-    /// Counts a request that gets no entry of its own.
+impl RefusalCounts {
+    /// Counts a request without a record of its own.
     pub fn count(&self, operation: &str, status: u16) {
         self.add(operation, status, 1);
     }
@@ -58,7 +57,7 @@ impl Refusals {
         *count = count.saturating_add(requests);
     }
 
-    /// True when a request of this time gets an entry of its own.
+    /// Returns whether a request at this time gets a record of its own.
     fn is_sample(&self, now: i64) -> bool {
         let mut state = self.0.borrow_mut();
         let window = now.div_euclid(WINDOW);
@@ -69,20 +68,19 @@ impl Refusals {
         state.samples <= SAMPLES
     }
 
-    /// The entries of what was counted, when it is time to write them, or where they are wanted
-    /// `now` whatever the time.
-    fn due(&self, now: i64, at_once: bool) -> Vec<Access> {
+    /// Returns the records of the counts if it is time to write them, or in any case if `at_once`.
+    fn due(&self, now: i64, at_once: bool) -> Vec<AccessRecord> {
         let mut state = self.0.borrow_mut();
         if state.counts.is_empty() || !(at_once || now.saturating_sub(state.written) >= WINDOW) {
             return Vec::new();
         }
         state.written = now;
-        let entry = |((operation, status), requests)| Access {
+        let entry = |((operation, status), requests)| AccessRecord {
             time: iso(now),
             operation,
             status,
             refused: Some(requests),
-            ..Access::default()
+            ..AccessRecord::default()
         };
         std::mem::take(&mut state.counts)
             .into_iter()
@@ -92,13 +90,12 @@ impl Refusals {
 }
 
 impl<R: Repository> Service<R> {
-    /// Notes a request that was refused before anybody was recognised. Nothing is told to its
-    /// sender, so a log that cannot be written is no reason to answer otherwise: the request is
-    /// counted, and the count written later.
-    pub(super) async fn note_refusal(&self, access: Access, now: i64) {
+    /// Records a request that was rejected before authentication. A failure of the log does not
+    /// change the response, which has no data: the request is counted, and the count written later.
+    pub(super) async fn record_refusal(&self, access: AccessRecord, now: i64) {
         let mut entries = self.refusals.due(now, false);
         if self.refusals.is_sample(now) {
-            entries.push(Access {
+            entries.push(AccessRecord {
                 refused: Some(1),
                 ..access
             });
@@ -108,19 +105,19 @@ impl<R: Repository> Service<R> {
         self.write_refusals(entries, now).await;
     }
 
-    /// Writes what was counted, when it is time to, or at once.
+    /// Writes the counts if it is time to, or at once.
     pub(super) async fn flush_refusals(&self, now: i64, at_once: bool) {
         self.write_refusals(self.refusals.due(now, at_once), now)
             .await;
     }
 
-    async fn write_refusals(&self, entries: Vec<Access>, now: i64) {
+    async fn write_refusals(&self, entries: Vec<AccessRecord>, now: i64) {
         let today = iso(now);
         let day = today.get(..10).unwrap_or_default();
         if !entries.is_empty()
             && self
                 .repository
-                .note_refused(&entries, day, MOST_OF_A_DAY)
+                .log_refused_accesses(&entries, day, MOST_OF_A_DAY)
                 .await
                 != Ok(true)
         {
@@ -141,7 +138,7 @@ mod tests {
     use crate::store::ready::now_or_never;
     use crate::store::repository::AccessFilter;
 
-    /// A clock that is set.
+    /// A clock with a settable time.
     struct Clock(i64);
 
     impl Environment for Clock {
@@ -179,7 +176,7 @@ mod tests {
             .status
         }
 
-        fn log(&self) -> Vec<Access> {
+        fn log(&self) -> Vec<AccessRecord> {
             let filter = AccessFilter {
                 limit: 1_000_000,
                 ..AccessFilter::default()
@@ -202,7 +199,7 @@ mod tests {
 
     #[test]
     fn requests_of_strangers_are_counted_and_few_are_kept() {
-        let (mut host, nobody) = (Host::new(), Denied::nobody("Bearer"));
+        let (mut host, nobody) = (Host::new(), Denied::no_credentials("Bearer"));
         for second in 0..600 {
             host.1.0 += 1_000_000;
             for path in PATHS.iter().cycle().take(20) {
@@ -234,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_day_has_a_bounded_number_of_entries_and_loses_no_count() {
-        let (mut host, nobody) = (Host::new(), Denied::nobody("Bearer"));
+        let (mut host, nobody) = (Host::new(), Denied::no_credentials("Bearer"));
         host.1.0 -= host.1.0.rem_euclid(86_400_000_000);
         for _ in 0..1_439 {
             host.1.0 += 60_000_000;
@@ -269,7 +266,7 @@ mod tests {
         }
         let auditor = Caller::with_roles("aud", "", &["audit"]);
         assert_eq!(host.send(Ok(&auditor), "/v1/admin/access-log"), 200);
-        let log: Vec<Access> = host
+        let log: Vec<AccessRecord> = host
             .log()
             .into_iter()
             .filter(|access| access.refused.is_some())

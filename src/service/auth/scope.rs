@@ -1,26 +1,25 @@
 //! Scopes of SMART on openEHR: `<patient|user|system>/<resource>-<pattern>.<cruds>`, and the roles,
-//! which are bundles of them.
+//! which are sets of scopes.
 //!
-//! | resource | what it is | its name, which the pattern must match |
+//! | resource | meaning | name that the pattern must match |
 //! |---|---|---|
-//! | `composition` | what an EHR holds | the template of a COMPOSITION; all else in an EHR needs the pattern `*` |
+//! | `composition` | content of an EHR | the template of a COMPOSITION; all else in an EHR needs the pattern `*` |
 //! | `template` | operational templates | the template id |
 //! | `aql` | stored queries; ad-hoc queries need the pattern `*` | the qualified name |
 //! | `guide` | guides (not in SMART on openEHR) | the guide id |
 //! | `party` | demographic parties (not in SMART on openEHR) | |
 //! | `import`, `admin`, `log` | IMPORTED_VERSIONs, administration and the access log: by roles only | |
 //!
-//! In a pattern `*` stands for any text without a period, `**` for any text; `*` alone matches
-//! everything. Blanks of a name are percent-encoded in a scope. `s` is the leave to execute; a
-//! `user/` scope executes on EHRs that the request names, a `system/` scope on the whole
-//! population.
+//! In a pattern `*` matches any text without a period, `**` any text; `*` alone matches everything.
+//! Blanks of a name are percent-encoded in a scope. `s` is the permission to execute: a `user/`
+//! scope on EHRs that the request names, a `system/` scope on the whole population.
 
 use super::super::http::decode;
 
-/// What an operation works on.
+/// The resource of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Resource {
-    /// What belongs to an EHR.
+    /// The content of an EHR.
     Record,
     /// Operational templates.
     Template,
@@ -30,7 +29,7 @@ pub(crate) enum Resource {
     Guide,
     /// Demographic parties.
     Party,
-    /// Versions of other systems, whose audits and uids are taken as they are.
+    /// Versions of other systems, whose audits and uids are stored unchanged.
     Import,
     /// Physical deletes, loading, reset.
     Admin,
@@ -38,9 +37,9 @@ pub(crate) enum Resource {
     Log,
 }
 
-/// What an operation does, with its letter in scopes.
+/// The act of an operation, with its letter in scopes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Act {
+pub(crate) enum Action {
     /// `c`
     Create,
     /// `r`
@@ -53,37 +52,37 @@ pub(crate) enum Act {
     Search,
 }
 
-/// What a caller must have leave for.
+/// A required permission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Need {
-    /// To what.
+pub(crate) struct Permission {
+    /// The resource.
     pub resource: Resource,
-    /// What is done.
-    pub act: Act,
+    /// The act.
+    pub act: Action,
 }
 
-/// Whose data a scope is about.
+/// The EHRs of a scope.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Compartment {
     /// The one EHR of the launch context.
     Patient,
     /// EHRs that the request names.
     User,
-    /// All EHRs at once, too.
+    /// All EHRs, also at once.
     System,
 }
 
-/// A leave: to do some acts with some things of some EHRs.
+/// A granted permission: acts on objects of a resource in some EHRs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Scope {
-    /// Whose data.
+    /// The EHRs.
     pub compartment: Compartment,
     resource: Resource,
     pattern: String,
     acts: String,
 }
 
-/// The words of the resources in scopes.
+/// The names of the resources in scopes.
 const RESOURCES: [(&str, Resource); 8] = [
     ("composition", Resource::Record),
     ("template", Resource::Template),
@@ -95,7 +94,7 @@ const RESOURCES: [(&str, Resource); 8] = [
     ("log", Resource::Log),
 ];
 
-/// Every role with what it grants.
+/// Every role with its scopes.
 pub(crate) const ROLES: [(&str, &str); 8] = [
     (
         "read",
@@ -119,8 +118,8 @@ pub(crate) const ROLES: [(&str, &str); 8] = [
     ("audit", "user/log-*.rs"),
 ];
 
-impl Need {
-    /// The word of the resource in scopes.
+impl Permission {
+    /// Returns the name of the resource in scopes.
     pub fn word(self) -> &'static str {
         RESOURCES
             .iter()
@@ -128,18 +127,18 @@ impl Need {
             .map_or("", |(word, _)| word)
     }
 
-    /// The letter of the act in scopes.
+    /// Returns the letter of the act in scopes.
     pub fn letter(self) -> char {
         match self.act {
-            Act::Create => 'c',
-            Act::Read => 'r',
-            Act::Update => 'u',
-            Act::Delete => 'd',
-            Act::Search => 's',
+            Action::Create => 'c',
+            Action::Read => 'r',
+            Action::Update => 'u',
+            Action::Delete => 'd',
+            Action::Search => 's',
         }
     }
 
-    /// The roles that have leave.
+    /// Returns the roles that grant the permission.
     pub fn roles(self) -> Vec<&'static str> {
         ROLES
             .iter()
@@ -150,7 +149,7 @@ impl Need {
 }
 
 impl Scope {
-    /// Reads one; `None` for the many scopes that are not about openEHR.
+    /// Parses a scope; `None` for the many scopes that do not concern openEHR.
     pub fn parse(text: &str) -> Option<Scope> {
         let (compartment, rest) = text.split_once('/')?;
         let (named, acts) = rest.rsplit_once('.')?;
@@ -171,24 +170,25 @@ impl Scope {
         })
     }
 
-    /// True when it grants the act for at least some things of the resource. Parties stand in no
-    /// EHR: a scope that is bound to one grants nothing about them.
-    pub fn allows(&self, need: Need) -> bool {
+    /// Returns whether the scope grants the act for at least some objects of the resource. Parties
+    /// belong to no EHR: a scope of one EHR grants nothing about them.
+    pub fn allows(&self, permission: Permission) -> bool {
         let reaches = (self.compartment, self.resource) != (Compartment::Patient, Resource::Party);
-        reaches && self.resource == need.resource && self.acts.contains(need.letter())
+        reaches && self.resource == permission.resource && self.acts.contains(permission.letter())
     }
 
-    /// True when its pattern matches a name.
+    /// Returns whether its pattern matches a name.
     pub fn covers(&self, name: &str) -> bool {
         self.covers_all() || glob(&self.pattern, name)
     }
 
-    /// True when it is about everything, named or not.
+    /// Returns whether it applies to everything, named or not.
     pub fn covers_all(&self) -> bool {
         matches!(self.pattern.as_str(), "*" | "**")
     }
 
-    /// True for imports, administration and the access log, which no token grants by a scope.
+    /// Returns true for imports, administration and the access log, which no scope of a token
+    /// grants.
     pub fn is_internal(&self) -> bool {
         matches!(
             self.resource,
@@ -197,12 +197,12 @@ impl Scope {
     }
 }
 
-/// The scopes in a list separated by blanks.
+/// Parses the scopes of a list separated by blanks.
 pub(crate) fn of_text(list: &str) -> impl Iterator<Item = Scope> {
     list.split_ascii_whitespace().filter_map(Scope::parse)
 }
 
-/// What a role grants; nothing for a role that is not known.
+/// Returns the scopes of a role; none for an unknown role.
 pub(crate) fn of_role(role: &str) -> impl Iterator<Item = Scope> {
     ROLES
         .iter()
@@ -210,20 +210,20 @@ pub(crate) fn of_role(role: &str) -> impl Iterator<Item = Scope> {
         .flat_map(|(_, scopes)| of_text(scopes))
 }
 
-/// Matches with `*` for any text without a period and `**` for any text, position by position, so
-/// that no pattern is slow.
+/// Matches a pattern with `*` for any text without a period and `**` for any text. Works position
+/// by position, so no pattern is slow.
 fn glob(pattern: &str, name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     let mut reached: Vec<bool> = (0..=name.len()).map(|i| i == 0).collect();
     let mut rest = pattern.chars().peekable();
     while let Some(c) = rest.next() {
         let any = c == '*';
-        let crossing = any && rest.next_if_eq(&'*').is_some();
+        let encode_statements = any && rest.next_if_eq(&'*').is_some();
         let mut next = vec![false; reached.len()];
         let mut flows = false;
         for (i, here) in reached.iter().enumerate() {
             let behind = i.checked_sub(1).and_then(|b| name.get(b));
-            flows = any && (*here || (flows && (crossing || behind != Some(&'.'))));
+            flows = any && (*here || (flows && (encode_statements || behind != Some(&'.'))));
             let steps = !any
                 && behind == Some(&c)
                 && i.checked_sub(1).and_then(|b| reached.get(b)) == Some(&true);
@@ -245,13 +245,13 @@ mod tests {
         let scopes: Vec<Scope> =
             of_text("openid patient/composition-MyHospital.*.v0.cru launch/patient user/aql-org.openehr::**.rs patient/*.rs system/x-y.r").collect();
         assert_eq!(scopes.len(), 2);
-        assert!(scopes[0].allows(Need {
+        assert!(scopes[0].allows(Permission {
             resource: Resource::Record,
-            act: Act::Update
+            act: Action::Update
         }));
-        assert!(!scopes[0].allows(Need {
+        assert!(!scopes[0].allows(Permission {
             resource: Resource::Record,
-            act: Act::Delete
+            act: Action::Delete
         }));
         assert!(scopes[0].covers("MyHospital.Weight.v0") && !scopes[0].covers("Other.Weight.v0"));
         assert!(
@@ -259,9 +259,9 @@ mod tests {
                 .unwrap()
                 .covers("vital signs")
         );
-        let parties = Need {
+        let parties = Permission {
             resource: Resource::Party,
-            act: Act::Read,
+            act: Action::Read,
         };
         assert!(
             Scope::parse("user/party-*.r").unwrap().allows(parties)

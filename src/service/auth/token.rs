@@ -1,19 +1,19 @@
-//! JSON Web Tokens: reading one, choosing its key, and deciding whether it is to be believed.
-//! Signatures are the host's to verify.
+//! JSON Web Tokens: parsing, selection of the key, and validation. The host verifies signatures.
 //!
-//! Only RS256 and ES256 are believed: an algorithm with a shared secret, or none, would let a
-//! caller sign with what is public.
+//! Only RS256 and ES256 are accepted: with a shared secret, or with no algorithm, a caller could
+//! sign with public data.
 
 use super::caller::Denied;
 use crate::rm::json;
+use data_encoding::BASE64URL_NOPAD;
 use serde_json::Value;
 
-/// The longest token that is read, in bytes.
+/// The maximum length of a token in bytes.
 const LONGEST: usize = 16_384;
-/// How far the clocks of issuer and service may be apart, in seconds.
+/// The maximum difference between the clocks of issuer and service, in seconds.
 const SKEW: i64 = 60;
 
-/// An algorithm of signatures.
+/// A signature algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Algorithm {
     /// RSASSA-PKCS1-v1_5 with SHA-256.
@@ -23,7 +23,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    fn of(name: &str) -> Option<Algorithm> {
+    fn from_name(name: &str) -> Option<Algorithm> {
         match name {
             "RS256" => Some(Algorithm::Rs256),
             "ES256" => Some(Algorithm::Es256),
@@ -31,7 +31,7 @@ impl Algorithm {
         }
     }
 
-    /// Its name in headers of tokens.
+    /// Returns its name in the headers of tokens.
     pub fn name(self) -> &'static str {
         match self {
             Algorithm::Rs256 => "RS256",
@@ -40,18 +40,18 @@ impl Algorithm {
     }
 }
 
-/// A token that can be read; nothing in it is to be believed yet.
+/// A parsed token. Nothing in it is verified yet.
 pub(crate) struct Token<'t> {
     pub algorithm: Algorithm,
     pub key_id: String,
     pub claims: Value,
-    /// What is signed.
+    /// The signed text.
     pub signed: &'t [u8],
     pub signature: Vec<u8>,
 }
 
 impl<'t> Token<'t> {
-    /// Reads a token in its compact form.
+    /// Parses a token in its compact form.
     pub fn read(text: &'t str) -> Result<Token<'t>, Denied> {
         let malformed = || Denied::token("it is not a JSON Web Token of three parts");
         if text.len() > LONGEST {
@@ -68,13 +68,14 @@ impl<'t> Token<'t> {
             object(header).ok_or_else(malformed)?,
             object(claims).ok_or_else(malformed)?,
         );
+        // RFC 7515, section 4.1.11: an unknown critical extension makes the token invalid.
         if header.get("crit").is_some() {
             return Err(Denied::token(
                 "its header has `crit`, and no extension is understood",
             ));
         }
         let text = |key: &str| header.get(key).and_then(Value::as_str).unwrap_or_default();
-        let algorithm = Algorithm::of(text("alg"))
+        let algorithm = Algorithm::from_name(text("alg"))
             .ok_or_else(|| Denied::token("its algorithm is neither RS256 nor ES256"))?;
         let key_id = Some(text("kid").to_owned())
             .filter(|id| !id.is_empty())
@@ -91,7 +92,7 @@ impl<'t> Token<'t> {
         })
     }
 
-    /// Its key in a JWK set: of this id, made for this algorithm and for signatures.
+    /// Returns its key in a JWK set: with the same id, for this algorithm and for signatures.
     pub fn key<'k>(&self, keys: &'k [Value]) -> Option<&'k Value> {
         let (family, curve) = match self.algorithm {
             Algorithm::Rs256 => ("RSA", None),
@@ -99,6 +100,8 @@ impl<'t> Token<'t> {
         };
         keys.iter().find(|key| {
             let text = |name: &str| key.get(name).and_then(Value::as_str);
+            // Type and curve must match the algorithm of the token, otherwise a key could be used
+            // with an algorithm that it was not made for.
             text("kid") == Some(&self.key_id)
                 && text("kty") == Some(family)
                 && text("crv") == curve
@@ -107,7 +110,7 @@ impl<'t> Token<'t> {
         })
     }
 
-    /// Makes sure that it is from this issuer, for this audience, and valid now (seconds since
+    /// Checks that the token is from this issuer, for this audience, and valid now (seconds since
     /// 1970).
     pub fn check(&self, issuer: &str, audience: &str, now: i64) -> Result<(), Denied> {
         let time = |name: &str| {
@@ -131,40 +134,23 @@ impl<'t> Token<'t> {
             (_, Some(Some(from))) if from.saturating_sub(SKEW) > now => {
                 Err(Denied::token("it is not valid yet"))
             }
+            // `exp` is required. A token without an end would be valid forever.
             (Some(Some(_)), None | Some(Some(_))) => Ok(()),
             _ => Err(Denied::token("it does not say until when it is valid")),
         }
     }
 }
 
-/// The keys of a JWK set.
+/// Returns the keys of a JWK set.
 pub(crate) fn keys_of(text: &str) -> Option<Vec<Value>> {
     let set = json::value(text).ok()?;
     set.get("keys")?.as_array().cloned()
 }
 
-/// Undoes base64url without padding (RFC 7515, section 2).
+/// Decodes base64url without padding (RFC 7515, section 2). Rejects trailing bits that are not zero,
+/// so each value has one spelling.
 pub(crate) fn base64url(text: &str) -> Option<Vec<u8>> {
-    let digit = |c: u8| match c {
-        b'A'..=b'Z' => Some(c - b'A'),
-        b'a'..=b'z' => Some(c - b'a' + 26),
-        b'0'..=b'9' => Some(c - b'0' + 52),
-        b'-' => Some(62),
-        b'_' => Some(63),
-        _ => None,
-    };
-    let (mut out, mut bits, mut held) = (Vec::with_capacity(text.len() * 3 / 4), 0_u32, 0);
-    for c in text.bytes() {
-        bits = (bits << 6) | u32::from(digit(c)?);
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            out.push(u8::try_from((bits >> held) & 0xff).ok()?);
-        }
-        bits &= 0xffff;
-    }
-    let whole = text.len() % 4 != 1 && bits & ((1 << held) - 1) == 0;
-    whole.then_some(out)
+    BASE64URL_NOPAD.decode(text.as_bytes()).ok()
 }
 
 #[cfg(test)]

@@ -1,19 +1,19 @@
 //! Users with passwords (RFC 7617), for development: a list without default, in a secret of the
 //! deployment.
 //!
-//! A line a user: `name:iterations:salt:hash:role,role`, salt and hash in base64url; the hash is
-//! PBKDF2 with HMAC-SHA-256, 32 bytes.
+//! One line for each user: `name:iterations:salt:hash:role,role`. Salt and hash are base64url; the
+//! hash is PBKDF2 with HMAC-SHA-256, 32 bytes.
 
+use super::authentication::AuthenticationHost;
 use super::caller::{Caller, Denied};
-use super::gate::Keys;
 use super::passwords::{Passwords, same};
 use super::scope::ROLES;
 use super::token::base64url;
 
-/// Fewer iterations protect nothing; more than 100,000 the runtime of Cloudflare does not do.
+/// Fewer iterations give no protection. The runtime of Cloudflare supports at most 100,000.
 const ITERATIONS: std::ops::RangeInclusive<u32> = 10_000..=100_000;
 
-/// Users, as the deployment lists them.
+/// The users of a deployment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Users(Vec<User>);
 
@@ -27,10 +27,10 @@ struct User {
 }
 
 impl Users {
-    /// Reads the list.
+    /// Parses the list.
     ///
     /// # Errors
-    /// When it is empty or a line is not a user: a sentence that names the line.
+    /// A message that names the line, if the list is empty or a line is invalid.
     pub fn parse(text: &str) -> Result<Users, String> {
         let lines = text
             .lines()
@@ -52,9 +52,9 @@ impl Users {
         }
     }
 
-    /// Recognises a user by `name:password` in base64. It takes as long for a name that is not
-    /// listed. Failures count for the name and the address that the request came from.
-    pub(super) async fn recognise<K: Keys>(
+    /// Authenticates a user by `name:password` in base64. The time is the same for a name that is
+    /// not listed. Failures count for the name and the address of the request.
+    pub(super) async fn authenticate<K: AuthenticationHost>(
         &self,
         credentials: &str,
         passwords: &Passwords,
@@ -62,6 +62,7 @@ impl Users {
         from: (&str, i64),
     ) -> Result<Caller, Denied> {
         let refused = || Denied::password();
+        // Basic credentials are base64 with padding; the decoder reads base64url without it.
         let plain = credentials
             .trim_end_matches('=')
             .replace('+', "-")
@@ -71,6 +72,7 @@ impl Users {
             .ok_or_else(refused)?;
         let (name, password) = text.split_once(':').ok_or_else(refused)?;
         let listed = self.0.iter().find(|user| user.name == name);
+        // For an unknown name a listed user's salt is used, so that the time reveals no names.
         let measure = listed.or(self.0.first()).ok_or_else(refused)?;
         if passwords.knows(name)
             && let Some(caller) = Self::known(listed, password, passwords, host).await
@@ -89,6 +91,7 @@ impl Users {
         let derived = host
             .derive(password, &measure.salt, measure.iterations)
             .await;
+        // The comparison of an unknown name happens too late to matter: nothing is listed for it.
         match listed.filter(|user| derived.is_some_and(|derived| same(&derived, &user.hash))) {
             Some(user) => {
                 if let Some(quick) = host.derive(password, &user.salt, 1).await {
@@ -105,8 +108,8 @@ impl Users {
 }
 
 impl Users {
-    /// The user, where the password is the one that the user last signed in with.
-    async fn known<K: Keys>(
+    /// Returns the user, if the password is that of the user's last sign-in.
+    async fn known<K: AuthenticationHost>(
         listed: Option<&User>,
         password: &str,
         passwords: &Passwords,
@@ -160,13 +163,13 @@ pub(super) mod tests {
     use crate::store::ready::now_or_never;
     use std::cell::RefCell;
 
-    /// Derives the password itself, filled up, and remembers with how many iterations.
+    /// Returns the password itself with padding as its hash, and records the numbers of iterations.
     #[derive(Default)]
     pub struct Fake {
         pub iterations: RefCell<Vec<u32>>,
     }
 
-    impl Keys for Fake {
+    impl AuthenticationHost for Fake {
         async fn fetch(&self, _: &str) -> Result<String, String> {
             Err(String::new())
         }
@@ -193,7 +196,7 @@ pub(super) mod tests {
     }
 
     pub const SALT: &str = "AAAAAAAAAAAAAAAAAAAAAA";
-    /// `secret`, filled up.
+    /// `secret` with padding.
     pub const HASH: &str = "c2VjcmV0AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
     #[test]
@@ -229,7 +232,7 @@ pub(super) mod tests {
         let users = Users::parse(&format!("ann:50000:{SALT}:{HASH}:read")).unwrap();
         let ask = |credentials: &str| {
             let (passwords, host) = (Passwords::default(), Fake::default());
-            now_or_never(users.recognise(credentials, &passwords, &host, ("", 0)))
+            now_or_never(users.authenticate(credentials, &passwords, &host, ("", 0)))
                 .unwrap()
                 .is_ok()
         };

@@ -1,5 +1,5 @@
-//! The schemas of bodies: those of the service are data (`schemas.json`), those of the Reference
-//! Model follow from the class table.
+//! The schemas of bodies. Those of the service are data (`schemas.json`); those of the Reference
+//! Model are derived from the class table.
 
 use crate::document::ObjectKind;
 use crate::rm::class::{Attr, AttrDef, Cls};
@@ -13,8 +13,7 @@ use serde_json::{Map, Value, json};
 const SERVICE: &str = include_str!("schemas.json");
 
 /// Mandatory attributes that a document may lack: the server adds a uid, intervals include their
-/// bounds, no EHR_ACCESS is stored, and the contributions of an EHR are listed by a resource of
-/// their own.
+/// bounds, no EHR_ACCESS is stored, and another resource lists the contributions of an EHR.
 const NOT_REQUIRED: [(Cls, Attr); 5] = [
     (Cls::EHR, Attr::CONTRIBUTIONS),
     (Cls::PARTY, Attr::UID),
@@ -77,7 +76,7 @@ pub(super) fn schemas() -> Map<String, Value> {
     all
 }
 
-/// The classes that objects of a declared class can have.
+/// Returns the classes that objects of a declared class can have.
 fn concrete(class: Cls) -> impl Iterator<Item = Cls> {
     Cls::all().filter(move |c| c.is_a(class) && !c.is_abstract() && !c.is_primitive())
 }
@@ -132,13 +131,13 @@ fn attribute(class: Cls, def: &AttrDef) -> Value {
     }
 }
 
-/// A reference, or with `Prefer: resolve_refs` the object that it refers to.
+/// Returns the schema of a reference, or with `Prefer: resolve_refs` of its object.
 fn resolvable() -> Value {
     json!({ "anyOf": [reference(&name_of(Cls::OBJECT_REF)), reference(&name_of(Cls::LOCATABLE)), reference(&name_of(Cls::VERSION))] })
 }
 
-/// The schemas of the JSON bodies of an operation: of the request, and of the answer to success.
-/// Each body fulfils one of its list.
+/// The schemas of the JSON bodies of an operation: of the request, and of a successful response. A
+/// body fulfils one of the list.
 pub(super) struct Bodies {
     pub(super) takes: Vec<String>,
     pub(super) answers: Vec<String>,
@@ -170,7 +169,7 @@ fn names(list: &[&str]) -> Vec<String> {
     list.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// The JSON forms of a document.
+/// Returns the JSON forms of a document.
 fn forms_of(what: &Controlled) -> Vec<String> {
     let simplified: &[&str] = if what.kind == ObjectKind::Composition {
         &["FlatComposition", "StructuredComposition"]
@@ -180,7 +179,7 @@ fn forms_of(what: &Controlled) -> Vec<String> {
     [vec![name_of(what.class)], names(simplified)].concat()
 }
 
-/// The same for operations whose bodies do not depend on a kind of document: request, answer.
+/// Returns the bodies of operations that do not depend on a class of documents: request, response.
 #[rustfmt::skip]
 fn service_bodies(operation: Operation) -> (&'static [&'static str], &'static [&'static str]) {
     match operation {

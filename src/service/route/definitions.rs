@@ -1,7 +1,7 @@
 //! The resources of definitions, of queries and guides, and of administration.
 
 use super::{Operation, Route, route};
-use crate::service::auth::Act::{Create, Delete, Read, Search};
+use crate::service::auth::Action::{Create, Delete, Read, Search};
 use crate::service::auth::Resource::{Admin, Guide, Log, Query, Template};
 use crate::service::controlled::{COMPOSITION, DIRECTORY};
 use crate::store::repository::DefinitionKind;

@@ -1,7 +1,7 @@
 //! The resources of EHRs and of demographic parties.
 
 use super::{Operation, Part, Route, route};
-use crate::service::auth::Act::{Create, Delete, Read, Update};
+use crate::service::auth::Action::{Create, Delete, Read, Update};
 use crate::service::auth::Resource::{Party, Record};
 use crate::service::controlled::{
     AGENT, COMPOSITION, DIRECTORY, EHR_STATUS, GROUP, ORGANISATION, PARTY, PERSON, ROLE,

@@ -1,10 +1,10 @@
-//! Paths and methods of requests, and what hostile ones are answered.
+//! Tests of the routes, and of the responses to hostile requests.
 
 use super::*;
 
 fn operation(method: &str, target: &str) -> Option<(Operation, Vec<String>)> {
     match find(&Request::new(method, target)) {
-        Ok(Matched::Operation(found)) => Some((found.route.operation, found.params)),
+        Ok(RouteTarget::Operation(found)) => Some((found.route.operation, found.params)),
         _ => None,
     }
 }

@@ -1,7 +1,7 @@
-//! Changes of the state: what a line of the journal does.
+//! Application of changes to the state.
 
-use super::index::Stated;
-use super::{Record, State, broken, lost_document, row_of};
+use super::index::StoredContribution;
+use super::{EhrEntry, State, broken, missing_document, row_of};
 use crate::document::{Batch, DocRow, DocState};
 use crate::store::journal::Change;
 use crate::store::repository::{Commit, Definition, Ehr, EhrFlags, StoreError, TagList, Version};
@@ -9,11 +9,11 @@ use aqlite_rm::order;
 use std::collections::HashMap;
 
 impl State {
-    /// Applies a change. Returns whether there was anything to do.
+    /// Applies a change. Returns whether it changed anything.
     ///
     /// # Errors
-    /// [`StoreError::Failed`] if an invariant of the state is broken. The state is not to be used
-    /// then.
+    /// [`StoreError::Failed`] if an invariant of the state is broken. The state must not be used
+    /// after that.
     pub(super) fn apply(&mut self, change: Change) -> Result<bool, StoreError> {
         match change {
             Change::Commit(commit) => self.commit(*commit)?,
@@ -26,6 +26,7 @@ impl State {
             }
             Change::Define(kind, definition) => {
                 let definition = Definition {
+                    // The revision never repeats, so neither does the id of a storing.
                     storing_id: (self.revision + 1).to_string(),
                     bytes: definition.body.len(),
                     ..definition
@@ -40,20 +41,22 @@ impl State {
                 self.revision += u64::from(found);
                 return Ok(found);
             }
-            Change::Note(accesses) => {
+            Change::Accesses(accesses) => {
                 self.log.push(accesses);
                 return Ok(true);
             }
             Change::Reset => {
-                self.past.remove_all();
-                let (past, log) = (
-                    std::mem::take(&mut self.past),
+                // Revision and ordinals continue, so that old snapshots never match a new state.
+                // The log is not part of the data.
+                self.history.remove_all();
+                let (history, log) = (
+                    std::mem::take(&mut self.history),
                     std::mem::take(&mut self.log),
                 );
                 *self = State {
                     revision: self.revision,
                     ordinal: self.ordinal,
-                    past,
+                    history,
                     log,
                     ..State::default()
                 };
@@ -68,6 +71,7 @@ impl State {
             self.create(ehr);
         }
         if let Some(flags) = commit.status {
+            // Before the versions: nothing below reads the flags, and the check is done.
             self.flag(&commit.ehr_id, flags)?;
         }
         let owner = self.owner(&commit.ehr_id);
@@ -85,30 +89,35 @@ impl State {
             self.ordinal += 1;
             self.store(owner, self.ordinal, version);
         }
-        let told = Stated {
+        let contribution = StoredContribution {
             owner,
             documents: (first, self.batch.len() as u32),
             own: None,
         };
-        let is_told = told.uid(&self.batch) == commit.contribution_uid
-            && told
-                .told(&self.batch)
-                .is_some_and(|told| told == commit.contribution);
-        let own = (!is_told).then(|| Box::new((commit.contribution_uid, commit.contribution)));
-        self.contribute(Stated { own, ..told });
+        // Most contributions follow from their versions. Only others need a text of their own.
+        let is_derived = contribution.uid(&self.batch) == commit.contribution_uid
+            && contribution
+                .derived_document(&self.batch)
+                .is_some_and(|contribution| contribution == commit.contribution);
+        let own = (!is_derived).then(|| Box::new((commit.contribution_uid, commit.contribution)));
+        self.contribute(StoredContribution {
+            own,
+            ..contribution
+        });
         Ok(())
     }
 
-    fn contribute(&mut self, stated: Stated) {
+    fn contribute(&mut self, stored: StoredContribution) {
         let number = self.contributions.len() as u32;
-        self.contributions.push(stated);
+        self.contributions.push(stored);
+        // Taken out, because the index calls back into the state for the text of a number.
         let mut uids = std::mem::take(&mut self.contribution_uids);
         uids.put(number, |number| self.uid_of(number));
         self.contribution_uids = uids;
     }
 
-    /// The number in the batch of an EHR, or of the owner of the parties, which is made when it is
-    /// first needed.
+    /// Returns the number of an EHR in the batch, or of the owner of the parties, which is created
+    /// on first use.
     fn owner(&mut self, ehr_id: &str) -> u32 {
         if let Some(record) = self.record(ehr_id) {
             return record.in_batch;
@@ -116,16 +125,16 @@ impl State {
         let in_batch = self.batch.add_owner();
         self.keep(
             ehr_id,
-            Record {
+            EhrEntry {
                 ehr: None,
                 in_batch,
-                behind: self.ordinal,
+                created_after: self.ordinal,
             },
         );
         in_batch
     }
 
-    fn keep(&mut self, ehr_id: &str, record: Record) -> usize {
+    fn keep(&mut self, ehr_id: &str, record: EhrEntry) -> usize {
         self.ehr_ids.insert(ehr_id.to_owned(), self.ehrs.len());
         self.ehrs.push(record);
         self.ehrs.len() - 1
@@ -134,22 +143,22 @@ impl State {
     fn create(&mut self, ehr: Ehr) {
         let in_batch = self.batch.add_ehr(row_of(&ehr));
         let (id, subject) = (ehr.ehr_id.clone(), ehr.subject.clone());
-        let place = self.keep(
+        let index = self.keep(
             &id,
-            Record {
+            EhrEntry {
                 ehr: Some(ehr),
                 in_batch,
-                behind: self.ordinal,
+                created_after: self.ordinal,
             },
         );
         self.subjects
-            .extend(subject.map(|subject| (subject, place)));
+            .extend(subject.map(|subject| (subject, index)));
     }
 
     fn flag(&mut self, ehr_id: &str, flags: EhrFlags) -> Result<(), StoreError> {
-        let place = self.ehr_ids.get(ehr_id).copied();
-        let record = place.and_then(|place| Some((place, self.ehrs.get_mut(place)?)));
-        let (place, record) = record.ok_or_else(|| broken("a status has no EHR"))?;
+        let index = self.ehr_ids.get(ehr_id).copied();
+        let record = index.and_then(|index| Some((index, self.ehrs.get_mut(index)?)));
+        let (index, record) = record.ok_or_else(|| broken("a status has no EHR"))?;
         let Some(ehr) = &mut record.ehr else {
             return Err(broken("the owner of the parties has no status"));
         };
@@ -157,11 +166,12 @@ impl State {
             self.subjects.remove(subject);
         }
         if let Some(subject) = &flags.subject {
-            self.subjects.insert(subject.clone(), place);
+            self.subjects.insert(subject.clone(), index);
         }
         if ehr.is_queryable != flags.is_queryable {
-            self.past
-                .note_queryable(ehr_id, self.ordinal + 1, ehr.is_queryable);
+            self.history
+                // The next version is the EHR_STATUS with the new value.
+                .record_queryable(ehr_id, self.ordinal + 1, ehr.is_queryable);
         }
         (ehr.subject, ehr.is_queryable, ehr.is_modifiable) =
             (flags.subject, flags.is_queryable, flags.is_modifiable);
@@ -196,22 +206,22 @@ impl State {
         self.before.push(before);
         self.objects
             .put(document, |document| self.batch.object_id(document));
-        if !self.tells(document, &version) {
-            self.odd.insert(document, version);
+        if !self.is_derivable(document, &version) {
+            self.explicit.insert(document, version);
         }
     }
 
-    /// Removes an EHR, its objects, contributions and columns. Returns whether it existed.
+    /// Removes an EHR with its objects, contributions and columns. Returns whether it existed.
     fn remove(&mut self, ehr_id: &str) -> Result<bool, StoreError> {
-        let Some(place) = self.ehr_ids.remove(ehr_id) else {
+        let Some(index) = self.ehr_ids.remove(ehr_id) else {
             return Ok(false);
         };
-        let first = match self.ehrs.get(place) {
-            Some(record) => record.behind + 1,
+        let first = match self.ehrs.get(index) {
+            Some(record) => record.created_after + 1,
             None => return Err(broken("an EHR id has no EHR")),
         };
-        self.past.remove_ehr(ehr_id, first);
-        let record = self.ehrs.remove(place);
+        self.history.remove_ehr(ehr_id, first);
+        let record = self.ehrs.remove(index);
         self.tags.retain(|_, (owner, _)| owner != ehr_id);
         if let Some(subject) = record.ehr.and_then(|e| e.subject) {
             self.subjects.remove(&subject);
@@ -219,19 +229,21 @@ impl State {
         self.ehr_ids
             .values_mut()
             .chain(self.subjects.values_mut())
-            .filter(|other| **other > place)
+            // `Vec::remove` moved the later EHRs down by one.
+            .filter(|other| **other > index)
             .for_each(|other| *other -= 1);
         self.rebuild(&|_| true)?;
         self.revision += 1;
         Ok(true)
     }
 
-    /// Forgets objects, and contributions that are left without versions.
+    /// Removes objects, and contributions that have no version left.
     fn remove_objects(&mut self, ehr_id: &str, objects: &[String]) -> Result<(), StoreError> {
         self.tags.retain(|target, _| {
             !objects.iter().any(|o| {
                 target
                     .strip_prefix(o.as_str())
+                    // The tags of the object, and those of its versions: `object::system::number`.
                     .is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
             })
         });
@@ -242,22 +254,22 @@ impl State {
         let gone = order::distinct(versions);
         let ordinals: Result<Vec<u64>, StoreError> = gone
             .iter()
-            .map(|document| self.batch.doc(*document).ok_or_else(lost_document))
+            .map(|document| self.batch.doc(*document).ok_or_else(missing_document))
             .map(|doc| Ok(doc?.row.ordinal))
             .collect();
         let first = ordinals?.into_iter().min();
         first
             .into_iter()
-            .for_each(|first| self.past.remove_objects(ehr_id, first));
+            .for_each(|first| self.history.remove_objects(ehr_id, first));
         self.rebuild(&|document| gone.binary_search(&document).is_err())
     }
 
-    /// Makes the standing batch anew of the versions that are kept, so that nothing of a removed
-    /// one stays in its columns.
+    /// Builds the batch again from the versions to keep, so that no value of a removed version
+    /// remains in its columns.
     fn rebuild(&mut self, kept: &dyn Fn(u32) -> bool) -> Result<(), StoreError> {
         let old = std::mem::take(&mut self.batch);
         let contributions = std::mem::take(&mut self.contributions);
-        let mut odd = std::mem::take(&mut self.odd);
+        let mut explicit = std::mem::take(&mut self.explicit);
         (self.contribution_uids, self.objects, self.before) = Default::default();
         let mut owners: HashMap<u32, u32> = HashMap::new();
         for record in &mut self.ehrs {
@@ -267,27 +279,30 @@ impl State {
             };
             owners.insert(std::mem::replace(&mut record.in_batch, number), number);
         }
-        for stated in contributions {
-            // The EHR of these contributions is the one that is removed.
-            let Some(owner) = owners.get(&stated.owner).copied() else {
+        for stored in contributions {
+            // The EHR of these contributions is the one being removed.
+            let Some(owner) = owners.get(&stored.owner).copied() else {
                 continue;
             };
             let first = self.batch.len() as u32;
             for document in
-                (stated.documents.0..stated.documents.1).filter(|document| kept(*document))
+                (stored.documents.0..stored.documents.1).filter(|document| kept(*document))
             {
-                self.carry(owner, document, &old, odd.remove(&document))?;
+                self.carry(owner, document, &old, explicit.remove(&document))?;
             }
             let documents = (first, self.batch.len() as u32);
-            if documents.0 < documents.1 || stated.documents.0 == stated.documents.1 {
-                let is_whole = documents.1 - documents.0 == stated.documents.1 - stated.documents.0;
-                let own = if stated.own.is_some() || !is_whole {
-                    let document = stated.document(&old)?;
-                    Some(Box::new((stated.uid(&old).to_owned(), document)))
+            // A contribution that lost all its versions goes too. One that never had any stays.
+            if documents.0 < documents.1 || stored.documents.0 == stored.documents.1 {
+                let is_complete =
+                    documents.1 - documents.0 == stored.documents.1 - stored.documents.0;
+                // With fewer versions, the derived document would differ from the committed one.
+                let own = if stored.own.is_some() || !is_complete {
+                    let document = stored.document(&old)?;
+                    Some(Box::new((stored.uid(&old).to_owned(), document)))
                 } else {
                     None
                 };
-                self.contribute(Stated {
+                self.contribute(StoredContribution {
                     owner,
                     documents,
                     own,
@@ -300,16 +315,16 @@ impl State {
         Ok(())
     }
 
-    /// Takes a document over from another batch.
+    /// Copies a document from another batch.
     fn carry(
         &mut self,
         owner: u32,
         document: u32,
         old: &Batch,
-        odd: Option<Version>,
+        explicit: Option<Version>,
     ) -> Result<(), StoreError> {
-        let doc = old.doc(document).ok_or_else(lost_document)?;
-        let packed = old.packed(doc.version).ok_or_else(lost_document)?;
+        let doc = old.doc(document).ok_or_else(missing_document)?;
+        let packed = old.packed(doc.version).ok_or_else(missing_document)?;
         let before = self.newest(old.object_id(document));
         let DocState {
             kind,
@@ -330,7 +345,8 @@ impl State {
         self.before.push(before);
         self.objects
             .put(document, |document| self.batch.object_id(document));
-        self.odd.extend(odd.map(|odd| (document, odd)));
+        self.explicit
+            .extend(explicit.map(|explicit| (document, explicit)));
         Ok(())
     }
 }

@@ -1,41 +1,41 @@
-//! The rules of a commit, checked before it is done.
+//! The rules of a commit, checked before it is applied.
 
 use super::{State, UID};
 use crate::document::{Doc, ObjectKind};
-use crate::store::conflict::{self, Head};
+use crate::store::commit_rules::{self, LatestVersion};
 use crate::store::repository::{Commit, DefinitionKind, Preconditions, StoreError};
 
 impl State {
-    /// Checks all rules of a commit, in the order in which the database meets them.
+    /// Checks all rules of a commit, in the order in which the constraints of the database do.
     pub(super) fn check(&self, commit: &Commit) -> Result<(), StoreError> {
-        conflict::check_form(commit)?;
+        commit_rules::check_form(commit)?;
         self.check_owner(commit)?;
-        self.check_grounds(commit)?;
+        self.check_preconditions(commit)?;
         self.check_new(commit)?;
         self.check_ids(commit)?;
-        conflict::check_kept(&commit.versions, &|object| self.head(object))?;
-        conflict::check_status(&commit.versions, || {
+        commit_rules::check_kind_and_template(&commit.versions, &|object| self.head(object))?;
+        commit_rules::check_status(&commit.versions, || {
             self.documents(&commit.ehr_id)
                 .any(|doc| doc.row.kind == ObjectKind::EhrStatus)
         })?;
         self.check_indexes(commit)
     }
 
-    /// Checks that a commit of a journal fits behind those that are here, which everything read
-    /// later relies on.
-    pub(super) fn check_place(&self, commit: &Commit) -> Result<(), StoreError> {
+    /// Checks that the versions of a commit from a journal follow the stored ones. All later reads
+    /// rely on this.
+    pub(super) fn check_order(&self, commit: &Commit) -> Result<(), StoreError> {
         self.check_owner(commit)?;
         self.check_new(commit)?;
         self.check_indexes(commit)
     }
 
-    /// Checks that no object gets the id of an EHR, and no EHR that of an object.
+    /// Checks that no object has the id of an EHR, and no EHR that of an object.
     fn check_ids(&self, commit: &Commit) -> Result<(), StoreError> {
         match &commit.new_ehr {
             Some(ehr) if self.head(&ehr.ehr_id).is_some() => {
                 Err(StoreError::UidExists(ehr.ehr_id.clone()))
             }
-            _ => conflict::check_ids(commit, |id| self.ehr(id).is_some()),
+            _ => commit_rules::check_ids(commit, |id| self.ehr(id).is_some()),
         }
     }
 
@@ -50,7 +50,7 @@ impl State {
         Ok(())
     }
 
-    /// Checks that what a commit opens is not there, and what it follows is the latest.
+    /// Checks that new objects do not exist, and that each new version follows the latest one.
     fn check_new(&self, commit: &Commit) -> Result<(), StoreError> {
         self.check_subject(
             &commit.ehr_id,
@@ -59,19 +59,19 @@ impl State {
         if self.contribution(&commit.contribution_uid).is_some() {
             return Err(StoreError::UidExists(commit.contribution_uid.clone()));
         }
-        conflict::check_chain(&commit.versions, &|object| self.head(object))
+        commit_rules::check_sequence(&commit.versions, &|object| self.head(object))
     }
 
-    /// Checks what an EHR has once: its directory and its subject.
+    /// Checks what is unique in an EHR: its directory and its subject.
     fn check_indexes(&self, commit: &Commit) -> Result<(), StoreError> {
-        conflict::check_directory(&commit.versions, || self.directories(&commit.ehr_id))?;
+        commit_rules::check_directory(&commit.versions, || self.directories(&commit.ehr_id))?;
         self.check_subject(
             &commit.ehr_id,
             commit.status.as_ref().and_then(|s| s.subject.as_ref()),
         )
     }
 
-    fn check_grounds(&self, commit: &Commit) -> Result<(), StoreError> {
+    fn check_preconditions(&self, commit: &Commit) -> Result<(), StoreError> {
         if commit.needs_modifiable()
             && self
                 .ehr(&commit.ehr_id)
@@ -108,18 +108,18 @@ impl State {
         Ok(())
     }
 
-    fn head(&self, object_id: &str) -> Option<Head> {
+    fn head(&self, object_id: &str) -> Option<LatestVersion> {
         let newest = self.newest(object_id)?;
         let doc = self.batch.doc(newest)?;
         let uid = self
-            .odd
+            .explicit
             .get(&newest)
             .map(|version| version.version_uid.as_str())
             .or_else(|| self.batch.text_along(doc.version, UID));
         let template_id = self
             .last_with_data(newest)
             .map(|doc| self.named_template(doc).map(str::to_owned));
-        Some(Head {
+        Some(LatestVersion {
             ehr_id: self.owner_id(doc.ehr).to_owned(),
             version_uid: uid?.to_owned(),
             kind: doc.row.kind,
@@ -127,7 +127,7 @@ impl State {
         })
     }
 
-    /// The last version of an object that is no deletion, from its newest version on.
+    /// Returns the newest version of an object that is no deletion, starting at its newest version.
     fn last_with_data(&self, newest: u32) -> Option<Doc> {
         let chain = std::iter::successors(Some(newest), |document| {
             self.before.get(*document as usize).copied().flatten()
@@ -137,15 +137,15 @@ impl State {
             .find(|doc| !doc.row.deleted)
     }
 
-    /// The template that a version was committed with.
+    /// Returns the template that a version was committed with.
     fn named_template(&self, doc: Doc) -> Option<&str> {
-        match self.odd.get(&doc.document) {
+        match self.explicit.get(&doc.document) {
             Some(version) => version.template_id.as_deref(),
             None => self.template_of(doc),
         }
     }
 
-    /// The directories of an EHR that are not deleted.
+    /// Returns the directories of an EHR that are not deleted.
     fn directories(&self, ehr_id: &str) -> Vec<String> {
         let lives =
             |doc: &Doc| doc.row.kind == ObjectKind::Folder && doc.row.latest && !doc.row.deleted;

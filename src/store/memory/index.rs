@@ -1,24 +1,24 @@
-//! Contributions as they are held, and the index of numbers by text.
+//! Stored contributions, and an index of numbers by text.
 
-use super::{CONTRIBUTION, UID, lost_document};
+use super::{CONTRIBUTION, UID, missing_document};
 use crate::document::{Batch, Doc};
 use crate::rm::class::Attr;
+use crate::store::canonical;
 use crate::store::repository::StoreError;
-use crate::store::statement;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::hash::BuildHasher;
 
 /// A contribution.
-pub(super) struct Stated {
-    /// The number of its EHR in the batch.
+pub(super) struct StoredContribution {
+    /// The number of its owner in the batch.
     pub(super) owner: u32,
-    /// The numbers of its versions.
+    /// The numbers of its first version and of the one after its last.
     pub(super) documents: (u32, u32),
-    /// Its uid and its document, where its versions do not tell them.
+    /// Its uid and its document, if they cannot be derived from its versions.
     pub(super) own: Option<Box<(String, String)>>,
 }
 
-impl Stated {
+impl StoredContribution {
     pub(super) fn uid<'a>(&'a self, batch: &'a Batch) -> &'a str {
         match &self.own {
             Some(own) => &own.0,
@@ -32,16 +32,16 @@ impl Stated {
     /// Returns the document of the contribution.
     ///
     /// # Errors
-    /// If it has no document of its own, and its versions do not supply one.
+    /// If it has no document of its own, and none can be derived from its versions.
     pub(super) fn document(&self, batch: &Batch) -> Result<String, StoreError> {
         match &self.own {
             Some(own) => Ok(own.1.clone()),
-            None => self.told(batch).ok_or_else(lost_document),
+            None => self.derived_document(batch).ok_or_else(missing_document),
         }
     }
 
-    /// The document of a contribution that has the audit of its first version.
-    pub(super) fn told(&self, batch: &Batch) -> Option<String> {
+    /// Derives the document of a contribution, with the audit of its first version.
+    pub(super) fn derived_document(&self, batch: &Batch) -> Option<String> {
         let first = batch.doc(self.documents.0)?.version;
         let mut audit = String::new();
         batch.write_json(
@@ -62,7 +62,7 @@ impl Stated {
         let versions: Option<Vec<_>> = (self.documents.0..self.documents.1)
             .map(|document| batch.doc(document).and_then(version))
             .collect();
-        Some(statement::contribution(
+        Some(canonical::contribution(
             batch.text_along(first, CONTRIBUTION)?,
             &versions?,
             &audit,
@@ -70,14 +70,15 @@ impl Stated {
     }
 }
 
-/// Numbers found by a text that they stand for.
+/// A hash index from texts to numbers. The texts themselves are not stored: a function returns the
+/// text of a number.
 #[derive(Default)]
-pub(super) struct Index {
+pub(super) struct TextIndex {
     numbers: HashTable<u32>,
     hasher: DefaultHashBuilder,
 }
 
-impl Index {
+impl TextIndex {
     pub(super) fn find<'t>(&self, text: &str, text_of: impl Fn(u32) -> &'t str) -> Option<u32> {
         self.numbers
             .find(self.hasher.hash_one(text), |number| {
@@ -86,7 +87,7 @@ impl Index {
             .copied()
     }
 
-    /// Puts a number in place of the one with the same text, which it gives back.
+    /// Inserts a number. Replaces and returns the number with the same text, if there is one.
     pub(super) fn put<'t>(&mut self, number: u32, text_of: impl Fn(u32) -> &'t str) -> Option<u32> {
         let text = text_of(number);
         let hash = self.hasher.hash_one(text);

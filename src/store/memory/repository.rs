@@ -1,54 +1,55 @@
-//! The repository over the state in memory: nothing waits.
+//! The repository interface over the state in memory. No operation waits.
 
 use super::Memory;
-use super::index::Stated;
+use super::index::StoredContribution;
 use crate::document::{Doc, ObjectKind};
 use crate::store::by_name;
 use crate::store::journal::Change;
 use crate::store::repository::{
-    Access, AccessFilter, Bounded, Commit, Contribution, Definition, DefinitionKind, Ehr, Extent,
-    ItemTag, PIECE_BYTES, Piece, Repository, Sink, StoreError, TagList, Version, VersionHead,
-    Which, send_at_once, state_to_read,
+    AccessFilter, AccessRecord, BoundedVersion, Commit, Contribution, Definition, DefinitionKind,
+    Ehr, Extent, ItemTag, ListPage, MAX_PAGE_BYTES, Repository, Sink, StoreError, TagList, Version,
+    VersionMetadata, VersionSelector, state_to_read,
 };
 use crate::store::scan::{Scan, Snapshot};
+use crate::store::sink::send_without_pause;
 use aqlite_rm::order;
 use std::future::{Ready, ready};
 
-/// What needs no waiting, as the future that a host would wait for.
-fn at_once<T>(make: impl FnOnce() -> T) -> Ready<T> {
+/// Computes a result and wraps it in a future that is ready.
+fn completed<T>(make: impl FnOnce() -> T) -> Ready<T> {
     ready(make())
 }
 
-/// Returns the first of some items: at most `limit`, and no more than [`PIECE_BYTES`] of them.
+/// Returns the first of some items: at most `limit`, and no more than [`MAX_PAGE_BYTES`] of them.
 ///
 /// # Errors
-/// The first error among the items of the piece.
-fn piece_of<T>(
+/// The first error among the items of the page.
+fn first_page<T>(
     items: impl Iterator<Item = Result<T, StoreError>>,
     limit: usize,
     size: impl Fn(&T) -> usize,
-) -> Result<Piece<T>, StoreError> {
-    let (mut piece, mut bytes) = (Vec::new(), 0);
+) -> Result<ListPage<T>, StoreError> {
+    let (mut page, mut bytes) = (Vec::new(), 0);
     for item in items {
         let item = item?;
         bytes += size(&item);
-        let is_full = piece.len() >= limit || bytes as u64 > PIECE_BYTES;
-        if is_full && !piece.is_empty() {
-            return Ok(Piece {
-                items: piece,
+        let is_full = page.len() >= limit || bytes as u64 > MAX_PAGE_BYTES;
+        if is_full && !page.is_empty() {
+            return Ok(ListPage {
+                items: page,
                 more: true,
             });
         }
-        piece.push(item);
+        page.push(item);
     }
-    Ok(Piece {
-        more: piece.len() >= limit,
-        items: piece,
+    Ok(ListPage {
+        more: page.len() >= limit,
+        items: page,
     })
 }
 
 impl Memory {
-    /// The definitions of a kind with such names, in order.
+    /// Returns the definitions of a kind whose names match, in order.
     fn listed(
         &self,
         kind: DefinitionKind,
@@ -82,17 +83,17 @@ impl Memory {
 
 impl Repository for Memory {
     fn commit(&self, commit: Commit) -> impl Future<Output = Result<(), StoreError>> {
-        at_once(|| self.take(commit))
+        completed(|| self.check_and_commit(commit))
     }
 
     fn commit_all(
         &self,
         commits: Vec<Commit>,
     ) -> impl Future<Output = Vec<Result<(), StoreError>>> {
-        at_once(|| {
+        completed(|| {
             commits
                 .into_iter()
-                .map(|commit| self.take(commit))
+                .map(|commit| self.check_and_commit(commit))
                 .collect()
         })
     }
@@ -103,27 +104,27 @@ impl Repository for Memory {
         after: Option<&str>,
         limit: u64,
         extent: Extent,
-    ) -> impl Future<Output = Result<Piece<Contribution>, StoreError>> {
-        at_once(|| {
+    ) -> impl Future<Output = Result<ListPage<Contribution>, StoreError>> {
+        completed(|| {
             let state = self.state.borrow();
             let behind = match after {
-                // A contribution of another EHR is as unknown as one that there is not.
+                // A contribution of another EHR gets the same error as one that does not exist.
                 Some(uid) => {
-                    let known = state.contribution(uid).filter(|(_, stated)| {
-                        ehr_id.is_none_or(|ehr_id| state.owner_id(stated.owner) == ehr_id)
+                    let known = state.contribution(uid).filter(|(_, stored)| {
+                        ehr_id.is_none_or(|ehr_id| state.owner_id(stored.owner) == ehr_id)
                     });
                     known.ok_or(StoreError::NoSuchContribution)?.0 + 1
                 }
                 None => 0,
             };
             let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-            let stated = (0..).zip(&state.contributions).skip(behind);
-            let wanted = stated
+            let stored = (0..).zip(&state.contributions).skip(behind);
+            let wanted = stored
                 .filter(|(_, c)| ehr_id.is_none_or(|ehr_id| state.owner_id(c.owner) == ehr_id))
                 .take(limit);
-            let whole = |(number, c): (u32, &Stated)| {
+            let whole = |(number, c): (u32, &StoredContribution)| {
                 let versions = match extent {
-                    Extent::Alone => Vec::new(),
+                    Extent::WithoutVersions => Vec::new(),
                     Extent::WithVersions => (c.documents.0..c.documents.1)
                         .map(|document| state.version(document))
                         .collect::<Result<_, _>>()?,
@@ -135,7 +136,7 @@ impl Repository for Memory {
                     versions,
                 })
             };
-            piece_of(wanted.map(whole), limit, |contribution| {
+            first_page(wanted.map(whole), limit, |contribution| {
                 let versions = contribution.versions.iter();
                 contribution.document.len() + versions.map(|v| v.packed.size()).sum::<usize>()
             })
@@ -148,7 +149,7 @@ impl Repository for Memory {
         list: TagList,
         expected: Option<&[ItemTag]>,
     ) -> impl Future<Output = Result<(), StoreError>> {
-        at_once(|| {
+        completed(|| {
             let is_locked = |ehr: &Ehr| !ehr.is_modifiable;
             if self.state.borrow().ehr(ehr_id).is_some_and(is_locked) {
                 return Err(StoreError::NotModifiable);
@@ -158,7 +159,7 @@ impl Repository for Memory {
             }) {
                 return Err(StoreError::TagsChanged);
             }
-            self.change(Change::Tags(ehr_id.to_owned(), list))?;
+            self.apply_and_record(Change::Tags(ehr_id.to_owned(), list))?;
             Ok(())
         })
     }
@@ -168,15 +169,15 @@ impl Repository for Memory {
         ehr_id: &str,
         target: &str,
     ) -> impl Future<Output = Result<Vec<ItemTag>, StoreError>> {
-        at_once(|| Ok(self.state.borrow().tags_of(ehr_id, target).to_vec()))
+        completed(|| Ok(self.state.borrow().tags_of(ehr_id, target).to_vec()))
     }
 
     fn tag_lists(
         &self,
         ehr_id: &str,
         after: Option<&str>,
-    ) -> impl Future<Output = Result<Piece<TagList>, StoreError>> {
-        at_once(|| {
+    ) -> impl Future<Output = Result<ListPage<TagList>, StoreError>> {
+        completed(|| {
             let state = self.state.borrow();
             let wanted = state.tags.iter().filter(|(target, (owner, _))| {
                 owner == ehr_id && after.is_none_or(|after| target.as_str() > after)
@@ -188,7 +189,7 @@ impl Repository for Memory {
                 })
                 .collect();
             order::sort_by(&mut lists, |a, b| a.target.cmp(&b.target));
-            piece_of(lists.into_iter().map(Ok), usize::MAX, |list| {
+            first_page(lists.into_iter().map(Ok), usize::MAX, |list| {
                 list.tags.iter().map(|tag| tag.key.len() + 100).sum()
             })
         })
@@ -199,14 +200,14 @@ impl Repository for Memory {
         ehr_id: &str,
         objects: &[String],
     ) -> impl Future<Output = Result<(), StoreError>> {
-        at_once(|| {
-            self.change(Change::RemoveObjects(ehr_id.to_owned(), objects.to_vec()))?;
+        completed(|| {
+            self.apply_and_record(Change::RemoveObjects(ehr_id.to_owned(), objects.to_vec()))?;
             Ok(())
         })
     }
 
     fn ehr(&self, ehr_id: &str) -> impl Future<Output = Result<Option<Ehr>, StoreError>> {
-        at_once(|| Ok(self.state.borrow().ehr(ehr_id).cloned()))
+        completed(|| Ok(self.state.borrow().ehr(ehr_id).cloned()))
     }
 
     fn ehrs(
@@ -214,7 +215,7 @@ impl Repository for Memory {
         after: Option<&str>,
         limit: u64,
     ) -> impl Future<Output = Result<Vec<Ehr>, StoreError>> {
-        at_once(|| {
+        completed(|| {
             let state = self.state.borrow();
             let behind = match after {
                 Some(id) => state.ehr_ids.get(id).ok_or(StoreError::NoSuchEhr)? + 1,
@@ -236,7 +237,7 @@ impl Repository for Memory {
         id: &str,
         namespace: &str,
     ) -> impl Future<Output = Result<Option<Ehr>, StoreError>> {
-        at_once(|| {
+        completed(|| {
             let state = self.state.borrow();
             let place = state.subjects.get(&(id.to_owned(), namespace.to_owned()));
             Ok(place
@@ -249,20 +250,20 @@ impl Repository for Memory {
         &self,
         ehr_id: &str,
         object_id: &str,
-        which: Which<'_>,
+        which: VersionSelector<'_>,
         most: usize,
-    ) -> impl Future<Output = Result<Option<Bounded>, StoreError>> {
-        at_once(|| {
+    ) -> impl Future<Output = Result<Option<BoundedVersion>, StoreError>> {
+        completed(|| {
             let state = self.state.borrow();
             let is_wanted = |version: &Version| match which {
-                Which::Latest => true,
-                Which::Uid(uid) => version.version_uid == uid,
-                Which::At(time) => version.time_committed.as_str() <= time,
+                VersionSelector::Latest => true,
+                VersionSelector::Uid(uid) => version.version_uid == uid,
+                VersionSelector::At(time) => version.time_committed.as_str() <= time,
             };
             for document in state.versions(ehr_id, object_id)? {
                 let version = state.version(document)?;
                 if is_wanted(&version) {
-                    return Ok(Some(Bounded::of(version, most)));
+                    return Ok(Some(BoundedVersion::of(version, most)));
                 }
             }
             Ok(None)
@@ -274,8 +275,8 @@ impl Repository for Memory {
         ehr_id: &str,
         object_id: &str,
         after: u32,
-    ) -> impl Future<Output = Result<Piece<Version>, StoreError>> {
-        at_once(|| {
+    ) -> impl Future<Output = Result<ListPage<Version>, StoreError>> {
+        completed(|| {
             let state = self.state.borrow();
             let mut documents = state.versions(ehr_id, object_id)?;
             documents.reverse();
@@ -283,20 +284,20 @@ impl Repository for Memory {
                 .into_iter()
                 .map(|document| state.version(document))
                 .filter(|version| version.as_ref().map_or(true, |v| v.number > after));
-            piece_of(versions, usize::MAX, |v| v.packed.size())
+            first_page(versions, usize::MAX, |v| v.packed.size())
         })
     }
 
-    fn version_heads(
+    fn version_metadata(
         &self,
         ehr_id: &str,
         object_id: &str,
-    ) -> impl Future<Output = Result<Vec<VersionHead>, StoreError>> {
-        at_once(|| {
+    ) -> impl Future<Output = Result<Vec<VersionMetadata>, StoreError>> {
+        completed(|| {
             let state = self.state.borrow();
             let mut heads = Vec::new();
             for document in state.versions(ehr_id, object_id)? {
-                heads.push(VersionHead::of(state.version(document)?));
+                heads.push(VersionMetadata::of(state.version(document)?));
             }
             heads.reverse();
             Ok(heads)
@@ -310,7 +311,7 @@ impl Repository for Memory {
         offset: u64,
         limit: u64,
     ) -> impl Future<Output = Result<Vec<String>, StoreError>> {
-        at_once(|| {
+        completed(|| {
             let state = self.state.borrow();
             let is_first = |doc: &Doc| {
                 doc.row.kind == kind && state.before.get(doc.document as usize) == Some(&None)
@@ -333,7 +334,7 @@ impl Repository for Memory {
         ehr_id: &str,
         kind: ObjectKind,
     ) -> impl Future<Output = Result<Option<String>, StoreError>> {
-        at_once(|| {
+        completed(|| {
             let state = self.state.borrow();
             let newest = state
                 .documents(ehr_id)
@@ -348,7 +349,7 @@ impl Repository for Memory {
         ehr_id: &str,
         contribution_uid: &str,
     ) -> impl Future<Output = Result<Option<String>, StoreError>> {
-        at_once(|| {
+        completed(|| {
             let state = self.state.borrow();
             let found = state
                 .contribution(contribution_uid)
@@ -362,7 +363,7 @@ impl Repository for Memory {
         ehr_id: &str,
         uid: &str,
     ) -> impl Future<Output = Result<Option<String>, StoreError>> {
-        at_once(|| {
+        completed(|| {
             let state = self.state.borrow();
             let found = state
                 .contribution(uid)
@@ -376,31 +377,31 @@ impl Repository for Memory {
         scan: &Scan,
         sink: Sink<'_>,
     ) -> impl Future<Output = Result<Snapshot, StoreError>> {
-        at_once(|| {
+        completed(|| {
             let state = self.state.borrow();
             let read = state_to_read(
                 scan.snapshot,
                 state.newest_state(scan),
-                state.lacks_of(scan),
+                state.lacks_data_of(scan),
             )?;
             if let Some(version) = state.earlier_version(scan, read) {
-                send_at_once(sink, &state.as_of(version, scan.ehrs.as_deref())?);
+                send_without_pause(sink, &state.as_of(version, scan.ehrs.as_deref())?);
                 return Ok(read);
             }
             match scan.ehrs_in(&state.batch) {
                 Some(found) if found.is_empty() => {}
-                // What follows from all versions of an EHR would be made for all EHRs of the
-                // standing batch.
+                // Lists of all versions per EHR would be built for all EHRs of the batch, so a
+                // smaller batch is made.
                 Some(found) if scan.whole_ehrs && scan.all_versions => {
-                    // The owner of the parties is no EHR: it has no row.
+                    // The owner of the parties is no EHR, so it has no row.
                     for row in found.iter().filter_map(|ehr| state.batch.ehr(*ehr)) {
-                        if !send_at_once(sink, &state.batch_of(&row.ehr_id)?) {
+                        if !send_without_pause(sink, &state.batch_of(&row.ehr_id)?) {
                             break;
                         }
                     }
                 }
                 _ => {
-                    send_at_once(sink, &state.batch);
+                    send_without_pause(sink, &state.batch);
                 }
             };
             Ok(read)
@@ -412,12 +413,12 @@ impl Repository for Memory {
         kind: DefinitionKind,
         definition: Definition,
     ) -> impl Future<Output = Result<(), StoreError>> {
-        at_once(|| {
+        completed(|| {
             let key = (kind, definition.name.clone(), definition.version.clone());
             if self.state.borrow().definitions.contains_key(&key) {
                 return Err(StoreError::DefinitionExists);
             }
-            self.change(Change::Define(kind, definition))?;
+            self.apply_and_record(Change::Define(kind, definition))?;
             Ok(())
         })
     }
@@ -427,7 +428,7 @@ impl Repository for Memory {
         kind: DefinitionKind,
         prefix: &str,
     ) -> impl Future<Output = Result<Vec<Definition>, StoreError>> {
-        at_once(|| Ok(self.listed(kind, &|name| name.starts_with(prefix), false)))
+        completed(|| Ok(self.listed(kind, &|name| name.starts_with(prefix), false)))
     }
 
     fn definition_versions(
@@ -435,7 +436,7 @@ impl Repository for Memory {
         kind: DefinitionKind,
         name: &str,
     ) -> impl Future<Output = Result<Vec<Definition>, StoreError>> {
-        at_once(|| Ok(self.listed(kind, &|own| own == name, false)))
+        completed(|| Ok(self.listed(kind, &|own| own == name, false)))
     }
 
     fn definition_bytes(
@@ -443,7 +444,7 @@ impl Repository for Memory {
         kind: DefinitionKind,
         prefix: &str,
     ) -> impl Future<Output = Result<usize, StoreError>> {
-        at_once(|| {
+        completed(|| {
             let listed = self.listed(kind, &|name| name.starts_with(prefix), false);
             Ok(listed.iter().map(|definition| definition.bytes).sum())
         })
@@ -455,7 +456,7 @@ impl Repository for Memory {
         prefix: &str,
         most: usize,
     ) -> impl Future<Output = Result<Option<Vec<Definition>>, StoreError>> {
-        at_once(|| {
+        completed(|| {
             let state = self.state.borrow();
             let bytes: usize = state
                 .definitions
@@ -474,7 +475,7 @@ impl Repository for Memory {
         name: &str,
         version: &str,
     ) -> impl Future<Output = Result<Option<Definition>, StoreError>> {
-        at_once(|| {
+        completed(|| {
             Ok(self
                 .state
                 .borrow()
@@ -490,52 +491,60 @@ impl Repository for Memory {
         name: &str,
         version: &str,
     ) -> impl Future<Output = Result<bool, StoreError>> {
-        at_once(|| {
+        completed(|| {
             if kind == DefinitionKind::Template && self.state.borrow().names_template(name) {
                 return Err(StoreError::TemplateInUse);
             }
-            self.change(Change::Undefine(kind, name.to_owned(), version.to_owned()))
+            self.apply_and_record(Change::Undefine(kind, name.to_owned(), version.to_owned()))
         })
     }
 
     fn delete_ehr(&self, ehr_id: &str) -> impl Future<Output = Result<bool, StoreError>> {
-        at_once(|| Ok(!ehr_id.is_empty() && self.change(Change::RemoveEhr(ehr_id.to_owned()))?))
+        completed(|| {
+            Ok(
+                !ehr_id.is_empty()
+                    && self.apply_and_record(Change::RemoveEhr(ehr_id.to_owned()))?,
+            )
+        })
     }
 
     fn reset(&self) -> impl Future<Output = Result<(), StoreError>> {
-        at_once(|| {
-            self.change(Change::Reset)?;
+        completed(|| {
+            self.apply_and_record(Change::Reset)?;
             Ok(())
         })
     }
 
-    fn note(&self, accesses: Vec<Access>) -> impl Future<Output = Result<(), StoreError>> {
-        at_once(|| {
-            self.change(Change::Note(accesses))?;
-            Ok(())
-        })
-    }
-
-    fn note_refused(
+    fn log_accesses(
         &self,
-        accesses: &[Access],
+        accesses: Vec<AccessRecord>,
+    ) -> impl Future<Output = Result<(), StoreError>> {
+        completed(|| {
+            self.apply_and_record(Change::Accesses(accesses))?;
+            Ok(())
+        })
+    }
+
+    fn log_refused_accesses(
+        &self,
+        accesses: &[AccessRecord],
         day: &str,
         most: u64,
     ) -> impl Future<Output = Result<bool, StoreError>> {
-        at_once(|| {
+        completed(|| {
             let has_room = self.state.borrow().log.has_room(day, most);
-            Ok(has_room && self.change(Change::Note(accesses.to_vec()))?)
+            Ok(has_room && self.apply_and_record(Change::Accesses(accesses.to_vec()))?)
         })
     }
 
     fn accesses(
         &self,
         filter: &AccessFilter<'_>,
-    ) -> impl Future<Output = Result<Vec<(u64, Access)>, StoreError>> {
-        at_once(|| Ok(self.state.borrow().log.select(filter)))
+    ) -> impl Future<Output = Result<Vec<(u64, AccessRecord)>, StoreError>> {
+        completed(|| Ok(self.state.borrow().log.select(filter)))
     }
 
     fn revision(&self) -> impl Future<Output = Result<u64, StoreError>> {
-        at_once(|| Ok(self.state.borrow().revision))
+        completed(|| Ok(self.state.borrow().revision))
     }
 }

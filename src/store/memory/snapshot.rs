@@ -1,6 +1,6 @@
-//! States to read: the newest one, and earlier ones of a snapshot.
+//! The states that a scan can read: the newest one, and the earlier one of a snapshot.
 
-use super::{State, broken, lost_document, row_of};
+use super::{State, broken, missing_document, row_of};
 use crate::document::{Batch, DocRow, DocState, EhrRow};
 use crate::store::repository::StoreError;
 use crate::store::scan::{Scan, Snapshot};
@@ -11,22 +11,23 @@ impl State {
         match scan.ehr() {
             Some(ehr_id) => Snapshot::of_ehr(
                 self.documents(ehr_id).count() as u64,
-                self.past.removals_of(ehr_id),
+                self.history.removals_of(ehr_id),
             ),
             None => Snapshot {
                 version: self.ordinal,
                 ehr: 0,
-                removals: self.past.removals(),
+                removals: self.history.removals(),
                 revision: self.revision,
             },
         }
     }
 
-    /// The newest version of a state, where there are newer ones.
+    /// Returns the newest version of an earlier state, or `None` for the newest state.
     pub(super) fn earlier_version(&self, scan: &Scan, read: Snapshot) -> Option<u64> {
         let Some(ehr_id) = scan.ehr() else {
             return (read.version < self.ordinal).then_some(read.version);
         };
+        // The version of a snapshot of one EHR counts its versions, from 1.
         let Some(nth) = usize::try_from(read.version).ok()?.checked_sub(1) else {
             return Some(0);
         };
@@ -35,28 +36,33 @@ impl State {
         rest.next().map(|_| version)
     }
 
-    /// Whether something that the snapshot of a scan shows was physically deleted.
-    pub(super) fn lacks_of(&self, scan: &Scan) -> bool {
-        let of_one = |asked: Snapshot, ehr_id: &str| {
-            asked.version > 0 && asked.removals < self.past.removals_of(ehr_id)
+    /// Returns whether something that the snapshot of a scan contains was physically deleted.
+    pub(super) fn lacks_data_of(&self, scan: &Scan) -> bool {
+        let of_one = |requested: Snapshot, ehr_id: &str| {
+            // Version 0 is the state of an EHR that did not exist: nothing of it can be removed.
+            requested.version > 0 && requested.removals < self.history.removals_of(ehr_id)
         };
-        scan.snapshot.is_some_and(|asked| {
+        scan.snapshot.is_some_and(|requested| {
             scan.ehr().map_or_else(
-                || self.past.lacks(asked, scan.ehrs.as_deref()),
-                |ehr_id| of_one(asked, ehr_id),
+                || self.history.is_incomplete(requested, scan.ehrs.as_deref()),
+                |ehr_id| of_one(requested, ehr_id),
             )
         })
     }
 
-    /// A batch of the versions up to one, of these EHRs or of all, in commit order.
+    /// Returns a batch of the versions up to `version`, of these EHRs or of all, in commit order.
     pub(super) fn as_of(&self, version: u64, ehrs: Option<&[String]>) -> Result<Batch, StoreError> {
         let mut batch = Batch::new();
         let mut owners: HashMap<u32, u32> = HashMap::new();
-        for record in self.ehrs.iter().filter(|record| record.behind < version) {
+        for record in self
+            .ehrs
+            .iter()
+            .filter(|record| record.created_after < version)
+        {
             let number = match &record.ehr {
                 Some(ehr) if ehrs.is_none_or(|ehrs| ehrs.contains(&ehr.ehr_id)) => {
                     let is_queryable = self
-                        .past
+                        .history
                         .queryable(&ehr.ehr_id, version)
                         .unwrap_or(ehr.is_queryable);
                     batch.add_ehr(EhrRow {
@@ -75,7 +81,10 @@ impl State {
             let Some(owner) = owners.get(&doc.ehr).copied() else {
                 continue;
             };
-            let packed = self.batch.packed(doc.version).ok_or_else(lost_document)?;
+            let packed = self
+                .batch
+                .packed(doc.version)
+                .ok_or_else(missing_document)?;
             if let Some(before) = self.preceding(doc.document)? {
                 // A version follows its predecessor in commit order, so the predecessor was added.
                 let before = numbers
@@ -95,6 +104,7 @@ impl State {
                 object_id: self.batch.object_id(doc.document).to_owned(),
                 number,
                 ordinal,
+                // True until a later version of the object supersedes it above.
                 latest: true,
                 deleted,
             };
@@ -103,7 +113,7 @@ impl State {
         Ok(batch)
     }
 
-    /// A batch of one EHR with all its versions.
+    /// Returns a batch of one EHR with all its versions.
     pub(super) fn batch_of(&self, ehr_id: &str) -> Result<Batch, StoreError> {
         let mut batch = Batch::new();
         let ehr = self
@@ -126,7 +136,10 @@ impl State {
                 latest,
                 deleted,
             };
-            let packed = self.batch.packed(doc.version).ok_or_else(lost_document)?;
+            let packed = self
+                .batch
+                .packed(doc.version)
+                .ok_or_else(missing_document)?;
             batch.add(number, row, &packed);
         }
         Ok(batch)

@@ -1,28 +1,28 @@
-//! The access log in SQL: a database of its own, and the entries of change sets that wait for it in
-//! the database of the documents.
+//! The access log in SQL: a database of its own, and a queue for the records of change sets in the
+//! database of the documents.
 //!
-//! A change set and its entry are one transaction, so the entry is written beside it (table
-//! `access_log` of `migrations/`, which held the whole log in earlier releases), and moved to the
-//! log's own database (`migrations-log/`) when the log is read, by the nightly maintenance, and
-//! after so many change sets. An entry is removed here after it was added there; its key lets it be
-//! added once.
+//! A change set and its record are one transaction, so the record is first written into the
+//! database of the documents (table `access_log` of `migrations/`, which held the complete log in
+//! earlier releases). It is moved to the log's own database (`migrations-log/`) when the log is
+//! read, by the nightly maintenance, and after [`QUEUE_LIMIT`] change sets. A record is removed from the
+//! queue after it was added to the log. Its key prevents that it is added twice.
 
 use super::SqlRepository;
-use super::rows::{Cell, Rows};
+use super::rows::{Cell, CollectedRows};
 use super::value::{Fields, Sql, Statement};
 use crate::store::log::{LogEntry, LogStore};
-use crate::store::repository::{Access, AccessFilter, StoreError};
+use crate::store::repository::{AccessFilter, AccessRecord, StoreError};
 
-/// Entries of change sets, which wait.
-pub(super) const NOTE: &str = "INSERT INTO access_log (time, who, issuer, operation, object, ehr_id, query, status, request_id, key)
+/// Inserts queued records of change sets.
+pub(super) const INSERT_QUEUED: &str = "INSERT INTO access_log (time, who, issuer, operation, object, ehr_id, query, status, request_id, key)
     SELECT j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4, j.value ->> 5, j.value ->> 6, j.value ->> 7, j.value ->> 8,
       lower(hex(randomblob(16)))
     FROM json_each(?1) j";
-/// Those that an earlier release wrote have no key: what they are tells them apart.
+/// Records that an earlier release wrote have no key. Their content distinguishes them.
 const WAITING: &str = "SELECT id, coalesce(key, id || ' ' || time || ' ' || request_id) AS key,
       time, who, issuer, operation, object, ehr_id, query, status, request_id, NULL AS refused
     FROM access_log ORDER BY id LIMIT ?1";
-/// The database refuses to remove entries that are not said to be moved.
+/// The database only removes records that are marked as moved.
 const MOVED: [&str; 2] = [
     "UPDATE meta SET value = max(value, ?1) WHERE name = 'log_moved'",
     "DELETE FROM access_log WHERE id <= ?1",
@@ -42,37 +42,37 @@ macro_rules! append {
 }
 
 const APPEND: &str = append!("true", " ON CONFLICT DO NOTHING");
-/// `?2` the day, `?3` most entries of a day.
+/// `?2` the day, `?3` the maximum number of records of a day.
 const APPEND_REFUSED: &str = append!(
     "(SELECT count(*) FROM (SELECT 1 FROM access_log WHERE refused IS NOT NULL AND time >= ?2 LIMIT ?3)) < ?3",
     " RETURNING id"
 );
-/// In the order of time: an entry that was moved here has a higher number than later ones that were
-/// added directly. `?1` is the entry behind which to go on; one that has expired is before all
-/// others.
+/// In the order of time: a record that was moved here has a higher number than later ones that were
+/// added directly. `?1` is the number of the record before the page. A record that has expired
+/// sorts before all others.
 const READ: &str = "SELECT id, time, who, issuer, operation, object, ehr_id, query, status, request_id, refused FROM access_log
     WHERE (time, id) > (SELECT coalesce(max(time), ''), coalesce(max(id), 0) FROM access_log WHERE id = ?1)
       AND time >= ?2 AND time < ?3 AND (?4 IS NULL OR ehr_id = ?4) AND (?5 IS NULL OR who = ?5) ORDER BY time, id LIMIT ?6";
 const KEEP_FOR: &str = "UPDATE retention SET days = ?1 WHERE days <> ?1";
-/// Entries stand about in the order of their times, so only the first ones are looked at.
+/// Records are approximately in the order of their times, so only the first ones are compared.
 const EXPIRE: &str = "DELETE FROM access_log WHERE id IN (SELECT id FROM access_log ORDER BY id LIMIT ?2) AND time < ?1
     AND time < (SELECT strftime('%Y-%m-%dT%H:%M:%f', 'now', '-' || days || ' days') FROM retention) RETURNING id";
-/// Later than every time: the text form orders as time does.
+/// A text after every time: the text form sorts as time does.
 const NEVER: &str = "~";
 
-/// Entries that are moved in one step, and most steps of one occasion.
+/// Records that are moved in one step, and the maximum number of steps of a move.
 const STEP: u64 = 1_000;
 const MOST_STEPS: usize = 100;
-/// After so many entries of change sets an instance moves what waits.
-const MANY: u64 = 5_000;
-/// Entries that are removed for their age in one step.
+/// The number of queued records after which an instance moves them.
+const QUEUE_LIMIT: u64 = 5_000;
+/// Records that are removed for their age in one step.
 const EXPIRED: u64 = 2_000;
 
 /// The access log in a database of its own.
 pub struct SqlLog<S>(S);
 
 impl<S: Sql> SqlLog<S> {
-    /// The log in the database of an executor, whose schema stands in `migrations-log/`.
+    /// Creates the log in the database of an executor. `migrations-log/` has the schema.
     pub fn new(sql: S) -> SqlLog<S> {
         SqlLog(sql)
     }
@@ -80,26 +80,26 @@ impl<S: Sql> SqlLog<S> {
 
 impl<S: Sql> LogStore for SqlLog<S> {
     async fn append(&self, entries: &[LogEntry]) -> Result<(), StoreError> {
-        let mut rows = Rows::of(APPEND);
+        let mut rows = CollectedRows::new(APPEND);
         entries
             .iter()
             .for_each(|entry| rows.push(&with_key(&entry.access, entry.key.as_deref())));
-        self.0.batch(rows.written().collect()).await?;
+        self.0.batch(rows.take_statements().collect()).await?;
         Ok(())
     }
 
     async fn append_refused(
         &self,
-        entries: &[Access],
+        entries: &[AccessRecord],
         day: &str,
         most: u64,
     ) -> Result<bool, StoreError> {
-        let mut rows = Rows::of(APPEND_REFUSED);
+        let mut rows = CollectedRows::new(APPEND_REFUSED);
         entries
             .iter()
             .for_each(|access| rows.push(&with_key(access, None)));
         let batch = rows
-            .written()
+            .take_statements()
             .map(|statement| statement.bind(day).bind(most))
             .collect();
         Ok(self
@@ -110,7 +110,10 @@ impl<S: Sql> LogStore for SqlLog<S> {
             .any(|rows| !rows.is_empty()))
     }
 
-    async fn read(&self, filter: &AccessFilter<'_>) -> Result<Vec<(u64, Access)>, StoreError> {
+    async fn read(
+        &self,
+        filter: &AccessFilter<'_>,
+    ) -> Result<Vec<(u64, AccessRecord)>, StoreError> {
         let query = Statement::new(READ)
             .bind(filter.after)
             .bind(filter.from.unwrap_or(""))
@@ -143,8 +146,8 @@ impl<S: Sql> LogStore for SqlLog<S> {
 }
 
 impl<S: Sql> SqlRepository<S> {
-    /// The same repository with the access log in a database of its own. Without one only change
-    /// sets are logged, and nothing is read.
+    /// Returns this repository with the access log in a database of its own. Without one, only
+    /// change sets are logged, and the log cannot be read.
     pub fn with_log(self, sql: S) -> SqlRepository<S> {
         SqlRepository {
             log: Some(SqlLog::new(sql)),
@@ -154,19 +157,19 @@ impl<S: Sql> SqlRepository<S> {
 
     pub(super) fn log(&self) -> Result<&SqlLog<S>, StoreError> {
         self.log.as_ref().ok_or_else(|| {
-            StoreError::Away("the access log has no database: bind one as LOG".into())
+            StoreError::Unavailable("the access log has no database: bind one as LOG".into())
         })
     }
 
     pub(super) async fn read_accesses(
         &self,
         filter: &AccessFilter<'_>,
-    ) -> Result<Vec<(u64, Access)>, StoreError> {
+    ) -> Result<Vec<(u64, AccessRecord)>, StoreError> {
         self.move_log().await?;
         self.log()?.read(filter).await
     }
 
-    /// Moves the entries of change sets to the log, in steps until none waits.
+    /// Moves the records of change sets to the log, in steps until the queue is empty.
     async fn move_log(&self) -> Result<(), StoreError> {
         for _ in 0..MOST_STEPS {
             let rows = self.rows(Statement::new(WAITING).bind(STEP)).await?;
@@ -193,23 +196,23 @@ impl<S: Sql> SqlRepository<S> {
         Ok(())
     }
 
-    /// Counts entries that were written with change sets, and moves them when there are many.
-    /// Entries that cannot be moved now wait on.
-    pub(super) async fn noted(&self, entries: usize) {
+    /// Counts queued records, and moves them when there are many. Records that cannot be moved now
+    /// remain in the queue.
+    pub(super) async fn count_queued_records(&self, entries: usize) {
         let waiting = self.waiting.get() + entries as u64;
-        self.waiting.set(waiting % MANY);
-        if waiting >= MANY && self.log.is_some() {
+        self.waiting.set(waiting % QUEUE_LIMIT);
+        if waiting >= QUEUE_LIMIT && self.log.is_some() {
             let _ = self.move_log().await;
         }
     }
 
-    /// What a host does every night: refreshes statistics of the query planner, removes layouts that
-    /// no document uses, moves the entries of change sets to the access log, and removes, in at
-    /// most `steps` steps, entries of the log from before a time that are kept no longer than
-    /// `days`. What fails does not keep the rest from being done.
+    /// Does the maintenance of a night: refreshes statistics of the query planner, removes layouts
+    /// that no document uses, and moves the records of change sets to the access log. Then removes,
+    /// in at most `steps` steps, records of the log from before a time that are older than `days`.
+    /// A failure does not prevent the other steps.
     ///
     /// # Errors
-    /// The first thing that failed.
+    /// The first failure.
     pub async fn maintain(&self, before: &str, days: u32, steps: usize) -> Result<(), StoreError> {
         let optimize = || vec![Statement::new("PRAGMA optimize")];
         let done = self.batch(optimize()).await.map(drop);
@@ -239,8 +242,8 @@ impl<S: Sql> SqlRepository<S> {
     }
 }
 
-/// An entry that waits, as [`NOTE`] takes it.
-pub(super) fn cells(access: &Access) -> [Cell<'_>; 9] {
+/// Returns the cells of a queued record, in the order of [`INSERT_QUEUED`].
+pub(super) fn cells(access: &AccessRecord) -> [Cell<'_>; 9] {
     [
         access.time.as_str().into(),
         access.who.as_str().into(),
@@ -254,16 +257,16 @@ pub(super) fn cells(access: &Access) -> [Cell<'_>; 9] {
     ]
 }
 
-fn with_key<'a>(access: &'a Access, key: Option<&'a str>) -> Vec<Cell<'a>> {
+fn with_key<'a>(access: &'a AccessRecord, key: Option<&'a str>) -> Vec<Cell<'a>> {
     [&cells(access)[..], &[key.into(), access.refused.into()]].concat()
 }
 
-fn entry(fields: &mut Fields) -> Result<(u64, Access), StoreError> {
+fn entry(fields: &mut Fields) -> Result<(u64, AccessRecord), StoreError> {
     Ok((fields.number()?, access(fields)?))
 }
 
-fn access(fields: &mut Fields) -> Result<Access, StoreError> {
-    Ok(Access {
+fn access(fields: &mut Fields) -> Result<AccessRecord, StoreError> {
+    Ok(AccessRecord {
         time: fields.text()?,
         who: fields.text()?,
         issuer: fields.text()?,

@@ -1,14 +1,14 @@
-//! Writing: a change set is one batch under guards of the database.
+//! Commits: a change set is one batch, and constraints of the database guard it.
 
 use super::SqlRepository;
-use super::catalogue::{Profile, Profiler, Sealed};
-use super::large::Large;
+use super::catalog::{EncodedDocument, Profile, ProfileBuilder};
+use super::chunked::ChunkedText;
 use super::read::{EHR, known_texts};
-use super::rows::{Cell, Rows};
+use super::rows::{Cell, CollectedRows};
 use super::tag::replace;
 use super::value::{Fields, Sql, SqlError, Statement, json_list, kind_of, unexpected};
 use crate::document::{Layout, Packed};
-use crate::store::conflict::{self, Head};
+use crate::store::commit_rules::{self, LatestVersion};
 use crate::store::repository::{Commit, Ehr, EhrFlags, StoreError, Version};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use std::sync::Arc;
 const CREATE_EHR: &str = "INSERT INTO ehr (ehr_id, system_id, time_created, subject_id, subject_namespace, is_queryable, is_modifiable)
     SELECT j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4, j.value ->> 5, j.value ->> 6 FROM json_each(?1) j";
 const FLAG_EHR: &str = "UPDATE ehr SET subject_id = ?2, subject_namespace = ?3, is_queryable = ?4, is_modifiable = ?5 WHERE ehr_id = ?1";
-/// `ehr` would be NULL, which fails, where there is no EHR, where it is locked against content
-/// (cell 8 is true for content), and where the template is not what the commit takes for granted
-/// (cell 5 a template, 6 what is stored of it).
+/// `ehr` becomes NULL, which fails, in three cases: the EHR does not exist, it is not modifiable
+/// and the commit writes content (cell 8), or the definitions of the template (cell 5) differ from
+/// the precondition (cell 6).
 ///
-/// A row that is not materialised is written as JSON anew for each of its cells.
+/// Without MATERIALIZED, SQLite would parse the JSON of a row again for each of its cells.
 const CONTRIBUTE: &str = "INSERT INTO contribution (uid, ehr, shapes, digest, document, idempotency)
     WITH j AS MATERIALIZED (SELECT value FROM json_each(?1))
     SELECT j.value ->> 0, (SELECT id FROM ehr WHERE ehr_id = j.value ->> 1 AND (is_modifiable OR NOT j.value ->> 8)
@@ -29,22 +29,21 @@ const CONTRIBUTE: &str = "INSERT INTO contribution (uid, ehr, shapes, digest, do
           (SELECT version || ' ' || created || ' ' || storing_id AS stored FROM definition WHERE kind = 1 AND name = j.value ->> 5 ORDER BY 1)))),
       j.value ->> 2, j.value ->> 3, j.value ->> 4, j.value ->> 7
     FROM j";
-/// The id of the next version: higher than all that there are and that were removed, because
-/// snapshots name states by ids.
+/// The id of the next version: higher than all present and removed ones, because snapshots identify
+/// states by ids.
 macro_rules! next_version {
     () => {
         "(SELECT max(value, (SELECT coalesce(max(id), 0) FROM version)) + 1 FROM meta WHERE name = 'last_version')"
     };
 }
-/// The version that is about to be written gets the next id; it becomes the successor of the latest
-/// one.
+/// The version about to be written gets the next id. It becomes the successor of the latest one.
 const SUPERSEDE: &str = concat!(
     "UPDATE version SET successor = ",
     next_version!(),
     " WHERE object = ?1 AND number = ?2 AND system = ?3 AND successor IS NULL"
 );
-/// A first version opens an object: there must be none. A later one, which comes first in its list,
-/// inherits the EHR of the version that it has just superseded. Otherwise `ehr` would be NULL,
+/// A first version creates an object, which must not exist. A later one, which comes first in its
+/// list, gets the EHR of the version that it has just superseded. Otherwise `ehr` becomes NULL,
 /// which fails.
 const ADD_VERSION: &str = concat!(
     "INSERT INTO version (id, ehr, object, preceding, kind, number, system, contribution, time_committed, lifecycle,
@@ -64,15 +63,16 @@ const ADD_VERSION: &str = concat!(
       j.value ->> 7, j.value ->> 8, j.value ->> 9, j.value ->> 10, j.value ->> 11, j.value ->> 12, j.value ->> 13, j.value ->> 14
     FROM j"
 );
-/// The next revision; fails where the layouts are of another generation than `?1`.
+/// Sets the next revision. Fails if the present generation of layouts is not `?1`.
 const NEXT_REVISION_OF: &str = "UPDATE meta SET value =
     CASE WHEN (SELECT value FROM meta WHERE name = 'shape_generation') = ?1 THEN value + 1 END WHERE name = 'revision'";
-/// How that failure is told.
+/// The constraint that reports this failure.
 const LAYOUTS_WERE_REMOVED: &str = "NULL meta.value";
-/// How often a commit is tried when layouts are removed meanwhile.
-const MOST_TRIES: usize = 4;
-/// The last column is a JSON list of one template, or of null; NULL where no version has data.
-const HEADS: &str = "SELECT v.object, e.ehr_id, v.object || '::' || v.system || '::' || v.number AS uid, v.kind,
+/// The maximum number of attempts of a commit, if layouts are removed meanwhile.
+const MAX_ATTEMPTS: usize = 4;
+/// The latest versions of objects. The last column is a JSON list of one template, or of null; it
+/// is NULL if no version has data.
+const LATEST_VERSIONS: &str = "SELECT v.object, e.ehr_id, v.object || '::' || v.system || '::' || v.number AS uid, v.kind,
       (SELECT json_array(d.template) FROM version d WHERE d.object = v.object AND d.lifecycle <> '523' ORDER BY d.number DESC LIMIT 1) AS template
     FROM json_each(?1) j CROSS JOIN version v ON v.object = j.value AND v.successor IS NULL CROSS JOIN ehr e ON e.id = v.ehr";
 
@@ -80,21 +80,22 @@ impl<S: Sql> SqlRepository<S> {
     pub(super) async fn write_commit(&self, commit: &Commit) -> Result<(), StoreError> {
         match self.send_commits(std::slice::from_ref(commit)).await? {
             Ok(()) => Ok(()),
-            Err(SqlError::Constraint(what)) => Err(self.reason(commit, &what).await),
+            Err(SqlError::Constraint(what)) => Err(self.rule_error(commit, &what).await),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Several commits in one transaction; when that fails, its halves in one each, and so on, as
-    /// long as the database answers.
+    /// Writes several commits in one transaction. If that fails, writes each half in a transaction
+    /// of its own, and so on, as long as the database answers.
     pub(super) async fn write_commits(&self, commits: &[Commit]) -> Vec<Result<(), StoreError>> {
         let (mut outcomes, mut rest) = (Vec::new(), vec![commits]);
         while let Some(part) = rest.pop() {
             match part {
                 [] => {}
-                part if let Some(Err(StoreError::Away(why))) = outcomes.last() => {
-                    let away = Err(StoreError::Away(why.clone()));
-                    outcomes.extend(part.iter().map(|_| away.clone()));
+                // The database does not answer, so the remaining commits are not tried.
+                part if let Some(Err(StoreError::Unavailable(why))) = outcomes.last() => {
+                    let unavailable = Err(StoreError::Unavailable(why.clone()));
+                    outcomes.extend(part.iter().map(|_| unavailable.clone()));
                 }
                 [only] => outcomes.push(self.write_commit(only).await),
                 part if self.write_together(part).await => {
@@ -102,6 +103,7 @@ impl<S: Sql> SqlRepository<S> {
                 }
                 part => {
                     let (first, second) = part.split_at(part.len() / 2);
+                    // The stack returns the first half next, because commits must keep their order.
                     rest.extend([second, first]);
                 }
             }
@@ -115,27 +117,29 @@ impl<S: Sql> SqlRepository<S> {
             .is_ok_and(|outcome| outcome.is_ok())
     }
 
-    /// Writes change sets in one transaction. Ids of layouts that were removed meanwhile are learned
-    /// anew.
+    /// Writes change sets in one transaction. If layouts were removed meanwhile, reads their ids
+    /// again and retries.
     async fn send_commits(&self, commits: &[Commit]) -> Result<Result<(), SqlError>, StoreError> {
-        for _ in 0..MOST_TRIES {
-            let generation = self.catalogue.generation();
+        for _ in 0..MAX_ATTEMPTS {
+            // `statements` may read layouts, which may learn a newer generation.
+            let generation = self.catalog.generation();
             let mut batch = self.statements(commits).await?;
-            let known = self.catalogue.generation();
+            let known = self.catalog.generation();
             if generation.is_none() || generation != known {
-                // Some of the ids may be of one generation and some of another; by now they are
-                // known, so this is done once.
+                // Some of the ids may be of an older generation than others. The generation is
+                // known now, so this happens once.
                 continue;
             }
-            // Ids that are no longer right are told before a constraint of the tables finds them.
+            // First, so that ids of an old generation fail here, before they break a constraint of
+            // another table.
             batch.insert(0, next_revision_of(known));
             match self.sql.batch(batch).await {
                 Err(SqlError::Constraint(what)) if what == LAYOUTS_WERE_REMOVED => {
-                    self.catalogue.forget_ids()
+                    self.catalog.forget_ids()
                 }
                 Ok(_) => {
-                    let noted = commits.iter().filter(|commit| commit.access.is_some());
-                    self.noted(noted.count()).await;
+                    let recorded = commits.iter().filter(|commit| commit.access.is_some());
+                    self.count_queued_records(recorded.count()).await;
                     let versions = commits.iter().map(|commit| commit.versions.len());
                     let segments = self.segments.iter();
                     let written = versions.sum();
@@ -145,17 +149,17 @@ impl<S: Sql> SqlRepository<S> {
                 Err(error) => return Ok(Err(error)),
             }
         }
-        Err(StoreError::Away(
+        Err(StoreError::Unavailable(
             "documents are being removed meanwhile".into(),
         ))
     }
 
-    /// The statements of change sets, in order.
+    /// Returns the statements of change sets, in order.
     async fn statements(&self, commits: &[Commit]) -> Result<Vec<Statement>, StoreError> {
-        commits.iter().try_for_each(conflict::check_form)?;
+        commits.iter().try_for_each(commit_rules::check_form)?;
         let contributions: Vec<Option<Packed>> = commits
             .iter()
-            .map(|c| self.catalogue.pack_contribution(&c.contribution))
+            .map(|c| self.catalog.pack_contribution(&c.contribution))
             .collect();
         let layouts_of_contributions: Vec<Vec<Arc<Layout>>> = contributions
             .iter()
@@ -166,24 +170,26 @@ impl<S: Sql> SqlRepository<S> {
         let interned = self
             .intern_layouts(layouts.iter().chain(&layouts_of_contributions).flatten())
             .await?;
-        let mut profiler = Profiler::default();
+        let mut profiler = ProfileBuilder::default();
         let profiles: Vec<Profile> = versions()
             .zip(&layouts)
             .map(|(v, layouts)| profiler.profile(v.kind, layouts))
             .collect();
         let mut of_version = layouts.iter().zip(self.intern_profiles(&profiles).await?);
-        let mut writing = Writing::default();
+        let mut statements = CommitStatements::default();
         for (commit, (contribution, layouts)) in commits
             .iter()
             .zip(contributions.into_iter().zip(&layouts_of_contributions))
         {
-            writing.create_ehr(commit);
+            // EHR, contribution, versions, flags: each row refers to those before it, and the
+            // versions are written under the flags that held before.
+            statements.create_ehr(commit);
             let (owner, known) = (commit.ehr_id.as_str(), [commit.contribution_uid.as_str()]);
             let contribution = match contribution {
                 Some(packed) => interned.pack(&packed, layouts, owner, &known)?,
-                None => Sealed::plain(&commit.contribution, owner, &known),
+                None => EncodedDocument::plain(&commit.contribution, owner, &known),
             };
-            writing.contribute(commit, contribution);
+            statements.contribute(commit, contribution);
             for (version, (layouts, profile)) in commit.versions.iter().zip(&mut of_version) {
                 let packed = interned.pack(
                     &version.packed,
@@ -191,46 +197,48 @@ impl<S: Sql> SqlRepository<S> {
                     owner,
                     &known_texts(&version.version_uid, &version.time_committed),
                 )?;
-                writing.add_version(commit, version, profile, packed)?;
+                statements.add_version(commit, version, profile, packed)?;
             }
-            writing.flag_ehr(commit);
+            statements.flag_ehr(commit);
             if let Some(access) = &commit.access {
-                writing.accesses.push(&super::access::cells(access));
+                statements.accesses.push(&super::access::cells(access));
             }
         }
-        Ok(writing.whole())
+        Ok(statements.finish())
     }
 
-    /// The rule that a failed guard stands for.
-    async fn reason(&self, commit: &Commit, constraint: &str) -> StoreError {
+    /// Returns the error of the rule that a failed constraint enforces.
+    async fn rule_error(&self, commit: &Commit, constraint: &str) -> StoreError {
         match constraint {
             "UNIQUE ehr.ehr_id" => StoreError::EhrExists,
-            "UNIQUE ehr.subject_id, ehr.subject_namespace" => self.subject_reason(commit).await,
-            "NULL contribution.ehr" => self.grounds_reason(commit).await,
+            "UNIQUE ehr.subject_id, ehr.subject_namespace" => self.subject_error(commit).await,
+            "NULL contribution.ehr" => self.preconditions_error(commit).await,
             "UNIQUE contribution.uid" => StoreError::UidExists(commit.contribution_uid.clone()),
             "UNIQUE version.ehr" => self
-                .chain_reason(commit)
+                .sequence_error(commit)
                 .await
                 .unwrap_or(StoreError::DirectoryExists),
             "ONE version.ehr, version.kind" => self
-                .chain_reason(commit)
+                .sequence_error(commit)
                 .await
                 .unwrap_or(StoreError::StatusExists),
             "ID ehr.ehr_id" => StoreError::UidExists(commit.ehr_id.clone()),
-            "ID version.object" => self.id_reason(commit).await,
+            "ID version.object" => self.id_error(commit).await,
             "NULL version.ehr"
             | "UNIQUE version.object, version.number"
+            // The triggers of the schema report kind, owner and template as `KEPT`.
             | "KEPT version.kind, version.ehr"
             | "KEPT version.template" => {
-                let raced = || StoreError::Away("another writer was faster".into());
-                self.chain_reason(commit).await.unwrap_or_else(raced)
+                // If the stored versions are in order now, the failed constraint was a race.
+                let raced = || StoreError::Unavailable("another writer was faster".into());
+                self.sequence_error(commit).await.unwrap_or_else(raced)
             }
             other => SqlError::Constraint(other.to_owned()).into(),
         }
     }
 
-    /// Why a contribution found no EHR that takes it.
-    async fn grounds_reason(&self, commit: &Commit) -> StoreError {
+    /// Returns the error of a contribution for which no EHR meets the conditions.
+    async fn preconditions_error(&self, commit: &Commit) -> StoreError {
         match self
             .read_ehr(Statement::new(EHR).bind(commit.ehr_id.as_str()))
             .await
@@ -240,13 +248,13 @@ impl<S: Sql> SqlRepository<S> {
                 StoreError::NotModifiable
             }
             Ok(Some(_)) if commit.preconditions.is_some() => StoreError::TemplateChanged,
-            Ok(Some(_)) => StoreError::Away("another writer was faster".into()),
+            Ok(Some(_)) => StoreError::Unavailable("another writer was faster".into()),
             Err(error) => error,
         }
     }
 
-    /// The first version that would open an object under the id of an EHR.
-    async fn id_reason(&self, commit: &Commit) -> StoreError {
+    /// Returns the error of the first version that would create an object under the id of an EHR.
+    async fn id_error(&self, commit: &Commit) -> StoreError {
         let mut ehrs = Vec::new();
         for version in commit.versions.iter().filter(|v| v.preceding.is_none()) {
             match self
@@ -258,13 +266,12 @@ impl<S: Sql> SqlRepository<S> {
                 Err(error) => return error,
             }
         }
-        let taken = conflict::check_ids(commit, |id| ehrs.iter().any(|ehr| ehr == id)).err();
-        taken.unwrap_or_else(|| StoreError::Away("another writer was faster".into()))
+        let taken = commit_rules::check_ids(commit, |id| ehrs.iter().any(|ehr| ehr == id)).err();
+        taken.unwrap_or_else(|| StoreError::Unavailable("another writer was faster".into()))
     }
 
-    /// An EHR that exists already is the first reason; in which order SQLite checks is its own
-    /// affair.
-    async fn subject_reason(&self, commit: &Commit) -> StoreError {
+    /// An existing EHR is reported first: SQLite does not define the order of its checks.
+    async fn subject_error(&self, commit: &Commit) -> StoreError {
         if commit.new_ehr.is_none() {
             return StoreError::SubjectExists;
         }
@@ -278,24 +285,27 @@ impl<S: Sql> SqlRepository<S> {
         }
     }
 
-    /// Why the versions do not follow the stored ones, when they do not.
-    async fn chain_reason(&self, commit: &Commit) -> Option<StoreError> {
-        match self.heads(&commit.versions).await {
-            Ok(heads) => {
-                let head = |object: &str| heads.get(object).cloned();
-                conflict::check_chain(&commit.versions, &head)
-                    .and_then(|()| conflict::check_kept(&commit.versions, &head))
+    /// Returns the error of versions that do not follow the stored ones, or `None` if they do.
+    async fn sequence_error(&self, commit: &Commit) -> Option<StoreError> {
+        match self.latest_versions(&commit.versions).await {
+            Ok(latest_versions) => {
+                let head = |object: &str| latest_versions.get(object).cloned();
+                commit_rules::check_sequence(&commit.versions, &head)
+                    .and_then(|()| commit_rules::check_kind_and_template(&commit.versions, &head))
                     .err()
             }
             Err(error) => Some(error),
         }
     }
 
-    /// The latest versions of the objects that these versions belong to.
-    async fn heads(&self, versions: &[Version]) -> Result<HashMap<String, Head>, StoreError> {
+    /// Returns the latest versions of the objects of these versions.
+    async fn latest_versions(
+        &self,
+        versions: &[Version],
+    ) -> Result<HashMap<String, LatestVersion>, StoreError> {
         let objects: Vec<&str> = versions.iter().map(|v| v.object_id.as_str()).collect();
         let rows = self
-            .rows(Statement::new(HEADS).bind(json_list(&objects)))
+            .rows(Statement::new(LATEST_VERSIONS).bind(json_list(&objects)))
             .await?;
         let head = |row| {
             let mut fields = Fields::of(row);
@@ -311,7 +321,7 @@ impl<S: Sql> SqlRepository<S> {
                 .map_err(|_| unexpected())?;
             Ok((
                 object,
-                Head {
+                LatestVersion {
                     ehr_id,
                     version_uid,
                     kind,
@@ -323,22 +333,27 @@ impl<S: Sql> SqlRepository<S> {
     }
 }
 
-/// The statements of change sets. Rows of one table are written together as long as no statement
-/// between them may see or change them.
-struct Writing {
+/// The statements of change sets. Rows of one table share a statement until another statement
+/// between them could read or change them.
+struct CommitStatements {
     batch: Vec<Statement>,
     creates: bool,
-    ehrs: Rows,
-    contributions: Rows,
-    versions: Rows,
-    accesses: Rows,
+    ehrs: CollectedRows,
+    contributions: CollectedRows,
+    versions: CollectedRows,
+    accesses: CollectedRows,
 }
 
-impl Default for Writing {
-    fn default() -> Writing {
-        let [ehrs, contributions, versions, accesses] =
-            [CREATE_EHR, CONTRIBUTE, ADD_VERSION, super::access::NOTE].map(Rows::of);
-        Writing {
+impl Default for CommitStatements {
+    fn default() -> CommitStatements {
+        let [ehrs, contributions, versions, accesses] = [
+            CREATE_EHR,
+            CONTRIBUTE,
+            ADD_VERSION,
+            super::access::INSERT_QUEUED,
+        ]
+        .map(CollectedRows::new);
+        CommitStatements {
             batch: Vec::new(),
             creates: false,
             ehrs,
@@ -349,8 +364,8 @@ impl Default for Writing {
     }
 }
 
-impl Writing {
-    /// Writes the rows that wait.
+impl CommitStatements {
+    /// Writes the statements of the collected rows.
     fn flush(&mut self) {
         for rows in [
             &mut self.ehrs,
@@ -358,16 +373,17 @@ impl Writing {
             &mut self.versions,
             &mut self.accesses,
         ] {
-            self.batch.extend(rows.written());
+            self.batch.extend(rows.take_statements());
         }
     }
 
-    fn whole(mut self) -> Vec<Statement> {
+    fn finish(mut self) -> Vec<Statement> {
         self.flush();
         self.batch
     }
 
-    /// Creates the EHR, where the commit asks for it. What is before a new EHR must not see it.
+    /// Creates the EHR if the commit has a new one. Earlier rows are written first, because they
+    /// must not see it.
     fn create_ehr(&mut self, commit: &Commit) {
         if self.creates != commit.new_ehr.is_some() {
             self.flush();
@@ -380,8 +396,8 @@ impl Writing {
         }
     }
 
-    /// Sets the flags of the EHR, where the commit has a new EHR_STATUS. They hold for the commits
-    /// behind it: it is written by those that were before it.
+    /// Sets the flags of the EHR if the commit has a new EHR_STATUS. Earlier rows are written
+    /// first, because the flags apply to later commits only.
     fn flag_ehr(&mut self, commit: &Commit) {
         if let Some(new) = &commit.status
             && commit.new_ehr.as_ref().map(Ehr::flags).as_ref() != Some(new)
@@ -393,19 +409,19 @@ impl Writing {
         }
     }
 
-    fn contribute(&mut self, commit: &Commit, sealed: Sealed) {
-        let text = Large::of(sealed.text);
+    fn contribute(&mut self, commit: &Commit, encoded: EncodedDocument) {
+        let text = ChunkedText::split(encoded.text);
         self.batch
-            .extend(text.write_rest(&format!("c/{}", commit.contribution_uid)));
+            .extend(text.insert_chunks(&format!("c/{}", commit.contribution_uid)));
         let (template, stored) = commit
             .preconditions
             .as_ref()
             .map(|g| (g.template.as_str(), g.stored.join("/")))
             .unzip();
         let ids = [&commit.contribution_uid, &commit.ehr_id].map(Cell::from);
-        let told = [
-            sealed.layouts.as_ref().into(),
-            Cell::from(&sealed.seal),
+        let cells = [
+            encoded.layouts.as_ref().into(),
+            Cell::from(&encoded.checksum),
             Cell::from(&text.first),
             template.into(),
             stored.as_ref().into(),
@@ -414,7 +430,8 @@ impl Writing {
             commit.idempotency.as_ref().into(),
             commit.needs_modifiable().into(),
         ];
-        self.contributions.push(&[&ids[..], &told, &rules].concat());
+        self.contributions
+            .push(&[&ids[..], &cells, &rules].concat());
     }
 
     fn add_version(
@@ -422,10 +439,12 @@ impl Writing {
         commit: &Commit,
         version: &Version,
         profile: u64,
-        sealed: Sealed,
+        encoded: EncodedDocument,
     ) -> Result<(), StoreError> {
-        if let Some((object, system, number)) =
-            version.preceding.as_deref().and_then(conflict::split_uid)
+        if let Some((object, system, number)) = version
+            .preceding
+            .as_deref()
+            .and_then(commit_rules::split_uid)
         {
             self.flush();
             self.batch.push(
@@ -436,10 +455,10 @@ impl Writing {
             );
         }
         let (_, system, number) =
-            conflict::split_uid(&version.version_uid).ok_or_else(unexpected)?;
-        let document = Large::of(sealed.text);
+            commit_rules::split_uid(&version.version_uid).ok_or_else(unexpected)?;
+        let document = ChunkedText::split(encoded.text);
         self.batch
-            .extend(document.write_rest(&format!("v/{}", version.version_uid)));
+            .extend(document.insert_chunks(&format!("v/{}", version.version_uid)));
         self.versions.push(&[
             Cell::from(&commit.ehr_id),
             Cell::from(&version.object_id),
@@ -452,9 +471,9 @@ impl Writing {
             Cell::from(&version.lifecycle),
             version.template_id.as_ref().into(),
             profile.into(),
-            sealed.layouts.as_ref().into(),
-            Cell::from(&sealed.seal),
-            document.chunks().into(),
+            encoded.layouts.as_ref().into(),
+            Cell::from(&encoded.checksum),
+            document.chunk_count().into(),
             Cell::from(&document.first),
         ]);
         if !version.tags.is_empty() {

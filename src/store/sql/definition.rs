@@ -1,6 +1,6 @@
 //! Templates, stored queries, guides and value sets.
 
-use super::large::{Large, read_rests, rests};
+use super::chunked::{ChunkedText, joined_chunks, read_chunks};
 use super::read::{EHR, ehr_of};
 use super::value::{Fields, Row, Sql, SqlError, Statement, unexpected};
 use super::{SqlRepository, next_revision};
@@ -8,7 +8,8 @@ use crate::store::by_name;
 use crate::store::repository::{Definition, DefinitionKind, Ehr, StoreError};
 use aqlite_rm::order;
 
-/// Columns that [`head`] reads. The bytes are those of the first piece, and of the others about.
+/// The columns that [`head`] reads. The bytes are those of the first chunk, and a full size for
+/// each other one.
 macro_rules! head {
     () => {
         "name, version, format, created, summary, storing_id, octet_length(body) + 900000 * (SELECT count(*) FROM chunk c
@@ -56,7 +57,7 @@ impl<S: Sql> SqlRepository<S> {
         definition: Definition,
     ) -> Result<(), StoreError> {
         let owner = owner(kind, &definition.name, &definition.version);
-        let body = Large::of(definition.body);
+        let body = ChunkedText::split(definition.body);
         let insert = Statement::new(INSERT)
             .bind(kind.number())
             .bind(definition.name)
@@ -66,7 +67,7 @@ impl<S: Sql> SqlRepository<S> {
             .bind(definition.summary)
             .bind(body.first.as_str());
         let mut batch = vec![insert, next_revision()];
-        batch.extend(body.write_rest(&owner));
+        batch.extend(body.insert_chunks(&owner));
         match self.sql.batch(batch).await {
             Ok(_) => Ok(()),
             Err(SqlError::Constraint(what)) if what.starts_with("UNIQUE definition.") => {
@@ -123,7 +124,7 @@ impl<S: Sql> SqlRepository<S> {
         listed(self.rows(bodies).await?).map(Some)
     }
 
-    pub(super) async fn read_grounds(
+    pub(super) async fn read_preconditions(
         &self,
         ehr_id: &str,
         template_id: &str,
@@ -153,14 +154,14 @@ impl<S: Sql> SqlRepository<S> {
             .bind(version);
         let owner = owner(kind, name, version);
         let mut answers = self
-            .batch(vec![read, read_rests(std::slice::from_ref(&owner))])
+            .batch(vec![read, read_chunks(std::slice::from_ref(&owner))])
             .await?
             .into_iter();
         let found = answers.next().and_then(|rows| rows.into_iter().next());
         let Some(row) = found else { return Ok(None) };
         let mut fields = Fields::of(row);
         let head = head(&mut fields)?;
-        let rest = rests(answers.next().unwrap_or_default())?;
+        let rest = joined_chunks(answers.next().unwrap_or_default())?;
         let body = fields.text()? + rest.get(&owner).map_or("", String::as_str);
         Ok(Some(Definition { body, ..head }))
     }
@@ -196,7 +197,7 @@ impl<S: Sql> SqlRepository<S> {
     }
 }
 
-/// The definitions of a list, by name and SEMVER.
+/// Returns the definitions of rows, by name and SEMVER.
 fn listed(rows: Vec<Row>) -> Result<Vec<Definition>, StoreError> {
     let definition = |row: Row| {
         let has_body = row.len() > HEAD;
@@ -219,7 +220,7 @@ fn listed(rows: Vec<Row>) -> Result<Vec<Definition>, StoreError> {
     Ok(found)
 }
 
-/// Columns that [`head`] reads.
+/// The number of columns that [`head`] reads.
 const HEAD: usize = 7;
 
 fn head(fields: &mut Fields) -> Result<Definition, StoreError> {

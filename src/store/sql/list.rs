@@ -1,20 +1,20 @@
-//! Lists of documents in pieces: the database bounds the bytes of a piece before it reads a text.
+//! Pages of documents. The database limits the bytes of a page before it reads a text.
 
 use super::SqlRepository;
-use super::large::{read_rests, rests};
-use super::read::{Filed, versions};
+use super::chunked::{joined_chunks, read_chunks};
+use super::read::{ContributionRow, versions};
 use super::value::{Fields, Row, Sql, Statement, json_list, kind_of, unexpected};
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
 use crate::rm::tree::NodeRef;
-use crate::store::conflict::{join_uid, split_uid};
+use crate::store::commit_rules::{join_uid, split_uid};
 use crate::store::repository::{
-    Contribution, Extent, PIECE_BYTES, Piece, StoreError, Version, VersionHead,
+    Contribution, Extent, ListPage, MAX_PAGE_BYTES, StoreError, Version, VersionMetadata,
 };
 use std::collections::HashMap;
 
-/// Bytes of the stored document of the version `v`: of its first piece, and of the others about.
-/// A database tells the length of a text without reading it.
+/// Estimates the bytes of the stored document of the version `v`: those of its first chunk, and a
+/// full size for each other one. A database knows the length of a text without reading it.
 macro_rules! size_of_version {
     () => {
         "octet_length(v.document) + v.chunks * 900000"
@@ -22,7 +22,7 @@ macro_rules! size_of_version {
 }
 pub(super) use size_of_version;
 
-/// Bytes of the tags on the version `v` and its object, about.
+/// Estimates the bytes of the tags of the version `v` and its object.
 macro_rules! size_of_tags {
     () => {
         "coalesce((SELECT sum(octet_length(t.key) + octet_length(t.path) + coalesce(octet_length(t.value), 0) + 100) FROM item_tag t
@@ -30,14 +30,15 @@ macro_rules! size_of_tags {
     };
 }
 
-/// Of the rows `id` and `size` of a query those that are read together, in the order of their ids:
-/// the first one, and those that stay within `$most` bytes together with all before them. `found`
-/// counts all rows of the query.
-macro_rules! piece {
+/// Selects a page of a query with the columns `id` and `size`: the first row, and the rows after it
+/// while the total size is at most `$most`. `found` counts all rows of the query.
+macro_rules! page {
     ($query:expr, $most:literal) => {
         concat!(
             "(SELECT id, found FROM (SELECT id, size, sum(size) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING) AS total, count(*) OVER () AS found FROM (",
             $query,
+            // `total = size` holds for the first row only: a page has at least one item, however
+            // long.
             ")) WHERE total <= ",
             $most,
             " OR total = size) p"
@@ -45,12 +46,13 @@ macro_rules! piece {
     };
 }
 
-/// `?1` an EHR or NULL, `?2` the uid that they follow or NULL, `?3` most rows, `?4` most bytes.
+/// `?1` an EHR or NULL, `?2` the uid before the page or NULL, `?3` maximum rows, `?4` maximum
+/// bytes.
 macro_rules! contributions {
     ($which:literal) => {
         concat!(
             "SELECT c.uid, e.ehr_id, c.shapes, c.digest, c.document, p.found FROM ",
-            piece!(
+            page!(
                 concat!(
                     "SELECT c.id, octet_length(c.document) + coalesce((SELECT sum(octet_length(body)) FROM chunk WHERE owner = 'c/' || c.uid), 0) AS size
                      FROM contribution c WHERE c.id > coalesce((SELECT id FROM contribution WHERE uid = ?2), 0) AND ",
@@ -81,10 +83,11 @@ const SIZES_OF_UIDS: &str = concat!(
     " AS size FROM json_each(?1) j CROSS JOIN version v ON v.object = j.value ->> 0 AND v.number = j.value ->> 1"
 );
 
-/// `?1` an EHR, `?2` an object, `?3` the number that they follow, `?4` most rows, `?5` most bytes.
+/// `?1` an EHR, `?2` an object, `?3` the version number before the page, `?4` maximum rows, `?5`
+/// maximum bytes.
 const HISTORY: &str = versions!(concat!(
     "WHERE v.id IN (SELECT id FROM ",
-    piece!(
+    page!(
         concat!(
             "SELECT v.id, ",
             size_of_version!(),
@@ -102,37 +105,38 @@ const HEADS: &str =
     "SELECT kind, object, system, number, time_committed, lifecycle, template, octet_length(document) + chunks * 900000 FROM version
     WHERE object = ?2 AND ehr = (SELECT id FROM ehr WHERE ehr_id = ?1) ORDER BY number";
 
-/// Versions of a piece at most.
+/// Maximum versions of a page.
 const ROWS: u64 = 1000;
 
 impl<S: Sql> SqlRepository<S> {
-    /// The versions of an object behind a number.
+    /// Returns the versions of an object after a version number.
     pub(super) async fn read_history(
         &self,
         ehr_id: &str,
         object_id: &str,
         after: u32,
-    ) -> Result<Piece<Version>, StoreError> {
+    ) -> Result<ListPage<Version>, StoreError> {
         let of_object = |sql| Statement::new(sql).bind(ehr_id).bind(object_id);
-        let piece = of_object(HISTORY)
+        let page = of_object(HISTORY)
             .bind(u64::from(after))
             .bind(ROWS)
-            .bind(PIECE_BYTES);
-        let mut answers = self.batch(vec![of_object(LAST_NUMBER), piece]).await?;
+            .bind(MAX_PAGE_BYTES);
+        // One batch, so the last number and the page belong to the same state.
+        let mut answers = self.batch(vec![of_object(LAST_NUMBER), page]).await?;
         let rows = answers.pop().unwrap_or_default();
         let last = answers.pop().and_then(|rows| rows.into_iter().next());
         let last = Fields::of(last.ok_or_else(unexpected)?).number()?;
         let items = self.versions_of(rows).await?;
         let more = items.last().is_some_and(|v| u64::from(v.number) < last);
-        Ok(Piece { items, more })
+        Ok(ListPage { items, more })
     }
 
-    /// Every version of an object without its document.
+    /// Returns the metadata of every version of an object.
     pub(super) async fn read_heads(
         &self,
         ehr_id: &str,
         object_id: &str,
-    ) -> Result<Vec<VersionHead>, StoreError> {
+    ) -> Result<Vec<VersionMetadata>, StoreError> {
         let heads = Statement::new(HEADS).bind(ehr_id).bind(object_id);
         self.rows(heads).await?.into_iter().map(head_of).collect()
     }
@@ -143,8 +147,8 @@ impl<S: Sql> SqlRepository<S> {
         after: Option<&str>,
         limit: u64,
         extent: Extent,
-    ) -> Result<Piece<Contribution>, StoreError> {
-        // A contribution of another EHR is as unknown as one that there is not.
+    ) -> Result<ListPage<Contribution>, StoreError> {
+        // A contribution of another EHR gets the same error as one that does not exist.
         let known =
             Statement::new("SELECT 1 AS known FROM contribution c JOIN ehr e ON e.id = c.ehr WHERE c.uid = ?1 AND (?2 IS NULL OR e.ehr_id = ?2)")
                 .bind(after)
@@ -158,7 +162,7 @@ impl<S: Sql> SqlRepository<S> {
             .bind(ehr_id)
             .bind(after)
             .bind(limit)
-            .bind(PIECE_BYTES);
+            .bind(MAX_PAGE_BYTES);
         let mut answers = self.batch(vec![known, query]).await?.into_iter();
         if answers.next().is_none_or(|known| known.is_empty()) && after.is_some() {
             return Err(StoreError::NoSuchContribution);
@@ -166,34 +170,32 @@ impl<S: Sql> SqlRepository<S> {
         let rows = answers.next().unwrap_or_default();
         let (count, found) = (rows.len() as u64, found_of(&rows)?);
         let items = self.contributions_of(rows).await?;
-        let piece = Piece {
+        let page = ListPage {
             items,
+            // The inner query stops at `limit`, so then there may be more rows.
             more: found > count || found == limit,
         };
         match extent {
-            Extent::Alone => Ok(piece),
-            Extent::WithVersions => self.with_versions(piece).await,
+            Extent::WithoutVersions => Ok(page),
+            Extent::WithVersions => self.with_versions(page).await,
         }
     }
 
-    /// The CONTRIBUTIONs of some rows.
+    /// Returns the CONTRIBUTIONs of rows.
     async fn contributions_of(&self, rows: Vec<Row>) -> Result<Vec<Contribution>, StoreError> {
-        let filed = rows
+        let row = rows
             .into_iter()
-            .map(Filed::of)
+            .map(ContributionRow::of)
             .collect::<Result<Vec<_>, StoreError>>()?;
-        let owners: Vec<String> = filed
-            .iter()
-            .map(|filed| format!("c/{}", filed.uid))
-            .collect();
-        let rest = rests(self.rows(read_rests(&owners)).await?)?;
+        let owners: Vec<String> = row.iter().map(|row| format!("c/{}", row.uid)).collect();
+        let rest = joined_chunks(self.rows(read_chunks(&owners)).await?)?;
         let mut found = Vec::new();
-        for (filed, owner) in filed.into_iter().zip(owners) {
-            let filed = filed.with(rest.get(&owner));
-            let document = self.contribution_document(&filed).await?;
+        for (row, owner) in row.into_iter().zip(owners) {
+            let row = row.with(rest.get(&owner));
+            let document = self.contribution_document(&row).await?;
             found.push(Contribution {
-                ehr_id: filed.ehr_id,
-                uid: filed.uid,
+                ehr_id: row.ehr_id,
+                uid: row.uid,
                 document,
                 versions: Vec::new(),
             });
@@ -201,12 +203,12 @@ impl<S: Sql> SqlRepository<S> {
         Ok(found)
     }
 
-    /// The first contributions of a piece with their versions: as many as may be read together.
+    /// Adds the versions to the first contributions of a page: to as many as may be read together.
     async fn with_versions(
         &self,
-        mut piece: Piece<Contribution>,
-    ) -> Result<Piece<Contribution>, StoreError> {
-        let uids = piece
+        mut page: ListPage<Contribution>,
+    ) -> Result<ListPage<Contribution>, StoreError> {
+        let uids = page
             .items
             .iter()
             .map(|c| uids_of(&c.document))
@@ -220,11 +222,13 @@ impl<S: Sql> SqlRepository<S> {
         let mut total = 0;
         let fits = |uids: &&Vec<(String, u64)>| {
             total += uids.iter().filter_map(|uid| size_of.get(uid)).sum::<u64>();
-            total <= PIECE_BYTES
+            total <= MAX_PAGE_BYTES
         };
+        // At least one contribution, or a list could never continue.
         let count = uids.iter().take_while(fits).count().max(1);
-        piece.more |= count < piece.items.len();
-        piece.items.truncate(count);
+        // The items that are cut off here are read again by the next page.
+        page.more |= count < page.items.len();
+        page.items.truncate(count);
         let uids = uids.get(..count).unwrap_or(&uids).concat();
         let mut of_uid: HashMap<String, Vec<Version>> = HashMap::new();
         for version in self
@@ -236,15 +240,16 @@ impl<S: Sql> SqlRepository<S> {
                 .or_default()
                 .push(version);
         }
-        for contribution in &mut piece.items {
+        for contribution in &mut page.items {
             // A contribution all of whose versions were removed has none left.
             contribution.versions = of_uid.remove(&contribution.uid).unwrap_or_default();
         }
-        Ok(piece)
+        Ok(page)
     }
 }
 
-/// How many rows a piece would have without a bound on its bytes: their last column.
+/// Returns the number of rows that a page would have without a limit on its bytes, from the last
+/// column.
 fn found_of(rows: &[Row]) -> Result<u64, StoreError> {
     match rows.first() {
         Some(row) => Fields::of(row.last().cloned().into_iter().collect()).number(),
@@ -252,7 +257,7 @@ fn found_of(rows: &[Row]) -> Result<u64, StoreError> {
     }
 }
 
-/// Object and number of the versions that a CONTRIBUTION lists.
+/// Returns object and number of the versions that a CONTRIBUTION lists.
 fn uids_of(document: &str) -> Result<Vec<(String, u64)>, StoreError> {
     let tree = json::read(document, Cls::CONTRIBUTION).map_err(|_| unexpected())?;
     let uid = |reference: NodeRef<'_>| {
@@ -263,12 +268,12 @@ fn uids_of(document: &str) -> Result<Vec<(String, u64)>, StoreError> {
     Ok(root.values(Attr::VERSIONS).filter_map(uid).collect())
 }
 
-fn head_of(row: Row) -> Result<VersionHead, StoreError> {
+fn head_of(row: Row) -> Result<VersionMetadata, StoreError> {
     let mut fields = Fields::of(row);
     let kind = kind_of(fields.number()?)?;
     let (object, system) = (fields.text()?, fields.text()?);
     let number = u32::try_from(fields.number()?).map_err(|_| unexpected())?;
-    Ok(VersionHead {
+    Ok(VersionMetadata {
         kind,
         version_uid: join_uid(&object, &system, number),
         number,

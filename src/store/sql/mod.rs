@@ -1,66 +1,67 @@
 //! The repository in a SQLite-dialect database: D1 in a worker, SQLite in tests.
 //!
-//! Statements are data; a host executes them ([`Sql`]). One batch is one transaction: a commit is
-//! one batch, and a guard that fails (UNIQUE, NOT NULL) takes all of it back. The schema stands in
-//! `migrations/`.
+//! Statements are data, and a host executes them ([`Sql`]). One batch is one transaction: a commit
+//! is one batch, and a failed constraint (UNIQUE, NOT NULL) rolls it back. `migrations/` has the
+//! schema.
 
 mod access;
-mod catalogue;
+mod catalog;
+mod checksum;
+mod chunked;
 mod commit;
 mod definition;
-mod large;
 mod list;
 mod read;
 mod remove;
 mod rows;
 mod scan;
-mod seal;
 mod segments;
 mod tag;
 mod value;
 
 use super::log::{LogEntry, LogStore};
 use super::repository::{
-    Access, AccessFilter, Bounded, Commit, Contribution, Definition, DefinitionKind, Ehr, Extent,
-    ItemTag, Piece, Repository, Sink, StoreError, TagList, Version, VersionHead, Which,
+    AccessFilter, AccessRecord, BoundedVersion, Commit, Contribution, Definition, DefinitionKind,
+    Ehr, Extent, ItemTag, ListPage, Repository, Sink, StoreError, TagList, Version,
+    VersionMetadata, VersionSelector,
 };
 use super::scan::{Scan, Snapshot};
 use crate::document::ObjectKind;
 pub use access::SqlLog;
-pub use catalogue::Catalogue;
+pub use catalog::LayoutCatalog;
 pub use segments::{BlobFuture, Blobs, Compaction, CompactionHost, Segments};
 use std::cell::Cell;
 use std::rc::Rc;
 use value::Fields;
-pub use value::{Row, Sql, SqlError, SqlValue, Statement, crossing};
+pub use value::{Row, Sql, SqlError, SqlValue, Statement, encode_statements};
 
 /// A repository over an executor of SQL.
 ///
-/// The [`Catalogue`] may outlive it: a worker makes a repository for each request and keeps one
-/// catalogue a database.
+/// The [`LayoutCatalog`] may live longer: a worker makes a repository for each request and has one
+/// catalog for each database.
 pub struct SqlRepository<S> {
     sql: S,
-    catalogue: Rc<Catalogue>,
+    catalog: Rc<LayoutCatalog>,
     log: Option<SqlLog<S>>,
     segments: Option<Rc<Segments>>,
-    /// Entries of change sets that were written since the last time that they were moved to the
-    /// log.
+    /// The number of records in the queue of the access log that this instance has written since
+    /// the last move.
     waiting: Cell<u64>,
 }
 
 impl<S: Sql> SqlRepository<S> {
-    /// A repository over `sql`, with what is already known of its database.
-    pub fn new(sql: S, catalogue: Rc<Catalogue>) -> SqlRepository<S> {
+    /// Creates a repository over `sql` with a cache of its layouts.
+    pub fn new(sql: S, catalog: Rc<LayoutCatalog>) -> SqlRepository<S> {
         SqlRepository {
             sql,
-            catalogue,
+            catalog,
             log: None,
             segments: None,
             waiting: Cell::new(0),
         }
     }
 
-    /// The executor.
+    /// Returns the executor.
     pub fn sql(&self) -> &S {
         &self.sql
     }
@@ -69,13 +70,13 @@ impl<S: Sql> SqlRepository<S> {
         Ok(self.sql.batch(statements).await?)
     }
 
-    /// The rows of one statement.
+    /// Returns the rows of one statement.
     async fn rows(&self, statement: Statement) -> Result<Vec<Row>, StoreError> {
         Ok(self.batch(vec![statement]).await?.pop().unwrap_or_default())
     }
 }
 
-/// Part of every batch that changes something.
+/// Returns the statement that increments the revision. It is part of every batch that changes data.
 fn next_revision() -> Statement {
     Statement::new("UPDATE meta SET value = value + 1 WHERE name = 'revision'")
 }
@@ -95,7 +96,7 @@ impl<S: Sql> Repository for SqlRepository<S> {
         after: Option<&str>,
         limit: u64,
         extent: Extent,
-    ) -> Result<Piece<Contribution>, StoreError> {
+    ) -> Result<ListPage<Contribution>, StoreError> {
         self.read_contributions(ehr_id, after, limit, extent).await
     }
 
@@ -116,7 +117,7 @@ impl<S: Sql> Repository for SqlRepository<S> {
         &self,
         ehr_id: &str,
         after: Option<&str>,
-    ) -> Result<Piece<TagList>, StoreError> {
+    ) -> Result<ListPage<TagList>, StoreError> {
         self.read_tag_lists(ehr_id, after).await
     }
 
@@ -145,9 +146,9 @@ impl<S: Sql> Repository for SqlRepository<S> {
         &self,
         ehr_id: &str,
         object_id: &str,
-        which: Which<'_>,
+        which: VersionSelector<'_>,
         most: usize,
-    ) -> Result<Option<Bounded>, StoreError> {
+    ) -> Result<Option<BoundedVersion>, StoreError> {
         self.read_version(ehr_id, object_id, which, most).await
     }
 
@@ -156,15 +157,15 @@ impl<S: Sql> Repository for SqlRepository<S> {
         ehr_id: &str,
         object_id: &str,
         after: u32,
-    ) -> Result<Piece<Version>, StoreError> {
+    ) -> Result<ListPage<Version>, StoreError> {
         self.read_history(ehr_id, object_id, after).await
     }
 
-    async fn version_heads(
+    async fn version_metadata(
         &self,
         ehr_id: &str,
         object_id: &str,
-    ) -> Result<Vec<VersionHead>, StoreError> {
+    ) -> Result<Vec<VersionMetadata>, StoreError> {
         self.read_heads(ehr_id, object_id).await
     }
 
@@ -272,7 +273,7 @@ impl<S: Sql> Repository for SqlRepository<S> {
         ehr_id: &str,
         template_id: &str,
     ) -> Result<(Option<Ehr>, Vec<Definition>), StoreError> {
-        self.read_grounds(ehr_id, template_id).await
+        self.read_preconditions(ehr_id, template_id).await
     }
 
     async fn definition(
@@ -301,7 +302,7 @@ impl<S: Sql> Repository for SqlRepository<S> {
         self.remove_all().await
     }
 
-    async fn note(&self, accesses: Vec<Access>) -> Result<(), StoreError> {
+    async fn log_accesses(&self, accesses: Vec<AccessRecord>) -> Result<(), StoreError> {
         let entries: Vec<LogEntry> = accesses
             .into_iter()
             .map(|access| LogEntry { key: None, access })
@@ -309,16 +310,19 @@ impl<S: Sql> Repository for SqlRepository<S> {
         self.log()?.append(&entries).await
     }
 
-    async fn note_refused(
+    async fn log_refused_accesses(
         &self,
-        accesses: &[Access],
+        accesses: &[AccessRecord],
         day: &str,
         most: u64,
     ) -> Result<bool, StoreError> {
         self.log()?.append_refused(accesses, day, most).await
     }
 
-    async fn accesses(&self, filter: &AccessFilter<'_>) -> Result<Vec<(u64, Access)>, StoreError> {
+    async fn accesses(
+        &self,
+        filter: &AccessFilter<'_>,
+    ) -> Result<Vec<(u64, AccessRecord)>, StoreError> {
         self.read_accesses(filter).await
     }
 

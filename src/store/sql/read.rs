@@ -1,14 +1,15 @@
-//! Reading EHRs, versions and contributions.
+//! Reads of EHRs, versions and contributions.
 
-use super::catalogue::Loaded;
-use super::large::{read_rests, rests};
-use super::seal::Stored;
+use super::catalog::LoadedLayouts;
+use super::checksum::StoredDocument;
+use super::chunked::{joined_chunks, read_chunks};
 use super::value::{Fields, Row, Sql, Statement, kind_of, unexpected};
 use super::{SqlRepository, tag};
 use crate::document::ObjectKind;
-use crate::store::conflict::{join_uid, split_uid};
+use crate::store::commit_rules::{join_uid, split_uid};
 use crate::store::repository::{
-    Bounded, Ehr, LargeVersion, StoreError, TagList, Version, VersionHead, Which,
+    BoundedVersion, Ehr, LargeVersion, StoreError, TagList, Version, VersionMetadata,
+    VersionSelector,
 };
 use std::collections::{BTreeSet, HashMap};
 
@@ -41,7 +42,7 @@ macro_rules! versions {
 
 pub(super) use versions;
 
-/// `?1` an EHR, `?2` an object, `?3` most bytes of a document that is read.
+/// `?1` an EHR, `?2` an object, `?3` the maximum bytes of a document to read.
 macro_rules! version {
     ($condition:literal) => {
         concat!(
@@ -55,24 +56,25 @@ macro_rules! version {
 }
 
 pub(super) const EHR: &str = ehr!("ehr_id = ?1");
-/// `?1` the ehr_id that they follow or NULL, `?2` most rows; row 0 is the demographic service.
+/// `?1` the ehr_id before the page or NULL, `?2` maximum rows. Row 0 is the demographic service.
 const EHRS: &str =
     ehr!("id > coalesce((SELECT id FROM ehr WHERE ehr_id = ?1), 0) ORDER BY id LIMIT ?2");
 pub(super) const EHR_BY_SUBJECT: &str = ehr!("subject_id = ?1 AND subject_namespace = ?2");
-/// More bytes than any document has; a number that JSON keeps exactly.
+/// Longer than any document; JSON represents the number exactly.
 const ANY: u64 = 1 << 40;
 const LATEST: &str = version!(" AND v.successor IS NULL");
 const BY_UID: &str = version!(" AND v.number = ?4 AND v.system = ?5");
 const AT: &str = version!(" AND v.time_committed <= ?4 ORDER BY v.number DESC LIMIT 1");
 pub(super) const OBJECTS: &str = "SELECT object FROM version WHERE ehr = (SELECT id FROM ehr WHERE ehr_id = ?1) AND kind = ?2 AND preceding IS NULL
     ORDER BY id LIMIT ?3 OFFSET ?4";
-/// The kind of an object never changes, so the newest version of a kind is one of the object that
-/// was committed to last.
+/// The kind of an object never changes, so the newest version of a kind belongs to the object of
+/// that kind that was committed to last.
 pub(super) const NEWEST_OBJECT: &str = "SELECT object FROM version WHERE id = (SELECT max(id) FROM version WHERE ehr = (SELECT id FROM ehr WHERE ehr_id = ?1) AND kind = ?2)";
 pub(super) const IDEMPOTENCY: &str = "SELECT c.idempotency FROM contribution c JOIN ehr e ON e.id = c.ehr WHERE c.uid = ?2 AND e.ehr_id = ?1";
 const CONTRIBUTION: &str = "SELECT c.uid, e.ehr_id, c.shapes, c.digest, c.document FROM contribution c JOIN ehr e ON e.id = c.ehr WHERE c.uid = ?2 AND e.ehr_id = ?1";
 
-/// The texts of a version's row that its document names again: there they stand as references.
+/// Returns the texts of a version's row that its document repeats. The stored document refers to
+/// them.
 pub(super) fn known_texts<'a>(version_uid: &'a str, time_committed: &'a str) -> [&'a str; 3] {
     [
         version_uid,
@@ -81,19 +83,19 @@ pub(super) fn known_texts<'a>(version_uid: &'a str, time_committed: &'a str) -> 
     ]
 }
 
-/// A row of a contribution, its document still as it is stored.
-pub(super) struct Filed {
+/// A row of a contribution with its document as stored.
+pub(super) struct ContributionRow {
     pub uid: String,
     pub ehr_id: String,
-    /// `None`: the document is JSON.
+    /// `None` if the document is JSON.
     layouts: Option<Vec<u64>>,
-    /// `None`: an earlier release wrote it.
-    seal: Option<String>,
+    /// `None` if an earlier release wrote the row.
+    checksum: Option<String>,
     document: String,
 }
 
-/// A row of a version, its document still as text.
-struct Line {
+/// A row of a version with its document as stored.
+struct VersionRow {
     ehr_id: String,
     kind: ObjectKind,
     object_id: String,
@@ -107,9 +109,9 @@ struct Line {
     layouts: Vec<u64>,
     digest: String,
     chunks: u64,
-    /// Bytes of the whole document.
+    /// The size of the document in bytes.
     size: usize,
-    /// `None`: the document is longer than wanted.
+    /// `None` if the document is longer than the limit.
     document: Option<String>,
     tags: Vec<TagList>,
 }
@@ -144,17 +146,17 @@ impl<S: Sql> SqlRepository<S> {
         &self,
         ehr_id: &str,
         object_id: &str,
-        which: Which<'_>,
+        which: VersionSelector<'_>,
         most: usize,
-    ) -> Result<Option<Bounded>, StoreError> {
+    ) -> Result<Option<BoundedVersion>, StoreError> {
         let query = |sql: &'static str| {
             let statement = Statement::new(sql).bind(ehr_id).bind(object_id);
             statement.bind(u64::try_from(most).unwrap_or(ANY).min(ANY))
         };
         let query = match which {
-            Which::Latest => query(LATEST),
-            Which::At(time) => query(AT).bind(time),
-            Which::Uid(uid) => match split_uid(uid) {
+            VersionSelector::Latest => query(LATEST),
+            VersionSelector::At(time) => query(AT).bind(time),
+            VersionSelector::Uid(uid) => match split_uid(uid) {
                 Some((object, system, number)) if object == object_id => {
                     query(BY_UID).bind(u64::from(number)).bind(system)
                 }
@@ -164,50 +166,49 @@ impl<S: Sql> SqlRepository<S> {
         let Some(row) = self.rows(query).await?.pop() else {
             return Ok(None);
         };
-        let line = Line::of(row)?;
-        if line.document.is_none() {
-            return Ok(Some(Bounded::Large(Box::new(line.large()))));
+        let row = VersionRow::of(row)?;
+        if row.document.is_none() {
+            return Ok(Some(BoundedVersion::Large(Box::new(row.large()))));
         }
-        let version = self.whole(vec![line]).await?.pop();
-        Ok(version.map(|version| Bounded::Whole(Box::new(version))))
+        let version = self.with_documents(vec![row]).await?.pop();
+        Ok(version.map(|version| BoundedVersion::Complete(Box::new(version))))
     }
 
     pub(super) async fn read_versions(&self, query: Statement) -> Result<Vec<Version>, StoreError> {
         self.versions_of(self.rows(query).await?).await
     }
 
-    /// The versions of rows of [`versions`].
+    /// Returns the versions of rows of [`versions`].
     pub(super) async fn versions_of(&self, rows: Vec<Row>) -> Result<Vec<Version>, StoreError> {
-        let lines = rows
+        let rows = rows
             .into_iter()
-            .map(Line::of)
-            .collect::<Result<Vec<Line>, StoreError>>()?;
-        self.whole(lines).await
+            .map(VersionRow::of)
+            .collect::<Result<Vec<VersionRow>, StoreError>>()?;
+        self.with_documents(rows).await
     }
 
-    /// The versions of lines that have documents.
-    async fn whole(&self, lines: Vec<Line>) -> Result<Vec<Version>, StoreError> {
+    /// Returns the versions of rows that have documents.
+    async fn with_documents(&self, rows: Vec<VersionRow>) -> Result<Vec<Version>, StoreError> {
         let layouts = self
             .load(
-                &lines
+                &rows
                     .iter()
-                    .flat_map(|line| &line.layouts)
+                    .flat_map(|row| &row.layouts)
                     .copied()
                     .collect::<BTreeSet<u64>>(),
             )
             .await?;
         let rest = self
-            .read_document_rests(lines.iter().filter(|l| l.chunks > 0).map(Line::uid))
+            .read_document_chunks(rows.iter().filter(|l| l.chunks > 0).map(VersionRow::uid))
             .await?;
-        lines
-            .into_iter()
-            .map(|line| line.whole(&layouts, &rest))
+        rows.into_iter()
+            .map(|row| row.with_document(&layouts, &rest))
             .collect()
     }
 
-    /// What follows the first pieces of the documents of these versions; no round trip when there
-    /// are none.
-    pub(super) async fn read_document_rests(
+    /// Returns the chunks after the first of the documents of these versions. Makes no round trip
+    /// if there are none.
+    pub(super) async fn read_document_chunks(
         &self,
         uids: impl Iterator<Item = String>,
     ) -> Result<HashMap<String, String>, StoreError> {
@@ -215,7 +216,7 @@ impl<S: Sql> SqlRepository<S> {
         if owners.is_empty() {
             return Ok(HashMap::new());
         }
-        rests(self.rows(read_rests(&owners)).await?)
+        joined_chunks(self.rows(read_chunks(&owners)).await?)
     }
 
     pub(super) async fn read_contribution(
@@ -226,66 +227,69 @@ impl<S: Sql> SqlRepository<S> {
         let owner = format!("c/{uid}");
         let read = Statement::new(CONTRIBUTION).bind(ehr_id).bind(uid);
         let mut answers = self
-            .batch(vec![read, read_rests(std::slice::from_ref(&owner))])
+            .batch(vec![read, read_chunks(std::slice::from_ref(&owner))])
             .await?
             .into_iter();
         let Some(row) = answers.next().and_then(|rows| rows.into_iter().next()) else {
             return Ok(None);
         };
-        let rest = rests(answers.next().unwrap_or_default())?;
-        self.contribution_document(&Filed::of(row)?.with(rest.get(&owner)))
+        let rest = joined_chunks(answers.next().unwrap_or_default())?;
+        self.contribution_document(&ContributionRow::of(row)?.with(rest.get(&owner)))
             .await
             .map(Some)
     }
 
-    pub(super) async fn contribution_document(&self, filed: &Filed) -> Result<String, StoreError> {
-        let stored = Stored {
-            owner: &filed.ehr_id,
-            known: &[&filed.uid],
-            text: &filed.document,
+    pub(super) async fn contribution_document(
+        &self,
+        row: &ContributionRow,
+    ) -> Result<String, StoreError> {
+        let stored = StoredDocument {
+            owner: &row.ehr_id,
+            known: &[&row.uid],
+            text: &row.document,
         };
-        let Some(layouts) = &filed.layouts else {
-            let is_it = filed
-                .seal
+        let Some(layouts) = &row.layouts else {
+            let is_it = row
+                .checksum
                 .as_ref()
-                .is_none_or(|seal| *seal == stored.seal(std::iter::empty()));
+                .is_none_or(|checksum| *checksum == stored.checksum(std::iter::empty()));
             return if is_it {
-                Ok(filed.document.clone())
+                Ok(row.document.clone())
             } else {
-                Err(stored.altered())
+                Err(stored.corrupt())
             };
         };
         let loaded = self
             .load(&layouts.iter().copied().collect::<BTreeSet<u64>>())
             .await?;
         Ok(loaded
-            .unpack(stored, layouts, filed.seal.as_deref())?
+            .unpack(stored, layouts, row.checksum.as_deref())?
             .to_json())
     }
 }
 
-impl Filed {
-    pub(super) fn of(row: Row) -> Result<Filed, StoreError> {
+impl ContributionRow {
+    pub(super) fn of(row: Row) -> Result<ContributionRow, StoreError> {
         let mut fields = Fields::of(row);
-        Ok(Filed {
+        Ok(ContributionRow {
             uid: fields.text()?,
             ehr_id: fields.text()?,
             layouts: fields.optional_numbers()?,
-            seal: fields.optional_text()?,
+            checksum: fields.optional_text()?,
             document: fields.text()?,
         })
     }
 
-    /// With what follows the first piece of its document.
-    pub(super) fn with(self, rest: Option<&String>) -> Filed {
-        Filed {
+    /// Appends the other chunks of its document.
+    pub(super) fn with(self, rest: Option<&String>) -> ContributionRow {
+        ContributionRow {
             document: self.document + rest.map_or("", String::as_str),
             ..self
         }
     }
 }
 
-/// The EHR of an answer to [`EHR`] or [`EHR_BY_SUBJECT`].
+/// Returns the EHR in the rows of [`EHR`] or [`EHR_BY_SUBJECT`].
 pub(super) fn ehr_of(rows: Vec<Row>) -> Result<Option<Ehr>, StoreError> {
     rows.into_iter().next().map(ehr_of_row).transpose()
 }
@@ -302,10 +306,10 @@ fn ehr_of_row(row: Row) -> Result<Ehr, StoreError> {
     })
 }
 
-impl Line {
-    fn of(row: Row) -> Result<Line, StoreError> {
+impl VersionRow {
+    fn of(row: Row) -> Result<VersionRow, StoreError> {
         let mut fields = Fields::of(row);
-        Ok(Line {
+        Ok(VersionRow {
             ehr_id: fields.text()?,
             kind: kind_of(fields.number()?)?,
             object_id: fields.text()?,
@@ -325,10 +329,10 @@ impl Line {
         })
     }
 
-    /// The version without its document.
+    /// Returns the version without its document.
     fn large(self) -> LargeVersion {
         LargeVersion {
-            head: VersionHead {
+            head: VersionMetadata {
                 kind: self.kind,
                 version_uid: self.uid(),
                 number: self.number,
@@ -341,10 +345,10 @@ impl Line {
         }
     }
 
-    /// The version with its document.
-    fn whole(
+    /// Returns the version with its document.
+    fn with_document(
         self,
-        layouts: &Loaded,
+        layouts: &LoadedLayouts,
         rest: &HashMap<String, String>,
     ) -> Result<Version, StoreError> {
         let version_uid = self.uid();
@@ -352,7 +356,7 @@ impl Line {
             + rest
                 .get(&format!("v/{version_uid}"))
                 .map_or("", String::as_str);
-        let stored = Stored {
+        let stored = StoredDocument {
             owner: &self.ehr_id,
             known: &known_texts(&version_uid, &self.time_committed),
             text: &text,

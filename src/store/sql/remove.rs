@@ -1,28 +1,28 @@
-//! Physical deletion: rows are removed, and with them the layouts and profiles that no document uses
-//! any more.
+//! Physical deletion: removes rows, and the layouts and profiles that no document uses any more.
 //!
-//! A SQLite file keeps the bytes of a removed row until something else takes their place, unless
-//! `secure_delete` is on: a host that opens the file itself switches it on. Overwriting rows by an
-//! UPDATE beforehand is no substitute: SQLite does not write out a page that the same transaction
-//! frees, and in two transactions a deletion that fails would have destroyed what it did not
-//! remove.
+//! A SQLite file keeps the bytes of a removed row until they are overwritten, unless
+//! `secure_delete` is on. A host that opens the file itself switches it on. An UPDATE that
+//! overwrites rows beforehand is no substitute: SQLite does not write a page that the same
+//! transaction frees. In two transactions, a deletion that fails would have destroyed data that it
+//! did not remove.
 
-use super::catalogue::generation_of;
+use super::catalog::generation_of;
 use super::value::{Fields, Sql, Statement, json_list};
 use super::{SqlRepository, next_revision};
 use crate::document::short_digest;
 use crate::store::repository::StoreError;
 use std::collections::BTreeSet;
 
-/// Most versions whose layouts are looked through within the transaction of a deletion; with more,
-/// it is done behind it in steps.
+/// The maximum number of versions that the transaction of a deletion searches for layouts in use.
+/// With more, later transactions search them in steps.
 const AT_ONCE: u64 = 50_000;
-/// Versions, or contributions, whose layouts are looked through in one step, and most steps.
+/// Versions, or contributions, that one step searches for layouts in use, and the maximum number of
+/// steps.
 const STEP: u64 = 50_000;
 const MOST_STEPS: u64 = 200;
 
 /// `?1` an ehr_id.
-macro_rules! own {
+macro_rules! ehr_row_id {
     () => {
         "(SELECT id FROM ehr WHERE ehr_id = ?1)"
     };
@@ -30,7 +30,7 @@ macro_rules! own {
 
 macro_rules! versions_of_ehr {
     () => {
-        concat!("ehr = ", own!())
+        concat!("ehr = ", ehr_row_id!())
     };
 }
 
@@ -38,7 +38,7 @@ macro_rules! contributions_of_ehr {
     () => {
         concat!(
             "id IN (SELECT contribution FROM version WHERE ehr = ",
-            own!(),
+            ehr_row_id!(),
             ")"
         )
     };
@@ -48,7 +48,7 @@ macro_rules! chunks_of_ehr {
     () => {
         concat!(
             "owner IN (SELECT 'v/' || object || '::' || system || '::' || number FROM version WHERE ehr = ",
-            own!(),
+            ehr_row_id!(),
             " UNION ALL SELECT 'c/' || uid FROM contribution WHERE ",
             contributions_of_ehr!(),
             ")"
@@ -61,7 +61,7 @@ macro_rules! versions_of_objects {
     () => {
         concat!(
             "ehr = ",
-            own!(),
+            ehr_row_id!(),
             " AND object IN (SELECT value FROM json_each(?2))"
         )
     };
@@ -79,14 +79,14 @@ macro_rules! chunks_of_objects {
     };
 }
 
-/// Contributions to these objects and to no others.
+/// Contributions to no other objects than these.
 macro_rules! contributions_of_objects {
     () => {
         concat!(
             "id IN (SELECT contribution FROM version WHERE ",
             versions_of_objects!(),
             ") AND id NOT IN (SELECT contribution FROM version WHERE ehr = ",
-            own!(),
+            ehr_row_id!(),
             " AND object NOT IN (SELECT value FROM json_each(?2)))"
         )
     };
@@ -96,7 +96,7 @@ macro_rules! tags_of_objects {
     () => {
         concat!(
             "ehr = ",
-            own!(),
+            ehr_row_id!(),
             " AND target IN (SELECT value FROM json_each(?2) UNION ALL
                SELECT object || '::' || system || '::' || number FROM version WHERE object IN (SELECT value FROM json_each(?2)))"
         )
@@ -109,11 +109,11 @@ macro_rules! delete {
     };
 }
 
-/// Ids of removed versions are not given again.
+/// Prevents that ids of removed versions are used again.
 const KEEP_LAST_VERSION: &str = "UPDATE meta SET value = max(value, (SELECT coalesce(max(id), 0) FROM version)) WHERE name = 'last_version'";
 
-/// `?3` the digest of the ehr_id; the other parameters are those of the condition.
-macro_rules! note_removal {
+/// `?3` the digest of the ehr_id. The other parameters are those of the condition.
+macro_rules! record_removal {
     ($condition:expr) => {
         concat!(
             "INSERT INTO removal (ehr, first_version) SELECT ?3, min(id) FROM version WHERE ",
@@ -123,8 +123,8 @@ macro_rules! note_removal {
     };
 }
 
-const NOTE_EHR: &str = note_removal!(concat!(versions_of_ehr!(), " AND ?2 IS NULL"));
-const NOTE_OBJECTS: &str = note_removal!(versions_of_objects!());
+const RECORD_EHR_REMOVAL: &str = record_removal!(concat!(versions_of_ehr!(), " AND ?2 IS NULL"));
+const RECORD_OBJECT_REMOVAL: &str = record_removal!(versions_of_objects!());
 
 const OF_EHR: [&str; 6] = [
     delete!("item_tag", versions_of_ehr!()),
@@ -147,7 +147,7 @@ const ALL: [&str; 9] = [
     "INSERT INTO removal (ehr, first_version) VALUES (NULL, 0)",
     "DELETE FROM item_tag",
     "DELETE FROM chunk WHERE substr(owner, 1, 2) <> 's/'",
-    // Before the versions, each of which looks for its segment.
+    // Before the versions: deleting a version looks up its segment.
     "DELETE FROM segment",
     "DELETE FROM version",
     "DELETE FROM contribution",
@@ -155,9 +155,8 @@ const ALL: [&str; 9] = [
     "DELETE FROM ehr WHERE id > 0",
 ];
 
-/// Layouts that nobody uses: of the ids `?1` (of all, where that is NULL) those that no version
-/// above `?2` and no contribution above `?3` names; none unless the generation of layouts is `?4`,
-/// and there are at most `?5` versions.
+/// Layouts of the ids `?1` (of all, if NULL) that no version above `?2` and no contribution above
+/// `?3` uses. Empty unless the generation of layouts is `?4`, and there are at most `?5` versions.
 macro_rules! unused {
     () => {
         "(?1 IS NULL OR id IN (SELECT value FROM json_each(?1)))
@@ -178,7 +177,7 @@ macro_rules! chunks_of_unused {
     };
 }
 
-/// As [`unused`], of profiles, which an index finds; the parameters are the same.
+/// Like [`unused`], for profiles, which an index finds. The parameters are the same.
 macro_rules! unused_profile {
     () => {
         "NOT EXISTS (SELECT 1 FROM version v WHERE v.profile = profile.id) AND (?1 IS NULL OR ?1 IS NOT NULL) AND ?2 >= 0 AND ?3 >= 0
@@ -186,7 +185,7 @@ macro_rules! unused_profile {
     };
 }
 
-/// The newest layout and the newest profile keep their rows, so that their ids are not given again.
+/// The newest layout and the newest profile remain, so that their ids are not used again.
 const PURGE: [&str; 5] = [
     delete!("chunk", chunks_of_unused!()),
     delete!(
@@ -212,7 +211,7 @@ const IS_LARGE: &str =
     "SELECT (SELECT count(*) FROM (SELECT 1 FROM version LIMIT ?1 + 1)) > ?1 AS large";
 const EVERY_LAYOUT: &str = "SELECT id FROM shape";
 const LAST: &str = "SELECT (SELECT coalesce(max(id), 0) FROM version) AS version, (SELECT coalesce(max(id), 0) FROM contribution) AS contribution";
-/// Which of the layouts `?1` versions and contributions behind `?2` and up to `?3` use.
+/// The layouts among `?1` that versions and contributions after `?2` and up to `?3` use.
 const USED: [&str; 2] = [
     "SELECT DISTINCT j.value AS id FROM version v, json_each(v.shapes) j
      WHERE v.id > ?2 AND v.id <= ?3 AND j.value IN (SELECT value FROM json_each(?1))",
@@ -220,9 +219,9 @@ const USED: [&str; 2] = [
      WHERE c.id > ?2 AND c.id <= ?3 AND c.shapes IS NOT NULL AND j.value IN (SELECT value FROM json_each(?1))",
 ];
 
-/// Which layouts are looked at, and which documents have not been looked through.
+/// The layouts to examine, and the documents that have not been searched yet.
 struct Purge {
-    /// A list of ids; all, where there is none.
+    /// A list of ids; all layouts if `None`.
     layouts: Option<String>,
     after_version: u64,
     after_contribution: u64,
@@ -231,7 +230,7 @@ struct Purge {
 }
 
 impl Purge {
-    /// Everything in one transaction, where there are not too many versions.
+    /// Searches everything in one transaction, if there are not too many versions.
     const AT_ONCE: Purge = Purge {
         layouts: None,
         after_version: 0,
@@ -251,11 +250,15 @@ impl Purge {
     }
 }
 
-/// The beginning of a deletion: what snapshots must know of it.
-fn noted(note: &'static str, ehr_id: &str, objects: Option<String>) -> Vec<Statement> {
+/// Returns the first statements of a deletion: a record of it for snapshots.
+fn removal_statements(
+    record: &'static str,
+    ehr_id: &str,
+    objects: Option<String>,
+) -> Vec<Statement> {
     vec![
         Statement::new(KEEP_LAST_VERSION),
-        Statement::new(note)
+        Statement::new(record)
             .bind(ehr_id)
             .bind(objects)
             .bind(short_digest(ehr_id)),
@@ -269,7 +272,7 @@ impl<S: Sql> SqlRepository<S> {
             return Ok(false);
         }
         let none: Option<String> = None;
-        let mut batch = noted(NOTE_EHR, ehr_id, none);
+        let mut batch = removal_statements(RECORD_EHR_REMOVAL, ehr_id, none);
         batch.extend(OF_EHR.iter().map(|sql| Statement::new(*sql).bind(ehr_id)));
         self.remove(batch).await
     }
@@ -281,7 +284,7 @@ impl<S: Sql> SqlRepository<S> {
         objects: &[String],
     ) -> Result<(), StoreError> {
         let objects = json_list(objects);
-        let mut batch = noted(NOTE_OBJECTS, ehr_id, Some(objects.clone()));
+        let mut batch = removal_statements(RECORD_OBJECT_REMOVAL, ehr_id, Some(objects.clone()));
         batch.extend(
             OF_OBJECTS
                 .iter()
@@ -298,8 +301,8 @@ impl<S: Sql> SqlRepository<S> {
         self.remove(batch).await.map(drop)
     }
 
-    /// Does what removes documents, then removes the layouts that they leave behind. True when the
-    /// last statement gave a row.
+    /// Removes documents, then the layouts that they used alone. Returns whether the last statement
+    /// returned a row.
     async fn remove(&self, mut batch: Vec<Statement>) -> Result<bool, StoreError> {
         let last = batch.len().saturating_sub(1);
         batch.extend(Purge::AT_ONCE.statements());
@@ -313,23 +316,23 @@ impl<S: Sql> SqlRepository<S> {
             .pop()
             .and_then(|rows| Fields::of(rows.into_iter().next()?).flag().ok())
             .unwrap_or_default();
-        self.catalogue.forget_ids();
-        // The segments that held the documents are not live any more. Blobs that a failure leaves
-        // are listed, and deleted by the next compaction.
+        self.catalog.forget_ids();
+        // The segments with the removed documents are no longer live. Blobs that a failure leaves
+        // stay listed, and the next compaction deletes them.
         let _ = self.collect_garbage(0).await;
         if large {
-            // The documents are gone. Layouts that a failure leaves here are removed by the
-            // maintenance of the next night.
+            // The documents are removed. Layouts that a failure leaves are removed by the next
+            // nightly maintenance.
             let _ = self.sweep().await;
         }
         Ok(answers.get(last).is_some_and(|rows| !rows.is_empty()))
     }
 
-    /// Removes the layouts and profiles that no document uses, in steps; nothing when a deletion
-    /// comes between.
+    /// Removes the layouts and profiles that no document uses, in steps. Stops when a deletion
+    /// intervenes.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// If the database does not answer.
     pub async fn sweep(&self) -> Result<(), StoreError> {
         let batch = [
             generation_of(),
@@ -376,7 +379,7 @@ impl<S: Sql> SqlRepository<S> {
         let mut batch: Vec<Statement> = purge.statements().collect();
         batch.push(Statement::new(NEXT_GENERATION).bind(generation));
         self.batch(batch).await?;
-        self.catalogue.forget_ids();
+        self.catalog.forget_ids();
         Ok(())
     }
 }

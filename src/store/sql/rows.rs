@@ -1,24 +1,24 @@
-//! Many rows by one statement: they go as a JSON list of rows, each a list of cells, which the
-//! statement takes apart by `json_each(?1)`. A statement costs a database more than a row does.
+//! Many rows by one statement, as a JSON list of rows, each a list of cells, which the statement
+//! reads by `json_each(?1)`. A statement costs a database more than a row.
 
 use super::value::{SqlValue, Statement};
 use crate::rm::json::quote_into;
 use std::fmt::Write;
 
-/// Most bytes of a list, unless one row alone has more; D1 takes 2 MB.
-const MOST: usize = 1_500_000;
+/// Maximum bytes of a list, unless a single row has more. D1 accepts 2 MB.
+const LIST_BYTES: usize = 1_500_000;
 
-/// Rows that wait for their statement.
-pub(super) struct Rows {
+/// Rows that are collected for a statement.
+pub(super) struct CollectedRows {
     sql: &'static str,
-    /// Lists that lack their end; the last one may still grow.
+    /// Lists without their closing bracket. Rows are added to the last one.
     lists: Vec<String>,
 }
 
-impl Rows {
-    /// No rows yet for a statement.
-    pub(super) fn of(sql: &'static str) -> Rows {
-        Rows {
+impl CollectedRows {
+    /// Creates a collection without rows.
+    pub(super) fn new(sql: &'static str) -> CollectedRows {
+        CollectedRows {
             sql,
             lists: Vec::new(),
         }
@@ -29,7 +29,7 @@ impl Rows {
         let mut list = self.lists.pop().unwrap_or_default();
         let before = list.len();
         write_row(&mut list, cells);
-        if before == 0 || list.len() < MOST {
+        if before == 0 || list.len() < LIST_BYTES {
             return self.lists.push(list);
         }
         let row = format!("[{}", list.get(before + 1..).unwrap_or_default());
@@ -37,8 +37,8 @@ impl Rows {
         self.lists.extend([list, row]);
     }
 
-    /// The statements of the rows so far, which wait no more.
-    pub(super) fn written(&mut self) -> impl Iterator<Item = Statement> {
+    /// Returns the statements of the rows so far, and removes these rows.
+    pub(super) fn take_statements(&mut self) -> impl Iterator<Item = Statement> {
         let sql = self.sql;
         std::mem::take(&mut self.lists)
             .into_iter()
@@ -46,7 +46,7 @@ impl Rows {
     }
 }
 
-/// Behind the rows before it, or as the first one of a list.
+/// Appends a row to a list.
 fn write_row(list: &mut String, cells: &[Cell<'_>]) {
     list.push(if list.is_empty() { '[' } else { ',' });
     list.push('[');
@@ -115,17 +115,20 @@ mod tests {
 
     #[test]
     fn rows_go_together_as_far_as_they_fit() {
-        let mut rows = Rows::of("INSERT");
-        for text in ["a", "\"", &"x".repeat(MOST), "b"] {
+        let mut rows = CollectedRows::new("INSERT");
+        for text in ["a", "\"", &"x".repeat(LIST_BYTES), "b"] {
             rows.push(&[Cell::Number(1), text.into(), Cell::Null]);
         }
-        let lists: Vec<String> = rows.written().map(|s| format!("{:?}", s.params)).collect();
+        let lists: Vec<String> = rows
+            .take_statements()
+            .map(|s| format!("{:?}", s.params))
+            .collect();
         assert_eq!(lists.len(), 3);
-        assert_eq!(rows.written().count(), 0);
+        assert_eq!(rows.take_statements().count(), 0);
         rows.push(&[Cell::Number(1), "\"".into()]);
         rows.push(&[Cell::Null]);
         assert_eq!(
-            rows.written().next().unwrap().params,
+            rows.take_statements().next().unwrap().params,
             [SqlValue::from(r#"[[1,"\""],[null]]"#)]
         );
     }

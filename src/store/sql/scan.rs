@@ -1,36 +1,37 @@
-//! Scans: pages of rows, pruned by profile, made into batches.
+//! Scans: pages of rows, pruned by profile, assembled into batches.
 //!
-//! A scan sees the repository as it was when it began: versions that are committed meanwhile are
-//! left out, and those that they supersede still count as the latest ones.
+//! A scan reads the repository as it was when the scan began. It leaves out versions that are
+//! committed meanwhile. The versions that those supersede still count as the latest ones.
 
 use super::SqlRepository;
-use super::catalogue::Matching;
+use super::catalog::MatchingProfiles;
+use super::checksum::StoredDocument;
 use super::list::size_of_version;
 use super::read::known_texts;
-use super::seal::Stored;
 use super::value::{Fields, Row, Sql, Statement, json_list, kind_of, unexpected};
 use crate::document::{Batch, DocRow, EhrRow, short_digest};
-use crate::store::conflict::join_uid;
-use crate::store::repository::{PIECE_BYTES, Sink, StoreError, send, state_to_read};
+use crate::store::commit_rules::join_uid;
+use crate::store::repository::{MAX_PAGE_BYTES, Sink, StoreError, state_to_read};
 use crate::store::scan::{Scan, Snapshot};
+use crate::store::sink::send;
 use std::collections::{BTreeSet, HashMap};
 
-/// Rows of a page at most.
+/// Maximum rows of a page.
 const PAGE_ROWS: u64 = 1000;
-/// Bytes of stored text after which others have their turn while documents are unpacked.
-const UNPACKED: u64 = 1 << 20;
-/// Bytes of memory that a byte of stored text takes while its document is read and unpacked, about:
-/// the answer of the database, its values, the joined text, the document.
-const HELD: u64 = 4;
-/// Above every id.
+/// Bytes of stored text between pauses while documents are unpacked.
+const PAUSE_BYTES: u64 = 1 << 20;
+/// Bytes of memory for each byte of stored text while its document is read and unpacked, estimated:
+/// the response of the database, its values, the joined text, the document.
+const MEMORY_PER_BYTE: u64 = 4;
+/// Higher than every id.
 const NO_BOUND: u64 = 1 << 52;
 
-/// The newest state, as [`Snapshot`] has it.
+/// The newest state, in the fields of [`Snapshot`].
 pub(super) const NEWEST: &str = "SELECT max((SELECT coalesce(max(id), 0) FROM version), (SELECT value FROM meta WHERE name = 'last_version')) AS version,
     (SELECT coalesce(max(id), 0) FROM ehr) AS ehr, (SELECT coalesce(max(id), 0) FROM removal) AS removals,
     (SELECT value FROM meta WHERE name = 'revision') AS revision";
-/// Whether one of the deletions behind `?1` removed a version up to `?2`: of the EHRs with the
-/// digests `?3`, or of any where that is NULL.
+/// Whether a deletion after the first `?1` removed a version up to `?2`: of the EHRs with the
+/// digests `?3`, or of any if NULL.
 const REMOVED: &str =
     "SELECT EXISTS (SELECT 1 FROM removal r WHERE r.id > ?1 AND r.first_version <= ?2
       AND (?3 IS NULL OR r.ehr IS NULL OR r.ehr IN (SELECT value FROM json_each(?3)))) AS removed";
@@ -41,21 +42,20 @@ const NEWEST_OF_EHR: &str = "SELECT count(*) AS versions, (SELECT count(*) FROM 
 /// The `?2`th version of an EHR.
 const NTH_OF_EHR: &str = "SELECT v.id FROM version v JOIN ehr e ON e.id = v.ehr WHERE e.ehr_id = ?1 ORDER BY v.id LIMIT 1 OFFSET ?2 - 1";
 
-/// Whether an EHR was queryable in the state that is read.
+/// Whether an EHR was queryable in the requested state.
 macro_rules! queryable {
     () => {
         "coalesce((SELECT q.is_queryable FROM queryable_before q WHERE q.ehr = e.id AND q.version > ?6 ORDER BY q.version LIMIT 1), e.is_queryable)"
     };
 }
 
-/// `?1` matching profiles, `?2` the last judged one, `?3` all versions, `?4` behind this id, `?5`
-/// up to this id, `?6` the newest version of the scan, `?7` most rows, `?8` whether EHRs may be
-/// unqueryable, `?9` the id of the EHR or the ids of some, `?10` most bytes, `?11` and `?12` an EHR
-/// and the version in it behind which the page begins.
+/// `?1` matching profiles, `?2` the last known profile, `?3` all versions, `?4` after this id, `?5`
+/// up to this id, `?6` the newest version of the scan, `?7` maximum rows, `?8` whether EHRs may be
+/// unqueryable, `?9` the id of the EHR or the ids of some, `?10` maximum bytes, `?11` and `?12` an
+/// EHR and the version in it after which the page begins.
 ///
-/// The sizes of the documents decide how many of them are read: the first one, and those that
-/// stay within the bytes of a page together with all before them. `found` counts all that the inner
-/// query listed.
+/// The sizes of the documents limit a page: it has the first document, and those after it while the
+/// total is within the maximum. `found` counts all rows of the inner query.
 macro_rules! page {
     ($from:literal, $condition:literal, $rest:literal, $order:literal, $outer:literal) => {
         concat!(
@@ -104,7 +104,7 @@ const BY_EHR: &str = page!(
     "ehr, id",
     "p.ehr, p.id"
 );
-/// Documents of a range of ids, found by their profiles.
+/// Documents of a range of ids, selected by their profiles.
 const BY_PROFILE: &str = page!(
     "json_each(?1) s CROSS JOIN version v CROSS JOIN ehr e WHERE v.profile = s.value AND v.id > ?4 AND v.id <= ?5",
     "e.id = v.ehr",
@@ -112,55 +112,55 @@ const BY_PROFILE: &str = page!(
     "id",
     "p.id"
 );
-/// How much to ask for next: as much as keeps pages near their aims, judged by the last one.
-struct Pace {
+/// The size of the next page, adapted to the rows and bytes of the last one.
+struct PageSize {
     /// Ids in the range of the next page.
     range: u64,
     /// Most rows of the next page.
     rows: u64,
 }
 
-/// Where a page begins and ends.
-struct Place {
-    /// Behind this id of an EHR or a version.
-    behind: u64,
-    /// Up to this id.
+/// The bounds of a page.
+struct PageBounds {
+    /// The page begins after this id of an EHR or a version.
+    after: u64,
+    /// The page ends at this id.
     until: u64,
-    /// The EHR that the page before ended in, and the last version that it had of it.
+    /// The last EHR of the page before, and its last version there.
     open: (u64, u64),
 }
 
-/// A row of a page: an EHR, and a document of it where there is one.
-struct Line {
-    /// Rows that the page would have without a bound on its bytes.
+/// A row of a page: an EHR, and one of its documents if it has any.
+struct ScanRow {
+    /// The rows that the page would have without a limit on its bytes.
     found: u64,
-    /// Bytes of the stored document.
+    /// The size of the stored document in bytes.
     size: u64,
     ehr: u64,
     row: EhrRow,
-    doc: Option<Doc>,
+    doc: Option<DocumentRow>,
 }
 
-struct Doc {
+struct DocumentRow {
     row: DocRow,
     system: String,
     time_committed: String,
     layouts: Vec<u64>,
-    seal: String,
+    checksum: String,
     chunks: u64,
     text: String,
 }
 
 /// The rows of a page.
-struct Page {
-    lines: Vec<Line>,
-    /// True where more rows follow in the range of the page.
+struct ScanPage {
+    rows: Vec<ScanRow>,
+    /// Whether more rows follow in the range of the page.
     is_cut: bool,
 }
 
-/// A batch that pages are added to until it can be sent.
+/// A batch under construction: pages are added until it can be sent.
 #[derive(Default)]
-struct Assembly {
+struct BatchBuilder {
     batch: Batch,
     /// The numbers of its EHRs in the batch, by their ids.
     numbers: HashMap<u64, u32>,
@@ -174,8 +174,8 @@ impl<S: Sql> SqlRepository<S> {
         }
     }
 
-    /// One EHR: a single round trip when its profiles and layouts are known, it has no more than a
-    /// page, and the newest state is asked for.
+    /// Scans one EHR. Makes a single round trip if its profiles and layouts are known, it fits into
+    /// a page, and the newest state is requested.
     async fn send_ehr(
         &self,
         scan: &Scan,
@@ -183,31 +183,33 @@ impl<S: Sql> SqlRepository<S> {
         sink: Sink<'_>,
     ) -> Result<Snapshot, StoreError> {
         let (mut state, mut newest) = (None, NO_BOUND);
-        if let Some(asked) = scan.snapshot {
-            let (read, bound) = self.state_of_snapshot(scan, ehr_id, asked).await?;
+        if let Some(requested) = scan.snapshot {
+            let (read, bound) = self.state_of_snapshot(scan, ehr_id, requested).await?;
+            // The snapshot was taken before the EHR existed.
             if read.version == 0 {
                 return Ok(read);
             }
             (state, newest) = (Some(read), bound);
         }
-        let mut place = Place {
-            behind: 0,
+        let mut page_bounds = PageBounds {
+            after: 0,
             until: NO_BOUND,
             open: (0, 0),
         };
-        let mut assembly = Assembly::default();
+        let mut builder = BatchBuilder::default();
         loop {
-            let matching = self.catalogue.matching(scan);
+            // Again for each page: the page before may have brought new profiles.
+            let matching = self.catalog.matching(scan);
             let bounds = (newest, PAGE_ROWS);
-            let page = page(OF_EHR, scan, &matching, &place, bounds, Some(ehr_id));
-            let mut batch = vec![self.catalogue.ask_news()];
+            let page = page(OF_EHR, scan, &matching, &page_bounds, bounds, Some(ehr_id));
+            let mut batch = vec![self.catalog.read_new_profiles()];
             if state.is_none() {
                 batch.push(newest_of_ehr(ehr_id));
             }
             batch.push(page);
             let mut answers = self.batch(batch).await?.into_iter();
             let mut next = || answers.next().unwrap_or_default();
-            self.catalogue.take_news(next())?;
+            self.catalog.add_new_profiles(next())?;
             let read = if let Some(state) = state {
                 state
             } else {
@@ -216,27 +218,29 @@ impl<S: Sql> SqlRepository<S> {
                 read
             };
             state = Some(read);
-            let page = Page::of(next(), PAGE_ROWS)?;
-            let (is_cut, open) = (page.is_cut, place.open.0);
+            let page = ScanPage::of(next(), PAGE_ROWS)?;
+            let (is_cut, open) = (page.is_cut, page_bounds.open.0);
             if let Some((ehr, version)) = page.end() {
-                place.behind = version;
-                place.open = (ehr, version);
+                page_bounds.after = version;
+                page_bounds.open = (ehr, version);
             }
-            if !self.take(&mut assembly, page, scan, open, sink).await? || !is_cut {
+            if !self.take(&mut builder, page, scan, open, sink).await? || !is_cut {
                 return Ok(read);
             }
             sink.pause().await;
         }
     }
 
-    /// The state of one EHR that a snapshot names, and the newest version in it.
+    /// Returns the state of one EHR in a snapshot, and the newest version in it.
     async fn state_of_snapshot(
         &self,
         scan: &Scan,
         ehr_id: &str,
-        asked: Snapshot,
+        requested: Snapshot,
     ) -> Result<(Snapshot, u64), StoreError> {
-        let nth = Statement::new(NTH_OF_EHR).bind(ehr_id).bind(asked.version);
+        let nth = Statement::new(NTH_OF_EHR)
+            .bind(ehr_id)
+            .bind(requested.version);
         let mut answers = self
             .batch(vec![newest_of_ehr(ehr_id), nth])
             .await?
@@ -249,11 +253,11 @@ impl<S: Sql> SqlRepository<S> {
         Ok((read, Fields::of(row.unwrap_or_default()).number()?))
     }
 
-    /// Those EHRs that the scan names, else all: by EHR where that is asked for, else by document.
+    /// Scans the EHRs that the scan names, else all: by EHR if requested, else by document.
     async fn send_many(&self, scan: &Scan, sink: Sink<'_>) -> Result<Snapshot, StoreError> {
         let segments = self.segments_for(scan, sink);
         let mut batch = vec![
-            self.catalogue.ask_news(),
+            self.catalog.read_new_profiles(),
             Statement::new(NEWEST),
             removed(scan),
         ];
@@ -262,11 +266,12 @@ impl<S: Sql> SqlRepository<S> {
         }
         let mut answers = self.batch(batch).await?.into_iter();
         let mut next = || answers.next().unwrap_or_default();
-        self.catalogue.take_news(next())?;
+        self.catalog.add_new_profiles(next())?;
         let newest = newest_of(next())?;
         let state = state_of(scan, newest, next())?;
+        // Empty without segments.
         let of_segments = [next(), next(), next()];
-        let matching = self.catalogue.matching(scan);
+        let matching = self.catalog.matching(scan);
         let by_ehr = scan.ehrs.is_some() || scan.whole_ehrs || scan.empty_ehrs;
         if matching.profiles.is_empty() && !scan.empty_ehrs {
             return Ok(state);
@@ -276,12 +281,14 @@ impl<S: Sql> SqlRepository<S> {
             None if by_ehr => (BY_EHR, state.ehr),
             None => (BY_PROFILE, state.version),
         };
-        let mut pace = Pace {
+        let mut size = PageSize {
+            // The first page is a guess. An EHR has some tens of documents, and a quarter of a
+            // range of ids may match.
             range: if by_ehr { 16 } else { PAGE_ROWS },
             rows: if by_ehr { PAGE_ROWS } else { PAGE_ROWS / 4 },
         };
         let (mut after, mut begun) = (0, false);
-        // Segments show the newest state only.
+        // Segments contain the newest state only.
         if let Some((segments, source)) = segments.filter(|_| state == newest) {
             let opened = self.open_segments(&segments, source, state, of_segments);
             let mut held = opened.await?;
@@ -291,33 +298,41 @@ impl<S: Sql> SqlRepository<S> {
             after = held.covered();
         }
         while after < end {
-            let until = (after + pace.range).min(end);
+            let until = (after + size.range).min(end);
             let named = scan.ehrs.as_ref().map(|ehrs| {
                 json_list(ehrs.get(after as usize..until as usize).unwrap_or_default())
             });
-            let mut place = Place::between(after, until);
+            let mut page_bounds = PageBounds::between(after, until);
+            // The list selects the EHRs, so the page needs no bound on ids.
             if named.is_some() {
-                place = Place::between(0, state.ehr);
+                page_bounds = PageBounds::between(0, state.ehr);
             }
-            let (mut assembly, mut reached) = (Assembly::default(), until);
+            let (mut builder, mut reached) = (BatchBuilder::default(), until);
             let (mut rows, mut bytes) = (0, 0);
             loop {
-                // A database on the thread of the host, as in workerd, answers before anything else
-                // is looked at.
+                // A database on the thread of the host, as in workerd, answers before other
+                // requests continue, so pause first.
                 if std::mem::replace(&mut begun, true) {
                     sink.pause().await;
                 }
-                let bounds = (state.version, pace.rows);
-                let statement = page(query, scan, &matching, &place, bounds, named.as_deref());
-                let page = Page::of(self.rows(statement).await?, pace.rows)?;
-                let (is_cut, open, page_end) = (page.is_cut, place.open.0, page.end());
-                rows += page.lines.len() as u64;
+                let bounds = (state.version, size.rows);
+                let statement = page(
+                    query,
+                    scan,
+                    &matching,
+                    &page_bounds,
+                    bounds,
+                    named.as_deref(),
+                );
+                let page = ScanPage::of(self.rows(statement).await?, size.rows)?;
+                let (is_cut, open, page_end) = (page.is_cut, page_bounds.open.0, page.end());
+                rows += page.rows.len() as u64;
                 bytes += page.bytes();
-                if !self.take(&mut assembly, page, scan, open, sink).await? {
+                if !self.take(&mut builder, page, scan, open, sink).await? {
                     return Ok(state);
                 }
                 match page_end.filter(|_| is_cut) {
-                    Some((ehr, version)) if by_ehr => place.go_on(ehr, version),
+                    Some((ehr, version)) if by_ehr => page_bounds.continue_after(ehr, version),
                     Some((_, version)) => {
                         reached = version;
                         break;
@@ -325,89 +340,93 @@ impl<S: Sql> SqlRepository<S> {
                     None => break,
                 }
             }
-            pace.learn(rows, bytes, reached - after, by_ehr);
+            size.learn(rows, bytes, reached - after, by_ehr);
             after = reached;
         }
         Ok(state)
     }
 
-    /// Adds a page to an assembly, and sends what is complete of it; false when no more is wanted.
-    /// `open` is the EHR that the page before ended in.
+    /// Adds a page to a batch, and sends the complete EHRs. Returns false if the sink needs no
+    /// more. `open` is the last EHR of the page before.
     async fn take(
         &self,
-        assembly: &mut Assembly,
-        page: Page,
+        builder: &mut BatchBuilder,
+        page: ScanPage,
         scan: &Scan,
         open: u64,
         sink: Sink<'_>,
     ) -> Result<bool, StoreError> {
-        let last = page.lines.last().map_or(0, |line| line.ehr);
+        let last = page.rows.last().map_or(0, |row| row.ehr);
         let keeps = page.is_cut && scan.whole_ehrs;
-        let mut lines = page.lines;
+        let mut rows = page.rows;
+        // The last EHR of a cut page may continue on the next page, and must be sent in one batch.
         let complete = if keeps {
-            lines.iter().take_while(|line| line.ehr != last).count()
+            rows.iter().take_while(|row| row.ehr != last).count()
         } else {
-            lines.len()
+            rows.len()
         };
-        let rest = lines.split_off(complete);
-        if !self.add(assembly, lines, scan, open, sink).await? {
+        let rest = rows.split_off(complete);
+        if !self.add(builder, rows, scan, open, sink).await? {
             return Ok(false);
         }
         let is_open = keeps && last == open;
-        let is_due = !is_open && !assembly.numbers.is_empty();
-        if is_due && !send(sink, &std::mem::take(assembly).batch).await {
+        let is_due = !is_open && !builder.numbers.is_empty();
+        if is_due && !send(sink, &std::mem::take(builder).batch).await {
             return Ok(false);
         }
-        self.add(assembly, rest, scan, open, sink).await
+        self.add(builder, rest, scan, open, sink).await
     }
 
-    /// Adds documents to an assembly, with pauses; false when the sink has no room for them.
+    /// Adds documents to a batch, with pauses. Returns false if the sink has no memory for
+    /// them.
     async fn add(
         &self,
-        assembly: &mut Assembly,
-        lines: Vec<Line>,
+        builder: &mut BatchBuilder,
+        rows: Vec<ScanRow>,
         scan: &Scan,
         open: u64,
         sink: Sink<'_>,
     ) -> Result<bool, StoreError> {
-        if lines.is_empty() {
+        if rows.is_empty() {
             return Ok(true);
         }
-        let read: u64 = lines.iter().map(|line| line.size).sum();
-        let held = (assembly.batch.bytes() as u64).saturating_add(HELD.saturating_mul(read));
+        let read: u64 = rows.iter().map(|row| row.size).sum();
+        let held =
+            (builder.batch.bytes() as u64).saturating_add(MEMORY_PER_BYTE.saturating_mul(read));
         if !sink.admit(usize::try_from(held).unwrap_or(usize::MAX)) {
             return Ok(false);
         }
-        let docs = || lines.iter().filter_map(|line| line.doc.as_ref());
+        let docs = || rows.iter().filter_map(|row| row.doc.as_ref());
         let layouts: BTreeSet<u64> = docs().flat_map(|doc| &doc.layouts).copied().collect();
         let layouts = self.load(&layouts).await?;
         let mut rest = self
-            .read_document_rests(docs().filter(|d| d.chunks > 0).map(Doc::uid))
+            .read_document_chunks(docs().filter(|d| d.chunks > 0).map(DocumentRow::uid))
             .await?;
         let mut unpacked = 0;
-        for Line { ehr, row, doc, .. } in lines {
+        for ScanRow { ehr, row, doc, .. } in rows {
+            // An EHR without further documents, which the page before has already added.
             if doc.is_none() && (!scan.empty_ehrs || ehr == open) {
                 continue;
             }
-            let Assembly { batch, numbers } = &mut *assembly;
+            let BatchBuilder { batch, numbers } = &mut *builder;
             let number = *numbers.entry(ehr).or_insert_with(|| batch.add_ehr(row));
             let Some(doc) = doc else { continue };
             let uid = doc.uid();
             let mut text = doc.text;
             if doc.chunks > 0 {
-                // A document whose pieces are gone does not fit its checksum.
+                // If chunks are missing, the checksum of the document does not match.
                 text.push_str(&rest.remove(&format!("v/{uid}")).unwrap_or_default());
             }
             unpacked += text.len() as u64;
             let owner = batch.ehr_id(number);
-            let stored = Stored {
+            let stored = StoredDocument {
                 owner: owner.ok_or_else(unexpected)?,
                 known: &known_texts(&uid, &doc.time_committed),
                 text: &text,
             };
-            let packed = layouts.unpack(stored, &doc.layouts, Some(&doc.seal))?;
+            let packed = layouts.unpack(stored, &doc.layouts, Some(&doc.checksum))?;
             batch.add(number, doc.row, &packed);
-            if unpacked >= UNPACKED {
+            if unpacked >= PAUSE_BYTES {
                 unpacked = 0;
                 sink.pause().await;
             }
@@ -417,9 +436,9 @@ impl<S: Sql> SqlRepository<S> {
 }
 
 /// The documents of a range of ids, as one batch.
-pub(super) struct Gathered {
+pub(super) struct GatheredBatch {
     pub batch: Batch,
-    /// The ids of its EHRs, by their numbers.
+    /// The ids of its EHRs, indexed by their numbers.
     pub ehrs: Vec<u64>,
     /// The last id of the range that was read.
     pub end: u64,
@@ -427,76 +446,76 @@ pub(super) struct Gathered {
 
 impl<S: Sql> SqlRepository<S> {
     /// Reads the documents of a scan with ids above `after` and up to `until`, in the state up to
-    /// `newest`; of a scan of EHRs alone, the EHRs with such ids. Ends early when they take `most`
-    /// bytes of memory, about.
+    /// `newest`. A scan of EHRs alone reads the EHRs with such ids. Ends early when they take about
+    /// `most` bytes of memory.
     pub(super) async fn gather(
         &self,
         scan: &Scan,
         (after, until, newest): (u64, u64, u64),
         most: usize,
         sink: Sink<'_>,
-    ) -> Result<Gathered, StoreError> {
-        let matching = self.catalogue.matching(scan);
+    ) -> Result<GatheredBatch, StoreError> {
+        let matching = self.catalog.matching(scan);
         let query = if scan.empty_ehrs { BY_EHR } else { BY_PROFILE };
-        let (mut pace, mut assembly) = (
-            Pace {
+        let (mut size, mut builder) = (
+            PageSize {
                 range: PAGE_ROWS,
                 rows: PAGE_ROWS,
             },
-            Assembly::default(),
+            BatchBuilder::default(),
         );
         let mut end = after;
-        while end < until && assembly.batch.bytes() < most {
-            let to = (end + pace.range).min(until);
-            let place = Place::between(end, to);
-            let bounds = (newest, pace.rows);
-            let statement = page(query, scan, &matching, &place, bounds, None);
-            let page = Page::of(self.rows(statement).await?, pace.rows)?;
-            let (rows, bytes) = (page.lines.len() as u64, page.bytes());
-            let reached = match page.lines.last().filter(|_| page.is_cut) {
-                Some(Line { ehr, doc: None, .. }) => *ehr,
-                Some(Line { doc: Some(doc), .. }) => doc.row.ordinal,
+        while end < until && builder.batch.bytes() < most {
+            let to = (end + size.range).min(until);
+            let page_bounds = PageBounds::between(end, to);
+            let bounds = (newest, size.rows);
+            let statement = page(query, scan, &matching, &page_bounds, bounds, None);
+            let page = ScanPage::of(self.rows(statement).await?, size.rows)?;
+            let (rows, bytes) = (page.rows.len() as u64, page.bytes());
+            let reached = match page.rows.last().filter(|_| page.is_cut) {
+                Some(ScanRow { ehr, doc: None, .. }) => *ehr,
+                Some(ScanRow { doc: Some(doc), .. }) => doc.row.ordinal,
                 None => to,
             };
-            self.add(&mut assembly, page.lines, scan, 0, sink).await?;
-            pace.learn(rows, bytes, reached - end, false);
+            self.add(&mut builder, page.rows, scan, 0, sink).await?;
+            size.learn(rows, bytes, reached - end, false);
             end = reached;
             sink.pause().await;
         }
-        let Assembly { batch, numbers } = assembly;
+        let BatchBuilder { batch, numbers } = builder;
         let mut ehrs = vec![0; numbers.len()];
         for (id, number) in numbers {
             *ehrs.get_mut(number as usize).ok_or_else(unexpected)? = id;
         }
-        Ok(Gathered { batch, ehrs, end })
+        Ok(GatheredBatch { batch, ehrs, end })
     }
 }
 
 fn page(
     query: &'static str,
     scan: &Scan,
-    matching: &Matching,
-    place: &Place,
+    matching: &MatchingProfiles,
+    page_bounds: &PageBounds,
     (newest, rows): (u64, u64),
     ehrs: Option<&str>,
 ) -> Statement {
     Statement::new(query)
         .bind(json_list(&matching.profiles))
-        .bind(matching.judged_to)
+        .bind(matching.known_to)
         .bind(scan.all_versions)
-        .bind(place.behind)
-        .bind(place.until)
+        .bind(page_bounds.after)
+        .bind(page_bounds.until)
         .bind(newest)
         .bind(rows)
         .bind(scan.unqueryable)
         .bind(ehrs)
-        .bind(PIECE_BYTES)
-        .bind(place.open.0)
-        .bind(place.open.1)
+        .bind(MAX_PAGE_BYTES)
+        .bind(page_bounds.open.0)
+        .bind(page_bounds.open.1)
 }
 
-/// Asks whether the snapshot of a scan can still be shown; without a snapshot no deletion is looked
-/// at.
+/// Returns the statement that tests whether the snapshot of a scan is complete. Without a snapshot
+/// it reads no deletions.
 fn removed(scan: &Scan) -> Statement {
     let nothing = Snapshot {
         version: 0,
@@ -525,19 +544,19 @@ fn newest_of_ehr(ehr_id: &str) -> Statement {
         .bind(short_digest(ehr_id))
 }
 
-/// The state of one EHR that a scan reads, and the newest version of the EHR, by what
-/// [`NEWEST_OF_EHR`] gave.
-fn state_of_ehr(scan: &Scan, told: Vec<Row>) -> Result<(Snapshot, u64), StoreError> {
-    let mut fields = Fields::of(told.into_iter().next().unwrap_or_default());
+/// Returns the state of one EHR that a scan reads, and the newest version of the EHR, from the rows
+/// of [`NEWEST_OF_EHR`].
+fn state_of_ehr(scan: &Scan, rows: Vec<Row>) -> Result<(Snapshot, u64), StoreError> {
+    let mut fields = Fields::of(rows.into_iter().next().unwrap_or_default());
     let newest = Snapshot::of_ehr(fields.number()?, fields.number()?);
     let bound = fields.number()?;
     let removed = scan
         .snapshot
-        .is_some_and(|asked| asked.version > 0 && asked.removals < newest.removals);
+        .is_some_and(|requested| requested.version > 0 && requested.removals < newest.removals);
     Ok((state_to_read(scan.snapshot, newest, removed)?, bound))
 }
 
-/// The newest state, by what [`NEWEST`] returned.
+/// Returns the newest state from the rows of [`NEWEST`].
 pub(super) fn newest_of(rows: Vec<Row>) -> Result<Snapshot, StoreError> {
     let mut fields = Fields::of(rows.into_iter().next().unwrap_or_default());
     Ok(Snapshot {
@@ -548,18 +567,18 @@ pub(super) fn newest_of(rows: Vec<Row>) -> Result<Snapshot, StoreError> {
     })
 }
 
-/// The state that a scan reads, by what [`REMOVED`] returned.
+/// Returns the state that a scan reads, from the rows of [`REMOVED`].
 fn state_of(scan: &Scan, newest: Snapshot, removed: Vec<Row>) -> Result<Snapshot, StoreError> {
     let removed = Fields::of(removed.into_iter().next().unwrap_or_default()).flag()?;
     state_to_read(scan.snapshot, newest, removed)
 }
 
-impl Pace {
-    /// Fits the next page to what `range` ids gave.
+impl PageSize {
+    /// Adapts the size of the next page to the result for `range` ids.
     fn learn(&mut self, rows: u64, bytes: u64, range: u64, by_ehr: bool) {
         let (rows, bytes) = (rows.max(1), bytes.max(1));
         let fitting = PAGE_ROWS
-            .min(PIECE_BYTES.saturating_mul(rows) / bytes)
+            .min(MAX_PAGE_BYTES.saturating_mul(rows) / bytes)
             .max(1);
         self.range =
             (range.saturating_mul(fitting) / rows).clamp(1, range.saturating_mul(8).max(16));
@@ -569,53 +588,54 @@ impl Pace {
     }
 }
 
-impl Place {
-    fn between(behind: u64, until: u64) -> Place {
-        Place {
-            behind,
+impl PageBounds {
+    fn between(after: u64, until: u64) -> PageBounds {
+        PageBounds {
+            after,
             until,
             open: (0, 0),
         }
     }
 
-    /// Goes on behind a version of an EHR, or behind an EHR without any.
-    fn go_on(&mut self, ehr: u64, version: u64) {
+    /// Continues after a version of an EHR, or after an EHR without versions.
+    fn continue_after(&mut self, ehr: u64, version: u64) {
         if version == NO_BOUND {
-            (self.behind, self.open) = (ehr, (0, 0));
+            (self.after, self.open) = (ehr, (0, 0));
         } else {
-            (self.behind, self.open) = (ehr.saturating_sub(1), (ehr, version));
+            (self.after, self.open) = (ehr.saturating_sub(1), (ehr, version));
         }
     }
 }
 
-impl Page {
-    fn of(rows: Vec<Row>, most: u64) -> Result<Page, StoreError> {
-        let lines = rows
+impl ScanPage {
+    fn of(rows: Vec<Row>, most: u64) -> Result<ScanPage, StoreError> {
+        let rows = rows
             .into_iter()
-            .map(Line::of)
-            .collect::<Result<Vec<Line>, StoreError>>()?;
-        let found = lines.first().map_or(0, |line| line.found);
-        Ok(Page {
-            is_cut: found > lines.len() as u64 || found == most,
-            lines,
+            .map(ScanRow::of)
+            .collect::<Result<Vec<ScanRow>, StoreError>>()?;
+        let found = rows.first().map_or(0, |row| row.found);
+        Ok(ScanPage {
+            is_cut: found > rows.len() as u64 || found == most,
+            rows,
         })
     }
 
-    /// Bytes of the stored documents.
+    /// Returns the total size of the stored documents in bytes.
     fn bytes(&self) -> u64 {
-        self.lines.iter().map(|line| line.size).sum()
+        self.rows.iter().map(|row| row.size).sum()
     }
 
-    /// The EHR and the version of the last row; [`NO_BOUND`] where that row is an EHR alone.
+    /// Returns the EHR and the version of the last row; [`NO_BOUND`] as the version if the EHR has
+    /// no documents there.
     fn end(&self) -> Option<(u64, u64)> {
-        let last = self.lines.last()?;
+        let last = self.rows.last()?;
         let version = last.doc.as_ref().map(|doc| doc.row.ordinal);
         Some((last.ehr, version.unwrap_or(NO_BOUND)))
     }
 }
 
-impl Line {
-    fn of(row: Row) -> Result<Line, StoreError> {
+impl ScanRow {
+    fn of(row: Row) -> Result<ScanRow, StoreError> {
         let mut fields = Fields::of(row);
         let (found, size) = (fields.number()?, fields.number()?);
         let ehr = fields.number()?;
@@ -627,9 +647,9 @@ impl Line {
         };
         let doc = fields
             .optional_number()?
-            .map(|ordinal| Doc::of(ordinal, fields))
+            .map(|ordinal| DocumentRow::of(ordinal, fields))
             .transpose()?;
-        Ok(Line {
+        Ok(ScanRow {
             found,
             size,
             ehr,
@@ -639,8 +659,8 @@ impl Line {
     }
 }
 
-impl Doc {
-    fn of(ordinal: u64, mut fields: Fields) -> Result<Doc, StoreError> {
+impl DocumentRow {
+    fn of(ordinal: u64, mut fields: Fields) -> Result<DocumentRow, StoreError> {
         let (kind, object_id, system) =
             (kind_of(fields.number()?)?, fields.text()?, fields.text()?);
         let number = u32::try_from(fields.number()?).map_err(|_| unexpected())?;
@@ -653,13 +673,13 @@ impl Doc {
             latest: fields.flag()?,
             deleted: fields.flag()?,
         };
-        let (layouts, seal) = (fields.numbers()?, fields.text()?);
-        Ok(Doc {
+        let (layouts, checksum) = (fields.numbers()?, fields.text()?);
+        Ok(DocumentRow {
             row,
             system,
             time_committed,
             layouts,
-            seal,
+            checksum,
             chunks: fields.number()?,
             text: fields.text()?,
         })

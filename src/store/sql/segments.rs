@@ -10,8 +10,9 @@ mod compaction;
 use super::SqlRepository;
 use super::value::{Fields, Row, Sql, Statement};
 use crate::document::{Batch, absent_reads};
-use crate::store::repository::{BatchSink, Pause, Sink, StoreError, send};
+use crate::store::repository::StoreError;
 use crate::store::scan::{Progress, Scan, Snapshot};
+use crate::store::sink::{BatchSink, Pause, Sink, send};
 use cache::{Cache, Held, Listed, Overlay};
 pub use compaction::{Compaction, CompactionHost};
 use futures_util::future::join_all;
@@ -86,8 +87,8 @@ const MANIFEST: &str = "SELECT first, last, state, blob, bytes FROM segment ORDE
 /// they are of every state.
 const EHR_MANIFEST: &str =
     "SELECT first, last, 4503599627370496 AS state, blob, bytes FROM ehr_segment ORDER BY first";
-/// Versions that were superseded by a version behind `?1` and up to `?2`, the first ones in the
-/// order of these. Where `?1` is 0, by one behind the oldest state of a segment. Those without a
+/// Versions that were superseded by a version after `?1` and up to `?2`, the first ones in the
+/// order of these. Where `?1` is 0, by one after the oldest state of a segment. Those without a
 /// segment are among them: one may be listed later that was written before.
 const SUPERSEDED: &str = "SELECT json_group_array(id) AS superseded, max(successor) AS last, count(*) AS found
     FROM (SELECT id, successor FROM version
@@ -186,7 +187,7 @@ impl Segments {
         }
     }
 
-    /// Lists at most so many ids by one statement.
+    /// Sets the maximum number of ids that one statement lists.
     #[must_use]
     pub fn with_listed(self, listed: u64) -> Segments {
         Segments {
@@ -195,7 +196,7 @@ impl Segments {
         }
     }
 
-    /// Keeps other numbers of bytes of parts: between queries, and for one query.
+    /// Sets the maximum bytes of parts between queries, and of one query.
     #[must_use]
     pub fn with_memory(self, kept: usize, loaded: usize) -> Segments {
         Segments {
@@ -204,7 +205,7 @@ impl Segments {
         }
     }
 
-    /// Writes segments of other sizes: at least and at most so many versions.
+    /// Sets the minimum and the maximum number of versions of a segment.
     #[must_use]
     pub fn with_sizes(self, least: u64, most: u64) -> Segments {
         Segments {
@@ -214,7 +215,7 @@ impl Segments {
     }
 
     /// Returns whether a compaction pays: many versions were written, or a query met many rows
-    /// behind the last segment.
+    /// after the last segment.
     pub fn is_due(&self) -> bool {
         self.is_due.get() || self.written.get() >= self.sizes.0
     }

@@ -1,8 +1,8 @@
-//! Item tags: the list of a target is replaced as a whole.
+//! Item tags. A write replaces the complete list of a target.
 
 use super::value::{Fields, Row, Sql, SqlError, Statement, json_list, unexpected};
 use super::{SqlRepository, next_revision};
-use crate::store::repository::{ItemTag, PIECE_BYTES, Piece, StoreError, TagList};
+use crate::store::repository::{ItemTag, ListPage, MAX_PAGE_BYTES, StoreError, TagList};
 use std::collections::BTreeMap;
 
 const CLEAR: &str =
@@ -10,19 +10,19 @@ const CLEAR: &str =
 const ADD: &str = "INSERT INTO item_tag (target, key, path, value, ehr)
     SELECT ?1, j.value ->> 0, j.value ->> 1, j.value ->> 2, e.id FROM json_each(?3) j JOIN ehr e ON e.ehr_id = ?2";
 /// Fails on the column `key`, which is not null, unless the target has exactly the expected tags
-/// (`?3`, as for [`ADD`]).
+/// (`?3`, in the form of [`ADD`]).
 const EXPECT: &str = "INSERT INTO item_tag (target, key, path, ehr) SELECT ?1, NULL, '', 0
     WHERE (SELECT count(*) FROM item_tag t JOIN ehr e ON e.id = t.ehr WHERE t.target = ?1 AND e.ehr_id = ?2) <> json_array_length(?3)
       OR EXISTS (SELECT 1 FROM json_each(?3) j WHERE NOT EXISTS (SELECT 1 FROM item_tag t JOIN ehr e ON e.id = t.ehr
         WHERE t.target = ?1 AND e.ehr_id = ?2 AND t.key = j.value ->> 0 AND t.path = j.value ->> 1 AND t.value IS j.value ->> 2))";
-/// Fails on the column `path`, which is not null, where the EHR may not be written to.
+/// Fails on the column `path`, which is not null, if the EHR does not allow modification.
 const ALLOW: &str = "INSERT INTO item_tag (target, key, path, ehr) SELECT ?1, '', NULL, 0
     WHERE EXISTS (SELECT 1 FROM ehr WHERE ehr_id = ?2 AND NOT is_modifiable)";
 const OF_TARGET: &str =
     "SELECT t.target, t.key, t.path, t.value FROM item_tag t JOIN ehr e ON e.id = t.ehr
     WHERE e.ehr_id = ?1 AND t.target = ?2 ORDER BY t.key, t.path";
-/// `?2` the target that they follow, `?3` most targets, `?4` most bytes; `found` counts the targets
-/// that there would be without a bound on their bytes.
+/// `?2` the target before the page, `?3` maximum targets, `?4` maximum bytes. `found` counts the
+/// targets that there would be without a limit on their bytes.
 const LISTS: &str = "SELECT t.target, t.key, t.path, t.value, p.found FROM (SELECT target, found FROM
       (SELECT target, size, sum(size) OVER (ORDER BY target ROWS UNBOUNDED PRECEDING) AS total, count(*) OVER () AS found FROM
         (SELECT t.target, sum(octet_length(t.key) + octet_length(t.path) + coalesce(octet_length(t.value), 0) + 100) AS size
@@ -30,10 +30,10 @@ const LISTS: &str = "SELECT t.target, t.key, t.path, t.value, p.found FROM (SELE
       WHERE total <= ?4 OR total = size) p
     CROSS JOIN item_tag t ON t.target = p.target WHERE t.ehr = (SELECT id FROM ehr WHERE ehr_id = ?1) ORDER BY t.target, t.key, t.path";
 
-/// Targets of a piece at most.
+/// Maximum targets of a page.
 const TARGETS: u64 = 1000;
 
-/// Key, path and value as they stand in JSON.
+/// Key, path and value in JSON.
 type Cells = (String, String, Option<String>);
 
 impl<S: Sql> SqlRepository<S> {
@@ -52,6 +52,8 @@ impl<S: Sql> SqlRepository<S> {
         let allow = Statement::new(ALLOW)
             .bind(list.target.as_str())
             .bind(ehr_id);
+        // The conditions come first. A condition that fails inserts NULL into a column that must
+        // not be null, which rolls the batch back.
         let batch = std::iter::once(allow)
             .chain(guard)
             .chain(replace(ehr_id, list))
@@ -85,22 +87,23 @@ impl<S: Sql> SqlRepository<S> {
         &self,
         ehr_id: &str,
         after: Option<&str>,
-    ) -> Result<Piece<TagList>, StoreError> {
+    ) -> Result<ListPage<TagList>, StoreError> {
         let query = Statement::new(LISTS)
             .bind(ehr_id)
             .bind(after.unwrap_or_default())
             .bind(TARGETS)
-            .bind(PIECE_BYTES);
+            .bind(MAX_PAGE_BYTES);
         let (items, found) = lists_of(self.rows(query).await?)?;
         let more = found > items.len() as u64 || found == TARGETS;
-        Ok(Piece { items, more })
+        Ok(ListPage { items, more })
     }
 }
 
-/// The lists of some rows, and the last column of the last one, where there is one more.
+/// Returns the lists of rows, and the last column of the last row, or 0 without rows.
 fn lists_of(rows: Vec<Row>) -> Result<(Vec<TagList>, u64), StoreError> {
     let (mut lists, mut found) = (BTreeMap::new(), 0);
     for row in rows {
+        // Only the statement of lists has the fifth column.
         let is_counted = row.len() > 4;
         let mut fields = Fields::of(row);
         let target = fields.text()?;
@@ -113,14 +116,14 @@ fn lists_of(rows: Vec<Row>) -> Result<(Vec<TagList>, u64), StoreError> {
     Ok((in_order(lists), found))
 }
 
-/// Key, path and value of tags, as the statements take them in JSON.
+/// Returns key, path and value of tags for the JSON parameter of a statement.
 fn cells(tags: &[ItemTag]) -> Vec<(&String, &str, &Option<String>)> {
     tags.iter()
         .map(|t| (&t.key, t.path.as_deref().unwrap_or_default(), &t.value))
         .collect()
 }
 
-/// The statements that put a list in place of what stands there.
+/// Returns the statements that replace the list of a target.
 pub(super) fn replace(ehr_id: &str, list: &TagList) -> impl Iterator<Item = Statement> {
     let cells = cells(&list.tags);
     let clear = Statement::new(CLEAR)
@@ -133,7 +136,7 @@ pub(super) fn replace(ehr_id: &str, list: &TagList) -> impl Iterator<Item = Stat
     std::iter::once(clear).chain((!cells.is_empty()).then_some(add))
 }
 
-/// The lists of a version and its object, as one JSON array of target, key, path and value.
+/// Reads the lists of a version and its object from a JSON array of target, key, path and value.
 pub(super) fn of_json(text: Option<&str>) -> Result<Vec<TagList>, StoreError> {
     let rows: Vec<(String, String, String, Option<String>)> = text
         .map_or(Ok(Vec::new()), serde_json::from_str)

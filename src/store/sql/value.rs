@@ -1,4 +1,4 @@
-//! Statements, values and rows: what goes to an executor and what comes back.
+//! Statements, values and rows of an executor.
 
 use crate::document::ObjectKind;
 use crate::rm::json::quote_into;
@@ -7,15 +7,15 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::fmt;
 
-/// A value that goes into a statement or comes out of a row.
+/// A parameter of a statement or a value of a row.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(untagged)]
 pub enum SqlValue {
     /// NULL.
     Null,
-    /// INTEGER; exact to 2^53.
+    /// INTEGER; exact up to 2^53.
     Integer(i64),
-    /// REAL; also how a host gives integers that has only floating point numbers.
+    /// REAL. A host without integers returns integers in this form too.
     Real(f64),
     /// TEXT.
     Text(String),
@@ -27,44 +27,44 @@ pub type Row = Vec<SqlValue>;
 /// One statement with its parameters, `?1` first.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Statement {
-    /// The text; it never contains a value, and the columns of its rows have different names.
+    /// The text. It never contains a value, and the columns of its rows have distinct names.
     pub sql: Cow<'static, str>,
-    /// What is bound; at most 100, each at most 2 MB.
+    /// The parameters; at most 100, each at most 2 MB.
     pub params: Vec<SqlValue>,
 }
 
-/// Why a batch failed; nothing of it was done.
+/// The failure of a batch. The database has rolled it back.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SqlError {
-    /// A constraint refused it: kind and columns as SQLite names them, such as `UNIQUE
-    /// version.object, version.number` or `NULL version.ehr`.
+    /// A constraint failed: kind and columns in the form of SQLite, such as `UNIQUE version.object,
+    /// version.number` or `NULL version.ehr`.
     Constraint(String),
-    /// Anything else: the database did not answer, or could not do it.
+    /// Any other failure: the database did not answer, or could not execute the batch.
     Failed(String),
 }
 
-/// Executes batches; what a host gives to [`super::SqlRepository`].
+/// An executor of batches, which a host supplies to [`super::SqlRepository`].
 #[allow(
     async_fn_in_trait,
     reason = "futures of a worker are not Send, and nothing spawns them"
 )]
 pub trait Sql {
-    /// Executes the statements in order in one transaction, and gives the rows of each.
+    /// Executes the statements in order in one transaction, and returns the rows of each.
     ///
-    /// The columns of a SELECT have different names: D1 gives a row as an object by name.
+    /// The columns of a SELECT have distinct names: D1 returns a row as an object by name.
     ///
     /// # Errors
-    /// When a statement fails: then none of them has had an effect.
+    /// If a statement fails. Then none of them has had an effect.
     async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Vec<Row>>, SqlError>;
 }
 
-/// Bytes of a text that crosses by itself.
+/// Bytes of a text above which it is passed beside the JSON list.
 const LONG: usize = 1_000;
 
-/// Statements as a host hands them over to another language: a JSON list of `[sql, ...values]`, and
-/// beside it, in order, the long texts, in whose places `[]` stands. In the list they would be
-/// escaped, and read once more.
-pub fn crossing(statements: &[Statement]) -> (String, Vec<&str>) {
+/// Encodes statements for a host in another language: a JSON list of `[sql, ...values]`, and the
+/// long texts in order. `[]` takes the place of a long text in the list, because escaping and
+/// parsing it again would cost time.
+pub fn encode_statements(statements: &[Statement]) -> (String, Vec<&str>) {
     let (mut list, mut long) = (String::from("["), Vec::new());
     for (number, statement) in statements.iter().enumerate() {
         list.push_str(if number > 0 { ",[" } else { "[" });
@@ -86,7 +86,7 @@ pub fn crossing(statements: &[Statement]) -> (String, Vec<&str>) {
 }
 
 impl Statement {
-    /// A statement without parameters yet.
+    /// Creates a statement without parameters.
     pub fn new(sql: impl Into<Cow<'static, str>>) -> Statement {
         Statement {
             sql: sql.into(),
@@ -132,7 +132,7 @@ impl<T: Into<SqlValue>> From<Option<T>> for SqlValue {
 }
 
 impl SqlError {
-    /// Reads the message of SQLite or D1, which names the constraint: `… UNIQUE constraint failed:
+    /// Parses a message of SQLite or D1, which names the constraint: `… UNIQUE constraint failed:
     /// ehr.ehr_id: SQLITE_…`.
     pub fn from_message(message: &str) -> SqlError {
         let found = message
@@ -162,7 +162,7 @@ impl From<SqlError> for StoreError {
     fn from(error: SqlError) -> StoreError {
         match error {
             SqlError::Constraint(_) => StoreError::Failed(error.to_string()),
-            SqlError::Failed(why) => StoreError::Away(why),
+            SqlError::Failed(why) => StoreError::Unavailable(why),
         }
     }
 }
@@ -206,7 +206,7 @@ impl Fields {
         self.optional_number()?.ok_or_else(unexpected)
     }
 
-    /// A JSON array of integers.
+    /// Reads a JSON array of integers.
     pub(super) fn optional_numbers(&mut self) -> Result<Option<Vec<u64>>, StoreError> {
         self.optional_text()?
             .map(|text| serde_json::from_str(&text).map_err(|_| unexpected()))
@@ -226,7 +226,7 @@ pub(super) fn unexpected() -> StoreError {
     StoreError::Failed("a row of the database has another form than this release writes".into())
 }
 
-/// A list as the one JSON parameter that `json_each` takes apart.
+/// Encodes a list as one JSON parameter for `json_each`.
 pub(super) fn json_list<T: serde::Serialize>(list: &[T]) -> String {
     serde_json::to_string(list).unwrap_or_else(|_| "[]".into())
 }
@@ -251,13 +251,13 @@ mod tests {
             Statement::new("B").bind(none).bind(long.as_str()),
         ];
         assert_eq!(
-            crossing(&statements),
+            encode_statements(&statements),
             (
                 r#"[["A \"",1,[],"\n"],["B",null,[]]]"#.to_owned(),
                 vec![long.as_str(), long.as_str()]
             )
         );
-        assert_eq!(crossing(&[]), ("[]".to_owned(), Vec::new()));
+        assert_eq!(encode_statements(&[]), ("[]".to_owned(), Vec::new()));
     }
 
     #[test]

@@ -214,7 +214,7 @@ pub fn large_bodies_are_returned_byte_for_byte<R: Repository>(store: &R) {
             .commit(),
         ),
     );
-    let stored = done(store.version(EHR, "a", Which::Latest)).expect("stored");
+    let stored = done(store.version(EHR, "a", VersionSelector::Latest)).expect("stored");
     assert!(
         stored.packed.to_json()
             == Draft {

@@ -133,7 +133,7 @@ pub fn documents_are_returned_digit_for_digit<R: Repository>(store: &R) {
         ..Draft::composition("a", 1)
     };
     done(store.commit(draft.commit()));
-    let stored = done(store.version(EHR, "a", Which::Latest)).expect("stored");
+    let stored = done(store.version(EHR, "a", VersionSelector::Latest)).expect("stored");
     let sent = draft.version();
     assert_eq!(stored.packed.to_json(), sent.packed.to_json());
     assert!(stored.packed.to_json().contains("120.50"));

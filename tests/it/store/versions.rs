@@ -15,7 +15,7 @@ pub fn versions_follow_each_other<R: Repository>(store: &R) {
         .map(|v| v.number)
         .collect();
     assert_eq!(numbers, [1, 2, 3]);
-    let latest = done(store.version(EHR, "a", Which::Latest)).expect("latest");
+    let latest = done(store.version(EHR, "a", VersionSelector::Latest)).expect("latest");
     assert_eq!(
         (latest.number, latest.preceding.as_deref()),
         (3, Some("a::test.example::2"))
@@ -25,7 +25,7 @@ pub fn versions_follow_each_other<R: Repository>(store: &R) {
         (Some("Vital signs"), "c-a-3")
     );
     assert_eq!(
-        done(store.version(EHR, "a", Which::Uid("a::test.example::2"))).map(|v| v.number),
+        done(store.version(EHR, "a", VersionSelector::Uid("a::test.example::2"))).map(|v| v.number),
         Some(2)
     );
     for unknown in [
@@ -35,11 +35,11 @@ pub fn versions_follow_each_other<R: Repository>(store: &R) {
         "nonsense",
     ] {
         assert!(
-            done(store.version(EHR, "a", Which::Uid(unknown))).is_none(),
+            done(store.version(EHR, "a", VersionSelector::Uid(unknown))).is_none(),
             "{unknown}"
         );
     }
-    assert!(done(store.version(OTHER, "a", Which::Latest)).is_none());
+    assert!(done(store.version(OTHER, "a", VersionSelector::Latest)).is_none());
     assert_eq!(
         done(store.contribution(EHR, "c-a-2")),
         Some(contribution_text("c-a-2"))
@@ -59,14 +59,14 @@ pub fn a_long_document_is_read_on_request_only<R: Repository>(store: &R) {
     let uids = ["long::test.example::1", "long::test.example::2"];
     let within = |which, most| done(store.version_within(EHR, "long", which, most)).expect("found");
     for (which, uid, is_long) in [
-        (Which::Uid(uids[0]), uids[0], true),
-        (Which::At(&time(1)), uids[0], true),
-        (Which::Latest, uids[1], false),
+        (VersionSelector::Uid(uids[0]), uids[0], true),
+        (VersionSelector::At(&time(1)), uids[0], true),
+        (VersionSelector::Latest, uids[1], false),
     ] {
         for (most, is_read) in [(0, false), (100_000, !is_long), (usize::MAX, true)] {
             let found = within(which, most);
             assert_eq!(
-                matches!(found, Bounded::Whole(_)),
+                matches!(found, BoundedVersion::Complete(_)),
                 is_read,
                 "{uid} within {most}"
             );
@@ -76,8 +76,8 @@ pub fn a_long_document_is_read_on_request_only<R: Repository>(store: &R) {
             assert_eq!(head.template_id.as_deref(), Some("Vital signs"));
         }
     }
-    assert!(done(store.version_within(OTHER, "long", Which::Latest, 0)).is_none());
-    let heads = done(store.version_heads(EHR, "long"));
+    assert!(done(store.version_within(OTHER, "long", VersionSelector::Latest, 0)).is_none());
+    let heads = done(store.version_metadata(EHR, "long"));
     let sizes: Vec<bool> = heads.iter().map(|head| head.bytes > 1_400_000).collect();
     assert_eq!(sizes, [true, false]);
 }
@@ -95,7 +95,9 @@ pub fn versions_are_found_by_time<R: Repository>(store: &R) {
             ),
         );
     }
-    let at = |minute| done(store.version(EHR, "a", Which::At(&time(minute)))).map(|v| v.number);
+    let at = |minute| {
+        done(store.version(EHR, "a", VersionSelector::At(&time(minute)))).map(|v| v.number)
+    };
     assert_eq!(
         [at(9), at(10), at(19), at(20), at(59)],
         [None, Some(1), Some(1), Some(2), Some(2)]
@@ -115,12 +117,12 @@ pub fn a_deleted_object_keeps_its_history<R: Repository>(store: &R) {
         ),
     );
     assert!(
-        done(store.version(EHR, "a", Which::Latest))
+        done(store.version(EHR, "a", VersionSelector::Latest))
             .expect("latest")
             .is_deletion()
     );
     assert!(
-        !done(store.version(EHR, "a", Which::At(&time(1))))
+        !done(store.version(EHR, "a", VersionSelector::At(&time(1))))
             .expect("first")
             .is_deletion()
     );

@@ -18,7 +18,7 @@ use aqlite::document::Batch;
 use aqlite::rm::class::{Attr, Cls};
 use aqlite::rm::json as rm_json;
 use aqlite::samples::Generator;
-use aqlite::service::{Answers, Auth, Config, Host, Replayed, Request, Response, Service};
+use aqlite::service::{Answers, Auth, Config, Host, ReplayEnvironment, Request, Response, Service};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::now_or_never;
 use aqlite::store::repository::{Definition, DefinitionKind, Repository as _};
@@ -288,8 +288,11 @@ impl Repository {
     ///
     /// The repository fails.
     pub fn validate(&self, text: &str, template_id: Option<String>) -> Result<String, JsError> {
-        let found = now_or_never(self.service.examine(text, template_id.as_deref()))
-            .map_err(|waits| JsError::new(&waits.to_string()))?;
+        let found = now_or_never(
+            self.service
+                .validate_composition(text, template_id.as_deref()),
+        )
+        .map_err(|waits| JsError::new(&waits.to_string()))?;
         Ok(found
             .map_err(|why| JsError::new(&why))?
             .iter()
@@ -475,7 +478,7 @@ impl Repository {
     fn send(&self, request: &Request, now: f64, seed: &str) -> Result<Response, String> {
         now_or_never(self.service.handle(
             request,
-            &mut Replayed::new(now, seed).with_zones(zone::offset),
+            &mut ReplayEnvironment::new(now, seed).with_zones(zone::offset),
         ))
         .map_err(|waits| waits.to_string())
     }

@@ -6,7 +6,7 @@ use aqlite::rm::class::Cls;
 use aqlite::rm::json as rm_json;
 use aqlite::rm::tree::Tree;
 use aqlite::samples::{EhrSample, Generator};
-use aqlite::service::{Environment, Loaded, Replayed, Request, Response, Service};
+use aqlite::service::{Environment, Loaded, ReplayEnvironment, Request, Response, Service};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::now_or_never;
 use serde_json::json;
@@ -111,8 +111,8 @@ impl Loading {
     }
 
     /// Returns the moment of the next request.
-    fn moment(&self) -> Replayed {
-        Replayed::new(
+    fn moment(&self) -> ReplayEnvironment {
+        ReplayEnvironment::new(
             COMMITTED + f64::from(self.number),
             &format!("{}/{}", self.seed, self.number),
         )
@@ -120,7 +120,8 @@ impl Loading {
 
     /// Returns an identifier that the next request does not use itself.
     fn uuid(&self) -> String {
-        Replayed::new(COMMITTED, &format!("{}/{}/status", self.seed, self.number)).new_uuid()
+        ReplayEnvironment::new(COMMITTED, &format!("{}/{}/status", self.seed, self.number))
+            .new_uuid()
     }
 
     fn send(&mut self, service: &Service<Memory>, request: Request) -> Result<(), String> {

@@ -78,7 +78,7 @@ impl Scan {
         ))
     }
 
-    /// Returns the union of two scans, of the same EHRs or of all: whoever asked for less may be
+    /// Returns the union of two scans, of the same EHRs or of all: a caller that needs less may be
     /// sent more.
     #[must_use]
     pub fn with(mut self, other: &Scan) -> Scan {

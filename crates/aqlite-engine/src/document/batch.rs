@@ -214,7 +214,7 @@ impl Batch {
     /// The invariant that did not hold when something was added: what the batch holds is not all
     /// that it was given, and no answer may be made of it.
     pub fn broken(&self) -> Option<&'static str> {
-        // What is derived is kept, and could have been derived without the parts that were absent.
+        // Derived objects are cached, and could have been derived without the absent parts.
         let is_partial = self.is_late && self.derived.get().is_some();
         let derived = "objects of whole EHRs were derived from a segment";
         self.broken.or(is_partial.then_some(derived))
@@ -472,7 +472,7 @@ impl Batch {
         Fragment { table: number, row }
     }
 
-    /// Returns the mapping of a layout into a table; computed anew when the table has grown.
+    /// Returns the mapping of a layout into a table; computed again when the table has grown.
     fn mapping(&mut self, layout: &Arc<Layout>, within: Option<u32>) -> Rc<LayoutMapping> {
         let address = (Arc::as_ptr(layout) as usize, within);
         let is_new = |mapping: &LayoutMapping| {

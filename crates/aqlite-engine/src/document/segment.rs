@@ -413,7 +413,7 @@ impl Segment {
         if head.parts.len() != parts + (head.words as usize).div_ceil(PAGE) + 1 {
             return Err(DAMAGED);
         }
-        // What is decoded is not kept twice.
+        // Takes the encoded documents, so that memory holds one form only.
         let docs = std::mem::take(&mut head.docs).docs()?;
         for table in &mut head.tables {
             table.layout = StoredLayout::default();

@@ -201,7 +201,7 @@ impl Cache {
         Some(held)
     }
 
-    /// Drops all loaded parts if they take more than so many bytes.
+    /// Drops all loaded parts if they take more than `kept` bytes.
     pub fn make_room(&self, kept: usize) {
         let bytes = |held: &Rc<Held>| held.shown.borrow().batch.late_bytes();
         if self.held.values().map(bytes).sum::<usize>() > kept {

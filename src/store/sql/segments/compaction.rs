@@ -1,6 +1,6 @@
 //! Compaction: writing segments of rows that no segment holds.
 //!
-//! A compaction reads the rows behind the first segments that follow one another, and stores them
+//! A compaction reads the rows after the first segments that follow one another, and stores them
 //! as one segment. It may be stopped anywhere: the blobs of a segment are listed as garbage before
 //! they are stored, and are taken off that list in the transaction that makes the segment live. Of
 //! two compactions of the same rows one makes its segment live; a deletion that comes between makes
@@ -11,7 +11,7 @@ use crate::document::{Batch, ObjectKind};
 use crate::store::repository::{BatchSink, Pause, StoreError};
 use crate::store::scan::{Progress, Scan, Snapshot};
 use crate::store::sql::SqlRepository;
-use crate::store::sql::scan::{Gathered, NEWEST, newest_of};
+use crate::store::sql::scan::{GatheredBatch, NEWEST, newest_of};
 use crate::store::sql::segments::cache::Listed;
 use crate::store::sql::value::{Fields, Sql, Statement};
 
@@ -272,14 +272,14 @@ impl<S: Sql> SqlRepository<S> {
         };
         self.drop_lost(segments).await?;
         let batch = vec![
-            self.catalogue.ask_news(),
+            self.catalog.read_new_profiles(),
             Statement::new(NEWEST),
             Statement::new(Source::Versions.manifest()),
             Statement::new(Source::Ehrs.manifest()),
         ];
         let mut answers = self.batch(batch).await?.into_iter();
         let mut next = || answers.next().unwrap_or_default();
-        self.catalogue.take_news(next())?;
+        self.catalog.add_new_profiles(next())?;
         let state = newest_of(next())?;
         for source in [Source::Versions, Source::Ehrs] {
             let listed = next().into_iter().map(Listed::of);
@@ -317,7 +317,7 @@ impl<S: Sql> SqlRepository<S> {
         let bounds = (range.first - 1, range.last, state.version);
         let everything = source.everything();
         let gathered = self.gather(&everything, bounds, BYTES, &mut sink).await?;
-        let Gathered { batch, ehrs, end } = gathered;
+        let GatheredBatch { batch, ehrs, end } = gathered;
         let encoded = batch.to_segment(&ehrs);
         let encoded = encoded.map_err(|what| StoreError::Failed(what.to_owned()))?;
         let rows = match source {
@@ -385,10 +385,10 @@ impl Segments {
     ) -> Result<(), StoreError> {
         for (number, value) in (0..).zip(values) {
             let put = self.blobs.put(&value_key(blob, number), value).await;
-            put.map_err(StoreError::Away)?;
+            put.map_err(StoreError::Unavailable)?;
         }
         let put = self.blobs.put(&head_key(blob), head).await;
-        put.map_err(StoreError::Away)
+        put.map_err(StoreError::Unavailable)
     }
 
     /// Deletes the blobs of a segment.
@@ -397,7 +397,7 @@ impl Segments {
         let values = numbers.map(|number| value_key(blob, number));
         for key in std::iter::once(head_key(blob)).chain(values) {
             let deleted = self.blobs.delete(&key).await;
-            deleted.map_err(StoreError::Away)?;
+            deleted.map_err(StoreError::Unavailable)?;
         }
         Ok(())
     }

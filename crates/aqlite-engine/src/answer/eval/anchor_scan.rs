@@ -214,7 +214,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             .step(self.trie_of(anchor)?, number, Start::Item(0))
     }
 
-    /// Tells by class and node id which tables an anchor may bind fragments of.
+    /// Returns a test by class and node id of the tables that may have fragments for an anchor.
     pub fn may_pass(&self, anchor: &'p ClassExpr) -> impl Fn(&Table) -> bool {
         let known = |predicate: &Predicate| {
             self.batch

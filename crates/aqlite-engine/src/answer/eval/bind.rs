@@ -140,7 +140,7 @@ impl Trail {
         self.rows.set(0);
     }
 
-    /// Begins anew, for another document or EHR.
+    /// Starts again, for another document or EHR.
     pub fn clear(&self) {
         self.path.borrow_mut().clear();
         self.searches.borrow_mut().clear();

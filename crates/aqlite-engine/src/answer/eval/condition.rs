@@ -127,8 +127,8 @@ impl<'p: 'b, 'b> ConditionEvaluator<'p, 'b> {
                     .filter_map(Value::as_text)
                     .map(str::len)
                     .sum();
-                // What CONCAT makes is as long as all its arguments: it is counted before it is
-                // made.
+                // The result of CONCAT is as long as all its arguments: its work is counted before it
+                // is made.
                 if self.view.work().is_some_and(|work| {
                     !work.compare(STEP + function::units(*function, bytes), &mut 0)
                 }) {

@@ -2,7 +2,7 @@
 //! versions.
 //!
 //! Both are fragments like any other, in tables of their own, numbered from [`DERIVED`] on. They
-//! are made when a query first needs one, and made anew after a change. A batch without the old
+//! are made when a query first needs one, and made again after a change. A batch without the old
 //! versions lacks the objects that only these name.
 
 use super::{Batch, Doc, Fragment, ObjectKind};

@@ -1,9 +1,9 @@
-//! What a repository says of its own in canonical JSON: references into it, and the CONTRIBUTION of
-//! some versions.
+//! Canonical JSON that a repository makes: object references, and the CONTRIBUTION of some
+//! versions.
 
 use crate::rm::json::quote_into;
 
-/// A flat JSON object of texts.
+/// Returns a JSON object of texts.
 pub(crate) fn object(members: &[(&str, &str)]) -> String {
     let mut out = String::from("{");
     for (i, (key, value)) in members.iter().enumerate() {
@@ -16,14 +16,13 @@ pub(crate) fn object(members: &[(&str, &str)]) -> String {
     out
 }
 
-/// An OBJECT_REF in this repository.
+/// Returns an OBJECT_REF into this repository.
 pub(crate) fn reference(id_class: &str, id: &str, referred: &str) -> String {
     let id = object(&[("_type", id_class), ("value", id)]);
     format!(r#"{{"_type":"OBJECT_REF","id":{id},"namespace":"local","type":"{referred}"}}"#)
 }
 
-/// A CONTRIBUTION: its uid, the uids of its versions with the names of their classes, and its
-/// audit.
+/// Returns a CONTRIBUTION with its uid, its audit, and its versions as pairs of uid and class name.
 pub(crate) fn contribution(uid: &str, versions: &[(&str, &str)], audit: &str) -> String {
     let mut out = String::from(r#"{"_type":"CONTRIBUTION","uid":"#);
     out.push_str(&object(&[("_type", "HIER_OBJECT_ID"), ("value", uid)]));

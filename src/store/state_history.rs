@@ -1,38 +1,38 @@
-//! What the memory repository remembers of its past: enough to show the state of a snapshot, or to
-//! say that it cannot.
+//! The history of a memory repository that snapshots need: enough to read an earlier state, or to
+//! report that it is gone.
 
 use super::scan::Snapshot;
 use crate::document::short_digest;
 
-/// Physical deletions, and the EHRs that queries of the population once found otherwise than today.
+/// Physical deletions, and changes of `is_queryable`.
 #[derive(Default)]
-pub(super) struct Past {
+pub(super) struct StateHistory {
     removals: Vec<Removal>,
-    queryable: Vec<Queryable>,
+    queryable: Vec<FormerQueryable>,
 }
 
 /// A physical deletion.
 struct Removal {
-    /// The digest of the ehr_id; absent where everything was removed.
+    /// The digest of the ehr_id; `None` if everything was removed.
     ehr: Option<String>,
     /// The oldest version that was removed.
     first_version: u64,
 }
 
-/// Whether an EHR was queryable before a version of its EHR_STATUS.
-struct Queryable {
+/// A former value of `is_queryable`: valid before a version of the EHR_STATUS.
+struct FormerQueryable {
     ehr_id: String,
     before: u64,
     is_queryable: bool,
 }
 
-impl Past {
+impl StateHistory {
     /// Returns the number of physical deletions.
     pub fn removals(&self) -> u64 {
         self.removals.len() as u64
     }
 
-    /// How many of them removed something of an EHR.
+    /// Returns the number of physical deletions that concern an EHR.
     pub fn removals_of(&self, ehr_id: &str) -> u64 {
         let digest = short_digest(ehr_id);
         self.removals
@@ -61,15 +61,15 @@ impl Past {
         });
     }
 
-    pub fn note_queryable(&mut self, ehr_id: &str, before: u64, is_queryable: bool) {
-        self.queryable.push(Queryable {
+    pub fn record_queryable(&mut self, ehr_id: &str, before: u64, is_queryable: bool) {
+        self.queryable.push(FormerQueryable {
             ehr_id: ehr_id.to_owned(),
             before,
             is_queryable,
         });
     }
 
-    /// Whether an EHR was queryable at a version, where that has changed since.
+    /// Returns whether an EHR was queryable at a version, or `None` if that has not changed since.
     pub fn queryable(&self, ehr_id: &str, version: u64) -> Option<bool> {
         self.queryable
             .iter()
@@ -77,8 +77,9 @@ impl Past {
             .map(|change| change.is_queryable)
     }
 
-    /// Whether something that a snapshot shows of these EHRs (or of all) was removed since.
-    pub fn lacks(&self, snapshot: Snapshot, ehrs: Option<&[String]>) -> bool {
+    /// Returns whether something that a snapshot contains of these EHRs (or of all) was removed
+    /// since.
+    pub fn is_incomplete(&self, snapshot: Snapshot, ehrs: Option<&[String]>) -> bool {
         let since = self
             .removals
             .iter()

@@ -1,13 +1,13 @@
-//! What is known of a database's layouts and profiles: filled only from committed rows, which never
-//! change.
+//! A cache of the layouts and profiles of a database. It is filled only from committed rows, which
+//! never change.
 //!
-//! Rows that no document uses are removed by a physical deletion. What an id was the id of stays
-//! right for readers; writers may use ids of the present *generation* of layouts only, and a commit
-//! names the one that it knows.
+//! A physical deletion removes rows that no document uses. The meaning of an id never changes, so
+//! readers may use every cached id. Writers may only use ids of the present *generation* of
+//! layouts, and a commit names the generation that it knows.
 
 use super::SqlRepository;
-use super::large::{Large, rests};
-use super::seal::{Stored, is_earlier};
+use super::checksum::{StoredDocument, is_former_checksum};
+use super::chunked::{ChunkedText, joined_chunks};
 use super::value::{Fields, Row, Sql, Statement, json_list, kind_of, unexpected};
 use crate::document::{Form, Layout, LayoutStore, NothingKnown, ObjectKind, Packed, pack};
 use crate::rm::class::Cls;
@@ -21,16 +21,16 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Bytes of skeletons that are kept if the host does not say otherwise.
+/// The default maximum size in bytes of the cached layouts.
 const KEPT: usize = 24 << 20;
 
-const NEWS: &str = "SELECT id, kind, archetypes FROM profile WHERE id > ?1 ORDER BY id";
+const NEW_PROFILES: &str = "SELECT id, kind, archetypes FROM profile WHERE id > ?1 ORDER BY id";
 const PROFILES: &str = "SELECT id, kind, archetypes FROM profile WHERE archetypes IN (SELECT value FROM json_each(?1))";
 const ADD_PROFILE: &str =
     "INSERT INTO profile (kind, archetypes) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
 const LAYOUTS: &str =
     "SELECT id, digest, skeleton FROM shape WHERE id IN (SELECT value FROM json_each(?1))";
-const LAYOUT_RESTS: &str = "SELECT owner, body FROM chunk
+const LAYOUT_CHUNKS: &str = "SELECT owner, body FROM chunk
     WHERE owner IN (SELECT 's/' || digest FROM shape WHERE id IN (SELECT value FROM json_each(?1))) ORDER BY owner, part";
 const LAYOUT_IDS: &str =
     "SELECT id, digest FROM shape WHERE digest IN (SELECT value FROM json_each(?1))";
@@ -40,18 +40,18 @@ const ADD_LAYOUT: &str =
 
 /// The layouts and profiles of one database that have been read so far.
 ///
-/// Operations that overlap may share it: each holds the layouts that it works with, whatever is
-/// forgotten meanwhile.
-pub struct Catalogue {
-    kept: usize,
+/// Concurrent operations may share it: each holds its own references to layouts, so eviction does
+/// not affect it.
+pub struct LayoutCatalog {
+    max_bytes: usize,
     read: RefCell<Known>,
-    /// The form of the CONTRIBUTION that was packed last: those that follow often have it too.
+    /// The form of the CONTRIBUTION that was packed last. The next ones often have the same form.
     last: RefCell<Option<Form>>,
 }
 
-impl Default for Catalogue {
-    fn default() -> Catalogue {
-        Catalogue::keeping(KEPT)
+impl Default for LayoutCatalog {
+    fn default() -> LayoutCatalog {
+        LayoutCatalog::with_limit(KEPT)
     }
 }
 
@@ -63,125 +63,131 @@ struct Known {
     bytes: usize,
     profiles: BTreeMap<u64, Profile>,
     profile_ids: HashMap<Profile, u64>,
-    /// The generation that `ids` and `profile_ids` are of.
+    /// The generation of `ids` and `profile_ids`.
     generation: Option<u64>,
     /// Every profile up to this id has been read.
     complete_to: u64,
 }
 
-/// What the layouts of a document tell: its kind, and the archetypes in it where they tell them all.
+/// Properties of a document that its layouts determine: its kind, and its archetypes, or `None` if
+/// the layouts do not determine them all.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Profile {
     kind: ObjectKind,
     archetypes: Option<Vec<String>>,
 }
 
-/// The profiles whose documents a scan asks for.
-pub(super) struct Matching {
+/// The profiles of the documents of a scan.
+pub(super) struct MatchingProfiles {
     /// Their ids.
     pub(super) profiles: Vec<u64>,
-    /// Profiles above this id are not judged yet.
-    pub(super) judged_to: u64,
+    /// Profiles above this id are unknown, so they are not pruned yet.
+    pub(super) known_to: u64,
 }
 
-/// Layouts that an operation reads by.
-pub(super) struct Loaded(HashMap<u64, Arc<Layout>>);
+/// The layouts that an operation reads with, by id.
+pub(super) struct LoadedLayouts(HashMap<u64, Arc<Layout>>);
 
-impl Loaded {
-    /// Reads a stored document of these layouts, which must be what its seal says.
+impl LoadedLayouts {
+    /// Unpacks a stored document of these layouts, and verifies its checksum.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] if the checksum differs or a layout is missing.
     pub(super) fn unpack(
         &self,
-        stored: Stored<'_>,
+        stored: StoredDocument<'_>,
         layouts: &[u64],
-        seal: Option<&str>,
+        checksum: Option<&str>,
     ) -> Result<Packed, StoreError> {
         let packed = Packed::from_text(stored.text, &|id| self.0.get(&id).cloned(), stored.known)
-            .map_err(|_| stored.altered())?;
-        let own = || {
-            stored.seal(
+            .map_err(|_| stored.corrupt())?;
+        let computed = || {
+            stored.checksum(
                 layouts
                     .iter()
                     .filter_map(|id| Some(self.0.get(id)?.digest())),
             )
         };
-        let is_it = seal.is_none_or(|seal| seal == own() || is_earlier(seal, &packed));
+        let is_it = checksum
+            .is_none_or(|checksum| checksum == computed() || is_former_checksum(checksum, &packed));
         if is_it {
             Ok(packed)
         } else {
-            Err(stored.altered())
+            Err(stored.corrupt())
         }
     }
 }
 
-/// A document as its row will hold it.
-pub(super) struct Sealed {
+/// A document in the form of its row.
+pub(super) struct EncodedDocument {
     pub(super) text: String,
-    /// The list of the ids of its layouts; `None`: the text is canonical JSON.
+    /// A JSON list of the ids of its layouts; `None` if the text is canonical JSON.
     pub(super) layouts: Option<String>,
-    pub(super) seal: String,
+    pub(super) checksum: String,
 }
 
-impl Sealed {
-    /// A document that is stored as JSON.
-    pub(super) fn plain(text: &str, owner: &str, known: &[&str]) -> Sealed {
-        let seal = Stored { owner, known, text }.seal(std::iter::empty());
-        Sealed {
+impl EncodedDocument {
+    /// Encodes a document as JSON.
+    pub(super) fn plain(text: &str, owner: &str, known: &[&str]) -> EncodedDocument {
+        let checksum = StoredDocument { owner, known, text }.checksum(std::iter::empty());
+        EncodedDocument {
             text: text.to_owned(),
             layouts: None,
-            seal,
+            checksum,
         }
     }
 }
 
-/// The ids of layouts that an operation writes by and holds meanwhile, by where these lie.
-pub(super) struct Interned(HashMap<*const Layout, u64>);
+/// The ids of the layouts that an operation writes with, by the address of the layout. The
+/// operation holds the layouts meanwhile, so the addresses stay valid.
+pub(super) struct LayoutIds(HashMap<*const Layout, u64>);
 
-impl Interned {
-    /// A document of these layouts as its row holds it; `known` are the texts that the row has
-    /// anyway, its uid first.
+impl LayoutIds {
+    /// Encodes a document of these layouts. `known` are the texts that other columns of the row
+    /// have, its uid first.
     pub(super) fn pack(
         &self,
         packed: &Packed,
         layouts: &[Arc<Layout>],
         owner: &str,
         known: &[&str],
-    ) -> Result<Sealed, StoreError> {
+    ) -> Result<EncodedDocument, StoreError> {
         let id_of = |layout: &Layout| self.0.get(&std::ptr::from_ref(layout)).copied();
         let ids = layouts
             .iter()
             .map(|layout| id_of(layout).ok_or_else(unexpected))
             .collect::<Result<Vec<u64>, StoreError>>()?;
         let text = packed.to_text(&id_of, known).ok_or_else(unexpected)?;
-        let seal = Stored {
+        let checksum = StoredDocument {
             owner,
             known,
             text: &text,
         }
-        .seal(layouts.iter().map(|layout| layout.digest()));
-        Ok(Sealed {
+        .checksum(layouts.iter().map(|layout| layout.digest()));
+        Ok(EncodedDocument {
             text,
             layouts: Some(json_list(&ids)),
-            seal,
+            checksum,
         })
     }
 }
 
-/// Makes profiles; each layout is looked at once.
+/// Makes profiles. Reads each layout once.
 #[derive(Default)]
-pub(super) struct Profiler<'s>(HashMap<*const Layout, Option<Vec<&'s str>>>);
+pub(super) struct ProfileBuilder<'s>(HashMap<*const Layout, Option<Vec<&'s str>>>);
 
-impl<'s> Profiler<'s> {
-    /// The profile of a document of these layouts.
+impl<'s> ProfileBuilder<'s> {
+    /// Returns the profile of a document of these layouts.
     pub(super) fn profile(&mut self, kind: ObjectKind, layouts: &'s [Arc<Layout>]) -> Profile {
         let mut held = Some(Vec::new());
         for layout in layouts {
-            let own = self
+            let archetypes = self
                 .0
                 .entry(Arc::as_ptr(layout))
                 .or_insert_with(|| prune::archetypes_of(layout));
             held = held
-                .zip(own.as_ref())
-                .map(|(held, own)| [&held, own.as_slice()].concat());
+                .zip(archetypes.as_ref())
+                .map(|(held, archetypes)| [&held, archetypes.as_slice()].concat());
         }
         let archetypes = held.map(|held| {
             order::distinct(held)
@@ -201,24 +207,24 @@ impl Profile {
     }
 }
 
-impl Catalogue {
-    /// A catalogue that forgets its layouts when their skeletons take more than `bytes`; they are
-    /// read again when needed.
-    pub fn keeping(bytes: usize) -> Catalogue {
-        Catalogue {
-            kept: bytes,
+impl LayoutCatalog {
+    /// Creates a catalog that evicts its layouts when they take more than `bytes`. They are read
+    /// again when needed.
+    pub fn with_limit(bytes: usize) -> LayoutCatalog {
+        LayoutCatalog {
+            max_bytes: bytes,
             read: RefCell::default(),
             last: RefCell::default(),
         }
     }
 
-    /// Asks for the profiles that were made since the last time.
-    pub(super) fn ask_news(&self) -> Statement {
-        Statement::new(NEWS).bind(self.read.borrow().complete_to)
+    /// Returns the statement that reads the profiles made since the last time.
+    pub(super) fn read_new_profiles(&self) -> Statement {
+        Statement::new(NEW_PROFILES).bind(self.read.borrow().complete_to)
     }
 
-    /// Takes in the answer to [`Catalogue::ask_news`].
-    pub(super) fn take_news(&self, rows: Vec<Row>) -> Result<(), StoreError> {
+    /// Adds the rows of [`LayoutCatalog::read_new_profiles`].
+    pub(super) fn add_new_profiles(&self, rows: Vec<Row>) -> Result<(), StoreError> {
         let mut known = self.read.borrow_mut();
         for row in rows {
             let (id, _) = known.add_profile(row)?;
@@ -227,20 +233,22 @@ impl Catalogue {
         Ok(())
     }
 
-    /// The profiles that can give rows of a scan, of those that are known.
-    pub(super) fn matching(&self, scan: &Scan) -> Matching {
+    /// Returns the known profiles that can contribute rows to a scan.
+    pub(super) fn matching(&self, scan: &Scan) -> MatchingProfiles {
         let known = self.read.borrow();
-        let judged = known.profiles.range(..=known.complete_to);
-        let fitting = judged.filter(|(_, profile)| {
+        // Commits of this instance may have added profiles above `complete_to`. Others below those
+        // ids may still be unread.
+        let known_profiles = known.profiles.range(..=known.complete_to);
+        let fitting = known_profiles.filter(|(_, profile)| {
             prune::may_match(scan, profile.kind, profile.archetypes.as_deref())
         });
-        Matching {
+        MatchingProfiles {
             profiles: fitting.map(|(id, _)| *id).collect(),
-            judged_to: known.complete_to,
+            known_to: known.complete_to,
         }
     }
 
-    /// A CONTRIBUTION as a packed document; `None` when it would not come back as the same text.
+    /// Packs a CONTRIBUTION. Returns `None` if unpacking would return another text.
     pub(super) fn pack_contribution(&self, text: &str) -> Option<Packed> {
         let mut last = self.last.borrow_mut();
         if let Some(packed) = last.as_ref().and_then(|form| form.read(text)) {
@@ -248,6 +256,7 @@ impl Catalogue {
         }
         let tree = json::read(text, Cls::CONTRIBUTION).ok()?;
         let packed = pack(tree.root()?, &NothingKnown, &self.read.borrow().layouts);
+        // Digits and order of a CONTRIBUTION must survive; if they do not, its JSON is stored.
         if packed.to_json() != text {
             return None;
         }
@@ -255,12 +264,12 @@ impl Catalogue {
         Some(packed)
     }
 
-    /// The generation of the ids that are known for writing.
+    /// Returns the generation of the ids for writing.
     pub(super) fn generation(&self) -> Option<u64> {
         self.read.borrow().generation
     }
 
-    /// Forgets the ids that documents are written with; those that they are read with stay.
+    /// Forgets the ids for writing. Those for reading stay.
     pub(super) fn forget_ids(&self) {
         let mut known = self.read.borrow_mut();
         known.ids.clear();
@@ -276,10 +285,10 @@ impl Catalogue {
             .collect()
     }
 
-    /// Those of the layouts that are known.
+    /// Returns the cached ones of these layouts.
     fn known(&self, layouts: &BTreeSet<u64>) -> HashMap<u64, Arc<Layout>> {
         let mut known = self.read.borrow_mut();
-        if known.bytes > self.kept {
+        if known.bytes > self.max_bytes {
             known.forget_layouts();
         }
         layouts
@@ -289,16 +298,18 @@ impl Catalogue {
     }
 }
 
-/// Reads the generation of layouts.
+/// Returns the statement that reads the generation of layouts.
 pub(super) fn generation_of() -> Statement {
     Statement::new(GENERATION)
 }
 
 impl Known {
-    /// Takes in what [`generation_of`] gave. True when ids of the same batch may be written with;
-    /// those of another generation are forgotten.
+    /// Reads the rows of [`generation_of`], and forgets ids of another generation. Returns whether
+    /// ids of the same batch may be used for writing.
     fn learn(&mut self, rows: Vec<Row>) -> Result<bool, StoreError> {
         let read = Some(Fields::of(rows.into_iter().next().unwrap_or_default()).number()?);
+        // `None` is less than any generation. An answer that arrives late must not restore an old
+        // one.
         if self.generation < read {
             self.ids.clear();
             self.profile_ids.clear();
@@ -311,6 +322,7 @@ impl Known {
         if current {
             self.ids.insert(layout.digest().to_owned(), id);
         }
+        // Two requests may load the same layout at once; its bytes count once.
         if self.by_id.insert(id, layout).is_none() {
             self.bytes += bytes;
         }
@@ -326,6 +338,7 @@ impl Known {
     }
 
     fn forget_layouts(&mut self) {
+        // Requests in progress hold their layouts by reference counts.
         self.layouts = LayoutStore::new();
         self.by_id.clear();
         self.ids.clear();
@@ -334,29 +347,29 @@ impl Known {
 }
 
 impl<S: Sql> SqlRepository<S> {
-    /// These layouts: from memory, else from the database in one round trip. One that is not what
-    /// its digest says is none: the documents that are made of it are refused.
-    pub(super) async fn load(&self, layouts: &BTreeSet<u64>) -> Result<Loaded, StoreError> {
-        let mut loaded = self.catalogue.known(layouts);
+    /// Returns these layouts from memory, else from the database in one round trip. A layout that
+    /// does not match its digest is left out, so the documents that need it are refused.
+    pub(super) async fn load(&self, layouts: &BTreeSet<u64>) -> Result<LoadedLayouts, StoreError> {
+        let mut loaded = self.catalog.known(layouts);
         let missing: Vec<u64> = layouts
             .iter()
             .copied()
             .filter(|id| !loaded.contains_key(id))
             .collect();
         if missing.is_empty() {
-            return Ok(Loaded(loaded));
+            return Ok(LoadedLayouts(loaded));
         }
         let list = json_list(&missing);
-        let mut batch = [LAYOUTS, LAYOUT_RESTS]
+        let mut batch = [LAYOUTS, LAYOUT_CHUNKS]
             .map(|query| Statement::new(query).bind(list.as_str()))
             .to_vec();
         batch.push(generation_of());
         let mut answers = self.batch(batch).await?.into_iter();
         let (rows, rest) = (
             answers.next().unwrap_or_default(),
-            rests(answers.next().unwrap_or_default())?,
+            joined_chunks(answers.next().unwrap_or_default())?,
         );
-        let mut known = self.catalogue.read.borrow_mut();
+        let mut known = self.catalog.read.borrow_mut();
         let current = known.learn(answers.next().unwrap_or_default())?;
         for row in rows {
             let mut fields = Fields::of(row);
@@ -367,6 +380,7 @@ impl<S: Sql> SqlRepository<S> {
                 .layouts
                 .read(&skeleton)
                 .ok()
+                // A damaged layout would change the meaning of every document that uses it.
                 .filter(|layout| layout.digest() == digest)
             else {
                 continue;
@@ -374,36 +388,38 @@ impl<S: Sql> SqlRepository<S> {
             loaded.insert(id, Arc::clone(&layout));
             known.add_layout(id, layout, skeleton.len(), current);
         }
-        Ok(Loaded(loaded))
+        Ok(LoadedLayouts(loaded))
     }
 
-    /// Gives layouts their ids; writes only new ones, in a batch of its own before the commit that
-    /// needs them: layouts that no document uses do no harm.
+    /// Returns the ids of layouts. Writes new layouts in a batch of their own before the commit
+    /// that needs them: layouts that no document uses do no harm.
     pub(super) async fn intern_layouts(
         &self,
         layouts: impl Iterator<Item = &Arc<Layout>>,
-    ) -> Result<Interned, StoreError> {
+    ) -> Result<LayoutIds, StoreError> {
         let used: HashMap<*const Layout, &Arc<Layout>> = layouts
             .map(|layout| (Arc::as_ptr(layout), layout))
             .collect();
         let (mut ids, mut new) = (HashMap::new(), BTreeMap::new());
-        for (place, layout) in &used {
-            match self.catalogue.read.borrow().ids.get(layout.digest()) {
-                Some(id) => drop(ids.insert(*place, *id)),
+        for (address, layout) in &used {
+            match self.catalog.read.borrow().ids.get(layout.digest()) {
+                // The address is a cheap key: the layouts of one store are shared.
+                Some(id) => drop(ids.insert(*address, *id)),
                 None => drop(new.insert(layout.digest(), *layout)),
             }
         }
         if !new.is_empty() {
             let written = self.write_layouts(&new).await?;
             ids.extend(
-                used.iter()
-                    .filter_map(|(place, layout)| Some((*place, *written.get(layout.digest())?))),
+                used.iter().filter_map(|(address, layout)| {
+                    Some((*address, *written.get(layout.digest())?))
+                }),
             );
         }
-        Ok(Interned(ids))
+        Ok(LayoutIds(ids))
     }
 
-    /// Writes layouts; their ids by their digests.
+    /// Writes layouts. Returns their ids by their digests.
     async fn write_layouts(
         &self,
         new: &BTreeMap<&str, &Arc<Layout>>,
@@ -414,14 +430,15 @@ impl<S: Sql> SqlRepository<S> {
         for (digest, layout) in new {
             let text = layout.to_text();
             sizes.insert(*digest, text.len());
-            let skeleton = Large::of(text);
+            let skeleton = ChunkedText::split(text);
             batch.push(
                 Statement::new(ADD_LAYOUT)
                     .bind(*digest)
                     .bind(skeleton.first.as_str()),
             );
-            batch.extend(skeleton.write_rest(&format!("s/{digest}")));
+            batch.extend(skeleton.insert_chunks(&format!("s/{digest}")));
         }
+        // Ids are read back, because another writer may have inserted the same layout before.
         batch.push(Statement::new(LAYOUT_IDS).bind(json_list(&new.keys().collect::<Vec<_>>())));
         batch.push(generation_of());
         let mut answers = self.batch(batch).await?;
@@ -429,7 +446,7 @@ impl<S: Sql> SqlRepository<S> {
             answers.pop().unwrap_or_default(),
             answers.pop().unwrap_or_default(),
         );
-        let mut known = self.catalogue.read.borrow_mut();
+        let mut known = self.catalog.read.borrow_mut();
         let current = known.learn(generation)?;
         for row in rows {
             let mut fields = Fields::of(row);
@@ -447,17 +464,17 @@ impl<S: Sql> SqlRepository<S> {
         Ok(ids)
     }
 
-    /// The ids of profiles; writes only new ones, as [`SqlRepository::intern_layouts`] does.
+    /// Returns the ids of profiles. Writes new ones like [`SqlRepository::intern_layouts`].
     pub(super) async fn intern_profiles(
         &self,
         profiles: &[Profile],
     ) -> Result<Vec<u64>, StoreError> {
-        if let Some(ids) = self.catalogue.ids_of(profiles) {
+        if let Some(ids) = self.catalog.ids_of(profiles) {
             return Ok(ids);
         }
         let is_new = |profile: &&Profile| {
             !self
-                .catalogue
+                .catalog
                 .read
                 .borrow()
                 .profile_ids
@@ -482,8 +499,8 @@ impl<S: Sql> SqlRepository<S> {
             answers.pop().unwrap_or_default(),
             answers.pop().unwrap_or_default(),
         );
-        let mut written = self.catalogue.read.borrow().profile_ids.clone();
-        let mut known = self.catalogue.read.borrow_mut();
+        let mut written = self.catalog.read.borrow().profile_ids.clone();
+        let mut known = self.catalog.read.borrow_mut();
         let current = known.learn(generation)?;
         for row in rows {
             let (id, profile) = known.add_profile(row)?;

@@ -1,5 +1,5 @@
-//! Recognising callers: bearer tokens, assertions of Cloudflare Access, and users with passwords
-//! for development.
+//! Authentication: bearer tokens, assertions of Cloudflare Access, and users with passwords for
+//! development.
 
 use super::super::Request;
 use super::caller::{Caller, Denied};
@@ -11,93 +11,95 @@ use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// How long the keys of an issuer are good, in seconds.
+/// Seconds for which the keys of an issuer are fresh.
 const FRESH: i64 = 600;
-/// How long old keys still serve when the issuer does not answer, in seconds.
+/// Seconds for which old keys are used if the issuer does not respond.
 const STALE: i64 = 3_600;
-/// How long a key that is not known is not asked for again, in seconds.
+/// Seconds between two fetches because of an unknown key.
 const PATIENCE: i64 = 10;
-/// How long an issuer that failed is not asked again, in seconds: doubled with each failure, up to
-/// the longest.
+/// Seconds before a retry after a failed fetch, doubled with each failure up to the longest.
 const BACK_OFF: i64 = 2;
 const LONGEST_BACK_OFF: i64 = 60;
-/// How often a request looks whether another one has fetched the keys, before it fetches them
-/// itself. With the pause of a host it is longer than an issuer may take.
-const LOOKS: u32 = 400;
+/// The number of times that a request checks whether another one has fetched the keys, before it
+/// fetches them itself. Multiplied by the pause of a host, the time is longer than the timeout of a
+/// fetch.
+const MAX_CHECKS: u32 = 400;
 
-/// What a host does for the gate.
+/// The functions of a host for authentication.
 #[allow(
     async_fn_in_trait,
     reason = "futures of a worker are not Send, and nothing spawns them"
 )]
-pub trait Keys {
-    /// The body of what stands at an address.
+pub trait AuthenticationHost {
+    /// Fetches the body at a URL.
     ///
     /// # Errors
-    /// When there is no answer with status 200.
+    /// If there is no response with status 200.
     async fn fetch(&self, url: &str) -> Result<String, String>;
 
-    /// Waits about twenty milliseconds, in which other requests go on.
+    /// Waits about twenty milliseconds, during which other requests continue.
     async fn pause(&self);
 
-    /// True when the signature of `data` was made with the key, a JWK as JSON. A key that cannot be
-    /// used verifies nothing.
+    /// Returns whether the signature of `data` was made with the key, a JWK as JSON. A key that
+    /// cannot be used verifies nothing.
     async fn verify(&self, algorithm: Algorithm, key: &str, data: &[u8], signature: &[u8]) -> bool;
 
-    /// 32 bytes from a password by PBKDF2 with HMAC-SHA-256.
+    /// Derives 32 bytes from a password by PBKDF2 with HMAC-SHA-256.
     async fn derive(&self, password: &str, salt: &[u8], iterations: u32) -> Option<Vec<u8>>;
 }
 
-/// Who vouches for callers, and what its tokens say about them.
+/// An issuer of tokens, and the meaning of its claims.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Issuer {
-    /// The header that carries the token: `Authorization`, with `Bearer`, or another one.
+    /// The header with the token: `Authorization`, with `Bearer`, or another one.
     pub header: &'static str,
     /// The claim `iss`.
     pub name: String,
-    /// One of the claim `aud`.
+    /// A required value of the claim `aud`.
     pub audience: String,
-    /// Where its keys are: a JWK set.
+    /// The URL of its JWK set.
     pub keys: String,
-    /// The claim that lists the roles; a path with periods.
+    /// The claim that lists the roles: a path with periods.
     pub roles_claim: String,
-    /// What its words for roles mean here; without any, roles are called as they are here.
+    /// The roles of this service by the issuer's names. If empty, both use the same names.
     pub roles: BTreeMap<String, Vec<String>>,
     /// The claim that names the EHR of the launch context.
     pub ehr_claim: String,
 }
 
-/// What the service is told about who may call.
+/// The configuration of authentication.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Gate {
-    /// Whose tokens are believed.
+pub struct Authenticator {
+    /// The trusted issuers.
     pub issuers: Vec<Issuer>,
-    /// Users with passwords: for development.
+    /// Users with passwords, for development.
     pub users: Option<Users>,
 }
 
-/// The state that recognises callers between requests: the keys of the issuers, as last fetched,
-/// and passwords that were right. Requests that need the same keys share one fetch.
+/// The state of authentication between requests: the keys of the issuers, as last fetched, and
+/// verified passwords. Requests that need the same keys share one fetch.
 #[derive(Default)]
-pub struct KeyRing(RefCell<BTreeMap<String, Fetched>>, Passwords);
+pub struct KeyCache(RefCell<BTreeMap<String, Fetched>>, Passwords);
 
 #[derive(Clone, Default)]
 struct Fetched {
     keys: Vec<Value>,
-    /// When they came, and when they were asked for last, successfully or not: seconds since 1970.
+    /// The times of the last successful fetch and of the last fetch, in seconds since 1970.
     at: i64,
     tried: i64,
-    /// Fetches that failed since the last that did not.
+    /// Failed fetches since the last successful one.
     failures: u32,
-    /// A request is fetching them.
+    /// Whether a request is fetching them.
     is_in_flight: bool,
 }
 
 impl Fetched {
-    /// When they may be asked for again.
+    /// Returns the earliest time of the next fetch.
     fn next_try(&self) -> i64 {
         let wait = match self.failures {
             0 => PATIENCE,
+            // The shift is bounded, so that it cannot overflow; the maximum is reached earlier
+            // anyway.
             failures => BACK_OFF
                 .saturating_mul(1 << failures.saturating_sub(1).min(10))
                 .min(LONGEST_BACK_OFF),
@@ -106,21 +108,22 @@ impl Fetched {
     }
 }
 
-/// A fetch on its way; it ends when this is dropped, also where its request is given up.
-struct Flight<'r> {
-    ring: &'r KeyRing,
+/// A fetch in progress. It ends when this is dropped, also if its request is abandoned.
+struct FetchGuard<'r> {
+    cache: &'r KeyCache,
     url: &'r str,
 }
 
-impl Drop for Flight<'_> {
+impl Drop for FetchGuard<'_> {
     fn drop(&mut self) {
-        self.ring
+        self.cache
             .change(self.url, |fetched| fetched.is_in_flight = false);
     }
 }
 
-impl Gate {
-    /// The value of WWW-Authenticate: a challenge for each configured scheme (RFC 9110 §11.6.1).
+impl Authenticator {
+    /// Returns the value of WWW-Authenticate: a challenge for each configured scheme (RFC 9110
+    /// §11.6.1).
     pub fn challenge(&self) -> &'static str {
         match (self.issuers.is_empty(), &self.users) {
             (true, Some(_)) => "Basic realm=\"aqlite\", charset=\"UTF-8\"",
@@ -131,51 +134,55 @@ impl Gate {
         }
     }
 
-    /// Recognises the caller of a request; `now` is in seconds since 1970.
+    /// Authenticates the caller of a request. `now` is in seconds since 1970.
     ///
     /// # Errors
-    /// When the request carries no credentials, or such that are not believed.
-    pub async fn recognise<K: Keys>(
+    /// If the request has no credentials, or invalid ones.
+    pub async fn authenticate<K: AuthenticationHost>(
         &self,
         request: &Request,
-        ring: &KeyRing,
+        cache: &KeyCache,
         host: &K,
         now: i64,
     ) -> Result<Caller, Denied> {
-        let caller = self.recognise_by_scheme(request, ring, host, now).await;
-        caller.map_err(|denied| denied.offering(!self.issuers.is_empty(), self.users.is_some()))
+        let caller = self.authenticate_by_scheme(request, cache, host, now).await;
+        caller.map_err(|denied| {
+            denied.with_challenges(!self.issuers.is_empty(), self.users.is_some())
+        })
     }
 
-    async fn recognise_by_scheme<K: Keys>(
+    async fn authenticate_by_scheme<K: AuthenticationHost>(
         &self,
         request: &Request,
-        ring: &KeyRing,
+        cache: &KeyCache,
         host: &K,
         now: i64,
     ) -> Result<Caller, Denied> {
         for issuer in &self.issuers {
+            // The first issuer whose header is present decides. A request with a wrong token is not
+            // tried with a password.
             if let Some(text) = issuer.token_in(request) {
-                return issuer.recognise(text, ring, host, now).await;
+                return issuer.authenticate(text, cache, host, now).await;
             }
         }
         match &self.users {
             Some(users) if scheme(request, "Basic").is_some() => {
                 let address = request.header("CF-Connecting-IP").unwrap_or_default();
                 users
-                    .recognise(
+                    .authenticate(
                         scheme(request, "Basic").unwrap_or_default(),
-                        &ring.1,
+                        &cache.1,
                         host,
                         (address, now),
                     )
                     .await
             }
-            _ => Err(Denied::nobody(self.challenge())),
+            _ => Err(Denied::no_credentials(self.challenge())),
         }
     }
 }
 
-/// The credentials of an Authorization header of this scheme.
+/// Returns the credentials of an Authorization header with this scheme.
 fn scheme<'r>(request: &'r Request, scheme: &str) -> Option<&'r str> {
     let (sent, credentials) = request.header("Authorization")?.split_once(' ')?;
     sent.eq_ignore_ascii_case(scheme)
@@ -191,16 +198,17 @@ impl Issuer {
         }
     }
 
-    async fn recognise<K: Keys>(
+    async fn authenticate<K: AuthenticationHost>(
         &self,
         text: &str,
-        ring: &KeyRing,
+        cache: &KeyCache,
         host: &K,
         now: i64,
     ) -> Result<Caller, Denied> {
         let token = Token::read(text)?;
+        // The claims are checked first: it is cheap, and no foreign token triggers a fetch of keys.
         token.check(&self.name, &self.audience, now)?;
-        let key = ring.key(&self.keys, &token, host, now).await?;
+        let key = cache.key(&self.keys, &token, host, now).await?;
         if !host
             .verify(
                 token.algorithm,
@@ -215,7 +223,7 @@ impl Issuer {
         self.caller(&token.claims)
     }
 
-    /// What a token that is believed says about the caller.
+    /// Creates the caller from the claims of a valid token.
     fn caller(&self, claims: &Value) -> Result<Caller, Denied> {
         let text = |key: &str| {
             claims
@@ -226,7 +234,7 @@ impl Issuer {
         let name = text("sub")
             .or_else(|| text("common_name"))
             .or_else(|| text("client_id"));
-        let name = name.ok_or_else(|| Denied::token("it names nobody (`sub`)"))?;
+        let name = name.ok_or_else(|| Denied::token("it has no subject (`sub`)"))?;
         let listed = self
             .roles_claim
             .split('.')
@@ -245,11 +253,12 @@ impl Issuer {
             .into_iter()
             .find_map(text)
             .map(str::to_owned);
+        // A token with scopes but without the claim of roles leaves `user/` scopes unrestricted.
         let roles_known = listed.is_some() && of_text(&scopes).next().is_some();
         Ok(caller.narrowed(&scopes, ehr, roles_known))
     }
 
-    /// What one of its words for roles means here.
+    /// Returns the roles of this service for a role of the issuer.
     fn role<'a>(&'a self, word: &'a str) -> Vec<&'a str> {
         if self.roles.is_empty() {
             return vec![word];
@@ -261,7 +270,7 @@ impl Issuer {
     }
 }
 
-/// The words of a claim: a text with blanks between them, or a list.
+/// Returns the words of a claim: a text with blanks between them, or a list.
 fn words(claim: &Value) -> Vec<String> {
     match claim {
         Value::String(text) => text.split_ascii_whitespace().map(str::to_owned).collect(),
@@ -274,7 +283,7 @@ fn words(claim: &Value) -> Vec<String> {
     }
 }
 
-impl KeyRing {
+impl KeyCache {
     #[cfg(test)]
     pub(super) fn passwords(&self) -> &Passwords {
         &self.1
@@ -284,17 +293,17 @@ impl KeyRing {
         change(self.0.borrow_mut().entry(url.to_owned()).or_default());
     }
 
-    /// The key of a token. Keys are fetched when they are old, and once more when the issuer may
-    /// have changed them. Of many requests that need them at a time one fetches, and the others
+    /// Returns the key of a token. Fetches the keys if they are old, and again if the issuer may
+    /// have changed them. Of many concurrent requests for the same keys one fetches, and the others
     /// wait for it.
-    async fn key<K: Keys>(
+    async fn key<K: AuthenticationHost>(
         &self,
         url: &str,
         token: &Token<'_>,
         host: &K,
         now: i64,
     ) -> Result<Value, Denied> {
-        let mut looks = 0;
+        let mut checks = 0;
         loop {
             let held = self.0.borrow().get(url).cloned().unwrap_or_default();
             let fresh = now < held.at.saturating_add(FRESH);
@@ -302,18 +311,21 @@ impl KeyRing {
             if let (Some(key), true) = (&known, fresh) {
                 return Ok(key.clone());
             }
-            // A fetch that was lost with its request is not waited for without end.
-            if held.is_in_flight && looks < LOOKS {
-                looks += 1;
+            // Bounded, because a fetch may be lost with its request.
+            if held.is_in_flight && checks < MAX_CHECKS {
+                checks += 1;
                 host.pause().await;
                 continue;
             }
+            // A fetch that is still in flight after all checks was lost: this request replaces it.
             if (now >= held.next_try() || held.is_in_flight)
                 && let Some(keys) = self.fetched(url, host, now).await
             {
                 return token.key(&keys).cloned().ok_or_else(unknown);
             }
             return match known {
+                // The issuer does not respond: keys that were valid recently are accepted for a
+                // while.
                 Some(key) if now < held.at.saturating_add(STALE) => Ok(key),
                 _ if fresh => Err(unknown()),
                 _ => Err(Denied::unavailable()),
@@ -321,11 +333,16 @@ impl KeyRing {
         }
     }
 
-    async fn fetched<K: Keys>(&self, url: &str, host: &K, now: i64) -> Option<Vec<Value>> {
+    async fn fetched<K: AuthenticationHost>(
+        &self,
+        url: &str,
+        host: &K,
+        now: i64,
+    ) -> Option<Vec<Value>> {
         self.change(url, |fetched| {
             (fetched.is_in_flight, fetched.tried) = (true, now)
         });
-        let flight = Flight { ring: self, url };
+        let flight = FetchGuard { cache: self, url };
         let keys = host.fetch(url).await.ok().and_then(|text| keys_of(&text));
         self.change(url, |fetched| match &keys {
             Some(keys) => {
@@ -349,18 +366,18 @@ fn unknown() -> Denied {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Act, Need, Resource};
+    use super::super::{Action, Permission, Resource};
     use super::*;
     use crate::store::ready::now_or_never;
     use std::cell::Cell;
     use std::pin::Pin;
     use std::task::{Context, Poll, Waker};
 
-    /// An issuer whose keys change: a signature is right when it is the id of the key.
+    /// An issuer whose keys change. A signature is valid if it equals the id of the key.
     struct Fake {
         set: RefCell<Option<String>>,
         fetches: Cell<usize>,
-        /// The fetch ends when this many others wait for it.
+        /// The fetch ends when this many other requests wait for it.
         waits_for: Cell<usize>,
         pauses: Cell<usize>,
     }
@@ -376,7 +393,7 @@ mod tests {
         }
     }
 
-    /// Is pending once, so that others go on.
+    /// A future that is pending once, so that others continue.
     struct Once(bool);
 
     impl Future for Once {
@@ -410,7 +427,7 @@ mod tests {
         outputs.into_iter().flatten().collect()
     }
 
-    impl Keys for Fake {
+    impl AuthenticationHost for Fake {
         async fn fetch(&self, _: &str) -> Result<String, String> {
             self.fetches.set(self.fetches.get() + 1);
             while self.pauses.get() < self.waits_for.get() {
@@ -455,9 +472,9 @@ mod tests {
 
     #[test]
     fn keys_are_kept_rotate_and_are_not_asked_for_all_the_time() {
-        let (ring, host) = (KeyRing::default(), Fake::with("a"));
+        let (cache, host) = (KeyCache::default(), Fake::with("a"));
         let ask = |kid: &str, now: i64| {
-            now_or_never(ring.key("u", &token(kid), &host, now))
+            now_or_never(cache.key("u", &token(kid), &host, now))
                 .unwrap()
                 .map_err(|d| d.failure().status)
                 .map(|_| 200)
@@ -496,9 +513,9 @@ mod tests {
 
     #[test]
     fn many_requests_at_a_time_share_one_fetch_and_none_is_turned_away() {
-        let (ring, host, token) = (KeyRing::default(), Fake::with("a"), token("a"));
+        let (cache, host, token) = (KeyCache::default(), Fake::with("a"), token("a"));
         host.waits_for.set(19);
-        let found = all((0..20).map(|_| ring.key("u", &token, &host, 1_000)));
+        let found = all((0..20).map(|_| cache.key("u", &token, &host, 1_000)));
         assert_eq!((found.len(), host.fetches.get()), (20, 1));
         assert!(found.iter().all(Result::is_ok));
         assert!(host.pauses.get() >= 19, "the others waited");
@@ -506,23 +523,27 @@ mod tests {
 
     #[test]
     fn a_fetch_that_fails_is_not_repeated_at_once_and_one_that_was_lost_is() {
-        let (ring, host, token) = (KeyRing::default(), Fake::with("a"), token("a"));
+        let (cache, host, token) = (KeyCache::default(), Fake::with("a"), token("a"));
         host.set.replace(None);
         let ask = |now: i64| {
-            now_or_never(ring.key("u", &token, &host, now))
+            now_or_never(cache.key("u", &token, &host, now))
                 .unwrap()
                 .map_err(|d| d.failure().status)
                 .map(|_| 200)
         };
-        let asked: Vec<usize> = [
+        let fetches: Vec<usize> = [
             1_000, 1_001, 1_002, 1_003, 1_005, 1_006, 1_300, 1_359, 1_360,
         ]
         .map(|now| (ask(now) == Err(503), host.fetches.get()).1)
         .into();
-        assert_eq!(asked, [1, 1, 2, 2, 2, 3, 4, 5, 5], "after 2, 4, 8 seconds");
+        assert_eq!(
+            fetches,
+            [1, 1, 2, 2, 2, 3, 4, 5, 5],
+            "after 2, 4, 8 seconds"
+        );
         host.set.replace(set("a"));
         assert_eq!(ask(2_000), Ok(200));
-        let lost = KeyRing::default();
+        let lost = KeyCache::default();
         lost.change("u", |fetched| fetched.is_in_flight = true);
         let found = all([lost.key("u", &token, &host, 1_000)]);
         assert!(matches!(found.as_slice(), [Ok(_)]));
@@ -563,14 +584,14 @@ mod tests {
 
     #[test]
     fn an_unsigned_request_is_nobodys() {
-        let gate = Gate {
+        let authenticator = Authenticator {
             issuers: vec![issuer()],
             users: None,
         };
         let host = Fake::with("a");
         let ask = |header: &str, value: &str| {
             let request = Request::new("GET", "/v1/ehr").with_header(header, value);
-            now_or_never(gate.recognise(&request, &KeyRing::default(), &host, 0))
+            now_or_never(authenticator.authenticate(&request, &KeyCache::default(), &host, 0))
                 .unwrap()
                 .map_err(|d| d.failure().status)
         };
@@ -604,16 +625,17 @@ mod tests {
             (vec![issuer()], users()),
             (vec![], None),
         ] {
-            let gate = Gate { issuers, users };
+            let authenticator = Authenticator { issuers, users };
             let schemes = |challenge: &str| {
                 ["Bearer ", "Basic "].map(|scheme| challenge.matches(scheme).count())
             };
-            let bearer = usize::from(!gate.issuers.is_empty() || gate.users.is_none());
+            let bearer =
+                usize::from(!authenticator.issuers.is_empty() || authenticator.users.is_none());
             for (header, value) in sent {
                 let request = Request::new("GET", "/v1/ehr").with_header(header, value);
-                let denied = now_or_never(gate.recognise(
+                let denied = now_or_never(authenticator.authenticate(
                     &request,
-                    &KeyRing::default(),
+                    &KeyCache::default(),
                     &Fake::with("a"),
                     0,
                 ))
@@ -623,26 +645,26 @@ mod tests {
                 let challenge = response.header("WWW-Authenticate").unwrap_or_default();
                 assert_eq!(
                     (response.status, schemes(challenge)),
-                    (401, [bearer, usize::from(gate.users.is_some())]),
+                    (401, [bearer, usize::from(authenticator.users.is_some())]),
                     "{value}: {challenge}"
                 );
             }
             assert_eq!(
-                schemes(gate.challenge()),
-                [bearer, usize::from(gate.users.is_some())]
+                schemes(authenticator.challenge()),
+                [bearer, usize::from(authenticator.users.is_some())]
             );
         }
     }
 
     #[test]
     fn a_403_names_the_scheme_of_tokens_only_for_a_caller_with_a_token() {
-        let need = Need {
+        let permission = Permission {
             resource: Resource::Admin,
-            act: Act::Delete,
+            act: Action::Delete,
         };
         let named = |issuer: &str| {
             Caller::with_roles("ann", issuer, &["read"])
-                .refused(need)
+                .refused(permission)
                 .into_response(&Request::default())
         };
         assert_eq!(named("").header("WWW-Authenticate"), None);

@@ -1,5 +1,4 @@
-//! A composition examined without being committed: what the Reference Model and its template find
-//! in it.
+//! Validation of a composition without a commit, against the Reference Model and its template.
 
 use super::Service;
 use super::content::{model_findings, named_template, without_template};
@@ -10,12 +9,12 @@ use crate::store::repository::Repository;
 use crate::template;
 
 impl<R: Repository> Service<R> {
-    /// Everything that a commit would find in a COMPOSITION (canonical JSON or XML), warnings too.
-    /// The template is the one of this id, or else the one that the composition names.
+    /// Returns all findings that a commit would have in a COMPOSITION (canonical JSON or XML), with
+    /// warnings. The template is the one with this id, or else the one that the composition names.
     ///
     /// # Errors
-    /// A sentence when the repository fails.
-    pub async fn examine(
+    /// A message if the repository fails.
+    pub async fn validate_composition(
         &self,
         text: &str,
         template_id: Option<&str>,

@@ -1,11 +1,11 @@
-//! The text of a query as it was executed: with the values of its parameters.
+//! The text of a query as executed: with the values of its parameters.
 
 use crate::aql::{Parameter, Parameters};
 
-/// Bytes of an executed query behind which placeholders stay as they are.
+/// Bytes of an executed query after which placeholders are not replaced.
 const SUBSTITUTED: usize = 1_000_000;
 
-/// The query text with the values of its placeholders.
+/// Replaces the placeholders of a query by their values.
 pub(super) fn substituted(q: &str, parameters: &Parameters) -> String {
     let mut out = String::with_capacity(q.len());
     let mut quote = None;
@@ -19,7 +19,7 @@ pub(super) fn substituted(q: &str, parameters: &Parameters) -> String {
                     .unwrap_or(behind.len());
                 let (name, after) = behind.split_at(end);
                 match parameters.get(name) {
-                    // A query may name a long value a thousand times.
+                    // Bounds the text: a query may name a long value a thousand times.
                     Some(value) if out.len() < SUBSTITUTED => out.push_str(&literal(value)),
                     _ => {
                         out.push(c);

@@ -1,24 +1,25 @@
-//! Values over the size of a row: the first piece stands in the row, the rest in the table `chunk`.
+//! Values above the size limit of a row: the row holds the first chunk, and the table `chunk` the
+//! others.
 
 use super::value::{Fields, Row, Statement, json_list};
 use crate::store::repository::StoreError;
 use std::collections::HashMap;
 
-/// Bytes of a piece: as a text in JSON it has at most twice as many, which is what D1 allows a
-/// value.
+/// Bytes of a chunk. As a text in JSON it has at most twice as many, and D1 allows 2 MB.
 const PIECE: usize = 900_000;
 
-/// A value cut into pieces.
-pub(super) struct Large {
-    /// What stands in the row itself.
+/// A text split into chunks.
+pub(super) struct ChunkedText {
+    /// The chunk in the row itself.
     pub(super) first: String,
     rest: Vec<String>,
 }
 
-impl Large {
-    pub(super) fn of(text: String) -> Large {
+impl ChunkedText {
+    /// Splits a text between characters.
+    pub(super) fn split(text: String) -> ChunkedText {
         if text.len() <= PIECE {
-            return Large {
+            return ChunkedText {
                 first: text,
                 rest: Vec::new(),
             };
@@ -31,19 +32,19 @@ impl Large {
             rest = behind;
         }
         let behind = pieces.split_off(1);
-        Large {
+        ChunkedText {
             first: pieces.pop().unwrap_or_default(),
             rest: behind,
         }
     }
 
-    /// How many pieces follow the first.
-    pub(super) fn chunks(&self) -> u64 {
+    /// Returns the number of chunks after the first.
+    pub(super) fn chunk_count(&self) -> u64 {
         self.rest.len() as u64
     }
 
-    /// The statements that store what follows the first piece.
-    pub(super) fn write_rest(&self, owner: &str) -> impl Iterator<Item = Statement> {
+    /// Returns the statements that store the chunks after the first.
+    pub(super) fn insert_chunks(&self, owner: &str) -> impl Iterator<Item = Statement> {
         let insert = move |(part, body): (usize, &String)| {
             let statement = Statement::new("INSERT OR REPLACE INTO chunk VALUES (?1, ?2, ?3)");
             statement.bind(owner).bind(part as u64).bind(body.as_str())
@@ -52,14 +53,14 @@ impl Large {
     }
 }
 
-/// Reads what follows the first pieces of these owners' values.
-pub(super) fn read_rests(owners: &[String]) -> Statement {
+/// Returns the statement that reads the chunks after the first of the values of these owners.
+pub(super) fn read_chunks(owners: &[String]) -> Statement {
     let query = "SELECT owner, body FROM chunk WHERE owner IN (SELECT value FROM json_each(?1)) ORDER BY owner, part";
     Statement::new(query).bind(json_list(owners))
 }
 
-/// The texts behind the first pieces, by owner.
-pub(super) fn rests(rows: Vec<Row>) -> Result<HashMap<String, String>, StoreError> {
+/// Joins the chunks after the first, by owner.
+pub(super) fn joined_chunks(rows: Vec<Row>) -> Result<HashMap<String, String>, StoreError> {
     let mut found: HashMap<String, String> = HashMap::new();
     for row in rows {
         let mut fields = Fields::of(row);
@@ -76,10 +77,10 @@ mod tests {
     #[test]
     fn pieces_end_between_characters() {
         let text = "é".repeat(PIECE);
-        let large = Large::of(format!("x{text}"));
+        let large = ChunkedText::split(format!("x{text}"));
         assert_eq!(large.first.len(), PIECE - 1);
-        assert_eq!(large.chunks(), 2);
+        assert_eq!(large.chunk_count(), 2);
         assert_eq!(large.rest.concat().len() + large.first.len(), 2 * PIECE + 1);
-        assert_eq!(Large::of("short".into()).chunks(), 0);
+        assert_eq!(ChunkedText::split("short".into()).chunk_count(), 0);
     }
 }

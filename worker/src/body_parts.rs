@@ -1,85 +1,87 @@
-//! Long bodies of lines: the service gets them in pieces, and its answers leave as they come.
+//! Long bodies of lines: the service gets them in parts, and its responses are sent as they are
+//! ready.
 
 use crate::http::{Body, Unread};
 use crate::memory::Sending;
-use crate::{Visit, compaction};
-use aqlite::service::{AHEAD, Pieces, Request, Response};
+use crate::{ActiveRequest, compaction};
+use aqlite::service::{AHEAD, BodyParts, Request, Response};
 use futures_util::{StreamExt, stream};
 use std::rc::Rc;
 use std::time::Duration;
 use worker::{Delay, Result, web_sys};
 
-/// What is left of a load.
+/// The rest of a load.
 struct Load {
-    visit: Rc<Visit>,
+    active: Rc<ActiveRequest>,
     head: Request,
     body: Body,
-    pieces: Pieces,
+    parts: BodyParts,
     limit: usize,
-    /// Keeps this instance while answers of the load are being sent.
+    /// Prevents the replacement of this instance while responses of the load are being sent.
     _sending: Sending,
 }
 
 impl Load {
-    /// Answers the next piece; nothing where the body has ended.
+    /// Responds to the next part; `None` at the end of the body.
     async fn answer(&mut self) -> Option<Response> {
-        let piece = match self.next().await {
-            Ok(piece) => piece?,
+        let part = match self.next().await {
+            Ok(part) => part?,
             Err(Unread(error)) => {
-                return Some(self.visit.tell(
+                return Some(self.active.log_response(
                     &self.head,
-                    self.visit.state.service.unreadable(&self.head, error),
+                    self.active.state.service.unreadable(&self.head, error),
                 ));
             }
         };
-        let answer = self.visit.answer(&piece).await;
-        compaction::during_load(&self.visit.state).await;
+        let answer = self.active.answer(&part).await;
+        compaction::during_load(&self.active.state).await;
         Some(answer)
     }
 
     async fn next(&mut self) -> Result<Option<Request>, Unread> {
-        // Whatever waits meanwhile goes on, also where the next piece is there already.
+        // Waiting requests run, even if the next part has already arrived.
         Delay::from(Duration::ZERO).await;
-        while self.pieces.is_short() {
-            let goes_on = self.body.next(self.pieces.buffer()).await?;
-            self.pieces.took(goes_on);
+        while self.parts.is_short() {
+            let goes_on = self.body.next(self.parts.buffer()).await?;
+            self.parts.record_arrival(goes_on);
         }
-        Ok(self.pieces.next(&self.head))
+        Ok(self.parts.next(&self.head))
     }
 }
 
-/// Answers a request piece by piece, of `size` bytes each; the first answer decides about the
+/// Responds to a request part by part, of `size` bytes each. The first response determines the
 /// status.
 pub async fn answer(
-    visit: Rc<Visit>,
+    active: Rc<ActiveRequest>,
     mut head: Request,
     request: &web_sys::Request,
     (size, limit): (usize, usize),
 ) -> Result<web_sys::Response> {
     let body = Body::expanded(request, &mut head, AHEAD);
     let mut load = Load {
-        visit,
+        active,
         head,
         body,
-        pieces: Pieces::new(size, limit),
+        parts: BodyParts::new(size, limit),
         limit,
         _sending: Sending::begin(),
     };
     let first = match load.answer().await {
         Some(first) => first,
-        None => load.visit.answer(&load.head).await,
+        None => load.active.answer(&load.head).await,
     };
     if first.status != 200 {
         load.body.pass(limit).await;
     }
-    if first.status != 200 || load.pieces.is_done() {
+    if first.status != 200 || load.parts.is_done() {
         return super::http::write(first);
     }
     let (headers, begun) = (super::http::headers(&first)?, first.body);
     let rest = stream::unfold(Some(load), move |load| async move {
         let mut load = load?;
         let answer = load.answer().await?;
-        // A piece that is refused as a whole ends the load: the lines before it are answered.
+        // A part that is rejected as a whole ends the load. The lines before it have their
+        // responses.
         let goes_on = answer.status == 200;
         let mut text = answer.body;
         if !goes_on {

@@ -1,4 +1,4 @@
-//! What never changes once it is stored, kept in memory in its compiled form.
+//! A cache of compiled definitions. Definitions never change once they are stored.
 
 use super::Service;
 use super::admission::{LARGE, Turn};
@@ -15,14 +15,14 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Compiled definitions by name, version, time and id of storing: one that was deleted and stored
-/// anew is another one.
+/// Compiled definitions by name, version, time and storing id: a definition that was deleted and
+/// stored again is another one.
 #[derive(Default)]
-pub(crate) struct Library {
+pub(crate) struct DefinitionCache {
     templates: RefCell<Cache<Key, Compiled>>,
     guides: RefCell<Cache<Key, CompiledGuide>>,
-    /// By name: the latest version of a template when it was last asked for, and the stored
-    /// definitions that it was chosen from.
+    /// By name: the latest version of a template when it was last read, and the stored definitions
+    /// among which it is the latest.
     latest: RefCell<BTreeMap<String, (Preconditions, Key)>>,
 }
 
@@ -41,14 +41,14 @@ fn key(definition: &Definition) -> Key {
 pub(crate) struct Compiled {
     /// The constraint tree.
     pub template: Template,
-    /// The texts that may stand in shared layouts.
+    /// The texts that may be part of shared layouts.
     pub known: Rc<Texts>,
     web: OnceCell<WebTemplate>,
 }
 
 impl Compiled {
-    /// Its web template, where it is not larger than any may be; derived by the first who asks, in
-    /// a turn.
+    /// Returns its web template, if that is within the limits. The first request derives it, in a
+    /// turn.
     pub async fn web(&self, call: &Call<'_>) -> Result<&WebTemplate, Failure> {
         let _turn = match self.web.get() {
             Some(_) => Turn::default(),
@@ -73,21 +73,22 @@ impl Compiled {
     }
 }
 
-impl Library {
-    /// Forgets everything.
+impl DefinitionCache {
+    /// Removes everything.
     pub fn clear(&self) {
         self.templates.borrow_mut().clear();
         self.latest.take();
         self.guides.borrow_mut().clear();
     }
 
-    /// The latest known version of a template, and the preconditions under which it is the latest.
+    /// Returns the latest known version of a template, and the preconditions under which it is the
+    /// latest.
     pub fn latest(&self, template: &str) -> Option<(Preconditions, Rc<Compiled>)> {
         let (preconditions, key) = self.latest.borrow().get(template).cloned()?;
         Some((preconditions, self.templates.borrow_mut().get(&key)?))
     }
 
-    /// A guide, compiled.
+    /// Returns a guide, compiled.
     pub fn guide(&self, stored: &Definition) -> Result<Rc<CompiledGuide>, Failure> {
         let key = key(stored);
         let cached = self.guides.borrow_mut().get(&key);
@@ -105,7 +106,8 @@ impl Library {
 }
 
 impl<R: Repository> Service<R> {
-    /// The latest version of a template, if there is one, as it was when the call first asked.
+    /// Returns the latest version of a template, if there is one, as it was when the call first
+    /// read it.
     pub(crate) async fn template_of(
         &self,
         call: &Call<'_>,
@@ -122,7 +124,7 @@ impl<R: Repository> Service<R> {
         Ok(found)
     }
 
-    /// The latest version of a template, if there is one.
+    /// Returns the latest version of a template, if there is one.
     pub(crate) async fn template(
         &self,
         call: Option<&Call<'_>>,
@@ -132,7 +134,7 @@ impl<R: Repository> Service<R> {
         self.latest_of(call, id, &stored).await
     }
 
-    /// The latest of these versions of a template, compiled.
+    /// Returns the latest of these versions of a template, compiled.
     pub(crate) async fn latest_of(
         &self,
         call: Option<&Call<'_>>,
@@ -140,7 +142,7 @@ impl<R: Repository> Service<R> {
         stored: &[Definition],
     ) -> Result<Option<Rc<Compiled>>, Failure> {
         let latest = self.compiled(call, id, stored).await?;
-        let mut known = self.library.latest.borrow_mut();
+        let mut known = self.definition_cache.latest.borrow_mut();
         match &latest {
             Some((key, _)) => {
                 drop(known.insert(id.to_owned(), (Preconditions::of(id, stored), key.clone())))
@@ -162,15 +164,15 @@ impl<R: Repository> Service<R> {
             return Ok(None);
         };
         let key = key(latest);
-        let cached = self.library.templates.borrow_mut().get(&key);
+        let cached = self.definition_cache.templates.borrow_mut().get(&key);
         if let Some(cached) = cached {
             return Ok(Some((key, cached)));
         }
         if let Some(call) = call {
             call.room(latest.bytes).await?;
         }
-        // Whoever waits for memory may find that another request has compiled it meanwhile.
-        let cached = self.library.templates.borrow_mut().get(&key);
+        // Another request may have compiled the template while this one waited for memory.
+        let cached = self.definition_cache.templates.borrow_mut().get(&key);
         if let Some(cached) = cached {
             return Ok(Some((key, cached)));
         }
@@ -186,31 +188,32 @@ impl<R: Repository> Service<R> {
         Ok(Some((key, compiled)))
     }
 
-    /// A stored template, compiled once for all requests that use it.
+    /// Returns a stored template, compiled once for all requests that use it.
     pub(crate) async fn compiled_template(
         &self,
         call: Option<&Call<'_>>,
         stored: &Definition,
     ) -> Result<Rc<Compiled>, Failure> {
         let key = key(stored);
-        // Whoever waits for a turn may find that another request has compiled it meanwhile.
+        // Another request may have compiled the template while this one waited for its turn.
         if let Some(call) = call {
             drop(call.turn(stored.body.len()).await?);
         }
-        let cached = self.library.templates.borrow_mut().get(&key);
+        let cached = self.definition_cache.templates.borrow_mut().get(&key);
         if let Some(cached) = cached {
             return Ok(cached);
         }
         let template = read_stored_in_turns(call, stored).await?;
         let compiled = Rc::new(Compiled::new(template));
-        self.library
-            .templates
-            .borrow_mut()
-            .insert(key, Rc::clone(&compiled), stored.body.len());
+        self.definition_cache.templates.borrow_mut().insert(
+            key,
+            Rc::clone(&compiled),
+            stored.body.len(),
+        );
         Ok(compiled)
     }
 
-    /// Every version of the definition with exactly this name, without bodies.
+    /// Returns every version of the definition with exactly this name, without bodies.
     pub(crate) async fn versions_of(
         &self,
         kind: DefinitionKind,
@@ -222,8 +225,8 @@ impl<R: Repository> Service<R> {
             .map_err(Failure::of_store)
     }
 
-    /// The definition with its body that a name and a complete, partial or absent version select;
-    /// with a call, a long one is read once there is memory for it.
+    /// Returns the definition that a name and a complete, partial or absent version select, with
+    /// its body. With a call, a long body is read as soon as there is memory for it.
     pub(crate) async fn select_definition(
         &self,
         kind: DefinitionKind,

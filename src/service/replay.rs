@@ -1,30 +1,30 @@
-//! A clock that stands still and identifiers that follow from a seed: what was done once can be
-//! done again with the same outcome.
+//! An environment with a fixed clock and seeded identifiers, so that a request can be repeated with
+//! the same result.
 
 use super::{Environment, utc_only};
 use crate::document::fnv;
 
-/// An environment whose clock and identifiers follow from a time and a seed, so that a host that
-/// keeps both can repeat a request with the same outcome.
-pub struct Replayed {
+/// An environment whose clock and identifiers are derived from a time and a seed. A host that
+/// stores both can repeat a request with the same result.
+pub struct ReplayEnvironment {
     micros: i64,
     state: u64,
     zones: fn(&str, i64) -> Option<i32>,
 }
 
-impl Replayed {
-    /// `now` in milliseconds since 1970; any text is a seed.
-    pub fn new(now: f64, seed: &str) -> Replayed {
-        Replayed {
+impl ReplayEnvironment {
+    /// Creates an environment. `now` is in milliseconds since 1970; `seed` is any text.
+    pub fn new(now: f64, seed: &str) -> ReplayEnvironment {
+        ReplayEnvironment {
             micros: (now * 1000.0) as i64,
             state: fnv(seed.bytes()),
             zones: utc_only,
         }
     }
 
-    /// With what the host knows of zones: see [`Environment::offset`].
-    pub fn with_zones(self, zones: fn(&str, i64) -> Option<i32>) -> Replayed {
-        Replayed { zones, ..self }
+    /// Sets the host's time zones: see [`Environment::offset`].
+    pub fn with_zones(self, zones: fn(&str, i64) -> Option<i32>) -> ReplayEnvironment {
+        ReplayEnvironment { zones, ..self }
     }
 
     /// SplitMix64.
@@ -36,14 +36,14 @@ impl Replayed {
     }
 }
 
-impl Environment for Replayed {
+impl Environment for ReplayEnvironment {
     fn now(&mut self) -> i64 {
         self.micros
     }
 
     fn new_uuid(&mut self) -> String {
         let (high, low) = (self.next(), self.next());
-        // RFC 9562: version 4, variant 10.
+        // RFC 9562: the version is 4 (bits 48 to 51), the variant binary 10 (bits 64 and 65).
         let bits = u128::from(high) << 64 | u128::from(low);
         let bits = bits & !(0xf << 76) | 0x4 << 76;
         let bits = bits & !(0x3 << 62) | 0x2 << 62;
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn the_same_seed_gives_the_same_identifiers_and_they_are_of_version_four() {
         let uuids = |seed| {
-            let mut environment = Replayed::new(1_700_000_000_000.0, seed);
+            let mut environment = ReplayEnvironment::new(1_700_000_000_000.0, seed);
             [environment.new_uuid(), environment.new_uuid()]
         };
         let [first, second] = uuids("a");

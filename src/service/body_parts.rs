@@ -1,38 +1,38 @@
-//! Long bodies of lines: handed over piece by piece as they come, cut between lines.
+//! Long bodies of lines, passed to the service in parts as they arrive, cut between lines.
 
 use super::http::Request;
 use crate::diag::line_ends;
 
-/// Bytes that a host reads at a time, ahead of what is answered.
+/// Bytes that a host reads ahead of the responses.
 pub const AHEAD: usize = 4_000_000;
 
-/// Lines of a piece at most: each costs work and an answer, however short it is (40 µs in workerd),
+/// Maximum lines of a part. Each costs work and a response, however short it is (40 µs in workerd),
 /// and other requests wait meanwhile.
 const LINES: u64 = 1_000;
 
-/// A body of lines on its way.
-pub struct Pieces {
-    /// What has arrived; the bytes before `at` were handed over.
+/// A body of lines in progress.
+pub struct BodyParts {
+    /// The bytes that have arrived. Those before `at` were passed on.
     buffer: Vec<u8>,
     at: usize,
-    /// Bytes of the buffer whose line ends are counted, and the line ends behind `at`.
+    /// Bytes of the buffer whose line ends are counted, and the number of line ends after `at`.
     counted: usize,
     lines: u64,
-    /// The number of the line that follows, once a piece is handed over.
+    /// The number of the next line, after the first part.
     line: Option<u64>,
     ended: bool,
-    /// Bytes of a piece at most, unless a line is longer.
+    /// Maximum bytes of a part, unless a line is longer.
     size: usize,
-    /// Bytes of a line at most.
+    /// Maximum bytes of a line.
     limit: usize,
 }
 
-impl Pieces {
-    /// Nothing has arrived yet. A piece has `size` bytes at most, unless a line is longer, which
-    /// may have `limit` bytes.
+impl BodyParts {
+    /// Creates the state of a body of which nothing has arrived. A part has at most `size` bytes,
+    /// unless a line is longer, which may have `limit` bytes.
     #[must_use]
-    pub fn new(size: usize, limit: usize) -> Pieces {
-        Pieces {
+    pub fn new(size: usize, limit: usize) -> BodyParts {
+        BodyParts {
             buffer: Vec::new(),
             at: 0,
             counted: 0,
@@ -44,7 +44,7 @@ impl Pieces {
         }
     }
 
-    /// True when more of the body is needed for the next piece.
+    /// Returns whether the next part needs more of the body.
     #[must_use]
     pub fn is_short(&self) -> bool {
         let held = self.buffer.len() - self.at;
@@ -53,30 +53,32 @@ impl Pieces {
             && (held < self.size || (held <= self.limit && self.lines == 0))
     }
 
-    /// True when all of the body is handed over.
+    /// Returns whether all of the body was passed on.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.ended && self.at == self.buffer.len()
     }
 
-    /// What has arrived and was not handed over; a host adds to it what arrives.
+    /// Returns the buffer of bytes that were not passed on. A host appends arriving bytes.
     pub fn buffer(&mut self) -> &mut Vec<u8> {
+        // Only here, when more bytes are needed: each call of `next` would otherwise move the rest.
         self.buffer.drain(..self.at);
+        // `next` never passes on bytes whose line ends are not counted.
         self.counted -= self.at;
         self.at = 0;
         &mut self.buffer
     }
 
-    /// Takes note that something has arrived, and whether more follows it.
-    pub fn took(&mut self, goes_on: bool) {
+    /// Records that bytes have arrived, and whether more follow.
+    pub fn record_arrival(&mut self, goes_on: bool) {
         self.lines += self.buffer.get(self.counted..).map_or(0, line_ends);
         self.counted = self.buffer.len();
         self.ended = !goes_on;
     }
 
-    /// The request with the next whole lines, and with `first`, the number of the first of them;
-    /// nothing at the end. A line that is too long is handed over as far as it has arrived: its
-    /// length refuses it.
+    /// Returns the request with the next complete lines, and with `first`, the number of the first
+    /// of them; `None` at the end. A line that is too long is passed on as far as it has arrived,
+    /// and its length makes the service reject it.
     pub fn next(&mut self, head: &Request) -> Option<Request> {
         let body = self
             .buffer
@@ -86,25 +88,28 @@ impl Pieces {
         self.at += body.len();
         let lines = line_ends(&body);
         self.lines -= lines;
-        let mut piece = Request {
+        let mut part = Request {
             body,
             ..head.clone()
         };
         if let Some(line) = self.line {
-            piece.query.retain(|(key, _)| key != "first");
-            piece.query.push((String::from("first"), line.to_string()));
+            // The first part keeps the client's `first`. Later parts get the number of their first
+            // line.
+            part.query.retain(|(key, _)| key != "first");
+            part.query.push((String::from("first"), line.to_string()));
         }
         let first = self
             .line
             .or_else(|| head.query_value("first")?.parse().ok())
             .unwrap_or(1);
         self.line = Some(first.saturating_add(lines));
-        (!piece.body.is_empty()).then_some(piece)
+        (!part.body.is_empty()).then_some(part)
     }
 
-    /// Bytes of the next piece.
+    /// Returns the bytes of the next part.
     fn length(&self) -> usize {
         let held = self.buffer.get(self.at..).unwrap_or_default();
+        // The rest of the body is one part, even if its last line has no line end.
         if self.ended && held.len() <= self.size && self.lines < LINES {
             return held.len();
         }
@@ -131,6 +136,7 @@ impl Pieces {
             .then(many)
             .flatten()
             .or_else(last)
+            // No line end at all: the line is too long, or the last one.
             .unwrap_or(held.len())
     }
 }
@@ -139,25 +145,25 @@ impl Pieces {
 mod tests {
     use super::*;
 
-    /// Number of the first line and text of each piece.
+    /// Number of the first line and text of each part.
     fn cut(target: &str, chunks: &[&str], size: usize, limit: usize) -> Vec<(String, String)> {
-        let (head, mut pieces, mut chunks) = (
+        let (head, mut parts, mut chunks) = (
             Request::new("POST", target),
-            Pieces::new(size, limit),
+            BodyParts::new(size, limit),
             chunks.iter().peekable(),
         );
         let mut out = Vec::new();
-        while !pieces.is_done() {
-            while pieces.is_short() {
+        while !parts.is_done() {
+            while parts.is_short() {
                 let chunk = chunks.next().copied().unwrap_or_default();
-                pieces.buffer().extend(chunk.bytes());
-                pieces.took(chunks.peek().is_some());
+                parts.buffer().extend(chunk.bytes());
+                parts.record_arrival(chunks.peek().is_some());
             }
-            let Some(piece) = pieces.next(&head) else {
+            let Some(part) = parts.next(&head) else {
                 break;
             };
-            let first = piece.query_value("first").unwrap_or_default().to_owned();
-            out.push((first, String::from_utf8(piece.body).unwrap()));
+            let first = part.query_value("first").unwrap_or_default().to_owned();
+            out.push((first, String::from_utf8(part.body).unwrap()));
         }
         out
     }
@@ -194,38 +200,41 @@ mod tests {
 
     #[test]
     fn a_piece_has_so_many_lines_however_short_they_are() {
-        let (head, mut pieces) = (Request::new("POST", "/"), Pieces::new(1_000_000, 1_000_000));
-        pieces.buffer().extend(b"1\n".repeat(2_501));
-        pieces.took(true);
+        let (head, mut parts) = (
+            Request::new("POST", "/"),
+            BodyParts::new(1_000_000, 1_000_000),
+        );
+        parts.buffer().extend(b"1\n".repeat(2_501));
+        parts.record_arrival(true);
         let mut cut = || {
-            (!pieces.is_short())
-                .then(|| pieces.next(&head))
+            (!parts.is_short())
+                .then(|| parts.next(&head))
                 .flatten()
-                .map(|piece| piece.body.len())
+                .map(|part| part.body.len())
         };
         assert_eq!([cut(), cut(), cut()], [Some(2_000), Some(2_000), None]);
-        pieces.buffer().extend(b"1");
-        pieces.took(false);
-        let last = pieces.next(&head).unwrap();
+        parts.buffer().extend(b"1");
+        parts.record_arrival(false);
+        let last = parts.next(&head).unwrap();
         assert_eq!(
-            (last.query_value("first"), last.body.len(), pieces.is_done()),
+            (last.query_value("first"), last.body.len(), parts.is_done()),
             (Some("2001"), 1_003, true)
         );
     }
 
     #[test]
     fn of_a_line_that_is_too_long_no_more_is_kept_than_shows_it() {
-        let mut pieces = Pieces::new(6, 10);
-        pieces.buffer().extend(b"0123456789");
-        pieces.took(true);
-        assert!(pieces.is_short());
-        pieces.buffer().extend(b"0");
-        pieces.took(true);
+        let mut parts = BodyParts::new(6, 10);
+        parts.buffer().extend(b"0123456789");
+        parts.record_arrival(true);
+        assert!(parts.is_short());
+        parts.buffer().extend(b"0");
+        parts.record_arrival(true);
         assert!(
-            !pieces.is_short()
-                && pieces
+            !parts.is_short()
+                && parts
                     .next(&Request::new("POST", "/"))
-                    .is_some_and(|piece| piece.body.len() == 11)
+                    .is_some_and(|part| part.body.len() == 11)
         );
     }
 }

@@ -1,7 +1,7 @@
-//! The rules of a change set: what both repositories refuse, in one place.
+//! The rules of a change set, shared by both repositories.
 //!
-//! The memory repository asks before it writes; the SQL repository writes under guards of the
-//! database and asks afterwards, to say which rule a failed guard stands for.
+//! The memory repository checks them before it writes. The SQL repository writes under constraints
+//! of the database, and checks afterwards to find the rule that a failed constraint enforces.
 
 use super::repository::{Commit, StoreError, Version};
 use crate::document::ObjectKind;
@@ -9,26 +9,26 @@ use std::collections::HashMap;
 
 /// The latest version of an object.
 #[derive(Clone, Debug)]
-pub(crate) struct Head {
+pub(crate) struct LatestVersion {
     /// The EHR that owns the object.
     pub(crate) ehr_id: String,
-    /// Its uid.
+    /// The version uid.
     pub(crate) version_uid: String,
     /// The kind of the object.
     pub(crate) kind: ObjectKind,
-    /// The template of the last version with data, which may be none; absent where no version has
+    /// The template of the last version with data, which may be none. `None` if no version has
     /// data.
     pub(crate) template_id: Option<Option<String>>,
 }
 
-impl Head {
-    /// The head of an object whose head was `before`, behind one more version.
-    fn behind(before: Option<Head>, version: &Version) -> Head {
+impl LatestVersion {
+    /// Returns the latest version of an object after one more version.
+    fn followed_by(before: Option<LatestVersion>, version: &Version) -> LatestVersion {
         let template_id = match before {
             Some(before) if version.is_deletion() => before.template_id,
             _ => (!version.is_deletion()).then(|| version.template_id.clone()),
         };
-        Head {
+        LatestVersion {
             ehr_id: version.ehr_id.clone(),
             version_uid: version.version_uid.clone(),
             kind: version.kind,
@@ -37,7 +37,7 @@ impl Head {
     }
 }
 
-/// The parts of a version uid: object id, creating system, number.
+/// Splits a version uid into object id, creating system and number.
 pub(crate) fn split_uid(uid: &str) -> Option<(&str, &str, u32)> {
     let mut parts = uid.split("::");
     let (object, system, number) = (parts.next()?, parts.next()?, parts.next()?);
@@ -48,12 +48,12 @@ pub(crate) fn split_uid(uid: &str) -> Option<(&str, &str, u32)> {
     Some((object, system, number.parse().ok()?))
 }
 
-/// What [`split_uid`] takes apart.
+/// Joins the parts that [`split_uid`] returns.
 pub(crate) fn join_uid(object: &str, system: &str, number: u32) -> String {
     format!("{object}::{system}::{number}")
 }
 
-/// Checks that the records of a commit agree with each other, which the service promises.
+/// Checks that the records of a commit agree with each other. The service guarantees this.
 pub(crate) fn check_form(commit: &Commit) -> Result<(), StoreError> {
     let foreign_ehr = commit
         .new_ehr
@@ -87,16 +87,16 @@ pub(crate) fn check_form(commit: &Commit) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Checks that each version follows the latest one of its object, and each first version opens an
-/// object.
+/// Checks that each version follows the latest one of its object, and that each first version
+/// creates an object.
 ///
-/// A version that follows one of another EHR is refused in the words for one that does not exist:
-/// nothing of another EHR is told.
-pub(crate) fn check_chain(
+/// A version that follows one of another EHR gets the same error as one that follows a version that
+/// does not exist. The error reveals nothing about another EHR.
+pub(crate) fn check_sequence(
     versions: &[Version],
-    head: &dyn Fn(&str) -> Option<Head>,
+    head: &dyn Fn(&str) -> Option<LatestVersion>,
 ) -> Result<(), StoreError> {
-    let mut heads: HashMap<&str, Head> = HashMap::new();
+    let mut heads: HashMap<&str, LatestVersion> = HashMap::new();
     for version in versions {
         let object = version.object_id.as_str();
         let latest = heads.remove(object).or_else(|| head(object));
@@ -115,21 +115,21 @@ pub(crate) fn check_chain(
                 });
             }
         }
-        heads.insert(object, Head::behind(latest, version));
+        heads.insert(object, LatestVersion::followed_by(latest, version));
     }
     Ok(())
 }
 
-/// Checks that each version has the kind and the template of the object that it belongs to;
-/// [`check_chain`] has found them in order.
+/// Checks that each version has the kind and the template of its object. The caller has called
+/// [`check_sequence`].
 ///
-/// A deletion has no data and so no template: a version behind it is compared with the last one
-/// that has data.
-pub(crate) fn check_kept(
+/// A deletion has no data and therefore no template. The version after it is compared with the last
+/// version that has data.
+pub(crate) fn check_kind_and_template(
     versions: &[Version],
-    head: &dyn Fn(&str) -> Option<Head>,
+    head: &dyn Fn(&str) -> Option<LatestVersion>,
 ) -> Result<(), StoreError> {
-    let mut heads: HashMap<&str, Head> = HashMap::new();
+    let mut heads: HashMap<&str, LatestVersion> = HashMap::new();
     for version in versions {
         let object = version.object_id.as_str();
         let before = heads
@@ -153,12 +153,12 @@ pub(crate) fn check_kept(
                 });
             }
         }
-        heads.insert(object, Head::behind(before, version));
+        heads.insert(object, LatestVersion::followed_by(before, version));
     }
     Ok(())
 }
 
-/// Checks that no object gets the id of an EHR: an id names one thing.
+/// Checks that no new object has the id of an EHR: an id identifies one thing.
 pub(crate) fn check_ids(commit: &Commit, is_ehr: impl Fn(&str) -> bool) -> Result<(), StoreError> {
     let created = commit.new_ehr.as_ref().map(|ehr| ehr.ehr_id.as_str());
     let taken = commit.versions.iter().find(|version| {
@@ -171,8 +171,8 @@ pub(crate) fn check_ids(commit: &Commit, is_ehr: impl Fn(&str) -> bool) -> Resul
     }
 }
 
-/// Checks that an EHR keeps the one EHR_STATUS that it has; `has_status` is asked where a commit
-/// opens one.
+/// Checks that an EHR keeps its one EHR_STATUS. `has_status` is called only if a commit creates an
+/// EHR_STATUS.
 pub(crate) fn check_status(
     versions: &[Version],
     has_status: impl FnOnce() -> bool,
@@ -188,8 +188,8 @@ pub(crate) fn check_status(
     }
 }
 
-/// Checks that an EHR has at most one directory that is not deleted, after each version in turn;
-/// `live` are those before.
+/// Checks that an EHR has at most one directory that is not deleted, after each version of the
+/// commit. `live` returns the directories before the commit.
 pub(crate) fn check_directory(
     versions: &[Version],
     live: impl FnOnce() -> Vec<String>,

@@ -1,0 +1,178 @@
+//! Internal queries, such as those of guides: several run over one scan.
+
+use super::super::Service;
+use super::super::call::Call;
+use super::super::error::Failure;
+use super::super::query_memory::ReadBudget;
+use super::super::time::iso;
+use crate::aql::{self, CheckOptions, Parameters, Plan, QueryError, RowValue, Run};
+use crate::document::Batch;
+use crate::store::repository::{BatchSink, Pause, Repository};
+use crate::store::scan::{Progress, Scan};
+
+/// The number of internal queries that are planned, or that read a batch, between two pauses.
+const TOGETHER: usize = 16;
+
+/// The EHRs that an internal query reads.
+#[derive(Clone, Copy)]
+pub(crate) enum EhrSelection<'a> {
+    /// These EHRs, each named once.
+    Some(&'a [String]),
+    /// All EHRs that queries may read.
+    All,
+}
+
+impl<R: Repository> Service<R> {
+    /// Runs internal queries, such as those of a guide, over one scan, and calls `visit` for each
+    /// row with the number of its query. Returns the named EHRs that do not exist. An error has the
+    /// number of the query that failed.
+    pub(crate) async fn each_row(
+        &self,
+        call: &Call<'_>,
+        queries: &[&str],
+        parameters: &Parameters,
+        whose: EhrSelection<'_>,
+        visit: &mut dyn FnMut(usize, &[RowValue<'_>]),
+    ) -> Result<Vec<String>, (usize, Failure)> {
+        let named = if let EhrSelection::Some(ehrs) = whose {
+            Some(ehrs.to_vec())
+        } else {
+            None
+        };
+        let mut plans: Vec<Plan> = Vec::with_capacity(queries.len());
+        for (i, q) in queries.iter().enumerate() {
+            let plan = self.own_plan(q, parameters, named.as_deref());
+            plans.push(plan.map_err(|failure| (i, failure))?);
+            if plans.len().is_multiple_of(TOGETHER) {
+                call.pause().await;
+            }
+        }
+        let mut missing = named.clone().unwrap_or_default();
+        let nothing = Scan {
+            kinds: Vec::new(),
+            whole_ehrs: false,
+            empty_ehrs: named.is_some(),
+            unqueryable: named.is_some(),
+            ehrs: named,
+            ..Scan::default()
+        };
+        let scan = plans
+            .iter()
+            .fold(nothing, |all, plan| all.with(plan.scan()));
+        let now = iso(call.now);
+        let stopped = self.deadline(call);
+        let budget = self.budget();
+        let runs = plans
+            .iter()
+            .map(|plan| Run::new(plan, &now, budget, &stopped))
+            .collect();
+        let mut sink = EachRow {
+            call,
+            reading: ReadBudget::new(self.query_memory.share(), self.deadline_at(call)),
+            runs,
+            at: 0,
+            goes_on: false,
+            work: 0,
+            most: budget.work,
+            missing: &mut missing,
+            visit,
+        };
+        self.repository
+            .scan(&scan, &mut sink)
+            .await
+            .map_err(|error| (0, Failure::of_store(error)))?;
+        if let Some(refusal) = sink.reading.refusal.take() {
+            return Err((0, self.stop_failure(refusal)));
+        }
+        if sink.work > sink.most {
+            let error = QueryError::TooMuchWork(sink.most);
+            return Err((sink.at, self.run_failure(&error)));
+        }
+        sink.runs.into_iter().enumerate().try_for_each(|(i, run)| {
+            run.finish()
+                .map(drop)
+                .map_err(|error| (i, self.run_failure(&error)))
+        })?;
+        Ok(missing)
+    }
+
+    fn own_plan(
+        &self,
+        q: &str,
+        parameters: &Parameters,
+        ehrs: Option<&[String]>,
+    ) -> Result<Plan, Failure> {
+        let (ast, diagnostics) = aql::parse(q);
+        let ast = ast.ok_or_else(|| Failure::in_text(400, "query", q, &diagnostics))?;
+        let query = aql::check(&ast, parameters, &CheckOptions::default())
+            .map_err(|d| Failure::in_text(400, "query", q, &d))?;
+        let plan = aql::plan(query, None, self.config.exact_archetypes)
+            .map_err(|d| Failure::in_text(400, "query", q, &d))?;
+        Ok(if let Some(ehrs) = ehrs {
+            plan.among(ehrs)
+        } else {
+            plan
+        })
+    }
+}
+
+/// A sink that runs several queries over the batches of a scan, one after the other, and passes
+/// their rows on.
+struct EachRow<'r, 'c, 'a, 'v> {
+    call: &'c Call<'a>,
+    reading: ReadBudget,
+    runs: Vec<Run<'r>>,
+    /// The query that reads the present batch.
+    at: usize,
+    /// Whether an earlier query needs more batches.
+    goes_on: bool,
+    /// The work of all queries together, and its maximum.
+    work: u64,
+    most: u64,
+    /// The named EHRs that were in no batch so far.
+    missing: &'v mut Vec<String>,
+    visit: &'v mut dyn FnMut(usize, &[RowValue<'_>]),
+}
+
+impl BatchSink for EachRow<'_, '_, '_, '_> {
+    fn take(&mut self, batch: &Batch) -> Progress {
+        if self.at == 0 {
+            self.missing.retain(|id| batch.ehr_number(id).is_none());
+        }
+        while let Some(run) = self.runs.get_mut(self.at) {
+            let (at, visit, before) = (self.at, &mut *self.visit, run.work());
+            let progress = run.advance_each(batch, &mut |row| visit(at, row));
+            self.work = self.work.saturating_add(run.work().saturating_sub(before));
+            if self.work > self.most {
+                return Progress::Enough;
+            }
+            match progress {
+                Progress::Paused => return Progress::Paused,
+                Progress::More => self.goes_on = true,
+                Progress::Enough => {}
+            }
+            self.at += 1;
+            // Each query reads all tables of the batch, even without a result, so this bounds the
+            // time without a pause.
+            if self.at.is_multiple_of(TOGETHER) && self.at < self.runs.len() {
+                return Progress::Paused;
+            }
+        }
+        self.at = 0;
+        let goes_on = std::mem::take(&mut self.goes_on) || self.runs.is_empty();
+        if goes_on {
+            Progress::More
+        } else {
+            Progress::Enough
+        }
+    }
+
+    fn admit(&mut self, bytes: usize) -> bool {
+        let held = self.runs.iter().map(Run::footprint).sum();
+        self.reading.admit(bytes, held, self.call.clock())
+    }
+
+    fn pause(&self) -> Pause {
+        self.call.pause()
+    }
+}

@@ -1,0 +1,70 @@
+//! Sinks: the receivers of the batches of a scan.
+
+use crate::document::Batch;
+use crate::store::scan::Progress;
+use std::pin::Pin;
+
+/// Receives the batches of a scan. It may consume each batch in several steps.
+pub trait BatchSink {
+    /// Reserves memory before documents are read. `bytes` estimates the memory of the documents of
+    /// the next batch. Returning false ends the scan like [`Progress::Enough`].
+    fn admit(&mut self, bytes: usize) -> bool {
+        let _ = bytes;
+        true
+    }
+
+    /// Consumes a step of a batch. After [`Progress::Paused`] the sink gets the same batch again.
+    fn take(&mut self, batch: &Batch) -> Progress;
+
+    /// Discards all batches so far, because the scan sends them again with parts that were absent.
+    /// Returns false if the sink cannot restart or needs no more. It then gets complete documents
+    /// only.
+    fn restart(&mut self) -> bool {
+        false
+    }
+
+    /// Yields to other requests. A repository that can wait awaits the future after
+    /// [`Progress::Paused`].
+    fn pause(&self) -> Pause {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// A future that resolves after other requests had their turn.
+pub type Pause = Pin<Box<dyn Future<Output = ()>>>;
+
+/// A closure consumes each batch in one step. It returns false to stop the scan.
+impl<F: FnMut(&Batch) -> bool> BatchSink for F {
+    fn take(&mut self, batch: &Batch) -> Progress {
+        if self(batch) {
+            Progress::More
+        } else {
+            Progress::Enough
+        }
+    }
+}
+
+/// The receiver of the batches of a scan.
+pub type Sink<'a> = &'a mut dyn BatchSink;
+
+/// Sends a batch to a sink without waiting. Returns false if the sink needs no more.
+pub(crate) fn send_without_pause(sink: Sink<'_>, batch: &Batch) -> bool {
+    loop {
+        match sink.take(batch) {
+            Progress::Paused => {}
+            Progress::More => return true,
+            Progress::Enough => return false,
+        }
+    }
+}
+
+/// Sends a batch to a sink, and yields between its steps. Returns false if the sink needs no more.
+pub(crate) async fn send(sink: Sink<'_>, batch: &Batch) -> bool {
+    loop {
+        match sink.take(batch) {
+            Progress::Paused => sink.pause().await,
+            Progress::More => return true,
+            Progress::Enough => return false,
+        }
+    }
+}
