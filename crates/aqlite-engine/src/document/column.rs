@@ -509,7 +509,7 @@ impl Page {
         self.text.capacity() + self.ends.capacity() * 4 + 80
     }
 
-    fn word(&self, at: usize) -> &str {
+    pub(super) fn word(&self, at: usize) -> &str {
         let start = at
             .checked_sub(1)
             .and_then(|before| self.ends.get(before))

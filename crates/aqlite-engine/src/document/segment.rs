@@ -22,7 +22,7 @@ use form::{Differences, Fragments, StoredColumn, StoredLayout, StoredPage, Store
 use std::sync::Arc;
 
 /// The first bytes of a head. The last one is the version of the form.
-const MAGIC: [u8; 4] = *b"AQS\x02";
+const MAGIC: [u8; 4] = *b"AQS\x03";
 
 /// Bytes after which a value is complete.
 const VALUE: usize = 256 << 10;

@@ -255,7 +255,9 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         }
         self.bear(search.rows())?;
         self.give_found(&mut search, sink)?;
-        let mut held = search.first.take().into_iter().flat_map(TopK::release);
+        let held = search.first.take();
+        let held = held.map(|first| first.release(&mut self.work.best_ranks.borrow_mut()));
+        let mut held = held.into_iter().flatten();
         Ok(held.try_for_each(|block| self.pass(&mut search, &block, sink))?)
     }
 

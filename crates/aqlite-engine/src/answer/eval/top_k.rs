@@ -5,11 +5,48 @@ use super::execution_path::{ExecutionPath, Taken};
 use super::output::best_of;
 use crate::answer::query::{ColumnValue, Expr, OrderBy, Query};
 
+/// The best ranks of the rows that earlier slices of documents gave, so that later slices can leave
+/// out what they exclude. Only ranks that stand for exactly one number are among them.
+#[derive(Debug, Default)]
+pub(super) struct BestRanks {
+    /// At most k, ascending.
+    ranks: Vec<i64>,
+    /// Those of the slice that is being evaluated, which may be evaluated again.
+    pending: Vec<i64>,
+}
+
+/// The largest k for which ranks are carried from slice to slice.
+const CARRIED: usize = 4096;
+
+impl BestRanks {
+    /// Adds the ranks of a slice whose rows are all in the output.
+    pub fn commit(&mut self, wanted: Option<usize>) {
+        let Some(wanted) = wanted.filter(|wanted| *wanted <= CARRIED) else {
+            return self.discard();
+        };
+        self.ranks.append(&mut self.pending);
+        self.ranks.sort_unstable();
+        self.ranks.truncate(wanted);
+    }
+
+    /// Forgets the ranks of a slice that is evaluated again.
+    pub fn discard(&mut self) {
+        self.pending.clear();
+    }
+
+    /// The rank of the last of the k best rows, if there are as many.
+    fn last(&self, wanted: usize) -> Option<i64> {
+        self.ranks.get(wanted.checked_sub(1)?).copied()
+    }
+}
+
 /// A filter that collects all blocks, then removes the rows beyond the first k in ORDER BY.
 pub(super) struct TopK<'b> {
     path: usize,
     descending: bool,
     wanted: usize,
+    /// Whether rows with equal values of the path come in default order.
+    is_only_key: bool,
     /// The blocks, and whether they are of numbers.
     blocks: Vec<(Block<'b>, bool)>,
     /// The ranks of the rows, block by block; the best has the lowest rank. A row without a rank
@@ -39,6 +76,7 @@ impl<'b> TopK<'b> {
             path,
             descending: key.descending,
             wanted,
+            is_only_key: query.order.len() == 1,
             blocks: Vec::with_capacity(16),
             ranks: Vec::new(),
         })
@@ -70,15 +108,33 @@ impl<'b> TopK<'b> {
         None
     }
 
-    /// The blocks with the rows that are left.
-    pub fn release(self) -> impl Iterator<Item = Block<'b>> {
+    /// The blocks with the rows that are left. `best` has the ranks of earlier slices, and gets
+    /// those of this one.
+    pub fn release(self, best: &mut BestRanks) -> Vec<Block<'b>> {
         let (numbers, points) = (self.worst(true), self.worst(false));
-        let mut ranks = self.ranks.into_iter();
-        self.blocks.into_iter().map(move |(mut block, of_numbers)| {
+        // A row of a later slice loses against equal rows of earlier ones.
+        let last = best.last(self.wanted).filter(|_| self.is_only_key);
+        let (path, mut ranks) = (self.path, self.ranks.into_iter());
+        let blocks = self.blocks.into_iter();
+        let released = blocks.map(|(mut block, of_numbers)| {
             let worst = if of_numbers { numbers } else { points };
-            block.keep(|_, _| ranks.next().is_some_and(|rank| rank <= worst));
+            let is_exact = of_numbers && block.exact_numbers(path).is_some();
+            block.keep(|_, _| {
+                let Some(rank) = ranks.next().filter(|rank| *rank <= worst) else {
+                    return false;
+                };
+                if !is_exact || rank == NO_RANK {
+                    return true;
+                }
+                if last.is_some_and(|last| rank >= last) {
+                    return false;
+                }
+                best.pending.push(rank);
+                true
+            });
             block
-        })
+        });
+        released.collect()
     }
 
     /// The rank of the last row that the window may reach, of numbers or of points in time.

@@ -7,7 +7,8 @@
 
 use super::QueryError;
 use super::execution_path::Taken;
-use std::cell::Cell;
+use super::top_k::BestRanks;
+use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 
 /// Units of one candidate of a class expression, or one node that a path reaches.
@@ -61,6 +62,8 @@ pub(super) struct Work {
     is_fresh_search: Cell<bool>,
     /// The execution paths that were taken.
     pub taken: Taken,
+    /// The best ranks of a top-k query.
+    pub best_ranks: RefCell<BestRanks>,
     /// The invariant that did not hold, if any: the run ends without an answer.
     pub broken: Cell<Option<&'static str>>,
 }
@@ -80,6 +83,7 @@ impl Work {
             is_fresh: Cell::new(true),
             is_fresh_search: Cell::new(true),
             taken: Taken::default(),
+            best_ranks: RefCell::default(),
             broken: Cell::new(None),
         }
     }

@@ -263,38 +263,105 @@ fn greatest_divisor(mut one: u64, mut other: u64) -> u64 {
 }
 
 /// The texts of a page of words.
+///
+/// Most words of a patient's record that occur once begin with a random UUID, which takes 16 bytes
+/// instead of 36.
 #[derive(Encode, Decode)]
 pub(super) struct StoredPage {
+    /// Whether each word begins with a UUID.
+    begins_with_uuid: Vec<bool>,
+    /// The UUIDs, 16 bytes each.
+    uuids: Vec<u8>,
+    /// The rest of all words.
     text: String,
+    /// The length of the rest of each word.
     lengths: Vec<u32>,
+}
+
+/// The length of a UUID as text.
+const UUID: usize = 36;
+
+/// Returns the bytes of a UUID at the beginning of a word in its canonical form: other forms would
+/// not be restored as they were.
+fn leading_uuid(word: &str) -> Option<[u8; 16]> {
+    let text = word.get(..UUID)?;
+    let is_canonical = |(at, byte): (usize, u8)| match at {
+        8 | 13 | 18 | 23 => byte == b'-',
+        _ => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
+    };
+    if !text.bytes().enumerate().all(is_canonical) {
+        return None;
+    }
+    let digits = text.bytes().filter(|byte| *byte != b'-');
+    let value = digits.fold(0u128, |value, digit| {
+        let digit = char::from(digit).to_digit(16).unwrap_or(0);
+        value << 4 | u128::from(digit)
+    });
+    Some(value.to_be_bytes())
+}
+
+/// Appends a UUID in its canonical form.
+fn push_uuid(bytes: [u8; 16], text: &mut String) {
+    for (at, byte) in bytes.into_iter().enumerate() {
+        if matches!(at, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        for digit in [byte >> 4, byte & 15] {
+            text.extend(char::from_digit(u32::from(digit), 16));
+        }
+    }
 }
 
 impl StoredPage {
     pub fn of<'t>(texts: impl Iterator<Item = &'t str>) -> StoredPage {
-        let (mut text, mut lengths) = (String::new(), Vec::new());
+        let mut page = StoredPage {
+            begins_with_uuid: Vec::new(),
+            uuids: Vec::new(),
+            text: String::new(),
+            lengths: Vec::new(),
+        };
         for word in texts {
-            text.push_str(word);
-            lengths.push(word.len() as u32);
+            let uuid = leading_uuid(word);
+            page.begins_with_uuid.push(uuid.is_some());
+            let rest = match uuid {
+                Some(uuid) => {
+                    page.uuids.extend(uuid);
+                    word.get(UUID..).unwrap_or_default()
+                }
+                None => word,
+            };
+            page.text.push_str(rest);
+            page.lengths.push(rest.len() as u32);
         }
-        StoredPage { text, lengths }
+        page
     }
 
     /// Returns the page.
     ///
     /// # Errors
-    /// If the lengths are not those of the texts.
+    /// If the lengths are not those of the texts, or there are not as many UUIDs as words that
+    /// begin with one.
     pub fn page(self) -> Result<Page, &'static str> {
-        let mut end = 0u32;
-        let mut ends = Vec::with_capacity(self.lengths.len());
-        for length in self.lengths {
-            end = end.checked_add(length).ok_or(UNEVEN)?;
-            if !self.text.is_char_boundary(end as usize) {
-                return Err(UNEVEN);
-            }
-            ends.push(end);
+        let (uuids, remainder) = self.uuids.as_chunks::<16>();
+        let marked = self.begins_with_uuid.iter().filter(|begins| **begins);
+        let is_even = self.begins_with_uuid.len() == self.lengths.len();
+        if !is_even || !remainder.is_empty() || marked.count() != uuids.len() {
+            return Err(UNEVEN);
         }
-        if end as usize == self.text.len() {
-            Ok(Page::new(self.text, ends))
+        let mut text = String::with_capacity(self.text.len() + uuids.len() * UUID);
+        let mut ends = Vec::with_capacity(self.lengths.len());
+        let (mut uuids, mut start) = (uuids.iter(), 0);
+        for (begins_with_uuid, length) in self.begins_with_uuid.iter().zip(&self.lengths) {
+            if *begins_with_uuid {
+                push_uuid(*uuids.next().ok_or(UNEVEN)?, &mut text);
+            }
+            let end = start + *length as usize;
+            text.push_str(self.text.get(start..end).ok_or(UNEVEN)?);
+            ends.push(u32::try_from(text.len()).map_err(|_| UNEVEN)?);
+            start = end;
+        }
+        if start == self.text.len() {
+            Ok(Page::new(text, ends))
         } else {
             Err(UNEVEN)
         }
@@ -450,10 +517,38 @@ mod tests {
             without: Vec::new(),
         };
         assert!(moments.moments().is_err());
-        let page = StoredPage {
-            text: String::from("ä"),
-            lengths: vec![1, 1],
+        let page = |uuids: usize, lengths: &[u32]| StoredPage {
+            begins_with_uuid: vec![true, false],
+            uuids: vec![7; uuids],
+            text: String::from("äb"),
+            lengths: lengths.to_vec(),
         };
-        assert!(page.page().is_err(), "a word ends inside a character");
+        assert!(page(16, &[2, 1]).page().is_ok());
+        assert!(page(16, &[1, 2]).page().is_err(), "inside a character");
+        assert!(page(16, &[2, 2]).page().is_err(), "behind the end");
+        assert!(page(16, &[2, 0]).page().is_err(), "before the end");
+        assert!(page(16, &[3]).page().is_err(), "too few lengths");
+        assert!(page(15, &[2, 1]).page().is_err(), "a part of a UUID");
+        assert!(page(32, &[2, 1]).page().is_err(), "too many UUIDs");
+    }
+
+    #[test]
+    fn words_round_trip() {
+        let words = [
+            "",
+            "01234567-89ab-cdef-0123-456789abcdef",
+            "01234567-89ab-cdef-0123-456789abcdef::aqlite.example::1",
+            "01234567-89AB-cdef-0123-456789abcdef",
+            "01234567089ab-cdef-0123-456789abcdef",
+            "01234567-89ab-cdef-0123-456789abcdeg",
+            "Zürich",
+            "ffffffff-ffff-ffff-ffff-ffffffffffffä",
+            "12345678901234567890123456789012345ä",
+        ];
+        let page = StoredPage::of(words.into_iter());
+        assert_eq!(page.uuids.len(), 3 * 16);
+        let page = page.page().unwrap();
+        let read: Vec<&str> = (0..words.len()).map(|at| page.word(at)).collect();
+        assert_eq!(read, words);
     }
 }

@@ -5,6 +5,7 @@ use super::{Halt, Strategy, Tasks, documents};
 use crate::answer::eval::anchors::Anchors;
 use crate::answer::eval::bind::LastEhr;
 use crate::answer::eval::execution_path::ExecutionPath;
+use crate::answer::eval::output::best_of;
 use crate::answer::eval::templates::{Abort, ByTemplate};
 use crate::answer::eval::{QueryError, Run};
 use crate::document::Batch;
@@ -45,6 +46,10 @@ impl Strategy for RowTemplates {
         let outcome = by_template.run(&mut run.output);
         run.output.may_go_back(false);
         let is_whole = plan.scan().ehr().is_some();
+        match &outcome {
+            Ok(()) => work.best_ranks.borrow_mut().commit(best_of(&plan.query)),
+            Err(_) => work.best_ranks.borrow_mut().discard(),
+        }
         match outcome {
             Ok(()) => {
                 run.output.remove_duplicates(plan, &work);
