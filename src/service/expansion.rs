@@ -77,6 +77,7 @@ impl<R: Repository> Service<R> {
         if let Err(error) = loaded.add(url, set, &mut open) {
             return Ok(Err(error));
         }
+        // Depth does not matter: each value set is read once, and `IMPORTS` bounds their number.
         while let Some(url) = open.pop() {
             if loaded.has(&url) {
                 continue;
@@ -141,6 +142,7 @@ impl Loaded {
         let Some(at) = self.sets.iter().position(is_ready) else {
             return self.expand_together(compared);
         };
+        // The order of the remaining sets is irrelevant.
         let (url, set) = self.sets.swap_remove(at);
         let codes = self.codes_of(&set, compared)?;
         self.expanded.insert(url, codes);

@@ -54,6 +54,7 @@ impl ValueSet {
             return Err(format!("`resourceType` is `{kind}`: expected `ValueSet`"));
         }
         let (include, exclude) = match (resource.get("expansion"), resource.get("compose")) {
+            // Some servers send an `expansion` without codes beside a definition.
             (Some(expansion), _) if expansion.get("contains").is_some() => {
                 let page = Page::of(expansion, "expansion")?;
                 if page.is_partial() {
@@ -145,6 +146,7 @@ impl Part {
             .iter()
             .map(Vec::as_slice)
             .chain(self.imports.iter().map(|url| imported(url)));
+        // The first set determines the order of the codes.
         let mut common: Vec<&Coding> = sets.next().unwrap_or_default().iter().collect();
         for set in sets {
             let set: HashSet<&Coding> = set.iter().collect();
@@ -245,6 +247,8 @@ impl Page {
 /// Appends the codes below `contains`, without those that only group others.
 fn collect(from: &Value, depth: usize, codes: &mut Vec<Coding>) -> Option<()> {
     for entry in list(from, "contains") {
+        // An abstract entry cannot be selected by a user (FHIR,
+        // ValueSet.expansion.contains.abstract).
         let groups = entry.get("abstract").and_then(Value::as_bool) == Some(true);
         let code = string(entry, "code");
         if !groups && !code.is_empty() {
@@ -284,6 +288,7 @@ pub(crate) fn answer(operation: &str, text: &str) -> Result<TerminologyAnswer, T
 fn target(parameter: &Value) -> Option<String> {
     let parts = list(parameter, "part");
     let part = |name: &str| parts.iter().find(|p| string(p, "name") == name);
+    // `equivalence` in R4, `relationship` in R5.
     let relation = part("equivalence")
         .or_else(|| part("relationship"))
         .map_or("", |p| string(p, "valueCode"));

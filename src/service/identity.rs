@@ -94,7 +94,7 @@ pub(crate) fn check_data_uid(uid: &VersionUid, data: Option<NodeRef<'_>>) -> Res
         Some(given) if given != version && given != uid.object_id => {
             let shown: String = given.chars().take(300).collect();
             Err(Failure::bad_request(format!(
-                "the data of the version {version} have the uid `{shown}`: expected the uid of the version, `{}`, or no uid",
+                "the data have the uid `{shown}`, expected that of the version, {version}, `{}`, or no uid",
                 uid.object_id
             )))
         }

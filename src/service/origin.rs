@@ -17,10 +17,12 @@ use super::{Auth, Config, Request};
 pub(crate) fn check_host(request: &Request, config: &Config) -> Result<(), Failure> {
     let authority = authority_of(&request.base_url);
     let is_open = config.auth == Auth::Open;
+    // Empty for a request that did not come by a network.
     let is_known = authority.is_empty()
         || config.hosts.iter().any(|host| fits(authority, host))
         || authority.eq_ignore_ascii_case(authority_of(&config.base_url))
         || (is_open && is_loopback(name_of(authority)))
+        // With authentication, DNS rebinding gains nothing: the attacking page has no credentials.
         || (!is_open && config.hosts.is_empty());
     if is_known {
         return Ok(());
@@ -49,6 +51,7 @@ pub(crate) fn check_origin(request: &Request, config: &Config) -> Result<(), Fai
     }
     let is_elsewhere = request
         .header("Sec-Fetch-Site")
+        // `none` is a request that a user started, from the address bar for example.
         .is_some_and(|site| !["same-origin", "none"].contains(&site.to_ascii_lowercase().as_str()));
     match request.header("Origin") {
         Some(origin) if is_elsewhere || !is_own(origin, request, config) => {
@@ -96,6 +99,7 @@ fn authority_of(base_url: &str) -> &str {
 fn name_of(authority: &str) -> &str {
     let is_port = |port: &str| port.bytes().all(|b| b.is_ascii_digit());
     let name = authority
+        // The last colon: an IPv6 address has others in its brackets.
         .rsplit_once(':')
         .filter(|(_, port)| is_port(port))
         .map_or(authority, |(name, _)| name);
@@ -114,6 +118,7 @@ fn is_loopback(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let is_v4 = || {
         name.starts_with("127.")
+            // All of 127.0.0.0/8, but no name such as `127.0.0.1.example.org`.
             && name.split('.').count() == 4
             && name.split('.').all(|part| part.parse::<u8>().is_ok())
     };

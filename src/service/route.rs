@@ -15,7 +15,7 @@ mod records;
 
 /// The operation of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs, reason = "the table below says what each is")]
+#[allow(missing_docs, reason = "the table of routes describes each operation")]
 pub(crate) enum Operation {
     EhrCreate,
     EhrCreateWithId,
@@ -241,6 +241,7 @@ pub(crate) fn find(request: &Request) -> Result<RouteTarget, Failure> {
             ),
         ));
     }
+    // The host drops the body of a response to HEAD.
     let method = if request.method == "HEAD" {
         "GET"
     } else {
@@ -250,6 +251,7 @@ pub(crate) fn find(request: &Request) -> Result<RouteTarget, Failure> {
         Some(rest) if rest.starts_with('/') => &format!("{}/admin{rest}", Dialect::Its.mount()),
         _ => &request.path,
     };
+    // Some clients append a slash.
     let path = path.trim_end_matches('/');
     if method == "GET" && ["/health", "/status", "/rest/status"].contains(&path) {
         return Ok(RouteTarget::Health);
@@ -259,6 +261,7 @@ pub(crate) fn find(request: &Request) -> Result<RouteTarget, Failure> {
     }
     let mount = Dialect::ALL.into_iter().find_map(|d| {
         path.strip_prefix(d.mount())
+            // `/v10` does not belong to `/v1`.
             .filter(|rest| rest.is_empty() || rest.starts_with('/'))
             .map(|rest| (d, rest))
     });
@@ -294,6 +297,7 @@ pub fn needs_permission(request: &Request) -> bool {
 }
 
 fn find_in_mount(dialect: Dialect, method: &str, rest: &str) -> Result<RouteTarget, Failure> {
+    // Decoded after the split, so that `%2F` is part of a segment.
     let segments: Vec<String> = rest.split('/').skip(1).map(|s| decode(s, false)).collect();
     if segments.is_empty() {
         return match method {
@@ -339,6 +343,7 @@ fn parameters(pattern: &str, segments: &[String]) -> Option<Vec<String>> {
         if part.starts_with('{') {
             params.push(segment.clone());
         } else if part != segment
+            // `ehrs` and `definitions` are the names of the manifest.
             && !(i == 0
                 && segment.strip_suffix('s') == Some(part)
                 && matches!(part, "ehr" | "definition"))

@@ -52,6 +52,7 @@ impl Representation {
             headers.push((
                 "Warning",
                 format!(
+                    // 214: transformation applied (RFC 7234, section 5.5.6).
                     "214 aqlite \"the format does not carry: {}\"",
                     left.join(", ")
                 ),
@@ -94,6 +95,7 @@ fn read_as(call: &Call<'_>, shape: Shape) -> Result<Shape, Failure> {
         .map(str::to_ascii_lowercase)
         .as_deref()
     {
+        // FLAT has no lists, so `strict` changes nothing there.
         Some("true") if shape == Shape::Structured => Ok(Shape::StrictStructured),
         None | Some("" | "true" | "false") => Ok(shape),
         Some(_) => Err(Failure::bad_request("`strict` is `true` or `false`")),
@@ -177,6 +179,7 @@ impl<R: Repository> Service<R> {
             return self.resolved(call, owner, node).await;
         }
         match Form::wanted(call.request)? {
+            // The usual form, except for references that the client wants resolved.
             Form::Canonical(Format::Json) => self.resolved(call, owner, node).await,
             Form::Canonical(format) => {
                 let _turn = call.turn(node.tree().size()).await?;
@@ -220,6 +223,7 @@ impl<R: Repository> Service<R> {
         else {
             return failure;
         };
+        // The keys are an addition: without them the failure is reported by its paths.
         let Ok(web) = compiled.web(call).await else {
             return failure;
         };

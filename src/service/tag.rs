@@ -77,6 +77,8 @@ impl<R: Repository> Service<R> {
             if !more || after.is_none() {
                 break;
             }
+            // A filter may select few of many tags, so the size of the list does not bound the
+            // time.
             if call.clock() > deadline {
                 let message = "the tags took too long to read: read those of each object";
                 return Err(Failure::new(408, message));
@@ -144,6 +146,8 @@ impl<R: Repository> Service<R> {
         owner: &Owner,
         list: TagList,
     ) -> Result<(), Failure> {
+        // The tags are read here and compared again by the repository, in the transaction of the
+        // change.
         let expected = match call.request.header("If-Match") {
             Some(_) => Some(self.tags_on(owner, &list.target).await?),
             None => None,
@@ -192,6 +196,7 @@ impl<R: Repository> Service<R> {
             Target::parse(call.sub_param(0)).ok_or_else(|| super::versioned::missing(what))?;
         let version = self.find_bounded(call, owner.id(), what, &target).await?;
         let uid = match target {
+            // An object has tags of its own, which do not belong to any version.
             Target::Object(object) => object,
             Target::Version(_) => version.head().version_uid,
         };

@@ -173,6 +173,7 @@ impl TerminologyRequest {
         let root = parameters
             .iter()
             .find(|(key, _)| key.eq_ignore_ascii_case("rootConceptId"));
+        // The implicit value set of a hierarchy (FHIR, Using SNOMED CT with FHIR).
         match root.filter(|_| matches!(authority.as_str(), "snomed-ct" | "snomed" | "sct")) {
             Some((_, root)) => expand_url(format!("http://snomed.info/sct?fhir_vs=isa/{root}")),
             None => expand_url(format!("http://{rest}")),
@@ -228,6 +229,7 @@ impl TerminologyRequest {
     fn is_among(&self, codes: &[Coding]) -> bool {
         let (code, system) = (self.get("code"), self.get("system"));
         codes.iter().any(|c| {
+            // A stored code without system matches any, because lists of plain codes are common.
             code == Some(&*c.code) && system.is_none_or(|s| c.system.is_empty() || s == &*c.system)
         })
     }
@@ -272,6 +274,7 @@ impl<R: Repository> Service<R> {
             .into_iter()
             .filter(|request| request.built_in().is_none())
         {
+            // At most `QUESTIONS` are compared.
             if answers.0.iter().any(|(before, _)| *before == request) {
                 continue;
             }
@@ -341,12 +344,14 @@ impl<R: Repository> Service<R> {
                     return Ok(refused(why));
                 }
                 None => {
+                    // Without a server the answer costs nothing.
                     requests += usize::from(self.terminology.is_some());
                     self.ask_server(&question).await
                 }
             };
             match answer {
                 Ok(TerminologyAnswer::Truth(falls)) => answers.answer(subsumption, falls),
+                // The guide treats a missing answer as unknown, not as false.
                 Ok(_) | Err(TerminologyError::Absent(_) | TerminologyError::Refused(_)) => {}
                 Err(error) => return Ok(Err(error)),
             }
@@ -361,6 +366,7 @@ impl<R: Repository> Service<R> {
     ) -> Result<Result<TerminologyAnswer, TerminologyError>, Failure> {
         if let (Some(url), operation @ ("expand" | "validate")) =
             (&question.url, question.operation.as_str())
+            // A stored value set takes precedence over the server.
             && let Some(codes) = self.expanded(call, url).await?
         {
             return Ok(codes.map(|codes| match operation {
@@ -408,6 +414,7 @@ impl<R: Repository> Service<R> {
                 Page::read(&self.fetch(&address).await?).map_err(TerminologyError::Failed)?;
             let (read, total) = (page.codes.len(), page.total);
             codes.extend(page.codes);
+            // The announced total stops a large expansion on its first page.
             if codes.len().max(total.unwrap_or(0)) > CODES {
                 return refused(format!("the value set has more than {CODES} codes"));
             }
@@ -426,6 +433,7 @@ impl<R: Repository> Service<R> {
             Ok(TerminologyResponse {
                 status: status @ 400..=499,
                 body,
+                // These statuses concern this service or the moment, not the query.
             }) if !matches!(status, 401 | 403 | 408 | 429) => refused(
                 fhir::outcome(&body)
                     .unwrap_or_else(|| format!("the terminology server answers {status}")),

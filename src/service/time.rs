@@ -26,6 +26,7 @@ fn written(micros: i64) -> String {
     let text = format_utc(micros);
     let text = text.trim_end_matches('Z');
     let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
+    // Always six digits, because texts are compared byte by byte.
     format!("{seconds}.{fraction:0<6}+00:00")
 }
 
@@ -52,6 +53,7 @@ pub(crate) fn at_time(text: &str) -> Result<String, Failure> {
 
 /// Reads a parameter that is a time.
 pub(crate) fn time_of(key: &str, text: &str) -> Result<String, Failure> {
+    // A `+` in a query string arrives as a blank if the client did not encode it.
     let text = text.trim().replace(' ', "+");
     let complete = Parts::parse(TemporalKind::DateTime, &text).filter(|parts| parts.day.is_some());
     complete

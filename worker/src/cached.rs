@@ -153,6 +153,7 @@ impl<R: Repository> Repository for CachedDefinitions<R> {
             .cloned();
         let key = listed.as_ref().and_then(|listed| key(kind, listed));
         let (Some(listed), Some(key)) = (listed, key) else {
+            // Not listed by this instance yet, so its storing id is unknown.
             return self.inner.definition(kind, name, version).await;
         };
         if let Some(body) = read_text(&self.kv, &key).await {
@@ -161,6 +162,7 @@ impl<R: Repository> Repository for CachedDefinitions<R> {
         let found = self.inner.definition(kind, name, version).await?;
         if let Some(found) = found
             .as_ref()
+            // If the definition was stored again since the list, its key is not known.
             .filter(|found| found.storing_id == listed.storing_id && found.body.len() >= MIN_BODY)
         {
             write_text(&self.kv, &key, &found.body, KEPT).await;

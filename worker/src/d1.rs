@@ -30,6 +30,7 @@ impl Sql for D1 {
         }
         let (text, long) = encode_statements(&statements);
         let long: js_sys::Array = long.into_iter().map(JsValue::from_str).collect();
+        // Frees the texts during the transaction: they are in JavaScript now.
         drop(statements);
         let rows = JsFuture::from(batch(&self.0, &text, &long))
             .await

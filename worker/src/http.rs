@@ -84,6 +84,7 @@ impl Body {
             into.append(&mut self.chunk().await?.to_vec());
             return Ok(!self.ended);
         };
+        // One step of output, however many chunks of input it needs.
         let full = into.len() + STEP;
         while gunzip.expand(into, full.saturating_sub(into.len()))? == Progress::Input {
             if self.ended {
@@ -100,6 +101,7 @@ impl Body {
     async fn chunk(&mut self) -> Result<Uint8Array> {
         let bytes = Promise::from(self.reader.call0(&JsValue::NULL)?);
         let bytes: Uint8Array = JsFuture::from(bytes).await?.unchecked_into();
+        // The reader returns full chunks until the end.
         self.ended = (bytes.length() as usize) < self.size;
         Ok(bytes)
     }
@@ -145,6 +147,7 @@ pub async fn body(
     let length = head
         .header("Content-Length")
         .and_then(|length| length.parse::<usize>().ok());
+    // The runtime reads a body of known length in one call.
     if length.is_some_and(|length| length <= limit) && !service::is_compressed(head) {
         let whole = JsFuture::from(request.array_buffer().map_err(Error::from)?)
             .await
@@ -157,6 +160,7 @@ pub async fn body(
         Ok(())
     }
     .await;
+    // Also after an error: the connection stays usable only if the body was read.
     chunks.pass(limit).await;
     read.map(|()| body)
 }

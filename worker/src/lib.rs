@@ -74,6 +74,7 @@ thread_local! {
 async fn fetch(request: web_sys::Request, env: Env, context: Context) -> Result<web_sys::Response> {
     let started = Date::now().as_millis();
     let mut head = http::read(&request)?;
+    // An invalid id of the client is replaced, so that log and response agree.
     if head.id().is_empty() {
         head.headers
             .retain(|(name, _)| !name.eq_ignore_ascii_case("X-Request-Id"));
@@ -355,6 +356,7 @@ fn state(env: &Env) -> Result<Rc<IsolateState>> {
     } = config::read(env);
     let admission = Admission::new(config.limits.concurrency);
     let store = Databases::open(env)?;
+    // A second repository over the same caches: the service owns one, compaction the other.
     let served = database(env, &store.catalog, &store.segments)?;
     let service = Service::new(CachedDefinitions::new(served, env.kv(BLOBS)?), config);
     let service = match env.var("TERMINOLOGY_URL") {
@@ -398,6 +400,7 @@ impl Environment for Host {
     fn turn(&mut self) -> TurnFuture {
         let (state, key) = (Rc::clone(&self.state), self.key.clone());
         Box::pin(async move {
+            // With the longer patience: the request is in progress, and turns are short.
             let permit = state.permit(&key, Work::Turn, true).await?;
             Delay::from(Duration::ZERO).await;
             Some(Turn::new(permit))
@@ -411,6 +414,7 @@ impl Environment for Host {
             Rc::clone(&self.room),
         );
         Box::pin(async move {
+            // Returned first: waiting for more while holding some could block two requests forever.
             room.take();
             let permit = state.permit(&key, Work::Room(bytes), false).await;
             let is_free = permit.is_some();

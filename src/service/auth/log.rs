@@ -97,6 +97,7 @@ impl AccessTrail {
     /// is not stored.
     fn records(&self, status: u16) -> Vec<AccessRecord> {
         let line = self.line.borrow();
+        // A rejected request may carry any text in its path, even a clinical one.
         let object = line.object.clone().filter(|_| status < 400);
         let of = |ehr_id: Option<&String>| AccessRecord {
             object: object.clone(),
@@ -134,12 +135,14 @@ impl<R: Repository> Service<R> {
         trail: &AccessTrail,
         response: Response,
     ) -> Response {
+        // A commit that failed after all has rolled back its record too.
         let already_recorded = trail.is_recorded.get() && response.status < 400;
         if !self.keeps_log() || already_recorded || trail.line.borrow().operation.is_empty() {
             return response;
         }
         let now = trail.now.get();
         if response.status >= 400 && !trail.is_authenticated.get() {
+            // One record for each request: its sender controls how many EHRs it names.
             for line in trail.records(response.status).into_iter().take(1) {
                 self.record_refusal(line, now).await;
             }
@@ -183,6 +186,7 @@ impl<R: Repository> Service<R> {
             after: number("after", 0)?,
             limit,
         };
+        // Writes the counts of the last minute first, so that the log is complete.
         self.flush_refusals(call.now, true).await;
         let found = self
             .repository

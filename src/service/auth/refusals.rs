@@ -45,6 +45,7 @@ impl RefusalCounts {
     fn add(&self, operation: &str, status: u16, requests: u64) {
         let mut state = self.0.borrow_mut();
         let known = state.counts.contains_key(&(operation.to_owned(), status));
+        // The operations are patterns of the table of routes, but statuses multiply them.
         let operation = if known || state.counts.len() < KINDS {
             operation
         } else {
@@ -121,6 +122,7 @@ impl<R: Repository> Service<R> {
                 .await
                 != Ok(true)
         {
+            // Failed, or the day is full: the counts return and are written another day.
             entries.iter().for_each(|entry| {
                 self.refusals
                     .add(&entry.operation, entry.status, entry.refused.unwrap_or(1))

@@ -153,6 +153,7 @@ impl Scope {
     pub fn parse(text: &str) -> Option<Scope> {
         let (compartment, rest) = text.split_once('/')?;
         let (named, acts) = rest.rsplit_once('.')?;
+        // The first hyphen: patterns may have more.
         let (word, pattern) = named.split_once('-')?;
         let compartment = match compartment {
             "patient" => Compartment::Patient,
@@ -161,6 +162,7 @@ impl Scope {
             _ => return None,
         };
         let resource = RESOURCES.iter().find(|(w, _)| *w == word)?.1;
+        // A scope with an unknown letter grants nothing, rather than its known part.
         let known = !acts.is_empty() && acts.chars().all(|c| "cruds".contains(c));
         (known && !pattern.is_empty()).then(|| Scope {
             compartment,
@@ -214,16 +216,18 @@ pub(crate) fn of_role(role: &str) -> impl Iterator<Item = Scope> {
 /// by position, so no pattern is slow.
 fn glob(pattern: &str, name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
+    // `reached[i]`: the pattern so far matches the first `i` characters of the name.
     let mut reached: Vec<bool> = (0..=name.len()).map(|i| i == 0).collect();
     let mut rest = pattern.chars().peekable();
     while let Some(c) = rest.next() {
         let any = c == '*';
-        let encode_statements = any && rest.next_if_eq(&'*').is_some();
+        let crosses_periods = any && rest.next_if_eq(&'*').is_some();
         let mut next = vec![false; reached.len()];
         let mut flows = false;
         for (i, here) in reached.iter().enumerate() {
             let behind = i.checked_sub(1).and_then(|b| name.get(b));
-            flows = any && (*here || (flows && (encode_statements || behind != Some(&'.'))));
+            // A star matches the empty text, or extends its match by one character.
+            flows = any && (*here || (flows && (crosses_periods || behind != Some(&'.'))));
             let steps = !any
                 && behind == Some(&c)
                 && i.checked_sub(1).and_then(|b| reached.get(b)) == Some(&true);

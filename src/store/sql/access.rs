@@ -173,6 +173,7 @@ impl<S: Sql> SqlRepository<S> {
     async fn move_log(&self) -> Result<(), StoreError> {
         for _ in 0..MOST_STEPS {
             let rows = self.rows(Statement::new(WAITING).bind(STEP)).await?;
+            // A full step may have more after it.
             let is_last = (rows.len() as u64) < STEP;
             let (mut last, mut waiting) = (0, Vec::new());
             for row in rows {
@@ -185,6 +186,8 @@ impl<S: Sql> SqlRepository<S> {
                 });
             }
             if !waiting.is_empty() {
+                // Added first, removed afterwards: a failure in between repeats the addition, which
+                // the key makes harmless.
                 self.log()?.append(&waiting).await?;
                 self.batch(MOVED.map(|sql| Statement::new(sql).bind(last)).to_vec())
                     .await?;
@@ -200,6 +203,7 @@ impl<S: Sql> SqlRepository<S> {
     /// remain in the queue.
     pub(super) async fn count_queued_records(&self, entries: usize) {
         let waiting = self.waiting.get() + entries as u64;
+        // Counted from 0 again even if the move fails, so that not every commit tries it.
         self.waiting.set(waiting % QUEUE_LIMIT);
         if waiting >= QUEUE_LIMIT && self.log.is_some() {
             let _ = self.move_log().await;
@@ -216,6 +220,7 @@ impl<S: Sql> SqlRepository<S> {
     pub async fn maintain(&self, before: &str, days: u32, steps: usize) -> Result<(), StoreError> {
         let optimize = || vec![Statement::new("PRAGMA optimize")];
         let done = self.batch(optimize()).await.map(drop);
+        // `and` keeps the first error; its argument runs in any case.
         let done = done.and(self.sweep().await);
         let Some(log) = &self.log else { return done };
         let done = done

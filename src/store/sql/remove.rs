@@ -131,7 +131,10 @@ const OF_EHR: [&str; 6] = [
     delete!("chunk", chunks_of_ehr!()),
     delete!("contribution", contributions_of_ehr!()),
     delete!("version", versions_of_ehr!()),
+    // `?1 IS NOT NULL` only uses the parameter, because all statements get the same ones.
     "UPDATE meta SET value = value + 1 WHERE name = 'revision' AND ?1 IS NOT NULL",
+    // Last: the statements above look up the EHR by its id, and this one reports whether it
+    // existed.
     "DELETE FROM ehr WHERE ehr_id = ?1 RETURNING id",
 ];
 
@@ -152,6 +155,7 @@ const ALL: [&str; 9] = [
     "DELETE FROM version",
     "DELETE FROM contribution",
     "DELETE FROM definition",
+    // Row 0 is the demographic service, which always exists.
     "DELETE FROM ehr WHERE id > 0",
 ];
 
@@ -193,6 +197,7 @@ const PURGE: [&str; 5] = [
         concat!("id < (SELECT max(id) FROM shape) AND ", unused!())
     ),
     concat!(
+        // The row stays for its id, but must neither keep texts nor be found by its digest.
         "UPDATE shape SET digest = 'removed ' || id, skeleton = '' WHERE id = (SELECT max(id) FROM shape) AND ",
         unused!()
     ),

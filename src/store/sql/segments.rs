@@ -69,7 +69,7 @@ pub struct Segments {
     versions: RefCell<Cache>,
     ehrs: RefCell<Cache>,
     is_due: Cell<bool>,
-    /// How often each blob could not be read, by the blob.
+    /// The number of failed reads of each blob.
     misses: RefCell<BTreeMap<String, u32>>,
     /// Versions that were written since the last compaction.
     written: Cell<u64>,

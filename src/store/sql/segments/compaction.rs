@@ -234,7 +234,7 @@ pub struct CompactionHost<'h> {
 }
 
 impl<S: Sql> SqlRepository<S> {
-    /// Writes segments until no rows wait for one; begins none when so many milliseconds are over.
+    /// Writes segments until no rows wait for one. Begins none after `milliseconds` have passed.
     /// Then deletes the blobs of those that are no longer live.
     ///
     /// # Errors
