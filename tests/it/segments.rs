@@ -454,3 +454,15 @@ fn damaged_segments_are_written_again() {
         assert!(place.segments[2].lost().is_empty());
     }
 }
+
+#[test]
+fn query_that_needs_too_much_memory_reads_rows_and_no_part() {
+    let mut place = Place::with(|segments| segments.with_sizes(1, 1_000).with_memory(1_000, 1));
+    done(place.plain.commit(creation(EHRS[0], None)));
+    done(place.plain.commit(Draft::composition("a", 1).commit()));
+    while place.compact(0) == Some(Compaction::Written) {}
+    let reads = place.blobs.reads.get();
+    let query = QUERIES[1];
+    assert_eq!(rows(&place.isolates[1], query), rows(&place.plain, query));
+    assert_eq!(place.blobs.reads.get(), reads + 1, "the head");
+}

@@ -169,6 +169,20 @@ impl SegmentScan {
         let bytes = |opened: &Opened| opened.batch.late_bytes();
         self.segments.iter().map(bytes).sum()
     }
+
+    /// The bytes that parts take when they are loaded.
+    fn bytes_of(&self, files: &BTreeMap<(usize, u32), Vec<u32>>) -> usize {
+        let memory = |number: usize, part: u32| {
+            let place = self.segments.get(number)?.held.segment.place(part)?;
+            Some(place.memory as usize)
+        };
+        let parts = files
+            .iter()
+            .flat_map(|((number, _), parts)| parts.iter().map(move |part| (*number, *part)));
+        parts
+            .filter_map(|(number, part)| memory(number, part))
+            .fold(0, usize::saturating_add)
+    }
 }
 
 impl Segments {
@@ -373,6 +387,12 @@ impl Segments {
     /// Loads parts. From the first segment on that lacks one, rows are read instead; and instead of
     /// all, where the parts take too much memory together.
     async fn load(&self, scan: &mut SegmentScan, files: BTreeMap<(usize, u32), Vec<u32>>) {
+        let other = self.cache(scan.source).borrow().forgotten_bytes();
+        let need = scan.loaded_bytes().saturating_add(scan.bytes_of(&files));
+        if need.saturating_add(other) > self.memory.1 {
+            // The parts that are loaded are of no use to this query, but may be to others.
+            return scan.segments.clear();
+        }
         let files: Vec<_> = files.into_iter().collect();
         let (mut usable, all) = (scan.segments.len(), &scan.segments);
         for some in files.chunks(AT_ONCE) {
@@ -388,10 +408,6 @@ impl Segments {
                 if outcome.is_none() {
                     usable = usable.min(*number);
                 }
-            }
-            if scan.loaded_bytes() > self.memory.1 {
-                self.cache(scan.source).borrow().make_room(0);
-                usable = 0;
             }
             if usable == 0 {
                 break;

@@ -22,7 +22,7 @@ use form::{Differences, Fragments, StoredColumn, StoredLayout, StoredPage, Store
 use std::sync::Arc;
 
 /// The first bytes of a head. The last one is the version of the form.
-const MAGIC: [u8; 4] = *b"AQS\x03";
+const MAGIC: [u8; 4] = *b"AQS\x04";
 
 /// Bytes after which a value is complete.
 const VALUE: usize = 256 << 10;
@@ -51,6 +51,8 @@ pub struct PartPlace {
     pub start: u32,
     /// The end in the value.
     pub end: u32,
+    /// The bytes of memory that the part takes when it is loaded, about.
+    pub memory: u32,
     /// The FNV-1a hash of the bytes.
     checksum: u64,
 }
@@ -169,7 +171,7 @@ impl Batch {
         encoder.add_words(self.words.words());
         let absent = "a batch with absent parts cannot become a segment";
         let places = self.docs.places.present().ok_or(absent)?;
-        encoder.add(&StoredPlaces::of(places));
+        encoder.add(&StoredPlaces::of(places), places.bytes());
         let head = Head {
             vocabulary: vocabulary(),
             ehrs: ehrs.to_vec(),
@@ -255,7 +257,8 @@ impl Encoder {
         }
     }
 
-    fn add(&mut self, part: &impl Encode) {
+    /// Adds a part that takes `memory` bytes when it is loaded.
+    fn add(&mut self, part: &impl Encode, memory: usize) {
         let bytes = pack_bytes(part);
         if self.values.last().is_none_or(|value| value.len() >= VALUE) {
             self.values.push(Vec::new());
@@ -270,6 +273,7 @@ impl Encoder {
             value: number,
             start,
             end: value.len() as u32,
+            memory: u32::try_from(memory).unwrap_or(u32::MAX),
             checksum: fnv(bytes.into_iter()),
         });
     }
@@ -277,11 +281,11 @@ impl Encoder {
     fn add_table(&mut self, table: &Table) -> Result<(), &'static str> {
         let absent = "a batch with absent parts cannot become a segment";
         let structure = table.structure.present().ok_or(absent)?;
-        self.add(&StoredStructure::of(structure));
+        self.add(&StoredStructure::of(structure), structure.bytes());
         for column in &table.columns {
             let column = column.present().ok_or(absent)?;
             let stored = StoredColumn::of(column, |word| self.number_of(word));
-            self.add(&stored);
+            self.add(&stored, column.bytes());
         }
         Ok(())
     }
@@ -300,7 +304,9 @@ impl Encoder {
     fn add_words(&mut self, words: &Words) {
         let order = std::mem::take(&mut self.words);
         for page in order.chunks(PAGE) {
-            self.add(&StoredPage::of(page.iter().map(|word| words.word(*word))));
+            let texts = || page.iter().map(|word| words.word(*word));
+            let memory = texts().map(|text| text.len() + size_of::<u32>()).sum();
+            self.add(&StoredPage::of(texts()), memory);
         }
         self.words = order;
     }

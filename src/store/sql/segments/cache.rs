@@ -6,7 +6,7 @@ use crate::store::scan::Snapshot;
 use crate::store::sql::value::{Fields, Row};
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 /// A segment of the manifest.
 pub(super) struct Listed {
@@ -73,6 +73,8 @@ struct Shown {
 #[derive(Default)]
 pub(super) struct Cache {
     held: HashMap<String, Rc<Held>>,
+    /// Batches that were forgotten while a query still reads them.
+    forgotten: RefCell<Vec<Weak<Batch>>>,
     overlay: Rc<Overlay>,
     /// The newest version whose predecessors are in the overlay.
     superseded_to: u64,
@@ -127,8 +129,9 @@ impl Held {
         Ok(())
     }
 
-    /// Drops the parts for later queries.
-    fn forget_parts(&self) {
+    /// Drops the parts for later queries. Returns the batch that has them, which lives as long as
+    /// queries read it.
+    fn forget_parts(&self) -> Weak<Batch> {
         let mut shown = self.shown.borrow_mut();
         let state = SegmentState {
             superseded: &shown.superseded,
@@ -136,8 +139,10 @@ impl Held {
         };
         // The head was read before, so this cannot fail; if it did, the parts would stay.
         if let Ok(empty) = self.segment.batch(&state) {
-            shown.batch = Rc::new(empty);
+            let before = std::mem::replace(&mut shown.batch, Rc::new(empty));
+            return Rc::downgrade(&before);
         }
+        Weak::new()
     }
 }
 
@@ -205,7 +210,16 @@ impl Cache {
     pub fn make_room(&self, kept: usize) {
         let bytes = |held: &Rc<Held>| held.shown.borrow().batch.late_bytes();
         if self.held.values().map(bytes).sum::<usize>() > kept {
-            self.held.values().for_each(|held| held.forget_parts());
+            let forgotten = self.held.values().map(|held| held.forget_parts());
+            self.forgotten.borrow_mut().extend(forgotten);
         }
+    }
+
+    /// The bytes of parts that were dropped, and that running queries still read.
+    pub fn forgotten_bytes(&self) -> usize {
+        let mut forgotten = self.forgotten.borrow_mut();
+        forgotten.retain(|batch| batch.strong_count() > 0);
+        let batches = forgotten.iter().filter_map(Weak::upgrade);
+        batches.map(|batch| batch.late_bytes()).sum()
     }
 }
