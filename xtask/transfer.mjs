@@ -63,17 +63,20 @@ function lastLine(file) {
   return end < 0 ? undefined : tail.subarray(begin + 1, end).toString();
 }
 
+/** Returns the position of a record, which the next page follows. */
+function positionOf({ contribution, definition, name, version }) {
+  return contribution ? contribution.uid.value : `${definition}/${name}/${version}`;
+}
+
 /** Exports to a file. Returns the number of records that were added. */
 export async function exportTo(base, file, ehrId) {
   const before = lastLine(file);
   let record = before === undefined ? undefined : JSON.parse(recordOf(before));
-  if (record?.definition)
-    throw new Error(`${file} ends within its definitions: remove it and start anew`);
   let count = 0;
   while (!record?.end) {
     const query = new URLSearchParams({
       ...(ehrId && { ehr_id: ehrId }),
-      ...(record?.contribution && { after: record.contribution.uid.value }),
+      ...(record && { after: positionOf(record) }),
     });
     const answer = await need(await fetch(`${base}/admin/export?${query}`, { headers: headers() }));
     const text = await answer.text();

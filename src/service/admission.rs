@@ -80,6 +80,22 @@ pub enum Work {
     Room(usize),
 }
 
+impl Work {
+    /// Microseconds that a request should wait for a place before it is refused. `is_begun` is true
+    /// for a later piece of a load.
+    ///
+    /// Memory is given back with the answers of others. Thirty ordinary requests of one caller wait
+    /// for each other longer than a single request for a permit.
+    #[must_use]
+    pub fn patience(self, is_begun: bool) -> i64 {
+        match self {
+            Work::Room(_) => 20_000_000,
+            _ if is_begun => 60_000_000,
+            _ => 5_000_000,
+        }
+    }
+}
+
 /// The permission to work without a pause, returned when it is dropped.
 ///
 /// It is held during synchronous code only: its holder drops it before awaiting anything.

@@ -255,6 +255,9 @@ impl<R: Repository> Service<R> {
     }
 
     async fn add_sent<'a>(&self, call: &Call<'a>, load: &mut Load<'a>, number: u64, text: &'a str) {
+        if call.templates.borrow_mut().forget_many() {
+            load.preconditions.clear();
+        }
         let key = call
             .request
             .header("Idempotency-Key")
@@ -566,7 +569,7 @@ impl<R: Repository> Service<R> {
         };
         call.templates
             .borrow_mut()
-            .insert(template.to_owned(), Some(compiled));
+            .insert(template, Some(compiled))?;
         load.preconditions
             .insert(template.to_owned(), preconditions.clone());
         Ok(Some(preconditions))

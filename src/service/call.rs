@@ -5,7 +5,7 @@ use super::admission::{COPIES, LARGE, Turn};
 use super::auth::{AccessTrail, Caller, Denied, Permission, Resource, Subject};
 use super::commit::SharedCommitData;
 use super::content::body_of;
-use super::definition_cache::Compiled;
+use super::definition_cache::Templates;
 use super::dialect::Dialect;
 use super::error::Failure;
 use super::http::encode;
@@ -20,8 +20,6 @@ use crate::store::repository::Pause;
 use aqlite_rm::order;
 use serde_json::json;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::rc::Rc;
 
 /// A request with its operation.
 pub(crate) struct Call<'a> {
@@ -47,7 +45,7 @@ pub(crate) struct Call<'a> {
     pub demographic: bool,
     params: Vec<String>,
     /// Templates that the request has looked up.
-    pub templates: RefCell<BTreeMap<String, Option<Rc<Compiled>>>>,
+    pub templates: RefCell<Templates>,
     /// Data that the changes of the request share.
     pub shared: SharedCommitData,
     environment: RefCell<&'a mut dyn Environment>,

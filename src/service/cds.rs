@@ -15,10 +15,11 @@ use super::gdl::KIND;
 use super::http::Response;
 use super::negotiate::{choose, json_body};
 use super::query::EhrSelection;
-use crate::aql::{Parameter, Parameters, RowValue};
+use crate::aql::{Parameter, RowValue};
 use crate::gdl::cards::cards;
 use crate::rm::json::{self, elements, members};
 use crate::store::repository::Repository;
+use aqlite_rm::order;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -118,7 +119,7 @@ impl<R: Repository> Service<R> {
             return Err(no_ehr());
         }
         let q = "SELECT e/ehr_id/value FROM EHR e WHERE e/ehr_status/subject/external_ref/id/value=$patient";
-        let parameters = Parameters::from([(
+        let parameters = order::map([(
             String::from("patient"),
             Parameter::Text(request.patient.clone()),
         )]);

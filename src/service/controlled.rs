@@ -130,9 +130,9 @@ impl<R: Repository> Service<R> {
         let template =
             named_template(&body).filter(|_| !call.demographic && is_uuid(call.param(0)))?;
         let (preconditions, compiled) = self.definition_cache.latest(template)?;
-        call.templates
-            .borrow_mut()
-            .insert(template.to_owned(), Some(compiled));
+        let mut templates = call.templates.borrow_mut();
+        templates.insert(template, Some(compiled)).ok()?;
+        drop(templates);
         let content = self.check(call, what, body).await.ok()?;
         let set = self
             .creation_change_set(

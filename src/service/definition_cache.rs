@@ -37,8 +37,60 @@ fn key(definition: &Definition) -> Key {
     )
 }
 
+/// The most bytes of the texts of all templates that one change set names.
+///
+/// Its checked members keep parts of their templates until they are written, also of those that the
+/// library has evicted meanwhile. A compiled template takes about two and a half times the memory of
+/// its text.
+pub(crate) const TEMPLATES: usize = 20_000_000;
+
+/// The templates that a request has read, by id; `None` for an id without a template. Each remains
+/// the one that was read first.
+#[derive(Default)]
+pub(crate) struct Templates {
+    by_id: BTreeMap<String, Option<Rc<Compiled>>>,
+    bytes: usize,
+}
+
+impl Templates {
+    fn get(&self, id: &str) -> Option<Option<Rc<Compiled>>> {
+        self.by_id.get(id).cloned()
+    }
+
+    /// Adds a template.
+    ///
+    /// # Errors
+    /// 400 if the texts of all templates together are longer than [`TEMPLATES`]. One alone may be.
+    pub fn insert(&mut self, id: &str, template: Option<Rc<Compiled>>) -> Result<(), Failure> {
+        let bytes = template.as_ref().map_or(0, |template| template.bytes);
+        let replaced = self.by_id.get(id).and_then(Option::as_ref);
+        let others = self.bytes - replaced.map_or(0, |replaced| replaced.bytes);
+        if others > 0 && others.saturating_add(bytes) > TEMPLATES {
+            return Err(Failure::bad_request(format!(
+                "the change set names templates of more than {TEMPLATES} bytes in all: commit its members in several change sets"
+            )));
+        }
+        self.bytes = others + bytes;
+        self.by_id.insert(id.to_owned(), template);
+        Ok(())
+    }
+
+    /// Removes all templates if their texts are longer than half of [`TEMPLATES`]. Returns whether it
+    /// did. A request of many change sets calls it between two of them, so that its templates never
+    /// add up.
+    pub fn forget_many(&mut self) -> bool {
+        let is_many = self.bytes > TEMPLATES / 2;
+        if is_many {
+            *self = Templates::default();
+        }
+        is_many
+    }
+}
+
 /// A template, ready to check documents.
 pub(crate) struct Compiled {
+    /// Bytes of its text.
+    bytes: usize,
     /// The constraint tree.
     pub template: Template,
     /// The texts that may be part of shared layouts.
@@ -62,10 +114,11 @@ impl Compiled {
         }
     }
 
-    /// Compiles a template.
-    pub fn new(template: Template) -> Compiled {
+    /// Compiles a template, given with the bytes of its text.
+    pub fn new(template: Template, bytes: usize) -> Compiled {
         let known = Rc::new(template.texts().into_iter().map(str::to_owned).collect());
         Compiled {
+            bytes,
             template,
             known,
             web: OnceCell::new(),
@@ -113,14 +166,12 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         id: &str,
     ) -> Result<Option<Rc<Compiled>>, Failure> {
-        let known = call.templates.borrow().get(id).cloned();
+        let known = call.templates.borrow().get(id);
         if let Some(known) = known {
             return Ok(known);
         }
         let found = self.template(Some(call), id).await?;
-        call.templates
-            .borrow_mut()
-            .insert(id.to_owned(), found.clone());
+        call.templates.borrow_mut().insert(id, found.clone())?;
         Ok(found)
     }
 
@@ -169,7 +220,9 @@ impl<R: Repository> Service<R> {
             return Ok(Some((key, cached)));
         }
         if let Some(call) = call {
-            call.room(latest.bytes).await?;
+            // The request keeps the templates that it has read.
+            let kept = call.templates.borrow().bytes;
+            call.room(kept.saturating_add(latest.bytes)).await?;
         }
         // Another request may have compiled the template while this one waited for memory.
         let cached = self.definition_cache.templates.borrow_mut().get(&key);
@@ -204,7 +257,7 @@ impl<R: Repository> Service<R> {
             return Ok(cached);
         }
         let template = read_stored_in_turns(call, stored).await?;
-        let compiled = Rc::new(Compiled::new(template));
+        let compiled = Rc::new(Compiled::new(template, stored.body.len()));
         self.definition_cache.templates.borrow_mut().insert(
             key,
             Rc::clone(&compiled),

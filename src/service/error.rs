@@ -1,6 +1,7 @@
 //! Errors. All have one form: `{error, message, code, errors[]}`.
 
 use super::dialect::Dialect;
+#[cfg(feature = "gzip")]
 use super::gzip::{GzipError, RATIO};
 use super::negotiate::{Format, wanted_format};
 use super::{Request, Response};
@@ -73,6 +74,7 @@ impl Failure {
     }
 
     /// Creates an error for a body that cannot be decompressed.
+    #[cfg(feature = "gzip")]
     pub fn of_gzip(error: GzipError) -> Failure {
         match error {
             GzipError::Malformed => Failure::bad_request(

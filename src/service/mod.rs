@@ -71,6 +71,7 @@ mod expansion;
 mod explain;
 mod fhir;
 mod gdl;
+#[cfg(feature = "gzip")]
 mod gzip;
 mod http;
 mod identity;
@@ -111,6 +112,7 @@ pub use admission::{
 pub use body_parts::{AHEAD, BodyParts};
 pub use bulk::part_size;
 pub use explain::Host;
+#[cfg(feature = "gzip")]
 pub use gzip::{Gunzip, GzipError, Progress};
 pub use http::{Request, Response};
 pub use negotiate::is_compressed;
@@ -427,6 +429,7 @@ impl<R: Repository> Service<R> {
     }
 
     /// Responds to a request whose body cannot be read completely.
+    #[cfg(feature = "gzip")]
     pub fn unreadable(&self, request: &Request, error: GzipError) -> Response {
         self.finish(request, Failure::of_gzip(error).into_response(request))
     }
@@ -468,6 +471,16 @@ impl<R: Repository> Service<R> {
     }
 
     /// Returns a request with its body decompressed; `None` if it was not compressed.
+    ///
+    /// A host without the feature `gzip` sends bodies that are not compressed: [`ContentCoding::from_headers`]
+    /// refuses all others.
+    #[cfg(not(feature = "gzip"))]
+    fn decompressed(&self, request: &Request) -> Result<Option<Request>, Failure> {
+        ContentCoding::from_headers(request).map(|_| None)
+    }
+
+    /// Returns a request with its body decompressed; `None` if it was not compressed.
+    #[cfg(feature = "gzip")]
     fn decompressed(&self, request: &Request) -> Result<Option<Request>, Failure> {
         if ContentCoding::from_headers(request)? == ContentCoding::Identity
             || request.body.is_empty()

@@ -322,7 +322,7 @@ impl ContentCoding {
         {
             [] => Ok(ContentCoding::Identity),
             // RFC 9110, section 8.4.1.3: both names are equivalent.
-            ["gzip" | "x-gzip"] => Ok(ContentCoding::Gzip),
+            ["gzip" | "x-gzip"] if cfg!(feature = "gzip") => Ok(ContentCoding::Gzip),
             others => {
                 let shown: String = others.join(", ").chars().take(40).collect();
                 let message = format!(

@@ -111,9 +111,7 @@ impl<R: Repository> Service<R> {
             .map_err(Failure::of_store)?;
         let owner = ehr.map(Owner::Ehr).ok_or_else(no_ehr)?;
         let latest = self.latest_of(Some(call), template, &templates).await?;
-        call.templates
-            .borrow_mut()
-            .insert(template.to_owned(), latest);
+        call.templates.borrow_mut().insert(template, latest)?;
         Ok(owner)
     }
 

@@ -26,6 +26,28 @@ const RESOLVED: usize = 100;
 /// The maximum bytes of the stored documents that replace references in one response.
 const RESOLVED_BYTES: usize = 4_000_000;
 
+/// The documents that one answer has in the place of references so far.
+#[derive(Default)]
+struct Taken {
+    /// Bytes of the stored documents.
+    bytes: usize,
+    /// Bytes of stored documents for which the request has room.
+    room: usize,
+}
+
+impl Taken {
+    /// Adds a document, and waits for room if the documents outgrow it: for twice their bytes, so
+    /// that few waits are needed and requests for short documents do not wait for each other.
+    async fn add(&mut self, call: &Call<'_>, bytes: usize) -> Result<(), Failure> {
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes >= LARGE && self.bytes > self.room {
+            self.room = self.bytes.saturating_mul(2).min(RESOLVED_BYTES);
+            call.room(self.room).await?;
+        }
+        Ok(())
+    }
+}
+
 impl<R: Repository> Service<R> {
     /// Returns the JSON of a resource with its references resolved; `None` unless the client
     /// prefers that and accepts JSON.
@@ -38,7 +60,7 @@ impl<R: Repository> Service<R> {
         if !call.prefer.resolve_refs || wanted_format(call.request)? != Format::Json {
             return Ok(None);
         }
-        let (mut references, mut bytes) = (Vec::new(), 0);
+        let (mut references, mut documents) = (Vec::new(), Taken::default());
         collect(node, &mut references);
         let mut text = json::write(node);
         let mut places: Vec<(usize, usize, Option<String>)> = Vec::new();
@@ -53,7 +75,7 @@ impl<R: Repository> Service<R> {
             };
             let complete = node.class() == Cls::CONTRIBUTION;
             let found = self
-                .referred(call, owner, reference, complete, &mut bytes)
+                .referred(call, owner, reference, complete, &mut documents)
                 .await?;
             call.pause().await;
             places.push((at, own.len(), found));
@@ -79,7 +101,7 @@ impl<R: Repository> Service<R> {
         owner: &str,
         reference: NodeRef<'_>,
         complete: bool,
-        bytes: &mut usize,
+        taken: &mut Taken,
     ) -> Result<Option<String>, Failure> {
         let Some(target) = reference
             .text_along(&[Attr::ID, Attr::VALUE])
@@ -95,7 +117,7 @@ impl<R: Repository> Service<R> {
                 (&version.object_id, VersionSelector::Uid(&uid))
             }
         };
-        let left = RESOLVED_BYTES.saturating_sub(*bytes);
+        let left = RESOLVED_BYTES.saturating_sub(taken.bytes);
         let found = self
             .repository
             .version_within(owner, object, which, left.min(LARGE))
@@ -109,12 +131,7 @@ impl<R: Repository> Service<R> {
             return Ok(None);
         };
         // Counted before the permission is checked: a rejected document costs the same work.
-        let before = std::mem::replace(bytes, *bytes + size);
-        // Once for the whole response. Half of the limit, because room is counted in stored bytes
-        // with all their copies.
-        if before < LARGE && *bytes >= LARGE {
-            call.room(RESOLVED_BYTES / 2).await?;
-        }
+        taken.add(call, size).await?;
         let found = match found {
             Some(BoundedVersion::Complete(version)) => Some(*version),
             Some(BoundedVersion::Large(large)) => {

@@ -9,8 +9,8 @@
 //! | the end | `end`: no page follows |
 //!
 //! Definitions come first, then contributions in commit order. A page (`limit` contributions, or
-//! fewer large ones) ends without `end` if more may follow. `after`, the uid of the last
-//! contribution, selects the next page. With `ehr_id` the export has one EHR alone, without
+//! fewer large ones) ends without `end` if more may follow. `after` selects the next page: the uid
+//! of the last contribution, or `kind/name/version` if the last record is a definition. With `ehr_id` the export has one EHR alone, without
 //! definitions. Import commits each line unchanged, with its times and audits. A line that is
 //! already stored is skipped (200), so an interrupted import can be started again. A line that
 //! differs from the stored data is rejected (409). An export that is imported into an empty
@@ -23,6 +23,9 @@
 
 mod record;
 
+mod definitions;
+
+use self::definitions::After;
 use super::Service;
 use super::bulk::{LineIdentity, Lines, NDJSON, ReadyLine, numbered};
 use super::call::Call;
@@ -77,20 +80,26 @@ impl<R: Repository> Service<R> {
             .map_or(Ok(PAGE), str::parse)
             .map_err(|_| Failure::bad_request("`limit` is not a number"))?
             .clamp(1, LONGEST_PAGE);
-        let (after, ehr_id) = (
-            parameter("after"),
-            parameter("ehr_id").map(str::to_ascii_lowercase),
-        );
+        let after = After::read(parameter("after"))?;
+        let ehr_id = parameter("ehr_id").map(str::to_ascii_lowercase);
         if let Some(ehr_id) = &ehr_id {
             self.ehr_with_id(ehr_id).await?;
         }
         // Pages are made one at a time, so their memory is that of one long text.
         call.room(PAGE_BYTES).await?;
         let mut out = String::new();
-        if after.is_none() && ehr_id.is_none() {
-            self.export_definitions(&mut out).await?;
+        let (definition, contribution) = match after {
+            After::Nothing => (None, None),
+            After::Definition(position) => (Some(position), None),
+            After::Contribution(uid) => (None, Some(uid)),
+        };
+        if contribution.is_none()
+            && ehr_id.is_none()
+            && !self.export_definitions(call, definition, &mut out).await?
+        {
+            return Ok(Response::new(200).with_body(NDJSON, out));
         }
-        let (mut left, mut after) = (limit, after.map(str::to_owned));
+        let (mut left, mut after) = (limit, contribution.map(str::to_owned));
         loop {
             let ListPage { items, more } = self
                 .repository
@@ -121,27 +130,6 @@ impl<R: Repository> Service<R> {
         Ok(Response::new(200).with_body(NDJSON, out))
     }
 
-    async fn export_definitions(&self, out: &mut String) -> Result<(), Failure> {
-        for (word, kind) in KINDS {
-            for listed in self
-                .repository
-                .definitions(kind, "")
-                .await
-                .map_err(Failure::of_store)?
-            {
-                let whole = self
-                    .repository
-                    .definition(kind, &listed.name, &listed.version)
-                    .await
-                    .map_err(Failure::of_store)?;
-                if let Some(found) = whole {
-                    add_record(out, &definition_record(word, &found));
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// POST /admin/import?findings=refuse|keep
     pub(super) async fn import(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let keeps_findings = match call.request.query_value("findings") {
@@ -156,6 +144,7 @@ impl<R: Repository> Service<R> {
         let mut lines = Lines::default();
         for (number, text) in numbered(call)? {
             lines.pause(call, text).await;
+            call.templates.borrow_mut().forget_many();
             if text.contains(Cls::IMPORTED_VERSION.name()) {
                 // The preceding version may be in an earlier line, which must be committed first.
                 self.flush(&mut lines).await;

@@ -21,9 +21,13 @@ use std::cmp::Ordering;
 
 /// Orders definitions by name, then by SEMVER precedence. Texts that are no SEMVER come first.
 fn by_name(a: &Definition, b: &Definition) -> Ordering {
-    let version = |d: &Definition| semver::Version::parse(&d.version).ok();
-    a.name
-        .cmp(&b.name)
+    in_lists((&a.name, &a.version), (&b.name, &b.version))
+}
+
+/// The same order by name and version alone.
+pub(crate) fn in_lists(a: (&str, &str), b: (&str, &str)) -> Ordering {
+    let version = |(_, version): (&str, &str)| semver::Version::parse(version).ok();
+    a.0.cmp(b.0)
         .then_with(|| version(a).cmp(&version(b)))
-        .then_with(|| a.version.cmp(&b.version))
+        .then_with(|| a.1.cmp(b.1))
 }

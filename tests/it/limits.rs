@@ -2,12 +2,15 @@
 //! derived from them is bounded.
 
 use crate::rest::Ticks;
-use aqlite::service::{Auth, Config, Limits, Request, Response, Service};
+use aqlite::service::{Auth, Config, Environment, Limits, Request, Response, RoomFuture, Service};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::now_or_never;
 use aqlite::store::repository::{Definition, DefinitionKind, Repository};
 
 const SMALL: &str = include_str!("../cases/template/small.opt");
+const WEIGHT: &str = include_str!("../cases/rest/weight.json");
+const AUDIT: &str = include_str!("../cases/rest/audit.json");
+const EHR: &str = "7d44b88c-4199-4bad-97dc-d78268e01398";
 const EXAMPLE: &str = "/rest/openehr/v1/definition/template/adl1.4/weight.en.v2/example";
 
 /// Returns a service on a repository that already contains a template.
@@ -30,6 +33,7 @@ fn service(template: &str, limits: Limits) -> Service<Memory> {
         repository,
         Config {
             auth: Auth::Open,
+            admin: true,
             limits,
             ..Config::default()
         },
@@ -215,4 +219,187 @@ fn uploads_refuse_templates_that_later_uses_would_refuse() {
     assert_eq!(answer.status, 400, "{body}");
     assert!(body.contains("TPL0304"), "{body}");
     assert_eq!(upload(SMALL).status, 201);
+}
+
+#[test]
+fn export_has_its_definitions_in_pages_of_ten_megabytes() {
+    let service = service(SMALL, Limits::default());
+    let store = |kind, name: &str, bytes: usize| {
+        let definition = Definition {
+            name: name.to_owned(),
+            version: String::from("1.0.0"),
+            format: String::from("gdl2"),
+            created: String::from("2026-01-01T00:00:00Z"),
+            storing_id: String::new(),
+            summary: String::from("{}"),
+            bytes: 0,
+            body: "x".repeat(bytes),
+        };
+        now_or_never(service.repository().define(kind, definition))
+            .unwrap()
+            .unwrap();
+    };
+    (0..6).for_each(|at| {
+        store(DefinitionKind::Guide, &format!("guide/{at}"), 3_000_000);
+    });
+    store(DefinitionKind::ValueSet, "http://x/y", 12_000_000);
+    let (mut after, mut pages, mut names) = (String::new(), 0, Vec::new());
+    loop {
+        let path = format!("/v1/admin/export?after={after}");
+        let answer = get(&service, &path, "*/*");
+        assert_eq!(answer.status, 200, "{answer:?}");
+        pages += 1;
+        let text = String::from_utf8(answer.body).unwrap();
+        let largest = text.lines().map(str::len).max().unwrap_or_default();
+        assert!(
+            text.len() < 10_000_000.max(largest) + 10_000,
+            "page {pages}: {} bytes",
+            text.len()
+        );
+        let mut last = String::new();
+        for line in text.lines() {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            let member = |name: &str| line["record"][name].as_str().unwrap_or_default().to_owned();
+            last = format!(
+                "{}/{}/{}",
+                member("definition"),
+                member("name"),
+                member("version")
+            );
+            if line["record"]["end"] == true {
+                assert_eq!(pages, 3, "{names:?}");
+                assert_eq!(
+                    names,
+                    [
+                        "weight.en.v2",
+                        "guide/0",
+                        "guide/1",
+                        "guide/2",
+                        "guide/3",
+                        "guide/4",
+                        "guide/5",
+                        "http://x/y"
+                    ]
+                );
+                return;
+            }
+            names.push(member("name"));
+        }
+        after = last;
+    }
+}
+
+#[test]
+fn export_behind_an_unknown_kind_of_definition_is_refused() {
+    let service = service(SMALL, Limits::default());
+    for after in ["picture/a/1.0.0", "guide/a"] {
+        let answer = get(&service, &format!("/v1/admin/export?after={after}"), "*/*");
+        assert_eq!(answer.status, 400, "{after}: {answer:?}");
+    }
+}
+
+/// Posts a contribution of compositions, each of a template of its own with a text of `bytes` bytes.
+fn contribute(count: usize, bytes: usize) -> Response {
+    let service = service(SMALL, Limits::default());
+    let named = |text: &str, at: usize| text.replace("weight.en.v2", &format!("weight{at}.en.v2"));
+    for at in 0..count {
+        let body = named(SMALL, at) + &format!("<!--{}-->", "x".repeat(bytes));
+        let definition = Definition {
+            name: format!("weight{at}.en.v2"),
+            version: String::from("2.0.0"),
+            format: String::from("opt14"),
+            created: String::from("2026-01-01T00:00:00Z"),
+            storing_id: String::new(),
+            summary: String::from("{}"),
+            bytes: 0,
+            body,
+        };
+        now_or_never(
+            service
+                .repository()
+                .define(DefinitionKind::Template, definition),
+        )
+        .unwrap()
+        .unwrap();
+    }
+    let members: Vec<String> = (0..count).map(|at| named(WEIGHT, at)).collect();
+    commit(&service, &members, &mut Ticks::new())
+}
+
+/// Creates the EHR and posts a contribution of compositions.
+fn commit(
+    service: &Service<Memory>,
+    members: &[String],
+    environment: &mut dyn Environment,
+) -> Response {
+    let mut send = |method, path: &str, body: String| {
+        let request =
+            Request::new(method, &format!("/v1/{path}")).with_body("application/json", body);
+        now_or_never(service.handle(&request, environment)).unwrap()
+    };
+    let created = send("PUT", &format!("ehr/{EHR}"), String::new());
+    assert_eq!(created.status, 201, "{created:?}");
+    let versions: Vec<String> = members
+        .iter()
+        .map(|composition| format!(r#"{{"data":{composition}}}"#))
+        .collect();
+    let body = format!(r#"{{"audit":{AUDIT},"versions":[{}]}}"#, versions.join(","));
+    send("POST", &format!("ehr/{EHR}/contribution"), body)
+}
+
+#[test]
+fn contribution_of_many_large_templates_is_refused() {
+    let answer = contribute(3, 7_000_000);
+    let body = String::from_utf8_lossy(&answer.body);
+    assert_eq!(answer.status, 400, "{body}");
+    assert!(body.contains("20000000 bytes in all"), "{body}");
+    let answer = contribute(2, 7_000_000);
+    assert_eq!(answer.status, 201, "{answer:?}");
+}
+
+/// A host that notes the memory that requests wait for.
+struct Noting {
+    ticks: Ticks,
+    rooms: Vec<usize>,
+}
+
+impl Environment for Noting {
+    fn now(&mut self) -> i64 {
+        self.ticks.now()
+    }
+
+    fn new_uuid(&mut self) -> String {
+        self.ticks.new_uuid()
+    }
+
+    fn room(&mut self, bytes: usize) -> RoomFuture {
+        self.rooms.push(bytes);
+        Box::pin(std::future::ready(true))
+    }
+}
+
+#[test]
+fn resolved_references_take_memory_for_their_documents_only() {
+    let service = service(SMALL, Limits::default());
+    let mut host = Noting {
+        ticks: Ticks::new(),
+        rooms: Vec::new(),
+    };
+    assert!(WEIGHT.contains("Encounter"));
+    let long = WEIGHT.replace("Encounter", &"n".repeat(60_000));
+    let made = commit(&service, &vec![long; 3], &mut host);
+    assert_eq!(made.status, 201, "{made:?}");
+    let path = made.header("Location").unwrap().to_owned();
+    host.rooms.clear();
+    let path = path.split_once("/v1/").unwrap().1;
+    let request = Request::new("GET", &format!("/v1/{path}"))
+        .with_header("Prefer", "resolve_refs")
+        .with_header("Accept", "application/json");
+    let answer = now_or_never(service.handle(&request, &mut host)).unwrap();
+    assert!(answer.status == 200 && answer.body.len() > 180_000);
+    let [room] = host.rooms.as_slice() else {
+        panic!("one wait was expected: {:?}", host.rooms);
+    };
+    // A caller has 32 MB at a time, so twelve such requests run beside each other.
+    assert!((1_000_000..2_700_000).contains(room), "{room}");
 }

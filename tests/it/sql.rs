@@ -3,6 +3,7 @@
 //! rows.
 
 use crate::sqlite::Sqlite;
+use crate::store::definitions::definition;
 use crate::store::{
     Draft, EHR, OTHER, PRESSURE, PULSE, commit, creation, done, found, refused, under,
 };
@@ -10,7 +11,7 @@ use aqlite::document::{Batch, ObjectKind};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::now_or_never;
 use aqlite::store::repository::{
-    Commit, EhrFlags, Repository, StoreError, Version, VersionSelector,
+    Commit, Definition, DefinitionKind, EhrFlags, Repository, StoreError, Version, VersionSelector,
 };
 use aqlite::store::scan::{ArchetypeGroup, Scan};
 use std::collections::{BTreeSet, HashMap};
@@ -486,6 +487,57 @@ fn population_queries_use_the_index_of_profiles() {
     );
     let plan = database.last_plan();
     assert!(plan.contains("USING INDEX version_by_ehr (ehr=?"), "{plan}");
+}
+
+#[test]
+fn lists_of_definitions_read_an_index_and_no_body() {
+    let database = Sqlite::in_memory();
+    let store = database.repository();
+    let kind = DefinitionKind::Query;
+    done(store.define(kind, definition("org::q", "1.0.0")));
+    let is_covered = |what: &str| {
+        let plan = database.last_plan();
+        let steps: Vec<&str> = plan.lines().collect();
+        assert!(
+            steps
+                .first()
+                .is_some_and(|step| step.contains("USING COVERING INDEX definition_list (kind=?")),
+            "{what}: {plan}"
+        );
+    };
+    done(store.definitions(kind, "org"));
+    is_covered("list");
+    done(store.definition_versions(kind, "org::q"));
+    is_covered("versions");
+    done(store.definition_bytes(kind, "org"));
+    is_covered("bytes");
+}
+
+#[test]
+fn bytes_of_a_definition_are_those_of_its_whole_body() {
+    let database = Sqlite::in_memory();
+    let store = database.repository();
+    let kind = DefinitionKind::Template;
+    let body = "é".repeat(1_000_000);
+    for name in ["known", "counted"] {
+        let definition = Definition {
+            body: body.clone(),
+            ..definition(name, "1.0.0")
+        };
+        done(store.define(kind, definition));
+    }
+    // An earlier release, which may still run while the database is upgraded, leaves the bytes out.
+    database.behind("UPDATE definition SET bytes = NULL WHERE name = 'counted'");
+    let listed = done(store.definitions(kind, ""));
+    let bytes: Vec<usize> = listed.iter().map(|definition| definition.bytes).collect();
+    assert_eq!(bytes, [2_000_000, 2_000_000]);
+    assert_eq!(done(store.definition_bytes(kind, "")), 4_000_000);
+    let listed = done(store.definition_bodies(kind, "", 4_000_000)).expect("short enough");
+    for listed in listed {
+        assert!(listed.body == body, "list of {}", listed.name);
+        let read = done(store.definition(kind, &listed.name, "1.0.0")).expect("stored");
+        assert!(read.body == body, "{}", listed.name);
+    }
 }
 
 #[test]

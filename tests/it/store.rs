@@ -1,6 +1,6 @@
 //! The suite that every repository implementation must pass.
 
-mod definitions;
+pub mod definitions;
 mod reading;
 mod rules;
 mod versions;

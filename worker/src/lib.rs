@@ -49,9 +49,6 @@ const LONG: u64 = 1000;
 /// The time between two checks of a waiting request.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Microseconds that a request waits for a permit, and a later part of a load in progress.
-const PATIENCE: [i64; 2] = [5_000_000, 60_000_000];
-
 /// The room of a request in memory, if it has any; returned when its response is sent.
 type RoomSlot = Rc<RefCell<Option<Permit>>>;
 
@@ -260,11 +257,8 @@ impl ActiveRequest {
 impl IsolateState {
     /// Returns a permit for work of a caller, or `None` if none is free in time.
     async fn permit(&self, key: &str, work: Work, is_begun: bool) -> Option<Permit> {
-        let [usual, begun] = PATIENCE;
-        let (permit, until) = (
-            self.admission.enter(key, work, Runtime.now())?,
-            Runtime.now() + if is_begun { begun } else { usual },
-        );
+        let permit = self.admission.enter(key, work, Runtime.now())?;
+        let until = Runtime.now() + work.patience(is_begun);
         while !permit.is_admitted(Runtime.now()) {
             if Runtime.now() > until {
                 return None;

@@ -428,13 +428,21 @@ export class Repository {
    */
   async *export(): AsyncGenerator<string> {
     for (let after = ""; ;) {
-      const { body } = await this.#administer({ path: `admin/export?limit=1000&after=${after}` });
+      const path = `admin/export?limit=1000&after=${encodeURIComponent(after)}`;
+      const { body } = await this.#administer({ path });
       yield body;
       const { record } = JSON.parse(body.trimEnd().split("\n").at(-1) ?? "") as {
-        record: { contribution?: { uid: { value: string } } };
+        record: {
+          contribution?: { uid: { value: string } };
+          definition?: string;
+          name?: string;
+          version?: string;
+          end?: true;
+        };
       };
-      if (!record.contribution) return;
-      after = record.contribution.uid.value;
+      if (record.end) return;
+      const { contribution, definition = "", name = "", version = "" } = record;
+      after = contribution?.uid.value ?? `${definition}/${name}/${version}`;
     }
   }
 

@@ -41,7 +41,19 @@ export interface Files {
 
 /** The part of a line of an export that the next page needs. */
 interface Exported {
-  record: { contribution?: { uid: { value: string } } };
+  record: {
+    contribution?: { uid: { value: string } };
+    definition?: string;
+    name?: string;
+    version?: string;
+    end?: true;
+  };
+}
+
+/** Returns the position behind a record, for `after`: a contribution or a definition. */
+function positionOf({ record }: Exported): string {
+  const { contribution, definition = "", name = "", version = "" } = record;
+  return contribution?.uid.value ?? `${definition}/${name}/${version}`;
 }
 
 /** Receives the progress of a long work, and may end it by throwing. */
@@ -195,13 +207,13 @@ export class Local {
       for (let after = "", done = 0; ;) {
         const { body } = this.#administer({
           method: "GET",
-          url: this.address(`admin/export?limit=1000&after=${after}`),
+          url: this.address(`admin/export?limit=1000&after=${encodeURIComponent(after)}`),
           headers: {},
           body: "",
         });
         parts.push(body);
         const lines = body.trimEnd().split("\n");
-        const { record } = JSON.parse(lines.at(-1) ?? "{}") as Exported;
+        const last = JSON.parse(lines.at(-1) ?? "{}") as Exported;
         done += lines.length;
         watch({
           what: "Writing contributions",
@@ -209,8 +221,8 @@ export class Local {
           of: Math.max(done, of),
           milliseconds: performance.now() - start,
         });
-        if (!record.contribution) return new Blob(parts, { type: "application/x-ndjson" });
-        after = record.contribution.uid.value;
+        if (last.record.end) return new Blob(parts, { type: "application/x-ndjson" });
+        after = positionOf(last);
         await breathe();
       }
     });

@@ -128,12 +128,27 @@ class Foreign extends Error {
   override readonly name = "Foreign";
 }
 
+/** The error about a body that cannot be decompressed. */
+class Undecodable extends Error {
+  override readonly name = "Undecodable";
+}
+
 function problem(status: number, error: string, message: string): Answer {
   return {
     status,
     headers: [["content-type", "application/json"]],
     body: JSON.stringify({ error, message, code: status, errors: [] }),
   };
+}
+
+/** Returns the text of a body, which may be compressed by gzip: the module reads text alone. */
+async function textOf(request: Request): Promise<string> {
+  const isGzip = request.headers.get("content-encoding")?.trim().toLowerCase() === "gzip";
+  if (!isGzip || request.body === null) return request.text();
+  const inflated = request.body.pipeThrough(new DecompressionStream("gzip"));
+  return new Response(inflated).text().catch(() => {
+    throw new Undecodable("the body is not the gzip that its content encoding says");
+  });
 }
 
 /**
@@ -149,14 +164,18 @@ async function answered(request: Request): Promise<Response> {
         "a form may not change the data of this browser: send the request by `fetch` from a page of this address",
       );
     const repository = await local();
+    const headers = Object.fromEntries(request.headers);
+    if (headers["content-encoding"]?.trim().toLowerCase() === "gzip")
+      delete headers["content-encoding"];
     answer = await repository.handle({
       method: request.method,
       url: request.url,
-      headers: Object.fromEntries(request.headers),
-      body: await request.text(),
+      headers,
+      body: await textOf(request),
     });
   } catch (error) {
     if (error instanceof Foreign) answer = problem(403, "Forbidden", error.message);
+    else if (error instanceof Undecodable) answer = problem(400, "Bad Request", error.message);
     else if (error instanceof NotKept) answer = problem(507, "Insufficient Storage", error.message);
     else {
       opened = undefined;

@@ -207,11 +207,8 @@ impl<'g> Compiler<'g> {
             }
         }
         self.outputs();
-        self.out.slot_index = self
-            .slot_index
-            .iter()
-            .map(|(code, slot)| ((*code).to_owned(), *slot))
-            .collect();
+        let slots = self.slot_index.iter();
+        self.out.slot_index = order::map(slots.map(|(code, slot)| ((*code).to_owned(), *slot)));
         self.out
     }
 

@@ -48,3 +48,11 @@ pub fn standard_json(stored: &str) -> Option<String> {
     let tree = standard_form(json::read(stored, Cls::IMPORTED_VERSION).ok()?);
     tree.root().map(json::write)
 }
+
+/// Returns the JSON of the item of a stored IMPORTED_VERSION, with its data.
+///
+/// Returns `None` if `stored` is not a valid IMPORTED_VERSION.
+pub fn standard_item_json(stored: &str) -> Option<String> {
+    let tree = standard_form(json::read(stored, Cls::IMPORTED_VERSION).ok()?);
+    tree.root()?.get(Attr::ITEM).map(json::write)
+}

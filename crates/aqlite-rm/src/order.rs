@@ -6,6 +6,7 @@
 //! standard library. Hot loops call it on every target.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 /// Sorts items by a key. Items with equal keys keep their order.
 pub fn sort_by_key<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
@@ -68,6 +69,16 @@ pub fn distinct<T: Ord>(items: impl IntoIterator<Item = T>) -> Vec<T> {
     items
 }
 
+/// Collects pairs into a map. The last one of several with equal keys remains.
+///
+/// `collect` sorts the pairs before it builds the map, so it has a stable sort of its own for each
+/// type of pair.
+pub fn map<K: Ord, V>(pairs: impl IntoIterator<Item = (K, V)>) -> BTreeMap<K, V> {
+    let mut map = BTreeMap::new();
+    map.extend(pairs);
+    map
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,6 +99,12 @@ mod tests {
         expected.sort_by_key(|(key, _)| *key);
         sort_by_key(&mut items, |(key, _)| *key);
         assert_eq!(items, expected);
+    }
+
+    #[test]
+    fn last_of_equal_keys_remains_in_a_map() {
+        let map = map([(2, 'a'), (1, 'b'), (2, 'c')]);
+        assert!(map.into_iter().eq([(1, 'b'), (2, 'c')]));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use super::pattern::Pattern;
 use super::tree::{Attribute, Constraint, Node, Template};
 use aqlite_rm::class::{Attr, Cls};
+use aqlite_rm::order;
 use aqlite_rm::tree::NodeRef;
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -172,7 +173,7 @@ impl<'t> Siblings<'t> {
         ];
         // The lists are disjoint, so sorting restores the order of the template without duplicates.
         let mut found: Vec<usize> = lists.into_iter().flatten().flatten().copied().collect();
-        found.sort_unstable();
+        order::sort(&mut found);
         found
     }
 

@@ -14,8 +14,8 @@ use super::xml::{Document, Xml};
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::diag::Diagnostic;
 use aqlite_rm::number::TextForm;
+use aqlite_rm::order;
 use aqlite_rm::time::TemporalKind;
-use std::collections::BTreeMap;
 use std::collections::{HashMap, HashSet};
 
 const TOP: [&str; 15] = [
@@ -287,7 +287,7 @@ impl OptReader {
         let terms = xml.all("term_definitions").filter_map(|definition| {
             Some((definition.attribute("code")?.to_owned(), term(definition)))
         });
-        let terms: BTreeMap<String, Term> = terms.collect();
+        let terms = order::map(terms);
         // A copy of the terms at each use costs memory, so the gauge counts them each time.
         for term in terms.values() {
             let _is_kept = self.gauge.term(xml, term);

@@ -279,7 +279,7 @@ fn value_sets(terminology: Xml<'_>) -> BTreeMap<String, Vec<String>> {
             set.all("members").map(|m| m.text().to_owned()).collect(),
         ))
     });
-    sets.collect()
+    order::map(sets)
 }
 
 struct Opt2Reader<'d> {

@@ -9,7 +9,7 @@
 
 use super::SqlRepository;
 use super::rows::{Cell, CollectedRows};
-use super::value::{Fields, Sql, Statement};
+use super::value::{Answers, Fields, Sql, Statement, unexpected};
 use crate::store::log::{LogEntry, LogStore};
 use crate::store::repository::{AccessFilter, AccessRecord, StoreError};
 
@@ -122,7 +122,7 @@ impl<S: Sql> LogStore for SqlLog<S> {
             .bind(filter.ehr_id)
             .bind(filter.who)
             .bind(filter.limit);
-        let rows = self.0.batch(vec![query]).await?.pop().unwrap_or_default();
+        let rows = Answers::of(self.0.batch(vec![query]).await?).next()?;
         rows.into_iter()
             .map(|row| entry(&mut Fields::of(row)))
             .collect()
@@ -136,12 +136,9 @@ impl<S: Sql> LogStore for SqlLog<S> {
     }
 
     async fn expire(&self, before: &str, most: u64) -> Result<u64, StoreError> {
-        let rows = self
-            .0
-            .batch(vec![Statement::new(EXPIRE).bind(before).bind(most)])
-            .await?
-            .pop();
-        Ok(rows.unwrap_or_default().len() as u64)
+        let expire = Statement::new(EXPIRE).bind(before).bind(most);
+        let rows = Answers::of(self.0.batch(vec![expire]).await?).next()?;
+        Ok(rows.len() as u64)
     }
 }
 
@@ -206,7 +203,8 @@ impl<S: Sql> SqlRepository<S> {
         // Counted from 0 again even if the move fails, so that not every commit tries it.
         self.waiting.set(waiting % QUEUE_LIMIT);
         if waiting >= QUEUE_LIMIT && self.log.is_some() {
-            let _ = self.move_log().await;
+            // The change set is committed. Entries that cannot be moved wait for the next time.
+            drop(self.move_log().await);
         }
     }
 
@@ -279,7 +277,7 @@ fn access(fields: &mut Fields) -> Result<AccessRecord, StoreError> {
         object: fields.optional_text()?,
         ehr_id: fields.optional_text()?,
         query: fields.optional_text()?,
-        status: u16::try_from(fields.number()?).unwrap_or_default(),
+        status: u16::try_from(fields.number()?).map_err(|_| unexpected())?,
         request_id: fields.text()?,
         refused: fields.optional_number()?,
     })

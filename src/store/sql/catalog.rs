@@ -7,7 +7,7 @@
 
 use super::SqlRepository;
 use super::checksum::{StoredDocument, is_former_checksum};
-use super::chunked::{ChunkedText, joined_chunks};
+use super::chunked::{ChunkedText, full_piece, joined_chunks};
 use super::value::{Fields, Row, Sql, Statement, json_list, kind_of, unexpected};
 use crate::document::{Form, Layout, LayoutStore, NothingKnown, ObjectKind, Packed, pack};
 use crate::rm::class::Cls;
@@ -30,8 +30,13 @@ const ADD_PROFILE: &str =
     "INSERT INTO profile (kind, archetypes) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
 const LAYOUTS: &str =
     "SELECT id, digest, skeleton FROM shape WHERE id IN (SELECT value FROM json_each(?1))";
-const LAYOUT_CHUNKS: &str = "SELECT owner, body FROM chunk
-    WHERE owner IN (SELECT 's/' || digest FROM shape WHERE id IN (SELECT value FROM json_each(?1))) ORDER BY owner, part";
+const LAYOUT_CHUNKS: &str = concat!(
+    "SELECT owner, body FROM chunk
+    WHERE owner IN (SELECT 's/' || digest FROM shape WHERE id IN (SELECT value FROM json_each(?1))
+      AND octet_length(skeleton) >= ",
+    full_piece!(),
+    ") ORDER BY owner, part"
+);
 const LAYOUT_IDS: &str =
     "SELECT id, digest FROM shape WHERE digest IN (SELECT value FROM json_each(?1))";
 const GENERATION: &str = "SELECT value FROM meta WHERE name = 'shape_generation'";
@@ -307,7 +312,7 @@ impl Known {
     /// Reads the rows of [`generation_of`], and forgets ids of another generation. Returns whether
     /// ids of the same batch may be used for writing.
     fn learn(&mut self, rows: Vec<Row>) -> Result<bool, StoreError> {
-        let read = Some(Fields::of(rows.into_iter().next().unwrap_or_default()).number()?);
+        let read = Some(Fields::of_only(rows)?.number()?);
         // `None` is less than any generation. An answer that arrives late must not restore an old
         // one.
         if self.generation < read {
@@ -364,13 +369,10 @@ impl<S: Sql> SqlRepository<S> {
             .map(|query| Statement::new(query).bind(list.as_str()))
             .to_vec();
         batch.push(generation_of());
-        let mut answers = self.batch(batch).await?.into_iter();
-        let (rows, rest) = (
-            answers.next().unwrap_or_default(),
-            joined_chunks(answers.next().unwrap_or_default())?,
-        );
+        let mut answers = self.batch(batch).await?;
+        let (rows, rest) = (answers.next()?, joined_chunks(answers.next()?)?);
         let mut known = self.catalog.read.borrow_mut();
-        let current = known.learn(answers.next().unwrap_or_default())?;
+        let current = known.learn(answers.next()?)?;
         for row in rows {
             let mut fields = Fields::of(row);
             let (id, digest) = (fields.number()?, fields.text()?);
@@ -442,22 +444,15 @@ impl<S: Sql> SqlRepository<S> {
         batch.push(Statement::new(LAYOUT_IDS).bind(json_list(&new.keys().collect::<Vec<_>>())));
         batch.push(generation_of());
         let mut answers = self.batch(batch).await?;
-        let (generation, rows) = (
-            answers.pop().unwrap_or_default(),
-            answers.pop().unwrap_or_default(),
-        );
+        let (generation, rows) = (answers.last()?, answers.last()?);
         let mut known = self.catalog.read.borrow_mut();
         let current = known.learn(generation)?;
         for row in rows {
             let mut fields = Fields::of(row);
             let (id, digest) = (fields.number()?, fields.text()?);
-            if let Some(layout) = new.get(digest.as_str()) {
-                known.add_layout(
-                    id,
-                    Arc::clone(layout),
-                    sizes.get(digest.as_str()).copied().unwrap_or_default(),
-                    current,
-                );
+            let size = sizes.get(digest.as_str());
+            if let Some((layout, size)) = new.get(digest.as_str()).zip(size) {
+                known.add_layout(id, Arc::clone(layout), *size, current);
             }
             ids.insert(digest, id);
         }
@@ -495,10 +490,7 @@ impl<S: Sql> SqlRepository<S> {
         )));
         batch.push(generation_of());
         let mut answers = self.batch(batch).await?;
-        let (generation, rows) = (
-            answers.pop().unwrap_or_default(),
-            answers.pop().unwrap_or_default(),
-        );
+        let (generation, rows) = (answers.last()?, answers.last()?);
         let mut written = self.catalog.read.borrow().profile_ids.clone();
         let mut known = self.catalog.read.borrow_mut();
         let current = known.learn(generation)?;

@@ -8,6 +8,18 @@ use std::collections::HashMap;
 /// Bytes of a chunk. As a text in JSON it has at most twice as many, and D1 allows 2 MB.
 const PIECE: usize = 900_000;
 
+/// The fewest bytes of a first chunk that others follow, as text for SQL: a piece ends between two
+/// characters, so it has up to three bytes less than [`PIECE`].
+///
+/// A search in `chunk` reads whole chunks of other owners to compare their keys, because they are
+/// stored behind the keys. A statement that knows the first chunk searches only behind a full one.
+macro_rules! full_piece {
+    () => {
+        "899997"
+    };
+}
+pub(super) use full_piece;
+
 /// A text split into chunks.
 pub(super) struct ChunkedText {
     /// The chunk in the row itself.
@@ -17,25 +29,23 @@ pub(super) struct ChunkedText {
 
 impl ChunkedText {
     /// Splits a text between characters.
-    pub(super) fn split(text: String) -> ChunkedText {
-        if text.len() <= PIECE {
-            return ChunkedText {
-                first: text,
-                rest: Vec::new(),
-            };
-        }
-        let mut pieces = Vec::new();
-        let mut rest = text.as_str();
-        while !rest.is_empty() {
-            let (piece, behind) = rest.split_at(rest.floor_char_boundary(PIECE));
+    pub(super) fn split(mut text: String) -> ChunkedText {
+        let behind = text.split_off(text.floor_char_boundary(PIECE));
+        let (mut pieces, mut left) = (Vec::new(), behind.as_str());
+        while !left.is_empty() {
+            let (piece, behind) = left.split_at(left.floor_char_boundary(PIECE));
             pieces.push(piece.to_owned());
-            rest = behind;
+            left = behind;
         }
-        let behind = pieces.split_off(1);
         ChunkedText {
-            first: pieces.pop().unwrap_or_default(),
-            rest: behind,
+            first: text,
+            rest: pieces,
         }
+    }
+
+    /// Returns whether chunks may follow this first one.
+    pub(super) fn may_continue(first: &str) -> bool {
+        first.len() > PIECE - char::MAX.len_utf8()
     }
 
     /// Returns the number of chunks after the first.
@@ -75,12 +85,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn first_piece_of_several_is_full() {
+        let full: usize = full_piece!().parse().unwrap_or_default();
+        assert_eq!(full, PIECE - 3);
+        for text in ["x", "é", "€", "😀"] {
+            let text = format!("x{}", text.repeat(PIECE));
+            let first = ChunkedText::split(text).first;
+            assert!(first.len() >= full && ChunkedText::may_continue(&first));
+        }
+    }
+
+    #[test]
     fn pieces_end_between_characters() {
         let text = "é".repeat(PIECE);
         let large = ChunkedText::split(format!("x{text}"));
         assert_eq!(large.first.len(), PIECE - 1);
         assert_eq!(large.chunk_count(), 2);
         assert_eq!(large.rest.concat().len() + large.first.len(), 2 * PIECE + 1);
+        assert!(!ChunkedText::may_continue("short"));
         assert_eq!(ChunkedText::split("short".into()).chunk_count(), 0);
     }
 }

@@ -1,6 +1,6 @@
 //! Templates, stored queries, guides and value sets.
 
-use super::chunked::{ChunkedText, joined_chunks, read_chunks};
+use super::chunked::{ChunkedText, joined_chunks};
 use super::read::{EHR, ehr_of};
 use super::value::{Fields, Row, Sql, SqlError, Statement, unexpected};
 use super::{SqlRepository, next_revision};
@@ -8,12 +8,24 @@ use crate::store::by_name;
 use crate::store::repository::{Definition, DefinitionKind, Ehr, StoreError};
 use aqlite_rm::order;
 
-/// The columns that [`head`] reads. The bytes are those of the first chunk, and a full size for
-/// each other one.
+/// The bytes of the body of a row `definition`.
+///
+/// Releases before the column `bytes` left it NULL. Only then is the body counted, by a reference to the
+/// row of its own: the index `definition_list` covers everything else.
+macro_rules! bytes {
+    () => {
+        "coalesce(bytes, (SELECT octet_length(d.body) + coalesce((SELECT sum(octet_length(c.body)) FROM chunk c
+           WHERE c.owner = 'd/' || d.kind || '/' || d.name || '/' || d.version), 0) FROM definition d WHERE d.id = definition.id))"
+    };
+}
+
+/// Columns that [`head`] reads.
 macro_rules! head {
     () => {
-        "name, version, format, created, summary, storing_id, octet_length(body) + 900000 * (SELECT count(*) FROM chunk c
-         WHERE c.owner = 'd/' || CAST(kind AS INTEGER) || '/' || name || '/' || version)"
+        concat!(
+            "name, version, format, created, summary, storing_id, ",
+            bytes!()
+        )
     };
 }
 
@@ -22,16 +34,19 @@ const LIST: &str = concat!(
     head!(),
     " FROM definition WHERE kind = ?1 AND substr(name, 1, length(?2)) = ?2"
 );
+/// A search in `chunk` compares whole pieces of other owners, so it is made for long bodies only.
 const LIST_WITH_BODIES: &str = concat!(
     "SELECT ",
     head!(),
-    ", body || coalesce((SELECT group_concat(c.body, '') FROM
-      (SELECT body FROM chunk WHERE owner = 'd/' || CAST(?1 AS INTEGER) || '/' || name || '/' || version ORDER BY part) c), '')
+    ", CASE WHEN bytes = octet_length(body) THEN body ELSE body || coalesce((SELECT group_concat(c.body, '') FROM
+      (SELECT body FROM chunk WHERE owner = 'd/' || CAST(?1 AS INTEGER) || '/' || name || '/' || version ORDER BY part) c), '') END
     FROM definition WHERE kind = ?1 AND substr(name, 1, length(?2)) = ?2"
 );
-const LENGTHS: &str = "SELECT coalesce(sum(octet_length(body) + coalesce((SELECT sum(octet_length(c.body)) FROM chunk c
-      WHERE c.owner = 'd/' || CAST(?1 AS INTEGER) || '/' || name || '/' || version), 0)), 0)
-    FROM definition WHERE kind = ?1 AND substr(name, 1, length(?2)) = ?2";
+const LENGTHS: &str = concat!(
+    "SELECT coalesce(sum(",
+    bytes!(),
+    "), 0) FROM definition WHERE kind = ?1 AND substr(name, 1, length(?2)) = ?2"
+);
 const VERSIONS: &str = concat!(
     "SELECT ",
     head!(),
@@ -42,9 +57,12 @@ const READ: &str = concat!(
     head!(),
     ", body FROM definition WHERE kind = ?1 AND name = ?2 AND version = ?3"
 );
+/// The pieces of a body behind the first one, where it has any.
+const REST: &str = "SELECT owner, body FROM chunk WHERE owner = ?4 AND (SELECT bytes IS NULL OR bytes > octet_length(body)
+      FROM definition WHERE kind = ?1 AND name = ?2 AND version = ?3) ORDER BY part";
 const INSERT: &str =
-    "INSERT INTO definition (kind, name, version, format, created, summary, body, storing_id)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, lower(hex(randomblob(16))))";
+    "INSERT INTO definition (kind, name, version, format, created, summary, body, storing_id, bytes)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, lower(hex(randomblob(16))), ?8)";
 const DELETE: &str = "DELETE FROM definition WHERE kind = ?1 AND name = ?2 AND version = ?3
     AND (?1 <> 1 OR NOT EXISTS (SELECT 1 FROM version v WHERE v.template = ?2)) RETURNING id";
 const DELETE_CHUNKS: &str = "DELETE FROM chunk WHERE owner = ?4
@@ -57,6 +75,7 @@ impl<S: Sql> SqlRepository<S> {
         definition: Definition,
     ) -> Result<(), StoreError> {
         let owner = owner(kind, &definition.name, &definition.version);
+        let bytes = definition.body.len();
         let body = ChunkedText::split(definition.body);
         let insert = Statement::new(INSERT)
             .bind(kind.number())
@@ -65,7 +84,8 @@ impl<S: Sql> SqlRepository<S> {
             .bind(definition.format)
             .bind(definition.created)
             .bind(definition.summary)
-            .bind(body.first.as_str());
+            .bind(body.first.as_str())
+            .bind(u64::try_from(bytes).map_err(|_| unexpected())?);
         let mut batch = vec![insert, next_revision()];
         batch.extend(body.insert_chunks(&owner));
         match self.sql.batch(batch).await {
@@ -105,8 +125,7 @@ impl<S: Sql> SqlRepository<S> {
         prefix: &str,
     ) -> Result<usize, StoreError> {
         let lengths = Statement::new(LENGTHS).bind(kind.number()).bind(prefix);
-        let lengths = self.rows(lengths).await?.into_iter().next();
-        let bytes = lengths.map_or(Ok(0), |row| Fields::of(row).number())?;
+        let bytes = Fields::of_only(self.rows(lengths).await?)?.number()?;
         Ok(usize::try_from(bytes).unwrap_or(usize::MAX))
     }
 
@@ -134,12 +153,8 @@ impl<S: Sql> SqlRepository<S> {
             .bind(template_id);
         let mut answers = self
             .batch(vec![Statement::new(EHR).bind(ehr_id), versions])
-            .await?
-            .into_iter();
-        Ok((
-            ehr_of(answers.next().unwrap_or_default())?,
-            listed(answers.next().unwrap_or_default())?,
-        ))
+            .await?;
+        Ok((ehr_of(answers.next()?)?, listed(answers.next()?)?))
     }
 
     pub(super) async fn read_definition(
@@ -148,20 +163,21 @@ impl<S: Sql> SqlRepository<S> {
         name: &str,
         version: &str,
     ) -> Result<Option<Definition>, StoreError> {
-        let read = Statement::new(READ)
-            .bind(kind.number())
-            .bind(name)
-            .bind(version);
+        let of_definition = |sql| {
+            Statement::new(sql)
+                .bind(kind.number())
+                .bind(name)
+                .bind(version)
+        };
         let owner = owner(kind, name, version);
-        let mut answers = self
-            .batch(vec![read, read_chunks(std::slice::from_ref(&owner))])
-            .await?
-            .into_iter();
-        let found = answers.next().and_then(|rows| rows.into_iter().next());
-        let Some(row) = found else { return Ok(None) };
+        let rest = of_definition(REST).bind(owner.as_str());
+        let mut answers = self.batch(vec![of_definition(READ), rest]).await?;
+        let Some(row) = answers.next()?.into_iter().next() else {
+            return Ok(None);
+        };
         let mut fields = Fields::of(row);
         let head = head(&mut fields)?;
-        let rest = joined_chunks(answers.next().unwrap_or_default())?;
+        let rest = joined_chunks(answers.next()?)?;
         let body = fields.text()? + rest.get(&owner).map_or("", String::as_str);
         Ok(Some(Definition { body, ..head }))
     }
@@ -179,7 +195,7 @@ impl<S: Sql> SqlRepository<S> {
                 .bind(version)
         };
         let chunks = of_definition(DELETE_CHUNKS).bind(owner(kind, name, version));
-        let answers = self
+        let mut answers = self
             .batch(vec![
                 of_definition(DELETE),
                 chunks,
@@ -187,13 +203,12 @@ impl<S: Sql> SqlRepository<S> {
                 next_revision(),
             ])
             .await?;
-        match (
-            answers.first().is_some_and(|rows| !rows.is_empty()),
-            answers.get(2).is_some_and(|rows| !rows.is_empty()),
-        ) {
-            (_, true) => Err(StoreError::TemplateInUse),
-            (removed, false) => Ok(removed),
+        let is_removed = !answers.next()?.is_empty();
+        let is_left = !answers.behind(1)?.is_empty();
+        if is_left {
+            return Err(StoreError::TemplateInUse);
         }
+        Ok(is_removed)
     }
 }
 

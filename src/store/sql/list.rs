@@ -1,7 +1,7 @@
 //! Pages of documents. The database limits the bytes of a page before it reads a text.
 
 use super::SqlRepository;
-use super::chunked::{joined_chunks, read_chunks};
+use super::chunked::{full_piece, joined_chunks, read_chunks};
 use super::read::{ContributionRow, versions};
 use super::value::{Fields, Row, Sql, Statement, json_list, kind_of, unexpected};
 use crate::rm::class::{Attr, Cls};
@@ -54,7 +54,9 @@ macro_rules! contributions {
             "SELECT c.uid, e.ehr_id, c.shapes, c.digest, c.document, p.found FROM ",
             page!(
                 concat!(
-                    "SELECT c.id, octet_length(c.document) + coalesce((SELECT sum(octet_length(body)) FROM chunk WHERE owner = 'c/' || c.uid), 0) AS size
+                    "SELECT c.id, octet_length(c.document) + iif(octet_length(c.document) < ",
+                    full_piece!(),
+                    ", 0, coalesce((SELECT sum(octet_length(body)) FROM chunk WHERE owner = 'c/' || c.uid), 0)) AS size
                      FROM contribution c WHERE c.id > coalesce((SELECT id FROM contribution WHERE uid = ?2), 0) AND ",
                     $which,
                     " ORDER BY c.id LIMIT ?3"
@@ -123,9 +125,8 @@ impl<S: Sql> SqlRepository<S> {
             .bind(MAX_PAGE_BYTES);
         // One batch, so the last number and the page belong to the same state.
         let mut answers = self.batch(vec![of_object(LAST_NUMBER), page]).await?;
-        let rows = answers.pop().unwrap_or_default();
-        let last = answers.pop().and_then(|rows| rows.into_iter().next());
-        let last = Fields::of(last.ok_or_else(unexpected)?).number()?;
+        let last = Fields::of_only(answers.next()?)?.number()?;
+        let rows = answers.next()?;
         let items = self.versions_of(rows).await?;
         let more = items.last().is_some_and(|v| u64::from(v.number) < last);
         Ok(ListPage { items, more })
@@ -163,11 +164,11 @@ impl<S: Sql> SqlRepository<S> {
             .bind(after)
             .bind(limit)
             .bind(MAX_PAGE_BYTES);
-        let mut answers = self.batch(vec![known, query]).await?.into_iter();
-        if answers.next().is_none_or(|known| known.is_empty()) && after.is_some() {
+        let mut answers = self.batch(vec![known, query]).await?;
+        if answers.next()?.is_empty() && after.is_some() {
             return Err(StoreError::NoSuchContribution);
         }
-        let rows = answers.next().unwrap_or_default();
+        let rows = answers.next()?;
         let (count, found) = (rows.len() as u64, found_of(&rows)?);
         let items = self.contributions_of(rows).await?;
         let page = ListPage {
@@ -187,11 +188,19 @@ impl<S: Sql> SqlRepository<S> {
             .into_iter()
             .map(ContributionRow::of)
             .collect::<Result<Vec<_>, StoreError>>()?;
-        let owners: Vec<String> = row.iter().map(|row| format!("c/{}", row.uid)).collect();
-        let rest = joined_chunks(self.rows(read_chunks(&owners)).await?)?;
+        let owners: Vec<String> = row
+            .iter()
+            .filter(|row| row.may_continue())
+            .map(ContributionRow::owner)
+            .collect();
+        let rest = match owners.is_empty() {
+            true => HashMap::new(),
+            false => joined_chunks(self.rows(read_chunks(&owners)).await?)?,
+        };
         let mut found = Vec::new();
-        for (row, owner) in row.into_iter().zip(owners) {
-            let row = row.with(rest.get(&owner));
+        for row in row {
+            let rest = rest.get(&row.owner());
+            let row = row.with(rest);
             let document = self.contribution_document(&row).await?;
             found.push(Contribution {
                 ehr_id: row.ehr_id,

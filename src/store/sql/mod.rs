@@ -32,7 +32,7 @@ pub use catalog::LayoutCatalog;
 pub use segments::{BlobFuture, Blobs, Compaction, CompactionHost, Segments};
 use std::cell::Cell;
 use std::rc::Rc;
-use value::Fields;
+use value::{Answers, Fields};
 pub use value::{Row, Sql, SqlError, SqlValue, Statement, encode_statements};
 
 /// A repository over an executor of SQL.
@@ -66,13 +66,13 @@ impl<S: Sql> SqlRepository<S> {
         &self.sql
     }
 
-    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Vec<Row>>, StoreError> {
-        Ok(self.sql.batch(statements).await?)
+    async fn batch(&self, statements: Vec<Statement>) -> Result<Answers, StoreError> {
+        Ok(Answers::of(self.sql.batch(statements).await?))
     }
 
     /// Returns the rows of one statement.
     async fn rows(&self, statement: Statement) -> Result<Vec<Row>, StoreError> {
-        Ok(self.batch(vec![statement]).await?.pop().unwrap_or_default())
+        self.batch(vec![statement]).await?.next()
     }
 }
 

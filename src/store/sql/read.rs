@@ -2,7 +2,7 @@
 
 use super::catalog::LoadedLayouts;
 use super::checksum::StoredDocument;
-use super::chunked::{joined_chunks, read_chunks};
+use super::chunked::{ChunkedText, full_piece, joined_chunks, read_chunks};
 use super::value::{Fields, Row, Sql, Statement, kind_of, unexpected};
 use super::{SqlRepository, tag};
 use crate::document::ObjectKind;
@@ -73,6 +73,13 @@ pub(super) const NEWEST_OBJECT: &str = "SELECT object FROM version WHERE id = (S
 pub(super) const IDEMPOTENCY: &str = "SELECT c.idempotency FROM contribution c JOIN ehr e ON e.id = c.ehr WHERE c.uid = ?2 AND e.ehr_id = ?1";
 const CONTRIBUTION: &str = "SELECT c.uid, e.ehr_id, c.shapes, c.digest, c.document FROM contribution c JOIN ehr e ON e.id = c.ehr WHERE c.uid = ?2 AND e.ehr_id = ?1";
 
+const CONTRIBUTION_REST: &str = concat!(
+    "SELECT owner, body FROM chunk WHERE owner = 'c/' || ?1
+      AND (SELECT octet_length(document) >= ",
+    full_piece!(),
+    " FROM contribution WHERE uid = ?1) ORDER BY part"
+);
+
 /// Returns the texts of a version's row that its document repeats. The stored document refers to
 /// them.
 pub(super) fn known_texts<'a>(version_uid: &'a str, time_committed: &'a str) -> [&'a str; 3] {
@@ -129,17 +136,11 @@ impl<S: Sql> SqlRepository<S> {
         let known = Statement::new("SELECT 1 AS known FROM ehr WHERE ehr_id = ?1").bind(after);
         let mut answers = self
             .batch(vec![known, Statement::new(EHRS).bind(after).bind(limit)])
-            .await?
-            .into_iter();
-        if answers.next().is_none_or(|known| known.is_empty()) && after.is_some() {
+            .await?;
+        if answers.next()?.is_empty() && after.is_some() {
             return Err(StoreError::NoSuchEhr);
         }
-        answers
-            .next()
-            .unwrap_or_default()
-            .into_iter()
-            .map(ehr_of_row)
-            .collect()
+        answers.next()?.into_iter().map(ehr_of_row).collect()
     }
 
     pub(super) async fn read_version(
@@ -224,19 +225,15 @@ impl<S: Sql> SqlRepository<S> {
         ehr_id: &str,
         uid: &str,
     ) -> Result<Option<String>, StoreError> {
-        let owner = format!("c/{uid}");
         let read = Statement::new(CONTRIBUTION).bind(ehr_id).bind(uid);
-        let mut answers = self
-            .batch(vec![read, read_chunks(std::slice::from_ref(&owner))])
-            .await?
-            .into_iter();
-        let Some(row) = answers.next().and_then(|rows| rows.into_iter().next()) else {
+        let rest = Statement::new(CONTRIBUTION_REST).bind(uid);
+        let mut answers = self.batch(vec![read, rest]).await?;
+        let Some(row) = answers.next()?.into_iter().next() else {
             return Ok(None);
         };
-        let rest = joined_chunks(answers.next().unwrap_or_default())?;
-        self.contribution_document(&ContributionRow::of(row)?.with(rest.get(&owner)))
-            .await
-            .map(Some)
+        let (row, rest) = (ContributionRow::of(row)?, joined_chunks(answers.next()?)?);
+        let rest = rest.get(&row.owner());
+        self.contribution_document(&row.with(rest)).await.map(Some)
     }
 
     pub(super) async fn contribution_document(
@@ -278,6 +275,16 @@ impl ContributionRow {
             checksum: fields.optional_text()?,
             document: fields.text()?,
         })
+    }
+
+    /// The owner of the chunks after the first.
+    pub(super) fn owner(&self) -> String {
+        format!("c/{}", self.uid)
+    }
+
+    /// Returns whether chunks may follow the first.
+    pub(super) fn may_continue(&self) -> bool {
+        ChunkedText::may_continue(&self.document)
     }
 
     /// Appends the other chunks of its document.

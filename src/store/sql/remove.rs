@@ -317,20 +317,18 @@ impl<S: Sql> SqlRepository<S> {
             Statement::new(IS_LARGE).bind(AT_ONCE),
         ]);
         let mut answers = self.batch(batch).await?;
-        let large = answers
-            .pop()
-            .and_then(|rows| Fields::of(rows.into_iter().next()?).flag().ok())
-            .unwrap_or_default();
+        let large = answers.last().and_then(Fields::of_only);
+        let large = large.and_then(|mut fields| fields.flag());
         self.catalog.forget_ids();
         // The segments with the removed documents are no longer live. Blobs that a failure leaves
         // stay listed, and the next compaction deletes them.
-        let _ = self.collect_garbage(0).await;
-        if large {
+        drop(self.collect_garbage(0).await);
+        if large? {
             // The documents are removed. Layouts that a failure leaves are removed by the next
             // nightly maintenance.
-            let _ = self.sweep().await;
+            drop(self.sweep().await);
         }
-        Ok(answers.get(last).is_some_and(|rows| !rows.is_empty()))
+        Ok(!answers.behind(last)?.is_empty())
     }
 
     /// Removes the layouts and profiles that no document uses, in steps. Stops when a deletion
@@ -344,12 +342,12 @@ impl<S: Sql> SqlRepository<S> {
             Statement::new(LAST),
             Statement::new(EVERY_LAYOUT),
         ];
-        let mut answers = self.batch(batch.to_vec()).await?.into_iter();
-        let mut next = || answers.next().unwrap_or_default();
-        let generation = Fields::of(next().into_iter().next().unwrap_or_default()).number()?;
-        let mut ends = Fields::of(next().into_iter().next().unwrap_or_default());
+        let mut answers = self.batch(batch.to_vec()).await?;
+        let generation = Fields::of_only(answers.next()?)?.number()?;
+        let mut ends = Fields::of_only(answers.next()?)?;
         let ends = [ends.number()?, ends.number()?];
-        let mut layouts = next()
+        let mut layouts = answers
+            .next()?
             .into_iter()
             .map(|row| Fields::of(row).number())
             .collect::<Result<BTreeSet<u64>, StoreError>>()?;

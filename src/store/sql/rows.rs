@@ -26,15 +26,15 @@ impl CollectedRows {
 
     /// Adds a row.
     pub(super) fn push(&mut self, cells: &[Cell<'_>]) {
-        let mut list = self.lists.pop().unwrap_or_default();
-        let before = list.len();
-        write_row(&mut list, cells);
-        if before == 0 || list.len() < LIST_BYTES {
-            return self.lists.push(list);
+        let row = row_of(cells);
+        let fits = |list: &&mut String| list.len() + row.len() < LIST_BYTES;
+        match self.lists.last_mut().filter(fits) {
+            Some(list) => {
+                list.push(',');
+                list.push_str(&row);
+            }
+            None => self.lists.push(format!("[{row}")),
         }
-        let row = format!("[{}", list.get(before + 1..).unwrap_or_default());
-        list.truncate(before);
-        self.lists.extend([list, row]);
     }
 
     /// Returns the statements of the rows so far, and removes these rows.
@@ -46,19 +46,19 @@ impl CollectedRows {
     }
 }
 
-/// Appends a row to a list.
-fn write_row(list: &mut String, cells: &[Cell<'_>]) {
-    list.push(if list.is_empty() { '[' } else { ',' });
-    list.push('[');
+/// The cells of a row as a JSON list.
+fn row_of(cells: &[Cell<'_>]) -> String {
+    let mut list = String::from("[");
     for (number, cell) in cells.iter().enumerate() {
         list.push_str(if number > 0 { "," } else { "" });
         match cell {
             Cell::Null => list.push_str("null"),
             Cell::Number(number) => drop(write!(list, "{number}")),
-            Cell::Text(text) => quote_into(list, text),
+            Cell::Text(text) => quote_into(&mut list, text),
         }
     }
     list.push(']');
+    list
 }
 
 /// A cell of a row.

@@ -207,18 +207,17 @@ impl<S: Sql> SqlRepository<S> {
                 batch.push(newest_of_ehr(ehr_id));
             }
             batch.push(page);
-            let mut answers = self.batch(batch).await?.into_iter();
-            let mut next = || answers.next().unwrap_or_default();
-            self.catalog.add_new_profiles(next())?;
+            let mut answers = self.batch(batch).await?;
+            self.catalog.add_new_profiles(answers.next()?)?;
             let read = if let Some(state) = state {
                 state
             } else {
-                let (read, bound) = state_of_ehr(scan, next())?;
+                let (read, bound) = state_of_ehr(scan, answers.next()?)?;
                 newest = bound;
                 read
             };
             state = Some(read);
-            let page = ScanPage::of(next(), PAGE_ROWS)?;
+            let page = ScanPage::of(answers.next()?, PAGE_ROWS)?;
             let (is_cut, open) = (page.is_cut, page_bounds.open.0);
             if let Some((ehr, version)) = page.end() {
                 page_bounds.after = version;
@@ -241,16 +240,12 @@ impl<S: Sql> SqlRepository<S> {
         let nth = Statement::new(NTH_OF_EHR)
             .bind(ehr_id)
             .bind(requested.version);
-        let mut answers = self
-            .batch(vec![newest_of_ehr(ehr_id), nth])
-            .await?
-            .into_iter();
-        let (read, _) = state_of_ehr(scan, answers.next().unwrap_or_default())?;
+        let mut answers = self.batch(vec![newest_of_ehr(ehr_id), nth]).await?;
+        let (read, _) = state_of_ehr(scan, answers.next()?)?;
         if read.version == 0 {
             return Ok((read, NO_BOUND));
         }
-        let row = answers.next().and_then(|rows| rows.into_iter().next());
-        Ok((read, Fields::of(row.unwrap_or_default()).number()?))
+        Ok((read, Fields::of_only(answers.next()?)?.number()?))
     }
 
     /// Scans the EHRs that the scan names, else all: by EHR if requested, else by document.
@@ -264,13 +259,10 @@ impl<S: Sql> SqlRepository<S> {
         if let Some((segments, source)) = &segments {
             batch.extend(segments.statements(*source));
         }
-        let mut answers = self.batch(batch).await?.into_iter();
-        let mut next = || answers.next().unwrap_or_default();
-        self.catalog.add_new_profiles(next())?;
-        let newest = newest_of(next())?;
-        let state = state_of(scan, newest, next())?;
-        // Empty without segments.
-        let of_segments = [next(), next(), next()];
+        let mut answers = self.batch(batch).await?;
+        self.catalog.add_new_profiles(answers.next()?)?;
+        let newest = newest_of(answers.next()?)?;
+        let state = state_of(scan, newest, answers.next()?)?;
         let matching = self.catalog.matching(scan);
         let by_ehr = scan.ehrs.is_some() || scan.whole_ehrs || scan.empty_ehrs;
         if matching.profiles.is_empty() && !scan.empty_ehrs {
@@ -290,6 +282,7 @@ impl<S: Sql> SqlRepository<S> {
         let (mut after, mut begun) = (0, false);
         // Segments contain the newest state only.
         if let Some((segments, source)) = segments.filter(|_| state == newest) {
+            let of_segments = [answers.next()?, answers.next()?, answers.next()?];
             let opened = self.open_segments(&segments, source, state, of_segments);
             let mut held = opened.await?;
             if !segments.send(&mut held, sink).await {
@@ -299,9 +292,13 @@ impl<S: Sql> SqlRepository<S> {
         }
         while after < end {
             let until = (after + size.range).min(end);
-            let named = scan.ehrs.as_ref().map(|ehrs| {
-                json_list(ehrs.get(after as usize..until as usize).unwrap_or_default())
-            });
+            let named = match &scan.ehrs {
+                Some(ehrs) => {
+                    let named = ehrs.get(after as usize..until as usize);
+                    Some(json_list(named.ok_or_else(unexpected)?))
+                }
+                None => None,
+            };
             let mut page_bounds = PageBounds::between(after, until);
             // The list selects the EHRs, so the page needs no bound on ids.
             if named.is_some() {
@@ -547,7 +544,7 @@ fn newest_of_ehr(ehr_id: &str) -> Statement {
 /// Returns the state of one EHR that a scan reads, and the newest version of the EHR, from the rows
 /// of [`NEWEST_OF_EHR`].
 fn state_of_ehr(scan: &Scan, rows: Vec<Row>) -> Result<(Snapshot, u64), StoreError> {
-    let mut fields = Fields::of(rows.into_iter().next().unwrap_or_default());
+    let mut fields = Fields::of_only(rows)?;
     let newest = Snapshot::of_ehr(fields.number()?, fields.number()?);
     let bound = fields.number()?;
     let removed = scan
@@ -558,7 +555,7 @@ fn state_of_ehr(scan: &Scan, rows: Vec<Row>) -> Result<(Snapshot, u64), StoreErr
 
 /// Returns the newest state from the rows of [`NEWEST`].
 pub(super) fn newest_of(rows: Vec<Row>) -> Result<Snapshot, StoreError> {
-    let mut fields = Fields::of(rows.into_iter().next().unwrap_or_default());
+    let mut fields = Fields::of_only(rows)?;
     Ok(Snapshot {
         version: fields.number()?,
         ehr: fields.number()?,
@@ -569,7 +566,7 @@ pub(super) fn newest_of(rows: Vec<Row>) -> Result<Snapshot, StoreError> {
 
 /// Returns the state that a scan reads, from the rows of [`REMOVED`].
 fn state_of(scan: &Scan, newest: Snapshot, removed: Vec<Row>) -> Result<Snapshot, StoreError> {
-    let removed = Fields::of(removed.into_iter().next().unwrap_or_default()).flag()?;
+    let removed = Fields::of_only(removed)?.flag()?;
     state_to_read(scan.snapshot, newest, removed)
 }
 

@@ -445,11 +445,6 @@ impl BatchSink for Complete<'_> {
     }
 }
 
-/// The fields of the only row.
-fn row_of(rows: Vec<Row>) -> Fields {
-    Fields::of(rows.into_iter().next().unwrap_or_default())
-}
-
 fn head_key(blob: &str) -> String {
     format!("segment/{blob}/head")
 }
@@ -478,7 +473,7 @@ impl<S: Sql> SqlRepository<S> {
     ) -> Result<SegmentScan, StoreError> {
         let listed = manifest.into_iter().map(Listed::of);
         let listed: Vec<Listed> = listed.collect::<Result<_, _>>()?;
-        let unqueryable = row_of(unqueryable).numbers()?;
+        let unqueryable = Fields::of_only(unqueryable)?.numbers()?;
         if listed.is_empty() || unqueryable.len() as u64 >= segments.listed {
             let segments = Vec::new();
             return Ok(SegmentScan { source, segments });
@@ -500,12 +495,13 @@ impl<S: Sql> SqlRepository<S> {
     ) -> Result<Vec<u64>, StoreError> {
         let mut all = Vec::new();
         loop {
-            let mut fields = row_of(rows);
+            let mut fields = Fields::of_only(rows)?;
             all.extend(fields.numbers()?);
-            let last = fields.optional_number()?.unwrap_or(0);
-            if fields.number()? < segments.listed {
+            // The last one is NULL where the page is empty.
+            let (last, found) = (fields.optional_number()?, fields.number()?);
+            let Some(last) = last.filter(|_| found >= segments.listed) else {
                 return Ok(all);
-            }
+            };
             rows = self.rows(segments.superseded(last, state.version)).await?;
         }
     }

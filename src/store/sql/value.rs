@@ -76,7 +76,12 @@ pub fn encode_statements(statements: &[Statement]) -> (String, Vec<&str>) {
                     list.push_str("[]");
                     long.push(text.as_str());
                 }
-                value => list.push_str(&serde_json::to_string(value).unwrap_or_default()),
+                SqlValue::Text(text) => quote_into(&mut list, text),
+                SqlValue::Null => list.push_str("null"),
+                SqlValue::Integer(number) => list.push_str(&number.to_string()),
+                // Infinity and NaN have no notation in JSON; the store binds neither.
+                SqlValue::Real(number) if !number.is_finite() => list.push_str("null"),
+                SqlValue::Real(number) => list.push_str(&format!("{number:?}")),
             }
         }
         list.push(']');
@@ -167,10 +172,47 @@ impl From<SqlError> for StoreError {
     }
 }
 
+/// The rows of each statement of a batch, in the order of the statements.
+///
+/// A host that returns rows for fewer statements than it was sent breaks its contract: that is an
+/// error, as a statement without rows must not be mistaken for one that was not answered.
+pub(super) struct Answers(std::vec::IntoIter<Vec<Row>>);
+
+impl Answers {
+    pub(super) fn of(rows: Vec<Vec<Row>>) -> Answers {
+        Answers(rows.into_iter())
+    }
+
+    /// Returns the rows of the next statement.
+    pub(super) fn next(&mut self) -> Result<Vec<Row>, StoreError> {
+        self.0.next().ok_or_else(unanswered)
+    }
+
+    /// Returns the rows of the statement behind `count` others.
+    pub(super) fn behind(&mut self, count: usize) -> Result<Vec<Row>, StoreError> {
+        self.0.nth(count).ok_or_else(unanswered)
+    }
+
+    /// Returns the rows of the last statement.
+    pub(super) fn last(&mut self) -> Result<Vec<Row>, StoreError> {
+        self.0.next_back().ok_or_else(unanswered)
+    }
+}
+
+fn unanswered() -> StoreError {
+    StoreError::Failed("the database answered fewer statements than it was sent".into())
+}
+
 /// Reads a row from left to right.
 pub(super) struct Fields(std::vec::IntoIter<SqlValue>);
 
 impl Fields {
+    /// The fields of the only row of a statement that always has one.
+    pub(super) fn of_only(rows: Vec<Row>) -> Result<Fields, StoreError> {
+        let row = rows.into_iter().next().ok_or_else(unexpected)?;
+        Ok(Fields::of(row))
+    }
+
     pub(super) fn of(row: Row) -> Fields {
         Fields(row.into_iter())
     }
@@ -280,5 +322,22 @@ mod tests {
             SqlError::from_message("no such table: x"),
             SqlError::Failed("no such table: x".into())
         );
+    }
+
+    #[test]
+    fn statement_without_answer_is_an_error() {
+        let mut answers = Answers::of(vec![Vec::new()]);
+        assert_eq!(answers.next(), Ok(Vec::new()));
+        assert_eq!(answers.next(), Err(unanswered()));
+        assert_eq!(Answers::of(Vec::new()).last(), Err(unanswered()));
+        assert_eq!(Answers::of(vec![Vec::new()]).behind(1), Err(unanswered()));
+    }
+
+    #[test]
+    fn row_that_must_exist_is_an_error_where_it_is_missing() {
+        assert_eq!(Fields::of_only(Vec::new()).err(), Some(unexpected()));
+        let row = vec![SqlValue::Integer(7)];
+        let number = Fields::of_only(vec![row]).and_then(|mut fields| fields.number());
+        assert_eq!(number, Ok(7));
     }
 }

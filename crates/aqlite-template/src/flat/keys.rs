@@ -5,6 +5,7 @@ use super::compare::Detail;
 use super::write::Writer;
 use crate::web::{WebNode, WebTemplate};
 use aqlite_rm::class::Attr;
+use aqlite_rm::order;
 use aqlite_rm::tree::NodeRef;
 use std::collections::BTreeMap;
 
@@ -19,9 +20,8 @@ pub(super) fn keys<'p>(
 ) -> BTreeMap<String, String> {
     let nothing = Detail::default();
     let writer = Writer::within(document, web, Maker::Better, &nothing, MOST);
-    paths
-        .filter_map(|path| Some((path.to_owned(), key(document, web, &writer, path)?)))
-        .collect()
+    let keys = |path: &str| Some((path.to_owned(), key(document, web, &writer, path)?));
+    order::map(paths.filter_map(keys))
 }
 
 /// Returns the key of the innermost existing object, with the id of the missing part.

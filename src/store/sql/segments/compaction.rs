@@ -277,12 +277,11 @@ impl<S: Sql> SqlRepository<S> {
             Statement::new(Source::Versions.manifest()),
             Statement::new(Source::Ehrs.manifest()),
         ];
-        let mut answers = self.batch(batch).await?.into_iter();
-        let mut next = || answers.next().unwrap_or_default();
-        self.catalog.add_new_profiles(next())?;
-        let state = newest_of(next())?;
+        let mut answers = self.batch(batch).await?;
+        self.catalog.add_new_profiles(answers.next()?)?;
+        let state = newest_of(answers.next()?)?;
         for source in [Source::Versions, Source::Ehrs] {
-            let listed = next().into_iter().map(Listed::of);
+            let listed = answers.next()?.into_iter().map(Listed::of);
             let listed: Vec<Listed> = listed.collect::<Result<_, _>>()?;
             let newest = source.newest(state);
             if let Some(range) = Range::of(&listed, newest, segments.sizes) {
@@ -338,8 +337,8 @@ impl<S: Sql> SqlRepository<S> {
         };
         let finish = Statement::new(END).bind(blob);
         let batch = vec![publish(source.replace()), publish(source.publish()), finish];
-        let answers = self.batch(batch).await?;
-        let is_live = answers.get(1).is_some_and(|rows| !rows.is_empty());
+        let mut answers = self.batch(batch).await?;
+        let is_live = !answers.behind(1)?.is_empty();
         if is_live && source == Source::Versions {
             segments.count_compacted(rows as u64);
         }

@@ -108,7 +108,7 @@ impl Accumulator {
                         .zip(&**values)
                         .filter(|(_, value)| **value == best)
                         .map(|(i, _)| i);
-                    let first = as_good.min_by_key(|i| block.place(*i));
+                    let first = as_good.min_by_key(|i| block.place(view, *i));
                     first.into_iter().for_each(|i| {
                         self.add_at(aggregate, view, block, i, (start, held), scratch)
                     });
@@ -148,7 +148,7 @@ impl Accumulator {
         scratch: &mut [Node],
     ) {
         block.fill(i, scratch);
-        let order = order_at(start, block.place(i));
+        let order = order_at(start, block.place(view, i));
         self.add(aggregate, view, scratch, order, held);
     }
 

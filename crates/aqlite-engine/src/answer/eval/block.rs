@@ -89,8 +89,9 @@ impl<'b> Block<'b> {
             }
             Reads::Words(column_view) => {
                 evaluator.view.note(ExecutionPath::PredicateWords);
-                let word = |row: u32| column_view.id(row).unwrap_or_default();
-                let mut known: HashMap<u32, bool> = HashMap::new();
+                // A row without a word has an outcome of its own.
+                let word = |row: u32| column_view.id(row);
+                let mut known: HashMap<Option<u32>, bool> = HashMap::new();
                 for (i, row) in (0..).zip(self.rows.rows().iter()) {
                     if let Entry::Vacant(unknown) = known.entry(word(*row)) {
                         go_on()?;
@@ -279,30 +280,40 @@ impl<'b> Block<'b> {
 
     /// Returns the position of a row: the place of the fragment that was looked for, then the order
     /// of the row within it.
-    pub fn place(&self, i: usize) -> (u32, u64) {
-        let (own, order) = (self.own_place(i), u64::from(self.order));
+    pub fn place(&self, view: View<'_>, i: usize) -> (u32, u64) {
+        let (own, order) = (self.own_place(view, i), u64::from(self.order));
         match &self.over {
             ParentRows::Nothing => (own, order),
             ParentRows::Unused | ParentRows::Known { .. } => (
-                self.told(self.table.parent_places(), i).unwrap_or(0),
+                self.entry(view, self.table.parent_places(), i),
                 (u64::from(own) << 32) | order,
             ),
         }
     }
 
     /// The place of the fragment that has the cells of a row.
-    pub fn own_place(&self, i: usize) -> u32 {
-        self.told(self.table.places(), i).unwrap_or(0)
+    pub fn own_place(&self, view: View<'_>, i: usize) -> u32 {
+        self.entry(view, self.table.places(), i)
     }
 
     /// The document of a row.
-    pub fn doc(&self, i: usize) -> u32 {
-        self.told(self.table.docs(), i).unwrap_or(u32::MAX)
+    pub fn doc(&self, view: View<'_>, i: usize) -> u32 {
+        self.entry(view, self.table.docs(), i)
     }
 
-    /// Returns the entry for a row of a list with one entry for each row of the table.
-    fn told(&self, list: &[u32], i: usize) -> Option<u32> {
-        list.get(self.rows.get(i)? as usize).copied()
+    /// Returns the entry for a row of a list with one entry for each row of the table. A row without
+    /// one is a broken invariant, which ends the run.
+    ///
+    /// An empty list is a part of a segment that is absent: the run starts again once it is loaded.
+    fn entry(&self, view: View<'_>, list: &[u32], i: usize) -> u32 {
+        let row = self.rows.get(i);
+        let entry = row.and_then(|row| list.get(row as usize).copied());
+        entry.unwrap_or_else(|| {
+            if !list.is_empty() {
+                view.note_broken("a row of a block has no place in its table");
+            }
+            u32::MAX
+        })
     }
 
     /// The item of a path in the fragments.

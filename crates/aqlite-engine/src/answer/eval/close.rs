@@ -1,7 +1,7 @@
 //! The end of a run: groups become rows, rows are put in order, duplicates are removed. All of it
 //! in pieces, between which others work.
 
-use super::output::{Group, OutRow, Output, compare_out, units_of_sort};
+use super::output::{Group, OutRow, Output, compare_out, sort_out, units_of_sort};
 use super::work::{CELL, Work};
 use super::{Budget, QueryError};
 use crate::answer::plan::Plan;
@@ -107,7 +107,7 @@ impl Output {
             State::Runs(mut rows, mut runs) => {
                 let mut run: Vec<OutRow> = rows.by_ref().take(rows_of_piece(sorted)).collect();
                 work.add(units_of_sort(run.len(), sorted));
-                run.sort_unstable_by(|a, b| compare_out(self.keys(), query, a, b));
+                sort_out(&mut run, self.keys(), query);
                 runs.push_back(run);
                 if rows.len() > 0 {
                     State::Runs(rows, runs)

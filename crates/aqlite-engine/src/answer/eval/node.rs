@@ -5,7 +5,7 @@ use super::work::{BYTE, Work};
 use crate::answer::plan::EHR_REFERENCES;
 use crate::document::{Batch, Doc, Fragment, ItemKind, Layout, Leaf, ObjectKind, Table};
 use aqlite_rm::class::{Attr, Cls};
-use aqlite_rm::imported::standard_json;
+use aqlite_rm::imported::{standard_item_json, standard_json};
 use aqlite_rm::json::quote_into;
 use std::cell::{Cell, RefCell};
 
@@ -384,17 +384,27 @@ impl<'b> View<'b> {
         let before = out.len();
         match table.layout().class() {
             Cls::EHR if node.item == 0 => self.write_ehr(table, node, out),
-            Cls::IMPORTED_VERSION if node.item == 0 => self.write_imported(node, out),
+            Cls::IMPORTED_VERSION if node.item == 0 => {
+                self.write_imported(node.fragment, standard_json, out)
+            }
+            Cls::IMPORTED_VERSION if is_item_of_imported(table.layout(), node.item) => {
+                self.write_imported(node.fragment, standard_item_json, out)
+            }
             _ => self.batch.write_json(node.fragment, node.item, out),
         }
         self.count((out.len() - before) as u64 * BYTE);
     }
 
-    /// An IMPORTED_VERSION, as it is read at its address.
-    fn write_imported(self, node: Node, out: &mut String) {
+    /// An IMPORTED_VERSION or its item, as it is read at its address.
+    fn write_imported(
+        self,
+        fragment: Fragment,
+        standard: fn(&str) -> Option<String>,
+        out: &mut String,
+    ) {
         let before = out.len();
-        self.batch.write_json(node.fragment, node.item, out);
-        match out.get(before..).and_then(standard_json) {
+        self.batch.write_json(fragment, 0, out);
+        match out.get(before..).and_then(standard) {
             Some(standard) => {
                 out.truncate(before);
                 out.push_str(&standard);
@@ -422,4 +432,11 @@ impl<'b> View<'b> {
     pub fn write_token(self, node: Node, out: &mut String) {
         self.batch.write_leaf(node.fragment, node.item, out);
     }
+}
+/// Returns whether an item of the layout of an IMPORTED_VERSION is its ORIGINAL_VERSION. The data of
+/// that version are stored in the IMPORTED_VERSION itself.
+fn is_item_of_imported(layout: &Layout, item: u32) -> bool {
+    layout
+        .item(item)
+        .is_some_and(|item| item.parent == 0 && item.attr == Some(Attr::ITEM))
 }

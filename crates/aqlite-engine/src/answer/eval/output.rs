@@ -485,9 +485,7 @@ impl Output {
         if query.order.first().is_some_and(|key| key.descending) {
             self.rows.reverse();
         }
-        let keys = &self.keys;
-        self.rows
-            .sort_unstable_by(|a, b| compare_out(keys, query, a, b));
+        sort_out(&mut self.rows, &self.keys, query);
     }
 
     /// Records that what has places in a batch was taken.
@@ -562,6 +560,12 @@ impl Output {
     pub fn is_new(&mut self, row: u32, work: &Work) -> bool {
         self.distinct.is_new(&self.result_buffer, row, work)
     }
+}
+
+/// Sorts rows by [`compare_out`]. One function for all callers: a sort is compiled for each comparison.
+#[inline(never)]
+pub(super) fn sort_out(rows: &mut [OutRow], keys: &[SortKey], query: &Query) {
+    rows.sort_unstable_by(|a, b| compare_out(keys, query, a, b));
 }
 
 /// The order of two rows: by ORDER BY, then in default order.

@@ -168,10 +168,12 @@ impl<'b> Projection<'_, 'b> {
 
     /// Takes the rows of a block.
     pub fn take(&mut self, block: &Block<'b>, scratch: &mut [Node]) {
+        let view = self.expander.view;
         if let ParentRows::Known { .. } = block.over {
             for i in 0..block.rows.len() {
                 block.fill(i, scratch);
-                self.take_row(scratch, block.own_place(i), block.doc(i));
+                let (place, doc) = (block.own_place(view, i), block.doc(view, i));
+                self.take_row(scratch, place, doc);
             }
             return;
         }

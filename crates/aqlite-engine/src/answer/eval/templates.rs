@@ -588,7 +588,9 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 output.reserve(self.plan, block.rows.len());
                 for i in 0..block.rows.len() {
                     block.fill(i, &mut search.scratch);
-                    output.take_at(self.evaluator(), &search.scratch, block.place(i));
+                    let evaluator = self.evaluator();
+                    let place = block.place(evaluator.view, i);
+                    output.take_at(evaluator, &search.scratch, place);
                 }
                 self.budget.check(output.len(), output.bytes())?;
             }
@@ -600,7 +602,9 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 anchor_rows.reserve(block.rows.len());
                 for i in 0..block.rows.len() {
                     block.fill(i, &mut search.scratch);
-                    anchor_rows.push(block.place(i), block.doc(i), &search.scratch);
+                    let view = self.evaluator().view;
+                    let place = block.place(view, i);
+                    anchor_rows.push(place, block.doc(view, i), &search.scratch);
                 }
                 self.budget
                     .check(anchor_rows.rows.len(), anchor_rows.bytes())?;

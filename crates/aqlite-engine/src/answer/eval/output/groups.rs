@@ -132,7 +132,8 @@ impl Output {
         let Some(parts) = block.split_by(paths) else {
             for i in 0..block.rows.len() {
                 block.fill(i, scratch);
-                self.take_at(evaluator, scratch, block.place(i));
+                let place = block.place(evaluator.view, i);
+                self.take_at(evaluator, scratch, place);
             }
             return;
         };
@@ -150,14 +151,15 @@ impl Output {
         scratch: &mut [Node],
     ) {
         // The cells of a group are those of its first row.
-        let Some(first) = (0..part.rows.len()).min_by_key(|i| part.place(*i)) else {
+        let place_of = |i: usize| part.place(evaluator.view, i);
+        let Some(first) = (0..part.rows.len()).min_by_key(|i| place_of(*i)) else {
             return;
         };
         let (query, start) = (&evaluator.plan.query, self.taken);
         part.fill(first, scratch);
         let order_keys = query.order.iter();
         let order_keys = order_keys.map(|by| order_key(evaluator, &by.key, scratch));
-        let (keys, order) = (order_keys.collect(), order_at(start, part.place(first)));
+        let (keys, order) = (order_keys.collect(), order_at(start, place_of(first)));
         let number = self.group_of(evaluator, scratch, keys, order);
         let Some(group) = number.and_then(|number| self.groups.get_mut(number)) else {
             return;
