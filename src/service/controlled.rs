@@ -130,9 +130,10 @@ impl<R: Repository> Service<R> {
         let template =
             named_template(&body).filter(|_| !call.demographic && is_uuid(call.param(0)))?;
         let (preconditions, compiled) = self.definition_cache.latest(template)?;
-        let mut templates = call.templates.borrow_mut();
-        templates.insert(template, Some(compiled)).ok()?;
-        drop(templates);
+        call.templates
+            .borrow_mut()
+            .insert(template, Some(compiled))
+            .ok()?;
         let content = self.check(call, what, body).await.ok()?;
         let set = self
             .creation_change_set(
