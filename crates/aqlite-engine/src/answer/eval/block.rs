@@ -28,8 +28,8 @@ pub(super) struct Block<'b> {
     pub over: ParentRows,
 }
 
-/// The number of rows of a part of a block below which, on an average, a block is not split.
-const PART: usize = 8;
+/// The number of parts beyond which a block is not split.
+const PARTS: usize = 32;
 
 /// The parent rows of the child rows of a block.
 #[derive(Clone)]
@@ -114,7 +114,7 @@ impl<'b> Block<'b> {
     }
 
     /// Splits the rows by the values of paths: rows of one part have the same values. `None` if a
-    /// path is neither constant nor a column of texts, or if there would be many small parts.
+    /// path is neither constant nor a column of texts, or if there would be many parts.
     pub fn split_by(&self, paths: &[usize]) -> Option<Vec<Block<'b>>> {
         if matches!(self.over, ParentRows::Known { .. }) {
             return None;
@@ -126,24 +126,26 @@ impl<'b> Block<'b> {
         if columns.is_empty() {
             return Some(vec![self.with_rows(self.rows.clone())]);
         }
-        let most = self.rows.len() / PART;
-        let (mut numbers, mut parts) = (HashMap::new(), Vec::<Vec<u32>>::new());
-        let mut key = Vec::with_capacity(columns.len());
+        let (mut keys, mut parts) = (Vec::<Vec<u32>>::new(), Vec::<Vec<u32>>::new());
+        let (mut key, mut last) = (Vec::with_capacity(columns.len()), 0);
         for row in self.rows.rows().iter() {
             key.clear();
             for column in &columns {
                 key.push(column.id(*row)?);
             }
-            let number = match numbers.get(&key) {
-                Some(number) => *number,
-                None if parts.len() > most => return None,
-                None => {
-                    numbers.insert(key.clone(), parts.len());
-                    parts.push(Vec::new());
-                    parts.len() - 1
-                }
-            };
-            parts.get_mut(number)?.push(*row);
+            // Neighbours often have the same values.
+            if keys.get(last) != Some(&key) {
+                last = match keys.iter().position(|known| *known == key) {
+                    Some(number) => number,
+                    None if parts.len() == PARTS => return None,
+                    None => {
+                        keys.push(key.clone());
+                        parts.push(Vec::new());
+                        parts.len() - 1
+                    }
+                };
+            }
+            parts.get_mut(last)?.push(*row);
         }
         let rows = parts.into_iter().map(Selection::Indices);
         Some(rows.map(|rows| self.with_rows(rows)).collect())
