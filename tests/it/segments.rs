@@ -466,3 +466,67 @@ fn query_that_needs_too_much_memory_reads_rows_and_no_part() {
     assert_eq!(rows(&place.isolates[1], query), rows(&place.plain, query));
     assert_eq!(place.blobs.reads.get(), reads + 1, "the head");
 }
+
+/// A run that counts the batches that are segments.
+struct Counting<'p> {
+    restarting: Restarting<'p>,
+    segments: usize,
+}
+
+impl BatchSink for Counting<'_> {
+    fn take(&mut self, batch: &Batch) -> Progress {
+        self.segments += usize::from(batch.is_late());
+        self.restarting.take(batch)
+    }
+
+    fn restart(&mut self) -> bool {
+        self.segments = 0;
+        self.restarting.restart()
+    }
+}
+
+/// Returns the rows of a query, and the number of segments that it read.
+fn counted(store: &SqlRepository<Sqlite>, query: &str) -> (Vec<String>, usize) {
+    let plan = prepare(query, &Parameters::new(), &QueryOptions::default()).expect("a query");
+    let (go_on, budget) = (|| false, Budget::default());
+    let begin = || Run::new(&plan, NOW, budget, &go_on);
+    let restarting = Restarting {
+        begin: &begin,
+        run: begin(),
+    };
+    let mut sink = Counting {
+        restarting,
+        segments: 0,
+    };
+    let scanned = now_or_never(store.scan(plan.scan(), &mut sink)).expect("ready");
+    scanned.expect("a scan");
+    let result = sink.restarting.run.finish().expect("an answer");
+    (texts(&result), sink.segments)
+}
+
+#[test]
+fn segments_behind_a_removed_one_are_read() {
+    let mut place = Place::new(3);
+    done(place.plain.commit(creation(EHRS[0], None)));
+    done(place.plain.commit(Draft::composition("a", 1).commit()));
+    done(place.plain.commit(creation(EHRS[1], None)));
+    for object in ["b", "c", "d", "e", "f", "g"] {
+        let draft = Draft {
+            ehr: EHRS[1],
+            ..Draft::composition(object, 1)
+        };
+        done(place.plain.commit(draft.commit()));
+    }
+    while place.compact(0) == Some(Compaction::Written) {}
+    let all = "SELECT c/uid/value AS uid FROM COMPOSITION c";
+    for query in [all, &format!("{all} LIMIT 2"), &format!("{all} LIMIT 5")] {
+        assert!(counted(&place.isolates[1], query).1 > 0, "{query}");
+    }
+    done(place.plain.delete_ehr(EHRS[0]));
+    for query in [all, &format!("{all} LIMIT 5")] {
+        let (found, segments) = counted(&place.isolates[1], query);
+        assert_eq!(found, rows(&place.plain, query), "{query}");
+        assert!(segments > 0, "{query} reads rows only");
+    }
+    check(&place, 1, 0);
+}

@@ -8,6 +8,7 @@ use super::catalog::MatchingProfiles;
 use super::checksum::StoredDocument;
 use super::list::size_of_version;
 use super::read::known_texts;
+use super::segments::{SegmentScan, Segments};
 use super::value::{Fields, Row, Sql, Statement, json_list, kind_of, unexpected};
 use crate::document::{Batch, DocRow, EhrRow, short_digest};
 use crate::store::commit_rules::join_uid;
@@ -268,65 +269,117 @@ impl<S: Sql> SqlRepository<S> {
         if matching.profiles.is_empty() && !scan.empty_ehrs {
             return Ok(state);
         }
-        let (query, end) = match &scan.ehrs {
-            Some(ehrs) => (OF_EHRS, ehrs.len() as u64),
-            None if by_ehr => (BY_EHR, state.ehr),
-            None => (BY_PROFILE, state.version),
+        let query = match &scan.ehrs {
+            Some(_) => OF_EHRS,
+            None if by_ehr => BY_EHR,
+            None => BY_PROFILE,
         };
-        let mut size = PageSize {
-            // The first page is a guess. An EHR has some tens of documents, and a quarter of a
-            // range of ids may match.
-            range: if by_ehr { 16 } else { PAGE_ROWS },
-            rows: if by_ehr { PAGE_ROWS } else { PAGE_ROWS / 4 },
+        let mut rows = RowScan {
+            scan,
+            matching,
+            query,
+            state,
+            by_ehr,
+            size: PageSize {
+                // The first page is a guess. An EHR has some tens of documents, and a quarter of a
+                // range of ids may match.
+                range: if by_ehr { 16 } else { PAGE_ROWS },
+                rows: if by_ehr { PAGE_ROWS } else { PAGE_ROWS / 4 },
+            },
+            is_begun: false,
         };
-        let (mut after, mut begun) = (0, false);
+        let mut after = 0;
         // Segments contain the newest state only.
         if let Some((segments, source)) = segments.filter(|_| state == newest) {
             let of_segments = [answers.next()?, answers.next()?, answers.next()?];
             let opened = self.open_segments(&segments, source, state, of_segments);
-            let mut held = opened.await?;
-            if !segments.send(&mut held, sink).await {
-                return Ok(state);
+            match self
+                .send_segments(&segments, opened.await?, &mut rows, sink)
+                .await?
+            {
+                Some(covered) => after = covered,
+                None => return Ok(state),
             }
-            after = held.covered();
         }
+        let end = rows.end();
+        self.send_rows(&mut rows, (after, end), sink).await?;
+        Ok(state)
+    }
+
+    /// Sends segments, and the rows that lie between them, in the order of their ids. Returns the
+    /// last id that was sent; `None` if no more are wanted.
+    async fn send_segments(
+        &self,
+        segments: &Segments,
+        mut held: SegmentScan,
+        rows: &mut RowScan<'_>,
+        sink: Sink<'_>,
+    ) -> Result<Option<u64>, StoreError> {
+        let goes_on = segments.send(&mut held, sink).await;
+        if let Some(covered) = held.covered() {
+            return Ok(goes_on.then_some(covered));
+        }
+        // The first pass has loaded the parts. It sent no rows between the segments, so that it
+        // need not read these again for each part.
+        if !sink.restart() {
+            return Ok(None);
+        }
+        let mut after = 0;
+        for number in 0..held.len() {
+            let (first, last) = held.range(number).ok_or_else(unexpected)?;
+            if !self.send_rows(rows, (after, first - 1), sink).await? {
+                return Ok(None);
+            }
+            match segments.send_one(&held, number, sink).await {
+                Some(true) => after = last,
+                Some(false) => return Ok(None),
+                // With the rows in between, the query needs a part that it did not need before.
+                None => return Ok(sink.restart().then_some(0)),
+            }
+        }
+        Ok(Some(after))
+    }
+
+    /// Sends the rows with ids in a range, page by page; of named EHRs those with such places in
+    /// the list. Returns whether more are wanted.
+    async fn send_rows(
+        &self,
+        rows: &mut RowScan<'_>,
+        (mut after, end): (u64, u64),
+        sink: Sink<'_>,
+    ) -> Result<bool, StoreError> {
+        let (scan, state, by_ehr) = (rows.scan, rows.state, rows.by_ehr);
         while after < end {
-            let until = (after + size.range).min(end);
-            let named = match &scan.ehrs {
-                Some(ehrs) => {
-                    let named = ehrs.get(after as usize..until as usize);
-                    Some(json_list(named.ok_or_else(unexpected)?))
-                }
-                None => None,
-            };
+            let until = (after + rows.size.range).min(end);
+            let named = rows.named(after, until)?;
             let mut page_bounds = PageBounds::between(after, until);
             // The list selects the EHRs, so the page needs no bound on ids.
             if named.is_some() {
                 page_bounds = PageBounds::between(0, state.ehr);
             }
             let (mut builder, mut reached) = (BatchBuilder::default(), until);
-            let (mut rows, mut bytes) = (0, 0);
+            let (mut found, mut bytes) = (0, 0);
             loop {
                 // A database on the thread of the host, as in workerd, answers before other
                 // requests continue, so pause first.
-                if std::mem::replace(&mut begun, true) {
+                if std::mem::replace(&mut rows.is_begun, true) {
                     sink.pause().await;
                 }
-                let bounds = (state.version, size.rows);
+                let bounds = (state.version, rows.size.rows);
                 let statement = page(
-                    query,
+                    rows.query,
                     scan,
-                    &matching,
+                    &rows.matching,
                     &page_bounds,
                     bounds,
                     named.as_deref(),
                 );
-                let page = ScanPage::of(self.rows(statement).await?, size.rows)?;
+                let page = ScanPage::of(self.rows(statement).await?, rows.size.rows)?;
                 let (is_cut, open, page_end) = (page.is_cut, page_bounds.open.0, page.end());
-                rows += page.rows.len() as u64;
+                found += page.rows.len() as u64;
                 bytes += page.bytes();
                 if !self.take(&mut builder, page, scan, open, sink).await? {
-                    return Ok(state);
+                    return Ok(false);
                 }
                 match page_end.filter(|_| is_cut) {
                     Some((ehr, version)) if by_ehr => page_bounds.continue_after(ehr, version),
@@ -337,10 +390,10 @@ impl<S: Sql> SqlRepository<S> {
                     None => break,
                 }
             }
-            size.learn(rows, bytes, reached - after, by_ehr);
+            rows.size.learn(found, bytes, reached - after, by_ehr);
             after = reached;
         }
-        Ok(state)
+        Ok(true)
     }
 
     /// Adds a page to a batch, and sends the complete EHRs. Returns false if the sink needs no
@@ -429,6 +482,37 @@ impl<S: Sql> SqlRepository<S> {
             }
         }
         Ok(true)
+    }
+}
+
+/// A scan of rows, with the size of its next page.
+struct RowScan<'s> {
+    scan: &'s Scan,
+    matching: MatchingProfiles,
+    query: &'static str,
+    state: Snapshot,
+    by_ehr: bool,
+    size: PageSize,
+    is_begun: bool,
+}
+
+impl RowScan<'_> {
+    /// The last id of the scan; of named EHRs, their number.
+    fn end(&self) -> u64 {
+        match &self.scan.ehrs {
+            Some(ehrs) => ehrs.len() as u64,
+            None if self.by_ehr => self.state.ehr,
+            None => self.state.version,
+        }
+    }
+
+    /// The named EHRs of a page, as a list.
+    fn named(&self, after: u64, until: u64) -> Result<Option<String>, StoreError> {
+        let Some(ehrs) = &self.scan.ehrs else {
+            return Ok(None);
+        };
+        let named = ehrs.get(after as usize..until as usize);
+        Ok(Some(json_list(named.ok_or_else(unexpected)?)))
     }
 }
 

@@ -17,7 +17,7 @@ use cache::{Cache, Held, Listed, Overlay};
 pub use compaction::{Compaction, CompactionHost};
 use futures_util::future::join_all;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::rc::Rc;
 
@@ -145,9 +145,33 @@ impl Source {
 }
 
 impl SegmentScan {
-    /// The newest id that the segments hold.
-    pub fn covered(&self) -> u64 {
-        self.segments.last().map_or(0, |last| last.held.last)
+    /// The number of segments.
+    pub fn len(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// The first and the last id of a segment.
+    pub fn range(&self, number: usize) -> Option<(u64, u64)> {
+        let held = &self.segments.get(number)?.held;
+        Some((held.first, held.last))
+    }
+
+    /// The newest id of the segments, if they hold all ids up to it.
+    pub fn covered(&self) -> Option<u64> {
+        let mut end = 0;
+        for Opened { held, .. } in &self.segments {
+            if held.first != end + 1 {
+                return None;
+            }
+            end = held.last;
+        }
+        Some(end)
+    }
+
+    /// The number of ids that no segment holds, up to `newest`.
+    fn missing(&self, newest: u64) -> u64 {
+        let length = |opened: &Opened| opened.held.last + 1 - opened.held.first;
+        newest.saturating_sub(self.segments.iter().map(length).sum())
     }
 
     /// The parts that were wanted, by segment and by the value that holds them.
@@ -283,7 +307,7 @@ impl Segments {
         bounds.bind(self.listed)
     }
 
-    /// Reads the heads of the segments that follow one another from the first id on.
+    /// Reads the heads of the segments. Those that cannot be read are left out.
     async fn open(
         &self,
         source: Source,
@@ -293,17 +317,14 @@ impl Segments {
     ) -> SegmentScan {
         let cache = self.cache(source);
         let overlay = cache.borrow_mut().renew(state, &listed, overlay);
-        let contiguous = listed.iter().scan(0, |end, listed| {
-            (listed.first == std::mem::replace(end, listed.last) + 1).then_some(listed)
-        });
         let known = |listed: &&Listed| cache.borrow().knows(listed);
-        let contiguous: Vec<&Listed> = contiguous.take_while(known).collect();
+        let known: Vec<&Listed> = listed.iter().filter(known).collect();
         let mut found = Vec::new();
-        for some in contiguous.chunks(AT_ONCE) {
+        for some in known.chunks(AT_ONCE) {
             found.extend(join_all(some.iter().map(|listed| self.head(cache, listed))).await);
         }
         cache.borrow().make_room(self.memory.0);
-        let opened = found.into_iter().map_while(|held| {
+        let opened = found.into_iter().filter_map(|held| {
             let held = held?;
             let keeps = cache.borrow().is_newest(&overlay);
             let batch = held.batch(&overlay, keeps).ok()?;
@@ -311,7 +332,7 @@ impl Segments {
         });
         let segments = opened.collect();
         let scan = SegmentScan { source, segments };
-        let rows = source.newest(state).saturating_sub(scan.covered());
+        let rows = scan.missing(source.newest(state));
         self.is_due.set(self.is_due.get() || rows >= self.sizes.0);
         scan
     }
@@ -384,8 +405,21 @@ impl Segments {
         }
     }
 
-    /// Loads parts. From the first segment on that lacks one, rows are read instead; and instead of
-    /// all, where the parts take too much memory together.
+    /// Sends one segment, all of whose needed parts were loaded by [`Segments::send`]. Returns
+    /// whether the sink wants more; `None` if it read a part that is absent.
+    pub(super) async fn send_one(
+        &self,
+        scan: &SegmentScan,
+        number: usize,
+        sink: Sink<'_>,
+    ) -> Option<bool> {
+        let mut complete = Complete::of(sink);
+        let goes_on = send(&mut complete, &scan.segments.get(number)?.batch).await;
+        complete.is_complete.then_some(goes_on)
+    }
+
+    /// Loads parts. Instead of a segment whose parts cannot be read, rows are read; and instead of
+    /// all segments, if the parts take too much memory together.
     async fn load(&self, scan: &mut SegmentScan, files: BTreeMap<(usize, u32), Vec<u32>>) {
         let other = self.cache(scan.source).borrow().forgotten_bytes();
         let need = scan.loaded_bytes().saturating_add(scan.bytes_of(&files));
@@ -394,7 +428,7 @@ impl Segments {
             return scan.segments.clear();
         }
         let files: Vec<_> = files.into_iter().collect();
-        let (mut usable, all) = (scan.segments.len(), &scan.segments);
+        let (mut lost, all) = (BTreeSet::new(), &scan.segments);
         for some in files.chunks(AT_ONCE) {
             let read = some.iter().map(|((number, value), parts)| async move {
                 let Opened { held, batch } = all.get(*number)?;
@@ -404,16 +438,16 @@ impl Segments {
                 self.readable(&held.blob, held.load(batch, parts, &bytes).ok())
             });
             let outcomes = join_all(read).await;
-            for (((number, _), _), outcome) in some.iter().zip(outcomes) {
-                if outcome.is_none() {
-                    usable = usable.min(*number);
-                }
-            }
-            if usable == 0 {
-                break;
-            }
+            let lost_here = some.iter().zip(outcomes);
+            lost.extend(
+                lost_here.filter_map(|((key, _), outcome)| outcome.is_none().then_some(key.0)),
+            );
         }
-        scan.segments.truncate(usable);
+        let mut number = 0;
+        scan.segments.retain(|_| {
+            number += 1;
+            !lost.contains(&(number - 1))
+        });
     }
 }
 

@@ -53,10 +53,10 @@ impl Overlay {
 }
 
 /// A segment with its head and its loaded parts.
-pub(super) struct Held {
+pub(in crate::store::sql) struct Held {
+    pub first: u64,
     pub last: u64,
     pub blob: String,
-    first: u64,
     pub segment: Segment,
     shown: RefCell<Shown>,
 }
