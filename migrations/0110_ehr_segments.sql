@@ -7,8 +7,12 @@ CREATE TABLE ehr_segment (
   ehrs INTEGER NOT NULL,
   blob TEXT NOT NULL UNIQUE,
   files INTEGER NOT NULL,
-  bytes INTEGER NOT NULL
+  bytes INTEGER NOT NULL,
+  memory INTEGER NOT NULL
 ) STRICT;
+
+-- Bytes of memory that a segment took while it was written: it decides which segments are merged. Those of before are merged no more.
+ALTER TABLE segment ADD COLUMN memory INTEGER NOT NULL DEFAULT 1073741824;
 
 -- A segment that holds a removed EHR is removed with it.
 CREATE TRIGGER ehr_leaves_segments AFTER DELETE ON ehr BEGIN DELETE FROM ehr_segment WHERE last >= old.id AND first <= old.id; END;

@@ -546,7 +546,7 @@ impl<S: Sql> SqlRepository<S> {
             BatchBuilder::default(),
         );
         let mut end = after;
-        while end < until && builder.batch.bytes() < most {
+        while end < until && builder.batch.encoding_bytes() < most {
             let to = (end + size.range).min(until);
             let page_bounds = PageBounds::between(end, to);
             let bounds = (newest, size.rows);

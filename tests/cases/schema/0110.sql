@@ -140,8 +140,8 @@ INSERT OR REPLACE INTO definition VALUES (1, 1, 'weight.en.v2', '2.0.0', 'opt14'
     </term_definitions>
   </component_ontologies>
 </template>
-', '36724286b4a04346e96c1c73ccacef6a', 7432);
-INSERT OR REPLACE INTO definition VALUES (2, 2, 'ids', '1.0.0', 'aql', '2026-11-30T00:53:20.002000+00:00', '{}', 'SELECT e/ehr_id/value FROM EHR e', 'ebd325694fd6fb96db208ecf0bdf68fb', 32);
+', '905457f243776eeeb913299219fe7754', 7432);
+INSERT OR REPLACE INTO definition VALUES (2, 2, 'ids', '1.0.0', 'aql', '2026-11-30T00:53:20.002000+00:00', '{}', 'SELECT e/ehr_id/value FROM EHR e', 'c44b6c9161e7efe6b844704cb028aa56', 32);
 INSERT OR REPLACE INTO definition VALUES (3, 3, 'weight_class.v1', '1.0.0', 'gdl2', '2026-11-30T00:53:20.003000+00:00', '{"concept":"Weight class","language":"en","purpose":null}', '{
   "id": "weight_class.v1",
   "gdl_version": "2.0",
@@ -163,15 +163,15 @@ INSERT OR REPLACE INTO definition VALUES (3, 3, 'weight_class.v1', '1.0.0', 'gdl
     "gt0001": {"text": "Weight class"}, "gt0003": {"text": "Weight"}, "gt0005": {"text": "Class"},
     "gt0011": {"text": "Heavy"}, "gt0012": {"text": "Not heavy"}}}}}
 }
-', 'b7f499b0a759def50a4cdbc65d503a99', 1057);
+', '307ac5f0169aef1ac598ddba09d675f5', 1057);
 INSERT OR REPLACE INTO meta VALUES ('last_version', 0);
 INSERT OR REPLACE INTO meta VALUES ('log_moved', 0);
 INSERT OR REPLACE INTO meta VALUES ('revision', 10);
 INSERT OR REPLACE INTO meta VALUES ('shape_generation', 0);
-INSERT OR REPLACE INTO access_log VALUES (1, '2026-11-30T00:53:20.004000+00:00', 'anonymous', '', 'PUT ehr/{ehr_id}', '00000000-0000-4000-8000-000000000001::test.example::1', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 201, '', '4c75c9461f5f3bd0f7a4b2428ce0f20b');
-INSERT OR REPLACE INTO access_log VALUES (2, '2026-11-30T00:53:20.005000+00:00', 'anonymous', '', 'POST ehr/{ehr_id}/composition', '00000000-0000-4000-8000-000000000003::test.example::1', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 201, '', '6c45a86cf46fb6aef66bb18b82722d33');
-INSERT OR REPLACE INTO access_log VALUES (3, '2026-11-30T00:53:20.006000+00:00', 'anonymous', '', 'PUT ehr/{ehr_id}/composition/{uid}', '00000000-0000-4000-8000-000000000003::test.example::2', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 204, '', '186a66dfdb6b389501e6db209b243194');
-INSERT OR REPLACE INTO access_log VALUES (4, '2026-11-30T00:53:20.007000+00:00', 'anonymous', '', 'POST ehr/{ehr_id}/composition', '00000000-0000-4000-8000-000000000006::test.example::1', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 201, '', '79e7d58c94595f593d697154d5e69918');
-INSERT OR REPLACE INTO access_log VALUES (5, '2026-11-30T00:53:20.008000+00:00', 'anonymous', '', 'DELETE ehr/{ehr_id}/composition/{uid}', '00000000-0000-4000-8000-000000000006::test.example::2', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 204, '', '7fd1af9aadbb1efc2b7e2fcd09c18c98');
-INSERT OR REPLACE INTO access_log VALUES (6, '2026-11-30T00:53:20.009000+00:00', 'anonymous', '', 'POST ehr/{ehr_id}/directory', '00000000-0000-4000-8000-000000000009::test.example::1', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 201, '', '723129669829c40ace49876d8a9579de');
-INSERT OR REPLACE INTO access_log VALUES (7, '2026-11-30T00:53:20.010000+00:00', 'anonymous', '', 'POST demographic/person', '00000000-0000-4000-8000-00000000000b::test.example::1', NULL, NULL, 201, '', '21202379087cab131583f8c53563b50f');
+INSERT OR REPLACE INTO access_log VALUES (1, '2026-11-30T00:53:20.004000+00:00', 'anonymous', '', 'PUT ehr/{ehr_id}', '00000000-0000-4000-8000-000000000001::test.example::1', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 201, '', 'c8c462f4dac4eb701eee86a349723e07');
+INSERT OR REPLACE INTO access_log VALUES (2, '2026-11-30T00:53:20.005000+00:00', 'anonymous', '', 'POST ehr/{ehr_id}/composition', '00000000-0000-4000-8000-000000000003::test.example::1', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 201, '', '1750b034e63bb91a03eb467019a276a0');
+INSERT OR REPLACE INTO access_log VALUES (3, '2026-11-30T00:53:20.006000+00:00', 'anonymous', '', 'PUT ehr/{ehr_id}/composition/{uid}', '00000000-0000-4000-8000-000000000003::test.example::2', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 204, '', '4e2ca49365dc2f409a0c384a61eed8e4');
+INSERT OR REPLACE INTO access_log VALUES (4, '2026-11-30T00:53:20.007000+00:00', 'anonymous', '', 'POST ehr/{ehr_id}/composition', '00000000-0000-4000-8000-000000000006::test.example::1', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 201, '', 'f7fe3c3706ea3d8f3d93704bddc0948c');
+INSERT OR REPLACE INTO access_log VALUES (5, '2026-11-30T00:53:20.008000+00:00', 'anonymous', '', 'DELETE ehr/{ehr_id}/composition/{uid}', '00000000-0000-4000-8000-000000000006::test.example::2', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 204, '', '68b27d041a44fdd34ad291b0a3572c4c');
+INSERT OR REPLACE INTO access_log VALUES (6, '2026-11-30T00:53:20.009000+00:00', 'anonymous', '', 'POST ehr/{ehr_id}/directory', '00000000-0000-4000-8000-000000000009::test.example::1', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 201, '', '9c7b399ab33955ea412bb5930f64cea7');
+INSERT OR REPLACE INTO access_log VALUES (7, '2026-11-30T00:53:20.010000+00:00', 'anonymous', '', 'POST demographic/person', '00000000-0000-4000-8000-00000000000b::test.example::1', NULL, NULL, 201, '', '1f48d173f37331569724022f052fa083');

@@ -196,6 +196,12 @@ impl Batch {
         })
     }
 
+    /// Estimates the bytes of memory while the batch is encoded as a segment: a page of texts, which
+    /// may have most of them, is copied, packed and compressed.
+    pub fn encoding_bytes(&self) -> usize {
+        self.bytes() + 3 * self.words.bytes()
+    }
+
     /// Returns the numbers of the absent parts that were read, ascending.
     ///
     /// What was computed from the batch is valid only if it made no [`absent_reads`]. Otherwise the

@@ -14,7 +14,8 @@ pub(super) struct Listed {
     pub last: u64,
     pub state: u64,
     pub blob: String,
-    pub bytes: u64,
+    /// The bytes of memory that it took while it was written.
+    pub memory: u64,
 }
 
 impl Listed {
@@ -26,7 +27,7 @@ impl Listed {
             last: fields.number()?,
             state: fields.number()?,
             blob: fields.text()?,
-            bytes: fields.number()?,
+            memory: fields.number()?,
         })
     }
 }

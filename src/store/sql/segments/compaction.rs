@@ -15,11 +15,8 @@ use crate::store::sql::scan::{GatheredBatch, NEWEST, newest_of};
 use crate::store::sql::segments::cache::Listed;
 use crate::store::sql::value::{Fields, Sql, Statement};
 
-/// Bytes of memory of the documents of a segment, about; with more it ends early.
-const BYTES: usize = 24 << 20;
-
-/// Bytes of segments that are merged: their documents then take fewer than [`BYTES`].
-const MERGED: u64 = 4 << 20;
+/// Maximum bytes of memory while a segment is encoded, estimated. The segment then ends early.
+const BYTES: usize = 40 << 20;
 
 /// Segments of about one size that are merged.
 const FACTOR: usize = 8;
@@ -31,7 +28,8 @@ const LEASE: u64 = 600_000;
 const COLLECTED: u64 = 100;
 
 const BEGIN: &str = "INSERT INTO segment_garbage VALUES (?1, ?2, ?3)";
-/// `?1` blob, `?2` first, `?3` last, `?4` state, `?5` rows, `?6` files, `?7` removals, `?8` bytes.
+/// `?1` blob, `?2` first, `?3` last, `?4` state, `?5` rows, `?6` files, `?7` removals, `?8` bytes,
+/// `?9` memory.
 /// Nothing is done if the blob is not listed any more, if something was removed meanwhile, or if a
 /// live segment lies across an end of the new one.
 macro_rules! if_publishable {
@@ -53,7 +51,7 @@ macro_rules! replace {
             $table,
             " WHERE first >= ?2 AND last <= ?3 AND ",
             $state,
-            " <= ?4 AND ?5 >= 0 AND ?6 >= 0 AND ?8 >= 0 AND ",
+            " <= ?4 AND ?5 >= 0 AND ?6 >= 0 AND ?8 >= 0 AND ?9 >= 0 AND ",
             if_publishable!($table)
         )
     };
@@ -64,9 +62,9 @@ macro_rules! publish {
         concat!(
             "INSERT INTO ",
             $table,
-            " (first, last, blob, files, bytes, ",
+            " (first, last, blob, files, bytes, memory, ",
             $columns,
-            ") SELECT ?2, ?3, ?1, ?6, ?8, ",
+            ") SELECT ?2, ?3, ?1, ?6, ?8, ?9, ",
             $values,
             " WHERE ?4 >= 0 AND NOT EXISTS (SELECT 1 FROM ",
             $table,
@@ -180,7 +178,9 @@ impl Range {
             let range = (0..listed.len()).find_map(|at| {
                 let run = run_of(listed.get(at..).unwrap_or_default(), tier, most);
                 let (first, last) = (run.first()?.first, run.last()?.last);
-                let is_large = run.len() > 1 && last + 1 - first > most / 4 * 3;
+                let memory: u64 = run.iter().map(|segment| segment.memory).sum();
+                let fills = last + 1 - first > most / 4 * 3 || memory > BYTES as u64 / 4 * 3;
+                let is_large = run.len() > 1 && fills;
                 (run.len() >= FACTOR || is_large).then_some(Range { first, last })
             });
             if range.is_some() {
@@ -194,13 +194,14 @@ impl Range {
 /// The first segments that follow one another, have fewer versions than `tier` each, and no more
 /// than `most` together.
 fn run_of(listed: &[Listed], tier: u64, most: u64) -> &[Listed] {
-    let (mut count, mut total, mut bytes) = (0, 0, 0);
+    let (mut count, mut total, mut memory) = (0, 0, 0);
     let mut end = None;
     for segment in listed {
         let versions = segment.last + 1 - segment.first;
         let follows = end.is_none_or(|end| segment.first == end + 1);
-        (total, bytes) = (total + versions, bytes + segment.bytes);
-        if !follows || versions >= tier || total > most || bytes > MERGED || count == FACTOR {
+        (total, memory) = (total + versions, memory + segment.memory);
+        if !follows || versions >= tier || total > most || memory > BYTES as u64 || count == FACTOR
+        {
             break;
         }
         (count, end) = (count + 1, Some(segment.last));
@@ -323,6 +324,7 @@ impl<S: Sql> SqlRepository<S> {
             Source::Versions => batch.len(),
             Source::Ehrs => ehrs.len(),
         };
+        let memory = batch.encoding_bytes() as u64;
         drop(batch);
         let files = encoded.values.len() as u64;
         let values: usize = encoded.values.iter().map(Vec::len).sum();
@@ -333,7 +335,7 @@ impl<S: Sql> SqlRepository<S> {
         let publish = |sql: &'static str| {
             let ends = Statement::new(sql).bind(blob).bind(range.first).bind(end);
             let sizes = ends.bind(state.version).bind(rows as u64).bind(files);
-            sizes.bind(state.removals).bind(bytes)
+            sizes.bind(state.removals).bind(bytes).bind(memory)
         };
         let finish = Statement::new(END).bind(blob);
         let batch = vec![publish(source.replace()), publish(source.publish()), finish];
@@ -415,7 +417,7 @@ mod tests {
                 last: *last,
                 state: *last,
                 blob: String::new(),
-                bytes: 1,
+                memory: 1,
             })
             .collect();
         Range::of(&listed, newest, (LEAST, MOST)).map(|range| (range.first, range.last))
@@ -443,6 +445,28 @@ mod tests {
             "a gap is filled, however small"
         );
         assert_eq!(range(&[(5, 10_000)], 10_000), Some((1, 4)));
+    }
+
+    #[test]
+    fn segments_are_merged_as_far_as_their_memory_allows() {
+        let listed = |memory: usize| -> Vec<Listed> {
+            (0..8)
+                .map(|number| Listed {
+                    first: number * 600 + 1,
+                    last: number * 600 + 600,
+                    state: 0,
+                    blob: String::new(),
+                    memory: memory as u64,
+                })
+                .collect()
+        };
+        let merged = |memory| {
+            let range = Range::merged(&listed(memory), (LEAST, MOST));
+            range.map(|range| (range.first, range.last))
+        };
+        assert_eq!(merged(BYTES / 8), Some((1, 4_800)));
+        assert_eq!(merged(BYTES / 3), Some((1, 1_800)), "three fit");
+        assert_eq!(merged(BYTES / 2 + 1), None, "two do not fit");
     }
 
     #[test]
