@@ -143,7 +143,7 @@ fn element(out: &mut String, code: &str, value: &str) {
 /// Generates a query about a series: aggregates, plain columns, or the first rows of an order.
 pub fn draft(random: &mut Random) -> Draft {
     if random.one_in(12) {
-        return join(random);
+        return count(random);
     }
     let kind = random.below(8);
     let count = 1 + random.below(4);
@@ -212,14 +212,17 @@ pub fn draft(random: &mut Random) -> Draft {
     }
 }
 
-/// Generates a count of the pairs of entries in one composition.
-fn join(random: &mut Random) -> Draft {
+/// Generates a count of EHRs, or of the pairs of entries in one composition.
+fn count(random: &mut Random) -> Draft {
     let mut entry = |name: &str| {
         let id = random.pick(&["", "[ENTRY]"]).replace("ENTRY", ENTRY);
         Box::new(From::Class(format!("OBSERVATION {name}{id}"), None))
     };
     let both = From::And(entry("o"), entry("p"));
-    let from = From::Class("COMPOSITION c".to_owned(), Some((false, Box::new(both))));
+    let from = match random.one_in(4) {
+        true => From::Class("EHR e".to_owned(), None),
+        false => From::Class("COMPOSITION c".to_owned(), Some((false, Box::new(both)))),
+    };
     Draft {
         parameters: Parameters::new(),
         select: vec!["COUNT(*) AS k0".to_owned()],

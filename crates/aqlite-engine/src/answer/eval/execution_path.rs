@@ -57,6 +57,8 @@ execution_paths! {
     Join = "join by document",
     /// The number of rows of a join that reads no path.
     CountJoin = "count of a join by document",
+    /// The number of EHRs, without a look at each.
+    CountEhrs = "count of EHRs",
     /// Groups with keys.
     Groups = "groups with keys",
     /// Rows of a block with the same keys, added to their group at once.

@@ -4,9 +4,25 @@ use super::walk::bind;
 use super::{Halt, Strategy, Tasks};
 use crate::answer::eval::bind::{LastEhr, Parent};
 use crate::answer::eval::execution_path::ExecutionPath;
+use crate::answer::eval::node::View;
 use crate::answer::eval::{QueryError, Run};
+use crate::answer::query::{ClassExpr, Contains, Source};
 use crate::document::Batch;
+use aqlite_rm::class::Cls;
 use std::ops::Range;
+
+/// Returns whether a query only counts EHRs: it reads no path and has no condition.
+fn counts_ehrs(run: &Run<'_>) -> bool {
+    let (plan, query) = (run.plan, &run.plan.query);
+    let is_any_ehr = |expr: &ClassExpr| {
+        expr.class == Cls::EHR && expr.predicate.is_none() && expr.contains == Contains::Nothing
+    };
+    matches!(&query.from, Source::Class(expr) if is_any_ehr(expr))
+        && query.condition.is_none()
+        && plan.tries.is_empty()
+        && run.output.folds(query)
+        && !run.budget.plain
+}
 
 /// A walk through the EHRs with these numbers among the EHRs that the query reads.
 pub(super) struct EhrWalk(pub Range<u32>);
@@ -26,6 +42,13 @@ impl Strategy for EhrWalk {
             ehrs.filter(|ehr| batch.is_queryable(*ehr)).collect()
         };
         let ehrs: Vec<u32> = run.plan.scan().ehrs_in(batch).unwrap_or_else(queryable);
+        if counts_ehrs(run) {
+            let (view, count) = (View::new(batch), ehrs.len() as u64);
+            run.work.taken.note(ExecutionPath::CountEhrs);
+            run.work.add(count);
+            run.output.fold_count(&run.plan.query, view, count);
+            return Ok(());
+        }
         for (at, ehr) in (0..).zip(ehrs).skip(range.start as usize) {
             if (run.stopped)() {
                 return Err(Halt::Failed(QueryError::Stopped));
