@@ -227,6 +227,7 @@ impl Batch {
 
     /// Adds an EHR and gives its number.
     pub fn add_ehr(&mut self, ehr: EhrRow) -> u32 {
+        // Derived objects depend on whole EHRs, so every change discards them.
         self.derived.take();
         let number = self.ehrs.len() as u32;
         let tree = ehr_tree(&ehr);
@@ -332,6 +333,7 @@ impl Batch {
             latest,
             deleted,
         };
+        // The uid of a version usually begins with the id of the object. Only others are stored.
         if self.object_in_uid(version) != Some(&object_id) {
             self.odd_ids.insert(number, object_id);
         }
@@ -387,6 +389,7 @@ impl Batch {
             item = layout
                 .child(item, *attr)
                 .filter(|item| table.has(at.row, *item))?;
+            // The path continues at the root of the child fragment.
             if let ItemKind::Group(group) = layout.item(item)?.kind {
                 (at, item) = (*self.child_rows(at, group).first()?, 0);
             }
@@ -418,6 +421,7 @@ impl Batch {
         fragment: &PackedFragment,
         Placement { archetype, parent }: Placement,
     ) -> Fragment {
+        // Places follow document order: a fragment precedes its child rows.
         let place = self.fragments;
         self.fragments += 1;
         let inner = if fragment.groups.is_empty() {
@@ -429,6 +433,7 @@ impl Batch {
             archetype: inner,
             parent: place,
         };
+        // Child rows are added first, because the parent row stores references to them.
         let groups: Vec<Vec<Fragment>> = fragment
             .groups
             .iter()
@@ -439,6 +444,7 @@ impl Batch {
                     .collect()
             })
             .collect();
+        // Looked up again: adding child rows may have widened the table of this fragment.
         let mapping = self.mapping(&fragment.layout, archetype);
         let number = mapping.table;
         let table = self.tables.get_mut((number - self.base) as usize);
@@ -464,6 +470,8 @@ impl Batch {
                 .tables
                 .get_mut((child.table - self.base) as usize)
                 .map(|table| &mut table.origins);
+            // Cached results depend on the groups that feed a table, so a new one changes the
+            // schema.
             if let Some(origins) = origins.filter(|origins| !origins.contains(&(number, group))) {
                 origins.push((number, group));
                 self.schema_id = new_schema_id();
@@ -475,6 +483,7 @@ impl Batch {
     /// Returns the mapping of a layout into a table; computed again when the table has grown.
     fn mapping(&mut self, layout: &Arc<Layout>, within: Option<u32>) -> Rc<LayoutMapping> {
         let address = (Arc::as_ptr(layout) as usize, within);
+        // An older mapping would not set the presence bitmaps that were added since.
         let is_new = |mapping: &LayoutMapping| {
             self.tables
                 .get((mapping.table - self.base) as usize)
@@ -516,6 +525,7 @@ impl Batch {
         let found = alike
             .take(MAX_CANDIDATE_TABLES)
             .find_map(|(table, number)| Some((table.grown(), table.admit(layout, number)?)));
+        // A new or widened table changes the schema. A layout that fits leaves it as it is.
         if found
             .as_ref()
             .is_none_or(|(grown, mapping)| *grown < mapping.grown)
@@ -640,6 +650,7 @@ impl Batch {
 
     /// One table.
     pub fn table(&self, number: u32) -> Option<&Table> {
+        // Numbers from `DERIVED` on belong to tables of derived objects.
         match number.checked_sub(self.base) {
             Some(number) if number < DERIVED => self.tables.get(number as usize),
             _ => self.derived.get()?.batch.table(number),
@@ -673,6 +684,7 @@ impl Batch {
         let doc = *table.docs().get(child.row as usize)?;
         table.origins.iter().find_map(|(number, group)| {
             let docs = self.table(*number)?.docs();
+            // Rows are appended document by document, so those of one document are consecutive.
             let first = docs.partition_point(|other| *other < doc) as u32;
             let own = docs
                 .get(first as usize..)?
@@ -744,11 +756,13 @@ impl Batch {
         let (mut key, mut open, mut leaves, mut groups) =
             (Key::default(), Vec::new(), Vec::new(), Vec::new());
         for (index, item) in (0..).zip(table.layout().items()) {
+            // Subtrees that end here are closed.
             while open.last().is_some_and(|end| *end <= index) {
                 open.pop();
                 key.close();
             }
             match item.kind {
+                // Items that the row lacks come from other layouts of the table.
                 _ if !table.has(fragment.row, index) => {}
                 ItemKind::Object | ItemKind::List => {
                     key.open(
@@ -783,6 +797,7 @@ impl Batch {
             }
         }
         open.iter().for_each(|_| key.close());
+        // The key has only items of this row, so interning finds the layout before the merge.
         Some(PackedFragment {
             layout: self.layouts.intern(key.bytes()),
             leaves,
@@ -840,6 +855,7 @@ const MAX_CANDIDATE_TABLES: usize = 64;
 /// Returns an identifier that no other batch schema of this process has.
 pub(super) fn new_schema_id() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
+    // Only uniqueness matters, so no ordering with other memory is needed.
     LAST.fetch_add(1, Ordering::Relaxed) + 1
 }
 
@@ -889,6 +905,7 @@ impl FragmentView for BatchView<'_> {
             return;
         };
         match (kind, column_view.leaf(self.fragment.row, words)) {
+            // Columns store texts without quotes and escapes.
             (Kind::Text, Some(Leaf::Text(text))) => quote_into(out, text),
             _ => column_view.write(self.fragment.row, words, out),
         }

@@ -95,7 +95,9 @@ pub struct MomentColumn {
 /// The beginning of a text that is not a date-time.
 pub(super) const NO_MOMENT: i64 = i64::MIN;
 
+// No token of at most 15 digits has 255 decimals, so the number is free to be a mark.
 const ODD: u8 = u8::MAX;
+// Each of these powers is exact in a double, so a division by one of them rounds only once.
 const POWERS: [f64; 16] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
 ];
@@ -126,6 +128,8 @@ impl Column {
     /// microseconds since 0001-01-01T00:00Z.
     pub(super) fn point(&self, row: u32) -> Option<i64> {
         match self {
+            // The lowest bit marks a partial or finer time. `NO_MOMENT` is even, so it needs its
+            // own test.
             Column::Moment(moments) => moments
                 .begins
                 .get(row as usize)
@@ -139,6 +143,8 @@ impl Column {
     /// 0001-01-01T00:00Z.
     pub fn begin(&self, row: u32) -> Option<i64> {
         match self {
+            // The arithmetic shift drops the mark and keeps the sign of a time before year 1 in
+            // UTC.
             Column::Moment(moments) => moments
                 .begins
                 .get(row as usize)
@@ -153,6 +159,8 @@ impl Column {
             Column::Number(numbers) => numbers.push(text),
             Column::Text(ids) => push(ids, words.number_of(text)),
             Column::Moment(moments) => {
+                // The lowest bit is set if the text is not exactly one microsecond of the time
+                // line.
                 let begin = |t: Temporal| {
                     t.earliest << 1 | i64::from(t != Temporal::from_micros(t.earliest))
                 };
@@ -219,6 +227,7 @@ impl NumberColumn {
     /// Returns whether a number of at least this size was written with more digits than a double
     /// holds, or otherwise oddly.
     pub fn has_long(&self, size: f64) -> bool {
+        // Only tokens that are kept as text can have more than 15 digits.
         self.odd.iter().any(|(row, _)| {
             self.values
                 .get(*row as usize)
@@ -256,12 +265,14 @@ impl NumberColumn {
             // The same division as in `plain`, so that the value is the same to the last bit.
             let value = match POWERS.get(usize::from(decimals)) {
                 Some(power) => scaled as f64 / power,
+                // A kept token: the loop below replaces the value.
                 None => f64::NAN,
             };
             column.values.push(value);
             column.decimals.push(decimals);
         }
         for (row, token) in odd {
+            // A token for a row without the mark means that the data are damaged.
             if column.decimals.get(row as usize) != Some(&ODD) {
                 return None;
             }
@@ -295,6 +306,7 @@ impl NumberColumn {
         if decimals != ODD {
             return Some(Number::Decimal(value, decimals));
         }
+        // Tokens are appended row by row, so the list is sorted by row.
         let at = self.odd.binary_search_by_key(&row, |(row, _)| *row).ok()?;
         self.odd.get(at).map(|(_, token)| Number::Token(&**token))
     }
@@ -314,9 +326,12 @@ impl<S: AsRef<str>> Number<S> {
         match self {
             Number::Decimal(value, 0) => write_digits(*value, 0, out),
             Number::Decimal(value, decimals) => {
+                // Rounding restores the whole number that `plain` divided: it has at most 15
+                // digits.
                 let power = POWERS.get(usize::from(*decimals)).copied().unwrap_or(1.0);
                 write_digits((value * power).round(), usize::from(*decimals), out);
             }
+            // Adding 0.0 turns -0.0 into 0.0.
             Number::Computed(value) => out.push_str(&number::shortest(value + 0.0)),
             Number::Token(token) => out.push_str(token.as_ref()),
         }
@@ -329,8 +344,10 @@ fn write_digits(scaled: f64, decimals: usize, out: &mut String) {
         out.push('-');
     }
     let mut rest = scaled.abs() as u64;
+    // At most 15 digits, the point, and a zero before the point.
     let mut digits = [b'0'; 17];
     let mut count = 0;
+    // At least one digit is written, and with decimals at least one before the point.
     while rest > 0 || count <= decimals + usize::from(decimals > 0) {
         let is_point = decimals > 0 && count == decimals;
         if let Some(byte) = digits.iter_mut().nth_back(count) {
@@ -358,6 +375,7 @@ fn plain(token: &str) -> Option<(f64, u8)> {
         .strip_prefix('-')
         .map_or((false, token), |rest| (true, rest));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    // 15 decimal digits always survive the way to a double and back; more may not.
     if whole.len() + fraction.len() > 15
         || whole.is_empty()
         || (digits.contains('.') && fraction.is_empty())
@@ -371,6 +389,7 @@ fn plain(token: &str) -> Option<(f64, u8)> {
         }
         value = value * 10 + u64::from(byte - b'0');
     }
+    // Negative zero and leading zeros would not be written back as they were sent.
     if (negative && value == 0) || (whole.len() > 1 && whole.starts_with('0')) {
         return None;
     }
@@ -425,6 +444,7 @@ impl Dictionary {
             return id;
         }
         let id = self.words.push(text);
+        // 12 is an estimate for the end of the text and its entry in the index.
         self.size += text.len() + 12;
         let (words, hasher) = (&self.words, &self.hasher);
         self.index
@@ -441,6 +461,7 @@ impl Dictionary {
             .iter()
             .filter_map(|page| page.present())
             .map(Page::bytes);
+        // An entry of the index has 4 bytes and one control byte.
         pages.sum::<usize>() + self.index.capacity() * 5
     }
 }
@@ -475,6 +496,7 @@ impl Words {
 
     fn push(&mut self, text: &str) -> u32 {
         let id = self.len() as u32;
+        // This copies the list of pages only if a clone of the words still shares it.
         let pages = Arc::make_mut(&mut self.pages);
         if (id as usize).is_multiple_of(PAGE) {
             // The first page of a small dictionary stays small.
@@ -484,6 +506,7 @@ impl Words {
                 ends,
             })));
         }
+        // Only the last page can grow, so at most one page that a clone shares is copied.
         let last = pages
             .last_mut()
             .and_then(|page| Arc::make_mut(page).owned());
@@ -522,11 +545,13 @@ impl Page {
     }
 
     fn push(&mut self, text: &str) {
+        // Room grows by a quarter instead of doubling, which would leave half of it unused.
         if self.text.capacity() - self.text.len() < text.len() {
             self.text.reserve_exact(text.len() + self.text.len() / 4);
         }
         self.text.push_str(text);
         push(&mut self.ends, self.text.len() as u32);
+        // A full page never grows again, so its spare room is returned.
         if self.ends.len() == PAGE {
             self.text.shrink_to_fit();
         }

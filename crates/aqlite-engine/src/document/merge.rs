@@ -79,10 +79,13 @@ impl Alignment<'_> {
         };
         (a.attr, a.class) == (b.attr, b.class)
             && match (a.kind, b.kind) {
+                // The numbers of leaves and groups differ between layouts. They are mapped, not
+                // compared.
                 (ItemKind::Object, ItemKind::Object)
                 | (ItemKind::List, ItemKind::List)
                 | (ItemKind::Group(_), ItemKind::Group(_)) => true,
                 (ItemKind::Leaf(one, _), ItemKind::Leaf(other, _)) => one == other,
+                // All rows of a table share the text of a constant, so it must be the same.
                 (ItemKind::Constant(one, ..), ItemKind::Constant(other, ..)) => {
                     one == other && self.all.text(a) == self.own.text(b)
                 }
@@ -109,6 +112,7 @@ impl Alignment<'_> {
             match found {
                 Some(at) => {
                     rest = rest.get(at + 1..).unwrap_or_default();
+                    // `align_after` has added the waiting children in front of this one.
                     waiting.clear();
                 }
                 // An object has an attribute once. If the merged layout has it in another order or
@@ -126,6 +130,7 @@ impl Alignment<'_> {
         let is_named = |layout: &Layout, mut children: std::slice::Iter<'_, u32>| {
             children.any(|child| self.is_node_id(layout, *child))
         };
+        // The remaining items become optional, but a node id must never be.
         if !is_list && is_named(self.all, rest.iter()) {
             return false;
         }
@@ -139,6 +144,7 @@ impl Alignment<'_> {
         let Some((last, before)) = theirs.split_last() else {
             return false;
         };
+        // The skipped items would become optional, but a node id must never be.
         if !self.may_match(*last, child) || before.iter().any(|a| self.is_node_id(self.all, *a)) {
             return false;
         }
@@ -210,6 +216,8 @@ impl Alignment<'_> {
                 self.pairs.get(item.parent as usize)?.1.is_some(),
             );
             match (own, item.kind) {
+                // Rows without this item, but with its parent, need a bitmap that does not exist
+                // yet.
                 (None, _) if has_parent && item.presence == parent.presence => return None,
                 (None, _) => continue,
                 (Some(_), ItemKind::Leaf(_, leaf)) => merged.leaves.push(leaf),
@@ -231,6 +239,8 @@ impl Alignment<'_> {
             ..MergeBuilder::new(self.all, self.own)
         };
         self.pairs.iter().for_each(|pair| builder.push(self, *pair));
+        // Children follow their parents, so the loop runs backwards: the end of an item is final
+        // before it is passed on to the parent.
         for at in (1..builder.layout.items.len()).rev() {
             let Some((parent, end)) = builder
                 .layout
@@ -287,6 +297,7 @@ struct MergeBuilder {
 impl MergeBuilder {
     fn new(all: &Layout, own: &Layout) -> MergeBuilder {
         let mut layout = Layout::default();
+        // Existing leaves and groups keep their numbers, by which the table stores its columns.
         (layout.leaves, layout.groups) = (all.leaves.clone(), all.groups.clone());
         let (all, own) = (vec![0; all.items.len()], vec![0; own.items.len()]);
         MergeBuilder {
@@ -315,6 +326,7 @@ impl MergeBuilder {
         ) else {
             return;
         };
+        // Parents precede their children, so the new index of a parent is already known.
         let place =
             |places: &[u32], item: &Item| places.get(item.parent as usize).copied().unwrap_or(0);
         let parent = new
@@ -350,6 +362,7 @@ impl MergeBuilder {
                 ItemKind::Constant(kind, start, text.len() as u32)
             }
             ItemKind::Leaf(kind, _) if !is_old => {
+                // The 0 is a placeholder: `record` enters the index of the item.
                 self.layout.leaves.push(0);
                 ItemKind::Leaf(kind, self.layout.leaves.len() as u32 - 1)
             }
@@ -377,13 +390,18 @@ impl MergeBuilder {
         let has_parent =
             |pairs: &dyn Fn(&Pair) -> bool| alignment.pairs.get(parent as usize).is_some_and(pairs);
         match (old, own) {
+            // The item was optional before: its bitmap stays.
             (Some(old), _) if old.presence != old_above => old.presence,
+            // All earlier rows with the parent have the item, but the rows of the new layout lack
+            // it.
             (Some(_), None) if has_parent(&|(_, own)| own.is_some()) => {
                 Some(self.add_bitmap(InitialPresence::With(old_above)))
             }
+            // The parent exists already, but no earlier row of it has the item.
             (None, _) if has_parent(&|(all, _)| all.is_some()) => {
                 Some(self.add_bitmap(InitialPresence::None))
             }
+            // The item is present exactly where its parent is, so both share a bitmap.
             _ => above,
         }
     }

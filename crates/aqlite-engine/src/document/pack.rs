@@ -77,6 +77,7 @@ struct Draft {
 impl Packer<'_> {
     fn fragment(&mut self, node: NodeRef<'_>) -> PackedFragment {
         let mut draft = Draft {
+            // The buffer of a finished fragment is reused.
             key: self.spare.pop().unwrap_or_default(),
             ..Draft::default()
         };
@@ -99,6 +100,7 @@ impl Packer<'_> {
         draft: &mut Draft,
     ) {
         draft.key.open(attr, node.class(), Kind::Object);
+        // The role of a nested text or code is the attribute of the outermost one.
         let role = if is_about(node.class()) {
             role.or(attr)
         } else {
@@ -107,6 +109,7 @@ impl Packer<'_> {
         for child in node.children() {
             match child.kind() {
                 Kind::Object if child.attr().is_some_and(|a| rule::is_cut(node.class(), a)) => {
+                    // A single object that is stored as a fragment of its own is a group of one.
                     draft.key.group(child.attr(), child.class());
                     let fragment = self.fragment(child);
                     draft.groups.push(vec![fragment]);
@@ -121,6 +124,8 @@ impl Packer<'_> {
 
     fn list(&mut self, list: NodeRef<'_>, draft: &mut Draft) {
         draft.key.open(list.attr(), list.class(), Kind::List);
+        // Consecutive fragments share a group. Any other element between them ends the group, which
+        // preserves the order of the list.
         let mut in_group = false;
         for (element, cut) in list.children().zip(rule::cut_elements(list)) {
             if !cut {
@@ -273,6 +278,7 @@ impl Packed {
             known: Vec::new(),
             strings: Vec::new(),
         };
+        // Known texts are copied to the front, so that all leaf values are ranges of one text.
         reader.known = known.iter().map(|text| reader.keep(text)).collect();
         let root = reader.fragment()?;
         Ok(Packed {
@@ -297,10 +303,12 @@ impl Packed {
     ) {
         let mut open: Vec<(u32, NodeId)> = Vec::new();
         for (index, item) in fragment.layout.items().iter().enumerate() {
+            // Subtrees that end here are closed. The last open item is then the parent.
             while open.last().is_some_and(|(end, _)| *end <= index as u32) {
                 open.pop();
             }
             let above = open.last().map(|(_, id)| *id).or(parent);
+            // The root of a layout has no attribute: the parent of the fragment knows it.
             let at = if index == 0 { attr } else { item.attr };
             match self.node(fragment, item) {
                 Ok((kind, text)) => {
@@ -359,6 +367,7 @@ impl Packed {
         {
             return false;
         }
+        // A group has no node of its own: its fragments are compared with children of the node.
         let mut inner = node.children();
         let mut is_next = |fragment: &PackedFragment, index: u32, attr| {
             inner
@@ -381,6 +390,7 @@ impl Packed {
                 None => false,
             }
         });
+        // The node must not have further children.
         all && inner.next().is_none()
     }
 
@@ -406,6 +416,7 @@ impl Packed {
             return None;
         };
         let fragment = self.root.groups.get(group as usize)?.first()?;
+        // The text is copied whole, because the ranges of the child refer to it.
         Some(Packed {
             text: self.text.clone(),
             root: fragment.clone(),
@@ -433,6 +444,7 @@ impl FragmentView for PackedView<'_> {
     }
 
     fn has(&self, _: u32) -> bool {
+        // Only merged layouts have optional items. This layout belongs to the fragment alone.
         true
     }
 
@@ -557,6 +569,7 @@ impl<'a> Writer<'a> {
                     }
                     self.out.push(']');
                 }
+                // Constants are part of the layout and are not written.
                 _ => {}
             }
         }
@@ -571,6 +584,7 @@ impl<'a> Writer<'a> {
             let _ = write!(self.out, "-{first}");
         } else {
             quote_into(&mut self.out, text);
+            // Short strings are counted too, because the reader counts every string.
             self.strings += 1;
             if text.len() >= WORTH_A_REFERENCE {
                 self.first.insert(text, self.strings);
@@ -650,6 +664,7 @@ impl Reader<'_> {
 
     fn referred(&self, number: &str) -> Option<(u32, u32)> {
         match number.strip_prefix('-') {
+            // References to earlier strings count from 1, because 0 has no sign.
             Some(back) => self
                 .strings
                 .get(back.parse::<usize>().ok()?.checked_sub(1)?)
@@ -663,6 +678,7 @@ impl Reader<'_> {
         self.expect(Token::ArrayStart)?;
         let mut fragments = Vec::new();
         loop {
+            // A group has at least one fragment, so an empty array is an error.
             fragments.push(self.fragment()?);
             match self.scanner.next_token() {
                 Ok(Token::Comma) => {}

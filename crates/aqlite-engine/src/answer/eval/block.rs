@@ -83,6 +83,7 @@ impl<'b> Block<'b> {
         match self.reads(conjunct) {
             Reads::Nothing => {
                 evaluator.view.note(ExecutionPath::PredicateOnce);
+                // The outcome is the same for all rows, so the first row decides.
                 if self.rows.is_empty() || !self.is_true(0, conjunct, evaluator, scratch) {
                     self.keep(|_, _| false);
                 }
@@ -102,6 +103,8 @@ impl<'b> Block<'b> {
             }
             Reads::Anything => {
                 evaluator.view.note(ExecutionPath::PredicateRows);
+                // `keep` changes the rows that `is_true` reads, so all outcomes are collected
+                // first.
                 let mut flags = Vec::with_capacity(self.rows.len());
                 for i in 0..self.rows.len() {
                     go_on()?;
@@ -116,6 +119,7 @@ impl<'b> Block<'b> {
     /// Splits the rows by the values of paths: rows of one part have the same values. `None` if a
     /// path is neither constant nor a column of texts, or if there would be many parts.
     pub fn split_by(&self, paths: &[usize]) -> Option<Vec<Block<'b>>> {
+        // Keys may come from parent rows, which are not columns of this table.
         if matches!(self.over, ParentRows::Known { .. }) {
             return None;
         }
@@ -135,6 +139,7 @@ impl<'b> Block<'b> {
             }
             // Neighbours often have the same values.
             if keys.get(last) != Some(&key) {
+                // A linear search is fast, because there are at most `PARTS` keys.
                 last = match keys.iter().position(|known| *known == key) {
                     Some(number) => number,
                     None if parts.len() == PARTS => return None,
@@ -180,6 +185,7 @@ impl<'b> Block<'b> {
     fn compare(&mut self, numbers: Numbers<'_>, op: CompareOp, limit: f64) {
         match op {
             CompareOp::Eq => self.keep_passing(numbers, |v| v == limit),
+            // In Rust, NaN differs from every number. In AQL, no comparison with it is true.
             CompareOp::Ne => self.keep_passing(numbers, |v| v != limit && !v.is_nan()),
             CompareOp::Lt => self.keep_passing(numbers, |v| v < limit),
             CompareOp::Le => self.keep_passing(numbers, |v| v <= limit),
@@ -208,6 +214,7 @@ impl<'b> Block<'b> {
         let mut kept = 0;
         for i in 0..rows.len() {
             if rows.get(i).is_some_and(|row| wanted(i, *row)) {
+                // Both lists swap the same places, and the rows that are kept stay in order.
                 rows.swap(i, kept);
                 of.iter_mut().for_each(|of| of.swap(i, kept));
                 kept += 1;
@@ -257,6 +264,7 @@ impl<'b> Block<'b> {
 
     /// Writes the nodes of a row.
     pub fn fill(&self, i: usize, scratch: &mut [Node]) {
+        // Cells of an earlier row must not remain.
         scratch.fill(Node::NONE);
         if let Some((parent, row)) = self.over.parent(i) {
             project_cells(
@@ -288,6 +296,7 @@ impl<'b> Block<'b> {
             ParentRows::Nothing => (own, order),
             ParentRows::Unused | ParentRows::Known { .. } => (
                 self.entry(view, self.table.parent_places(), i),
+                // Child rows are ordered by their own place first, then by row template.
                 (u64::from(own) << 32) | order,
             ),
         }
@@ -421,6 +430,7 @@ impl<'b> Block<'b> {
                 (_, Some(column_view), found) => match (column_view.column().ids(), found) {
                     (Some(_), Reads::Nothing) => Reads::Words(column_view),
                     (Some(_), Reads::Words(other))
+                        // Two paths to one column still have one text for each row.
                         if std::ptr::eq(column_view.column(), other.column()) =>
                     {
                         Reads::Words(other)
@@ -446,6 +456,8 @@ pub(super) fn projected_cell(cells: &[ProjectedCell], path: usize) -> Option<&Pr
 
 /// A whole number in the order of numbers, in which -0 is 0.
 pub(super) fn rank_of(number: f64) -> i64 {
+    // Adding 0.0 turns -0.0 into 0.0. The bits of negative numbers ascend as the numbers descend,
+    // so all bits but the sign are flipped.
     let bits = (number + 0.0).to_bits() as i64;
     if bits < 0 { bits ^ i64::MAX } else { bits }
 }

@@ -60,6 +60,7 @@ impl BitmapRows {
     /// The row with a number: a few are looked for among the bits.
     fn get(&self, i: usize) -> Option<u32> {
         const FEW: u8 = 16;
+        // A list of all rows costs more than one lookup among the bits, but less than many.
         if self.asked.get() == FEW || self.rows.get().is_some() {
             return self.rows().get(i).copied();
         }
@@ -68,6 +69,7 @@ impl BitmapRows {
         for (start, word) in self.bitmap.words() {
             let count = word.count_ones() as usize;
             if before < count {
+                // Each step clears the lowest bit that is set.
                 let left = (0..before).fold(word, |left, _| left & (left - 1));
                 return Some(start + left.trailing_zeros());
             }
@@ -137,6 +139,7 @@ impl<'b> Selection<'b> {
                 return (Selection::Indices(own), Selection::Indices(others));
             }
             Selection::Range(ref range, _) => {
+                // Two ranks suffice to see that all rows of the range have the item, or none.
                 match presence.rank(range.end) - presence.rank(range.start) {
                     0 => return (none, self),
                     all if all as usize == range.len() => return (self, none),
@@ -168,6 +171,7 @@ impl<'b> Selection<'b> {
     /// Selects the `count` rows of a bitmap. A sparse bitmap becomes a list, which is faster to
     /// iterate.
     fn dense(bitmap: Bitmap, count: usize) -> Selection<'b> {
+        // Fewer than one row in 256 is selected.
         if count < bitmap.words_held() / 4 {
             return Selection::Indices(bitmap.rows(count));
         }
@@ -286,6 +290,7 @@ impl<'b> Selection<'b> {
         }
         match (self, numbers.column_view.presence()) {
             (Selection::Range(..), None) => Reading::Stretches,
+            // For a sparse selection, single lookups cost less than all words of the span.
             (_, Some(_)) if self.len() >= among / 16 && in_order => Reading::Bitmap,
             _ => Reading::Gathered,
         }
@@ -348,6 +353,7 @@ fn nth_excluding(mut range: Range<u32>, hidden: &[u32], i: usize) -> Option<u32>
     let (mut low, mut high) = (0, hidden.len());
     while low < high {
         let middle = (low + high) / 2;
+        // `before` is the number of selected rows before this hidden row.
         let before = hidden
             .get(middle)
             .map_or(0, |row| (row - range.start) as usize - middle);
@@ -357,6 +363,7 @@ fn nth_excluding(mut range: Range<u32>, hidden: &[u32], i: usize) -> Option<u32>
             (low, middle)
         };
     }
+    // `low` hidden rows precede the row with number `i`.
     range.nth(i + low)
 }
 

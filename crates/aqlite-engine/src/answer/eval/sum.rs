@@ -29,6 +29,7 @@ impl Sum {
     pub fn add_all(&mut self, numbers: &[f64]) {
         let (pieces, rest) = numbers.as_chunks::<PIECE>();
         pieces.iter().for_each(|piece| self.add_piece(piece));
+        // The rest waits, because a piece is added faster than its numbers one by one.
         if self.waiting.len() + rest.len() > PIECE {
             self.flush();
         }
@@ -44,6 +45,7 @@ impl Sum {
 
     /// Adds at most [`PIECE`] numbers.
     fn add_piece(&mut self, numbers: &[f64]) {
+        // Two exact sums replace up to 1024 additions to windows.
         match two_sums(numbers) {
             Some(sums) => sums.into_iter().for_each(|sum| self.add(sum)),
             None => numbers.iter().for_each(|number| self.add(*number)),
@@ -52,20 +54,25 @@ impl Sum {
 
     /// Adds a number.
     pub fn add(&mut self, number: f64) {
+        // Bits 52 to 62 of a double are its biased exponent. All ones mean infinity or NaN.
         let bits = number.to_bits();
         let exponent = (bits >> 52 & 0x7ff) as usize;
         if exponent == 0x7ff {
             self.infinite += number;
             return;
         }
+        // The leading 1 is implicit, except in subnormal numbers. Their exponent field is 0, but
+        // they have the scale of exponent 1.
         let digits = (bits & ((1 << 52) - 1)) | u64::from(exponent > 0) << 52;
         let place = exponent.max(1);
+        // 53 binary digits, shifted by at most 31, need 84 of the 127 bits.
         let amount = i128::from(digits) << (place % WINDOW);
         let amount = if number.is_sign_negative() {
             -amount
         } else {
             amount
         };
+        // A window below the first one wraps to a huge index, for which there is no window.
         match self
             .windows
             .get_mut((place / WINDOW).wrapping_sub(self.first))
@@ -133,15 +140,19 @@ impl Sum {
 
     /// The size of the sum in digits of 32 bits, the lowest first, and whether it is negative.
     fn digits(&self) -> (Vec<u32>, bool) {
+        // Windows overlap and have signs. Carrying makes each a digit of 32 bits.
         let carried = |sign: i128| {
             let (mut digits, mut carry) = (Vec::new(), 0);
+            // Four more digits take what remains of the highest window, which has 128 bits.
             for window in self.windows.iter().map(|w| w * sign).chain([0; 4]) {
                 carry += window;
+                // The low 32 bits are the digit. The arithmetic shift keeps the sign of the rest.
                 digits.push(carry as u32);
                 carry >>= WINDOW;
             }
             (digits, carry < 0)
         };
+        // A carry that stays negative means a negative sum, whose size is that of its opposite.
         match carried(1) {
             (_, true) => (carried(-1).0, true),
             positive => positive,
@@ -158,13 +169,16 @@ impl Sum {
 fn two_sums(numbers: &[f64]) -> Option<[f64; 2]> {
     let (fours, rest) = numbers.as_chunks::<4>();
     let mut last = [0.0; 4];
+    // The last four are padded with zeros, which change no sum.
     last.iter_mut()
         .zip(rest)
         .for_each(|(place, number)| *place = *number);
     let fours = || fours.iter().chain(std::iter::once(&last));
+    // Four independent lanes allow the compiler to use vector instructions.
     let mut most = [0.0_f64; 4];
     for four in fours() {
         most.iter_mut().zip(four).for_each(|(most, number)| {
+            // A NaN is never greater, so it is skipped here. It makes `lost` differ from 0 below.
             *most = if number.abs() > *most {
                 number.abs()
             } else {
@@ -174,11 +188,13 @@ fn two_sums(numbers: &[f64]) -> Option<[f64; 2]> {
     }
     let most = most.into_iter().fold(0.0, f64::max);
     let exponent = (most.to_bits() >> 52) as i32 - 1023;
+    // Outside of this range, the constants below could overflow or become subnormal.
     if most == 0.0 || !(-800..=800).contains(&exponent) {
         return (most == 0.0 && numbers.iter().all(|n| *n == 0.0)).then_some([0.0; 2]);
     }
     // Of numbers below 2 to the power of `exponent + 1`, 1024 multiples of 2 to the power of
     // `exponent - 41` need 52 binary digits.
+    // The factor 1.5 keeps sum and constant between the same powers of two for both signs.
     let (coarse, fine) = (
         1.5 * power_of_two(exponent + 11),
         1.5 * power_of_two(exponent - 32),
@@ -187,10 +203,12 @@ fn two_sums(numbers: &[f64]) -> Option<[f64; 2]> {
     for four in fours() {
         for (((number, high), low), lost) in four.iter().zip(&mut high).zip(&mut low).zip(&mut lost)
         {
+            // The addition rounds to a multiple of the coarse unit, and the subtraction is exact.
             let kept = (number + coarse) - coarse;
             let cut = number - kept;
             *high += kept;
             *low += cut;
+            // A digit below the fine unit makes the sums inexact: then numbers are added singly.
             *lost += (((cut + fine) - fine) - cut).abs();
         }
     }

@@ -136,6 +136,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     pub fn run(&self, output: &mut Output) -> Result<(), Abort> {
         let (per_anchor, rest_is_true) = self.anchors.split(self.plan);
         let mut scope = self.scope();
+        // With one anchor that covers all of WHERE, no rows have to be joined.
         if let ([anchor], [conjuncts]) = (self.anchors.entries.as_slice(), per_anchor.as_slice())
             && rest_is_true
         {
@@ -171,6 +172,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 return Ok(());
             }
         }
+        // A count of pairs needs the number of rows of each document, not the rows.
         if self.count_join(&scope, output)? {
             return Ok(());
         }
@@ -182,17 +184,20 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 continue;
             };
             let mut sink = Sink::AnchorRows(AnchorRows::new(self.plan.width));
+            // Rows may be excluded early only if no later condition or join removes others.
             let first = TopK::of(&self.plan.query, anchor.variable)
                 .filter(|_| rest_is_true && per_anchor.len() == 1);
             self.search(anchor, conjuncts, &scope, first, &mut sink)?;
             if let Sink::AnchorRows(mut anchor_rows) = sink {
                 anchor_rows.rows.sort_unstable();
+                // Later anchors need only the documents in which this one has rows.
                 if found.len() + 1 < per_anchor.len() {
                     scope.narrow(anchor_rows.rows.iter().map(|(.., doc, _)| *doc));
                 }
                 found.push((at, anchor_rows));
             }
         }
+        // The join expects the anchors in the order of FROM.
         order::sort_by_key(&mut found, |(at, _)| *at);
         let anchor_rows: Vec<AnchorRows> = found
             .into_iter()
@@ -253,6 +258,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             Scope::Flagged(..) => self.find_all(&mut search, anchor, scope)?,
             Scope::Chosen(chosen) => self.find_chosen(&mut search, anchor, chosen)?,
         }
+        // Checked before anything is output, so that smaller parts can be evaluated instead.
         self.bear(search.rows())?;
         self.give_found(&mut search, sink)?;
         let held = search.first.take();
@@ -445,6 +451,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         let tested = std::mem::take(&mut search.tested);
         let rows =
             tested.iter().map(|block| block.rows.len()).sum::<usize>() + search.walked.rows.len();
+        // Nothing of a costly query has been output yet, so it can still be split here.
         self.bear_costs(
             (rows as u64)
                 .saturating_mul(ROW)
@@ -483,6 +490,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         (number, rows, over): (u32, Selection<'b>, ParentRows),
         sink: &mut Sink<'_, 'b>,
     ) -> Result<(), Abort> {
+        // The last template takes the selection, which saves a copy in the common case of one.
         let Some((last, others)) = templates.split_last() else {
             return Ok(());
         };
@@ -633,6 +641,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
 
     /// Asks the host now and then whether to go on.
     pub fn go_on(&self, done: &mut usize, rows: usize) -> Result<(), QueryError> {
+        // 16 more for each call, so that calls without rows count too.
         *done += rows + 16;
         if *done < PATIENCE {
             return Ok(());

@@ -21,10 +21,13 @@ impl Bitmap {
     pub fn from_range(range: &Range<u32>) -> Bitmap {
         let first = range.start as usize / 64;
         let mut words = vec![u64::MAX; (range.end as usize).div_ceil(64).saturating_sub(first)];
+        // Clears the bits below the first row.
         words
             .first_mut()
             .into_iter()
             .for_each(|word| *word &= u64::MAX << (range.start % 64));
+        // Clears the bits from the end on. `-end mod 64` is the number of unused bits of the last
+        // word, and 0 if the word is full.
         words
             .last_mut()
             .into_iter()
@@ -68,10 +71,12 @@ impl Bitmap {
         let other = presence.words.get(self.first..).unwrap_or_default();
         words.extend(self.words.iter_mut().zip(other).map(|(left, presence)| {
             let own = *left & presence;
+            // `own` is a subset of `left`, so XOR removes exactly these bits.
             *left ^= own;
             count += own.count_ones() as usize;
             own
         }));
+        // The bitmap has no words after its last row: later rows lack the item.
         words.resize(self.words.len(), 0);
         (
             Bitmap {
@@ -155,6 +160,7 @@ impl PresenceBitmap {
 
     /// Adds a row, which must be greater than all rows of the bitmap.
     pub(super) fn set(&mut self, row: u32) {
+        // The rank of a new word is the number of all rows that were added before it.
         while self.words.len() <= row as usize / 64 {
             push(&mut self.words, 0);
             push(&mut self.ranks, self.count);
@@ -189,6 +195,7 @@ impl PresenceBitmap {
 
     /// Returns whether a row has the item.
     pub fn contains(&self, row: u32) -> bool {
+        // A word after the last one is 0, so later rows lack the item.
         self.word(row as usize / 64) >> (row % 64) & 1 == 1
     }
 
@@ -196,6 +203,7 @@ impl PresenceBitmap {
     ///
     /// For a row with the item, this is the index of its value in the column.
     pub fn rank(&self, row: u32) -> u32 {
+        // The mask keeps the bits below `row`. After the last word, the rank is the total.
         let word = self.word(row as usize / 64) & ((1 << (row % 64)) - 1);
         self.ranks
             .get(row as usize / 64)
@@ -211,6 +219,8 @@ impl PresenceBitmap {
     /// `values` is the dense column: one value for each row with the item.
     pub fn values_of(&self, bits: &Bitmap, values: &[f64]) -> Vec<f64> {
         let rank = |word: usize| self.ranks.get(word).copied().unwrap_or(self.count);
+        // The values of the span are one slice. The values of unwanted rows cut it into stretches,
+        // and each stretch is copied at once.
         let (mut start, end) = (rank(bits.first), rank(bits.first + bits.words.len()));
         let mut picked = Vec::with_capacity((end - start) as usize);
         let mut take = |start: u32, end: u32| {
@@ -218,12 +228,15 @@ impl PresenceBitmap {
         };
         let own = self.words.iter().zip(&self.ranks).skip(bits.first);
         for ((word, rank), wanted) in own.zip(&bits.words) {
+            // Each row that has the item but is not wanted ends a stretch.
             let mut left_out = word & !wanted;
             while left_out != 0 {
+                // The bits below the lowest remaining bit count the values before it in this word.
                 let lower = (1 << left_out.trailing_zeros()) - 1;
                 let at = rank + (word & lower).count_ones();
                 take(start, at);
                 start = at + 1;
+                // Clears the lowest bit that is set.
                 left_out &= left_out - 1;
             }
         }

@@ -152,6 +152,7 @@ impl Table {
     fn widen(&mut self) {
         let layout = &self.layout;
         let column = |index: &u32| match layout.item(*index) {
+            // Date-times also get a number, so that ORDER BY and comparisons need not parse texts.
             Some(item)
                 if item.attr == Some(Attr::VALUE)
                     && layout
@@ -166,6 +167,7 @@ impl Table {
             }) => Column::new(*kind),
             _ => Column::new(Kind::Text),
         };
+        // Leaves keep their numbers, so only those after the existing columns are new.
         let more = layout.leaves().iter().skip(self.columns.len()).map(column);
         self.columns.extend(more.map(Part::Owned));
         self.column_presence = presence_of_leaves(layout);
@@ -183,6 +185,8 @@ impl Table {
         let structure = self.structure.owned()?;
         let merged = merge(&self.layout, layout, structure.bitmaps.len() as u32)?;
         if let Some(layout) = merged.layout {
+            // `merge` numbers new bitmaps after the existing ones, so the order of this loop
+            // matters.
             for rank in merged.bitmaps {
                 let presence = match rank {
                     InitialPresence::None => PresenceBitmap::default(),
@@ -235,6 +239,7 @@ impl Table {
         groups: &[Vec<Fragment>],
         words: &mut Dictionary,
     ) -> Option<u32> {
+        // This is checked before any value is pushed: half a row would shift all later rows.
         if !self.admits(mapping, texts.len(), groups.len()) {
             return None;
         }
@@ -242,6 +247,7 @@ impl Table {
         push(&mut structure.docs, doc);
         push(&mut structure.places, place);
         push(&mut structure.parent_places, parent_place);
+        // A row without a leaf pushes nothing to its column: columns are dense.
         for (text, leaf) in texts.zip(&mapping.leaves) {
             let column = self.columns.get_mut(*leaf as usize);
             column
@@ -314,6 +320,7 @@ impl Table {
         else {
             return &[];
         };
+        // `ends` has entries only for parent rows that have the group, so a row becomes a rank.
         let at = match self.presence_of(*item) {
             Some(presence) if !presence.contains(row) => return &[],
             Some(presence) => presence.rank(row),
@@ -449,6 +456,7 @@ impl Structure {
             .map(|group| group.ends.capacity() * 4 + group.rows.capacity() * 8)
             .sum();
         let bitmaps: usize = self.bitmaps.iter().map(PresenceBitmap::bytes).sum();
+        // Three lists have 4 bytes for each row: documents, places and parent places.
         groups + bitmaps + self.docs.capacity() * 12
     }
 }
