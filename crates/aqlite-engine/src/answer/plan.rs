@@ -45,6 +45,7 @@ pub(super) struct PathSet([u64; MAX_PATHS / 64]);
 
 impl PathSet {
     pub fn insert(&mut self, path: usize) {
+        // `plan` rejects queries with more paths, so every path has a word.
         if let Some(word) = self.0.get_mut(path / 64) {
             *word |= 1 << (path % 64);
         }
@@ -115,6 +116,7 @@ pub fn plan(query: Query, ehr: Option<&str>, exact: bool) -> Result<Plan, Vec<Di
         return Err(vec![broken("a path starts at no variable of FROM")]);
     }
     let mut tries: Vec<Trie> = Vec::new();
+    // Each variable gets one trie, in order of first use.
     for path in &query.paths {
         if !tries.iter().any(|t| t.variable == path.variable) {
             let of_variable: Vec<usize> = (0..)
@@ -133,6 +135,7 @@ pub fn plan(query: Query, ehr: Option<&str>, exact: bool) -> Result<Plan, Vec<Di
     let mut width = query.paths.len().max(1);
     let mut exists = Vec::new();
     for path in &query.exists {
+        // A variable may occur in EXISTS only. Its trie then is the root alone at first.
         if !tries.iter().any(|t| t.variable == path.variable) {
             tries.push(Trie::build(
                 path.variable,
@@ -149,8 +152,10 @@ pub fn plan(query: Query, ehr: Option<&str>, exact: bool) -> Result<Plan, Vec<Di
     }
     let regexes = regexes(&query)?;
     let derived = uses_derived(&query);
+    // Status and derived objects are not part of the document, so their rows need other documents.
     let single = is_single(&query.from) && !uses_status(&query) && !derived;
     let mut scan = scan(&query, ehr, single);
+    // Derived objects are made from old versions too.
     scan.all_versions |= derived;
     // A row without columns could not be counted.
     let width = width.max(1);
@@ -179,6 +184,7 @@ fn is_costly(query: &Query) -> bool {
         match condition {
             Condition::And(terms) | Condition::Or(terms) => terms.iter().map(tests).sum(),
             Condition::Not(inner) => tests(inner),
+            // One LIKE or function call is sufficient to make a query costly.
             Condition::Like(..)
             | Condition::Compare(Expr::Call(..), ..)
             | Condition::Compare(_, _, Expr::Call(..)) => MANY + 1,
@@ -398,12 +404,14 @@ fn scan(query: &Query, ehr: Option<&str>, single: bool) -> Scan {
     });
     let ehr = ehr.map(str::to_owned).or_else(|| named_ehr(query));
     Scan {
+        // A query for one EHR reads it even if population queries do not.
         unqueryable: ehr.is_some(),
         ehrs: ehr.map(|ehr| vec![ehr]),
         kinds: kinds(query, single),
         all_versions,
         whole_ehrs: !single,
         empty_ehrs: !single,
+        // A document without the archetype can be left out only if rows need one document each.
         archetypes: if single {
             archetypes(&query.from)
         } else {
@@ -470,6 +478,7 @@ fn may_hold(source: &Source, kind: ObjectKind) -> bool {
 fn archetypes(source: &Source) -> Vec<ArchetypeGroup> {
     match source {
         Source::And(left, right) => [archetypes(left), archetypes(right)].concat(),
+        // Either side may give rows, so neither is required.
         Source::Or(..) => Vec::new(),
         Source::Class(expr) => {
             let mut found: Vec<ArchetypeGroup> = expr
@@ -490,7 +499,9 @@ fn archetypes(source: &Source) -> Vec<ArchetypeGroup> {
 fn pinned_archetypes(predicate: &Predicate) -> Option<Vec<String>> {
     match predicate {
         Predicate::NodeId(id) if is_archetype_id(id) => Some(vec![id.to_string()]),
+        // All terms must hold, so one pinned term is sufficient.
         Predicate::And(terms) => terms.iter().find_map(pinned_archetypes),
+        // Each alternative must be pinned, or documents without these ids could pass.
         Predicate::Or(terms) => terms
             .iter()
             .map(pinned_archetypes)
@@ -543,6 +554,7 @@ fn ehr_of_condition(query: &Query, condition: &Condition) -> Option<String> {
             text_of(literal)
         }
         Condition::Matches(left, members) if names_ehr(left) => {
+            // MATCHES with a single member is an equality.
             let mut literals = members.literals();
             match (literals.next(), literals.next()) {
                 (Some(only), None) => text_of(only),

@@ -107,6 +107,7 @@ impl Trie {
             .map(|(p, _)| *p)
             .filter(|p| length(*p) > g.level)
             .collect();
+        // The node is added before its children, so the root has index 0.
         self.nodes.push(TrieNode {
             attr: g.attr,
             paths: g.members,
@@ -134,6 +135,8 @@ impl Trie {
                 )
             })
             .collect();
+        // A step in which no path ends, and which leads only to one structural step, has no row of
+        // its own.
         let only_chain =
             matches!(kids.as_slice(), [kid] if self.nodes.get(*kid).is_some_and(|k| k.structural));
         if let Some(node) = self.nodes.get_mut(index) {
@@ -160,6 +163,7 @@ impl Trie {
         let mut at = 0;
         for (level, step) in path.steps.iter().enumerate() {
             let Some(kid) = self.kid_for(at, step) else {
+                // The steps without a node are evaluated from the last shared node on.
                 plan.rest = path.steps.get(level..).unwrap_or_default().to_vec();
                 return plan;
             };
@@ -184,6 +188,7 @@ impl Trie {
         let Some(node) = self.nodes.get_mut(node) else {
             return 0;
         };
+        // A node that several conditions need has one column.
         *node.capture.get_or_insert_with(|| {
             *next += 1;
             *next - 1
@@ -233,10 +238,13 @@ fn split(all: &[IdentifiedPath], paths: &[usize], level: usize) -> Vec<Group> {
 fn identity(own: Option<&Predicate>, all: &[Option<&Predicate>]) -> Option<StepKey> {
     let everyone: Vec<StepKey> = all.iter().map(|p| alternatives(*p)).collect();
     let every = || everyone.iter().flatten();
+    // A predicate without a node id may match any node. All steps then share one node, unless each
+    // predicate has a name.
     let names_only = every().all(|(id, name)| id.is_none() && name.is_some());
     if !names_only && every().any(|(id, _)| id.is_none()) {
         return None;
     }
+    // A name distinguishes nodes only if every predicate with this node id has one.
     let is_named = |id: &Option<Arc<str>>| {
         every()
             .filter(|(other, _)| other == id)
@@ -272,6 +280,8 @@ fn alternatives(predicate: Option<&Predicate>) -> StepKey {
     match predicate {
         None => vec![(None, None)],
         Some(Predicate::Or(terms)) => terms.iter().flat_map(|t| alternatives(Some(t))).collect(),
+        // AND combines the alternatives of its terms. The first node id and the first name are
+        // kept.
         Some(Predicate::And(terms)) => terms.iter().fold(vec![(None, None)], |found, term| {
             let more = alternatives(Some(term));
             found

@@ -28,6 +28,7 @@ pub struct Layout {
 
 impl PartialEq for Layout {
     fn eq(&self, other: &Layout) -> bool {
+        // Leaves, groups and the digest follow from the items and texts.
         (&self.items, &self.texts) == (&other.items, &other.texts)
     }
 }
@@ -129,6 +130,7 @@ impl Layout {
     pub fn children(&self, index: u32) -> impl Iterator<Item = u32> {
         let end = self.item(index).map_or(0, |i| i.end);
         let mut at = index + 1;
+        // The end of a child is the index of its next sibling.
         std::iter::from_fn(move || {
             let item = (at < end).then(|| self.item(at)).flatten()?;
             let child = at;
@@ -268,6 +270,7 @@ struct Skeleton<'a> {
 
 impl<'a> Skeleton<'a> {
     fn value(&mut self, attr: Option<Attr>, declared: Cls, depth: usize) -> Result<(), String> {
+        // The limit bounds the recursion: damaged text must not exhaust the stack.
         let depth = depth.checked_sub(1).ok_or_else(broken)?;
         match self.token()? {
             Token::ObjectStart => return self.object(attr, declared, depth),
@@ -297,6 +300,7 @@ impl<'a> Skeleton<'a> {
             }
             _ => return Err(broken()),
         }
+        // A placeholder has a single member.
         if self.goes_on(&Token::ObjectEnd)? {
             Err(broken())
         } else {
@@ -319,6 +323,7 @@ impl<'a> Skeleton<'a> {
 
     fn list(&mut self, attr: Option<Attr>, declared: Cls, depth: usize) -> Result<(), String> {
         self.key.open(attr, declared, Kind::List);
+        // After the bracket, only an empty list can end without an element.
         if self.scan.peek() == Some(b']') {
             self.token()?;
         } else {
@@ -365,6 +370,7 @@ const CLOSE: u8 = 0;
 const OBJECT: u8 = 1;
 const LIST: u8 = 2;
 const GROUP: u8 = 3;
+// Constants and leaves have three tags each, one for each kind of leaf.
 const CONSTANT: u8 = 4;
 const LEAF: u8 = 7;
 
@@ -378,6 +384,7 @@ impl Key {
     }
 
     fn head(&mut self, tag: u8, attr: Option<Attr>, class: Cls) {
+        // 255 means that the item has no attribute.
         self.0
             .extend_from_slice(&[tag, attr.map_or(u8::MAX, Attr::number), class.number()]);
     }
@@ -392,6 +399,7 @@ impl Key {
 
     pub fn constant(&mut self, attr: Option<Attr>, class: Cls, kind: Kind, text: &str) {
         self.head(CONSTANT + kind_number(kind), attr, class);
+        // The length comes first, so a text needs no escapes and no end mark.
         self.0
             .extend_from_slice(&u32::try_from(text.len()).unwrap_or(u32::MAX).to_le_bytes());
         self.0.extend_from_slice(text.as_bytes());
@@ -430,6 +438,7 @@ fn build(key: &[u8]) -> Layout {
     while let Some((tag, tail)) = rest.split_first() {
         rest = tail;
         if *tag == CLOSE {
+            // The subtree ends where the next item begins.
             let end = layout.items.len() as u32;
             if let Some(item) = open.pop().and_then(|i| layout.items.get_mut(i as usize)) {
                 item.end = end;
@@ -452,6 +461,7 @@ fn build(key: &[u8]) -> Layout {
                 layout.leaves.push(index);
                 ItemKind::Leaf(kind_of(tag - LEAF), layout.leaves.len() as u32 - 1)
             }
+            // The remaining tags are those of constants.
             _ => {
                 let Some((len, tail)) = rest.split_first_chunk::<4>() else {
                     break;

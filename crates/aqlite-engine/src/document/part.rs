@@ -77,6 +77,8 @@ impl<T> Part<T> {
             Part::Late(late) => {
                 let value = late.value.get();
                 if value.is_none() {
+                    // Relaxed suffices: the flag is only a request, and `OnceLock` publishes the
+                    // part itself.
                     late.wanted.store(true, Ordering::Relaxed);
                     ABSENT_READS.set(ABSENT_READS.get().wrapping_add(1));
                 }

@@ -134,6 +134,7 @@ struct StoredTable {
 fn vocabulary() -> u64 {
     let classes = (0..=u8::MAX).filter_map(Cls::from_number).map(Cls::name);
     let attributes = (0..=u8::MAX).filter_map(Attr::from_number).map(Attr::name);
+    // The byte 0xFF occurs in no UTF-8 text, so it separates the names.
     fnv(classes
         .chain(attributes)
         .flat_map(|name| name.bytes().chain([0xff])))
@@ -144,6 +145,7 @@ fn pack_bytes<T: Encode>(value: &T) -> Vec<u8> {
 }
 
 fn unpack_bytes<T: for<'d> Decode<'d>>(bytes: &[u8]) -> Result<T, &'static str> {
+    // The size comes from a file, so it is checked before memory is allocated.
     let (size, _) = lz4_flex::block::uncompressed_size(bytes).map_err(|_| DAMAGED)?;
     if size > MOST {
         return Err(DAMAGED);
@@ -168,6 +170,7 @@ impl Batch {
         for table in &self.tables {
             encoder.add_table(table)?;
         }
+        // The columns come first, because they decide the order of the words.
         encoder.add_words(self.words.words());
         let absent = "a batch with absent parts cannot become a segment";
         let places = self.docs.places.present().ok_or(absent)?;
@@ -189,6 +192,7 @@ impl Batch {
             parts: encoder.places,
         };
         let body = pack_bytes(&head);
+        // The checksum covers compressed bytes, so damage is found before they are unpacked.
         let sum = fnv(body.iter().copied()).to_le_bytes();
         Ok(EncodedSegment {
             head: [MAGIC.as_slice(), &sum, &body].concat(),
@@ -211,6 +215,7 @@ impl Batch {
     /// [`absent_reads`]: super::absent_reads
     pub fn wanted(&self) -> Vec<u32> {
         let mut wanted = Vec::new();
+        // Parts are counted in the order of `Head::parts`.
         let mut number = 0;
         let mut note = |is_wanted: bool| {
             wanted.extend(is_wanted.then_some(number));
@@ -266,6 +271,7 @@ impl Encoder {
     /// Adds a part that takes `memory` bytes when it is loaded.
     fn add(&mut self, part: &impl Encode, memory: usize) {
         let bytes = pack_bytes(part);
+        // A part is never divided, so a value may exceed the size by its last part.
         if self.values.last().is_none_or(|value| value.len() >= VALUE) {
             self.values.push(Vec::new());
         }
@@ -300,6 +306,7 @@ impl Encoder {
         let Some(number) = self.numbers.get_mut(word as usize) else {
             return u32::MAX;
         };
+        // A word gets its number when a column first uses it.
         if *number == u32::MAX {
             *number = self.words.len() as u32;
             self.words.push(word);
@@ -390,6 +397,7 @@ impl StoredDocs {
         {
             let row = DocState {
                 kind: ObjectKind::of_number(u64::from(*kind)).ok_or(DAMAGED)?,
+                // The number is stored with the places, which are loaded later.
                 number: 0,
                 ordinal: self.first_ordinal.wrapping_add(u64::from(ordinal)),
                 latest: *latest,
@@ -421,12 +429,15 @@ impl Segment {
             .iter()
             .map(|table| table.layout.layout().map(Arc::new));
         let layouts: Vec<_> = layouts.collect::<Result<_, _>>()?;
+        // A table has its structure and one part for each leaf. The pages of words follow, then one
+        // part for the places of all documents.
         let parts: usize = layouts.iter().map(|layout| 1 + layout.leaves().len()).sum();
         if head.parts.len() != parts + (head.words as usize).div_ceil(PAGE) + 1 {
             return Err(DAMAGED);
         }
         // Takes the encoded documents, so that memory holds one form only.
         let docs = std::mem::take(&mut head.docs).docs()?;
+        // The layouts were decoded above, so their stored form is dropped.
         for table in &mut head.tables {
             table.layout = StoredLayout::default();
         }
@@ -492,6 +503,7 @@ impl Segment {
         let new = self.batch(state)?;
         for (old, table) in batch.tables.iter().zip(&new.tables) {
             if let Some(structure) = old.structure.share() {
+                // Hidden rows depend on the state, so they are computed again and not shared.
                 let _ = table.hidden.set(hidden(&new, table, &structure));
                 table.structure.load(structure);
             }
@@ -519,6 +531,7 @@ impl Segment {
         if fnv(bytes.iter().copied()) != place.checksum {
             return Err(DAMAGED);
         }
+        // Parts are counted in the order of `Head::parts`: for each table, structure then columns.
         let mut first = 0;
         for table in &batch.tables {
             let end = first + 1 + table.columns.len() as u32;
@@ -539,6 +552,7 @@ impl Segment {
             return Ok(());
         }
         let page: Page = unpack_bytes::<StoredPage>(bytes)?.page()?;
+        // Only the last page has fewer words.
         let words = (self.head.words as usize)
             .saturating_sub(at * PAGE)
             .min(PAGE);
@@ -559,6 +573,7 @@ impl SegmentState<'_> {
 fn load_structure(batch: &Batch, table: &Table, bytes: &[u8]) -> Result<(), &'static str> {
     let stored: StoredStructure = unpack_bytes(bytes)?;
     let structure = stored.structure(table.len(), table.groups() as usize)?;
+    // Hidden rows are set first: a loaded structure must never be read without them.
     let _ = table.hidden.set(hidden(batch, table, &structure));
     table.structure.load(Arc::new(structure));
     Ok(())

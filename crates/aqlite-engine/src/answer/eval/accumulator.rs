@@ -72,12 +72,14 @@ impl Accumulator {
         let Some(path) = aggregate.path() else {
             return self.count_block(view, rows as u64);
         };
+        // Each row has a node at the path, so the rows need not be read.
         if matches!(aggregate, Aggregate::Count(_)) && block.fills(path) {
             return self.count_block(view, rows as u64);
         }
         if block.lacks(path) {
             return;
         }
+        // Several aggregates of one path read its numbers once.
         if known.as_ref().is_none_or(|(of, _)| *of != path) {
             *known = block.exact_numbers(path).map(|numbers| {
                 view.note(block.rows.reading(numbers).path());
@@ -98,11 +100,14 @@ impl Accumulator {
                 } else {
                     ExecutionPath::MaxColumn
                 });
+                // The greatest number is the opposite of the least opposite, so one loop serves
+                // both.
                 let best = if is_min {
                     least(values)
                 } else {
                     -least_of(values, |v| -v)
                 };
+                // Only the first of the best rows is added: the others cannot change the result.
                 if !self.is_behind(aggregate, best) {
                     let as_good = (0..)
                         .zip(&**values)
@@ -179,6 +184,7 @@ impl Accumulator {
                         return;
                     }
                     identity(&cell, &mut key);
+                    // 48 is an estimate for the string and its entry in the set.
                     let bytes = key.len() + 48;
                     self.kept_bytes += if self.seen.insert(key) { bytes } else { 0 };
                 }
@@ -226,6 +232,7 @@ impl Accumulator {
             return;
         }
         let key = sort_key(&value);
+        // Rows may arrive in any order, so position decides among equal values.
         let better = |best: &Best| match compare_keys(&key, &best.key) {
             Ordering::Equal => order < best.order,
             found => found == wanted,
@@ -233,6 +240,7 @@ impl Accumulator {
         if self.best.as_ref().is_none_or(better) {
             let mut buffer = String::new();
             let cell = cell_of(view, node, &mut buffer);
+            // A text that equals its key is stored once.
             let cell = match (&key, &cell) {
                 (SortKey::Text(key), Cell::Text(text)) if key == text => None,
                 _ => Some(cell.to_owned()),
@@ -278,6 +286,7 @@ pub(super) const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// A cell of a number that is a double whatever its value: a whole one with `.0`.
 fn double(number: f64) -> Cell<String> {
+    // Adding 0.0 turns -0.0 into 0.0.
     let mut digits = shortest(number + 0.0);
     if !digits.contains('.') {
         digits.push_str(".0");
@@ -301,6 +310,7 @@ fn least(values: &[f64]) -> f64 {
 
 /// The least that numbers come to, four at a time.
 fn least_of(values: &[f64], of: impl Fn(f64) -> f64) -> f64 {
+    // A NaN is never less, so it is skipped.
     let lesser = |a: f64, b: f64| if b < a { b } else { a };
     let (fours, rest) = values.as_chunks::<4>();
     let mut lanes = [f64::INFINITY; 4];

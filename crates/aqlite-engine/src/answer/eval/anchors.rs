@@ -28,6 +28,7 @@ impl<'p> Anchors<'p> {
         loop {
             match source {
                 Source::Class(expr) if rank(expr).is_some() => {
+                    // The levels must descend: EHR, then VERSION, then the document.
                     if anchors
                         .above
                         .last()
@@ -38,6 +39,7 @@ impl<'p> Anchors<'p> {
                     anchors.above.push(expr);
                     match &expr.contains {
                         Contains::Some(inner) => source = inner,
+                        // Without an entry below it, the document itself is the anchor.
                         Contains::Nothing
                             if matches!(expr.class, Cls::COMPOSITION | Cls::EHR_STATUS) =>
                         {
@@ -122,6 +124,8 @@ impl<'p> Anchors<'p> {
                 has_exists: false,
             };
             read.condition(condition);
+            // A condition without variables belongs to the first anchor, since it is the same for
+            // all rows.
             let anchor = self
                 .entries
                 .iter()

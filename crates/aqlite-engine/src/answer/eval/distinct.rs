@@ -42,6 +42,7 @@ impl Distinct {
 
     /// Bytes held, about.
     pub fn bytes(&self) -> usize {
+        // The factor 2 accounts for the spare room of hash maps.
         self.bytes
             + self.identities.size()
             + (self.of_texts.len() * size_of::<((u8, u32), u32)>()
@@ -60,12 +61,14 @@ impl Distinct {
     }
 
     fn number_of(&mut self, result_buffer: &ResultBuffer, held: CellRef, work: &Work) -> u32 {
+        // The tag keeps texts of different kinds apart that have the same number.
         let text = match held {
             CellRef::Token(id) => Some((0, id)),
             CellRef::Text(id) => Some((1, id)),
             CellRef::Json(id) => Some((2, id)),
             _ => None,
         };
+        // The identity of a word or text is computed once and then found by number.
         let known = match held {
             CellRef::Word(id) => self.of_words.get(&id),
             _ => text.and_then(|text| self.of_texts.get(&text)),

@@ -99,10 +99,12 @@ impl Rows {
     /// Every row of `self` with every row of `other`, at most `most` of them; the columns of both
     /// are disjoint.
     pub fn product(&mut self, other: &Rows, most: usize) {
+        // In the usual case of one row each, no list is made.
         if self.nodes.len() == self.width && other.nodes.len() == self.width {
             merge(&mut self.nodes, &other.nodes);
             return;
         }
+        // One row more than allowed is made, so that the caller notices the excess.
         let rows = self
             .len()
             .saturating_mul(other.len())
@@ -158,6 +160,7 @@ impl Product {
     /// Writes the row of a number.
     pub fn fill(&self, number: u64, row: &mut [Node]) {
         row.fill(Node::NONE);
+        // The number is read as digits of mixed base, the last variable being the lowest digit.
         let mut rest = number;
         for rows in self.factors.iter().rev() {
             let count = rows.len().max(1) as u64;
@@ -281,8 +284,10 @@ impl StepIn<'_, '_, '_> {
                 asking.expand_child(self.trie, step, Node::root(fragment), &alive),
             ),
         };
+        // If presence alone decided, the rows hold for all fragments with the same items.
         let expansion = match (differs.replace(false), self.start) {
             (false, _) => Expansion::Rows(rows.cells(self.table.layout())),
+            // Nothing below child rows is followed further: such rows are walked.
             (true, Start::Child(..)) => Expansion::Walk,
             (true, Start::Item(_)) => asking
                 .group_expansion(self.trie, node)
@@ -389,6 +394,7 @@ impl<'p, 'b> Expander<'p, 'b> {
         for kid in &step.kids {
             let (start, known) = (group_path.cells.len(), group_path.group.is_some());
             let below = match self.run_at(trie, *kid, node) {
+                // The rows of a second repeated group would have to be multiplied.
                 Some(_) if known => return None,
                 Some(group) => {
                     group_path.group = Some((group?, *kid, *alive));
@@ -401,6 +407,7 @@ impl<'p, 'b> Expander<'p, 'b> {
                     None => false,
                 },
             };
+            // A purely structural step vanishes if there is no row below.
             if !below && step.mode == Mode::Chain {
                 return Some(false);
             }
@@ -493,6 +500,7 @@ impl<'p, 'b> Expander<'p, 'b> {
                 Some((instance, passing)) => self.fill(trie, *kid, instance, &passing, row)?,
                 None => false,
             };
+            // A purely structural step vanishes if there is no row below.
             if !below && step.mode == Mode::Chain {
                 return Some(false);
             }
@@ -531,6 +539,7 @@ impl<'p, 'b> Expander<'p, 'b> {
                         several = found.is_some();
                         found = Some((instance, passing));
                     }
+                    // The visit ends at the second instance.
                     !several
                 },
             );
@@ -566,6 +575,7 @@ impl<'p, 'b> Expander<'p, 'b> {
                 .as_ref()
                 .is_none_or(|p| may_hold(p, id, self.plan.exact))
         };
+        // Only an object has a node id by which it can be excluded.
         !is_object || step.paths.is_empty() || step.paths.iter().any(may_hold)
     }
 
@@ -617,6 +627,7 @@ impl<'p, 'b> Expander<'p, 'b> {
                 if let Some(passing) = self.passing(step, instance, alive) {
                     rows.append(self.expand(trie, kid, instance, &passing));
                 }
+                // One row more than allowed is sufficient to notice the excess.
                 rows.len() <= self.most
             },
         );

@@ -137,6 +137,7 @@ impl Output {
     /// is full.
     pub fn is_full(&mut self, plan: &Plan, work: &Work) -> bool {
         let is_full = self.missing(plan) == Some(0);
+        // Duplicates that are not removed yet count as rows, so the window may not be full.
         if is_full && plan.query.distinct && self.different < self.ready.len() {
             self.remove_duplicates(plan, work);
             return self.missing(plan) == Some(0);
@@ -199,6 +200,7 @@ impl Output {
     /// Forgets the rows of a plain query that came after an end.
     pub fn back_to(&mut self, (cells, ready): (usize, usize)) {
         self.ready.truncate(ready);
+        // The removed texts lose their numbers, so the caches that use these are emptied.
         self.shown.fill(None);
         self.distinct.forget_texts();
         self.result_buffer.keep(0..cells as u32);
@@ -301,6 +303,7 @@ impl Output {
             held = self.bytes();
         }
         let keys = query.order.iter().map(move |k| {
+            // Every row needs all its keys, so NULL replaces those that are not made.
             if view.is_over() {
                 return SortKey::Null;
             }
@@ -319,6 +322,7 @@ impl Output {
                 let nodes = (self.nodes.len() / row.len().max(1)) as u32;
                 self.nodes.extend_from_slice(row);
                 self.push(query, (UNMADE, nodes), keys, order);
+                // Rows beyond the best are removed many at a time, which makes each removal cheap.
                 if self.rows.len() >= most_held(wanted, query.order.len()) {
                     evaluator
                         .view
@@ -341,6 +345,7 @@ impl Output {
         order: Order,
     ) {
         let start = self.keys.len();
+        // Without ORDER BY, rows have no keys and the divisor is 0.
         let number = start.checked_div(query.order.len()).unwrap_or(0) as u32;
         self.keys.extend(keys);
         self.key_bytes += self
@@ -355,6 +360,7 @@ impl Output {
             .first()
             .zip(self.keys.get(start))
             .map_or(0, |(by, key)| {
+                // The complement reverses the order.
                 if by.descending {
                     !key.lead()
                 } else {

@@ -33,6 +33,7 @@ pub(super) fn order_key<'p: 'b, 'b>(
     let view = evaluator.view;
     let of_path = |path: usize| {
         let node = view.node_at(row, path);
+        // An exact point in time is read from its column, without parsing the text.
         match view.batch.point(node.fragment, node.item) {
             Some(micros) => SortKey::Temporal(Temporal::from_micros(micros)),
             None => sort_key(&view.value(node)),
@@ -114,6 +115,7 @@ impl SortKey {
             SortKey::Boolean(flag) => u128::from(*flag),
             SortKey::Object | SortKey::Null => 0,
         };
+        // The rank takes the highest byte: a value has at most 15 bytes.
         u128::from(self.rank()) << 120 | value
     }
 
@@ -137,6 +139,7 @@ impl SortKey {
 
 /// The first 15 bytes of a text, as a number in the order of texts.
 fn beginning(text: &[u8]) -> u128 {
+    // The first byte stays 0, because `lead` puts the rank there.
     let mut bytes = [0; 16];
     bytes
         .iter_mut()
@@ -148,6 +151,7 @@ fn beginning(text: &[u8]) -> u128 {
 
 /// A number without sign in the place of one with.
 fn in_order(number: i64) -> u64 {
+    // Flipping the sign bit moves negative numbers below the others.
     (number as u64) ^ (1 << 63)
 }
 

@@ -89,6 +89,7 @@ impl<'b> TopK<'b> {
         if !block.add_ranks(self.path, &mut self.ranks) {
             return Some(block);
         }
+        // Bitwise NOT reverses the order and, unlike negation, cannot overflow.
         if self.descending {
             self.ranks
                 .iter_mut()
@@ -111,6 +112,7 @@ impl<'b> TopK<'b> {
     /// The blocks with the rows that are left. `best` has the ranks of earlier slices, and gets
     /// those of this one.
     pub fn release(self, best: &mut BestRanks) -> Vec<Block<'b>> {
+        // Ranks of numbers and of times cannot be compared, so each kind has its own limit.
         let (numbers, points) = (self.worst(true), self.worst(false));
         // A row of a later slice loses against equal rows of earlier ones.
         let last = best.last(self.wanted).filter(|_| self.is_only_key);
@@ -123,6 +125,7 @@ impl<'b> TopK<'b> {
                 let Some(rank) = ranks.next().filter(|rank| *rank <= worst) else {
                     return false;
                 };
+                // Only exact ranks may be compared with those of earlier slices.
                 if !is_exact || rank == NO_RANK {
                     return true;
                 }
@@ -145,6 +148,7 @@ impl<'b> TopK<'b> {
             .filter(|(_, kind)| *kind == of_numbers)
             .map(|(block, _)| block.rows.len())
             .sum();
+        // All rows of this kind may be among the first k.
         if of_kind <= self.wanted {
             return i64::MAX;
         }

@@ -67,6 +67,7 @@ impl Batch {
             containers: Vec::new(),
         };
         for ehr in 0..self.ehrs.len() as u32 {
+            // A removed EHR keeps its index, because the lists are indexed by number.
             let exists = self.has_ehr(ehr);
             let objects = if exists {
                 self.objects_of(ehr)
@@ -122,6 +123,7 @@ impl Batch {
                 version.version,
                 &[Attr::CONTRIBUTION, Attr::ID, Attr::VALUE],
             );
+            // Documents are in commit order, so versions of one contribution are neighbors.
             contributions.extend(uid.filter(|uid| contributions.last() != Some(uid)));
         }
         push_references(

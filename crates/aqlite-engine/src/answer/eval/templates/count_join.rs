@@ -29,6 +29,8 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                     self.work.add(selection.len() as u64);
                     for row in selection.rows().iter() {
                         let doc = docs.get(*row as usize).copied().unwrap_or(u32::MAX);
+                        // A document before the slice wraps to a huge index and is reported as
+                        // well.
                         let count = fragments.get_mut(doc.wrapping_sub(self.slice.start) as usize);
                         let outside = || broken("a fragment lies outside the slice of its run");
                         *count.ok_or_else(outside)? += 1;
@@ -36,6 +38,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 }
             }
             for (rows, fragments) in rows.iter_mut().zip(fragments) {
+                // A document without a fragment for one anchor gets the factor 0 and has no rows.
                 *rows = rows.saturating_mul(fragments);
             }
         }
