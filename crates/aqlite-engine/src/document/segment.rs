@@ -387,6 +387,7 @@ impl StoredDocs {
             self.latest.len(),
             self.deleted.len(),
         ];
+        // `Docs::at_ordinal` searches the ordinals by bisection, so they must ascend.
         if lengths.iter().any(|length| *length != ehrs.len()) || !ordinals.is_sorted() {
             return Err(DAMAGED);
         }

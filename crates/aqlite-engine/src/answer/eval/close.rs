@@ -15,6 +15,7 @@ const PIECE: usize = 1 << 15;
 
 /// Returns the number of rows of a piece, if each has `cells` cells.
 fn rows_of_piece(cells: usize) -> usize {
+    // A piece has at least 8 rows, so wide rows make progress too.
     (PIECE / cells.max(1)).max(8)
 }
 

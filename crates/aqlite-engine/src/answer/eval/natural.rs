@@ -13,6 +13,7 @@ pub(super) fn rounded(words: &[u32], exponent: i32) -> f64 {
         .iter()
         .take(high.saturating_sub(2))
         .any(|word| *word != 0);
+    // The lowest bit is set if any lower word is not 0, which is all that rounding needs.
     let exact = three << 1 | u128::from(below);
     let exponent = exponent + (high as i32 - 2) * 32 - 1;
     // A double has 53 binary digits, and none below 2 to the power of -1074.
@@ -25,6 +26,7 @@ pub(super) fn rounded(words: &[u32], exponent: i32) -> f64 {
         exact & ((1 << spare) - 1),
     );
     let up = rest > half || (rest == half && kept & 1 == 1);
+    // One power of two could overflow or underflow although the result does not.
     let exponent = exponent + spare;
     (kept + u64::from(up)) as f64
         * power_of_two(exponent / 2)
@@ -68,6 +70,7 @@ impl Natural {
     fn times_plus(&mut self, factor: u32, more: u32) {
         let mut carry = u64::from(more);
         for word in &mut self.0 {
+            // A product of 32-bit numbers and a carry of 32 bits fit into 64 bits.
             carry += u64::from(*word) * u64::from(factor);
             *word = carry as u32;
             carry >>= 32;
@@ -81,6 +84,7 @@ impl Natural {
     fn over(&mut self, divisor: u32) -> u32 {
         let mut rest = 0;
         for word in self.0.iter_mut().rev() {
+            // The rest is below the divisor, so the quotient fits into 32 bits.
             let all = rest << 32 | u64::from(*word);
             (*word, rest) = ((all / u64::from(divisor)) as u32, all % u64::from(divisor));
         }
@@ -91,6 +95,7 @@ impl Natural {
     fn digits(mut self) -> String {
         let mut groups = Vec::new();
         while self.0.iter().any(|word| *word != 0) {
+            // Each group has nine decimal digits, and the lowest group comes first.
             groups.push(self.over(1_000_000_000));
         }
         let digits: String = groups

@@ -145,6 +145,7 @@ impl Docs {
 
     /// The document of a version, by its place in the commit order.
     pub fn at_ordinal(&self, ordinal: u64) -> Option<u32> {
+        // Documents are in commit order, so their ordinals ascend.
         let found = self.fixed.ordinals.binary_search(&ordinal);
         found.ok().map(|document| document as u32)
     }

@@ -20,6 +20,7 @@ pub(super) struct Differences(Vec<i32>);
 impl Differences {
     pub fn of(numbers: impl IntoIterator<Item = u32>) -> Differences {
         let mut last = 0u32;
+        // Differences wrap, so descending numbers are restored exactly too.
         let difference = |number: u32| {
             let difference = number.wrapping_sub(last) as i32;
             last = number;
@@ -116,6 +117,7 @@ impl StoredStructure {
         let parents = places.iter().zip(&self.depths);
         let group = |group: &StoredGroup| {
             let (ends, rows) = (group.ends.numbers(), group.rows.fragments()?);
+            // The ends must ascend to the number of rows, or they would not be slices of the rows.
             let is_whole = ends.last().is_none_or(|end| *end as usize == rows.len());
             if is_whole && ends.is_sorted() {
                 Ok(RepeatedGroup { ends, rows })
@@ -219,8 +221,10 @@ impl StoredMoments {
     fn of(ids: Vec<u32>, begins: &[i64]) -> StoredMoments {
         let known = || begins.iter().filter(|begin| **begin != NO_MOMENT);
         let base = known().min().copied().unwrap_or(0);
+        // A distance may exceed `i64`. The base is the least time, so `u64` always holds it.
         let distance = |begin: i64| begin.wrapping_sub(base) as u64;
         let unit = known().fold(0, |unit, begin| greatest_divisor(unit, distance(*begin)));
+        // The unit is 0 if all times are equal.
         let step = |begin: &i64| match *begin {
             NO_MOMENT => 0,
             begin => distance(begin) / unit.max(1),
@@ -303,6 +307,7 @@ fn leading_uuid(word: &str) -> Option<[u8; 16]> {
 /// Appends a UUID in its canonical form.
 fn push_uuid(bytes: [u8; 16], text: &mut String) {
     for (at, byte) in bytes.into_iter().enumerate() {
+        // The canonical form has groups of 4, 2, 2, 2 and 6 bytes.
         if matches!(at, 4 | 6 | 8 | 10) {
             text.push('-');
         }
@@ -360,6 +365,7 @@ impl StoredPage {
             ends.push(u32::try_from(text.len()).map_err(|_| UNEVEN)?);
             start = end;
         }
+        // Text that is left over would belong to no word.
         if start == self.text.len() {
             Ok(Page::new(text, ends))
         } else {
@@ -429,6 +435,7 @@ impl StoredLayout {
         };
         let mut layout = Layout::default();
         layout.texts.clone_from(&self.texts);
+        // `u32::MAX` marks a number that no item has used yet.
         layout.leaves = vec![u32::MAX; count(|kind| matches!(kind, StoredItemKind::Leaf(..)))];
         layout.groups = vec![u32::MAX; count(|kind| matches!(kind, StoredItemKind::Group(_)))];
         for (index, item) in (0..).zip(&self.items) {

@@ -130,6 +130,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                     .iter()
                     .all(|expr| self.passes(expr, doc.document, &mut known))
             };
+            // Documents of one EHR often follow one another, so the last outcome is kept.
             let ehr_passes = match last {
                 Some((ehr, passes)) if ehr == doc.ehr => passes,
                 _ => all(&of_ehr),
@@ -197,6 +198,8 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             .plan_cache
             .of(table.layout())
             .passes(expr.variable, || {
+                // An outcome holds for the layout only if nothing was read that differs between
+                // rows.
                 let differs = Cell::new(false);
                 let first = holds(self.view().watched(&differs));
                 (!differs.get()).then_some(first)

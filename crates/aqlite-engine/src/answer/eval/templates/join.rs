@@ -70,12 +70,14 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             }
             return Ok(());
         }
+        // A document needs rows of every anchor, so those of the shortest list are sufficient.
         let Some(fewest) = anchor_rows
             .iter()
             .min_by_key(|anchor_rows| anchor_rows.rows.len())
         else {
             return Ok(());
         };
+        // The number of rows is checked before any of them is made.
         self.bear(joined(anchor_rows, fewest))?;
         let mut starts = vec![0; anchor_rows.len()];
         let mut fragments = vec![Vec::new(); anchor_rows.len()];
@@ -86,6 +88,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             {
                 anchor_rows.fragments_of(doc, start, fragments);
             }
+            // The product is 0 if the document has no fragment for one of the anchors.
             for number in 0..fragments.iter().map(Vec::len).product() {
                 choose_from(&fragments, number, &mut choice);
                 self.choose(&mut join, doc, &choice, output)?;
@@ -104,6 +107,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     ) -> Result<(), Abort> {
         self.go_on(&mut join.done, 0)?;
         self.work.add(ROW);
+        // The rows above the anchors are found once for each document.
         if join.doc != Some(doc) {
             self.whole_rows(doc, &mut join.above)?;
             join.doc = Some(doc);
