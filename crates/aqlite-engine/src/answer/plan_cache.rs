@@ -128,6 +128,7 @@ pub(super) struct GroupExpansion {
 impl PlanCache {
     /// Returns the cached results about a layout.
     pub fn of(&self, layout: &Arc<Layout>) -> Rc<CachedLayout> {
+        // The weak reference below keeps the address in use, so it identifies the layout.
         let address = Arc::as_ptr(layout) as usize;
         let mut known = self.by_address.borrow_mut();
         if known.len() >= MAX_LAYOUTS {
@@ -164,6 +165,7 @@ impl PlanCache {
         known.unwrap_or_else(|| {
             let found = Rc::new(find());
             let mut anchor_tables = self.anchor_tables.borrow_mut();
+            // Only one schema is kept for each variable.
             anchor_tables.retain(|(of, _)| *of != variable);
             anchor_tables.push((variable, Rc::clone(&found)));
             found
@@ -315,6 +317,7 @@ impl DecisionTree {
         if self.known.get() >= MAX_VARIANTS {
             return;
         }
+        // Existing tests are followed first, and only tests that they lack are added.
         let (mut place, mut tests) = (DecisionTree::ENTRY, Vec::new());
         while let Branch::Test(number, bitmap) = self.at(place) {
             place = (number, is_present(bitmap));

@@ -545,7 +545,7 @@ impl Page {
     }
 
     fn push(&mut self, text: &str) {
-        // Room grows by a quarter instead of doubling, which would leave half of it unused.
+        // Room grows by a quarter instead of doubling, which could leave half of it unused.
         if self.text.capacity() - self.text.len() < text.len() {
             self.text.reserve_exact(text.len() + self.text.len() / 4);
         }

@@ -77,6 +77,8 @@ impl<'b> StepIn<'_, '_, 'b> {
                     let (has, lacks) = rows.split(self.table.presence(flag));
                     open.extend([((number, false), lacks), ((number, true), has)]);
                 }
+                // The first row of an unknown branch extends the tree, and the rows are split
+                // again.
                 Branch::Nothing
                     if rows.get(0).is_some_and(|row| {
                         variants.learn(self.presence(row), || self.find(row))
@@ -84,6 +86,7 @@ impl<'b> StepIn<'_, '_, 'b> {
                 {
                     open.push((place, rows))
                 }
+                // The tree is full, so these rows are walked.
                 Branch::Nothing => visit(
                     Rc::new(LayoutVariant {
                         tests: Vec::new(),
@@ -241,6 +244,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             .plan_cache
             .of(table.layout())
             .passes(anchor.variable, || {
+                // The outcome of row 0 holds for all rows, unless it depended on the row.
                 let differs = Cell::new(false);
                 let root = Node::root(Fragment {
                     table: number,
@@ -316,6 +320,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             }
             children.push(sorted);
         }
+        // Many lookups of parent rows would cost more than reading child rows by parent.
         (lengths.1 <= lengths.0 / 8).then(|| RepeatedGroups {
             children,
             only: Rc::clone(only_case),

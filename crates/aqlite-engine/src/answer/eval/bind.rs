@@ -172,6 +172,7 @@ impl Trail {
         path.get_mut(level.depth)
             .into_iter()
             .for_each(|at| *at = number);
+        // A longer path or an open product means that the pause was inside this candidate.
         let is_inside = path.len() > level.depth + 1 || self.product.borrow().is_some();
         if number == level.skip && is_inside {
             Reached::Again
@@ -216,6 +217,7 @@ impl<'p, 'b> Binder<'p, 'b> {
                 else {
                     return ControlFlow::Break(());
                 };
+                // If both sides hold, the variables of both are bound, as with AND.
                 match (has_left, has_right) {
                     (true, true) => {
                         self.bind(left, parent, a, &mut |a| self.bind(right, parent, a, next))
@@ -269,6 +271,8 @@ impl<'p, 'b> Binder<'p, 'b> {
             if number <= begun.done {
                 return ControlFlow::Continue(());
             }
+            // This is recorded before the test, so that a pause inside it resumes at this
+            // candidate.
             (search.done, search.is_open) = (number - 1, false);
             if !is_open && self.work.search_step(STEP).is_break() {
                 search.found = None;
@@ -316,6 +320,7 @@ impl<'p, 'b> Binder<'p, 'b> {
             self.take(expr, node, below, a, next)
         });
         self.trail.close(&level, flow);
+        // The variable is unbound again before the outer expressions go on.
         if let Some(leaf) = a.get_mut(expr.variable) {
             *leaf = Node::NONE;
         }
@@ -495,6 +500,7 @@ impl<'p, 'b> Binder<'p, 'b> {
             Parent::Doc(_) => ControlFlow::Continue(()),
             Parent::Node(node) => {
                 self.below(expr, node, true, visit)?;
+                // Sub-folders are part of the tree, but compositions are listed by reference.
                 if self.view.class(node).is_a(Cls::FOLDER) && expr.class != Cls::FOLDER {
                     return self.listed(node, &mut |doc| self.within(expr, doc, visit));
                 }
@@ -549,6 +555,7 @@ impl<'p, 'b> Binder<'p, 'b> {
         let Some(table) = self.view.batch.table(fragment.table) else {
             return ControlFlow::Continue(());
         };
+        // For 0, this is the root. Otherwise `from` follows the item whose subtree is searched.
         let end = table
             .layout()
             .item(from.saturating_sub(1))
@@ -694,6 +701,8 @@ impl<'p, 'b> Binder<'p, 'b> {
             true
         });
         for id in items {
+            // The id may be that of a version, which has the id of the object before the first
+            // `::`.
             let object = id.split("::").next().unwrap_or(id);
             if let Some(documents) = self.compositions().get(object) {
                 visit(documents)?;
@@ -721,6 +730,7 @@ pub(super) fn may_hold(predicate: &Predicate, id: Option<&str>, exact: bool) -> 
         (Predicate::NodeId(wanted), Some(id)) => matches_node_id(wanted, id, exact),
         (Predicate::And(terms), _) => terms.iter().all(|t| may_hold(t, id, exact)),
         (Predicate::Or(terms), _) => terms.iter().any(|t| may_hold(t, id, exact)),
+        // Only the fragment itself can decide.
         _ => true,
     }
 }

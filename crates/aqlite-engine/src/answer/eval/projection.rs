@@ -169,6 +169,7 @@ impl<'b> Projection<'_, 'b> {
     /// Takes the rows of a block.
     pub fn take(&mut self, block: &Block<'b>, scratch: &mut [Node]) {
         let view = self.expander.view;
+        // The cells come from two tables, so each row is filled singly.
         if let ParentRows::Known { .. } = block.over {
             for i in 0..block.rows.len() {
                 block.fill(i, scratch);
@@ -224,6 +225,7 @@ impl<'b> Projection<'_, 'b> {
                 )
             });
         }
+        // The upper half of a mark is the place, by which the rows are sorted.
         marks.extend(
             (first..)
                 .zip(rows.iter())
@@ -263,6 +265,7 @@ impl<'b> Projection<'_, 'b> {
     /// Puts the rows into document order.
     pub fn finish(mut self) {
         self.marks.sort_unstable();
+        // The lower half of a mark is the number of the row.
         self.ready
             .extend(self.marks.iter().map(|mark| *mark as u32));
     }
@@ -284,6 +287,7 @@ impl<'b> ContextColumns<'b> {
         fragments.extend(docs.map(|doc| batch.bound(self.class, doc)));
         for (fragment, cells) in fragments.iter().zip(cells.chunks_exact_mut(width)) {
             let Some(fragment) = *fragment else { continue };
+            // Neighbors mostly have the same variant, so the last one is tried first.
             if !self
                 .known
                 .get(self.last)
@@ -365,6 +369,7 @@ impl<'b> Source<'b> {
         }
         match table.layout().item(item).map(|i| i.kind) {
             Some(ItemKind::Constant(..)) => {
+                // A constant is the same in every row, so row 0 serves for all.
                 let node = Node {
                     fragment: Fragment {
                         table: number,

@@ -64,6 +64,7 @@ impl<'b> Scope<'b> {
                     .for_each(|data| chosen.take(data, doc.row.kind.class()));
             }
         }
+        // The order by table and row allows bisection in `Scope::rows`.
         chosen.fragments.sort_unstable();
         Scope::Chosen(chosen.fragments)
     }
@@ -81,11 +82,14 @@ impl<'b> Scope<'b> {
     /// Returns the rows of a table in the scope, in the order of their documents.
     pub fn rows<'t>(&self, number: u32, table: &'t Table) -> Selection<'t> {
         match self {
+            // Borrowed flags are those of `Batch::live`, for which each table lists its hidden
+            // rows.
             Scope::Flagged(Cow::Borrowed(_), slice) => {
                 Selection::excluding(rows_of(slice, table.docs()), table.hidden())
             }
             Scope::Flagged(flags, slice) => {
                 let rows = rows_of(slice, table.docs());
+                // All rows are from the slice, so the subtraction cannot underflow.
                 let flagged = |doc: u32| flags.get((doc - slice.start) as usize) == Some(&true);
                 let docs = part_of(table.docs(), &rows);
                 Selection::Indices(
@@ -123,6 +127,7 @@ impl<'b> Scope<'b> {
 
 /// The rows whose documents are in a slice.
 fn rows_of(slice: &Range<u32>, docs: &[u32]) -> Range<u32> {
+    // Rows ascend by document, so the rows of a slice are one range.
     let at = |document: u32| docs.partition_point(|other| *other < document) as u32;
     at(slice.start)..at(slice.end)
 }

@@ -60,7 +60,7 @@ impl BitmapRows {
     /// The row with a number: a few are looked for among the bits.
     fn get(&self, i: usize) -> Option<u32> {
         const FEW: u8 = 16;
-        // A list of all rows costs more than one lookup among the bits, but less than many.
+        // A few lookups among the bits cost less than a list of all rows, but many cost more.
         if self.asked.get() == FEW || self.rows.get().is_some() {
             return self.rows().get(i).copied();
         }

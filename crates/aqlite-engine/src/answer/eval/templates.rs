@@ -136,7 +136,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     pub fn run(&self, output: &mut Output) -> Result<(), Abort> {
         let (per_anchor, rest_is_true) = self.anchors.split(self.plan);
         let mut scope = self.scope();
-        // With one anchor that covers all of WHERE, no rows have to be joined.
+        // With one anchor that decides all of WHERE, no anchors have to be joined.
         if let ([anchor], [conjuncts]) = (self.anchors.entries.as_slice(), per_anchor.as_slice())
             && rest_is_true
         {
