@@ -53,6 +53,7 @@ impl<K: Hash + Eq + Clone, V> Cache<K, V> {
     pub fn insert(&mut self, key: K, value: Rc<V>, weight: usize) {
         self.uses += 1;
         self.weight += weight;
+        // The weight is added before the replaced entry is subtracted, so the sum never underflows.
         if let Some(replaced) = self.entries.insert(
             key,
             Entry {
@@ -63,6 +64,7 @@ impl<K: Hash + Eq + Clone, V> Cache<K, V> {
         ) {
             self.weight -= replaced.weight;
         }
+        // The newest entry always stays, even if it alone exceeds the limit.
         while self.weight > COMPILED && self.entries.len() > 1 {
             let oldest = self
                 .entries

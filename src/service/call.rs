@@ -167,6 +167,7 @@ impl<'a> Call<'a> {
 
     /// Returns a parameter of the path after that of the owner, which may be absent.
     pub fn optional_sub_param(&self, index: usize) -> Option<&str> {
+        // Paths of EHRs have the owner as their first parameter, paths of parties do not.
         self.optional_param(index + usize::from(!self.demographic))
     }
 
@@ -194,6 +195,7 @@ impl<'a> Call<'a> {
     /// # Errors
     /// 429 if the turn did not come in time.
     pub async fn turn(&self, bytes: usize) -> Result<Turn, Failure> {
+        // Short texts take too little time to delay other requests.
         if bytes < LARGE {
             return Ok(Turn::default());
         }
@@ -297,6 +299,8 @@ impl<'a> Call<'a> {
         ) {
             return Ok(());
         }
+        // Sorting puts equal names side by side. A repetition with the same value is harmless and
+        // is removed.
         let given = order::distinct(&self.request.query);
         let same = given
             .iter()
@@ -370,6 +374,7 @@ impl<'a> Call<'a> {
         let response = validated(response, changed.uid, changed.time)
             .with_header("Location", changed.path.as_str());
         let response = match &changed.uri {
+            // Only the response to a creation has this header.
             Some(uri) if changed.created => response.with_header("openEHR-uri", uri.as_str()),
             _ => response,
         };

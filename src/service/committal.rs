@@ -159,6 +159,7 @@ impl CommitMetadata {
             let name = name.to_ascii_lowercase().replace('_', "-");
             let Some(group) = ["openehr-version", "openehr-audit-details"]
                 .into_iter()
+                // Only the name itself, or the name and a dot: other names may begin alike.
                 .find(|g| name == *g || name.strip_prefix(g).is_some_and(|r| r.starts_with('.')))
             else {
                 continue;
@@ -169,6 +170,7 @@ impl CommitMetadata {
                     "the header {group} has the character U+{code:04X}, which XML 1.0 cannot carry: leave it out"
                 )));
             }
+            // The 1 is the length of the dot.
             let prefix = name
                 .get(group.len() + 1..)
                 .unwrap_or_default()
@@ -194,6 +196,7 @@ impl CommitMetadata {
         value: &str,
         party: &mut Party,
     ) -> Result<(), Failure> {
+        // Clients write `description` and `description.value` for the same leaf.
         let key = key.strip_suffix(".value").unwrap_or(key);
         match (group, key) {
             ("openehr-version", "lifecycle_state" | "lifecycle_state.code_string") => {
@@ -217,6 +220,7 @@ impl CommitMetadata {
             ("openehr-audit-details", "committer.external_ref.type") => {
                 party.kind = Some(value.to_owned())
             }
+            // The server determines these two, so values of the client are ignored.
             (_, "system_id" | "time_committed") => {}
             _ => {
                 return Err(Failure::bad_request(format!(
@@ -323,6 +327,7 @@ impl CommitMetadata {
     pub fn member_audit(self, default: Code) -> Result<Audit, Failure> {
         let mut audit = self.audit(default);
         let change_type = audit.change_type;
+        // A deletion has only one possible state, so a stated one is not an error.
         if change_type == DELETED {
             audit.lifecycle = DELETED;
         }

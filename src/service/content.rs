@@ -107,8 +107,10 @@ impl<R: Repository> Service<R> {
         tree: Tree,
         rigor: Rigor,
     ) -> Result<(CheckedDocument, Vec<Finding>), Failure> {
+        // A trusted loader has validated its compositions already.
         let validates = !self.config.trusts_compositions;
         let mut findings = Vec::new();
+        // The turn ends with this block, before the template is awaited.
         if validates {
             let _turn = call.turn(tree.size()).await?;
             findings = model_findings(&tree);
@@ -119,6 +121,7 @@ impl<R: Repository> Service<R> {
             None => None,
         };
         let Some(compiled) = compiled else {
+            // Without a template nothing else can be checked, so this finding comes first.
             findings.insert(0, without_template(template_id.as_deref()));
             return Err(Failure::invalid(call.dialect, COMPOSITION, &findings));
         };
@@ -232,6 +235,7 @@ pub(crate) fn refuse_errors(
     let errors = || findings.iter().filter(|f| f.severity == Severity::Error);
     match errors().next() {
         None => Ok(()),
+        // An unreadable document is 400, a readable one that breaks a rule is another status.
         Some(_) if errors().any(is_unreadable) => Err(Failure::unreadable(what, findings)),
         Some(_) => Err(Failure::invalid(call.dialect, what, findings)),
     }

@@ -21,6 +21,7 @@ pub struct Request {
 impl Request {
     /// Creates a request from the target of its request line: `/v1/query/aql?q=SELECT%20…`.
     pub fn new(method: &str, target: &str) -> Request {
+        // A fragment is never part of a request. A client may have sent it nevertheless.
         let target = target.split('#').next().unwrap_or_default();
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let pair = |part: &str| {
@@ -141,6 +142,7 @@ pub(super) fn decode(text: &str, form: bool) -> String {
             .and_then(|hex| u8::from_str_radix(hex, 16).ok());
         rest = behind;
         match (first, hex) {
+            // A plus is a blank in the query only, not in the path.
             (b'+', _) if form => out.push(b' '),
             (b'%', Some(byte)) => {
                 out.push(byte);
@@ -149,6 +151,7 @@ pub(super) fn decode(text: &str, form: bool) -> String {
             (other, _) => out.push(*other),
         }
     }
+    // Invalid UTF-8 becomes U+FFFD, which `Call::check_unambiguous` rejects.
     String::from_utf8_lossy(&out).into_owned()
 }
 

@@ -39,6 +39,7 @@ impl<'c> Page<'c> {
         };
         let fetch = match parameter("fetch").map(str::parse) {
             None => PAGE,
+            // Too large a page is rejected and not shortened, so that the client notices.
             Some(Ok(fetch @ 1..=LONGEST_PAGE)) => fetch,
             Some(_) => {
                 return Err(Failure::bad_request(format!(
@@ -87,6 +88,7 @@ impl<R: Repository> Service<R> {
             resource: Resource::Query,
             act: Action::Search,
         };
+        // A list of all EHRs reveals as much as a query on the population.
         if call.caller.reach(population, Subject::Nameless)? != Reach::All {
             return Err(Failure::new(
                 403,
@@ -106,6 +108,7 @@ impl<R: Repository> Service<R> {
             .map(show)
             .collect::<Result<Vec<_>, Failure>>()?;
         let next = found.last().map(|ehr| ehr.ehr_id.as_str());
+        // A page that is not full is the last one.
         let next = next.filter(|_| items.len() as u64 == page.fetch);
         Ok(page.response(call, &["ehr"], &items, next))
     }
@@ -117,6 +120,7 @@ impl<R: Repository> Service<R> {
         let page = Page::of(call)?;
         let after = page.after.map(str::to_ascii_lowercase);
         let (mut items, mut bytes, mut next) = (Vec::new(), 0, after);
+        // The repository limits a page by bytes too, so several reads may be needed for one page.
         loop {
             let left = page.fetch - items.len() as u64;
             let ListPage { items: found, more } = self
@@ -137,6 +141,7 @@ impl<R: Repository> Service<R> {
             if next.is_none() || items.len() as u64 >= page.fetch || bytes >= PAGE_BYTES {
                 break;
             }
+            // Other requests are answered between two reads.
             call.pause().await;
         }
         let path = ["ehr", &ehr.ehr_id, "contribution"];

@@ -60,6 +60,7 @@ impl Owner {
             ));
         }
         self.check_modifiable(kind)?;
+        // The EHR_STATUS is created with its EHR and cannot be deleted.
         if kind == ObjectKind::EhrStatus && !modifies {
             return Err(Failure::bad_request(
                 "an EHR has one EHR_STATUS: it can only be modified",
@@ -97,6 +98,7 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         body: Option<&Tree>,
     ) -> Result<Owner, Failure> {
+        // Only a valid id and a named template allow the combined read.
         let (Some(template), false, true) = (
             body.and_then(named_template),
             call.demographic,
@@ -111,6 +113,7 @@ impl<R: Repository> Service<R> {
             .map_err(Failure::of_store)?;
         let owner = ehr.map(Owner::Ehr).ok_or_else(no_ehr)?;
         let latest = self.latest_of(Some(call), template, &templates).await?;
+        // The checks that follow find the template here and need no read of their own.
         call.templates.borrow_mut().insert(template, latest)?;
         Ok(owner)
     }

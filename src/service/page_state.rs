@@ -27,6 +27,7 @@ fn scope(ehr_id: Option<&str>) -> u64 {
         u64::from_str_radix(short_digest(ehr_id).get(..8).unwrap_or_default(), 16)
             .unwrap_or_default()
     };
+    // 0 means the whole repository, so no EHR may have it.
     ehr_id.map_or(0, |ehr_id| digits(ehr_id).max(1))
 }
 
@@ -69,6 +70,7 @@ impl PageState {
             .and_then(|rest| rest.strip_prefix('-'))
             .ok_or_else(wrong)?;
         let is_plain = |number: &str| {
+            // 13 hexadecimal digits are 52 bits, which the database holds exactly.
             number.len() <= 13 && number.bytes().all(|byte| byte.is_ascii_hexdigit())
         };
         let numbers: Option<Vec<u64>> = numbers

@@ -48,6 +48,7 @@ impl<R: Repository> Service<R> {
         let (all, mut lines) = (numbered(call)?.collect::<Vec<_>>(), Lines::default());
         let most = self.config.limits.result;
         for some in all.chunks(TOGETHER) {
+            // Lines after the limit are refused one by one, so that each line has an answer.
             if lines.len() > most {
                 let full = || {
                     Failure::new(
@@ -78,12 +79,14 @@ impl<R: Repository> Service<R> {
                 Failure::bad_request("the line is not the id of an EHR in quotes")
             })?;
             let id = id.to_ascii_lowercase();
+            // This also checks the permission. A refusal concerns this line only.
             record_access(call, stages, &id).map(|()| id)
         };
         let requested: Vec<(u64, Result<String, Failure>)> = some
             .iter()
             .map(|(number, text)| (*number, read(text)))
             .collect();
+        // An EHR that occurs in several lines is read and run once.
         let ids = order::distinct(
             requested
                 .iter()

@@ -72,6 +72,7 @@ impl<R: Repository> Service<R> {
         if call.request.body.len() > self.config.limits.template {
             return Err(Failure::too_large("template", self.config.limits.template));
         }
+        // The limit above is checked first, so that an excessive body never waits for room.
         call.room(call.request.body.len()).await?;
         let text = call.text()?;
         let refused = |problems: &[Diagnostic]| Failure::in_text(400, "template", text, problems);
@@ -79,6 +80,7 @@ impl<R: Repository> Service<R> {
         if !template.excesses().is_empty() {
             return Err(refused(template.excesses()));
         }
+        // Texts made from a template are limited at upload, so that no later request fails on them.
         if let Some(excess) = derived_excess(call, &template).await? {
             return Err(refused(&[excess]));
         }
@@ -92,6 +94,7 @@ impl<R: Repository> Service<R> {
                 template.template_id
             )));
         }
+        // The permission depends on the id, which is known only after the text is read.
         call.check_named_permission(&template.template_id)?;
         let definition = Definition {
             version: template.version_or(requested),
@@ -173,6 +176,7 @@ impl<R: Repository> Service<R> {
         };
         let found = self.chosen(call).await?;
         let compiled = self.compiled_template(Some(call), &found).await?;
+        // The text is no longer needed, and an example may be large.
         drop(found);
         let template = &compiled.template;
         let turn = call.turn(LARGE).await?;
@@ -216,6 +220,7 @@ impl<R: Repository> Service<R> {
         let found = self.chosen(call).await?;
         let etag = format!("{}/web", definition_etag(&found));
         let compiled = self.compiled_template(Some(call), &found).await?;
+        // The limit of a result and that of a web template both apply.
         let limit = self.config.limits.result.min(WEB_BYTES);
         let web = compiled.web(call).await?;
         let turn = call.turn(LARGE).await?;
@@ -294,6 +299,7 @@ async fn read_in_turns(
         _ => TemplateElements::of_opt14(text),
     };
     let elements = elements.map_err(|problems| refused(&problems))?;
+    // Two turns instead of one, so that other requests are answered between the steps.
     drop(turn);
     let _turn = turn_for(call, text.len()).await?;
     elements.template().map_err(|problems| refused(&problems))

@@ -25,6 +25,7 @@ impl LatestVersion {
     /// Returns the latest version of an object after one more version.
     fn followed_by(before: Option<LatestVersion>, version: &Version) -> LatestVersion {
         let template_id = match before {
+            // A deletion has no template, so the object keeps that of its last data.
             Some(before) if version.is_deletion() => before.template_id,
             _ => (!version.is_deletion()).then(|| version.template_id.clone()),
         };
@@ -42,6 +43,7 @@ pub(crate) fn split_uid(uid: &str) -> Option<(&str, &str, u32)> {
     let mut parts = uid.split("::");
     let (object, system, number) = (parts.next()?, parts.next()?, parts.next()?);
     let canonical = !object.is_empty()
+        // A leading zero would let two texts name the same version.
         && !number.starts_with('0')
         && number.bytes().all(|b| b.is_ascii_digit());
     (canonical && parts.next().is_none()).then_some(())?;
@@ -67,6 +69,7 @@ pub(crate) fn check_form(commit: &Commit) -> Result<(), StoreError> {
         let own = split_uid(&version.version_uid);
         let before = version.preceding.as_deref().map(split_uid);
         (&version.ehr_id, &version.contribution) == (&commit.ehr_id, &commit.contribution_uid)
+            // Parties, and only they, belong to no EHR.
             && commit.ehr_id.is_empty() == (version.kind == ObjectKind::Party)
             && own.is_some_and(|(object, _, number)| {
                 object == version.object_id && number == version.number
@@ -99,10 +102,12 @@ pub(crate) fn check_sequence(
     let mut heads: HashMap<&str, LatestVersion> = HashMap::new();
     for version in versions {
         let object = version.object_id.as_str();
+        // An earlier version of this change set is the head for the next one.
         let latest = heads.remove(object).or_else(|| head(object));
         match (&latest, &version.preceding) {
             (None, None) => {}
             (Some(_), None) => return Err(StoreError::UidExists(version.version_uid.clone())),
+            // The object belongs to another EHR, so its latest version is not disclosed.
             (Some(latest), Some(_)) if latest.ehr_id != version.ehr_id => {
                 return Err(StoreError::Stale {
                     latest: String::new(),
@@ -134,6 +139,7 @@ pub(crate) fn check_kind_and_template(
         let object = version.object_id.as_str();
         let before = heads
             .remove(object)
+            // A new object has no head, so the lookup is saved.
             .or_else(|| version.preceding.as_ref().and_then(|_| head(object)));
         if let Some(before) = &before {
             if before.kind != version.kind {
@@ -183,6 +189,7 @@ pub(crate) fn check_status(
         .count();
     match opens {
         0 => Ok(()),
+        // The repository is only asked if the change set creates a status.
         1 if !has_status() => Ok(()),
         _ => Err(StoreError::StatusExists),
     }
@@ -198,12 +205,14 @@ pub(crate) fn check_directory(
         .iter()
         .filter(|v| v.kind == ObjectKind::Folder)
         .collect();
+    // The list of directories is only read if the change set has one.
     let mut live = if folders.is_empty() {
         Vec::new()
     } else {
         live()
     };
     for version in folders {
+        // A deletion makes room for a new directory in the same change set.
         live.retain(|object| *object != version.object_id);
         if !version.is_deletion() {
             live.push(version.object_id.clone());

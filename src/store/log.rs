@@ -82,6 +82,7 @@ impl MemoryLog {
         let log = self.0.borrow();
         (log.entries
             .iter()
+            // The times have one text form, so their texts compare like the times.
             .filter(|(_, access)| access.refused.is_some() && access.time.as_str() >= day)
             .count() as u64)
             < most
@@ -94,6 +95,7 @@ impl MemoryLog {
         order::sort_by_key(&mut entries, |(number, access)| {
             (access.time.as_str(), *number)
         });
+        // The position is a pair of time and number, because several records can have one time.
         let after = entries
             .iter()
             .find(|(number, _)| *number == filter.after)
@@ -124,6 +126,7 @@ impl LogStore for MemoryLog {
             if entry
                 .key
                 .as_ref()
+                // `insert` returns false for a key that was added before.
                 .is_none_or(|key| log.keys.insert(key.clone()))
             {
                 log.push(entry.access.clone());

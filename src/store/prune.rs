@@ -9,6 +9,8 @@ use crate::rm::id::ArchetypeId;
 /// values.
 pub(crate) fn archetypes_of(layout: &Layout) -> Option<Vec<&str>> {
     let is_open = |item: &Item| {
+        // A node id that is no constant differs between documents, so it cannot be used for
+        // pruning.
         item.attr == Some(Attr::ARCHETYPE_NODE_ID) && !matches!(item.kind, ItemKind::Constant(..))
     };
     if layout.items().iter().any(is_open) {
@@ -21,6 +23,7 @@ pub(crate) fn archetypes_of(layout: &Layout) -> Option<Vec<&str>> {
 /// Returns false only if the layouts rule out that a document contributes a row.
 pub(crate) fn may_match(scan: &Scan, kind: ObjectKind, archetypes: Option<&[String]>) -> bool {
     let holds = |group: &ArchetypeGroup| {
+        // Without known archetypes nothing is ruled out.
         archetypes.is_none_or(|held| {
             group
                 .0
@@ -29,6 +32,7 @@ pub(crate) fn may_match(scan: &Scan, kind: ObjectKind, archetypes: Option<&[Stri
         })
     };
     scan.kinds.contains(&kind)
+        // The archetypes of a scan concern compositions only.
         && (kind != ObjectKind::Composition || scan.archetypes.iter().all(holds))
 }
 

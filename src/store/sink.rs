@@ -51,6 +51,7 @@ pub type Sink<'a> = &'a mut dyn BatchSink;
 pub(crate) fn send_without_pause(sink: Sink<'_>, batch: &Batch) -> bool {
     loop {
         match sink.take(batch) {
+            // The loop sends the same batch again at once, because the host has no other requests.
             Progress::Paused => {}
             Progress::More => return true,
             Progress::Enough => return false,

@@ -73,6 +73,8 @@ impl StateHistory {
     pub fn queryable(&self, ehr_id: &str, version: u64) -> Option<bool> {
         self.queryable
             .iter()
+            // The changes are in the order of versions, so the first later one has the state before
+            // it.
             .find(|change| change.ehr_id == ehr_id && change.before > version)
             .map(|change| change.is_queryable)
     }
@@ -83,11 +85,14 @@ impl StateHistory {
         let since = self
             .removals
             .iter()
+            // The snapshot counts the removals before it. Only later ones concern it.
             .skip(usize::try_from(snapshot.removals).unwrap_or(usize::MAX));
         let concerns = |removal: &Removal| match (&removal.ehr, ehrs) {
             (Some(removed), Some(ehrs)) => {
                 ehrs.iter().any(|ehr_id| short_digest(ehr_id) == *removed)
             }
+            // A removal of everything concerns every query, and so does any removal a query on all
+            // EHRs.
             _ => true,
         };
         since

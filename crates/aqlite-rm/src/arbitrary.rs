@@ -87,10 +87,12 @@ impl Generator {
     }
 
     pub fn next(&mut self, below: usize) -> usize {
+        // SplitMix64: deterministic, so that a failure can be repeated from its seed.
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        // 31 bits remain, which also fit in the pointer size of wasm.
         usize::try_from((z ^ (z >> 31)) >> 33).unwrap() % below
     }
 
@@ -108,6 +110,7 @@ impl Generator {
     ) {
         let id = tree.push_object(parent, attr, cls);
         for def in cls.attrs() {
+            // The probability decreases with depth, so that trees stay small.
             if depth > 6 || self.next(3 + depth) > 2 {
                 continue;
             }

@@ -140,6 +140,7 @@ impl Builder {
             self.report(finding);
             return None;
         };
+        // The declared class needs no lookup in the class table.
         if named == declared.name() && !declared.is_abstract() {
             return Some(declared);
         }
@@ -164,6 +165,7 @@ impl Builder {
             self.report(finding);
             return None;
         }
+        // The object is read nevertheless, so that findings below it are reported too.
         if !cls.is_a(declared) {
             let finding = Finding::error(
                 "RM0104",
@@ -228,6 +230,7 @@ impl Members {
     /// The search starts after the previous attribute, because input is mostly in canonical order.
     pub fn find(&self, name: &str) -> Option<(usize, &'static AttrDef)> {
         let defs = self.cls.attrs();
+        // `min` covers the case in which the last attribute was read before.
         let start = self.last.map_or(0, |l| l + 1).min(defs.len());
         let (before, behind) = defs.split_at(start);
         let at = |offset: usize, defs: &'static [AttrDef]| {
@@ -268,6 +271,7 @@ fn split_generic(name: &str) -> (&str, Option<&str>) {
     match name.split_once('<') {
         Some((base, rest)) => (
             base.trim(),
+            // Without `>` the parameter is empty, which is no class, so the name is rejected.
             Some(rest.trim().strip_suffix('>').unwrap_or("").trim()),
         ),
         None => (name, None),

@@ -102,6 +102,8 @@ impl fmt::Display for VersionTreeId {
 impl<'a> ArchetypeId<'a> {
     /// Parses an archetype id. Returns `None` if the text has another form.
     pub fn parse(text: &'a str) -> Option<ArchetypeId<'a>> {
+        // Most node ids are codes such as `at0004`. They have no hyphen, and this test ends early
+        // for them.
         if !text.contains('-') {
             return None;
         }
@@ -112,12 +114,14 @@ impl<'a> ArchetypeId<'a> {
         };
         let (entity, rest) = match namespaced {
             Some((namespace, id)) => {
+                // The namespace has dots of its own, so the entity ends at the first dot after it.
                 let (entity, rest) = id.split_once('.')?;
                 (text.get(..namespace.len() + 2 + entity.len())?, rest)
             }
             None => text.split_once('.')?,
         };
         let (concept, version) = rest.split_once(".v")?;
+        // The originator may contain hyphens, so model and class are split from the right.
         let (front, class) = entity.rsplit_once('-')?;
         let (originator, model) = front.rsplit_once('-')?;
         let named = !originator.is_empty() && is_word(model) && is_word(class);
@@ -157,6 +161,7 @@ impl<'a> ArchetypeId<'a> {
         let rest = data.concept.strip_prefix(self.concept);
         entity
             && self.major() == data.major()
+            // The hyphen prevents that `lab` subsumes `laboratory`.
             && rest.is_some_and(|r| r.is_empty() || r.starts_with('-'))
     }
 }
@@ -178,6 +183,7 @@ pub fn is_node_code(text: &str) -> bool {
 /// Returns whether node code `data` is `code` or a specialization of it: `at0004.1` of `at0004`.
 pub fn node_code_subsumes(code: &str, data: &str) -> bool {
     data.strip_prefix(code)
+        // The dot prevents that `at0004` subsumes `at00041`.
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 

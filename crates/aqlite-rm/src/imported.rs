@@ -31,6 +31,7 @@ pub fn standard_form(stored: Tree) -> Tree {
             tree.put(root, attr, value);
         }
     }
+    // The stored item has no data. Those of the root are put into the item.
     let mut whole = item.to_tree();
     if let (Some(id), Some(data)) = (whole.root().map(NodeRef::id), version.get(Attr::DATA)) {
         whole.put(id, Attr::DATA, data);

@@ -208,6 +208,8 @@ pub(super) static INVARIANTS: &[Invariant] = &[
         "Scheme_valid",
         "a URI that begins with `ehr:`",
         |n| {
+            // The scheme of a URI ignores case. `get` returns `None` if byte 4 is inside a
+            // character.
             n.text_at(Attr::VALUE)
                 .is_none_or(|v| v.get(..4).is_some_and(|s| s.eq_ignore_ascii_case("ehr:")))
         },
@@ -240,6 +242,7 @@ pub(super) static INVARIANTS: &[Invariant] = &[
         Cls::ELEMENT,
         "Inv_null_flavour_indicated",
         "either a value or a `null_flavour`",
+        // Exclusive or: exactly one of the two is present.
         |n| has(n, Attr::VALUE) != has(n, Attr::NULL_FLAVOUR),
     ),
     rule(
@@ -256,6 +259,7 @@ pub(super) static INVARIANTS: &[Invariant] = &[
         "Valid_structure",
         "rows of one width",
         |n| {
+            // A table without rows is valid: no width remains to compare with the first.
             let mut widths = n
                 .values(Attr::ROWS)
                 .map(|row| row.values(Attr::ITEMS).count());
@@ -274,6 +278,7 @@ pub(super) static INVARIANTS: &[Invariant] = &[
         "Basic_validity",
         "a name, an identifier or an `external_ref`",
         |n| {
+            // A PARTY_RELATED may have its relationship only.
             n.class() == Cls::PARTY_RELATED
                 || has(n, Attr::NAME)
                 || has(n, Attr::EXTERNAL_REF)
@@ -369,6 +374,7 @@ pub(super) static INVARIANTS: &[Invariant] = &[
         "Archetype_details_valid",
         "the archetype id that is the node id",
         |n| {
+            // Details of other nodes are the subject of `Archetyped_valid`.
             detailed(n).is_none()
                 || n.text_at(Attr::ARCHETYPE_NODE_ID) == detailed(n)
                 || !is_root(n)
@@ -554,9 +560,11 @@ fn both<'a>(node: NodeRef<'a>, a: Attr, b: Attr) -> Option<(NodeRef<'a>, NodeRef
 ///
 /// The order of 2021 and 2021-10 is undefined.
 fn are_comparable(a: NodeRef<'_>, b: NodeRef<'_>) -> bool {
+    // Only temporal values can overlap without being equal. Other values need the same class only.
     let (Some(x), Some(y)) = (temporal(a), temporal(b)) else {
         return a.class() == b.class();
     };
+    // The order of two partial values is known only if their intervals are disjoint or equal.
     let is_apart = x.latest < y.earliest || y.latest < x.earliest;
     a.class() == b.class() && (is_apart || (x.earliest, x.latest) == (y.earliest, y.latest))
 }
@@ -566,6 +574,7 @@ fn is_false(node: NodeRef<'_>, attr: Attr) -> bool {
 }
 
 fn is_true(node: NodeRef<'_>, attr: Attr) -> bool {
+    // The kind is tested too, because a text leaf may also read `true`.
     node.get(attr)
         .is_some_and(|n| n.kind() == Kind::Boolean && n.text() == "true")
 }
@@ -600,11 +609,13 @@ fn normal_status_agrees(node: NodeRef<'_>) -> bool {
     ) else {
         return true;
     };
+    // If the values cannot be compared, for example because of their units, the rule holds.
     contains(range, node).is_none_or(|inside| inside == (status == "N"))
 }
 
 /// Returns whether an interval contains a value, or `None` if they cannot be compared.
 fn contains(interval: NodeRef<'_>, value: NodeRef<'_>) -> Option<bool> {
+    // A limit is included unless its flag is present and false.
     let excludes = |flag: Attr| interval.text_at(flag) == Some("false");
     let above = match interval.get(Attr::LOWER) {
         None => true,

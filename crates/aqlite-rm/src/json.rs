@@ -35,6 +35,8 @@ pub fn read_within(text: &str, expected: Cls, limits: Limits) -> Result<Tree, Ve
     let mut reader = Reader::new(Scanner::new(text), limits);
     match reader.document(expected) {
         Ok(()) => reader.build.finish(),
+        // The reader stops with an error once the findings are full. The findings are the result
+        // then.
         Err(_) if reader.build.is_full() => reader.build.finish(),
         Err(malformed) => Err(vec![finding(text, malformed)]),
     }
@@ -121,6 +123,7 @@ pub fn escape_into(out: &mut String, text: &str) {
             control => {
                 let code = u32::from(control);
                 out.push_str("\\u00");
+                // Control characters are below 0x20, so two hexadecimal digits are enough.
                 out.extend(
                     [code >> 4, code & 15]
                         .iter()
@@ -187,6 +190,8 @@ impl<'a> Reader<'a> {
         if !declared.is_primitive() && found == Some(b'{') {
             return self.object(parent, attr, declared);
         }
+        // A value of a wrong kind is reported and skipped, so that the findings after it are
+        // complete.
         if !declared.is_primitive() || matches!(found, Some(b'{' | b'[')) {
             let expected = if declared.is_primitive() {
                 described(declared)
@@ -203,6 +208,8 @@ impl<'a> Reader<'a> {
                 Cow::Borrowed(if value { "true" } else { "false" }),
             ),
             Token::Null => {
+                // A member that is null is skipped in `member`. This null is an element of a list
+                // or the root.
                 self.build.wrong_kind(described(declared), "null");
                 return Ok(());
             }
@@ -229,6 +236,7 @@ impl<'a> Reader<'a> {
         attr: Option<Attr>,
         declared: Cls,
     ) -> Result<(), Malformed> {
+        // The class determines the members, so `_type` is found before any member is read.
         let (named, behind) = match self.type_name()? {
             (TypeName::Absent, behind) => (None, behind),
             (TypeName::Named(name), behind) => (Some(name), behind),
@@ -248,6 +256,7 @@ impl<'a> Reader<'a> {
             self.members(&mut members, behind.is_some())?;
         }
         self.depth -= 1;
+        // Most input is in canonical order already and needs no sort.
         if !members.sorted {
             self.build.tree.close(id);
         }
@@ -298,6 +307,7 @@ impl<'a> Reader<'a> {
     fn member(&mut self, members: &mut Members, typed: &mut bool) -> Result<(), Malformed> {
         let key = self.scan.key()?;
         if key == "_type" {
+            // `typed` is true from the start if `_type` was the first member.
             if std::mem::replace(typed, true) {
                 self.build.duplicate("_type");
             }
@@ -307,14 +317,17 @@ impl<'a> Reader<'a> {
             self.build.unknown_attribute(members.cls, &key);
             return self.skip();
         };
+        // The member is marked before the test for null, so a repeated null is also a duplicate.
         if !members.take(position) {
             self.build.duplicate(&key);
             return self.skip();
         }
+        // A member that is null is the same as an absent one.
         if self.scan.peek() == Some(b'n') {
             self.scan.skip_value(0)?;
             return Ok(());
         }
+        // A skipped null must not count here, since it adds nothing to the tree.
         members.place(position);
         self.build.path.push(Step::Attr(def.attr));
         let done = self.attribute(members.id, def);
@@ -366,6 +379,7 @@ impl<'a> Reader<'a> {
             Some(b'n') => "null",
             _ => "a number",
         };
+        // A syntax error within the value takes precedence over this finding.
         self.skip()?;
         self.build.wrong_kind(expected, found);
         Ok(())
@@ -391,6 +405,7 @@ impl<'a> Reader<'a> {
     fn type_name(&mut self) -> Result<(TypeName<'a>, Option<Scanner<'a>>), Malformed> {
         let mut ahead = self.scan;
         ahead.next_token()?;
+        // Most documents have `_type` first. This test avoids the look-ahead for them.
         let is_first = ahead.take_plain_key("_type");
         if !is_first {
             match self.types.find(
@@ -440,6 +455,7 @@ impl Types {
         if start >= self.known {
             self.look_ahead(scan, depth)?;
         }
+        // The reader visits objects in document order, so the cursor never moves back.
         while self
             .found
             .get(self.cursor)
@@ -468,11 +484,14 @@ impl Types {
                 }
                 Token::ArrayStart => open.push(None),
                 Token::ObjectEnd | Token::ArrayEnd => drop(open.pop()),
+                // The colon distinguishes a member name from a text with the same characters.
                 Token::String(key) if key == "_type" && scan.peek() == Some(b':') => {
                     let object = open.last().copied().flatten();
                     scan.next_token()?;
+                    // `peek` skips white space, so the offset is the start of the value.
                     scan.peek();
                     if let Some((_, place)) = object.and_then(|o| self.found.get_mut(o)) {
+                        // The first `_type` decides. `member` reports the second as a duplicate.
                         place.get_or_insert(scan.offset());
                     }
                 }
@@ -495,6 +514,7 @@ fn fits(declared: Cls, kind: Kind, text: &str) -> bool {
     match declared {
         Cls::BOOLEAN => kind == Kind::Boolean,
         Cls::REAL => kind == Kind::Number,
+        // `1.0` and `1e2` are numbers of JSON, but not integers of the Reference Model.
         Cls::INTEGER | Cls::INTEGER64 => kind == Kind::Number && !text.contains(['.', 'e', 'E']),
         _ => kind == Kind::Text,
     }

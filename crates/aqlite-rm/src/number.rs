@@ -14,6 +14,7 @@
 /// assert_eq!(number::parse("1,5"), None);
 /// ```
 pub fn parse(text: &str) -> Option<f64> {
+    // `str::parse` also accepts `inf` and `nan`. The first character excludes them.
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let is_decimal = unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.');
     if is_decimal { text.parse().ok() } else { None }

@@ -56,6 +56,7 @@ impl Specialization {
         match (self, ArchetypeId::parse(asked)) {
             (Specialization::Exact, _) => false,
             (_, Some(asked)) => ArchetypeId::parse(data).is_some_and(|data| asked.subsumes(data)),
+            // A text that is neither an archetype id nor a node code matches only itself.
             (_, None) => is_node_code(asked) && node_code_subsumes(asked, data),
         }
     }
@@ -179,6 +180,7 @@ fn find(node: NodeRef<'_>, target: NodeRef<'_>, trail: &mut Vec<PathStep>) -> bo
         return true;
     }
     node.children().any(|child| {
+        // A list adds no step to the path: its elements have the attribute of the list.
         if node.kind() != Kind::List && child.kind() == Kind::List {
             return child.id() == target.id() || find(child, target, trail);
         }
@@ -214,6 +216,7 @@ fn distinguish(list: NodeRef<'_>, element: NodeRef<'_>) -> PathPredicate {
             .map(NodeRef::id)
             .collect::<Vec<_>>()
     };
+    // Name and position are added only if the shorter predicate matches a sibling too.
     if alike(&predicate).len() > 1 {
         predicate.name = element
             .text_along(&[Attr::NAME, Attr::VALUE])
@@ -267,6 +270,7 @@ impl<'a> Parser<'a> {
         let start = self.at;
         let name = self.until(|c| !(c.is_ascii_alphanumeric() || c == '_'));
         let Some(attr) = Attr::parse(name) else {
+            // The error covers the name, not only the text after it.
             self.at = start;
             return Err(self.error(if name.is_empty() {
                 "expected an attribute name".to_owned()
@@ -306,6 +310,7 @@ impl<'a> Parser<'a> {
         self.space();
         match word {
             "" => return Err(self.error("expected a node id, a name or a position")),
+            // Without `=`, the word is read as a node id by the last arm.
             "name/value" | "@archetype_node_id" | "archetype_node_id" if self.eat('=') => {
                 self.space();
                 let value = Some(self.quoted()?);
@@ -316,6 +321,7 @@ impl<'a> Parser<'a> {
                 }
             }
             number if number.bytes().all(|b| b.is_ascii_digit()) => {
+                // 0 and numbers beyond `usize` set no criterion.
                 predicate.position = number.parse().ok().filter(|n| *n > 0)
             }
             id => predicate.node_id = Some(id.to_owned()),
@@ -337,6 +343,7 @@ impl<'a> Parser<'a> {
             if !self.eat('\\') {
                 return Err(self.error("the text has no closing quote"));
             }
+            // The character after a backslash is taken literally, whichever it is.
             let escaped = self.rest().chars().next();
             out.extend(escaped);
             self.at += escaped.map_or(0, char::len_utf8);

@@ -36,8 +36,10 @@ enum Expr {
     Repeat(Box<Expr>, u32, Option<u32>),
 }
 
+// Nested repetitions multiply, so a short source could become a very large program.
 const MAX_STEPS: usize = 20_000;
 const MAX_REPEAT: u32 = 1_000;
+// The reader is recursive, so the nesting of groups is limited.
 const MAX_DEPTH: usize = 32;
 
 impl Pattern {
@@ -84,6 +86,7 @@ impl Pattern {
     /// Returns the shortest text that matches, if one can be found.
     pub fn example(&self) -> Option<String> {
         let mut found: Vec<(usize, String)> = vec![(0, String::new())];
+        // `seen` lasts for the whole search: each state is entered once, by the shortest text.
         let mut seen = vec![false; self.program.len()];
         while !found.is_empty() {
             let mut next = Vec::new();
@@ -159,6 +162,7 @@ impl Threads {
                 _ => continue,
             }
             match program.get(at) {
+                // The stack is last in, first out: `a` is entered before `b`.
                 Some(Step::Split(a, b)) => stack.extend([*b, *a]),
                 Some(Step::Jump(to)) => stack.push(*to),
                 _ => self.list.push(at),
@@ -176,6 +180,7 @@ impl Set {
     }
 
     fn contains(&self, c: char) -> bool {
+        // The comparison with `negated` inverts the result for a negated class.
         self.ranges.iter().any(|(a, b)| (*a..=*b).contains(&c)) != self.negated
     }
 
@@ -256,6 +261,7 @@ impl Reader<'_> {
             .filter(|c| !matches!(c, '|' | ')'))
         {
             self.chars.next();
+            // A match covers the whole text anyway, so anchors are ignored.
             if matches!(c, '^' | '$') {
                 continue;
             }
@@ -267,6 +273,7 @@ impl Reader<'_> {
 
     fn atom(&mut self, c: char) -> Option<Expr> {
         Some(match c {
+            // The negation of no range contains every character.
             '.' => Expr::One(Set {
                 negated: true,
                 ranges: Vec::new(),
@@ -275,6 +282,7 @@ impl Reader<'_> {
             '\\' => Expr::One(Set::escape(self.chars.next()?)?),
             '*' | '+' | '?' => return None,
             '(' => {
+                // Of the groups that begin with `(?`, only `(?:` is supported.
                 if self.chars.next_if_eq(&'?').is_some() && self.chars.next() != Some(':') {
                     return None;
                 }
@@ -293,6 +301,7 @@ impl Reader<'_> {
         };
         loop {
             let low = match self.chars.next()? {
+                // A bracket that comes first in a class is an ordinary character.
                 ']' if !set.ranges.is_empty() => return Some(set),
                 // A POSIX class such as `[:alpha:]` is not supported.
                 '[' if self.chars.peek() == Some(&':') => return None,
@@ -314,6 +323,7 @@ impl Reader<'_> {
             set.ranges.push((low, low));
             if self.chars.next_if_eq(&'-').is_some() {
                 match self.chars.next()? {
+                    // A hyphen that comes last in a class is an ordinary character.
                     ']' => {
                         set.ranges.push(('-', '-'));
                         return Some(set);
@@ -382,6 +392,7 @@ fn emit(expr: &Expr, program: &mut Vec<Step>) -> Option<()> {
                     let mut splits = Vec::new();
                     for _ in 0..optional {
                         splits.push(program.len());
+                        // A placeholder. Its target is known only after the inner steps.
                         program.push(Step::Done);
                         emit(inner, program)?;
                     }
@@ -398,6 +409,7 @@ fn emit(expr: &Expr, program: &mut Vec<Step>) -> Option<()> {
 
 fn emit_loop(inner: &Expr, program: &mut Vec<Step>) -> Option<()> {
     let start = program.len();
+    // A placeholder. Its target is known only after the inner steps.
     program.push(Step::Done);
     emit(inner, program)?;
     program.push(Step::Jump(start));
@@ -411,11 +423,13 @@ fn emit_either(options: &[Expr], program: &mut Vec<Step>) -> Option<()> {
     for (i, option) in options.iter().enumerate() {
         let split = (i + 1 < options.len()).then_some(program.len());
         if split.is_some() {
+            // A placeholder. Its target is known only after the option.
             program.push(Step::Done);
         }
         emit(option, program)?;
         if let Some(split) = split {
             jumps.push(program.len());
+            // A placeholder. Its target is known only after all options.
             program.push(Step::Done);
             let next = program.len();
             set(program, split, Step::Split(split + 1, next));

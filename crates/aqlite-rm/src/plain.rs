@@ -142,6 +142,7 @@ fn nested(scan: &mut Scanner<'_>, depth: usize) -> Result<Value, Malformed> {
         Token::ObjectStart | Token::ArrayStart if depth == 0 => return Err(before.too_deep()),
         Token::ObjectStart => {
             let mut members = Map::new();
+            // `read_bracketed` consumes the opening bracket itself.
             *scan = before;
             read_bracketed(scan, Token::ObjectStart, Token::ObjectEnd, &mut |scan| {
                 let key = scan.key()?.into_owned();
@@ -152,6 +153,7 @@ fn nested(scan: &mut Scanner<'_>, depth: usize) -> Result<Value, Malformed> {
         }
         Token::ArrayStart => {
             let mut items = Vec::new();
+            // `read_bracketed` consumes the opening bracket itself.
             *scan = before;
             read_bracketed(scan, Token::ArrayStart, Token::ArrayEnd, &mut |scan| {
                 items.push(nested(scan, depth - 1)?);
@@ -166,6 +168,7 @@ fn nested(scan: &mut Scanner<'_>, depth: usize) -> Result<Value, Malformed> {
 /// Converts a number token. It is an integer if it has neither point nor exponent and fits 64 bits.
 fn amount(digits: &str) -> Option<Number> {
     match (digits.parse::<i64>(), digits.parse::<u64>()) {
+        // As an integer, `-0` would lose its sign.
         _ if digits == "-0" => Number::from_f64(-0.0),
         (Ok(whole), _) => Some(whole.into()),
         (_, Ok(whole)) => Some(whole.into()),

@@ -34,6 +34,7 @@ pub fn number(node: NodeRef<'_>, attr: Attr) -> Option<f64> {
     node.get(attr)
         .filter(|n| n.kind() == Kind::Number)
         .and_then(|n| number::parse(n.text()))
+        // `1e400` is infinite as a double and therefore has no value here.
         .filter(|n| n.is_finite())
 }
 
@@ -54,6 +55,8 @@ pub fn compare(a: NodeRef<'_>, b: NodeRef<'_>) -> Option<Ordering> {
     if let (Some(a), Some(b)) = (temporal(a), temporal(b)) {
         return a.floor_order(b);
     }
+    // Units are compared as text, without conversion. Classes without units have `None` on both
+    // sides.
     let comparable = a.class() == b.class() && a.text_at(Attr::UNITS) == b.text_at(Attr::UNITS);
     if !comparable {
         return None;
@@ -73,6 +76,8 @@ pub fn compare(a: NodeRef<'_>, b: NodeRef<'_>) -> Option<Ordering> {
 pub fn compare_numbers(a: &str, b: &str) -> Option<Ordering> {
     let (x, y) = (number::parse(a)?, number::parse(b)?);
     let order = x.partial_cmp(&y)?;
+    // In the range of normal doubles, values of 15 digits or fewer differ as doubles if they
+    // differ.
     if order.is_ne() || (a.len() <= 15 && b.len() <= 15) {
         return Some(order);
     }
@@ -99,6 +104,8 @@ impl Decimal {
         let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
         let all = format!("{whole}{fraction}");
         let significant = all.trim_start_matches('0');
+        // The value is 0.ddd × 10ⁿ with a first digit other than 0. `leading` is n without the
+        // exponent of the text.
         let leading =
             i64::try_from(whole.len()).ok()? - i64::try_from(all.len() - significant.len()).ok()?;
         let exponent = exponent.parse::<i64>().ok()?.checked_add(leading)?;
@@ -116,6 +123,8 @@ impl Decimal {
                 .exponent
                 .cmp(&other.exponent)
                 .then_with(|| self.digits.cmp(&other.digits)),
+            // No digits means zero, which is the least. `true` is greater than `false`, so the
+            // operands are swapped.
             (mine, theirs) => theirs.cmp(&mine),
         }
     }

@@ -61,6 +61,7 @@ impl<'a> Scanner<'a> {
     pub fn new(text: &'a str) -> Scanner<'a> {
         Scanner {
             text,
+            // The byte order mark has three bytes in UTF-8.
             at: if text.starts_with('\u{feff}') { 3 } else { 0 },
         }
     }
@@ -162,8 +163,11 @@ impl<'a> Scanner<'a> {
         let mut open: Vec<Token<'a>> = Vec::new();
         loop {
             match self.next_token()? {
+                // Empty objects and lists are complete values. `peek` skips the white space before
+                // the bracket.
                 Token::ObjectStart if self.peek() == Some(b'}') => self.at += 1,
                 Token::ArrayStart if self.peek() == Some(b']') => self.at += 1,
+                // `open` holds the closing brackets that are still expected.
                 Token::ObjectStart if open.len() < depth => {
                     self.key()?;
                     open.push(Token::ObjectEnd);
@@ -193,6 +197,7 @@ impl<'a> Scanner<'a> {
             } else if token != Token::Comma {
                 return Err(self.error("expected `,` or the end of the list or object"));
             } else {
+                // In an object, the next value follows a name and a colon.
                 if *end == Token::ObjectEnd {
                     self.key()?;
                 }
@@ -258,6 +263,7 @@ impl<'a> Scanner<'a> {
         if self.byte() == Some(b'-') {
             self.at += 1;
         }
+        // No digit may follow a leading zero. The last test of this function rejects it.
         if self.byte() == Some(b'0') {
             self.at += 1;
         } else {
@@ -288,12 +294,14 @@ impl<'a> Scanner<'a> {
             self.at += 1;
             return Ok(Cow::Borrowed(plain));
         }
+        // `plain` stops at a quote or a backslash only, so an escape follows.
         let mut out = plain.to_owned();
         while self.byte() == Some(b'\\') {
             self.at += 1;
             out.push(self.escape()?);
             out.push_str(self.plain()?);
         }
+        // `plain` has checked that the byte is the closing quote.
         self.at += 1;
         Ok(Cow::Owned(out))
     }
@@ -301,6 +309,7 @@ impl<'a> Scanner<'a> {
     /// Returns the characters before the next quote or backslash.
     fn plain(&mut self) -> Result<&'a str, Malformed> {
         let start = self.at;
+        // Eight bytes at a time: most strings have no special byte.
         let mut rest = self.text.as_bytes().get(start..).unwrap_or_default();
         while let Some((eight, behind)) = rest
             .split_first_chunk()
@@ -341,6 +350,7 @@ impl<'a> Scanner<'a> {
     /// Decodes `uXXXX`, or a surrogate pair.
     fn unicode(&mut self) -> Result<char, Malformed> {
         let first = self.hex()?;
+        // A high surrogate needs a low one behind it. `from_u32` rejects a lone low surrogate.
         if !(0xd800..0xdc00).contains(&first) {
             return char::from_u32(first).ok_or_else(|| self.error("a lone surrogate"));
         }
@@ -356,6 +366,7 @@ impl<'a> Scanner<'a> {
         if !(0xdc00..0xe000).contains(&second) {
             return Err(self.error("a lone surrogate"));
         }
+        // Each surrogate carries ten bits of the code point above 0xFFFF.
         char::from_u32(0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00))
             .ok_or_else(|| self.error("a lone surrogate"))
     }
@@ -378,6 +389,7 @@ impl<'a> Scanner<'a> {
 /// SWAR technique: subtracting `limit` from each byte sets its high bit if the byte is less, by a
 /// borrow. Borrows into higher bytes occur only if a lower byte matched, so the result is exact.
 fn are_plain(eight: u64) -> bool {
+    // The byte 0x01 in each of the eight positions.
     const EACH: u64 = u64::MAX / 255;
     let below = |bytes: u64, limit: u64| bytes.wrapping_sub(EACH * limit) & !bytes;
     let quotes = below(eight ^ (EACH * u64::from(b'"')), 1);

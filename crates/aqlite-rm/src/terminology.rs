@@ -256,12 +256,14 @@ static GROUPS: [&CodeGroup; 20] = [
 /// relationships. Code 532 has the rubric of an instruction state.
 pub fn rubric(code: &str) -> Option<&'static str> {
     RUBRICS
+        // The blank prevents that `25` finds the entry of `253`.
         .split('|')
         .find_map(|entry| entry.strip_prefix(code)?.strip_prefix(' '))
 }
 
 /// Returns the code of a group that has this English rubric, ignoring case.
 pub fn code_of(group: &CodeGroup, text: &str) -> Option<&'static str> {
+    // A text of digits is a code. No rubric consists of digits.
     let is_code = text.bytes().all(|b| b.is_ascii_digit());
     group
         .codes()

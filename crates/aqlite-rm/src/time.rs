@@ -150,6 +150,7 @@ impl Temporal {
     pub fn classify(text: &str) -> Option<Temporal> {
         let kinds: &[TemporalKind] = match text.as_bytes() {
             [b'P', ..] | [b'-', b'P', ..] => &[TemporalKind::Duration],
+            // A date is also a valid date-time, so the kind `Date` is tried first.
             [b'0'..=b'9' | b'T', ..] => &[
                 TemporalKind::Date,
                 TemporalKind::DateTime,
@@ -227,6 +228,8 @@ impl Temporal {
     /// ```
     pub fn sort_text(self) -> String {
         let begin = self.place();
+        // Only a calendar value has a prefix of 19 bytes. The others end with blanks, which are
+        // removed.
         let mut out = String::from_utf8_lossy(self.sort_prefix().trim_ascii_end()).into_owned();
         let fraction = format!("{:06}{:018}", begin.rem_euclid(SECOND), self.finer.max(0));
         let digits = fraction.trim_end_matches('0');
@@ -265,6 +268,7 @@ impl Temporal {
                 days_before(0, 1, 1) * DAY,
                 days_before(10_000, 1, 1) * DAY - 1,
             ),
+            // A zone can move a time of day before midnight or beyond 24 hours.
             _ => (0, 100 * HOUR - 1),
         };
         self.earliest.clamp(least, most)
@@ -284,6 +288,8 @@ impl Temporal {
             clippy::cast_precision_loss,
             reason = "magnitudes are reals by definition"
         )]
+        // Microseconds since year 1 exceed the 53 bits of a double after 285 years. Therefore the
+        // whole units and the remainder are converted separately.
         let (whole, part) = (
             self.earliest.div_euclid(unit) as f64,
             self.earliest.rem_euclid(unit) as f64 / unit as f64,
@@ -304,10 +310,12 @@ impl Parts {
             cursor.time(&mut parts)?;
         } else {
             cursor.date(&mut parts)?;
+            // A time of day may follow a complete date only.
             if kind == TemporalKind::DateTime && parts.day.is_some() && cursor.eat(b'T') {
                 cursor.time(&mut parts)?;
             }
         }
+        // Durations have a parser of their own, `DurationParts::parse`.
         (cursor.rest.is_empty() && kind != TemporalKind::Duration).then_some(parts)
     }
 
@@ -319,6 +327,7 @@ impl Parts {
             + self.minute.unwrap_or(0) * MINUTE
             + self.second.unwrap_or(0) * SECOND;
         let fraction = self.fraction.unwrap_or_default();
+        // A zone east of UTC is ahead of it, so its offset is subtracted.
         let earliest = date * DAY + clock + fraction.micros - self.zone.unwrap_or(0) * MINUTE;
         Temporal {
             kind,
@@ -330,6 +339,7 @@ impl Parts {
 
     /// Returns the width of the interval in microseconds. It is zero for values with seconds.
     fn width(self) -> i64 {
+        // The first arm with a component decides, so the arms run from the finest to the coarsest.
         match (
             self.year,
             self.month,
@@ -338,6 +348,7 @@ impl Parts {
             self.minute,
             self.second,
         ) {
+            // The caller subtracts 1, so this value is a point.
             (.., Some(_)) => 1,
             (.., Some(_), None) => MINUTE,
             (.., Some(_), None, None) => HOUR,
@@ -362,6 +373,8 @@ impl DurationParts {
         if !cursor.eat(b'P') {
             return None;
         }
+        // The designators must follow in this order. A component out of order remains in `rest` and
+        // makes the text invalid.
         let mut named = false;
         for (letter, field) in [
             (b'Y', &mut parts.years),
@@ -373,6 +386,7 @@ impl DurationParts {
             named |= field.is_some();
         }
         if cursor.eat(b'T') {
+            // At least one component must follow a `T`, so `P1DT` is invalid.
             named = false;
             for (letter, field) in [
                 (b'H', &mut parts.hours),
@@ -382,6 +396,8 @@ impl DurationParts {
                 *field = cursor.component(letter);
                 named |= field.is_some();
             }
+            // `component` does not accept a decimal mark and consumes nothing then. Seconds with a
+            // fraction are therefore read here.
             if let Some(seconds) = (!cursor.rest.is_empty()).then(|| cursor.number()).flatten() {
                 parts.seconds = Some(seconds);
                 parts.fraction = Some(cursor.fraction()?);
@@ -402,6 +418,8 @@ impl DurationParts {
             (self.seconds, SECOND),
         ];
         let fraction = self.fraction.unwrap_or_default();
+        // A count has up to 18 digits. Its product with a unit in microseconds needs more than 64
+        // bits.
         let length: i128 = units
             .iter()
             .map(|(count, unit)| i128::from(count.unwrap_or(0)) * i128::from(*unit))
@@ -431,6 +449,7 @@ fn write_parts(parts: &[(i64, u32, u8)], of_hour: i64, out: &mut [u8; 19]) {
     let digits = |number: i64, width: u32| {
         (0..width)
             .rev()
+            // `place` clamps the values, so no number is negative and the remainder is one digit.
             .map(move |place| b'0' + (number / 10_i64.pow(place) % 10) as u8)
     };
     let bytes = parts
@@ -465,19 +484,25 @@ pub fn from_unix_millis(millis: i64) -> i64 {
 
 /// Returns the days from 0001-01-01 to a date of the proleptic Gregorian calendar.
 pub fn days_before(year: i64, month: i64, day: i64) -> i64 {
+    // The year starts in March here, so that the leap day is its last day.
     let (year, month) = if month > 2 {
         (year, month - 3)
     } else {
         (year - 1, month + 9)
     };
+    // Five months from March or from August have 153 days. The formula yields the days before a
+    // month.
     let of_year = (153 * month + 2) / 5 + day - 1;
+    // 306 is the number of days from 1 March to the end of the year.
     365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + of_year - 306
 }
 
 /// Returns year, month and day of the date `days` days after 0001-01-01.
 pub fn date_after(days: i64) -> (i64, i64, i64) {
     let days = days + 306;
+    // The Gregorian calendar repeats after 400 years, which have 146,097 days.
     let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    // The terms remove the leap days of 4, of 100 and of 400 years before the division by 365.
     let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
     let of_year = of_era - (365 * year + year / 4 - year / 100);
     let month = (5 * of_year + 2) / 153;
@@ -531,6 +556,8 @@ impl Cursor<'_> {
         let year = self.digits(4, 1..=9999)?;
         parts.year = Some(year);
         let extended = self.eat(b'-');
+        // A hyphen requires a month. `2019-` is invalid, and so is a form that mixes basic and
+        // extended.
         if !extended && !self.at_digit() {
             return Some(());
         }
@@ -556,6 +583,7 @@ impl Cursor<'_> {
             } else {
                 self.at_digit()
             } {
+                // Leap seconds (60) are not accepted.
                 parts.second = Some(self.digits(2, 0..=59)?);
                 if matches!(self.rest.first(), Some(b'.' | b',')) {
                     parts.fraction = Some(self.fraction()?);
@@ -576,6 +604,7 @@ impl Cursor<'_> {
             (_, true) => -1,
             _ => return Some(None),
         };
+        // No time zone is more than 14 hours from UTC.
         let hours = self.digits(2, 0..=14)?;
         let minutes = if self.eat(b':') || self.at_digit() {
             self.digits(2, 0..=59)?
@@ -593,6 +622,7 @@ impl Cursor<'_> {
         let count = self.rest.iter().take_while(|b| b.is_ascii_digit()).count();
         let (digits, rest) = self.rest.split_at_checked(count)?;
         self.rest = rest;
+        // Missing digits count as zeros: `.5` is 500,000 microseconds.
         let mut figures = digits
             .iter()
             .chain(std::iter::repeat(&b'0'))
@@ -603,6 +633,7 @@ impl Cursor<'_> {
                 .take(n)
                 .fold(0, |value, figure| value * 10 + figure)
         };
+        // 18 digits always fit in an `i64`. Digits beyond the 24th are ignored.
         let (micros, finer) = (take(6), if count > 6 { take(18) } else { 0 });
         (count > 0).then_some(Fraction { micros, finer })
     }
@@ -632,6 +663,7 @@ impl Cursor<'_> {
 
 /// Returns the value of up to 18 digits.
 fn decimal(digits: &[u8]) -> Option<i64> {
+    // 18 digits always fit in an `i64`, so the fold below cannot overflow.
     if digits.is_empty() || digits.len() > 18 || !digits.iter().all(u8::is_ascii_digit) {
         return None;
     }

@@ -8,6 +8,7 @@
 use super::class::{Attr, Cls};
 use crate::order;
 
+// The absent link. It is the largest number, which `graft_whole` relies on.
 const NONE: u32 = u32::MAX;
 
 /// The kind of a node.
@@ -65,6 +66,7 @@ impl Tree {
     /// Returns an empty tree with capacity for a document of about `bytes` bytes of JSON.
     pub fn with_capacity(bytes: usize) -> Tree {
         Tree {
+            // Estimates of the bytes of JSON for each node, and of the share of leaf texts.
             nodes: Vec::with_capacity(bytes / 24),
             text: String::with_capacity(bytes / 4),
         }
@@ -180,6 +182,7 @@ impl Tree {
         let mut sorted = true;
         let mut at = self.node(id.0).map_or(NONE, |n| n.first);
         while let Some(node) = self.node(at) {
+            // An attribute that the class does not have sorts last.
             let position = node
                 .attr
                 .and_then(|a| cls.position(a))
@@ -250,6 +253,7 @@ impl Tree {
         attr: Option<Attr>,
         source: NodeRef<'_>,
     ) -> NodeId {
+        // The root covers the whole arena, which can be copied without following the links.
         if source.id == NodeId(0) {
             return self.graft_whole(parent, attr, source.tree);
         }
@@ -268,6 +272,7 @@ impl Tree {
             u32::try_from(self.nodes.len()).unwrap_or(NONE),
             u32::try_from(self.text.len()).unwrap_or(NONE),
         );
+        // `NONE` is the largest number, so the saturating addition does not change it.
         let moved = |at: u32| at.saturating_add(id);
         self.text.push_str(&source.text);
         self.nodes.extend(source.nodes.iter().map(|node| Node {

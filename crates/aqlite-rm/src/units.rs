@@ -43,6 +43,7 @@ pub fn for_property(property: &str) -> impl Iterator<Item = Unit> {
 /// units than any table lists.
 pub fn measures(units: &str, property: &str) -> Option<bool> {
     let mut known = all().filter(|unit| unit.is(units)).peekable();
+    // An unknown unit or property yields `None`: nothing is known about the pair.
     known.peek()?;
     for_property(property).next()?;
     Some(known.any(|unit| unit.property == property))
@@ -67,6 +68,8 @@ pub fn convert(magnitude: f64, from: &str, to: &str) -> Option<f64> {
             .map(move |b| (a, b))
     });
     pairs
+        // The offset is in the base unit: it is added to convert to the base, and subtracted to
+        // convert from it.
         .filter_map(|(a, b)| Some((magnitude * a.factor? + a.offset - b.offset) / b.factor?))
         .next()
 }

@@ -91,6 +91,7 @@ impl Walk {
     /// Adds a finding, unless there are [`MAX_FINDINGS`] of its severity already.
     fn report(&mut self, finding: Finding) {
         let is_error = finding.severity == Severity::Error;
+        // Errors and warnings have a limit each, so that warnings never displace errors.
         let found = if is_error {
             self.errors
         } else {
@@ -133,6 +134,7 @@ impl Walk {
             self.form(node);
         }
         for invariant in rules.invariants.iter().filter(|i| !(i.holds)(node)) {
+            // DV_INTERVAL inherits these invariants from INTERVAL.
             let shown = if cls == Cls::DV_INTERVAL {
                 "INTERVAL"
             } else {
@@ -237,6 +239,7 @@ impl Walk {
         };
         let finding = Finding::error("RM0110", path_text(&self.path), format!("not {expected}"))
             .expected(expected);
+        // Only numbers are repeated in a finding, not texts and base64 data.
         let quoted = node.kind() == Kind::Number;
         self.report(if quoted {
             finding.found(super::build::shorten(text))
@@ -262,6 +265,7 @@ impl Walk {
             path_text(&self.path),
             format!("Invariant {rule} failed on type {cls}"),
         );
+        // These code sets grow outside openEHR, so a code that is not listed may be valid.
         let open = [&terminology::MEDIA_TYPES, &terminology::CHARACTER_SETS].contains(&group);
         let severity = if open {
             Severity::Warning
@@ -351,6 +355,7 @@ fn is_uri(text: &str) -> bool {
 
 /// Returns whether a text is base64. Line breaks are allowed.
 fn is_base64(text: &str) -> bool {
+    // White space may divide base64 into lines, so it does not count.
     let digits = text.bytes().filter(|b| !b.is_ascii_whitespace());
     let body = text.trim_ascii_end().trim_end_matches('=');
     digits.count() % 4 == 0
@@ -366,6 +371,7 @@ fn values_of(node: NodeRef<'_>) -> Option<String> {
         .children()
         .filter(|child| child.is_leaf())
         .filter_map(told)
+        // Four values identify an object and keep the finding short.
         .take(4)
         .collect();
     (!values.is_empty()).then(|| values.join(", "))

@@ -167,6 +167,7 @@ impl<'d> Draft<'d> {
         let Some((_, name)) = attributes.iter_mut().find(|(a, _)| *a == Attr::NAME) else {
             return;
         };
+        // A coded name is left alone: its text must remain the term of its code.
         if let Draft::Object(Cls::DV_TEXT, parts) = name
             && let Some((_, Draft::Leaf(_, text))) =
                 parts.iter_mut().find(|(a, _)| *a == Attr::VALUE)
@@ -189,9 +190,12 @@ impl<'d> Draft<'d> {
                 attributes
                     .into_iter()
                     .for_each(|(attr, value)| value.push(tree, Some(id), Some(attr)));
+                // The attributes were put in any order. `close` sorts them into that of the class
+                // table.
                 tree.close(id);
             }
             Draft::List(class, members) => {
+                // A list needs an object around it and cannot be the root.
                 let (Some(parent), Some(attr)) = (parent, attr) else {
                     return;
                 };

@@ -24,6 +24,7 @@ impl State {
     /// Checks that the versions of a commit from a journal follow the stored ones. All later reads
     /// rely on this.
     pub(super) fn check_order(&self, commit: &Commit) -> Result<(), StoreError> {
+        // The rules of `check` that are absent here were checked when the journal was written.
         self.check_owner(commit)?;
         self.check_new(commit)?;
         self.check_indexes(commit)
@@ -44,6 +45,7 @@ impl State {
             if self.ehr(&ehr.ehr_id).is_some() {
                 return Err(StoreError::EhrExists);
             }
+        // A party has no EHR. Its commit has an empty id.
         } else if !commit.ehr_id.is_empty() && self.ehr(&commit.ehr_id).is_none() {
             return Err(StoreError::NoSuchEhr);
         }
@@ -79,6 +81,7 @@ impl State {
         {
             return Err(StoreError::NotModifiable);
         }
+        // Only an optimistic commit has preconditions.
         let Some(preconditions) = &commit.preconditions else {
             return Ok(());
         };
@@ -102,6 +105,7 @@ impl State {
         subject: Option<&(String, String)>,
     ) -> Result<(), StoreError> {
         let owner = subject.and_then(|s| self.subjects.get(s));
+        // An EHR may state its own subject again. Only the subject of another one is a conflict.
         if owner.is_some_and(|owner| self.ehr_ids.get(ehr_id) != Some(owner)) {
             return Err(StoreError::SubjectExists);
         }
@@ -111,6 +115,7 @@ impl State {
     fn head(&self, object_id: &str) -> Option<LatestVersion> {
         let newest = self.newest(object_id)?;
         let doc = self.batch.doc(newest)?;
+        // The uid of a version may be stored beside it. Otherwise its document has it.
         let uid = self
             .explicit
             .get(&newest)

@@ -48,11 +48,14 @@ impl StoredContribution {
             first,
             batch
                 .table(first.table)?
+                // Item 0 of a layout is its root.
                 .layout()
                 .child(0, Attr::COMMIT_AUDIT)?,
             &mut audit,
         );
         let class = |doc: Doc| {
+            // The class of the data decides. A deletion has none and counts as the class of its
+            // kind.
             doc.data
                 .and_then(|data| batch.table(data.table))
                 .map_or(doc.row.kind.class(), |table| table.layout().class())
@@ -80,6 +83,7 @@ pub(super) struct TextIndex {
 
 impl TextIndex {
     pub(super) fn find<'t>(&self, text: &str, text_of: impl Fn(u32) -> &'t str) -> Option<u32> {
+        // The table stores numbers only. The texts are compared, because hashes may collide.
         self.numbers
             .find(self.hasher.hash_one(text), |number| {
                 text_of(*number) == text
@@ -95,6 +99,7 @@ impl TextIndex {
             return Some(std::mem::replace(known, number));
         }
         self.numbers
+            // The table rehashes its entries when it grows, and needs their texts for this.
             .insert_unique(hash, number, |other| self.hasher.hash_one(text_of(*other)));
         None
     }

@@ -30,6 +30,7 @@ pub(super) struct ChunkedText {
 impl ChunkedText {
     /// Splits a text between characters.
     pub(super) fn split(mut text: String) -> ChunkedText {
+        // A chunk must be valid UTF-8 of its own, so the text is split between characters.
         let behind = text.split_off(text.floor_char_boundary(PIECE));
         let (mut pieces, mut left) = (Vec::new(), behind.as_str());
         while !left.is_empty() {
@@ -45,6 +46,7 @@ impl ChunkedText {
 
     /// Returns whether chunks may follow this first one.
     pub(super) fn may_continue(first: &str) -> bool {
+        // The first chunk of a longer text may be short by the bytes of one character.
         first.len() > PIECE - char::MAX.len_utf8()
     }
 
@@ -75,6 +77,7 @@ pub(super) fn joined_chunks(rows: Vec<Row>) -> Result<HashMap<String, String>, S
     for row in rows {
         let mut fields = Fields::of(row);
         let owner = fields.text()?;
+        // The statement returns the chunks in order, so appending restores the text.
         found.entry(owner).or_default().push_str(&fields.text()?);
     }
     Ok(found)

@@ -86,10 +86,12 @@ impl<S: Sql> SqlRepository<S> {
             .bind(definition.summary)
             .bind(body.first.as_str())
             .bind(u64::try_from(bytes).map_err(|_| unexpected())?);
+        // All statements are one transaction, so no definition is ever stored without its chunks.
         let mut batch = vec![insert, next_revision()];
         batch.extend(body.insert_chunks(&owner));
         match self.sql.batch(batch).await {
             Ok(_) => Ok(()),
+            // The constraint decides between two requests that store the same definition at once.
             Err(SqlError::Constraint(what)) if what.starts_with("UNIQUE definition.") => {
                 Err(StoreError::DefinitionExists)
             }
@@ -135,6 +137,7 @@ impl<S: Sql> SqlRepository<S> {
         prefix: &str,
         most: usize,
     ) -> Result<Option<Vec<Definition>>, StoreError> {
+        // The sizes are known without the texts, so nothing is transferred if they are too long.
         if self.bytes_of_bodies(kind, prefix).await? > most {
             return Ok(None);
         }
@@ -198,6 +201,7 @@ impl<S: Sql> SqlRepository<S> {
         let mut answers = self
             .batch(vec![
                 of_definition(DELETE),
+                // The chunks are removed only if the definition is gone.
                 chunks,
                 of_definition(READ),
                 next_revision(),
@@ -205,6 +209,7 @@ impl<S: Sql> SqlRepository<S> {
             .await?;
         let is_removed = !answers.next()?.is_empty();
         let is_left = !answers.behind(1)?.is_empty();
+        // The definition is still there, so documents use the template.
         if is_left {
             return Err(StoreError::TemplateInUse);
         }
@@ -215,6 +220,7 @@ impl<S: Sql> SqlRepository<S> {
 /// Returns the definitions of rows, by name and SEMVER.
 fn listed(rows: Vec<Row>) -> Result<Vec<Definition>, StoreError> {
     let definition = |row: Row| {
+        // Only some statements select the body, as an additional last column.
         let has_body = row.len() > HEAD;
         let mut fields = Fields::of(row);
         let head = head(&mut fields)?;

@@ -133,6 +133,7 @@ impl<S: Sql> SqlRepository<S> {
         after: Option<&str>,
         limit: u64,
     ) -> Result<Vec<Ehr>, StoreError> {
+        // Without this test, an unknown EHR would yield the first page again.
         let known = Statement::new("SELECT 1 AS known FROM ehr WHERE ehr_id = ?1").bind(after);
         let mut answers = self
             .batch(vec![known, Statement::new(EHRS).bind(after).bind(limit)])
@@ -152,6 +153,8 @@ impl<S: Sql> SqlRepository<S> {
     ) -> Result<Option<BoundedVersion>, StoreError> {
         let query = |sql: &'static str| {
             let statement = Statement::new(sql).bind(ehr_id).bind(object_id);
+            // A limit above every possible size means no limit, and still fits in an integer of the
+            // database.
             statement.bind(u64::try_from(most).unwrap_or(ANY).min(ANY))
         };
         let query = match which {
@@ -168,6 +171,7 @@ impl<S: Sql> SqlRepository<S> {
             return Ok(None);
         };
         let row = VersionRow::of(row)?;
+        // The SQL omits a document above the limit, so its text is never transferred.
         if row.document.is_none() {
             return Ok(Some(BoundedVersion::Large(Box::new(row.large()))));
         }
@@ -249,6 +253,7 @@ impl<S: Sql> SqlRepository<S> {
             let is_it = row
                 .checksum
                 .as_ref()
+                // Rows of earlier releases have no checksum and are accepted.
                 .is_none_or(|checksum| *checksum == stored.checksum(std::iter::empty()));
             return if is_it {
                 Ok(row.document.clone())

@@ -27,6 +27,7 @@ impl CollectedRows {
     /// Adds a row.
     pub(super) fn push(&mut self, cells: &[Cell<'_>]) {
         let row = row_of(cells);
+        // A parameter of a statement has a limit, so a new list begins before it is reached.
         let fits = |list: &&mut String| list.len() + row.len() < LIST_BYTES;
         match self.lists.last_mut().filter(fits) {
             Some(list) => {

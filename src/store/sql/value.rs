@@ -73,6 +73,7 @@ pub fn encode_statements(statements: &[Statement]) -> (String, Vec<&str>) {
             list.push(',');
             match value {
                 SqlValue::Text(text) if text.len() > LONG => {
+                    // An empty list marks the place of a text that the host binds separately.
                     list.push_str("[]");
                     long.push(text.as_str());
                 }
@@ -234,6 +235,7 @@ impl Fields {
             Some(SqlValue::Integer(number)) => {
                 u64::try_from(number).map(Some).map_err(|_| unexpected())
             }
+            // Below 9e15, which is less than 2^53, a double holds every integer exactly.
             Some(SqlValue::Real(number))
                 if number >= 0.0 && number.fract() == 0.0 && number < 9e15 =>
             {

@@ -12,6 +12,7 @@ pub fn nearest<'a>(word: &str, candidates: &mut dyn Iterator<Item = &'a str>) ->
     let most = (word.len() / 3).max(1);
     let near = candidates
         .map(|c| (distance(&word, &letters(c)), c))
+        // At least one letter must agree, otherwise every short word would be near.
         .filter(|(d, c)| *d <= most && *d < c.chars().count());
     near.min_by_key(|(d, _)| *d).map(|(_, c)| c)
 }
@@ -32,6 +33,7 @@ pub fn near<'a>(word: &str, candidates: &mut dyn Iterator<Item = &'a str>) -> Ve
 }
 
 fn letters(word: &str) -> Vec<char> {
+    // The distance is quadratic in the length, so the length is limited.
     word.chars().flat_map(char::to_lowercase).take(64).collect()
 }
 
@@ -46,10 +48,12 @@ fn distance(a: &[char], b: &[char]) -> usize {
         row.push(i + 1);
         let mut last_b = None;
         for (j, y) in b.iter().enumerate() {
+            // One less than the maximum, so that adding a cost of 1 cannot overflow.
             let at = |r: &[usize], k: usize| r.get(k).copied().unwrap_or(usize::MAX - 1);
             let mut best = (at(&above, j) + usize::from(x != y))
                 .min(at(&above, j + 1) + 1)
                 .min(at(&row, j) + 1);
+            // Two neighbors that are swapped count as one edit.
             if last_a == Some(y) && last_b == Some(x) && j > 0 {
                 best = best.min(at(&before, j - 1) + 1);
             }

@@ -30,6 +30,7 @@ pub fn read_within(text: &str, expected: Cls, limits: Limits) -> Result<Tree, Ve
     let reader = Reader::from_str(body);
     let mut document = Document {
         reader,
+        // XML has a start and an end tag for each value, so about twice the bytes of JSON.
         build: Builder::new(body.len() / 2, limits),
         open: Vec::new(),
         skipping: 0,
@@ -38,6 +39,8 @@ pub fn read_within(text: &str, expected: Cls, limits: Limits) -> Result<Tree, Ve
     };
     match document.run() {
         Ok(()) => document.build.finish(),
+        // The reader stops with an error once the findings are full. The findings are the result
+        // then.
         Err(_) if document.build.is_full() => document.build.finish(),
         Err(broken) => {
             let code = if broken.too_deep { "RM0002" } else { "RM0003" };
@@ -68,6 +71,7 @@ pub fn elements(text: &str) -> Result<Vec<(Cow<'_, str>, &str)>, Finding> {
         })?;
         let (step, whole) = match &event {
             Event::Start(tag) => {
+                // At depth 1 the element is a child of the root.
                 if depth == 1 {
                     begun = (tag.local_name().as_ref().to_owned(), before);
                 }
@@ -195,6 +199,7 @@ impl Document<'_> {
                 Event::End(_) => self.end(),
                 Event::Text(text) => self.text(&text.xml10_content())?,
                 Event::CData(text) => self.text(&text.xml10_content())?,
+                // quick-xml reports each reference to an entity as an event between two texts.
                 Event::GeneralRef(reference) => {
                     let named =
                         |name: &str| ENTITIES.iter().find(|(n, _)| *n == name).map(|(_, c)| *c);
@@ -207,6 +212,8 @@ impl Document<'_> {
                         .ok_or_else(|| self.broken("an entity that XML does not predefine"))?;
                     self.text(character.encode_utf8(&mut [0; 4]))?;
                 }
+                // A document type could define entities, whose expansion multiplies the length of
+                // the input.
                 Event::DocType(_) => return Err(self.broken("a document type is not accepted")),
                 Event::Comment(_) | Event::Decl(_) | Event::PI(_) => {}
                 Event::Eof if !self.open.is_empty() || self.skipping > 0 || !self.rooted => {
@@ -235,6 +242,7 @@ impl Document<'_> {
                 ..self.broken("nested too deep")
             });
         }
+        // The attributes of skipped elements are read too, because they must be well formed.
         let attributes = self.attributes(tag)?;
         if self.skipping > 0 {
             self.skipping += 1;
@@ -248,6 +256,7 @@ impl Document<'_> {
             Some(place) => self.object(place, &attributes, before),
             None => None,
         };
+        // A rejected element is skipped with everything below it.
         match accepted {
             Some(open) => self.open.push(open),
             None => {
@@ -389,6 +398,7 @@ impl Document<'_> {
                 .find(|(n, _)| n == name)
                 .map(|(_, v)| v.trim())
         };
+        // The value of `xsi:type` may have a prefix, such as `oe:DV_TEXT`.
         let named = value("type").map(|t| t.rsplit(':').next().unwrap_or_default());
         let cls = self.build.class_of(place.ty, named)?;
         let id = self.build.tree.push_object(place.parent, place.attr, cls);

@@ -118,11 +118,13 @@ fn needs_v2(node: NodeRef<'_>, terms: AuditTerms) -> bool {
         let Some(def) = definition(cls, child) else {
             return false;
         };
+        // Attributes that are newer than the v1 schema.
         def.since == "1.1.0"
             || MISSING_IN_V1
                 .iter()
                 .any(|(owner, attr)| *attr == def.attr && cls.is_a(*owner))
             || (def.attr == Attr::DATA && CLASSES_OF_V2.iter().any(|c| child.class().is_a(*c)))
+            // The v1 schema restricts this text to a node code.
             || (def.attr == Attr::ACTIVITY_ID && !is_at_code(child.text()))
     };
     let is_incomplete = || {
@@ -130,6 +132,7 @@ fn needs_v2(node: NodeRef<'_>, terms: AuditTerms) -> bool {
             .iter()
             .any(|(owner, attr)| cls.is_a(*owner) && node.get(*attr).is_none())
     };
+    // A code that is not written cannot require the later schema.
     let is_counted = |child: &NodeRef<'_>| {
         !child
             .attr()
@@ -193,10 +196,12 @@ impl Writer {
     fn object(&mut self, node: NodeRef<'_>, declared: Cls) {
         let cls = node.class();
         if cls != declared {
+            // The schema knows the declared class, so only another one is named.
             self.out.push_str(" xsi:type=\"");
             self.out.push_str(cls.name());
             self.out.push('"');
         }
+        // XML attributes precede all elements, so the children are visited twice.
         for child in node.children() {
             if let Some(def) = definition(cls, child).filter(|d| d.xml == XmlForm::Attribute) {
                 self.path.push(Step::Attr(def.attr));
@@ -220,6 +225,7 @@ impl Writer {
         if self.in_audit_code && def.attr == Attr::PREFERRED_TERM {
             return;
         }
+        // The state outside is restored at the end of this attribute.
         let outside = self.in_audit_code;
         self.in_audit_code |= self.terms.are_omitted_at(cls, def.attr);
         self.path.push(Step::Attr(def.attr));
@@ -261,12 +267,17 @@ impl Writer {
                 '&' => self.out.push_str("&amp;"),
                 '<' => self.out.push_str("&lt;"),
                 '>' => self.out.push_str("&gt;"),
+                // A parser turns a plain carriage return into a line feed, so it is written as a
+                // reference.
                 '\r' => self.out.push_str("&#13;"),
                 '"' if in_attribute => self.out.push_str("&quot;"),
+                // A parser turns white space in attributes into blanks, unless it is written as a
+                // reference.
                 '\n' if in_attribute => self.out.push_str("&#10;"),
                 '\t' if in_attribute => self.out.push_str("&#9;"),
                 c if is_xml(c) => self.out.push(c),
                 c => drop(
+                    // Only the first problem is kept: the caller discards the output.
                     self.problem
                         .get_or_insert_with(|| not_in_xml_finding(&self.path, c)),
                 ),

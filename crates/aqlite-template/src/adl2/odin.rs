@@ -50,6 +50,7 @@ impl AdlReader<'_> {
     pub(super) fn attributes(&mut self) -> Result<Vec<Attribute>, Diagnostic> {
         let mut all = Vec::new();
         loop {
+            // The semicolon between attributes is optional.
             self.eats(";");
             let place = match self.next_char() {
                 None | Some('>') => return Ok(all),
@@ -87,8 +88,10 @@ impl AdlReader<'_> {
         }
         self.expect("<", "before a value")?;
         let is_object = match self.next_char() {
+            // A quoted text in brackets is a key. Without quotes it is a code.
             Some('[') => quoted(self.rest().get(1..).unwrap_or_default().trim_start()).is_ok(),
             Some(c) => {
+                // A word is the name of an attribute only if `=` follows before the next bracket.
                 c.is_ascii_alphabetic()
                     && self
                         .rest()

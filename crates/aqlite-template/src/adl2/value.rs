@@ -50,6 +50,7 @@ impl Range {
             });
         }
         let after = |sign: &str| text.strip_prefix(sign).and_then(limit);
+        // The longer signs are tried first, because `>` is also the start of `>=`.
         Some(match (after(">="), after("<=")) {
             (Some(lower), _) => Range {
                 lower: Some(lower),
@@ -188,6 +189,7 @@ pub(super) fn kind_of(text: &str) -> &'static str {
             match (text.contains('T'), text.contains(':')) {
                 (true, _) => "C_DATE_TIME",
                 (false, true) => "C_TIME",
+                // The hyphen of an exponent, as in `1e-3`, is not that of a date.
                 (false, false) if text.contains("e-") || text.contains("E-") => "C_REAL",
                 (false, false) => "C_DATE",
             }

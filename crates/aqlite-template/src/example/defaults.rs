@@ -95,6 +95,8 @@ fn country(language: &str) -> String {
         .iter()
         .find(|(l, _)| l.eq_ignore_ascii_case(main))
         .map(|(_, country)| *country);
+    // A region in the language tag comes first, then the table. The language code is the last
+    // resort, because it is often that of the country too.
     [Some(region), spoken, Some(main)]
         .into_iter()
         .flatten()
@@ -108,6 +110,7 @@ pub(super) fn leaf(place: &Place<'_>, owner: Cls, def: &AttrDef) -> Draft {
     let text = match def.ty {
         Cls::BOOLEAN => "true".to_owned(),
         Cls::INTEGER if def.attr == Attr::SIZE => "0".to_owned(),
+        // The upper limit of an interval must not be below the lower one.
         Cls::INTEGER | Cls::INTEGER64 | Cls::REAL => if place.limit == Some(super::Limit::Upper) {
             "2"
         } else {
@@ -115,6 +118,7 @@ pub(super) fn leaf(place: &Place<'_>, owner: Cls, def: &AttrDef) -> Draft {
         }
         .to_owned(),
         Cls::CHARACTER => "=".to_owned(),
+        // The word `Example` in base64.
         Cls::OCTETS => "RXhhbXBsZQ==".to_owned(),
         _ => text(place, owner, def.attr),
     };
@@ -161,6 +165,7 @@ pub(super) fn times(kind: TemporalKind, now: &str, pattern: Option<&str>) -> Vec
         .find(['Z', '+', '-'])
         .and_then(|at| clock.get(at..))
         .unwrap_or_default();
+    // The first eight characters are hours, minutes and seconds.
     let clock = clock.get(..8).unwrap_or("00:00:00");
     let pattern = pattern
         .map(|p| p.split_once('/').map_or(p, |(p, _)| p))
@@ -172,6 +177,7 @@ pub(super) fn times(kind: TemporalKind, now: &str, pattern: Option<&str>) -> Vec
     };
     let date = allowed(day, day_rule, '-');
     let time = allowed(clock, clock_rule, ':');
+    // A fraction may follow the seconds only.
     let fraction = if time.len() == clock.len() {
         ".000"
     } else {

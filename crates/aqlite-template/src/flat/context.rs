@@ -71,6 +71,7 @@ impl Key {
     /// Returns whether the key has this suffix, or a member with this name.
     pub fn takes(&self, suffix: &str, index: u32) -> bool {
         (matches!(suffix, "" | "value") || self.suffixes.contains(&suffix))
+            // Only the identifiers of a participation are a list of their own.
             && (index == 0 || self.name == "participation_identifiers")
     }
 }
@@ -88,6 +89,7 @@ impl<'f, 'a> Context<'f, 'a> {
     /// Returns an instance of a key.
     pub fn part(&self, key: &str, index: u32) -> Option<&'f KeyTree<'a>> {
         let form = self.form?;
+        // Clients write the keys with and without a leading underscore.
         form.instance(key, index)
             .or_else(|| form.instance(&format!("_{key}"), index))
     }

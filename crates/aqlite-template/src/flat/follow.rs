@@ -36,6 +36,7 @@ impl<'r, 'a> Instructions<'r, 'a> {
         for kid in web
             .children
             .iter()
+            // Only content items can be an INSTRUCTION, or a SECTION with one below it.
             .filter(|kid| kid.class.is_a(Cls::CONTENT_ITEM))
         {
             let instances = form.instances(&kid.id);
@@ -79,6 +80,7 @@ impl<'r> DocumentReader<'r, '_> {
         if key.is_none() && uid.is_none() && index.is_none() && activity.is_none() {
             return;
         }
+        // The instructions are collected once for a document, on first use.
         let known = Rc::clone(self.instructions.get_or_insert_with(|| {
             let mut found = Instructions::default();
             found.collect(&self.web.tree, self.body, "", "");
@@ -86,6 +88,8 @@ impl<'r> DocumentReader<'r, '_> {
         }));
         let by_key = key.map(|key| known.keys.get(&plain(key, &self.web.tree.id)).copied());
         let by_uid = uid.map(|uid| known.uids.get(uid).copied());
+        // A reference that was given but found nothing is `None` in this list, so that it is
+        // reported.
         let ways: Vec<Option<usize>> = [by_key, by_uid, index.map(Some)]
             .into_iter()
             .flatten()
@@ -93,6 +97,7 @@ impl<'r> DocumentReader<'r, '_> {
         let meant = ways
             .first()
             .copied()
+            // Without any reference, the first INSTRUCTION is meant.
             .unwrap_or(Some(0))
             .filter(|first| ways.iter().all(|way| *way == Some(*first)));
         let Some(instruction) = meant.and_then(|at| known.all.get(at)) else {
@@ -103,6 +108,7 @@ impl<'r> DocumentReader<'r, '_> {
             );
         };
         self.point(details, &instruction.path);
+        // An activity that the client named takes precedence.
         if details.get(Attr::ACTIVITY_ID).is_none() {
             match activity_of(instruction, activity) {
                 Some(id) => details.put(Attr::ACTIVITY_ID, Draft::text(id)),
@@ -162,6 +168,7 @@ fn activity_of(instruction: &Instruction<'_, '_>, index: Option<usize>) -> Optio
     let all: Vec<(&WebNode, usize)> = kids
         .map(|kid| (kid, instruction.form.instances(&kid.id).len()))
         .collect();
+    // Without an index, the activity must be the only one.
     let is_told = index.is_some() || all.iter().map(|(_, count)| count).sum::<usize>() == 1;
     let mut left = index.filter(|_| is_told).or(is_told.then_some(0))?;
     for (kid, count) in all {
@@ -179,6 +186,7 @@ fn path_of(kid: &WebNode, number: usize, count: usize) -> String {
     if count == 1 {
         steps
     } else {
+        // Positions of RM paths count from 1.
         format!("{}, {}]", steps.trim_end_matches(']'), number + 1)
     }
 }
@@ -187,6 +195,7 @@ fn path_of(kid: &WebNode, number: usize, count: usize) -> String {
 fn plain(key: &str, root: &str) -> String {
     let segments = key
         .split('/')
+        // A segment without an index is the first instance.
         .map(|segment| segment.split_once(':').unwrap_or((segment, "0")));
     segments
         .skip_while(|(id, _)| *id == root)

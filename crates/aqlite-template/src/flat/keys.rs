@@ -40,6 +40,7 @@ fn key(
             .parse()
             .ok()
             .and_then(|index: usize| at.values(attr).nth(index));
+        // The document lacks the item, so the web template supplies the rest of the key.
         let Some(found) = found else {
             return Some(missing(web, key, attr, predicate));
         };

@@ -41,6 +41,7 @@ struct Folded<'e> {
 fn folded<'e>(entries: &'e [Entry<'e>]) -> Folded<'e> {
     let mut root = Folded::default();
     for entry in entries {
+        // A key has at most one bar. The text behind it is the suffix.
         let (path, suffix) = entry.key.split_once('|').unwrap_or((&entry.key, ""));
         if let Some(at) = path.split('/').try_fold(&mut root, Folded::below) {
             at.values.push((suffix, entry));
@@ -51,6 +52,7 @@ fn folded<'e>(entries: &'e [Entry<'e>]) -> Folded<'e> {
 
 /// Returns the value of a key in a sorted list, inserting a default if it is missing.
 fn placed<K: Ord, V: Default>(list: &mut Vec<(K, V)>, key: K) -> Option<&mut V> {
+    // The list is sorted, so the search also yields the position for a new entry.
     let found = list.binary_search_by(|(other, _)| other.cmp(&key));
     let at = found.unwrap_or_else(|at| {
         list.insert(at, (key, V::default()));
@@ -76,6 +78,7 @@ impl Folded<'_> {
         for (id, instances) in &self.parts {
             out.key(id);
             match instances.first() {
+                // The section `ctx` has plain values where other segments have lists.
                 Some((_, ctx)) if *id == "ctx" => ctx.print_context(out),
                 Some((_, root)) => root.print_object(out),
                 None => {}
@@ -99,6 +102,7 @@ impl Folded<'_> {
 
     fn print(&self, out: &mut JsonText) {
         match (self.values.as_slice(), self.parts.is_empty()) {
+            // A node with only a main value is printed as this value, without an object around it.
             ([("", entry)], true) if !is_always_object(entry.class) => value(out, &entry.value),
             _ => self.print_object(out),
         }
@@ -158,6 +162,7 @@ fn list<T>(
     out.open('[');
     let mut next = 0;
     for (index, member) in members {
+        // Positions without a member are filled, so that each member keeps its index.
         (next..index).for_each(|_| out.raw("null"));
         print(out, member);
         next = index + 1;

@@ -114,6 +114,7 @@ pub(super) static SUFFIXES: [Suffix; 102] = [
     read(Cls::DV_URI, "value", &[Attr::VALUE]),
     both(Cls::DV_TEMPORAL, "", &[Attr::VALUE]),
     read(Cls::DV_TEMPORAL, "value", &[Attr::VALUE]),
+    // DV_DURATION is an amount and not a descendant of DV_TEMPORAL.
     both(Cls::DV_DURATION, "", &[Attr::VALUE]),
     read(Cls::DV_DURATION, "value", &[Attr::VALUE]),
     both(Cls::DV_IDENTIFIER, "", &[Attr::ID]),
@@ -238,6 +239,7 @@ pub(super) static SUFFIXES: [Suffix; 102] = [
 impl Suffix {
     fn is_of(&self, class: Cls) -> bool {
         class.is_a(self.class)
+            // DV_CODED_TEXT inherits from DV_TEXT, but its text has the suffix `value`.
             && !(class == Cls::DV_CODED_TEXT && self.class == Cls::DV_TEXT && self.name.is_empty())
     }
 }
@@ -249,6 +251,7 @@ pub(super) fn of(class: Cls) -> impl Iterator<Item = &'static Suffix> {
 
 /// Returns the suffix of a class with this name.
 pub(super) fn named(class: Cls, name: &str) -> Option<&'static Suffix> {
+    // The first byte rejects most rows before the more expensive test of the class.
     let first = name.as_bytes().first();
     SUFFIXES
         .iter()
@@ -258,12 +261,14 @@ pub(super) fn named(class: Cls, name: &str) -> Option<&'static Suffix> {
 /// Returns the attribute of a segment: `_link` is `links`, `_work_flow_id` is `workflow_id`.
 pub(super) fn attribute(class: Cls, segment: &str) -> Option<&'static aqlite_rm::class::AttrDef> {
     let name = segment.strip_prefix('_').unwrap_or(segment);
+    // The simplified formats spell this attribute differently from the model.
     let name = match name {
         "work_flow_id" => "workflow_id",
         other => other,
     };
     let single = class.attr_named(name);
     single.or_else(|| {
+        // A list attribute is named in the singular: `_link` for `links`.
         class
             .attrs()
             .iter()
@@ -276,6 +281,7 @@ pub(super) fn segment(attr: Attr, is_list: bool) -> String {
     let name = attr.name();
     match name {
         "workflow_id" => String::from("_work_flow_id"),
+        // This attribute is the exception that keeps its plural.
         _ if is_list && name != "other_reference_ranges" => {
             format!("_{}", name.strip_suffix('s').unwrap_or(name))
         }

@@ -40,6 +40,7 @@ pub(super) fn segment(name: &str) -> String {
         let kept = c.is_alphabetic() || c.is_ascii_digit() || matches!(c, '.' | '-');
         if kept {
             out.extend(c.to_lowercase());
+        // Several characters that are not kept become one underscore.
         } else if !out.ends_with('_') {
             out.push('_');
         }
@@ -69,6 +70,7 @@ pub(super) fn alternative(class_text: &str) -> String {
 fn started(id: String) -> String {
     match id.chars().next() {
         None => String::from("id"),
+        // A segment must not begin with a digit.
         Some(c) if c.is_ascii_digit() => format!("a{id}"),
         Some(_) => id,
     }
@@ -84,6 +86,8 @@ struct Taken {
 impl Taken {
     /// Returns the id, or the first of `id2`, `id3`, … that no sibling has.
     fn free(&mut self, id: &str) -> String {
+        // The next number for each id is remembered. Otherwise many equal names would cost
+        // quadratic time.
         let first = self.ids.get(id).copied().unwrap_or(1);
         let candidate = |n: usize| {
             if n < 2 {
@@ -97,6 +101,7 @@ impl Taken {
             .find(|(_, c)| !self.ids.contains_key(c))
             .unwrap_or_default();
         self.ids.insert(id.to_owned(), number + 1);
+        // A generated id such as `name2` may also be the name of a later sibling.
         self.ids.entry(found.clone()).or_insert(2);
         found
     }

@@ -167,6 +167,7 @@ impl InputWriter<'_, '_> {
                     .find_map(|node| node.assumed.get(of(&node.assumed, &inner)?))
             })
         };
+        // A default of the template excludes the assumed value, even if it lacks this leaf.
         let found = if self.default.is_some() {
             own
         } else {
@@ -311,6 +312,7 @@ impl InputWriter<'_, '_> {
                 }
                 out.close(']');
                 open(out);
+                // The codes of the template itself name no terminology.
                 if !matches!(terminology, "" | "local") {
                     out.member("terminology", terminology);
                 }

@@ -90,6 +90,7 @@ struct Printer<'t> {
 
 impl<'t> Printer<'t> {
     fn node(&mut self, web: &WebNode, parent: Option<&WebNode>, path: &str) {
+        // The caller rejects a text above the limit, so the rest would be work for nothing.
         if self.out.len() > self.most {
             return;
         }
@@ -163,6 +164,7 @@ impl<'t> Printer<'t> {
             own()
         };
         for (language, text) in self.translations(&self.annotations(web, path)) {
+            // A translation in an annotation replaces the term of the archetype in this language.
             names.retain(|(other, _)| *other != language);
             names.push((language, text));
         }
@@ -216,6 +218,7 @@ impl<'t> Printer<'t> {
             .element()
             .and(web.last_step())
             .map(Step::path)
+            // Annotations belong to the ELEMENT. The path of its value is longer by one step.
             .unwrap_or_default();
         let path = path.strip_suffix(&value).unwrap_or(path);
         self.annotations.get(path).cloned().unwrap_or_default()
@@ -227,6 +230,7 @@ impl<'t> Printer<'t> {
             most,
             &counts
                 .upper
+                // -1 means that there is no upper limit.
                 .map_or_else(|| String::from("-1"), |u| u.to_string()),
         );
     }
@@ -312,6 +316,7 @@ impl<'t> Printer<'t> {
     /// Returns the proposed value of a node. Its path is tried with and without the names in it.
     fn default(&self, web: &WebNode, path: &str) -> Option<&'t Leaves> {
         let is_apt = |value: &&&'t DefaultValue| {
+            // A default may have a more special or a more general class than the node.
             value
                 .class
                 .is_none_or(|class| web.class.is_a(class) || class.is_a(web.class))
@@ -320,6 +325,7 @@ impl<'t> Printer<'t> {
         let exact = at(path).find(is_apt);
         let nameless = || {
             at(&without_names(path))
+                // A default for another name must not match by its nameless path.
                 .filter(|value| !value.path.contains('\''))
                 .find(is_apt)
         };

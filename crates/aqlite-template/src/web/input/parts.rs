@@ -20,6 +20,7 @@ impl Choice<'_> {
         let term = self
             .node
             .and_then(|n| self.template.term(n, &self.template.language, &key));
+        // The known rubrics of openEHR codes are English and need no term of the template.
         let rubric = terminology::rubric(self.code).filter(|_| self.terminology == "openehr");
         let label = rubric.or(term.map(|t| t.text.as_str())).unwrap_or_default();
         out.open('{');
@@ -160,6 +161,7 @@ pub(super) fn range(out: &mut JsonText, name: &str, interval: &Interval<f64>, is
         if interval.lower_included {
             lower.ceil()
         } else {
+            // The next whole number above an excluded limit, also if the limit is a fraction.
             lower.floor() + 1.0
         }
     };
@@ -175,6 +177,7 @@ pub(super) fn range(out: &mut JsonText, name: &str, interval: &Interval<f64>, is
     if let Some(lower) = interval.lower {
         out.member(
             "minOp",
+            // For whole numbers the limit is moved inside, so it is always included.
             if interval.lower_included || is_integral {
                 ">="
             } else {
