@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { accessible, browse, built, offlineReady, open, ready } from "./page.mjs";
+import { accessible, browse, built, offlineReady, open, ready, expect } from "./page.mjs";
 import { serve } from "./server.mjs";
 
 const described = JSON.parse(await readFile(join(built, "openapi.json"), "utf8"));
@@ -26,15 +26,15 @@ test("the page has every operation with its statuses and obeys its policy", asyn
     .flatMap((methods) => Object.values(methods))
     .filter((said) => said.operationId);
   assert.ok(operations.length > 100);
-  assert.equal(await page.locator("details").count(), operations.length);
+  await expect(page.locator("details")).toHaveCount(operations.length);
   for (const said of operations) {
     const text = await page.locator(`[id="${said.operationId}"]`).textContent();
     for (const status of Object.keys(said.responses))
       assert.ok(text.includes(status), `${said.operationId} ${status}`);
   }
-  assert.equal(await page.locator("script, [style], style").count(), 0);
+  await expect(page.locator("script, [style], style")).toHaveCount(0);
   await page.locator("summary").first().click();
-  assert.ok(await page.locator("details[open] table").first().isVisible());
+  await expect(page.locator("details[open] table").first()).toBeVisible();
   assert.deepEqual(page.problems, []);
 });
 
@@ -71,7 +71,7 @@ test("the page and its data work without a server", async () => {
   await offlineReady(page);
   await page.context().setOffline(true);
   await page.goto(`${server.address}api.html`);
-  assert.equal(await page.locator("h1").textContent(), "REST interface");
+  await expect(page.locator("h1")).toHaveText("REST interface");
   const data = await page.evaluate(async () => (await fetch("openapi.json")).json());
   assert.deepEqual(data, described);
 });

@@ -19,6 +19,7 @@ import {
   settled,
   visit,
   write,
+  expect,
 } from "./page.mjs";
 
 const COUNT = "SELECT COUNT(e/ehr_id/value) AS n FROM EHR e";
@@ -63,15 +64,13 @@ test("a link contains the query and the form of its result only", () =>
       await other.goto(link);
       await settled(other);
       await other.locator("#chart-words", { hasText: "systolic" }).first().waitFor();
-      assert.equal(await written(other), SYSTOLIC);
+      await expect.poll(() => written(other)).toBe(SYSTOLIC);
       await write(other, COUNT);
       await other.reload();
       await settled(other);
-      assert.equal(
-        await written(other),
-        COUNT,
-        "what was written after the link is there after a reload",
-      );
+      await expect
+        .poll(() => written(other), "what was written after the link is there after a reload")
+        .toBe(COUNT);
     },
     { permissions: ["clipboard-read", "clipboard-write"] },
   ));
@@ -85,26 +84,20 @@ test("the editor closes and matches brackets, formats, and comments", () =>
     assert.ok(formatted.split("\n").length > 2, formatted);
     await page.keyboard.press("ControlOrMeta+a");
     await page.keyboard.press("ControlOrMeta+/");
-    assert.ok(
-      (await written(page)).split("\n").every((line) => line.startsWith("-- ")),
-      await written(page),
-    );
+    await expect.poll(() => written(page)).toMatch(/^(-- .*(\n|$))+$/);
     await page.keyboard.press("ControlOrMeta+/");
-    assert.equal(await written(page), formatted);
+    await expect.poll(() => written(page)).toBe(formatted);
     await page.keyboard.press("Delete");
     await page.keyboard.type("(e");
-    assert.equal(await written(page), "(e)");
+    await expect.poll(() => written(page)).toBe("(e)");
     await page.keyboard.press("Home");
-    assert.equal(await page.locator(".cm-matchingBracket").count(), 2);
+    await expect(page.locator(".cm-matchingBracket")).toHaveCount(2);
   }));
 
 test("every control works by keyboard, and ? lists the keys", () =>
   onPage(async (page) => {
     await page.keyboard.press("Tab");
-    assert.equal(
-      await page.locator(".skip").evaluate((link) => link === document.activeElement),
-      true,
-    );
+    await expect(page.locator(".skip")).toBeFocused();
     await page.keyboard.press("Enter");
     await page.keyboard.press("Tab");
     await page.keyboard.press("ControlOrMeta+a");
@@ -112,21 +105,20 @@ test("every control works by keyboard, and ? lists the keys", () =>
     await page.keyboard.insertText(COUNT);
     await page.keyboard.press("ControlOrMeta+Enter");
     await answered(page);
-    assert.match(await page.locator("#summary").textContent(), /^1 row/);
+    await expect(page.locator("#summary")).toHaveText(/^1 row/);
     await page.locator("#tab-query").focus();
     for (const view of ["templates", "guide", "data"]) {
       await page.keyboard.press("ArrowRight");
-      assert.equal(await page.locator(`#view-${view}`).isVisible(), true, view);
-      assert.equal(await page.locator(`#tab-${view}`).getAttribute("aria-selected"), "true");
+      await expect(page.locator(`#view-${view}`), view).toBeVisible();
+      await expect(page.locator(`#tab-${view}`)).toHaveAttribute("aria-selected", "true");
     }
     await page.keyboard.press("?");
     const keys = page.locator("#keys[open]");
-    assert.match(
-      await keys.textContent(),
+    await expect(keys).toHaveText(
       /run the query.*format the query.*complete.*comment.*copy the cell/s,
     );
     await page.keyboard.press("Escape");
-    assert.equal(await keys.count(), 0);
+    await expect(keys).toHaveCount(0);
     const stuck = await page.evaluate(() =>
       [
         ...document.querySelectorAll(
@@ -150,7 +142,7 @@ test("colours follow the system or the choice, also after a reload", () =>
     const dark = await ground();
     assert.notEqual(dark, light);
     await page.click("#theme");
-    assert.equal(await page.locator("#theme").getAttribute("aria-label"), "Colours: light");
+    await expect(page.locator("#theme")).toHaveAttribute("aria-label", "Colours: light");
     assert.equal(await ground(), light);
     await page.reload();
     await settled(page);
@@ -196,7 +188,7 @@ test("each dropped file is reported, and cancelling skips the rest", () =>
     await settled(page);
     await page.click("#undo");
     await settled(page);
-    assert.equal(await page.locator(".facts dt:text-is('Own writes') + dd").textContent(), "0");
+    await expect(page.locator(".facts dt:text-is('Own writes') + dd")).toHaveText("0");
   }));
 
 test("a dropped folder is read recursively", async () => {
@@ -208,8 +200,8 @@ test("a dropped folder is read recursively", async () => {
     await page.click("#tab-data");
     await page.locator("#folder").setInputFiles(folder);
     await page.locator("#added", { hasText: "1 of 2 files added" }).waitFor();
-    assert.match(await page.locator("#added").textContent(), /ward\/visits\/visit\.json: added/);
-    assert.match(await page.locator("#added .bad").textContent(), /ward\/plan\.gdl: .*line 2/);
+    await expect(page.locator("#added")).toHaveText(/ward\/visits\/visit\.json: added/);
+    await expect(page.locator("#added .bad")).toHaveText(/ward\/plan\.gdl: .*line 2/);
     await settled(page);
   });
 });
@@ -261,14 +253,13 @@ test("a token is sent to its server and stored nowhere; its absence is explained
     await settled(page);
   };
   await connect("");
-  assert.match(
-    await page.locator("#notice").textContent(),
+  await expect(page.locator("#notice")).toHaveText(
     /was not reached\. The data of this browser still answers\. who asks\?; the server wants to know who asks: give it a token/,
   );
-  assert.equal(await page.locator("#source").inputValue(), "here");
+  await expect(page.locator("#source")).toHaveValue("here");
   await connect("sesame");
-  assert.equal(await page.locator("#source").inputValue(), "named");
-  assert.match(await page.locator("#state-text").textContent(), /^1 patient ·/);
+  await expect(page.locator("#source")).toHaveValue("named");
+  await expect(page.locator("#state-text")).toHaveText(/^1 patient ·/);
   await run(page, COUNT);
   assert.deepEqual(await row(page, 0), ["1"]);
   const kept = await page.evaluate(
@@ -284,7 +275,7 @@ test("a token is sent to its server and stored nowhere; its absence is explained
   await stopped(page);
   await settled(page);
   assert.ok(there.asked.length > heard);
-  assert.match(await page.locator("#state-text").textContent(), /^1 patient ·/);
+  await expect(page.locator("#state-text")).toHaveText(/^1 patient ·/);
   there.stop();
   await stopped(page);
   await page
@@ -293,8 +284,8 @@ test("a token is sent to its server and stored nowhere; its absence is explained
     })
     .waitFor();
   await settled(page);
-  assert.equal(await page.locator("#source").inputValue(), "here");
-  assert.match(await page.locator("#state-text").textContent(), /^3\d patients/);
+  await expect(page.locator("#source")).toHaveValue("here");
+  await expect(page.locator("#state-text")).toHaveText(/^3\d patients/);
   assert.notDeepEqual(await row(page, 0), ["1"], "no rows of the server are left");
   await page.context().close();
 });
@@ -313,7 +304,7 @@ test("a long query is stopped, and the data are available again", () =>
     await stopped(page);
     await page.locator("#result h3", { hasText: "Stopped" }).waitFor();
     await settled(page);
-    assert.equal(await page.locator("#state-text").textContent(), before);
+    await expect(page.locator("#state-text")).toHaveText(before);
     await run(page, COUNT);
   }));
 
@@ -326,9 +317,9 @@ test("the page stays usable while the engine works, and can stop it", () =>
     await page.locator(".work-words", { hasText: "Making patients" }).first().waitFor();
     await page.click("#tab-query");
     await write(page, COUNT);
-    assert.equal(await written(page), COUNT);
+    await expect.poll(() => written(page)).toBe(COUNT);
     await page.click("#tab-data");
-    assert.equal(await page.locator("#state").getAttribute("data-state"), "busy");
+    await expect(page.locator("#state")).toHaveAttribute("data-state", "busy");
     await page.locator("form .work-bar button").first().click();
     await page.locator("#added", { hasText: "Cancelled" }).waitFor();
     await settled(page);
@@ -345,7 +336,7 @@ test("only files of the page run or are drawn, and nothing is sent to other host
     .getAttribute("content");
   assert.match(policy, /default-src 'none'/);
   assert.doesNotMatch(policy, /unsafe-inline|'unsafe-eval'/);
-  assert.equal(await page.locator("script:not([src]), style, [onclick]").count(), 0);
+  await expect(page.locator("script:not([src]), style, [onclick]")).toHaveCount(0);
   await page.evaluate(() => {
     const script = document.createElement("script");
     script.textContent = "window.broken = true";
@@ -375,8 +366,7 @@ test("the page can be installed, and warns before real patients are entered", ()
       installabilityErrors.map(({ errorId }) => errorId).filter((id) => id !== "in-incognito"),
       [],
     );
-    assert.match(
-      await page.locator(".foot").textContent(),
+    await expect(page.locator(".foot")).toHaveText(
       /nothing is sent anywhere.*think before you load real ones/,
     );
   }));

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { browse, built, offlineReady, open } from "./page.mjs";
+import { browse, built, offlineReady, open, expect } from "./page.mjs";
 import { assertNotices, crates, packages } from "./parts.mjs";
 import { serve } from "./server.mjs";
 
@@ -22,7 +22,7 @@ test("the page links to its notices, offline too", async () => {
     await page.context().setOffline(true);
     await page.getByRole("link", { name: "Licences" }).click();
     await page.waitForURL(/THIRD_PARTY_NOTICES\.txt$/);
-    assert.match(await page.locator("body").textContent(), /nom 8\.\d.*Rust crate, MIT/);
+    await expect(page.locator("body")).toHaveText(/nom 8\.\d.*Rust crate, MIT/);
   } finally {
     await browser.close();
     await server.stop();

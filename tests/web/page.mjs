@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { chromium } from "playwright-core";
+import { chromium } from "playwright";
+import { expect as retried } from "playwright/test";
 import { fileURLToPath } from "node:url";
 import { serve } from "./server.mjs";
 
@@ -13,6 +14,12 @@ const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.
  * do not wait.
  */
 const PATIENCE = 120_000;
+
+/**
+ * Assertions on the page, which are repeated until they hold. An assertion on a value that was
+ * read once is a race with the page, so the tests read no element inside of `assert`.
+ */
+export const expect = retried.configure({ timeout: PATIENCE });
 
 /** The folder of the built page. */
 export const built = fileURLToPath(new URL("../../dist/www", import.meta.url));
@@ -164,7 +171,7 @@ export async function run(page, q) {
   await write(page, q);
   await page.keyboard.press("ControlOrMeta+Enter");
   await answered(page);
-  assert.match(await page.locator("#summary").textContent(), /row/, q);
+  await expect(page.locator("#summary"), q).toHaveText(/row/);
 }
 
 /** Waits for the answer to the query. */

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { V1, freshState, start } from "../e2e/server.mjs";
-import { browse, open, ready, run, settled } from "./page.mjs";
+import { browse, open, ready, run, settled, expect } from "./page.mjs";
 
 const EHRS = 11;
 
@@ -24,7 +24,7 @@ test("the pages of a result are joined under one snapshot", async () => {
     await settled(page);
     asked.length = 0;
     await run(page, "SELECT e/ehr_id/value AS id FROM EHR e");
-    assert.match(await page.locator("#summary").textContent(), /^11 rows /);
+    await expect(page.locator("#summary")).toHaveText(/^11 rows /);
     const [first, ...others] = asked.filter(({ q }) => q.startsWith("SELECT e/ehr_id/value AS id"));
     assert.equal(first.snapshot, undefined);
     assert.deepEqual(

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { freshState, start } from "../e2e/server.mjs";
-import { browse, offlineReady, open, ready, row, run, settled } from "./page.mjs";
+import { browse, offlineReady, open, ready, row, run, settled, expect } from "./page.mjs";
 
 const COUNT = "SELECT COUNT(e/ehr_id/value) AS n FROM EHR e";
 
@@ -87,12 +87,12 @@ test("the server of the page can be selected as source", async () => {
     );
     await page.locator("#source").selectOption("own");
     await settled(page);
-    assert.equal(await page.locator("#state-text").textContent(), "1 patient · 0 compositions");
+    await expect(page.locator("#state-text")).toHaveText("1 patient · 0 compositions");
     await run(page, "SELECT e/ehr_id/value AS ehr FROM EHR e");
     assert.equal(made.endsWith((await row(page, 0))[0]), true);
     await page.locator("#source").selectOption("here");
     await settled(page);
-    assert.match(await page.locator("#state-text").textContent(), /^32 patients/);
+    await expect(page.locator("#state-text")).toHaveText(/^32 patients/);
     assert.deepEqual(page.problems, []);
   } finally {
     await browser.close();

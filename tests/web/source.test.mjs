@@ -17,6 +17,7 @@ import {
   scratch,
   settled,
   visit,
+  expect,
 } from "./page.mjs";
 import { serve } from "./server.mjs";
 
@@ -231,7 +232,7 @@ test("a form of another site changes nothing in this browser", () =>
         tab.waitForURL(/local\/v1\/ehr$/),
         tab.evaluate(() => document.forms[0].submit()),
       ]);
-      assert.match(await tab.locator("body").textContent(), /"code":403/);
+      await expect(tab.locator("body")).toHaveText(/"code":403/);
     } finally {
       await foreign.stop();
     }
@@ -362,9 +363,8 @@ test("with a server selected, files are added there only, also during an outage"
     await page.click("#tab-data");
     const local = await page.locator("#state-text").textContent();
     await choose(page, "own");
-    assert.equal(await page.locator("#state-text").textContent(), "7 patients · 3 compositions");
-    assert.equal(
-      await page.locator("#destination").textContent(),
+    await expect(page.locator("#state-text")).toHaveText("7 patients · 3 compositions");
+    await expect(page.locator("#destination")).toHaveText(
       `They are sent to the server ${server.address}v1, which stores them. Others may read them there.`,
     );
     const files = (name, text) =>
@@ -380,7 +380,7 @@ test("with a server selected, files are added there only, also during an outage"
         ({ method, path }) => method === "POST" && /^\/v1\/ehr\/[^/]+\/composition$/.test(path),
       ),
     );
-    assert.equal(await page.locator("#undo").count(), 0, "a server takes nothing back");
+    await expect(page.locator("#undo"), "a server takes nothing back").toHaveCount(0);
     await files("ward.ndjson", '{"line":1}\n');
     await page.locator("#added p", { hasText: "of 1 files" }).waitFor();
     assert.ok(
@@ -394,13 +394,12 @@ test("with a server selected, files are added there only, also during an outage"
         .locator("#added .bad", { hasText: name === "503" ? "away" : "web page instead of data" })
         .first()
         .waitFor();
-      assert.equal(await page.locator("#added .good").count(), 0, name);
+      await expect(page.locator("#added .good"), name).toHaveCount(0);
     }
     outcome = healthy;
     await choose(page, "here");
-    assert.equal(await page.locator("#state-text").textContent(), local);
-    assert.equal(
-      await page.locator("#destination").textContent(),
+    await expect(page.locator("#state-text")).toHaveText(local);
+    await expect(page.locator("#destination")).toHaveText(
       "They stay in this browser, and are there again after a reload.",
     );
   }));
@@ -470,8 +469,8 @@ test("a lost server is not replaced by other counts or rows", () =>
     outcome = away["503"];
     await page.click("#run");
     await page.locator("#result h3", { hasText: "The query did not run" }).waitFor();
-    assert.equal(await page.locator("#source").inputValue(), "own");
-    assert.equal(await page.locator("#csv").isDisabled(), true);
+    await expect(page.locator("#source")).toHaveValue("own");
+    await expect(page.locator("#csv")).toBeDisabled();
     await page.click("#tab-data");
     await page.locator("#files").setInputFiles([
       {
@@ -481,7 +480,7 @@ test("a lost server is not replaced by other counts or rows", () =>
       },
     ]);
     await page.locator("#state[data-state=bad]").waitFor();
-    assert.deepEqual(await page.locator(".facts dd").allTextContents(), ["not known", "not known"]);
+    await expect(page.locator(".facts dd")).toHaveText(["not known", "not known"]);
   }));
 
 test("another source or data set runs the query again, and results are explored on their own data only", () =>
@@ -509,7 +508,7 @@ test("another source or data set runs the query again, and results are explored 
     await settled(page);
     await page.click("#tab-query");
     await page.locator("#result h3", { hasText: "Other data" }).waitFor();
-    assert.equal(await page.locator("#csv").isDisabled(), true);
+    await expect(page.locator("#csv")).toBeDisabled();
     const call = await caller(page);
     const { of } = await call("query", {
       q: "SELECT c FROM EHR e CONTAINS COMPOSITION c",
@@ -561,37 +560,32 @@ test("starting over asks, names the loss, and can be undone", () =>
     await page.click("#tab-data");
     const dialog = page.locator("dialog[open]");
     await page.click("#start-over");
-    assert.match(
-      await dialog.textContent(),
+    await expect(dialog).toHaveText(
       /“Sample patients”.*2 writes of your own \(files, forms, requests\) in it go with them\. You can undo it/,
     );
     await page.keyboard.press("Escape");
     await settled(page);
-    assert.equal(
-      await page.locator("#state-text").textContent(),
-      before,
-      "closed, nothing happens",
-    );
+    await expect(page.locator("#state-text"), "closed, nothing happens").toHaveText(before);
     await page.click("#start-over");
     await dialog.getByRole("button", { name: "Start over" }).click();
     await page.locator("#bring-back").waitFor();
     await settled(page);
-    assert.match(await page.locator("#state-text").textContent(), /^32 patients/);
+    await expect(page.locator("#state-text")).toHaveText(/^32 patients/);
     assert.deepEqual(
       (await call("sets", null)).map(({ name }) => name),
       ["Sample patients"],
     );
     await page.reload();
     await ready(page);
-    assert.match(await page.locator("#state-text").textContent(), /^32 patients/);
+    await expect(page.locator("#state-text")).toHaveText(/^32 patients/);
     await page.click("#tab-data");
     await page.click("#start-over");
-    assert.match(await dialog.textContent(), /Nothing of your own was written to it\./);
+    await expect(dialog).toHaveText(/Nothing of your own was written to it\./);
     await dialog.getByRole("button", { name: "Start over" }).click();
     const again = await caller(page);
     await page.locator("#bring-back").click();
     await settled(page);
-    assert.match(await page.locator("#state-text").textContent(), /^32 patients/);
+    await expect(page.locator("#state-text")).toHaveText(/^32 patients/);
     assert.equal((await again("sets", null)).length, 1);
   }));
 
@@ -617,17 +611,16 @@ test("a removed data set is restored; writes of others are not undone", () =>
     await page.click("#tab-data");
     await page.click("[aria-label='Remove Ward 7']");
     const dialog = page.locator("dialog[open]");
-    assert.match(
-      await dialog.textContent(),
+    await expect(dialog).toHaveText(
       /Its patients and everything written to it, .* since .*, are removed from this browser\. You can undo it/,
     );
     await dialog.getByRole("button", { name: "Remove" }).click();
     await page.locator("#restore").waitFor();
     await settled(page);
-    assert.equal(await page.locator(".sets li").count(), 1);
+    await expect(page.locator(".sets li")).toHaveCount(1);
     await page.click("#restore");
     await settled(page);
-    assert.equal(await page.locator(".sets li").count(), 2);
+    await expect(page.locator(".sets li")).toHaveCount(2);
     await page.click("[aria-label='Open Ward 7']");
     await page.locator("#state-text", { hasText: "1 patient ·" }).waitFor();
     const { set, added } = await call("contents", null);
