@@ -15,7 +15,7 @@ use crate::store::scan::{Progress, Scan, Snapshot};
 use crate::store::sink::{BatchSink, Pause, Sink, send};
 use cache::{Cache, Held, Listed, Overlay};
 pub use compaction::{Compaction, CompactionHost};
-use futures_util::future::join_all;
+use futures_util::stream::{self, StreamExt};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
@@ -319,15 +319,13 @@ impl Segments {
         let overlay = cache.borrow_mut().renew(state, &listed, overlay);
         let known = |listed: &&Listed| cache.borrow().knows(listed);
         let known: Vec<&Listed> = listed.iter().filter(known).collect();
-        let mut found = Vec::new();
-        for some in known.chunks(AT_ONCE) {
-            found.extend(join_all(some.iter().map(|listed| self.head(cache, listed))).await);
-        }
+        let heads = stream::iter(known).map(|listed| self.head(cache, listed));
+        let found: Vec<_> = heads.buffered(AT_ONCE).collect().await;
         cache.borrow().make_room(self.memory.0);
         let opened = found.into_iter().filter_map(|held| {
             let held = held?;
             let keeps = cache.borrow().is_newest(&overlay);
-            let batch = held.batch(&overlay, keeps).ok()?;
+            let batch = self.readable(&held.blob, held.batch(&overlay, keeps).ok())?;
             Some(Opened { held, batch })
         });
         let segments = opened.collect();
@@ -427,27 +425,29 @@ impl Segments {
             // The parts that are loaded are of no use to this query, but may be to others.
             return scan.segments.clear();
         }
-        let files: Vec<_> = files.into_iter().collect();
-        let (mut lost, all) = (BTreeSet::new(), &scan.segments);
-        for some in files.chunks(AT_ONCE) {
-            let read = some.iter().map(|((number, value), parts)| async move {
-                let Opened { held, batch } = all.get(*number)?;
-                let key = value_key(&held.blob, *value);
-                let read = self.blobs.get(&key).await;
-                let bytes = self.noted(&held.blob, read)?;
-                self.readable(&held.blob, held.load(batch, parts, &bytes).ok())
-            });
-            let outcomes = join_all(read).await;
-            let lost_here = some.iter().zip(outcomes);
-            lost.extend(
-                lost_here.filter_map(|((key, _), outcome)| outcome.is_none().then_some(key.0)),
-            );
-        }
+        let all = &scan.segments;
+        let read = |((number, value), parts): ((usize, u32), Vec<u32>)| async move {
+            let loaded = match all.get(number) {
+                Some(opened) => self.load_value(opened, value, &parts).await,
+                None => None,
+            };
+            loaded.is_none().then_some(number)
+        };
+        let outcomes = stream::iter(files).map(read).buffer_unordered(AT_ONCE);
+        let lost: BTreeSet<usize> = outcomes.filter_map(std::future::ready).collect().await;
         let mut number = 0;
         scan.segments.retain(|_| {
             number += 1;
             !lost.contains(&(number - 1))
         });
+    }
+
+    /// Loads parts of a segment from the value that holds them; `None` if it cannot be read.
+    async fn load_value(&self, opened: &Opened, value: u32, parts: &[u32]) -> Option<()> {
+        let Opened { held, batch } = opened;
+        let read = self.blobs.get(&value_key(&held.blob, value)).await;
+        let bytes = self.noted(&held.blob, read)?;
+        self.readable(&held.blob, held.load(batch, parts, &bytes).ok())
     }
 }
 

@@ -7,7 +7,7 @@ mod table;
 
 pub use derived::Container;
 pub use docs::{Doc, DocState};
-pub(super) use docs::{Docs, Places};
+pub(super) use docs::{Docs, Marks, Places};
 pub use presence::{Bitmap, PresenceBitmap};
 pub use table::{ColumnView, Table};
 pub(super) use table::{RepeatedGroup, Structure};

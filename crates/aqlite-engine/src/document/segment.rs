@@ -11,18 +11,19 @@
 
 mod form;
 
-use super::batch::{Docs, ObjectKind, Places, Structure, Table};
+use super::batch::{Docs, Marks, ObjectKind, Places, Structure, Table};
 use super::column::{Column, Dictionary, PAGE, Page, Words};
 use super::digest::fnv;
 use super::part::Part;
-use super::{Batch, DocState};
+use super::Batch;
 use aqlite_rm::class::{Attr, Cls};
 use bitcode::{Decode, Encode};
 use form::{Differences, Fragments, StoredColumn, StoredLayout, StoredPage, StoredStructure};
 use std::sync::Arc;
+use twox_hash::XxHash64;
 
 /// The first bytes of a head. The last one is the version of the form.
-const MAGIC: [u8; 4] = *b"AQS\x04";
+const MAGIC: [u8; 4] = *b"AQS\x05";
 
 /// Bytes after which a value is complete.
 const VALUE: usize = 256 << 10;
@@ -53,7 +54,7 @@ pub struct PartPlace {
     pub end: u32,
     /// The bytes of memory that the part takes when it is loaded, about.
     pub memory: u32,
-    /// The FNV-1a hash of the bytes.
+    /// The [`checksum`] of the bytes.
     checksum: u64,
 }
 
@@ -140,6 +141,11 @@ fn vocabulary() -> u64 {
         .flat_map(|name| name.bytes().chain([0xff])))
 }
 
+/// Computes the XXH64 hash of bytes. It detects damage, not forgery, and reads eight bytes at a time.
+fn checksum(bytes: &[u8]) -> u64 {
+    XxHash64::oneshot(0, bytes)
+}
+
 fn pack_bytes<T: Encode>(value: &T) -> Vec<u8> {
     lz4_flex::compress_prepend_size(&bitcode::encode(value))
 }
@@ -193,7 +199,7 @@ impl Batch {
         };
         let body = pack_bytes(&head);
         // The checksum covers compressed bytes, so damage is found before they are unpacked.
-        let sum = fnv(body.iter().copied()).to_le_bytes();
+        let sum = checksum(&body).to_le_bytes();
         Ok(EncodedSegment {
             head: [MAGIC.as_slice(), &sum, &body].concat(),
             values: encoder.values,
@@ -286,7 +292,7 @@ impl Encoder {
             start,
             end: value.len() as u32,
             memory: u32::try_from(memory).unwrap_or(u32::MAX),
-            checksum: fnv(bytes.into_iter()),
+            checksum: checksum(&bytes),
         });
     }
 
@@ -391,22 +397,18 @@ impl StoredDocs {
         if lengths.iter().any(|length| *length != ehrs.len()) || !ordinals.is_sorted() {
             return Err(DAMAGED);
         }
-        let mut docs = Docs::default();
         let states = self.kinds.iter().zip(&self.latest).zip(&self.deleted);
-        for ((ehr, ordinal), ((kind, latest), deleted)) in
-            ehrs.into_iter().zip(ordinals).zip(states)
-        {
-            let row = DocState {
-                kind: ObjectKind::of_number(u64::from(*kind)).ok_or(DAMAGED)?,
-                // The number is stored with the places, which are loaded later.
-                number: 0,
-                ordinal: self.first_ordinal.wrapping_add(u64::from(ordinal)),
+        let marks = states.map(|((kind, latest), deleted)| {
+            Some(Marks {
+                kind: ObjectKind::of_number(u64::from(*kind))?,
                 latest: *latest,
                 deleted: *deleted,
-            };
-            docs.push_fixed(ehr, &row);
-        }
-        Ok(docs)
+            })
+        });
+        let marks = marks.collect::<Option<Vec<_>>>().ok_or(DAMAGED)?;
+        let ordinal = |ordinal| self.first_ordinal.wrapping_add(u64::from(ordinal));
+        let ordinals = ordinals.into_iter().map(ordinal).collect();
+        Ok(Docs::late(ehrs, ordinals, marks))
     }
 }
 
@@ -418,7 +420,7 @@ impl Segment {
     pub fn read(head: &[u8]) -> Result<Segment, &'static str> {
         let rest = head.strip_prefix(&MAGIC).ok_or(DAMAGED)?;
         let (sum, body) = rest.split_first_chunk::<8>().ok_or(DAMAGED)?;
-        if fnv(body.iter().copied()) != u64::from_le_bytes(*sum) {
+        if checksum(body) != u64::from_le_bytes(*sum) {
             return Err(DAMAGED);
         }
         let mut head: Head = unpack_bytes(body)?;
@@ -469,7 +471,8 @@ impl Segment {
         let ehrs = self.head.ehrs.iter();
         batch.ehrs = ehrs.map(|id| Some(state.reads(*id))).collect();
         batch.ehr_fragments = self.head.ehr_fragments.fragments()?;
-        batch.docs = self.docs.without_places();
+        let docs = self.docs.in_state(state.superseded, &batch.ehrs);
+        batch.docs = docs.ok_or(DAMAGED)?;
         batch.odd_ids = self.head.odd_ids.iter().cloned().collect();
         batch.words = Dictionary::absent(self.head.words);
         batch.fragments = self.head.fragments;
@@ -480,18 +483,6 @@ impl Segment {
             let mut late = Table::late(Arc::clone(layout), root, table.rows);
             late.origins.clone_from(&table.origins);
             batch.tables.push(late);
-        }
-        for ordinal in state.superseded {
-            if let Some(document) = batch.docs.at_ordinal(*ordinal) {
-                batch.docs.supersede(document);
-            }
-        }
-        for document in 0..batch.docs.len() as u32 {
-            let ehr = batch.docs.ehr(document).ok_or(DAMAGED)?;
-            if ehr as usize >= batch.ehrs.len() {
-                return Err(DAMAGED);
-            }
-            batch.update_live(document);
         }
         Ok(batch)
     }
@@ -529,7 +520,7 @@ impl Segment {
     /// If the bytes are damaged, or there is no such part.
     pub fn load(&self, batch: &Batch, part: u32, bytes: &[u8]) -> Result<(), &'static str> {
         let place = self.place(part).ok_or(DAMAGED)?;
-        if fnv(bytes.iter().copied()) != place.checksum {
+        if checksum(bytes) != place.checksum {
             return Err(DAMAGED);
         }
         // Parts are counted in the order of `Head::parts`: for each table, structure then columns.

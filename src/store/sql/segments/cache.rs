@@ -59,7 +59,8 @@ pub(in crate::store::sql) struct Held {
     pub last: u64,
     pub blob: String,
     pub segment: Segment,
-    shown: RefCell<Shown>,
+    /// Absent until a query reads the segment.
+    shown: RefCell<Option<Shown>>,
 }
 
 /// The batch of a segment in one state.
@@ -95,21 +96,23 @@ impl Held {
         let from = overlay.superseded.partition_point(|id| *id < self.first);
         let to = overlay.superseded.partition_point(|id| *id <= self.last);
         let superseded = overlay.superseded.get(from..to).unwrap_or_default();
-        let mut shown = self.shown.borrow_mut();
-        if shown.superseded == superseded && shown.unqueryable == overlay.unqueryable {
-            return Ok(Rc::clone(&shown.batch));
-        }
         let state = SegmentState {
             superseded,
             unqueryable: &overlay.unqueryable,
         };
-        let batch = Rc::new(self.segment.renewed(&shown.batch, &state)?);
+        let mut shown = self.shown.borrow_mut();
+        let batch = match &*shown {
+            Some(shown) if shown.is_in(&state) => return Ok(Rc::clone(&shown.batch)),
+            Some(shown) => self.segment.renewed(&shown.batch, &state)?,
+            None => self.segment.batch(&state)?,
+        };
+        let batch = Rc::new(batch);
         if keeps {
-            *shown = Shown {
+            *shown = Some(Shown {
                 batch: Rc::clone(&batch),
                 superseded: superseded.to_vec(),
                 unqueryable: overlay.unqueryable.clone(),
-            };
+            });
         }
         Ok(batch)
     }
@@ -133,17 +136,20 @@ impl Held {
     /// Drops the parts for later queries. Returns the batch that has them, which lives as long as
     /// queries read it.
     fn forget_parts(&self) -> Weak<Batch> {
-        let mut shown = self.shown.borrow_mut();
-        let state = SegmentState {
-            superseded: &shown.superseded,
-            unqueryable: &shown.unqueryable,
-        };
-        // The head was read before, so this cannot fail; if it did, the parts would stay.
-        if let Ok(empty) = self.segment.batch(&state) {
-            let before = std::mem::replace(&mut shown.batch, Rc::new(empty));
-            return Rc::downgrade(&before);
-        }
-        Weak::new()
+        let before = self.shown.take();
+        before.map_or_else(Weak::new, |before| Rc::downgrade(&before.batch))
+    }
+
+    /// The bytes of the loaded parts.
+    fn late_bytes(&self) -> usize {
+        let shown = self.shown.borrow();
+        shown.as_ref().map_or(0, |shown| shown.batch.late_bytes())
+    }
+}
+
+impl Shown {
+    fn is_in(&self, state: &SegmentState<'_>) -> bool {
+        self.superseded == state.superseded && self.unqueryable == state.unqueryable
     }
 }
 
@@ -191,17 +197,12 @@ impl Cache {
     /// Holds a segment whose head was read; `None` where the head is damaged.
     pub fn hold(&mut self, listed: &Listed, head: &[u8]) -> Option<Rc<Held>> {
         let segment = Segment::read(head).ok()?;
-        let batch = segment.batch(&SegmentState::default()).ok()?;
         let held = Rc::new(Held {
             first: listed.first,
             last: listed.last,
             blob: listed.blob.clone(),
             segment,
-            shown: RefCell::new(Shown {
-                batch: Rc::new(batch),
-                superseded: Vec::new(),
-                unqueryable: Vec::new(),
-            }),
+            shown: RefCell::default(),
         });
         self.held.insert(listed.blob.clone(), Rc::clone(&held));
         Some(held)
@@ -209,8 +210,8 @@ impl Cache {
 
     /// Drops all loaded parts if they take more than `kept` bytes.
     pub fn make_room(&self, kept: usize) {
-        let bytes = |held: &Rc<Held>| held.shown.borrow().batch.late_bytes();
-        if self.held.values().map(bytes).sum::<usize>() > kept {
+        let bytes = self.held.values().map(|held| held.late_bytes());
+        if bytes.sum::<usize>() > kept {
             let forgotten = self.held.values().map(|held| held.forget_parts());
             self.forgotten.borrow_mut().extend(forgotten);
         }

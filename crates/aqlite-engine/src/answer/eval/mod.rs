@@ -218,11 +218,17 @@ impl<'p> Run<'p> {
         if self.failure.is_some() {
             return Progress::Enough;
         }
+        self.work.resume();
+        let progress = self.advance_piece(batch);
+        self.work.pause();
+        progress
+    }
+
+    fn advance_piece(&mut self, batch: &Batch) -> Progress {
         let mut open = self.open.take().unwrap_or_else(|| {
             self.output.turn_to(View::new(batch));
             strategy::tasks(self, batch)
         });
-        self.work.resume();
         let last_ehr = LastEhr::default();
         while let Some(task) = open.pop() {
             match task.evaluate(self, batch, &last_ehr, &mut open) {

@@ -126,6 +126,18 @@ impl<'b> Selection<'b> {
         }
     }
 
+    /// Splits the selection into pieces of 1, 16, 256 … rows, of at most `most` rows each.
+    pub fn growing_pieces(&self, most: usize) -> Vec<Selection<'b>> {
+        let rows = self.rows();
+        let (mut rest, mut size, mut pieces) = (&*rows, 1, Vec::new());
+        while !rest.is_empty() {
+            let (piece, others) = rest.split_at(rest.len().min(size));
+            pieces.push(Selection::Indices(piece.to_vec()));
+            (rest, size) = (others, most.min(size * 16));
+        }
+        pieces
+    }
+
     /// Splits the selection into the rows in a presence bitmap and the others.
     pub fn split(self, presence: Option<&PresenceBitmap>) -> (Selection<'b>, Selection<'b>) {
         let none = Selection::Indices(Vec::new());

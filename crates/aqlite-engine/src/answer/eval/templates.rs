@@ -33,7 +33,7 @@ use crate::answer::plan::Plan;
 use crate::answer::plan_cache::{Cells, Expansion, LayoutVariant};
 use crate::answer::query::ClassExpr;
 use crate::answer::trie::Trie;
-use crate::document::{Batch, Table};
+use crate::document::{Batch, Table, absent_reads};
 use anchor_rows::AnchorRows;
 use aqlite_rm::order;
 use children::ChildrenOfStep;
@@ -62,6 +62,8 @@ pub(super) struct ByTemplate<'p, 'b> {
     pub work: &'b Work,
     /// The units that were spent before.
     pub begun_at: u64,
+    /// The query wants any first rows: once it has them, other parts are not needed.
+    pub first_only: bool,
 }
 
 /// The reason why an evaluation by row templates ended early.
@@ -474,12 +476,25 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         let templates = variant
             .rows()
             .ok_or_else(|| broken("a layout variant has no rows"))?;
-        if rows.len() <= PIECE {
+        // Once a part was absent, the run only finds out which other parts it needs. The first rows
+        // of a layout variant need the same ones as the others, except where conditions differ.
+        let probes = self.work.is_void() && !self.first_only;
+        if rows.len() <= PIECE && !probes {
             return self.give_each(search, templates, (number, rows, over), sink);
         }
-        rows.pieces(PIECE).into_iter().try_for_each(|rows| {
-            self.give_each(search, templates, (number, rows, over.clone()), sink)
-        })
+        let pieces = if probes {
+            rows.growing_pieces(PIECE)
+        } else {
+            rows.pieces(PIECE)
+        };
+        for rows in pieces {
+            let before = absent_reads();
+            self.give_each(search, templates, (number, rows, over.clone()), sink)?;
+            if absent_reads() != before && !self.first_only {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Gives a block for each row of a template.

@@ -8,6 +8,7 @@
 use super::QueryError;
 use super::execution_path::Taken;
 use super::top_k::BestRanks;
+use crate::document::absent_reads;
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 
@@ -64,6 +65,10 @@ pub(super) struct Work {
     pub taken: Taken,
     /// The best ranks of a top-k query.
     pub best_ranks: RefCell<BestRanks>,
+    /// Whether an earlier piece read an absent part.
+    read_absent: Cell<bool>,
+    /// The reads of absent parts on this thread when the piece began.
+    reads_before: Cell<u64>,
     /// The invariant that did not hold, if any: the run ends without an answer.
     pub broken: Cell<Option<&'static str>>,
 }
@@ -84,6 +89,8 @@ impl Work {
             is_fresh_search: Cell::new(true),
             taken: Taken::default(),
             best_ranks: RefCell::default(),
+            read_absent: Cell::new(false),
+            reads_before: Cell::new(absent_reads()),
             broken: Cell::new(None),
         }
     }
@@ -146,8 +153,21 @@ impl Work {
         self.spent.get() >= self.pause_at.get()
     }
 
+    /// Returns whether the run read an absent part. Its answer is then discarded: the host loads
+    /// the part and starts the run again, see [`absent_reads`].
+    pub fn is_void(&self) -> bool {
+        self.read_absent.get() || absent_reads() != self.reads_before.get()
+    }
+
+    /// Ends a piece. Other runs may read absent parts on this thread until the next piece.
+    pub fn pause(&self) {
+        self.read_absent.set(self.is_void());
+        self.reads_before.set(absent_reads());
+    }
+
     /// Starts the next piece.
     pub fn resume(&self) {
+        self.reads_before.set(absent_reads());
         self.pause_at
             .set(self.spent.get().saturating_add(self.piece));
         self.is_fresh.set(true);

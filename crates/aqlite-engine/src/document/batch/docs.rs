@@ -64,10 +64,10 @@ pub(in crate::document) struct Places {
 
 /// The fields of a [`DocState`] with few values.
 #[derive(Clone, Copy, Debug)]
-struct Marks {
-    kind: ObjectKind,
-    latest: bool,
-    deleted: bool,
+pub(in crate::document) struct Marks {
+    pub kind: ObjectKind,
+    pub latest: bool,
+    pub deleted: bool,
 }
 
 impl Docs {
@@ -84,32 +84,49 @@ impl Docs {
         push(&mut places.numbers, doc.row.number);
         push(&mut places.versions, doc.version);
         push(&mut places.data, doc.data.unwrap_or(Fragment::NONE));
-        self.push_fixed(doc.ehr, &doc.row);
-        true
-    }
-
-    /// Adds a document whose place is loaded later.
-    pub fn push_fixed(&mut self, ehr: u32, row: &DocState) {
         let fixed = Arc::make_mut(&mut self.fixed);
-        push(&mut fixed.ehrs, ehr);
-        push(&mut fixed.ordinals, row.ordinal);
+        push(&mut fixed.ehrs, doc.ehr);
+        push(&mut fixed.ordinals, doc.row.ordinal);
         let marks = Marks {
-            kind: row.kind,
-            latest: row.latest,
-            deleted: row.deleted,
+            kind: doc.row.kind,
+            latest: doc.row.latest,
+            deleted: doc.row.deleted,
         };
         push(&mut self.marks, marks);
         push(&mut self.live, true);
+        true
     }
 
-    /// The same documents with absent places.
-    pub fn without_places(&self) -> Docs {
+    /// Creates documents whose places are loaded later, each alive. The lists have equal lengths,
+    /// and the ordinals ascend.
+    pub fn late(ehrs: Vec<u32>, ordinals: Vec<u64>, marks: Vec<Marks>) -> Docs {
         Docs {
+            live: vec![true; marks.len()],
+            fixed: Arc::new(Fixed { ehrs, ordinals }),
+            places: Part::absent(),
+            marks,
+        }
+    }
+
+    /// Returns the documents with absent places after the versions with the ordinals `superseded`
+    /// were superseded. Population queries read the EHRs that `is_queryable` marks by number.
+    /// `None` if a document has no EHR.
+    pub fn in_state(&self, superseded: &[u64], is_queryable: &[Option<bool>]) -> Option<Docs> {
+        let mut marks = self.marks.clone();
+        for document in superseded.iter().filter_map(|at| self.at_ordinal(*at)) {
+            marks.get_mut(document as usize)?.latest = false;
+        }
+        let lives = |(marks, ehr): (&Marks, &u32)| {
+            let is_queryable = *is_queryable.get(*ehr as usize)? == Some(true);
+            Some(is_queryable && marks.latest && !marks.deleted)
+        };
+        let live = marks.iter().zip(&self.fixed.ehrs).map(lives);
+        Some(Docs {
+            live: live.collect::<Option<_>>()?,
             fixed: Arc::clone(&self.fixed),
             places: Part::absent(),
-            marks: self.marks.clone(),
-            live: self.live.clone(),
-        }
+            marks,
+        })
     }
 
     pub fn get(&self, document: u32) -> Option<Doc> {

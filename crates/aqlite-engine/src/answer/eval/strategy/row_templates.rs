@@ -42,6 +42,7 @@ impl Strategy for RowTemplates {
             slice: slice.clone(),
             work: &work,
             begun_at: work.spent(),
+            first_only,
         };
         let outcome = by_template.run(&mut run.output);
         run.output.may_go_back(false);
