@@ -60,8 +60,9 @@ impl Blobs for Unreliable {
         };
         let mut waits = self.is_slow.get();
         let mut answer = Some(answer);
-        Box::pin(poll_fn(move |_| {
+        Box::pin(poll_fn(move |context: &mut Context<'_>| {
             if std::mem::take(&mut waits) {
+                context.waker().wake_by_ref();
                 return Poll::Pending;
             }
             Poll::Ready(answer.take().unwrap_or(Ok(None)))

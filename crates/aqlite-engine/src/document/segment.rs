@@ -11,11 +11,11 @@
 
 mod form;
 
+use super::Batch;
 use super::batch::{Docs, Marks, ObjectKind, Places, Structure, Table};
 use super::column::{Column, Dictionary, PAGE, Page, Words};
 use super::digest::fnv;
 use super::part::Part;
-use super::Batch;
 use aqlite_rm::class::{Attr, Cls};
 use bitcode::{Decode, Encode};
 use form::{Differences, Fragments, StoredColumn, StoredLayout, StoredPage, StoredStructure};
