@@ -21,7 +21,6 @@ use aqlite::service::{
     TurnFuture, Work,
 };
 use aqlite::store::sql::{LayoutCatalog, Segments, SqlRepository};
-use blobs::KvBlobs;
 use cached::CachedDefinitions;
 use d1::D1;
 use futures_util::future::select;
@@ -314,8 +313,8 @@ struct Databases {
 impl Databases {
     /// Opens the databases of the bindings.
     fn open(env: &Env) -> Result<Databases> {
-        let blobs = Box::new(KvBlobs(env.kv(BLOBS)?));
-        let (catalog, segments) = (Rc::default(), Rc::new(Segments::new(blobs)));
+        let segments = Rc::new(Segments::new(blobs::open(env, BLOBS)?));
+        let catalog = Rc::default();
         Ok(Databases {
             database: database(env, &catalog, &segments)?,
             catalog,
