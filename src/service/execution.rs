@@ -12,7 +12,7 @@ use super::error::Failure;
 use super::http::Response;
 use super::negotiate::{choose, is_ndjson, json_body};
 use super::owner::no_ehr;
-use super::query::EhrSelection;
+use super::query::{EhrSelection, RowVisitor};
 use crate::aql::{Parameters, RowValue, TerminologyError};
 use crate::gdl::output::{EhrRun, QueryRun, Response as Answer, response};
 use crate::gdl::time::{Clock, Moment, Precision, Zone};
@@ -146,6 +146,55 @@ struct StageData<'s> {
     ehrs: Vec<&'s str>,
     /// The number of queries of all stages.
     queries: usize,
+}
+
+/// The receiver of the rows that the guides of all stages read.
+struct StageRows<'s> {
+    /// For each stage its data.
+    populations: Vec<Population<'s>>,
+    /// For each query its stage, and its number there.
+    owners: Vec<(usize, usize)>,
+    /// The bytes of all data, as [`Population::bytes`] counts them.
+    read: usize,
+}
+
+impl<'s> StageRows<'s> {
+    fn of(stages: &'s [Stage<'_>]) -> StageRows<'s> {
+        let populations: Vec<Population<'_>> = stages
+            .iter()
+            .map(|s| Population::new(&s.guide, s.parameters.clock(), s.parameters.options))
+            .collect();
+        let owners = (0..)
+            .zip(&populations)
+            .flat_map(|(i, p)| (0..p.queries().len()).map(move |query| (i, query)))
+            .collect();
+        StageRows {
+            populations,
+            owners,
+            read: 0,
+        }
+    }
+}
+
+impl RowVisitor for StageRows<'_> {
+    fn row(&mut self, query: usize, row: &[RowValue<'_>]) {
+        let Some((stage, query)) = self.owners.get(query) else {
+            return;
+        };
+        // Data beyond the limit are not kept, as the call fails.
+        let is_within = self.read <= READ;
+        let Some(population) = self.populations.get_mut(*stage).filter(|_| is_within) else {
+            return;
+        };
+        let before = population.bytes();
+        population.add(*query, row);
+        self.read += population.bytes() - before;
+    }
+
+    fn restart(&mut self) {
+        self.populations.iter_mut().for_each(Population::clear);
+        self.read = 0;
+    }
 }
 
 /// The state of a chain of guides between two stages.
@@ -320,36 +369,24 @@ impl<R: Repository> Service<R> {
         stages: &'s [Stage<'_>],
         ids: &'s [String],
     ) -> Result<StageData<'s>, Failure> {
-        let mut populations: Vec<Population<'_>> = stages
-            .iter()
-            .map(|s| Population::new(&s.guide, s.parameters.clock(), s.parameters.options))
-            .collect();
-        let owners: Vec<(usize, usize)> = (0..)
-            .zip(&populations)
-            .flat_map(|(i, p)| (0..p.queries().len()).map(move |query| (i, query)))
-            .collect();
-        let texts: Vec<String> = populations
+        let mut stage_rows = StageRows::of(stages);
+        let texts: Vec<String> = stage_rows
+            .populations
             .iter()
             .flat_map(|p| p.queries())
             .map(|query| query.population_aql.clone())
             .collect();
-        let mut read: usize = 0;
-        let mut add = |query: usize, row: &[RowValue<'_>]| {
-            let Some((stage, query)) = owners.get(query) else {
-                return;
-            };
-            let Some(population) = populations.get_mut(*stage).filter(|_| read <= READ) else {
-                return;
-            };
-            let before = population.bytes();
-            population.add(*query, row);
-            read += population.bytes() - before;
-        };
         let queries: Vec<&str> = texts.iter().map(String::as_str).collect();
         let (parameters, ehrs) = (Parameters::new(), EhrSelection::Some(ids));
-        let missing: HashSet<String> = self
-            .each_row(call, &queries, &parameters, ehrs, &mut add)
-            .await
+        let missing = self
+            .each_row(call, &queries, &parameters, ehrs, &mut stage_rows)
+            .await;
+        let StageRows {
+            populations,
+            owners,
+            read,
+        } = stage_rows;
+        let missing: HashSet<String> = missing
             .map_err(|(at, failure)| in_binding(stages, owners.get(at), failure))?
             .into_iter()
             .collect();
