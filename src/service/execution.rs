@@ -26,8 +26,9 @@ use crate::store::repository::Repository;
 use std::collections::HashSet;
 use std::rc::Rc;
 
-/// The maximum number of EHRs on which a guide runs between two pauses.
-const TOGETHER: usize = 16;
+/// The maximum number of EHRs on which a guide runs between two pauses: some milliseconds. A pause
+/// costs as much as some EHRs.
+const TOGETHER: usize = 128;
 
 /// The steps between two pauses, some tens of milliseconds. A guide with many bindings takes as
 /// long on one EHR as another on hundreds.
@@ -439,19 +440,20 @@ impl<R: Repository> Service<R> {
         };
         let mut runs: Vec<EhrRun> = Vec::with_capacity(inputs.len());
         for input in inputs {
-            let context = named(stage.id(), input.ehr_id);
+            let ehr_id = input.ehr_id;
             let (run, spent) = stage
                 .run(&terms, input, queries, chain.query_time, chain.limits)
-                .map_err(|e| Failure::exceeded(&e).within(&context))?;
+                .map_err(|e| Failure::exceeded(&e).within(&named(stage.id(), ehr_id)))?;
             chain.limits = chain.limits.without(spent);
             runs.push(run);
+            if !counter.is_over(spent.steps.saturating_add(stage.reading(0))) {
+                continue;
+            }
             if call.clock() - chain.started > self.config.limits.query_time {
                 let message = "the guides take too long: name fewer EHRs, or fewer guides";
-                return Err(Failure::new(408, message).within(&context));
+                return Err(Failure::new(408, message).within(&named(stage.id(), ehr_id)));
             }
-            if counter.is_over(spent.steps.saturating_add(stage.reading(0))) {
-                call.pause().await;
-            }
+            call.pause().await;
         }
         Ok(runs)
     }
@@ -477,9 +479,13 @@ impl<R: Repository> Service<R> {
     }
 }
 
+/// Returns the error for a result that is no JSON.
+pub(super) fn unwritten() -> Failure {
+    Failure::new(500, "the result cannot be written as JSON")
+}
+
 fn written(answer: &impl serde::Serialize) -> Result<Response, Failure> {
-    let body = serde_json::to_value(answer)
-        .map_err(|_| Failure::new(500, "the result cannot be written as JSON"))?;
+    let body = serde_json::to_value(answer).map_err(|_| unwritten())?;
     Ok(Response::new(200).with_body("application/json", body.to_string()))
 }
 
@@ -641,20 +647,42 @@ impl<'c> Stage<'c> {
         };
         let run = self.guide.run(&input)?;
         let mut spent = run.spent;
+        let reports = match queries {
+            [] => Vec::new(),
+            queries => self.query_runs(queries, (ehr_id, time), &input, &mut spent)?,
+        };
+        let run = EhrRun {
+            ehr_id: ehr_id.to_owned(),
+            queries: reports,
+            run,
+        };
+        Ok((run, spent))
+    }
+
+    /// Returns the values of the queries for an EHR, each of which took `time` milliseconds. Adds
+    /// what they consume to what the run has spent.
+    fn query_runs(
+        &self,
+        queries: &[BindingQuery],
+        (ehr_id, time): (&str, f64),
+        input: &RunInput<'_>,
+        spent: &mut Spent,
+    ) -> Result<Vec<QueryRun>, Exceeded> {
+        let options = input.options;
         let left = RunInput {
             options: Options {
-                limits: options.limits.without(spent),
+                limits: options.limits.without(*spent),
                 ..options
             },
-            ..input
+            ..*input
         };
         let bindings = queries.iter().map(|query| query.binding);
         let (selected, selecting) = self.guide.select_last(bindings, &left)?;
         spent.steps = spent.steps.saturating_add(selecting.steps);
-        let mut reports_queries = Vec::with_capacity(queries.len());
+        let mut reports = Vec::with_capacity(queries.len());
         for (query, selected) in queries.iter().zip(selected) {
-            let value =
-                query.values_of(selected.and_then(|i| instances.get(query.binding)?.get(i)));
+            let instances = input.instances.get(query.binding);
+            let value = query.values_of(selected.and_then(|i| instances?.get(i)));
             spent.bytes += ANSWER_FRAME
                 + query.aql.len()
                 + value
@@ -664,21 +692,14 @@ impl<'c> Stage<'c> {
             if spent.bytes > options.limits.bytes {
                 return Err(self.too_much(query, options.limits.bytes));
             }
-            reports_queries.push(QueryRun {
+            reports.push(QueryRun {
                 id: query.id.clone(),
                 aql: query.aql.replace("$ehr_id", &format!("'{ehr_id}'")),
                 time,
                 value,
             });
         }
-        Ok((
-            EhrRun {
-                ehr_id: ehr_id.to_owned(),
-                queries: reports_queries,
-                run,
-            },
-            spent,
-        ))
+        Ok(reports)
     }
 
     /// Returns the error for queries whose texts and values exceed the limit of a response.

@@ -218,23 +218,42 @@ fn query_details(query: QueryRun, ehr_id: &str) -> QueryDetails {
     }
 }
 
-/// Builds the part of one EHR as a JSON object of its own, for answers with one line per EHR.
-pub fn line(EhrRun { ehr_id, run, .. }: EhrRun) -> Json {
-    let results: Vec<ResultInstance> = run.outputs.iter().map(|o| result(o, &ehr_id)).collect();
-    let mut line = json!({ "rules_executed": run.fired.iter().map(|r| &**r).collect::<Vec<&str>>(), "results": results, "_ehr_id": ehr_id });
-    let optional = [
-        ("_cards", (!run.cards.is_empty()).then(|| json!(run.cards))),
-        ("_notes", (!run.notes.is_empty()).then(|| json!(run.notes))),
-        ("_trace", run.trace.map(|trace| json!(trace))),
-    ];
-    if let Some(members) = line.as_object_mut() {
-        members.extend(
-            optional
-                .into_iter()
-                .filter_map(|(name, value)| Some((name.to_owned(), value?))),
-        );
-    }
-    line
+/// The part of one EHR as an object of its own.
+#[derive(Serialize)]
+struct Line<'r> {
+    rules_executed: Vec<&'r str>,
+    results: Vec<ResultInstance>,
+    _ehr_id: &'r str,
+    #[serde(skip_serializing_if = "is_empty")]
+    _cards: &'r [CardOut],
+    #[serde(skip_serializing_if = "is_empty")]
+    _notes: &'r [Note],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    _trace: Option<&'r Trace>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    guide_id: Option<&'r str>,
+}
+
+fn is_empty<T>(list: &[T]) -> bool {
+    list.is_empty()
+}
+
+/// Writes the part of one EHR as a JSON object of its own, for answers with one line per EHR. It
+/// names the guide if that is given.
+///
+/// # Errors
+/// If the result cannot be written as JSON.
+pub fn line(run: &EhrRun, guide_id: Option<&str>) -> Result<String, serde_json::Error> {
+    let EhrRun { ehr_id, run, .. } = run;
+    serde_json::to_string(&Line {
+        rules_executed: run.fired.iter().map(|r| &**r).collect(),
+        results: run.outputs.iter().map(|o| result(o, ehr_id)).collect(),
+        _ehr_id: ehr_id,
+        _cards: &run.cards,
+        _notes: &run.notes,
+        _trace: run.trace.as_ref(),
+        guide_id,
+    })
 }
 
 /// Counts the variables that are read and those that the guide can set.
