@@ -118,7 +118,9 @@ impl<R: Repository> Service<R> {
         if named.is_some() {
             return Err(no_ehr());
         }
-        let q = "SELECT e/ehr_id/value FROM EHR e WHERE e/ehr_status/subject/external_ref/id/value=$patient";
+        // The status as a document, not as an attribute of its EHR: each row then belongs to one
+        // document, so that the query reads segments.
+        let q = "SELECT e/ehr_id/value FROM EHR e CONTAINS EHR_STATUS s WHERE s/subject/external_ref/id/value=$patient";
         let parameters = order::map([(
             String::from("patient"),
             Parameter::Text(request.patient.clone()),

@@ -15,8 +15,8 @@ pub(super) const LEAST: usize = 64;
 /// The most EHRs of a scan that reads segments: the database reads their ids from one text.
 const MOST: usize = 10_000;
 
-/// A scan reads segments if it names at least one EHR of so many. A segment costs about 10 ns for
-/// each of its documents, whether its EHR is named or not, and a row 35 µs.
+/// The most EHRs of the repository for each EHR that a scan of segments names. A segment costs about
+/// 10 ns for each of its documents, whether its EHR is named or not, and a row 35 µs.
 const SHARE: u64 = 128;
 
 /// The most versions in no segment that a scan reads beside segments: it looks at all of them to
