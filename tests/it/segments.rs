@@ -9,8 +9,8 @@ use crate::store::{Draft, creation, done};
 use aqlite::aql::{Budget, Parameters, QueryOptions, ResultSet, RowValue, Run, prepare};
 use aqlite::document::{Batch, Leaf};
 use aqlite::store::ready::now_or_never;
-use aqlite::store::repository::{BatchSink, Repository};
-use aqlite::store::scan::{Progress, Scan};
+use aqlite::store::repository::{BatchSink, Repository, StoreError};
+use aqlite::store::scan::{Progress, Scan, Snapshot};
 use aqlite::store::sql::{BlobFuture, Blobs, Compaction, Segments, SqlRepository};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -147,15 +147,18 @@ impl Place {
 struct Restarting<'p> {
     begin: &'p dyn Fn() -> Run<'p>,
     run: Run<'p>,
+    /// The segments that were read.
+    segments: usize,
 }
 
 impl BatchSink for Restarting<'_> {
     fn take(&mut self, batch: &Batch) -> Progress {
+        self.segments += usize::from(batch.is_late());
         self.run.advance(batch)
     }
 
     fn restart(&mut self) -> bool {
-        self.run = (self.begin)();
+        (self.run, self.segments) = ((self.begin)(), 0);
         true
     }
 }
@@ -171,6 +174,7 @@ async fn rows_later(store: &SqlRepository<Sqlite>, query: &str) -> Vec<String> {
     let mut sink = Restarting {
         begin: &begin,
         run: begin(),
+        segments: 0,
     };
     let scanned = store.scan(plan.scan(), &mut sink).await;
     scanned.expect("a scan");
@@ -323,6 +327,65 @@ fn check_named(place: &Place, isolate: usize, seed: u64) -> usize {
     segments
 }
 
+/// Returns the rows of a query in an older state, and the number of segments that were read; an
+/// error if the state is gone.
+fn rows_in_past(
+    store: &SqlRepository<Sqlite>,
+    query: &str,
+    snapshot: Snapshot,
+) -> Result<(Vec<String>, usize), StoreError> {
+    let plan = prepare(query, &Parameters::new(), &QueryOptions::default()).expect("a query");
+    let (go_on, budget) = (|| false, Budget::default());
+    let begin = || Run::new(&plan, NOW, budget, &go_on);
+    let mut sink = Restarting {
+        begin: &begin,
+        run: begin(),
+        segments: 0,
+    };
+    let scan = Scan {
+        snapshot: Some(snapshot),
+        ..plan.scan().clone()
+    };
+    now_or_never(store.scan(&scan, &mut sink)).expect("ready")?;
+    let answer = sink.run.finish().expect("an answer");
+    Ok((texts(&answer), sink.segments))
+}
+
+/// Compares the answers of an isolate in older states with those of a plain scan. Returns the number
+/// of segments that were read.
+fn check_past(place: &Place, isolate: usize, seed: u64, past: &[Snapshot]) -> usize {
+    let mut segments = 0;
+    for (snapshot, query) in past
+        .iter()
+        .flat_map(|snapshot| QUERIES.map(|q| (*snapshot, q)))
+    {
+        let expected = rows_in_past(&place.plain, query, snapshot);
+        let found = rows_in_past(&place.isolates[isolate], query, snapshot);
+        match (expected, found) {
+            (Ok(expected), Ok(found)) => {
+                assert_eq!(found.0, expected.0, "seed {seed}, {snapshot:?}: {query}");
+                assert_eq!(expected.1, 0, "a plain scan reads no segment");
+                segments += found.1;
+            }
+            (expected, found) => assert_eq!(
+                found.err().map(|error| error.to_string()),
+                expected.err().map(|error| error.to_string()),
+                "seed {seed}, {snapshot:?}: {query}"
+            ),
+        }
+    }
+    segments
+}
+
+/// The newest state.
+fn newest(store: &SqlRepository<Sqlite>) -> Snapshot {
+    let plan = prepare(QUERIES[0], &Parameters::new(), &QueryOptions::default()).expect("a query");
+    let mut sink = |_: &Batch| false;
+    now_or_never(store.scan(plan.scan(), &mut sink))
+        .expect("ready")
+        .expect("a scan")
+}
+
 /// Compares the answers of an isolate with those of a plain scan.
 fn check(place: &Place, isolate: usize, seed: u64) {
     for query in QUERIES {
@@ -334,13 +397,14 @@ fn check(place: &Place, isolate: usize, seed: u64) {
     }
 }
 
-fn random_history(seed: u64) -> (usize, usize, usize) {
+fn random_history(seed: u64) -> [usize; 4] {
     let mut dice = Dice::of(seed);
     let most = [3, 20, 1_000][(seed % 3) as usize];
     let listed = if seed.is_multiple_of(2) { 3 } else { 50_000 };
     let mut place = Place::with(|segments| segments.with_sizes(1, most).with_listed(listed));
     place.blobs.state.set(seed);
     let (mut written, mut lost, mut named) = (0, 0, 0);
+    let (mut snapshots, mut past) = (Vec::new(), 0);
     for serial in 0..250 {
         let _ = now_or_never(place.plain.commit(dice.commit(serial))).expect("ready");
         let isolate = dice.roll(3) as usize;
@@ -361,6 +425,8 @@ fn random_history(seed: u64) -> (usize, usize, usize) {
             }
             9 | 10 => check(&place, isolate, seed),
             11 | 12 => named += check_named(&place, isolate, seed),
+            13 | 14 => snapshots.push(newest(&place.plain)),
+            15 => past += check_past(&place, isolate, seed, &snapshots),
             _ => {}
         }
     }
@@ -369,9 +435,11 @@ fn random_history(seed: u64) -> (usize, usize, usize) {
     check(&place, 1, seed);
     check(&place, 2, seed);
     assert!(check_named(&place, 2, seed) > 0, "seed {seed}: named EHRs");
+    past += check_past(&place, 2, seed, &snapshots);
     let reads = place.blobs.reads.get();
     check(&place, 2, seed);
     check_named(&place, 2, seed);
+    check_past(&place, 2, seed, &snapshots);
     assert_eq!(place.blobs.reads.get(), reads, "seed {seed}: all is cached");
     place.collect(0, LATER);
     let live = Sqlite::texts(
@@ -385,17 +453,22 @@ fn random_history(seed: u64) -> (usize, usize, usize) {
         "seed {seed}: blobs without a segment: {live:?} {:?}",
         blobs.keys()
     );
-    (written, lost, named)
+    [written, lost, named, past]
 }
 
 #[test]
 fn queries_over_segments_give_the_rows_of_the_plain_scan() {
-    let counts = (1..=6).map(random_history);
-    let add = |(a, b, c), (d, e, f)| (a + d, b + e, c + f);
-    let (written, lost, named) = counts.fold((0, 0, 0), add);
+    let mut counts = [0; 4];
+    for more in (1..=6).map(random_history) {
+        counts
+            .iter_mut()
+            .zip(more)
+            .for_each(|(count, more)| *count += more);
+    }
+    let [written, lost, named, past] = counts;
     assert!(
-        written > 60 && lost > 5 && named > 100,
-        "{written} segments were written, {lost} compactions failed, {named} were read for named EHRs"
+        written > 60 && lost > 5 && named > 100 && past > 100,
+        "{written} segments were written, {lost} compactions failed, {named} were read for named EHRs, {past} in older states"
     );
 }
 
@@ -497,6 +570,7 @@ fn part_that_another_query_loads_is_not_missed() {
         let restarting = Restarting {
             begin: &begin,
             run: begin(),
+            segments: 0,
         };
         let mut sink = Beside {
             restarting,
@@ -614,6 +688,7 @@ fn counted(store: &SqlRepository<Sqlite>, query: &str) -> (Vec<String>, usize) {
     let restarting = Restarting {
         begin: &begin,
         run: begin(),
+        segments: 0,
     };
     let mut sink = Counting {
         restarting,

@@ -268,6 +268,10 @@ impl<S: Sql> SqlRepository<S> {
         ];
         if let Some((segments, source)) = &segments {
             batch.extend(segments.statements(*source));
+            let past = scan
+                .snapshot
+                .map(|requested| segments.past_statements(requested));
+            batch.extend(past.into_iter().flatten());
         }
         batch.extend(named.as_ref().map(NamedEhrs::statement));
         let mut answers = self.batch(batch).await?;
@@ -280,13 +284,19 @@ impl<S: Sql> SqlRepository<S> {
         }
         let mut rows = RowScan::of(scan, matching, state);
         let mut after = 0;
-        // Segments contain the newest state only.
-        if let Some((segments, source)) = segments.filter(|_| state == newest) {
+        if let Some((segments, source)) = segments {
             let of_segments = [answers.next()?, answers.next()?, answers.next()?];
-            let opened = self.open_segments(&segments, source, state, of_segments);
+            let opened = self.open_segments(&segments, source, newest, of_segments);
+            let mut opened = opened.await?;
+            if scan.snapshot.is_some() {
+                let changes = [answers.next()?, answers.next()?];
+                if state != newest {
+                    segments.in_past(&mut opened, (scan, state), changes)?;
+                }
+            }
             let opened = match named {
-                None => Some(opened.await?),
-                Some(named) => restricted(opened.await?, named, answers.next()?, &mut rows, sink)?,
+                None => Some(opened),
+                Some(named) => restricted(opened, named, answers.next()?, &mut rows, sink)?,
             };
             if let Some(opened) = opened {
                 let sent = self.send_segments(&segments, opened, &mut rows, sink);

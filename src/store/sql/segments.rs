@@ -7,6 +7,7 @@
 mod cache;
 mod compaction;
 mod named;
+mod past;
 
 use super::SqlRepository;
 use super::value::{Fields, Row, Sql, Statement};
@@ -466,6 +467,9 @@ impl Segments {
         };
         let outcomes = stream::iter(files).map(read).buffer_unordered(AT_ONCE);
         let lost: BTreeSet<usize> = outcomes.filter_map(std::future::ready).collect().await;
+        for Opened { held, batch, .. } in &scan.segments {
+            held.keep_parts(batch);
+        }
         let mut number = 0;
         scan.segments.retain(|_| {
             number += 1;

@@ -29,4 +29,4 @@ pub use layout::{Item, ItemKind, Layout, LayoutStore};
 pub use pack::{Packed, pack};
 pub use part::absent_reads;
 pub use rule::{Known, NothingKnown, Texts};
-pub use segment::{EncodedSegment, PartPlace, Segment, SegmentState};
+pub use segment::{EncodedSegment, PartPlace, PastState, Segment, SegmentState, share_parts};

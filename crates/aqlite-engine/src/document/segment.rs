@@ -67,6 +67,17 @@ pub struct SegmentState<'s> {
     pub unqueryable: &'s [u64],
 }
 
+/// An older state of the documents of a segment.
+#[derive(Clone, Copy, Debug)]
+pub struct PastState<'s> {
+    /// The ordinal of the newest version of the state.
+    pub until: u64,
+    /// The ordinals of versions that were superseded after it, ascending.
+    pub revived: &'s [u64],
+    /// The repository's numbers of the EHRs that population queries did not read, ascending.
+    pub unqueryable: &'s [u64],
+}
+
 /// A segment whose head was read.
 #[derive(Debug)]
 pub struct Segment {
@@ -493,25 +504,24 @@ impl Segment {
     /// As [`Segment::batch`].
     pub fn renewed(&self, batch: &Batch, state: &SegmentState<'_>) -> Result<Batch, &'static str> {
         let new = self.batch(state)?;
-        for (old, table) in batch.tables.iter().zip(&new.tables) {
-            if let Some(structure) = old.structure.share() {
-                // Hidden rows depend on the state, so they are computed again and not shared.
-                let _ = table.hidden.set(hidden(&new, table, &structure));
-                table.structure.load(structure);
-            }
-            for (old, column) in old.columns.iter().zip(&table.columns) {
-                old.share().into_iter().for_each(|part| column.load(part));
-            }
-        }
-        let pages = batch.words.words().pages().iter();
-        for (old, page) in pages.zip(new.words.words().pages()) {
-            old.share().into_iter().for_each(|part| page.load(part));
-        }
-        let places = batch.docs.places.share();
-        places
-            .into_iter()
-            .for_each(|part| new.docs.places.load(part));
+        share_parts(batch, &new);
         Ok(new)
+    }
+
+    /// Creates the batch of the segment in an older state than that of `batch`, with the parts that
+    /// `batch` has.
+    ///
+    /// # Errors
+    /// As [`Segment::batch`].
+    pub fn in_past(&self, batch: &Batch, past: &PastState<'_>) -> Result<Batch, &'static str> {
+        let mut old = self.batch(&SegmentState {
+            superseded: &[],
+            unqueryable: past.unqueryable,
+        })?;
+        let docs = batch.docs.in_past(past.revived, past.until, &old.ehrs);
+        old.docs = docs.ok_or(DAMAGED)?;
+        share_parts(batch, &old);
+        Ok(old)
     }
 
     /// Loads a part into a batch of this segment. `bytes` are those at [`Segment::place`].
@@ -560,6 +570,28 @@ impl SegmentState<'_> {
     fn reads(&self, ehr: u64) -> bool {
         self.unqueryable.binary_search(&ehr).is_err()
     }
+}
+
+/// Gives the loaded parts of a batch to another batch of the same segment.
+pub fn share_parts(from: &Batch, to: &Batch) {
+    for (old, table) in from.tables.iter().zip(&to.tables) {
+        if let Some(structure) = old.structure.share() {
+            // Hidden rows depend on the state, so they are computed again and not shared.
+            table.hidden.get_or_init(|| hidden(to, table, &structure));
+            table.structure.load(structure);
+        }
+        for (old, column) in old.columns.iter().zip(&table.columns) {
+            old.share().into_iter().for_each(|part| column.load(part));
+        }
+    }
+    let pages = from.words.words().pages().iter();
+    for (old, page) in pages.zip(to.words.words().pages()) {
+        old.share().into_iter().for_each(|part| page.load(part));
+    }
+    let places = from.docs.places.share();
+    places
+        .into_iter()
+        .for_each(|part| to.docs.places.load(part));
 }
 
 fn load_structure(batch: &Batch, table: &Table, bytes: &[u8]) -> Result<(), &'static str> {

@@ -1,6 +1,6 @@
 //! The cache of segments: heads, loaded parts, and the changes since the segments were written.
 
-use crate::document::{Batch, Segment, SegmentState};
+use crate::document::{Batch, PastState, Segment, SegmentState, share_parts};
 use crate::store::repository::StoreError;
 use crate::store::scan::Snapshot;
 use crate::store::sql::value::{Fields, Row};
@@ -131,6 +131,23 @@ impl Held {
             self.segment.load(batch, *part, bytes)?;
         }
         Ok(())
+    }
+
+    /// Returns the batch in an older state than that of `batch`.
+    ///
+    /// # Errors
+    /// If the head is damaged.
+    pub fn in_past(&self, batch: &Batch, past: &PastState<'_>) -> Result<Rc<Batch>, &'static str> {
+        self.segment.in_past(batch, past).map(Rc::new)
+    }
+
+    /// Keeps the parts that a batch of another state has for later queries.
+    pub fn keep_parts(&self, batch: &Rc<Batch>) {
+        if let Some(shown) = &*self.shown.borrow()
+            && !Rc::ptr_eq(&shown.batch, batch)
+        {
+            share_parts(batch, &shown.batch);
+        }
     }
 
     /// Drops the parts for later queries. Returns the batch that has them, which lives as long as

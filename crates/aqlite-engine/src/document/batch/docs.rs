@@ -116,6 +116,31 @@ impl Docs {
         for document in superseded.iter().filter_map(|at| self.at_ordinal(*at)) {
             marks.get_mut(document as usize)?.latest = false;
         }
+        self.with_marks(marks, is_queryable)
+    }
+
+    /// Returns the documents with absent places as they were before the versions with ordinals
+    /// above `until` were committed. The versions with the ordinals `revived` were the latest ones
+    /// then. `None` if a document has no EHR.
+    pub fn in_past(
+        &self,
+        revived: &[u64],
+        until: u64,
+        is_queryable: &[Option<bool>],
+    ) -> Option<Docs> {
+        let mut marks = self.marks.clone();
+        for document in revived.iter().filter_map(|at| self.at_ordinal(*at)) {
+            marks.get_mut(document as usize)?.latest = true;
+        }
+        // Later versions are hidden as if they were superseded: only scans of the latest versions
+        // read older states.
+        let end = self.fixed.ordinals.partition_point(|at| *at <= until);
+        let later = marks.get_mut(end..)?.iter_mut();
+        later.for_each(|marks| marks.latest = false);
+        self.with_marks(marks, is_queryable)
+    }
+
+    fn with_marks(&self, marks: Vec<Marks>, is_queryable: &[Option<bool>]) -> Option<Docs> {
         let lives = |(marks, ehr): (&Marks, &u32)| {
             let is_queryable = *is_queryable.get(*ehr as usize)? == Some(true);
             Some(is_queryable && marks.latest && !marks.deleted)
