@@ -5,7 +5,7 @@ use super::admission::{COPIES, LARGE, Turn};
 use super::auth::{AccessTrail, Caller, Denied, Permission, Resource, Subject};
 use super::commit::SharedCommitData;
 use super::content::body_of;
-use super::definition_cache::Templates;
+use super::definition_cache::{Facts, Templates};
 use super::dialect::Dialect;
 use super::error::Failure;
 use super::http::encode;
@@ -49,6 +49,18 @@ pub(crate) struct Call<'a> {
     /// Data that the changes of the request share.
     pub shared: SharedCommitData,
     environment: RefCell<&'a mut dyn Environment>,
+    drawn: RefCell<DrawnUuids>,
+}
+
+/// The UUIDs that an attempt of a write has drawn. The next attempt draws the same ones, so that a
+/// repetition of the request has the same result whether the first attempt succeeds or not.
+#[derive(Default)]
+struct DrawnUuids {
+    /// Whether UUIDs are kept: only a write with several attempts repeats them.
+    are_kept: bool,
+    kept: Vec<String>,
+    /// The number of kept ones that the present attempt has drawn.
+    drawn: usize,
 }
 
 /// A request before its route is known.
@@ -122,7 +134,17 @@ impl<'a> Call<'a> {
             templates: RefCell::default(),
             shared: SharedCommitData::default(),
             environment: RefCell::new(environment),
+            drawn: RefCell::default(),
         }
+    }
+
+    /// Begins an attempt of a write that relies on these facts, without anything that an earlier
+    /// attempt has looked up.
+    pub fn begin_attempt(&self, facts: Facts) {
+        self.templates.borrow_mut().rely_on(facts);
+        let mut drawn = self.drawn.borrow_mut();
+        drawn.are_kept = true;
+        drawn.drawn = 0;
     }
 
     /// Checks that the caller may perform the operation on something with this name: 403.
@@ -173,10 +195,22 @@ impl<'a> Call<'a> {
 
     /// Returns a new random UUID.
     pub fn new_uuid(&self) -> String {
-        self.environment
+        let mut drawn = self.drawn.borrow_mut();
+        let at = drawn.drawn;
+        if let Some(kept) = drawn.kept.get(at).cloned() {
+            drawn.drawn += 1;
+            return kept;
+        }
+        let uuid = self
+            .environment
             .borrow_mut()
             .new_uuid()
-            .to_ascii_lowercase()
+            .to_ascii_lowercase();
+        if drawn.are_kept {
+            drawn.kept.push(uuid.clone());
+            drawn.drawn += 1;
+        }
+        uuid
     }
 
     /// Reads the clock again, for budgets.

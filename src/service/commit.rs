@@ -17,7 +17,8 @@ use crate::rm::json::quote_into;
 use crate::rm::tree::{NodeRef, Tree};
 use crate::store::canonical::{self, reference};
 use crate::store::repository::{
-    Commit, Ehr, EhrFlags, Preconditions, Repository, StoreError, TagList, Version, VersionSelector,
+    Commit, Ehr, EhrFlags, Preconditions, Predecessor, Repository, StoreError, TagList, Version,
+    VersionSelector,
 };
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
@@ -56,14 +57,32 @@ pub(crate) struct ChangeSet {
     pub conditional: bool,
     /// The versions, in order.
     pub changes: Vec<Change>,
-    /// The state of EHR and template that the checks relied on.
-    pub preconditions: Option<Preconditions>,
+    /// Whether the templates of its documents are preconditions of the commit: they come from a
+    /// cache, or were read long before.
+    pub names_templates: bool,
+    /// The version that its only version follows, if it comes from a cache.
+    pub predecessor: Option<Predecessor>,
     /// See [`Commit::idempotency`].
     pub idempotency: Option<String>,
 }
 
+/// The first change of a commit that was made.
+#[derive(Clone)]
+pub(crate) struct CommittedChange {
+    /// The uid of the version.
+    pub uid: VersionUid,
+    /// Whether it is the first version of its object.
+    pub created: bool,
+    /// The tags of the version and of its object.
+    pub tags: Vec<TagList>,
+}
+
 /// The result of a commit.
 pub(crate) struct Committed {
+    /// The EHR that was written to; empty for demographic parties.
+    pub ehr_id: String,
+    /// The first change.
+    pub first: Option<CommittedChange>,
     /// The time of the commit, ISO 8601.
     pub time: String,
     /// CONTRIBUTION.uid.value.
@@ -94,8 +113,25 @@ impl ChangeSet {
             audit: change.audit.clone(),
             conditional: false,
             changes: vec![change],
-            preconditions: None,
+            names_templates: false,
+            predecessor: None,
             idempotency: None,
+        }
+    }
+
+    /// Returns the preconditions of its commit.
+    fn preconditions(&mut self, call: &Call<'_>) -> Preconditions {
+        let templates = match self.names_templates {
+            true => {
+                let contents = self.changes.iter().filter_map(|c| c.content.as_ref());
+                let ids = contents.filter_map(|content| content.template_id.as_deref());
+                call.templates.borrow().states(ids)
+            }
+            false => Vec::new(),
+        };
+        Preconditions {
+            templates,
+            predecessor: self.predecessor.take(),
         }
     }
 
@@ -124,7 +160,12 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         set: ChangeSet,
     ) -> Result<Committed, Failure> {
-        let conditional = set.conditional;
+        let (conditional, ehr_id) = (set.conditional, set.ehr_id.clone());
+        let first = set.changes.first().map(|change| CommittedChange {
+            uid: change.uid.clone(),
+            created: change.preceding.is_none(),
+            tags: change.tags.clone(),
+        });
         let members: Vec<String> = if set.changes.len() > 1 {
             set.changes.iter().map(|c| c.uid.to_string()).collect()
         } else {
@@ -138,6 +179,8 @@ impl<R: Repository> Service<R> {
         );
         match self.repository.commit(commit).await {
             Ok(()) => Ok(Committed {
+                ehr_id,
+                first,
                 time,
                 contribution_uid,
                 contribution,
@@ -161,9 +204,10 @@ impl<R: Repository> Service<R> {
     pub(crate) async fn ready(
         &self,
         call: &Call<'_>,
-        set: ChangeSet,
+        mut set: ChangeSet,
     ) -> Result<(Commit, Vec<Tree>), Failure> {
         self.check_permission(call, &set).await?;
+        let preconditions = set.preconditions(call);
         let time = call.shared.time(call).to_owned();
         let contribution_uid = set
             .contribution_uid
@@ -221,7 +265,7 @@ impl<R: Repository> Service<R> {
             versions,
             // A new EHR already has the flags of its first EHR_STATUS.
             status: status.filter(|_| !set.creates_ehr),
-            preconditions: set.preconditions,
+            preconditions,
             idempotency: set.idempotency,
             access: self.config.log.then(|| {
                 call.trail.commit_record(

@@ -32,21 +32,24 @@ impl<R: Repository> Service<R> {
     pub(super) async fn contribution_create(&self, call: &Call<'_>) -> Result<Response, Failure> {
         call.check_acceptable()?;
         let format = body_format(call.request)?;
-        let owner = self.owner(call).await?;
-        let turn = call.turn_for_body().await?;
-        let sent = SentContribution::read(call.text()?, format)?;
-        drop(turn);
-        let set = self.change_set(call, &owner, sent).await?;
-        let committed = self.commit(call, set).await?;
+        let committed = self
+            .commit_with_preconditions(call, async |facts| {
+                let owner = self.owner_from(call, facts).await?;
+                let turn = call.turn_for_body().await?;
+                let sent = SentContribution::read(call.text()?, format)?;
+                drop(turn);
+                self.change_set(call, &owner, sent).await
+            })
+            .await?;
         let tree = own(&committed.contribution, Cls::CONTRIBUTION)?;
-        let uid = committed.contribution_uid.as_str();
+        let (owner, uid) = (&committed.ehr_id, committed.contribution_uid.as_str());
         let resolved = match tree.root() {
-            Some(root) => self.resolved(call, owner.id(), root).await?,
+            Some(root) => self.resolved(call, owner, root).await?,
             None => None,
         };
-        let mut path = Owner::segments(owner.id());
+        let mut path = Owner::segments(owner);
         path.extend(["contribution", uid]);
-        let uri = matches!(owner, Owner::Ehr(_)).then(|| format!("ehr:/{}/{uid}", owner.id()));
+        let uri = (!owner.is_empty()).then(|| format!("ehr:/{owner}/{uid}"));
         call.changed(&ChangedResource {
             created: true,
             path: call.address(&path),
@@ -131,7 +134,8 @@ impl<R: Repository> Service<R> {
             audit,
             conditional: false,
             changes,
-            preconditions: None,
+            names_templates: false,
+            predecessor: None,
             idempotency: None,
         })
     }

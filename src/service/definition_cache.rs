@@ -9,8 +9,9 @@ use super::ids::select_version;
 use super::template::read_stored_in_turns;
 use crate::document::Texts;
 use crate::gdl::{self, CompiledGuide};
-use crate::store::repository::{Definition, DefinitionKind, Preconditions, Repository};
+use crate::store::repository::{Definition, DefinitionKind, Repository, TemplateState};
 use crate::template::{Template, WebTemplate};
+use aqlite_rm::order;
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -23,7 +24,7 @@ pub(crate) struct DefinitionCache {
     guides: RefCell<Cache<Key, CompiledGuide>>,
     /// By name: the latest version of a template when it was last read, and the stored definitions
     /// among which it is the latest.
-    latest: RefCell<BTreeMap<String, (Preconditions, Key)>>,
+    latest: RefCell<BTreeMap<String, (TemplateState, Key)>>,
 }
 
 type Key = (String, String, String, String);
@@ -44,27 +45,65 @@ fn key(definition: &Definition) -> Key {
 /// its text.
 pub(crate) const TEMPLATES: usize = 20_000_000;
 
-/// The templates that a request has read, by id; `None` for an id without a template. Each remains
-/// the one that was read first.
+/// The source of the facts that a write relies on: see `write_policy`.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) enum Facts {
+    /// The caches of this instance, if they have them. The commit names the facts as preconditions.
+    Cached,
+    /// The database.
+    #[default]
+    Stored,
+}
+
+/// A template, and the stored definitions among which it is the latest.
+#[derive(Clone)]
+pub(crate) struct KnownTemplate {
+    /// The precondition of checking a document against it.
+    pub state: TemplateState,
+    /// The template.
+    pub compiled: Rc<Compiled>,
+}
+
+/// The templates that a request uses, by id; `None` for an id without a template. Each remains the
+/// one that was looked up first.
 #[derive(Default)]
 pub(crate) struct Templates {
-    by_id: BTreeMap<String, Option<Rc<Compiled>>>,
+    facts: Facts,
+    by_id: BTreeMap<String, Option<KnownTemplate>>,
     bytes: usize,
 }
 
 impl Templates {
+    /// Removes all templates. Others are looked up among these facts.
+    pub fn rely_on(&mut self, facts: Facts) {
+        *self = Templates {
+            facts,
+            ..Templates::default()
+        };
+    }
+
     fn get(&self, id: &str) -> Option<Option<Rc<Compiled>>> {
-        self.by_id.get(id).cloned()
+        let known = self.by_id.get(id)?;
+        Some(known.as_ref().map(|known| Rc::clone(&known.compiled)))
+    }
+
+    /// Returns the states of templates, without repetitions.
+    pub fn states<'i>(&self, ids: impl Iterator<Item = &'i str>) -> Vec<TemplateState> {
+        order::distinct(ids)
+            .into_iter()
+            .filter_map(|id| Some(self.by_id.get(id)?.as_ref()?.state.clone()))
+            .collect()
     }
 
     /// Adds a template.
     ///
     /// # Errors
     /// 400 if the texts of all templates together are longer than [`TEMPLATES`]. One alone may be.
-    pub fn insert(&mut self, id: &str, template: Option<Rc<Compiled>>) -> Result<(), Failure> {
-        let bytes = template.as_ref().map_or(0, |template| template.bytes);
+    pub fn insert(&mut self, id: &str, template: Option<KnownTemplate>) -> Result<(), Failure> {
+        let size = |known: &KnownTemplate| known.compiled.bytes;
+        let bytes = template.as_ref().map_or(0, size);
         let replaced = self.by_id.get(id).and_then(Option::as_ref);
-        let others = self.bytes - replaced.map_or(0, |replaced| replaced.bytes);
+        let others = self.bytes - replaced.map_or(0, size);
         if others > 0 && others.saturating_add(bytes) > TEMPLATES {
             return Err(Failure::bad_request(format!(
                 "the change set names templates of more than {TEMPLATES} bytes in all: commit its members in several change sets"
@@ -81,7 +120,7 @@ impl Templates {
     pub fn forget_many(&mut self) -> bool {
         let is_many = self.bytes > TEMPLATES / 2;
         if is_many {
-            *self = Templates::default();
+            self.rely_on(self.facts);
         }
         is_many
     }
@@ -134,11 +173,11 @@ impl DefinitionCache {
         self.guides.borrow_mut().clear();
     }
 
-    /// Returns the latest known version of a template, and the preconditions under which it is the
-    /// latest.
-    pub fn latest(&self, template: &str) -> Option<(Preconditions, Rc<Compiled>)> {
-        let (preconditions, key) = self.latest.borrow().get(template).cloned()?;
-        Some((preconditions, self.templates.borrow_mut().get(&key)?))
+    /// Returns the latest known version of a template.
+    fn latest(&self, template: &str) -> Option<KnownTemplate> {
+        let (state, key) = self.latest.borrow().get(template).cloned()?;
+        let compiled = self.templates.borrow_mut().get(&key)?;
+        Some(KnownTemplate { state, compiled })
     }
 
     /// Returns a guide, compiled.
@@ -170,17 +209,26 @@ impl<R: Repository> Service<R> {
         if let Some(known) = known {
             return Ok(known);
         }
-        let found = self.template(Some(call), id).await?;
-        call.templates.borrow_mut().insert(id, found.clone())?;
-        Ok(found)
+        let facts = call.templates.borrow().facts;
+        let cached = match facts {
+            Facts::Cached => self.definition_cache.latest(id),
+            Facts::Stored => None,
+        };
+        let found = match cached {
+            Some(cached) => Some(cached),
+            None => self.template(Some(call), id).await?,
+        };
+        let compiled = found.as_ref().map(|found| Rc::clone(&found.compiled));
+        call.templates.borrow_mut().insert(id, found)?;
+        Ok(compiled)
     }
 
-    /// Returns the latest version of a template, if there is one.
+    /// Reads the latest version of a template, if there is one.
     pub(crate) async fn template(
         &self,
         call: Option<&Call<'_>>,
         id: &str,
-    ) -> Result<Option<Rc<Compiled>>, Failure> {
+    ) -> Result<Option<KnownTemplate>, Failure> {
         let stored = self.versions_of(DefinitionKind::Template, id).await?;
         self.latest_of(call, id, &stored).await
     }
@@ -191,17 +239,16 @@ impl<R: Repository> Service<R> {
         call: Option<&Call<'_>>,
         id: &str,
         stored: &[Definition],
-    ) -> Result<Option<Rc<Compiled>>, Failure> {
+    ) -> Result<Option<KnownTemplate>, Failure> {
         let latest = self.compiled(call, id, stored).await?;
         let mut known = self.definition_cache.latest.borrow_mut();
-        match &latest {
-            Some((key, _)) => {
-                drop(known.insert(id.to_owned(), (Preconditions::of(id, stored), key.clone())))
-            }
-            None => drop(known.remove(id)),
-        }
-        drop(known);
-        Ok(latest.map(|(_, compiled)| compiled))
+        let Some((key, compiled)) = latest else {
+            known.remove(id);
+            return Ok(None);
+        };
+        let state = TemplateState::of(id, stored);
+        known.insert(id.to_owned(), (state.clone(), key));
+        Ok(Some(KnownTemplate { state, compiled }))
     }
 
     async fn compiled(

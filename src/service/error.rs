@@ -209,7 +209,7 @@ impl Failure {
             | StoreError::UidExists(_)
             | StoreError::DirectoryExists
             | StoreError::NotModifiable
-            | StoreError::TemplateChanged
+            | StoreError::PreconditionFailed
             | StoreError::TagsChanged
             | StoreError::DefinitionExists
             | StoreError::TemplateInUse => Failure::new(409, message),

@@ -103,6 +103,7 @@ mod validation;
 mod validators;
 mod value_set;
 mod versioned;
+mod write_policy;
 
 pub use admin::Loaded;
 pub use admission::{

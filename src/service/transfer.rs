@@ -48,8 +48,8 @@ use crate::rm::json;
 use crate::rm::tree::{NodeRef, Tree};
 use crate::rm::validate::validate;
 use crate::store::repository::{
-    Commit, Definition, DefinitionKind, Ehr, EhrFlags, Extent, ListPage, Repository, StoreError,
-    TagList, Version, VersionSelector,
+    Commit, Definition, DefinitionKind, Ehr, EhrFlags, Extent, ListPage, Preconditions, Repository,
+    StoreError, TagList, Version, VersionSelector,
 };
 use record::{
     ContributionRecord, ImportLine, add_record, contribution_record, definition_record, tags_of,
@@ -354,7 +354,7 @@ impl<R: Repository> Service<R> {
             versions: read,
             status,
             access: None,
-            preconditions: None,
+            preconditions: Preconditions::default(),
             idempotency: None,
         })
     }

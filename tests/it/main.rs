@@ -53,3 +53,4 @@ mod tidy;
 mod upgrade;
 mod vocabulary;
 mod work;
+mod write_policy;
