@@ -22,6 +22,7 @@
 //! | references → their objects | `resolve` |
 //! | many lines in one request | `bulk`, `transfer` |
 //! | change set → versions, contribution, one commit | `commit` |
+//! | cached facts first, stored facts if the commit refuses them | `write_policy` |
 //! | the table of routes as a document | `openapi` |
 //! | errors → status and body | `error` |
 //!

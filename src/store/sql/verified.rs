@@ -1,7 +1,7 @@
 //! Versions that this instance has verified: it has written their rows, or compared them with their
 //! checksums.
 //!
-//! No commit follows an altered version, so an update reads its predecessor first. The database
+//! An update must not follow an altered version, so it reads its predecessor first. The database
 //! cannot compute a checksum, but it can compare a row with a text. The next version of a known one
 //! is therefore committed without a read: the commit names the row as a precondition.
 
