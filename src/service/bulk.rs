@@ -22,8 +22,7 @@ use super::call::Call;
 use super::commit::ChangeSet;
 use super::content::{Rigor, check_plain, malformed, read_text};
 use super::contribution::SentContribution;
-use super::controlled::{COMPOSITION, EHR_STATUS};
-use super::definition_cache::Facts;
+use super::document_class::{COMPOSITION, EHR_STATUS};
 use super::ehr::DEFAULT_STATUS;
 use super::error::Failure;
 use super::http::{Request, Response};
@@ -31,6 +30,7 @@ use super::identity::given_object_id;
 use super::ids::{is_uuid, uuid_of};
 use super::negotiate::{Format, is_ndjson};
 use super::owner::Owner;
+use super::templates::Facts;
 use super::time::iso;
 use super::{Auth, Service};
 use crate::rm::class::Cls;
@@ -243,7 +243,7 @@ impl<R: Repository> Service<R> {
     /// changed. Such a line, and a line that is invalid by a known template, is checked again with
     /// the definitions of the database.
     pub(super) async fn bulk(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        call.shared.headers(call)?;
+        call.commit_headers()?;
         let mut load = Load {
             lines: Lines {
                 facts: Facts::Cached,
@@ -549,7 +549,7 @@ impl<R: Repository> Service<R> {
         object_id: String,
         tree: Tree,
     ) -> Result<ChangeSet, Failure> {
-        let rigor = Rigor::from_audit(&call.shared.creation(call)?);
+        let rigor = Rigor::from_audit(&call.creation_audit()?);
         let content = self.check_composition(call, tree, rigor).await?;
         let object_id = given_object_id(call, content.tree.root())?.unwrap_or(object_id);
         let change = self.first_version(call, COMPOSITION.kind, object_id, content)?;

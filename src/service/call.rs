@@ -3,16 +3,16 @@
 
 use super::admission::{COPIES, LARGE, Turn};
 use super::auth::{AccessTrail, Caller, Denied, Permission, Resource, Subject};
-use super::commit::SharedCommitData;
-use super::content::body_of;
-use super::definition_cache::{Facts, Templates};
+use super::committal::{Audit, CREATION, CommitMetadata};
 use super::dialect::Dialect;
+use super::envelope::{Envelope, SharedCommitData};
 use super::error::Failure;
 use super::http::encode;
 use super::negotiate::{Form, Prefer, Return, none_match, wanted_format};
-use super::parameters::twice;
+use super::representation::Representation;
+use super::representation::body_of;
 use super::route::{MatchedRoute, Operation};
-use super::simplified::Representation;
+use super::templates::{Facts, Templates};
 use super::{Config, Environment, Request, Response};
 use crate::document::ObjectKind;
 use crate::rm::tree::NodeRef;
@@ -20,6 +20,7 @@ use crate::store::repository::Pause;
 use aqlite_rm::order;
 use serde_json::json;
 use std::cell::RefCell;
+use std::rc::Rc;
 
 /// A request with its operation.
 pub(crate) struct Call<'a> {
@@ -46,8 +47,7 @@ pub(crate) struct Call<'a> {
     params: Vec<String>,
     /// Templates that the request has looked up.
     pub templates: RefCell<Templates>,
-    /// Data that the changes of the request share.
-    pub shared: SharedCommitData,
+    shared: SharedCommitData,
     environment: RefCell<&'a mut dyn Environment>,
     drawn: RefCell<DrawnUuids>,
 }
@@ -136,6 +136,29 @@ impl<'a> Call<'a> {
             environment: RefCell::new(environment),
             drawn: RefCell::default(),
         }
+    }
+
+    /// Returns the time of the changes of the request, ISO 8601.
+    pub fn commit_time(&self) -> &str {
+        self.shared.time(self.now)
+    }
+
+    /// Returns the commit metadata in the headers of the request.
+    pub fn commit_headers(&self) -> Result<&CommitMetadata, Failure> {
+        self.shared.headers(self.request)
+    }
+
+    /// Returns the audit of a creation from the headers of the request.
+    pub fn creation_audit(&self) -> Result<Audit, Failure> {
+        self.commit_headers()?.clone().direct_audit(CREATION)
+    }
+
+    /// Returns the parts of versions with an audit.
+    pub fn envelope(&self, audit: &Audit) -> Result<Rc<Envelope>, Failure> {
+        self.shared.envelope(audit, || {
+            let system_id = &self.config.system_id;
+            audit.to_json(system_id, self.commit_time(), &self.caller.party())
+        })
     }
 
     /// Begins an attempt of a write that relies on these facts, without anything that an earlier
@@ -340,7 +363,7 @@ impl<'a> Call<'a> {
             .iter()
             .zip(given.iter().skip(1))
             .find(|(one, other)| one.0 == other.0);
-        same.map_or(Ok(()), |((name, _), _)| Err(twice(name)))
+        same.map_or(Ok(()), |((name, _), _)| Err(Failure::repeated(name)))
     }
 
     /// Returns the body as text.

@@ -4,24 +4,19 @@
 use super::Service;
 use super::auth::{Action, Permission, Reach, Resource, Subject};
 use super::call::Call;
-use super::committal::{Audit, CREATION, CommitMetadata};
+use super::committal::Audit;
 use super::content::CheckedDocument;
 use super::error::Failure;
 use super::ids::VersionUid;
-use super::imported::wrapped;
-use super::time::iso;
+use super::imported_form::wrapped;
 use crate::document::{Known, NothingKnown, ObjectKind, Packed, pack};
 use crate::rm::class::{Attr, Cls};
-use crate::rm::json;
-use crate::rm::json::quote_into;
 use crate::rm::tree::{NodeRef, Tree};
-use crate::store::canonical::{self, reference};
+use crate::store::canonical::{self};
 use crate::store::repository::{
     Commit, Ehr, EhrFlags, Preconditions, Predecessor, Repository, StoreError, TagList, Version,
     VersionSelector,
 };
-use std::cell::{OnceCell, RefCell};
-use std::rc::Rc;
 
 /// A version to commit.
 pub(crate) struct Change {
@@ -208,14 +203,14 @@ impl<R: Repository> Service<R> {
     ) -> Result<(Commit, Vec<Tree>), Failure> {
         self.check_permission(call, &set).await?;
         let preconditions = set.preconditions(call);
-        let time = call.shared.time(call).to_owned();
+        let time = call.commit_time().to_owned();
         let contribution_uid = set
             .contribution_uid
             .clone()
             .unwrap_or_else(|| call.new_uuid());
         let contribution = contribution_json(
             &contribution_uid,
-            &call.shared.envelope(call, &set.audit)?.audit_json,
+            &call.envelope(&set.audit)?.audit_json,
             &set.changes,
         );
         let status = set
@@ -241,7 +236,7 @@ impl<R: Repository> Service<R> {
             _ => contribution_uid.clone(),
         };
         for change in set.changes {
-            let mut envelope = call.shared.envelope(call, &change.audit)?.version.clone();
+            let mut envelope = call.envelope(&change.audit)?.version.clone();
             name(
                 &mut envelope,
                 &[Attr::CONTRIBUTION, Attr::ID, Attr::VALUE],
@@ -291,7 +286,7 @@ impl<R: Repository> Service<R> {
             system_id: self.config.system_id.clone(),
             number: 1,
         };
-        let audit = call.shared.creation(call)?;
+        let audit = call.creation_audit()?;
         Ok(Change {
             kind,
             uid,
@@ -520,80 +515,6 @@ impl Change {
     }
 }
 
-/// Data that the changes of one request share, computed once.
-#[derive(Default)]
-pub(crate) struct SharedCommitData {
-    time: OnceCell<String>,
-    headers: OnceCell<CommitMetadata>,
-    last: RefCell<Option<Rc<Envelope>>>,
-}
-
-/// The parts of versions that have the same committer and reason.
-struct Envelope {
-    audit: Audit,
-    /// The AUDIT_DETAILS as canonical JSON.
-    audit_json: String,
-    /// An ORIGINAL_VERSION without data, uid and contribution.
-    version: Tree,
-}
-
-impl SharedCommitData {
-    /// Returns the time of the changes, ISO 8601.
-    fn time(&self, call: &Call<'_>) -> &str {
-        self.time.get_or_init(|| iso(call.now))
-    }
-
-    /// Returns the committal headers of the request.
-    pub fn headers(&self, call: &Call<'_>) -> Result<&CommitMetadata, Failure> {
-        if let Some(stated) = self.headers.get() {
-            return Ok(stated);
-        }
-        let stated = CommitMetadata::of_headers(call.request)?;
-        Ok(self.headers.get_or_init(|| stated))
-    }
-
-    /// Returns the audit of a creation from the headers of the request.
-    pub fn creation(&self, call: &Call<'_>) -> Result<Audit, Failure> {
-        self.headers(call)?.clone().direct_audit(CREATION)
-    }
-
-    fn envelope(&self, call: &Call<'_>, audit: &Audit) -> Result<Rc<Envelope>, Failure> {
-        let last = self.last.borrow().clone();
-        if let Some(last) = last.filter(|last| last.audit == *audit) {
-            return Ok(last);
-        }
-        let made = Rc::new(Envelope::new(
-            audit,
-            audit.to_json(
-                &call.config.system_id,
-                self.time(call),
-                &call.caller.party(),
-            ),
-        )?);
-        self.last.replace(Some(Rc::clone(&made)));
-        Ok(made)
-    }
-}
-
-impl Envelope {
-    fn new(audit: &Audit, audit_json: String) -> Result<Envelope, Failure> {
-        let (contribution, lifecycle) = (
-            reference("HIER_OBJECT_ID", "", "CONTRIBUTION"),
-            audit.lifecycle.to_json(),
-        );
-        let text = format!(
-            r#"{{"_type":"ORIGINAL_VERSION","contribution":{contribution},"commit_audit":{audit_json},"uid":{{"_type":"OBJECT_VERSION_ID","value":""}},"lifecycle_state":{lifecycle}}}"#
-        );
-        let version = json::read(&text, Cls::ORIGINAL_VERSION)
-            .map_err(|findings| Failure::unreadable("version", &findings))?;
-        Ok(Envelope {
-            audit: audit.clone(),
-            audit_json,
-            version,
-        })
-    }
-}
-
 /// Returns the error for a change of a version that is not the latest one.
 pub(crate) fn stale(latest: &str) -> Failure {
     Failure::new(
@@ -695,11 +616,4 @@ pub(crate) fn flags(status: &Tree) -> EhrFlags {
         is_queryable: !says_no(Attr::IS_QUERYABLE),
         is_modifiable: !says_no(Attr::IS_MODIFIABLE),
     }
-}
-
-/// Returns a text as a JSON string.
-pub(crate) fn quoted(text: &str) -> String {
-    let mut out = String::new();
-    quote_into(&mut out, text);
-    out
 }

@@ -6,6 +6,7 @@ use super::call::{Call, ChangedResource};
 use super::commit::{Change, ChangeSet, KEPT, class_name};
 use super::committal::{Audit, CREATION, CommitMetadata, DELETED, MODIFICATION, check_parts};
 use super::content::{CheckedDocument, Rigor, check_plain, read_text};
+use super::document_class::kind_of;
 use super::error::Failure;
 use super::http::Response;
 use super::identity::{check_following_uids, given_member_id};
@@ -125,7 +126,7 @@ impl<R: Repository> Service<R> {
         let ehr_id = owner.id().to_owned();
         let audit = sent
             .audit
-            .or(call.shared.headers(call)?)
+            .or(call.commit_headers()?)
             .member_audit(CREATION)?;
         Ok(ChangeSet {
             ehr_id,
@@ -158,7 +159,7 @@ impl<R: Repository> Service<R> {
             .map(|uid| VersionUid::read(uid, "preceding_version_uid"))
             .transpose()?;
         let stated = CommitMetadata::of_version(root)?
-            .or(call.shared.headers(call)?)
+            .or(call.commit_headers()?)
             .or(contribution);
         let audit = stated.member_audit(if preceding.is_some() {
             MODIFICATION
@@ -324,19 +325,6 @@ fn check_change_type(audit: &Audit, follows: bool) -> Result<(), Failure> {
             change.rubric
         ))),
         _ => Ok(()),
-    }
-}
-
-/// Returns the kind of object of a class of documents.
-pub(crate) fn kind_of(class: Cls) -> Result<ObjectKind, Failure> {
-    match class {
-        Cls::COMPOSITION => Ok(ObjectKind::Composition),
-        Cls::EHR_STATUS => Ok(ObjectKind::EhrStatus),
-        Cls::FOLDER => Ok(ObjectKind::Folder),
-        party if party.is_a(Cls::PARTY) => Ok(ObjectKind::Party),
-        other => Err(Failure::bad_request(format!(
-            "a {other} cannot be committed: expected COMPOSITION, EHR_STATUS, FOLDER or a party"
-        ))),
     }
 }
 

@@ -6,18 +6,19 @@ use super::call::{Call, ChangedResource, validated};
 use super::commit::{Change, ChangeSet, Committed, CommittedChange, flags};
 use super::committal::{Audit, DELETED, MODIFICATION};
 use super::content::{CheckedDocument, Rigor, check_plain};
-use super::definition_cache::Facts;
+use super::document_class::Controlled;
 use super::error::Failure;
 use super::http::Response;
 use super::identity::{check_object, given_object_id};
 use super::ids::{Target, VersionUid, is_uuid};
 use super::negotiate::{Form, Return, entity_tag, if_match, none_match};
 use super::owner::Owner;
+use super::templates::Facts;
 use super::versioned::{address, missing};
 use super::{Service, tag};
 use crate::diag::Finding;
 use crate::document::ObjectKind;
-use crate::rm::class::{Attr, Cls};
+use crate::rm::class::Attr;
 use crate::rm::tree::{NodeRef, Tree};
 use crate::store::repository::{
     BoundedVersion, LargeVersion, Predecessor, Repository, VerifiedVersion, Version,
@@ -37,71 +38,6 @@ impl From<VersionMetadata> for Followed {
             latest,
             predecessor: None,
         }
-    }
-}
-
-/// A class of documents with its own URLs.
-#[derive(PartialEq, Eq, Debug)]
-pub(crate) struct Controlled {
-    /// The kind of the stored object.
-    pub kind: ObjectKind,
-    /// The class of the document, or a superclass.
-    pub class: Cls,
-    /// The segment in paths.
-    pub segment: &'static str,
-    /// The name in errors.
-    pub name: &'static str,
-    /// Whether an EHR has at most one, so that paths need not name it.
-    pub single: bool,
-}
-
-const fn party(class: Cls, segment: &'static str) -> Controlled {
-    Controlled {
-        kind: ObjectKind::Party,
-        class,
-        segment,
-        name: segment,
-        single: false,
-    }
-}
-
-#[rustfmt::skip]
-mod kinds {
-    use super::{Cls, Controlled, ObjectKind, party};
-    pub(crate) static COMPOSITION: Controlled = Controlled { kind: ObjectKind::Composition, class: Cls::COMPOSITION, segment: "composition", name: "composition", single: false };
-    pub(crate) static EHR_STATUS: Controlled = Controlled { kind: ObjectKind::EhrStatus, class: Cls::EHR_STATUS, segment: "ehr_status", name: "EHR_STATUS", single: true };
-    pub(crate) static DIRECTORY: Controlled = Controlled { kind: ObjectKind::Folder, class: Cls::FOLDER, segment: "directory", name: "directory", single: true };
-    pub(crate) static AGENT: Controlled = party(Cls::AGENT, "agent");
-    pub(crate) static GROUP: Controlled = party(Cls::GROUP, "group");
-    pub(crate) static ORGANISATION: Controlled = party(Cls::ORGANISATION, "organisation");
-    pub(crate) static PERSON: Controlled = party(Cls::PERSON, "person");
-    pub(crate) static ROLE: Controlled = party(Cls::ROLE, "role");
-    pub(crate) static PARTY: Controlled = party(Cls::PARTY, "party");
-}
-pub(crate) use kinds::*;
-
-impl Controlled {
-    /// Like [`Controlled::is_of`], for a version whose document may not have been read: then every
-    /// party matches.
-    pub fn may_be(&self, found: &BoundedVersion) -> bool {
-        match found {
-            BoundedVersion::Complete(version) => self.is_of(version),
-            BoundedVersion::Large(large) => large.head.kind == self.kind,
-        }
-    }
-
-    /// Returns whether a version belongs to this class. A deleted party has no document, so its
-    /// class is unknown.
-    pub fn is_of(&self, version: &Version) -> bool {
-        let of_class = || {
-            version
-                .packed
-                .unpack()
-                .root()
-                .and_then(|v| v.get(Attr::DATA))
-                .is_none_or(|data| data.class().is_a(self.class))
-        };
-        version.kind == self.kind && (self.kind != ObjectKind::Party || of_class())
     }
 }
 

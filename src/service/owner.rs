@@ -4,9 +4,9 @@
 use super::Service;
 use super::call::Call;
 use super::content::named_template;
-use super::definition_cache::Facts;
 use super::error::Failure;
 use super::ids::is_uuid;
+use super::templates::Facts;
 use crate::document::ObjectKind;
 use crate::rm::tree::Tree;
 use crate::store::repository::{Ehr, Repository, StoreError};

@@ -9,7 +9,7 @@ use super::Service;
 use super::call::Call;
 use super::committal::pairs;
 use super::content::malformed;
-use super::controlled::Controlled;
+use super::document_class::Controlled;
 use super::error::Failure;
 use super::http::Response;
 use super::ids::{Target, VersionUid};

@@ -16,9 +16,9 @@ use super::Service;
 use super::admission::LARGE;
 use super::call::Call;
 use super::commit::{ChangeSet, Committed};
-use super::definition_cache::Facts;
 use super::error::Failure;
 use super::ids::is_uuid;
+use super::templates::Facts;
 use crate::store::repository::Repository;
 
 /// The status of an answer if the database is unavailable.
