@@ -14,14 +14,14 @@
 //! | compressed bodies | `gzip` |
 //! | headers → media types, preferences, preconditions, commit metadata | `negotiate`, `committal` |
 //! | the differences of the mounts | `dialect` |
-//! | the owner of the documents of a path | `owner` |
+//! | the owner of the documents of a path, and their class | `owner`, `document_class` |
 //! | one file for each resource | `ehr`, `controlled`, `contribution`, `tag`, `versioned`, `template`, `stored_query`, `query`, `explain`, `value_set`, `gdl`, `execution`, `cds`, `admin`, `root` |
 //! | terminology requests of a query → answers | `terminology`, `fhir` |
 //! | body → checked document | `content`; without a commit: `validation` |
 //! | pages of EHRs and of contributions | `listing` |
 //! | references → their objects | `resolve` |
 //! | many lines in one request | `bulk`, `transfer` |
-//! | change set → versions, contribution, one commit | `commit` |
+//! | change set → versions, contribution, one commit | `commit`, `envelope` |
 //! | cached facts first, stored facts if the commit refuses them | `write_policy` |
 //! | the table of routes as a document | `openapi` |
 //! | errors → status and body | `error` |

@@ -19,6 +19,7 @@ mod gdl_damaged;
 mod gdl_records;
 mod gdl_templates;
 mod guides;
+mod imports;
 mod integrity;
 mod limits;
 mod limits_table;
