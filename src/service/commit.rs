@@ -115,19 +115,19 @@ impl ChangeSet {
     }
 
     /// Returns the preconditions of its commit.
-    fn preconditions(&mut self, call: &Call<'_>) -> Preconditions {
+    fn preconditions(&mut self, call: &Call<'_>) -> Result<Preconditions, Failure> {
         let templates = match self.names_templates {
             true => {
                 let contents = self.changes.iter().filter_map(|c| c.content.as_ref());
                 let ids = contents.filter_map(|content| content.template_id.as_deref());
-                call.templates.borrow().states(ids)
+                call.templates.borrow().states(ids)?
             }
             false => Vec::new(),
         };
-        Preconditions {
+        Ok(Preconditions {
             templates,
             predecessor: self.predecessor.take(),
-        }
+        })
     }
 
     /// Returns the position of the rejected version, if there are several.
@@ -202,7 +202,7 @@ impl<R: Repository> Service<R> {
         mut set: ChangeSet,
     ) -> Result<(Commit, Vec<Tree>), Failure> {
         self.check_permission(call, &set).await?;
-        let preconditions = set.preconditions(call);
+        let preconditions = set.preconditions(call)?;
         let time = call.commit_time().to_owned();
         let contribution_uid = set
             .contribution_uid

@@ -62,10 +62,21 @@ impl Templates {
     }
 
     /// Returns the states of templates, without repetitions.
-    pub fn states<'i>(&self, ids: impl Iterator<Item = &'i str>) -> Vec<TemplateState> {
+    ///
+    /// # Errors
+    /// 500 if a template was not looked up. A precondition is never left out silently.
+    pub fn states<'i>(
+        &self,
+        ids: impl Iterator<Item = &'i str>,
+    ) -> Result<Vec<TemplateState>, Failure> {
+        let unknown = || Failure::new(500, "the document was checked without its template");
+        let state = |id| {
+            let known = self.by_id.get(id)?.as_ref()?;
+            Some(known.state.clone())
+        };
         order::distinct(ids)
             .into_iter()
-            .filter_map(|id| Some(self.by_id.get(id)?.as_ref()?.state.clone()))
+            .map(|id| state(id).ok_or_else(unknown))
             .collect()
     }
 

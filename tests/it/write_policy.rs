@@ -102,10 +102,13 @@ impl<S: Sql> Instance<S> {
         self.done(&json("POST", "/composition", weight("60")))
     }
 
-    /// Creates and updates a composition, so that the instance knows template and layouts.
+    /// Creates, updates and deletes a composition, so that the instance knows template and layouts.
     fn warmed(mut self) -> Instance<S> {
         let made = self.done(&json("POST", "/composition", weight("60")));
-        self.done(&update(&made, "61"));
+        let second = self.done(&update(&made, "61"));
+        self.done(&contribution(&second));
+        let third = second.replace("::2", "::3");
+        self.done(&json("DELETE", &format!("/composition/{third}"), ""));
         self
     }
 }
@@ -223,12 +226,44 @@ fn of_two_updates_of_one_version_one_is_rejected() {
     );
 }
 
-/// A change by another instance, and the statuses of an update that it interrupts.
+/// A change by another instance, and the statuses of the writes that it interrupts.
 struct Interruption {
     title: &'static str,
     change: fn(&Sqlite, &str),
-    statuses: &'static [u16],
+    update: u16,
+    deletion: u16,
+    contribution: u16,
 }
+
+/// A write that an interruption may affect.
+struct Write {
+    title: &'static str,
+    request: fn(&str) -> Request,
+    status: fn(&Interruption) -> u16,
+    /// The number of batches if the instance knows the version, and if not.
+    batches: [usize; 2],
+}
+
+const WRITES: [Write; 3] = [
+    Write {
+        title: "update",
+        request: |latest| update(latest, "61"),
+        status: |interruption| interruption.update,
+        batches: [1, 2],
+    },
+    Write {
+        title: "deletion",
+        request: |latest| json("DELETE", &format!("/composition/{latest}"), ""),
+        status: |interruption| interruption.deletion,
+        batches: [1, 2],
+    },
+    Write {
+        title: "contribution",
+        request: contribution,
+        status: |interruption| interruption.contribution,
+        batches: [1, 1],
+    },
+];
 
 fn other(database: &Sqlite) -> Instance<Sqlite> {
     Instance::over(database.clone()).skipping(10_000)
@@ -255,7 +290,9 @@ const INTERRUPTIONS: [Interruption; 6] = [
     Interruption {
         title: "the composition is updated",
         change: |database, latest| drop(other(database).done(&update(latest, "59"))),
-        statuses: &[412],
+        update: 412,
+        deletion: 409,
+        contribution: 409,
     },
     Interruption {
         title: "the composition is deleted",
@@ -263,12 +300,16 @@ const INTERRUPTIONS: [Interruption; 6] = [
             let path = format!("/composition/{latest}");
             drop(other(database).done(&json("DELETE", &path, "")));
         },
-        statuses: &[412],
+        update: 412,
+        deletion: 400,
+        contribution: 409,
     },
     Interruption {
         title: "the EHR is made unmodifiable",
         change: |database, _| lock(database),
-        statuses: &[409],
+        update: 409,
+        deletion: 409,
+        contribution: 409,
     },
     Interruption {
         title: "the EHR is removed",
@@ -276,25 +317,31 @@ const INTERRUPTIONS: [Interruption; 6] = [
             let path = format!("/rest/openehr/v1/admin/ehr/{EHR}");
             drop(other(database).done(&Request::new("DELETE", &path)));
         },
-        statuses: &[404],
+        update: 404,
+        deletion: 404,
+        contribution: 404,
     },
     Interruption {
         title: "the template is replaced by a stricter one",
         change: |database, _| replace_template(database),
-        statuses: &[422],
+        update: 422,
+        deletion: 204,
+        contribution: 400,
     },
     Interruption {
         title: "another composition is committed",
         change: |database, _| {
             drop(other(database).done(&json("POST", "/composition", weight("59"))))
         },
-        statuses: &[200, 204],
+        update: 204,
+        deletion: 204,
+        contribution: 201,
     },
 ];
 
-/// Interrupts an update before its n-th batch. `knows` is true if its instance knows the version.
-/// Returns whether the update had that many batches.
-fn interrupted(interruption: &Interruption, n: usize, knows: bool) -> bool {
+/// Interrupts a write before its n-th batch. `knows` is true if its instance knows the version.
+/// Returns whether the write had that many batches.
+fn interrupted(write: &Write, interruption: &Interruption, n: usize, knows: bool) -> bool {
     let database = Sqlite::in_memory();
     let first = Instance::over(database.clone()).filled();
     let sql = Interrupted::over(&database);
@@ -313,11 +360,12 @@ fn interrupted(interruption: &Interruption, n: usize, knows: bool) -> bool {
             kept.replace(changed.records());
         }),
     )));
-    let answer = host.send(&update(&first, "61"));
+    let answer = host.send(&(write.request)(&first));
     let was_interrupted = sql.change.take().is_none();
-    let about = format!("{} before batch {n}: {answer:?}", interruption.title);
+    let (title, cause) = (write.title, interruption.title);
+    let about = format!("{title}: {cause} before batch {n}: {answer:?}");
     if was_interrupted {
-        assert!(interruption.statuses.contains(&answer.status), "{about}");
+        assert_eq!(answer.status, (write.status)(interruption), "{about}");
     }
     if answer.status >= 300 {
         assert!(database.records() == *after.borrow(), "{about}");
@@ -327,18 +375,18 @@ fn interrupted(interruption: &Interruption, n: usize, knows: bool) -> bool {
 
 #[test]
 fn fact_that_changes_before_the_commit_is_noticed() {
-    for interruption in &INTERRUPTIONS {
-        let count = |knows| {
-            (0..)
-                .take_while(|n| interrupted(interruption, *n, knows))
-                .count()
-        };
-        assert_eq!(
-            (count(true), count(false)),
-            (1, 2),
-            "{}",
-            interruption.title
-        );
+    for write in &WRITES {
+        for interruption in &INTERRUPTIONS {
+            let batches = [true, false].map(|knows| {
+                let is_interrupted = |n: &usize| interrupted(write, interruption, *n, knows);
+                (0..).take_while(is_interrupted).count()
+            });
+            assert_eq!(
+                batches, write.batches,
+                "{}: {}",
+                write.title, interruption.title
+            );
+        }
     }
 }
 
