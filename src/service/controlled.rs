@@ -284,9 +284,9 @@ impl<R: Repository> Service<R> {
         let verified = self
             .repository
             .verified_version(owner.id(), &version_uid)
-            .filter(|verified| verified.metadata.kind == what.kind);
+            .filter(|verified| what.is_of_verified(verified));
         let (latest, row) = match verified {
-            Some(VerifiedVersion { metadata, row }) => (metadata, Some(row)),
+            Some(VerifiedVersion { metadata, row, .. }) => (metadata, Some(row)),
             None => {
                 let object = (owner.id(), expected.object_id.as_str());
                 let latest = self

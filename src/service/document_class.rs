@@ -3,7 +3,7 @@
 use super::error::Failure;
 use crate::document::ObjectKind;
 use crate::rm::class::{Attr, Cls};
-use crate::store::repository::{BoundedVersion, Version};
+use crate::store::repository::{BoundedVersion, VerifiedVersion, Version};
 
 /// A class of documents with its own URLs.
 #[derive(PartialEq, Eq, Debug)]
@@ -53,6 +53,13 @@ impl Controlled {
             BoundedVersion::Complete(version) => self.is_of(version),
             BoundedVersion::Large(large) => large.head.kind == self.kind,
         }
+    }
+
+    /// Like [`Controlled::is_of`], for a version that is no deletion and whose document is not at
+    /// hand.
+    pub fn is_of_verified(&self, version: &VerifiedVersion) -> bool {
+        let of_class = || version.party.is_some_and(|class| class.is_a(self.class));
+        version.metadata.kind == self.kind && (self.kind != ObjectKind::Party || of_class())
     }
 
     /// Returns whether a version belongs to this class. A deleted party has no document, so its

@@ -22,9 +22,12 @@ pub(crate) enum Owner {
 }
 
 impl Owner {
-    /// Creates the owner of a path with a valid ehr_id.
+    /// Creates the owner of a path without reading it. An ehr_id in the path is valid.
     pub fn unread(call: &Call<'_>) -> Owner {
-        Owner::Unread(call.param(0).to_ascii_lowercase())
+        match call.demographic {
+            true => Owner::Demographic,
+            false => Owner::Unread(call.param(0).to_ascii_lowercase()),
+        }
     }
 
     /// Returns the ehr_id, which is empty for the demographic service.

@@ -62,8 +62,8 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// Returns whether the first attempt may succeed. A long body is not read twice, and the
-/// demographic service has no EHR and no templates whose reads could be saved.
+/// Returns whether the first attempt may succeed. A long body is not read twice.
 fn may_rely_on_caches(call: &Call<'_>) -> bool {
-    call.request.body.len() < LARGE && !call.demographic && is_uuid(call.param(0))
+    let has_owner = call.demographic || is_uuid(call.param(0));
+    has_owner && call.request.body.len() < LARGE
 }

@@ -8,6 +8,7 @@ pub use super::sink::{BatchSink, Pause, Sink};
 
 use super::scan::{Scan, Snapshot};
 use crate::document::{ObjectKind, Packed};
+use crate::rm::class::Cls;
 use aqlite_rm::order;
 use std::rc::Rc;
 
@@ -307,6 +308,8 @@ pub struct Predecessor {
 pub struct VerifiedVersion {
     /// Its metadata.
     pub metadata: VersionMetadata,
+    /// The class of its data, if it is a party: the other kinds have one class each.
+    pub party: Option<Cls>,
     /// The columns that the checks of the next version rely on, and the document, as one text. Only
     /// the repository that made it can interpret it.
     pub row: Rc<str>,

@@ -14,6 +14,7 @@ const EHR: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
 const TEMPLATE: &str = include_str!("../cases/template/small.opt");
 const WEIGHT: &str = include_str!("../cases/rest/weight.json");
 const DIRECTORY: &str = include_str!("../cases/rest/directory.json");
+const PERSON: &str = include_str!("../cases/rest/person.json");
 const STATUS: &str = include_str!("../cases/rest/status.json");
 const AUDIT: &str = include_str!("../cases/rest/audit.json");
 
@@ -187,6 +188,30 @@ fn warm_instance_writes_in_one_round_trip() {
     let status = counted("read of the EHR_STATUS", 2, json("GET", "/ehr_status", ""));
     let put = json("PUT", "/ehr_status", STATUS).with_header("If-Match", &status);
     counted("update of the EHR_STATUS", 1, put);
+}
+
+#[test]
+fn warm_instance_writes_a_party_in_one_round_trip() {
+    let request = |method: &str, path: &str, latest: &str| {
+        let path = format!("/rest/openehr/v1/demographic/{path}");
+        let request = Request::new(method, &path).with_header("If-Match", latest);
+        request.with_body("application/json", PERSON)
+    };
+    let database = Sqlite::in_memory();
+    let mut host = Instance::over(database.clone());
+    let warm = host.done(&request("POST", "person", ""));
+    let warm = host.done(&request("PUT", &format!("person/{}", object(&warm)), &warm));
+    host.done(&request("DELETE", &format!("person/{warm}"), ""));
+    let made = host.done(&request("POST", "person", ""));
+    // A known version of another class is not found.
+    let agent = request("PUT", &format!("agent/{}", object(&made)), &made);
+    let agent = agent.with_body("application/json", PERSON.replace("PERSON", "AGENT"));
+    assert_eq!(host.send(&agent).status, 404);
+    database.trips();
+    let second = host.done(&request("PUT", &format!("person/{}", object(&made)), &made));
+    assert_eq!(database.trips(), 1);
+    host.done(&request("DELETE", &format!("person/{second}"), ""));
+    assert_eq!(database.trips(), 1);
 }
 
 #[test]

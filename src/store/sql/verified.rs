@@ -5,6 +5,9 @@
 //! cannot compute a checksum, but it can compare a row with a text. The next version of a known one
 //! is therefore committed without a read: the commit names the row as a precondition.
 
+use crate::document::ObjectKind;
+use crate::rm::class::{Attr, Cls};
+use crate::rm::tree::NodeRef;
 use crate::store::repository::{VerifiedVersion, Version, VersionMetadata};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -114,6 +117,7 @@ impl VerifiedVersions {
                     template_id: version.template_id.clone(),
                     bytes: columns.document.len(),
                 },
+                party: party_of(version),
                 row: Rc::from(row_text(version, columns)),
             },
             used: 0,
@@ -173,6 +177,16 @@ impl Entries {
     }
 }
 
+/// Returns the class of the data of a party. Only its document determines it.
+fn party_of(version: &Version) -> Option<Cls> {
+    if version.kind != ObjectKind::Party {
+        return None;
+    }
+    let tree = version.packed.unpack();
+    let data = tree.root().and_then(|root| root.get(Attr::DATA));
+    data.map(NodeRef::class)
+}
+
 /// Returns the text of [`verified_row`] for a version.
 fn row_text(version: &Version, columns: &StoredColumns) -> String {
     let StoredColumns {
@@ -193,8 +207,7 @@ fn row_text(version: &Version, columns: &StoredColumns) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::{LayoutStore, NothingKnown, ObjectKind, pack};
-    use crate::rm::class::Cls;
+    use crate::document::{LayoutStore, NothingKnown, pack};
     use crate::rm::json;
 
     fn version(number: u32, lifecycle: &str) -> Version {
