@@ -25,14 +25,15 @@ use super::call::{Call, IncomingRequest};
 use super::commit::{Change, ChangeSet};
 use super::committal::{Audit, CREATION, DELETED, MODIFICATION, change_type};
 use super::content::{CheckedDocument, Rigor, check_plain, malformed, read_text};
-use super::contribution::kind_of;
-use super::controlled::Controlled;
+use super::document_class::Controlled;
+use super::document_class::kind_of;
 use super::error::Failure;
 use super::http::{Request, Response};
 use super::identity::check_data_uid;
 use super::ids::{Target, VersionUid, check_system_id, is_uuid};
 use super::negotiate::{Format, is_ndjson, json_body};
 use super::route::{self, RouteTarget};
+use super::template::ALL;
 use super::versioned::missing;
 use super::{Environment, Service};
 use crate::diag::Finding;
@@ -43,9 +44,6 @@ use crate::rm::tree::Tree;
 use crate::store::repository::{DefinitionKind, Repository, StoreError, VersionSelector};
 use serde_json::{Value, json};
 use std::borrow::Cow;
-
-/// The path segment that selects every EHR or definition. No template may have it as its id.
-pub(super) const ALL: &str = "all";
 
 /// The maximum number of findings that a load reports.
 const FINDINGS: usize = 100;

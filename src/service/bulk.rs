@@ -20,9 +20,9 @@
 use super::auth::Subject;
 use super::call::Call;
 use super::commit::ChangeSet;
-use super::content::{Rigor, check_plain, malformed, named_template, read_text};
+use super::content::{Rigor, check_plain, malformed, read_text};
 use super::contribution::SentContribution;
-use super::controlled::{COMPOSITION, EHR_STATUS};
+use super::document_class::{COMPOSITION, EHR_STATUS};
 use super::ehr::DEFAULT_STATUS;
 use super::error::Failure;
 use super::http::{Request, Response};
@@ -30,15 +30,15 @@ use super::identity::given_object_id;
 use super::ids::{is_uuid, uuid_of};
 use super::negotiate::{Format, is_ndjson};
 use super::owner::Owner;
+use super::templates::Facts;
 use super::time::iso;
 use super::{Auth, Service};
 use crate::rm::class::Cls;
 use crate::rm::json::{self, Scanner, members_with};
 use crate::rm::tree::Tree;
 use crate::store::canonical::object;
-use crate::store::repository::{Commit, Ehr, Preconditions, Repository, StoreError};
+use crate::store::repository::{Commit, Ehr, Repository, StoreError};
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::rc::Rc;
@@ -125,9 +125,9 @@ pub(crate) struct Lines<'a> {
     /// Bytes of lines since the last pause.
     unpaused: usize,
     out: String,
-    /// Whether cached templates are used as preconditions.
-    uses_cached_templates: bool,
-    /// Lines whose template had changed.
+    /// The source of the templates of the lines. With cached ones, a line whose precondition fails
+    /// is read again among [`Lines::retried`].
+    facts: Facts,
     retried: Vec<u64>,
 }
 
@@ -183,8 +183,6 @@ struct Load<'a> {
     lines: Lines<'a>,
     /// The EHRs of the lines so far.
     ehrs: HashMap<String, Rc<Ehr>>,
-    /// The templates of the lines so far, as the compositions are checked against them.
-    preconditions: BTreeMap<String, Preconditions>,
 }
 
 /// The properties of a line that is being committed.
@@ -211,6 +209,20 @@ fn may_be_duplicate(error: &StoreError) -> bool {
     )
 }
 
+/// Checks that the repository returned one outcome for each commit.
+///
+/// # Errors
+/// 500 if not: it is then unknown which lines were written.
+fn check_outcomes(commits: usize, outcomes: usize) -> Result<(), Failure> {
+    if commits == outcomes {
+        return Ok(());
+    }
+    let message = format!(
+        "the storage returned {outcomes} outcomes of {commits} commits; read first whether the line was written"
+    );
+    Err(Failure::new(500, message))
+}
+
 /// Returns the uids of the versions that a CONTRIBUTION lists.
 fn uids(document: &str) -> Option<Vec<String>> {
     let value: Value = json::value(document).ok()?;
@@ -231,20 +243,21 @@ impl<R: Repository> Service<R> {
     /// changed. Such a line, and a line that is invalid by a known template, is checked again with
     /// the definitions of the database.
     pub(super) async fn bulk(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        call.shared.headers(call)?;
+        call.commit_headers()?;
         let mut load = Load {
             lines: Lines {
-                uses_cached_templates: true,
+                facts: Facts::Cached,
                 ..Lines::default()
             },
             ..Load::default()
         };
+        call.templates.borrow_mut().rely_on(Facts::Cached);
         for (number, text) in numbered(call)? {
             self.add_sent(call, &mut load, number, text).await;
             load.lines.pause(call, text).await;
         }
         self.flush(&mut load.lines).await;
-        self.commit_conditional_lines(call, &mut load).await;
+        self.commit_optimistic_lines(call, &mut load).await;
         let retried = std::mem::take(&mut load.lines.retried);
         for (number, text) in numbered(call)?.filter(|(number, _)| retried.contains(number)) {
             self.add_sent(call, &mut load, number, text).await;
@@ -255,9 +268,7 @@ impl<R: Repository> Service<R> {
     }
 
     async fn add_sent<'a>(&self, call: &Call<'a>, load: &mut Load<'a>, number: u64, text: &'a str) {
-        if call.templates.borrow_mut().forget_many() {
-            load.preconditions.clear();
-        }
+        call.templates.borrow_mut().forget_many();
         let key = call
             .request
             .header("Idempotency-Key")
@@ -270,8 +281,8 @@ impl<R: Repository> Service<R> {
             .bulk_line(call, text, key.clone(), load, &mut named)
             .await;
         // The error may come from an outdated template.
-        if ready.is_err() && load.lines.uses_cached_templates {
-            self.commit_conditional_lines(call, load).await;
+        if ready.is_err() && load.lines.facts == Facts::Cached {
+            self.commit_optimistic_lines(call, load).await;
             ready = self
                 .bulk_line(call, text, key.clone(), load, &mut named)
                 .await;
@@ -308,13 +319,12 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// Commits the lines with preconditions. Later lines have none.
-    async fn commit_conditional_lines(&self, call: &Call<'_>, load: &mut Load<'_>) {
-        if load.lines.uses_cached_templates {
+    /// Commits the lines that rely on cached templates. Later lines rely on stored ones.
+    async fn commit_optimistic_lines(&self, call: &Call<'_>, load: &mut Load<'_>) {
+        if load.lines.facts == Facts::Cached {
             self.flush(&mut load.lines).await;
-            load.lines.uses_cached_templates = false;
-            load.preconditions = BTreeMap::default();
-            call.templates.take();
+            load.lines.facts = Facts::Stored;
+            call.templates.borrow_mut().rely_on(Facts::Stored);
         }
     }
 
@@ -355,15 +365,20 @@ impl<R: Repository> Service<R> {
         lines.bytes = 0;
         // A transaction delays other requests like any other work.
         lines.unpaused = PAUSE;
-        let outcomes = self
-            .repository
-            .commit_all(std::mem::take(&mut lines.commits))
-            .await;
-        for (sent, outcome) in std::mem::take(&mut lines.sent).into_iter().zip(outcomes) {
+        let commits = std::mem::take(&mut lines.commits);
+        let outcomes = self.repository.commit_all(commits).await;
+        let sent = std::mem::take(&mut lines.sent);
+        if let Err(failure) = check_outcomes(sent.len(), outcomes.len()) {
+            for line in sent {
+                lines.refuse(line.line, &failure);
+            }
+            return;
+        }
+        for (sent, outcome) in sent.into_iter().zip(outcomes) {
             match outcome {
                 // Each change set has its own outcome, in the order of the lines.
                 Ok(()) => lines.confirm(&sent, 201, sent.created.as_ref()),
-                Err(StoreError::TemplateChanged) if lines.uses_cached_templates => {
+                Err(StoreError::PreconditionFailed) if lines.facts == Facts::Cached => {
                     lines.retried.push(sent.line)
                 }
                 Err(error) => {
@@ -475,11 +490,10 @@ impl<R: Repository> Service<R> {
                     Ok,
                 )?;
                 drop(turn);
-                self.bulk_composition(call, &ehr_id, object, tree, load)
-                    .await?
+                self.bulk_composition(call, &ehr_id, object, tree).await?
             }
             _ => {
-                self.commit_conditional_lines(call, load).await;
+                self.commit_optimistic_lines(call, load).await;
                 let turn = call.turn(value.len()).await?;
                 let sent = SentContribution::read(value, Format::Json)?;
                 drop(turn);
@@ -534,45 +548,16 @@ impl<R: Repository> Service<R> {
         ehr_id: &str,
         object_id: String,
         tree: Tree,
-        load: &mut Load<'_>,
     ) -> Result<ChangeSet, Failure> {
-        let preconditions = match named_template(&tree) {
-            Some(template) => self.bulk_preconditions(call, template, load).await?,
-            None => None,
-        };
-        let rigor = Rigor::from_audit(&call.shared.creation(call)?);
+        let rigor = Rigor::from_audit(&call.creation_audit()?);
         let content = self.check_composition(call, tree, rigor).await?;
         let object_id = given_object_id(call, content.tree.root())?.unwrap_or(object_id);
         let change = self.first_version(call, COMPOSITION.kind, object_id, content)?;
         Ok(ChangeSet {
-            preconditions,
+            // Also with stored templates: many lines may come between the read and the commit.
+            names_templates: true,
             ..ChangeSet::single(ehr_id, change)
         })
-    }
-
-    /// Returns the preconditions of checking a composition against its template, and makes that
-    /// template available to the call.
-    async fn bulk_preconditions(
-        &self,
-        call: &Call<'_>,
-        template: &str,
-        load: &mut Load<'_>,
-    ) -> Result<Option<Preconditions>, Failure> {
-        if let Some(known) = load.preconditions.get(template) {
-            return Ok(Some(known.clone()));
-        }
-        if !load.lines.uses_cached_templates || self.definition_cache.latest(template).is_none() {
-            self.template_of(call, template).await?;
-        }
-        let Some((preconditions, compiled)) = self.definition_cache.latest(template) else {
-            return Ok(None);
-        };
-        call.templates
-            .borrow_mut()
-            .insert(template, Some(compiled))?;
-        load.preconditions
-            .insert(template.to_owned(), preconditions.clone());
-        Ok(Some(preconditions))
     }
 
     /// Returns the EHR of a line, which an earlier line may create. Earlier lines may also change
@@ -632,5 +617,19 @@ fn caller_key(call: &Call<'_>) -> String {
     match call.config.auth {
         Auth::Open => String::new(),
         _ => format!("{:?} {:?}\n", call.caller.issuer, call.caller.name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check_outcomes;
+
+    #[test]
+    fn missing_or_surplus_outcomes_are_an_internal_error() {
+        let status = |outcomes| check_outcomes(2, outcomes).map_err(|failure| failure.status);
+        assert_eq!(
+            [0, 1, 2, 3].map(status),
+            [Err(500), Err(500), Ok(()), Err(500)]
+        );
     }
 }

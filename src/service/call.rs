@@ -3,16 +3,16 @@
 
 use super::admission::{COPIES, LARGE, Turn};
 use super::auth::{AccessTrail, Caller, Denied, Permission, Resource, Subject};
-use super::commit::SharedCommitData;
-use super::content::body_of;
-use super::definition_cache::Templates;
+use super::committal::{Audit, CREATION, CommitMetadata};
 use super::dialect::Dialect;
+use super::envelope::{Envelope, SharedCommitData};
 use super::error::Failure;
 use super::http::encode;
 use super::negotiate::{Form, Prefer, Return, none_match, wanted_format};
-use super::parameters::twice;
+use super::representation::Representation;
+use super::representation::body_of;
 use super::route::{MatchedRoute, Operation};
-use super::simplified::Representation;
+use super::templates::{Facts, Templates};
 use super::{Config, Environment, Request, Response};
 use crate::document::ObjectKind;
 use crate::rm::tree::NodeRef;
@@ -20,6 +20,7 @@ use crate::store::repository::Pause;
 use aqlite_rm::order;
 use serde_json::json;
 use std::cell::RefCell;
+use std::rc::Rc;
 
 /// A request with its operation.
 pub(crate) struct Call<'a> {
@@ -46,9 +47,20 @@ pub(crate) struct Call<'a> {
     params: Vec<String>,
     /// Templates that the request has looked up.
     pub templates: RefCell<Templates>,
-    /// Data that the changes of the request share.
-    pub shared: SharedCommitData,
+    shared: SharedCommitData,
     environment: RefCell<&'a mut dyn Environment>,
+    drawn: RefCell<DrawnUuids>,
+}
+
+/// The UUIDs that an attempt of a write has drawn. The next attempt draws the same ones, so that a
+/// repetition of the request has the same result whether the first attempt succeeds or not.
+#[derive(Default)]
+struct DrawnUuids {
+    /// Whether UUIDs are kept: only a write with several attempts repeats them.
+    are_kept: bool,
+    kept: Vec<String>,
+    /// The number of kept ones that the present attempt has drawn.
+    drawn: usize,
 }
 
 /// A request before its route is known.
@@ -122,7 +134,40 @@ impl<'a> Call<'a> {
             templates: RefCell::default(),
             shared: SharedCommitData::default(),
             environment: RefCell::new(environment),
+            drawn: RefCell::default(),
         }
+    }
+
+    /// Returns the time of the changes of the request, ISO 8601.
+    pub fn commit_time(&self) -> &str {
+        self.shared.time(self.now)
+    }
+
+    /// Returns the commit metadata in the headers of the request.
+    pub fn commit_headers(&self) -> Result<&CommitMetadata, Failure> {
+        self.shared.headers(self.request)
+    }
+
+    /// Returns the audit of a creation from the headers of the request.
+    pub fn creation_audit(&self) -> Result<Audit, Failure> {
+        self.commit_headers()?.clone().direct_audit(CREATION)
+    }
+
+    /// Returns the parts of versions with an audit.
+    pub fn envelope(&self, audit: &Audit) -> Result<Rc<Envelope>, Failure> {
+        self.shared.envelope(audit, || {
+            let system_id = &self.config.system_id;
+            audit.to_json(system_id, self.commit_time(), &self.caller.party())
+        })
+    }
+
+    /// Begins an attempt of a write that relies on these facts, without anything that an earlier
+    /// attempt has looked up.
+    pub fn begin_attempt(&self, facts: Facts) {
+        self.templates.borrow_mut().rely_on(facts);
+        let mut drawn = self.drawn.borrow_mut();
+        drawn.are_kept = true;
+        drawn.drawn = 0;
     }
 
     /// Checks that the caller may perform the operation on something with this name: 403.
@@ -173,10 +218,22 @@ impl<'a> Call<'a> {
 
     /// Returns a new random UUID.
     pub fn new_uuid(&self) -> String {
-        self.environment
+        let mut drawn = self.drawn.borrow_mut();
+        let at = drawn.drawn;
+        if let Some(kept) = drawn.kept.get(at).cloned() {
+            drawn.drawn += 1;
+            return kept;
+        }
+        let uuid = self
+            .environment
             .borrow_mut()
             .new_uuid()
-            .to_ascii_lowercase()
+            .to_ascii_lowercase();
+        if drawn.are_kept {
+            drawn.kept.push(uuid.clone());
+            drawn.drawn += 1;
+        }
+        uuid
     }
 
     /// Reads the clock again, for budgets.
@@ -306,7 +363,7 @@ impl<'a> Call<'a> {
             .iter()
             .zip(given.iter().skip(1))
             .find(|(one, other)| one.0 == other.0);
-        same.map_or(Ok(()), |((name, _), _)| Err(twice(name)))
+        same.map_or(Ok(()), |((name, _), _)| Err(Failure::repeated(name)))
     }
 
     /// Returns the body as text.

@@ -4,23 +4,19 @@
 use super::Service;
 use super::auth::{Action, Permission, Reach, Resource, Subject};
 use super::call::Call;
-use super::committal::{Audit, CREATION, CommitMetadata};
+use super::committal::Audit;
 use super::content::CheckedDocument;
 use super::error::Failure;
 use super::ids::VersionUid;
-use super::imported::wrapped;
-use super::time::iso;
+use super::imported_form::wrapped;
 use crate::document::{Known, NothingKnown, ObjectKind, Packed, pack};
 use crate::rm::class::{Attr, Cls};
-use crate::rm::json;
-use crate::rm::json::quote_into;
 use crate::rm::tree::{NodeRef, Tree};
-use crate::store::canonical::{self, reference};
+use crate::store::canonical::{self};
 use crate::store::repository::{
-    Commit, Ehr, EhrFlags, Preconditions, Repository, StoreError, TagList, Version, VersionSelector,
+    Commit, Ehr, EhrFlags, Preconditions, Predecessor, Repository, StoreError, TagList, Version,
+    VersionSelector,
 };
-use std::cell::{OnceCell, RefCell};
-use std::rc::Rc;
 
 /// A version to commit.
 pub(crate) struct Change {
@@ -56,14 +52,32 @@ pub(crate) struct ChangeSet {
     pub conditional: bool,
     /// The versions, in order.
     pub changes: Vec<Change>,
-    /// The state of EHR and template that the checks relied on.
-    pub preconditions: Option<Preconditions>,
+    /// Whether the templates of its documents are preconditions of the commit: they come from a
+    /// cache, or were read long before.
+    pub names_templates: bool,
+    /// The version that its only version follows, if it comes from a cache.
+    pub predecessor: Option<Predecessor>,
     /// See [`Commit::idempotency`].
     pub idempotency: Option<String>,
 }
 
+/// The first change of a commit that was made.
+#[derive(Clone)]
+pub(crate) struct CommittedChange {
+    /// The uid of the version.
+    pub uid: VersionUid,
+    /// Whether it is the first version of its object.
+    pub created: bool,
+    /// The tags of the version and of its object.
+    pub tags: Vec<TagList>,
+}
+
 /// The result of a commit.
 pub(crate) struct Committed {
+    /// The EHR that was written to; empty for demographic parties.
+    pub ehr_id: String,
+    /// The first change.
+    pub first: Option<CommittedChange>,
     /// The time of the commit, ISO 8601.
     pub time: String,
     /// CONTRIBUTION.uid.value.
@@ -94,9 +108,26 @@ impl ChangeSet {
             audit: change.audit.clone(),
             conditional: false,
             changes: vec![change],
-            preconditions: None,
+            names_templates: false,
+            predecessor: None,
             idempotency: None,
         }
+    }
+
+    /// Returns the preconditions of its commit.
+    fn preconditions(&mut self, call: &Call<'_>) -> Result<Preconditions, Failure> {
+        let templates = match self.names_templates {
+            true => {
+                let contents = self.changes.iter().filter_map(|c| c.content.as_ref());
+                let ids = contents.filter_map(|content| content.template_id.as_deref());
+                call.templates.borrow().states(ids)?
+            }
+            false => Vec::new(),
+        };
+        Ok(Preconditions {
+            templates,
+            predecessor: self.predecessor.take(),
+        })
     }
 
     /// Returns the position of the rejected version, if there are several.
@@ -124,7 +155,12 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         set: ChangeSet,
     ) -> Result<Committed, Failure> {
-        let conditional = set.conditional;
+        let (conditional, ehr_id) = (set.conditional, set.ehr_id.clone());
+        let first = set.changes.first().map(|change| CommittedChange {
+            uid: change.uid.clone(),
+            created: change.preceding.is_none(),
+            tags: change.tags.clone(),
+        });
         let members: Vec<String> = if set.changes.len() > 1 {
             set.changes.iter().map(|c| c.uid.to_string()).collect()
         } else {
@@ -138,6 +174,8 @@ impl<R: Repository> Service<R> {
         );
         match self.repository.commit(commit).await {
             Ok(()) => Ok(Committed {
+                ehr_id,
+                first,
                 time,
                 contribution_uid,
                 contribution,
@@ -161,17 +199,18 @@ impl<R: Repository> Service<R> {
     pub(crate) async fn ready(
         &self,
         call: &Call<'_>,
-        set: ChangeSet,
+        mut set: ChangeSet,
     ) -> Result<(Commit, Vec<Tree>), Failure> {
         self.check_permission(call, &set).await?;
-        let time = call.shared.time(call).to_owned();
+        let preconditions = set.preconditions(call)?;
+        let time = call.commit_time().to_owned();
         let contribution_uid = set
             .contribution_uid
             .clone()
             .unwrap_or_else(|| call.new_uuid());
         let contribution = contribution_json(
             &contribution_uid,
-            &call.shared.envelope(call, &set.audit)?.audit_json,
+            &call.envelope(&set.audit)?.audit_json,
             &set.changes,
         );
         let status = set
@@ -197,7 +236,7 @@ impl<R: Repository> Service<R> {
             _ => contribution_uid.clone(),
         };
         for change in set.changes {
-            let mut envelope = call.shared.envelope(call, &change.audit)?.version.clone();
+            let mut envelope = call.envelope(&change.audit)?.version.clone();
             name(
                 &mut envelope,
                 &[Attr::CONTRIBUTION, Attr::ID, Attr::VALUE],
@@ -221,7 +260,7 @@ impl<R: Repository> Service<R> {
             versions,
             // A new EHR already has the flags of its first EHR_STATUS.
             status: status.filter(|_| !set.creates_ehr),
-            preconditions: set.preconditions,
+            preconditions,
             idempotency: set.idempotency,
             access: self.config.log.then(|| {
                 call.trail.commit_record(
@@ -247,7 +286,7 @@ impl<R: Repository> Service<R> {
             system_id: self.config.system_id.clone(),
             number: 1,
         };
-        let audit = call.shared.creation(call)?;
+        let audit = call.creation_audit()?;
         Ok(Change {
             kind,
             uid,
@@ -476,80 +515,6 @@ impl Change {
     }
 }
 
-/// Data that the changes of one request share, computed once.
-#[derive(Default)]
-pub(crate) struct SharedCommitData {
-    time: OnceCell<String>,
-    headers: OnceCell<CommitMetadata>,
-    last: RefCell<Option<Rc<Envelope>>>,
-}
-
-/// The parts of versions that have the same committer and reason.
-struct Envelope {
-    audit: Audit,
-    /// The AUDIT_DETAILS as canonical JSON.
-    audit_json: String,
-    /// An ORIGINAL_VERSION without data, uid and contribution.
-    version: Tree,
-}
-
-impl SharedCommitData {
-    /// Returns the time of the changes, ISO 8601.
-    fn time(&self, call: &Call<'_>) -> &str {
-        self.time.get_or_init(|| iso(call.now))
-    }
-
-    /// Returns the committal headers of the request.
-    pub fn headers(&self, call: &Call<'_>) -> Result<&CommitMetadata, Failure> {
-        if let Some(stated) = self.headers.get() {
-            return Ok(stated);
-        }
-        let stated = CommitMetadata::of_headers(call.request)?;
-        Ok(self.headers.get_or_init(|| stated))
-    }
-
-    /// Returns the audit of a creation from the headers of the request.
-    pub fn creation(&self, call: &Call<'_>) -> Result<Audit, Failure> {
-        self.headers(call)?.clone().direct_audit(CREATION)
-    }
-
-    fn envelope(&self, call: &Call<'_>, audit: &Audit) -> Result<Rc<Envelope>, Failure> {
-        let last = self.last.borrow().clone();
-        if let Some(last) = last.filter(|last| last.audit == *audit) {
-            return Ok(last);
-        }
-        let made = Rc::new(Envelope::new(
-            audit,
-            audit.to_json(
-                &call.config.system_id,
-                self.time(call),
-                &call.caller.party(),
-            ),
-        )?);
-        self.last.replace(Some(Rc::clone(&made)));
-        Ok(made)
-    }
-}
-
-impl Envelope {
-    fn new(audit: &Audit, audit_json: String) -> Result<Envelope, Failure> {
-        let (contribution, lifecycle) = (
-            reference("HIER_OBJECT_ID", "", "CONTRIBUTION"),
-            audit.lifecycle.to_json(),
-        );
-        let text = format!(
-            r#"{{"_type":"ORIGINAL_VERSION","contribution":{contribution},"commit_audit":{audit_json},"uid":{{"_type":"OBJECT_VERSION_ID","value":""}},"lifecycle_state":{lifecycle}}}"#
-        );
-        let version = json::read(&text, Cls::ORIGINAL_VERSION)
-            .map_err(|findings| Failure::unreadable("version", &findings))?;
-        Ok(Envelope {
-            audit: audit.clone(),
-            audit_json,
-            version,
-        })
-    }
-}
-
 /// Returns the error for a change of a version that is not the latest one.
 pub(crate) fn stale(latest: &str) -> Failure {
     Failure::new(
@@ -651,11 +616,4 @@ pub(crate) fn flags(status: &Tree) -> EhrFlags {
         is_queryable: !says_no(Attr::IS_QUERYABLE),
         is_modifiable: !says_no(Attr::IS_MODIFIABLE),
     }
-}
-
-/// Returns a text as a JSON string.
-pub(crate) fn quoted(text: &str) -> String {
-    let mut out = String::new();
-    quote_into(&mut out, text);
-    out
 }

@@ -9,7 +9,7 @@ use crate::diag::{Finding, Severity};
 use crate::document::Texts;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
-use crate::rm::tree::{NodeRef, Tree};
+use crate::rm::tree::Tree;
 use crate::rm::validate::{is_unreadable, validate};
 use crate::rm::xml;
 use crate::store::repository::Repository;
@@ -50,37 +50,6 @@ pub(crate) fn read_text(
         Format::Xml => xml::read(text, class),
     };
     read.map_err(|findings| Failure::unreadable(what, &findings))
-}
-
-/// Returns media type and text of an RM object.
-pub(crate) fn body_of(
-    node: NodeRef<'_>,
-    format: Format,
-) -> Result<(&'static str, String), Failure> {
-    let body = match format {
-        Format::Json => json::write(node),
-        Format::Xml => {
-            xml::write_without_audit_terms(node, &root_name(node.class())).map_err(|finding| {
-                Failure::new(
-                    406,
-                    format!(
-                        "the resource cannot be written as XML: {}",
-                        finding.one_line()
-                    ),
-                )
-            })?
-        }
-    };
-    Ok((format.media_type(), body))
-}
-
-/// Returns the name of the root element of an object: for a version that of the schema, else its
-/// class in lower case.
-fn root_name(class: Cls) -> String {
-    match class {
-        Cls::ORIGINAL_VERSION | Cls::IMPORTED_VERSION => String::from("version"),
-        class => class.name().to_ascii_lowercase(),
-    }
 }
 
 impl<R: Repository> Service<R> {

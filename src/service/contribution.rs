@@ -6,6 +6,7 @@ use super::call::{Call, ChangedResource};
 use super::commit::{Change, ChangeSet, KEPT, class_name};
 use super::committal::{Audit, CREATION, CommitMetadata, DELETED, MODIFICATION, check_parts};
 use super::content::{CheckedDocument, Rigor, check_plain, read_text};
+use super::document_class::kind_of;
 use super::error::Failure;
 use super::http::Response;
 use super::identity::{check_following_uids, given_member_id};
@@ -32,21 +33,24 @@ impl<R: Repository> Service<R> {
     pub(super) async fn contribution_create(&self, call: &Call<'_>) -> Result<Response, Failure> {
         call.check_acceptable()?;
         let format = body_format(call.request)?;
-        let owner = self.owner(call).await?;
-        let turn = call.turn_for_body().await?;
-        let sent = SentContribution::read(call.text()?, format)?;
-        drop(turn);
-        let set = self.change_set(call, &owner, sent).await?;
-        let committed = self.commit(call, set).await?;
+        let committed = self
+            .commit_with_preconditions(call, async |facts| {
+                let owner = self.owner_from(call, facts).await?;
+                let turn = call.turn_for_body().await?;
+                let sent = SentContribution::read(call.text()?, format)?;
+                drop(turn);
+                self.change_set(call, &owner, sent).await
+            })
+            .await?;
         let tree = own(&committed.contribution, Cls::CONTRIBUTION)?;
-        let uid = committed.contribution_uid.as_str();
+        let (owner, uid) = (&committed.ehr_id, committed.contribution_uid.as_str());
         let resolved = match tree.root() {
-            Some(root) => self.resolved(call, owner.id(), root).await?,
+            Some(root) => self.resolved(call, owner, root).await?,
             None => None,
         };
-        let mut path = Owner::segments(owner.id());
+        let mut path = Owner::segments(owner);
         path.extend(["contribution", uid]);
-        let uri = matches!(owner, Owner::Ehr(_)).then(|| format!("ehr:/{}/{uid}", owner.id()));
+        let uri = (!owner.is_empty()).then(|| format!("ehr:/{owner}/{uid}"));
         call.changed(&ChangedResource {
             created: true,
             path: call.address(&path),
@@ -122,7 +126,7 @@ impl<R: Repository> Service<R> {
         let ehr_id = owner.id().to_owned();
         let audit = sent
             .audit
-            .or(call.shared.headers(call)?)
+            .or(call.commit_headers()?)
             .member_audit(CREATION)?;
         Ok(ChangeSet {
             ehr_id,
@@ -131,7 +135,8 @@ impl<R: Repository> Service<R> {
             audit,
             conditional: false,
             changes,
-            preconditions: None,
+            names_templates: false,
+            predecessor: None,
             idempotency: None,
         })
     }
@@ -154,7 +159,7 @@ impl<R: Repository> Service<R> {
             .map(|uid| VersionUid::read(uid, "preceding_version_uid"))
             .transpose()?;
         let stated = CommitMetadata::of_version(root)?
-            .or(call.shared.headers(call)?)
+            .or(call.commit_headers()?)
             .or(contribution);
         let audit = stated.member_audit(if preceding.is_some() {
             MODIFICATION
@@ -320,19 +325,6 @@ fn check_change_type(audit: &Audit, follows: bool) -> Result<(), Failure> {
             change.rubric
         ))),
         _ => Ok(()),
-    }
-}
-
-/// Returns the kind of object of a class of documents.
-pub(crate) fn kind_of(class: Cls) -> Result<ObjectKind, Failure> {
-    match class {
-        Cls::COMPOSITION => Ok(ObjectKind::Composition),
-        Cls::EHR_STATUS => Ok(ObjectKind::EhrStatus),
-        Cls::FOLDER => Ok(ObjectKind::Folder),
-        party if party.is_a(Cls::PARTY) => Ok(ObjectKind::Party),
-        other => Err(Failure::bad_request(format!(
-            "a {other} cannot be committed: expected COMPOSITION, EHR_STATUS, FOLDER or a party"
-        ))),
     }
 }
 

@@ -2,93 +2,42 @@
 //! are created, read, updated and deleted by the same functions. Each change goes through a
 //! CONTRIBUTION.
 
-use super::admission::LARGE;
 use super::call::{Call, ChangedResource, validated};
-use super::commit::{Change, ChangeSet, Committed, flags};
+use super::commit::{Change, ChangeSet, Committed, CommittedChange, flags};
 use super::committal::{Audit, DELETED, MODIFICATION};
-use super::content::{CheckedDocument, Rigor, check_plain, named_template};
+use super::content::{CheckedDocument, Rigor, check_plain};
+use super::document_class::Controlled;
 use super::error::Failure;
 use super::http::Response;
 use super::identity::{check_object, given_object_id};
 use super::ids::{Target, VersionUid, is_uuid};
 use super::negotiate::{Form, Return, entity_tag, if_match, none_match};
 use super::owner::Owner;
+use super::templates::Facts;
 use super::versioned::{address, missing};
 use super::{Service, tag};
 use crate::diag::Finding;
 use crate::document::ObjectKind;
-use crate::rm::class::{Attr, Cls};
+use crate::rm::class::Attr;
 use crate::rm::tree::{NodeRef, Tree};
 use crate::store::repository::{
-    BoundedVersion, LargeVersion, Repository, TagList, Version, VersionMetadata, VersionSelector,
+    BoundedVersion, LargeVersion, Predecessor, Repository, VerifiedVersion, Version,
+    VersionMetadata, VersionSelector,
 };
-use std::cell::OnceCell;
 
-/// The uids of a new object and of its contribution, generated once for a request.
-type NewUids = OnceCell<[String; 2]>;
-
-/// A class of documents with its own URLs.
-#[derive(PartialEq, Eq, Debug)]
-pub(crate) struct Controlled {
-    /// The kind of the stored object.
-    pub kind: ObjectKind,
-    /// The class of the document, or a superclass.
-    pub class: Cls,
-    /// The segment in paths.
-    pub segment: &'static str,
-    /// The name in errors.
-    pub name: &'static str,
-    /// Whether an EHR has at most one, so that paths need not name it.
-    pub single: bool,
+/// The version that a change follows.
+struct Followed {
+    latest: VersionMetadata,
+    /// Its precondition, if it was not read as the latest version in this attempt.
+    predecessor: Option<Predecessor>,
 }
 
-const fn party(class: Cls, segment: &'static str) -> Controlled {
-    Controlled {
-        kind: ObjectKind::Party,
-        class,
-        segment,
-        name: segment,
-        single: false,
-    }
-}
-
-#[rustfmt::skip]
-mod kinds {
-    use super::{Cls, Controlled, ObjectKind, party};
-    pub(crate) static COMPOSITION: Controlled = Controlled { kind: ObjectKind::Composition, class: Cls::COMPOSITION, segment: "composition", name: "composition", single: false };
-    pub(crate) static EHR_STATUS: Controlled = Controlled { kind: ObjectKind::EhrStatus, class: Cls::EHR_STATUS, segment: "ehr_status", name: "EHR_STATUS", single: true };
-    pub(crate) static DIRECTORY: Controlled = Controlled { kind: ObjectKind::Folder, class: Cls::FOLDER, segment: "directory", name: "directory", single: true };
-    pub(crate) static AGENT: Controlled = party(Cls::AGENT, "agent");
-    pub(crate) static GROUP: Controlled = party(Cls::GROUP, "group");
-    pub(crate) static ORGANISATION: Controlled = party(Cls::ORGANISATION, "organisation");
-    pub(crate) static PERSON: Controlled = party(Cls::PERSON, "person");
-    pub(crate) static ROLE: Controlled = party(Cls::ROLE, "role");
-    pub(crate) static PARTY: Controlled = party(Cls::PARTY, "party");
-}
-pub(crate) use kinds::*;
-
-impl Controlled {
-    /// Like [`Controlled::is_of`], for a version whose document may not have been read: then every
-    /// party matches.
-    pub fn may_be(&self, found: &BoundedVersion) -> bool {
-        match found {
-            BoundedVersion::Complete(version) => self.is_of(version),
-            BoundedVersion::Large(large) => large.head.kind == self.kind,
+impl From<VersionMetadata> for Followed {
+    fn from(latest: VersionMetadata) -> Followed {
+        Followed {
+            latest,
+            predecessor: None,
         }
-    }
-
-    /// Returns whether a version belongs to this class. A deleted party has no document, so its
-    /// class is unknown.
-    pub fn is_of(&self, version: &Version) -> bool {
-        let of_class = || {
-            version
-                .packed
-                .unpack()
-                .root()
-                .and_then(|v| v.get(Attr::DATA))
-                .is_none_or(|data| data.class().is_a(self.class))
-        };
-        version.kind == self.kind && (self.kind != ObjectKind::Party || of_class())
     }
 }
 
@@ -100,67 +49,30 @@ impl<R: Repository> Service<R> {
         what: &Controlled,
     ) -> Result<Response, Failure> {
         call.check_acceptable()?;
-        let uids = OnceCell::new();
-        // A long body is not read twice.
-        if call.request.body.len() < LARGE
-            && let Some(answer) = self.create_optimistically(call, what, &uids).await
-        {
-            return answer;
-        }
-        let body = self.read_document(call, what, None).await;
-        let owner = self
-            .owner_with_preconditions(call, body.as_ref().ok())
+        let committed = self
+            .commit_with_preconditions(call, async |facts| self.creation(call, what, facts).await)
             .await?;
-        owner.check_modifiable(what.kind)?;
-        let content = self.check(call, what, body?).await?;
-        let set = self.creation_change_set(call, owner.id(), what, content, &uids)?;
-        self.write(call, what, set).await
+        self.change_response(call, what, &committed).await
     }
 
-    /// Creates a document without reading the EHR and the template: they are cached, and the
-    /// database rejects the commit if they have changed. Returns `None` if this does not succeed.
-    /// The caller then reads them and finds the error to report.
-    async fn create_optimistically(
+    /// Checks a new document, and returns its change set.
+    async fn creation(
         &self,
         call: &Call<'_>,
         what: &Controlled,
-        uids: &NewUids,
-    ) -> Option<Result<Response, Failure>> {
-        let body = self.read_document(call, what, None).await.ok()?;
-        let template =
-            named_template(&body).filter(|_| !call.demographic && is_uuid(call.param(0)))?;
-        let (preconditions, compiled) = self.definition_cache.latest(template)?;
-        call.templates
-            .borrow_mut()
-            .insert(template, Some(compiled))
-            .ok()?;
-        let content = self.check(call, what, body).await.ok()?;
-        let set = self
-            .creation_change_set(
-                call,
-                &call.param(0).to_ascii_lowercase(),
-                what,
-                content,
-                uids,
-            )
-            .ok()?;
-        let written = WrittenDocument::from_change_set(&set)?;
-        match self
-            .commit(
-                call,
-                ChangeSet {
-                    preconditions: Some(preconditions),
-                    ..set
-                },
-            )
-            .await
-        {
-            Ok(committed) => Some(self.change_response(call, what, written, &committed).await),
-            // Nothing was written. The slow path reports the error, or succeeds if only the
-            // template changed.
-            Err(failure) if failure.status < 500 => None,
-            Err(failure) => Some(Err(failure)),
-        }
+        facts: Facts,
+    ) -> Result<ChangeSet, Failure> {
+        let body = self.read_document(call, what, None).await;
+        let owner = match facts {
+            Facts::Cached => Owner::unread(call),
+            Facts::Stored => {
+                self.owner_with_preconditions(call, body.as_ref().ok())
+                    .await?
+            }
+        };
+        owner.check_modifiable(what.kind)?;
+        let content = self.check(call, what, body?).await?;
+        self.creation_change_set(call, owner.id(), what, content)
     }
 
     /// Returns the change set that creates a document.
@@ -170,11 +82,8 @@ impl<R: Repository> Service<R> {
         owner: &str,
         what: &Controlled,
         content: CheckedDocument,
-        uids: &NewUids,
     ) -> Result<ChangeSet, Failure> {
-        let [new_object, contribution] = uids
-            .get_or_init(|| [call.new_uuid(), call.new_uuid()])
-            .clone();
+        let (new_object, contribution) = (call.new_uuid(), call.new_uuid());
         let object_id = given_object_id(call, content.tree.root())?.unwrap_or(new_object);
         let change = self.first_version(call, what.kind, object_id, content)?;
         let tags = tag::of_headers(call, &change.uid)?;
@@ -231,20 +140,31 @@ impl<R: Repository> Service<R> {
         what: &Controlled,
     ) -> Result<Response, Failure> {
         call.check_acceptable()?;
-        let owner = self.owner(call).await?;
-        owner.check_modifiable(what.kind)?;
-        let object = match what.single {
-            true => self.object_of(owner.id(), what.kind).await?,
-            false if is_uuid(call.sub_param(0)) => Some(call.sub_param(0).to_ascii_lowercase()),
-            false => {
-                return Err(Failure::bad_request(
-                    "the path of an update names the object without a version: send the version in If-Match",
-                ));
-            }
-        };
-        let latest = self
-            .matching_latest(call, &owner, what, object.as_deref())
+        let committed = self
+            .commit_with_preconditions(call, async |facts| self.updating(call, what, facts).await)
             .await?;
+        self.change_response(call, what, &committed).await
+    }
+
+    /// Checks an update, and returns its change set.
+    async fn updating(
+        &self,
+        call: &Call<'_>,
+        what: &Controlled,
+        facts: Facts,
+    ) -> Result<ChangeSet, Failure> {
+        let owner = self.owner_from(call, facts).await?;
+        owner.check_modifiable(what.kind)?;
+        let Followed {
+            latest,
+            predecessor,
+        } = match facts {
+            Facts::Cached => {
+                let expected = version_to_update(call, what)?;
+                self.expected_latest(call, &owner, what, &expected).await?
+            }
+            Facts::Stored => self.latest_to_update(call, &owner, what).await?.into(),
+        };
         if latest.is_deletion() {
             return Err(Failure::not_found(format!("the {} is deleted", what.name)));
         }
@@ -268,19 +188,34 @@ impl<R: Repository> Service<R> {
         let opens = what.kind == ObjectKind::EhrStatus && flags(&content.tree).is_modifiable;
         let change = self.next_change(call, latest, audit, Some(content))?;
         if !change.tags.is_empty() && !opens {
-            owner.check_tags_modifiable()?;
+            owner.check_tags_modifiable(what.kind)?;
         }
-        self.write(
-            call,
-            what,
-            ChangeSet {
-                // A version that is committed after the check above breaks If-Match too: 412, not
-                // 409.
-                conditional: true,
-                ..ChangeSet::single(owner.id(), change)
-            },
-        )
-        .await
+        Ok(ChangeSet {
+            // A version that is committed after the check above breaks If-Match too: 412, not 409.
+            conditional: true,
+            predecessor,
+            ..ChangeSet::single(owner.id(), change)
+        })
+    }
+
+    /// Returns the metadata of the version to update, which must equal If-Match.
+    async fn latest_to_update(
+        &self,
+        call: &Call<'_>,
+        owner: &Owner,
+        what: &Controlled,
+    ) -> Result<VersionMetadata, Failure> {
+        let object = match what.single {
+            true => self.object_of(owner.id(), what.kind).await?,
+            false if is_uuid(call.sub_param(0)) => Some(call.sub_param(0).to_ascii_lowercase()),
+            false => {
+                return Err(Failure::bad_request(
+                    "the path of an update names the object without a version: send the version in If-Match",
+                ));
+            }
+        };
+        self.matching_latest(call, owner, what, object.as_deref())
+            .await
     }
 
     /// DELETE …/{composition|person|…}/{version uid}, DELETE …/directory
@@ -289,14 +224,36 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         what: &Controlled,
     ) -> Result<Response, Failure> {
-        let owner = self.owner(call).await?;
+        let committed = self
+            .commit_with_preconditions(call, async |facts| self.deletion(call, what, facts).await)
+            .await?;
+        self.change_response(call, what, &committed).await
+    }
+
+    /// Checks a deletion, and returns its change set.
+    async fn deletion(
+        &self,
+        call: &Call<'_>,
+        what: &Controlled,
+        facts: Facts,
+    ) -> Result<ChangeSet, Failure> {
+        let owner = self.owner_from(call, facts).await?;
         owner.check_modifiable(what.kind)?;
-        let latest = if what.single {
-            let object = self.object_of(owner.id(), what.kind).await?;
-            self.matching_latest(call, &owner, what, object.as_deref())
-                .await?
-        } else {
-            self.named_latest(call, &owner, what).await?
+        let Followed {
+            latest,
+            predecessor,
+        } = match facts {
+            Facts::Cached => {
+                let expected = version_to_delete(call, what)?;
+                self.expected_latest(call, &owner, what, &expected).await?
+            }
+            Facts::Stored if what.single => {
+                let object = self.object_of(owner.id(), what.kind).await?;
+                self.matching_latest(call, &owner, what, object.as_deref())
+                    .await?
+                    .into()
+            }
+            Facts::Stored => self.named_latest(call, &owner, what).await?.into(),
         };
         if latest.is_deletion() {
             return Err(Failure::bad_request(format!(
@@ -306,15 +263,49 @@ impl<R: Repository> Service<R> {
         }
         let audit = Audit::of_headers(call.request, DELETED)?;
         let change = self.next_change(call, latest, audit, None)?;
-        self.write(
-            call,
-            what,
-            ChangeSet {
-                conditional: what.single,
-                ..ChangeSet::single(owner.id(), change)
-            },
-        )
-        .await
+        Ok(ChangeSet {
+            conditional: what.single,
+            predecessor,
+            ..ChangeSet::single(owner.id(), change)
+        })
+    }
+
+    /// Returns the version that a request expects to be the latest of its object: without a read if
+    /// this instance has verified it, else in one. The commit checks that it is the latest one. Any
+    /// error means that it cannot be followed, or not without reading more.
+    async fn expected_latest(
+        &self,
+        call: &Call<'_>,
+        owner: &Owner,
+        what: &Controlled,
+        expected: &VersionUid,
+    ) -> Result<Followed, Failure> {
+        let version_uid = expected.to_string();
+        let verified = self
+            .repository
+            .verified_version(owner.id(), &version_uid)
+            .filter(|verified| what.is_of_verified(verified));
+        let (latest, row) = match verified {
+            Some(VerifiedVersion { metadata, row, .. }) => (metadata, Some(row)),
+            None => {
+                let object = (owner.id(), expected.object_id.as_str());
+                let latest = self
+                    .preceding_version(call, object, VersionSelector::Latest, what)
+                    .await?
+                    .filter(|latest| latest.version_uid == version_uid);
+                (latest.ok_or_else(|| missing(what))?, None)
+            }
+        };
+        call.check_permission_in(owner.id(), latest.template_id.as_deref())?;
+        let predecessor = Some(Predecessor {
+            version_uid,
+            is_newest_of_kind: what.single,
+            row,
+        });
+        Ok(Followed {
+            latest,
+            predecessor,
+        })
     }
 
     /// Reads the version that the path selects.
@@ -512,11 +503,7 @@ impl<R: Repository> Service<R> {
         {
             return Err(missing(what));
         }
-        let expected = call
-            .request
-            .header("If-Match")
-            .map(entity_tag)
-            .filter(|tag| !tag.is_empty() && *tag != "*");
+        let expected = named_by_if_match(call);
         match () {
             () if expected.is_some_and(|tag| tag != latest.version_uid) => {
                 Err(not_latest(412, call, owner, what, &latest))
@@ -526,44 +513,28 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// Commits a change set of one version and returns the response.
-    async fn write(
-        &self,
-        call: &Call<'_>,
-        what: &Controlled,
-        set: ChangeSet,
-    ) -> Result<Response, Failure> {
-        let written = WrittenDocument::from_change_set(&set)
-            .ok_or_else(|| Failure::bad_request("there is nothing to change"))?;
-        let committed = self.commit(call, set).await?;
-        self.change_response(call, what, written, &committed).await
-    }
-
     async fn change_response(
         &self,
         call: &Call<'_>,
         what: &Controlled,
-        written: WrittenDocument,
         committed: &Committed,
     ) -> Result<Response, Failure> {
-        let WrittenDocument {
-            owner,
-            uid,
-            created,
-            tags,
-        } = written;
+        let nothing = || Failure::new(500, "the commit has no versions");
+        let CommittedChange { uid, created, tags } =
+            committed.first.as_ref().ok_or_else(nothing)?;
+        let (owner, created) = (committed.ehr_id.as_str(), *created);
         let shown = match committed
             .data()
             .filter(|_| call.prefer.returns == Return::Representation)
         {
-            Some(data) => self.shown(call, &owner, data).await?,
+            Some(data) => self.shown(call, owner, data).await?,
             None => None,
         };
         let size = committed.versions.first().map_or(0, Tree::size);
         let _turn = call.turn(size).await?;
         let uri = (!owner.is_empty()).then(|| format!("ehr:/{owner}/{}", uid.object_id));
         let uid = uid.to_string();
-        let path = address(call, &owner, what, &uid);
+        let path = address(call, owner, what, &uid);
         let response = call.changed(&ChangedResource {
             created,
             path,
@@ -573,28 +544,40 @@ impl<R: Repository> Service<R> {
             node: committed.data(),
             shown,
         })?;
-        Ok(tag::with_headers(response, &tags))
+        Ok(tag::with_headers(response, tags))
     }
 }
 
-/// The data of the response to a change beside the document.
-struct WrittenDocument {
-    owner: String,
-    uid: VersionUid,
-    created: bool,
-    tags: Vec<TagList>,
+/// Returns the version that an update expects to be the latest: that of If-Match, whose object the
+/// path names unless its kind has one object in each EHR.
+fn version_to_update(call: &Call<'_>, what: &Controlled) -> Result<VersionUid, Failure> {
+    let uid = VersionUid::read(&if_match(call.request)?, "the header If-Match")?;
+    if what.single || call.sub_param(0).eq_ignore_ascii_case(&uid.object_id) {
+        Ok(uid)
+    } else {
+        Err(missing(what))
+    }
 }
 
-impl WrittenDocument {
-    fn from_change_set(set: &ChangeSet) -> Option<WrittenDocument> {
-        let change = set.changes.first()?;
-        Some(WrittenDocument {
-            owner: set.ehr_id.clone(),
-            uid: change.uid.clone(),
-            created: change.preceding.is_none(),
-            tags: change.tags.clone(),
-        })
+/// Returns the version that a deletion expects to be the latest: that of the path, with which
+/// If-Match agrees if it is sent.
+fn version_to_delete(call: &Call<'_>, what: &Controlled) -> Result<VersionUid, Failure> {
+    if what.single {
+        return version_to_update(call, what);
     }
+    let uid = VersionUid::parse(call.sub_param(0)).ok_or_else(|| missing(what))?;
+    match named_by_if_match(call) {
+        Some(tag) if tag != uid.to_string() => Err(missing(what)),
+        _ => Ok(uid),
+    }
+}
+
+/// Returns the entity tag of If-Match, unless it is absent or matches every version.
+fn named_by_if_match<'c>(call: &Call<'c>) -> Option<&'c str> {
+    call.request
+        .header("If-Match")
+        .map(entity_tag)
+        .filter(|tag| !tag.is_empty() && *tag != "*")
 }
 
 /// Returns the error for a request that names another version than the latest one.

@@ -7,11 +7,11 @@ use super::call::Call;
 use super::error::Failure;
 use super::ids::select_version;
 use super::template::read_stored_in_turns;
-use crate::document::Texts;
+use super::templates::{Compiled, Facts, KnownTemplate};
 use crate::gdl::{self, CompiledGuide};
-use crate::store::repository::{Definition, DefinitionKind, Preconditions, Repository};
-use crate::template::{Template, WebTemplate};
-use std::cell::{OnceCell, RefCell};
+use crate::store::repository::{Definition, DefinitionKind, Repository, TemplateState};
+use crate::template::WebTemplate;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -23,7 +23,7 @@ pub(crate) struct DefinitionCache {
     guides: RefCell<Cache<Key, CompiledGuide>>,
     /// By name: the latest version of a template when it was last read, and the stored definitions
     /// among which it is the latest.
-    latest: RefCell<BTreeMap<String, (Preconditions, Key)>>,
+    latest: RefCell<BTreeMap<String, (TemplateState, Key)>>,
 }
 
 type Key = (String, String, String, String);
@@ -35,67 +35,6 @@ fn key(definition: &Definition) -> Key {
         definition.created.clone(),
         definition.storing_id.clone(),
     )
-}
-
-/// The most bytes of the texts of all templates that one change set names.
-///
-/// Its checked members keep parts of their templates until they are written, also of those that the
-/// library has evicted meanwhile. A compiled template takes about two and a half times the memory of
-/// its text.
-pub(crate) const TEMPLATES: usize = 20_000_000;
-
-/// The templates that a request has read, by id; `None` for an id without a template. Each remains
-/// the one that was read first.
-#[derive(Default)]
-pub(crate) struct Templates {
-    by_id: BTreeMap<String, Option<Rc<Compiled>>>,
-    bytes: usize,
-}
-
-impl Templates {
-    fn get(&self, id: &str) -> Option<Option<Rc<Compiled>>> {
-        self.by_id.get(id).cloned()
-    }
-
-    /// Adds a template.
-    ///
-    /// # Errors
-    /// 400 if the texts of all templates together are longer than [`TEMPLATES`]. One alone may be.
-    pub fn insert(&mut self, id: &str, template: Option<Rc<Compiled>>) -> Result<(), Failure> {
-        let bytes = template.as_ref().map_or(0, |template| template.bytes);
-        let replaced = self.by_id.get(id).and_then(Option::as_ref);
-        let others = self.bytes - replaced.map_or(0, |replaced| replaced.bytes);
-        if others > 0 && others.saturating_add(bytes) > TEMPLATES {
-            return Err(Failure::bad_request(format!(
-                "the change set names templates of more than {TEMPLATES} bytes in all: commit its members in several change sets"
-            )));
-        }
-        self.bytes = others + bytes;
-        self.by_id.insert(id.to_owned(), template);
-        Ok(())
-    }
-
-    /// Removes all templates if their texts are longer than half of [`TEMPLATES`]. Returns whether it
-    /// did. A request of many change sets calls it between two of them, so that its templates never
-    /// add up.
-    pub fn forget_many(&mut self) -> bool {
-        let is_many = self.bytes > TEMPLATES / 2;
-        if is_many {
-            *self = Templates::default();
-        }
-        is_many
-    }
-}
-
-/// A template, ready to check documents.
-pub(crate) struct Compiled {
-    /// Bytes of its text.
-    bytes: usize,
-    /// The constraint tree.
-    pub template: Template,
-    /// The texts that may be part of shared layouts.
-    pub known: Rc<Texts>,
-    web: OnceCell<WebTemplate>,
 }
 
 impl Compiled {
@@ -113,17 +52,6 @@ impl Compiled {
             Err(super::template::web_too_large())
         }
     }
-
-    /// Compiles a template, given with the bytes of its text.
-    pub fn new(template: Template, bytes: usize) -> Compiled {
-        let known = Rc::new(template.texts().into_iter().map(str::to_owned).collect());
-        Compiled {
-            bytes,
-            template,
-            known,
-            web: OnceCell::new(),
-        }
-    }
 }
 
 impl DefinitionCache {
@@ -134,11 +62,11 @@ impl DefinitionCache {
         self.guides.borrow_mut().clear();
     }
 
-    /// Returns the latest known version of a template, and the preconditions under which it is the
-    /// latest.
-    pub fn latest(&self, template: &str) -> Option<(Preconditions, Rc<Compiled>)> {
-        let (preconditions, key) = self.latest.borrow().get(template).cloned()?;
-        Some((preconditions, self.templates.borrow_mut().get(&key)?))
+    /// Returns the latest known version of a template.
+    fn latest(&self, template: &str) -> Option<KnownTemplate> {
+        let (state, key) = self.latest.borrow().get(template).cloned()?;
+        let compiled = self.templates.borrow_mut().get(&key)?;
+        Some(KnownTemplate { state, compiled })
     }
 
     /// Returns a guide, compiled.
@@ -170,17 +98,26 @@ impl<R: Repository> Service<R> {
         if let Some(known) = known {
             return Ok(known);
         }
-        let found = self.template(Some(call), id).await?;
-        call.templates.borrow_mut().insert(id, found.clone())?;
-        Ok(found)
+        let facts = call.templates.borrow().facts;
+        let cached = match facts {
+            Facts::Cached => self.definition_cache.latest(id),
+            Facts::Stored => None,
+        };
+        let found = match cached {
+            Some(cached) => Some(cached),
+            None => self.template(Some(call), id).await?,
+        };
+        let compiled = found.as_ref().map(|found| Rc::clone(&found.compiled));
+        call.templates.borrow_mut().insert(id, found)?;
+        Ok(compiled)
     }
 
-    /// Returns the latest version of a template, if there is one.
+    /// Reads the latest version of a template, if there is one.
     pub(crate) async fn template(
         &self,
         call: Option<&Call<'_>>,
         id: &str,
-    ) -> Result<Option<Rc<Compiled>>, Failure> {
+    ) -> Result<Option<KnownTemplate>, Failure> {
         let stored = self.versions_of(DefinitionKind::Template, id).await?;
         self.latest_of(call, id, &stored).await
     }
@@ -191,17 +128,16 @@ impl<R: Repository> Service<R> {
         call: Option<&Call<'_>>,
         id: &str,
         stored: &[Definition],
-    ) -> Result<Option<Rc<Compiled>>, Failure> {
+    ) -> Result<Option<KnownTemplate>, Failure> {
         let latest = self.compiled(call, id, stored).await?;
         let mut known = self.definition_cache.latest.borrow_mut();
-        match &latest {
-            Some((key, _)) => {
-                drop(known.insert(id.to_owned(), (Preconditions::of(id, stored), key.clone())))
-            }
-            None => drop(known.remove(id)),
-        }
-        drop(known);
-        Ok(latest.map(|(_, compiled)| compiled))
+        let Some((key, compiled)) = latest else {
+            known.remove(id);
+            return Ok(None);
+        };
+        let state = TemplateState::of(id, stored);
+        known.insert(id.to_owned(), (state.clone(), key));
+        Ok(Some(KnownTemplate { state, compiled }))
     }
 
     async fn compiled(

@@ -2,7 +2,7 @@
 
 use super::Service;
 use super::call::{Call, ChangedResource};
-use super::commit::{ChangeSet, quoted};
+use super::commit::ChangeSet;
 use super::content::{check_plain, read_body, read_text};
 use super::error::Failure;
 use super::http::Response;
@@ -12,7 +12,7 @@ use super::versioned::own;
 use crate::document::ObjectKind;
 use crate::rm::class::Cls;
 use crate::rm::tree::Tree;
-use crate::store::canonical::{object, reference};
+use crate::store::canonical::{object, quoted, reference};
 use crate::store::repository::{Ehr, Repository, VersionSelector};
 
 /// The EHR_STATUS of an EHR that is created without one (ITS-REST, EHR creation).

@@ -3,8 +3,6 @@
 use super::dialect::Dialect;
 #[cfg(feature = "gzip")]
 use super::gzip::{GzipError, RATIO};
-use super::negotiate::{Format, wanted_format};
-use super::{Request, Response};
 use crate::diag::{Diagnostic, Finding, LineIndex, Severity};
 use crate::gdl::{Exceeded, Limit};
 use crate::store::repository::StoreError;
@@ -20,8 +18,8 @@ pub(crate) struct Failure {
     pub message: String,
     /// Every single problem, as DV_CODED_TEXT with metadata (`_path`, `_line`, `_column`,
     /// `_expected`, `_found`, `_help`).
-    errors: Vec<Value>,
-    headers: Vec<(String, String)>,
+    pub(super) errors: Vec<Value>,
+    pub(super) headers: Vec<(String, String)>,
 }
 
 impl Failure {
@@ -209,7 +207,7 @@ impl Failure {
             | StoreError::UidExists(_)
             | StoreError::DirectoryExists
             | StoreError::NotModifiable
-            | StoreError::TemplateChanged
+            | StoreError::PreconditionFailed
             | StoreError::TagsChanged
             | StoreError::DefinitionExists
             | StoreError::TemplateInUse => Failure::new(409, message),
@@ -244,6 +242,13 @@ impl Failure {
         }
     }
 
+    /// Creates the error for two values of one parameter.
+    pub fn repeated(name: &str) -> Failure {
+        Failure::bad_request(format!(
+            "the parameter `{name}` is given twice, with different values"
+        ))
+    }
+
     /// Adds a problem.
     fn with_error(mut self, error: Map<String, Value>) -> Failure {
         self.errors.push(Value::Object(error));
@@ -276,50 +281,6 @@ impl Failure {
     /// Returns the body of the response.
     pub fn body(&self) -> Value {
         json!({ "error": reason(self.status), "message": self.message, "code": self.status, "errors": self.errors })
-    }
-
-    /// Returns the response in the format that the client accepts: JSON, or XML if requested.
-    pub fn into_response(self, request: &Request) -> Response {
-        let body = self.body();
-        let response = match wanted_format(request) {
-            Ok(Format::Xml) => Response::new(self.status)
-                .with_body(Format::Xml.media_type(), xml("failure", &body)),
-            _ => Response::json(self.status, body),
-        };
-        let response = Response {
-            problem: self.problem(),
-            ..response
-        };
-        self.headers
-            .into_iter()
-            .fold(response, |response, (name, value)| {
-                response.with_header(&name, value)
-            })
-    }
-
-    /// Returns the text for a log: the message if it is an internal error, or codes if a query
-    /// failed.
-    fn problem(&self) -> Option<String> {
-        let code = |error: &Value| {
-            error
-                .pointer("/defining_code/code_string")
-                .and_then(Value::as_str)
-                .map(str::to_owned)
-        };
-        match self.status {
-            // These messages are made by the service and contain no clinical values.
-            500 | 503 => Some(self.message.clone()),
-            // A query caused these, and its text may contain clinical values: only codes are
-            // logged.
-            501.. => Some(
-                self.errors
-                    .iter()
-                    .filter_map(code)
-                    .collect::<Vec<_>>()
-                    .join(" "),
-            ),
-            _ => None,
-        }
     }
 }
 
@@ -357,32 +318,6 @@ fn with_key(mut error: Value, keys: Option<&BTreeMap<String, String>>) -> Value 
         members.insert("_key".into(), key.into());
     }
     error
-}
-
-/// Encodes a JSON value as XML elements: members by their names, the items of a list one after
-/// another.
-fn xml(name: &str, value: &Value) -> String {
-    match value {
-        Value::Array(items) => items.iter().map(|item| xml(name, item)).collect(),
-        Value::Object(members) => {
-            let inner: String = members.iter().map(|(key, value)| xml(key, value)).collect();
-            format!("<{name}>{inner}</{name}>")
-        }
-        Value::String(text) => format!("<{name}>{}</{name}>", escaped(text)),
-        other => format!("<{name}>{other}</{name}>"),
-    }
-}
-
-/// Escapes a text for XML. Characters that XML cannot represent become `?`.
-fn escaped(text: &str) -> String {
-    let carried = |c: char| {
-        if c < ' ' && !matches!(c, '\t' | '\n' | '\r') || matches!(c, '\u{fffe}' | '\u{ffff}') {
-            '?'
-        } else {
-            c
-        }
-    };
-    quick_xml::escape::partial_escape(text.chars().map(carried).collect::<String>()).into_owned()
 }
 
 fn coded(value: String, code: &str) -> Map<String, Value> {

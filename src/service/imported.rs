@@ -16,19 +16,18 @@ use super::call::Call;
 use super::commit::Change;
 use super::committal::{CREATION, CommitMetadata, DELETED, MODIFICATION, check_parts, lifecycle};
 use super::content::{Rigor, read_text};
-use super::contribution::kind_of;
+use super::document_class::kind_of;
 use super::error::Failure;
 use super::identity::check_data_uid;
 use super::ids::VersionUid;
+use super::imported_form::stored_form;
 use super::negotiate::Format;
 use super::owner::Owner;
 use super::time::check_past;
 use crate::diag::Severity;
-use crate::document::{ObjectKind, Packed};
+use crate::document::ObjectKind;
 use crate::rm::class::{Attr, Cls};
-use crate::rm::imported::AROUND;
-pub(crate) use crate::rm::imported::standard_form;
-use crate::rm::json::{self, members};
+use crate::rm::json::members;
 use crate::rm::tree::{NodeRef, Tree};
 use crate::rm::validate::validate;
 use crate::store::repository::{Repository, VersionSelector};
@@ -71,74 +70,6 @@ pub(crate) fn read_version(text: &str, format: Format) -> Result<Tree, Failure> 
         ));
     }
     Ok(tree)
-}
-
-/// Adds the contribution and the commit_audit of an envelope to the item of an IMPORTED_VERSION of
-/// a client.
-pub(crate) fn wrapped(envelope: NodeRef<'_>, sent: NodeRef<'_>, follows: bool) -> Tree {
-    let mut tree = Tree::object(Cls::IMPORTED_VERSION);
-    let Some(root) = tree.root().map(NodeRef::id) else {
-        return tree;
-    };
-    for (source, attr) in [
-        (envelope, Attr::CONTRIBUTION),
-        (envelope, Attr::COMMIT_AUDIT),
-        (sent, Attr::SIGNATURE),
-        (sent, Attr::ITEM),
-    ] {
-        if let Some(value) = source.get(attr) {
-            tree.put(root, attr, value);
-        }
-    }
-    tree.root()
-        .map_or_else(Tree::new, |root| stored_form(root, follows))
-}
-
-/// Returns the stored form of an IMPORTED_VERSION. `follows` is true if the preceding version of
-/// the item is stored here too.
-pub(crate) fn stored_form(standard: NodeRef<'_>, follows: bool) -> Tree {
-    let mut tree = Tree::object(Cls::IMPORTED_VERSION);
-    let (Some(root), Some(item)) = (tree.root().map(NodeRef::id), standard.get(Attr::ITEM)) else {
-        return standard.to_tree();
-    };
-    for attr in AROUND {
-        if let Some(value) = standard.get(attr) {
-            tree.put(root, attr, value);
-        }
-    }
-    let preceding = follows.then_some(Attr::PRECEDING_VERSION_UID);
-    for attr in [
-        Some(Attr::UID),
-        preceding,
-        Some(Attr::LIFECYCLE_STATE),
-        Some(Attr::DATA),
-    ]
-    .into_iter()
-    .flatten()
-    {
-        if let Some(value) = item.get(attr) {
-            tree.put(root, attr, value);
-        }
-    }
-    let mut bare = item.to_tree();
-    if let Some(id) = bare.root().map(NodeRef::id) {
-        bare.remove(id, Attr::DATA);
-    }
-    if let Some(bare) = bare.root() {
-        tree.put(root, Attr::ITEM, bare);
-    }
-    tree
-}
-
-/// Returns the standard form of a stored version as canonical JSON.
-pub(crate) fn standard_json(packed: &Packed) -> String {
-    if packed.class() != Cls::IMPORTED_VERSION {
-        return packed.to_json();
-    }
-    standard_form(packed.unpack())
-        .root()
-        .map(json::write)
-        .unwrap_or_default()
 }
 
 /// An item that was checked.
@@ -205,7 +136,7 @@ impl<R: Repository> Service<R> {
         )?;
         let audit = own
             // The change type describes the import, not the change in the other system.
-            .or_unless_type(call.shared.headers(call)?)
+            .or_unless_type(call.commit_headers()?)
             .or_unless_type(contribution)
             .import_audit(by_default, state)?;
         let content = match data {

@@ -14,14 +14,15 @@
 //! | compressed bodies | `gzip` |
 //! | headers → media types, preferences, preconditions, commit metadata | `negotiate`, `committal` |
 //! | the differences of the mounts | `dialect` |
-//! | the owner of the documents of a path | `owner` |
+//! | the owner of the documents of a path, and their class | `owner`, `document_class` |
 //! | one file for each resource | `ehr`, `controlled`, `contribution`, `tag`, `versioned`, `template`, `stored_query`, `query`, `explain`, `value_set`, `gdl`, `execution`, `cds`, `admin`, `root` |
 //! | terminology requests of a query → answers | `terminology`, `fhir` |
 //! | body → checked document | `content`; without a commit: `validation` |
 //! | pages of EHRs and of contributions | `listing` |
 //! | references → their objects | `resolve` |
 //! | many lines in one request | `bulk`, `transfer` |
-//! | change set → versions, contribution, one commit | `commit` |
+//! | change set → versions, contribution, one commit | `commit`, `envelope` |
+//! | cached facts first, stored facts if the commit refuses them | `write_policy` |
 //! | the table of routes as a document | `openapi` |
 //! | errors → status and body | `error` |
 //!
@@ -64,8 +65,11 @@ mod contribution;
 mod controlled;
 mod definition_cache;
 mod dialect;
+mod document_class;
 mod ehr;
+mod envelope;
 mod error;
+mod error_response;
 mod execution;
 mod expansion;
 mod explain;
@@ -77,6 +81,7 @@ mod http;
 mod identity;
 mod ids;
 mod imported;
+mod imported_form;
 mod listing;
 mod negotiate;
 mod openapi;
@@ -88,6 +93,7 @@ mod population;
 mod query;
 mod query_memory;
 mod replay;
+mod representation;
 mod resolve;
 mod root;
 mod route;
@@ -96,6 +102,7 @@ mod stored_query;
 mod substitution;
 mod tag;
 mod template;
+mod templates;
 mod terminology;
 mod time;
 mod transfer;
@@ -103,6 +110,7 @@ mod validation;
 mod validators;
 mod value_set;
 mod versioned;
+mod write_policy;
 
 pub use admin::Loaded;
 pub use admission::{

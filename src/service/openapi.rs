@@ -3,7 +3,7 @@
 
 mod schema;
 
-use super::controlled::Controlled;
+use super::document_class::Controlled;
 use super::negotiate::{FLAT, FLAT_OLD, STRUCTURED, STRUCTURED_OLD};
 use super::root::VERSION;
 use super::route::{Operation, Part, Route, routes};

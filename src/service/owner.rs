@@ -6,6 +6,7 @@ use super::call::Call;
 use super::content::named_template;
 use super::error::Failure;
 use super::ids::is_uuid;
+use super::templates::Facts;
 use crate::document::ObjectKind;
 use crate::rm::tree::Tree;
 use crate::store::repository::{Ehr, Repository, StoreError};
@@ -14,15 +15,26 @@ use crate::store::repository::{Ehr, Repository, StoreError};
 pub(crate) enum Owner {
     /// An EHR.
     Ehr(Ehr),
+    /// An EHR that was not read: only the commit finds out whether it exists and is modifiable.
+    Unread(String),
     /// The demographic service.
     Demographic,
 }
 
 impl Owner {
+    /// Creates the owner of a path without reading it. An ehr_id in the path is valid.
+    pub fn unread(call: &Call<'_>) -> Owner {
+        match call.demographic {
+            true => Owner::Demographic,
+            false => Owner::Unread(call.param(0).to_ascii_lowercase()),
+        }
+    }
+
     /// Returns the ehr_id, which is empty for the demographic service.
     pub fn id(&self) -> &str {
         match self {
             Owner::Ehr(ehr) => &ehr.ehr_id,
+            Owner::Unread(ehr_id) => ehr_id,
             Owner::Demographic => "",
         }
     }
@@ -69,10 +81,16 @@ impl Owner {
         Ok(())
     }
 
-    /// Checks `is_modifiable` for tags. A tag is not part of the EHR_STATUS that it belongs to, so
-    /// an EHR that is not modifiable accepts none.
-    pub fn check_tags_modifiable(&self) -> Result<(), Failure> {
-        self.check_modifiable(ObjectKind::Composition)
+    /// Checks `is_modifiable` for tags of an object of this kind. A tag is not part of the
+    /// EHR_STATUS that it belongs to, so an EHR that is not modifiable accepts none.
+    pub fn check_tags_modifiable(&self, kind: ObjectKind) -> Result<(), Failure> {
+        match self {
+            // The commit of an EHR_STATUS does not check whether its EHR is modifiable.
+            Owner::Unread(_) if kind == ObjectKind::EhrStatus => {
+                Err(Failure::of_store(StoreError::NotModifiable))
+            }
+            _ => self.check_modifiable(ObjectKind::Composition),
+        }
     }
 }
 
@@ -88,6 +106,14 @@ impl<R: Repository> Service<R> {
             Ok(Owner::Demographic)
         } else {
             self.ehr_with_id(call.param(0)).await.map(Owner::Ehr)
+        }
+    }
+
+    /// Returns the owner in the path, which is not read if cached facts suffice.
+    pub(crate) async fn owner_from(&self, call: &Call<'_>, facts: Facts) -> Result<Owner, Failure> {
+        match facts {
+            Facts::Cached => Ok(Owner::unread(call)),
+            Facts::Stored => self.owner(call).await,
         }
     }
 

@@ -253,7 +253,7 @@ impl QueryRequest {
 
     fn bind(&mut self, name: &str, value: Parameter) -> Result<(), Failure> {
         match self.parameters.get(name) {
-            Some(bound) if *bound != value => Err(twice(name)),
+            Some(bound) if *bound != value => Err(Failure::repeated(name)),
             _ => {
                 self.parameters.insert(name.to_owned(), value);
                 Ok(())
@@ -327,16 +327,9 @@ fn is_parameters(key: &str) -> bool {
 
 fn once<T: PartialEq>(place: &mut Option<T>, key: &str, value: T) -> Result<(), Failure> {
     match place.replace(value) {
-        Some(before) if Some(&before) != place.as_ref() => Err(twice(key)),
+        Some(before) if Some(&before) != place.as_ref() => Err(Failure::repeated(key)),
         _ => Ok(()),
     }
-}
-
-/// Returns the error for two values of one parameter.
-pub(super) fn twice(name: &str) -> Failure {
-    Failure::bad_request(format!(
-        "the parameter `{name}` is given twice, with different values"
-    ))
 }
 
 fn count(key: &str, text: &str) -> Result<u64, Failure> {

@@ -2,8 +2,8 @@
 
 use super::Request;
 use super::auth::{Action, Permission, Resource};
-use super::controlled::Controlled;
 use super::dialect::Dialect;
+use super::document_class::Controlled;
 use super::error::Failure;
 use super::http::decode;
 use super::negotiate::Accepted;

@@ -3,14 +3,13 @@
 
 use super::Service;
 use super::call::Call;
-use super::content::{
-    COMPOSITION, CheckedDocument, body_of, named_template, read_text, without_template,
-};
-use super::controlled::Controlled;
-use super::definition_cache::Compiled;
+use super::content::{COMPOSITION, CheckedDocument, named_template, read_text, without_template};
 use super::dialect::Dialect;
+use super::document_class::Controlled;
 use super::error::Failure;
 use super::negotiate::{Form, Format, body_format};
+use super::representation::{Representation, body_of};
+use super::templates::Compiled;
 use super::time::iso;
 use crate::diag::Finding;
 use crate::document::ObjectKind;
@@ -20,17 +19,6 @@ use crate::store::repository::Repository;
 use crate::template::flat::{self, Maker, Shape, Written};
 use crate::template::{Template, WebTemplate};
 use std::rc::Rc;
-
-/// A resource in another representation than the canonical one.
-#[derive(Clone)]
-pub(crate) struct Representation {
-    /// The media type of the body.
-    pub media_type: &'static str,
-    /// The text.
-    pub body: String,
-    /// Headers in addition to those of every resource.
-    pub headers: Vec<(&'static str, String)>,
-}
 
 impl Representation {
     /// Returns a document in one of the simplified formats. The header Warning names data that the

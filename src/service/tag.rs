@@ -9,7 +9,7 @@ use super::Service;
 use super::call::Call;
 use super::committal::pairs;
 use super::content::malformed;
-use super::controlled::Controlled;
+use super::document_class::Controlled;
 use super::error::Failure;
 use super::http::Response;
 use super::ids::{Target, VersionUid};
@@ -118,7 +118,7 @@ impl<R: Repository> Service<R> {
         choose(call.request, &["application/json"])?;
         json_body(call.request)?;
         let (owner, target) = self.tagged(call, what).await?;
-        owner.check_tags_modifiable()?;
+        owner.check_tags_modifiable(what.kind)?;
         let list = checked(target, of_body(call.text()?)?)?;
         self.replace_tags(call, &owner, list.clone()).await?;
         let etag = tags_etag(&list.tags);
@@ -171,7 +171,7 @@ impl<R: Repository> Service<R> {
         what: &Controlled,
     ) -> Result<Response, Failure> {
         let (owner, target) = self.tagged(call, what).await?;
-        owner.check_tags_modifiable()?;
+        owner.check_tags_modifiable(what.kind)?;
         let before = self.tags_on(&owner, &target).await?;
         check_if_match(call.request, Some(&tags_etag(&before)))?;
         let rest: Vec<ItemTag> = before
@@ -227,7 +227,7 @@ impl<R: Repository> Service<R> {
             "HIER_OBJECT_ID"
         };
         let (owner_id, owner_class) = match owner {
-            Owner::Ehr(ehr) => (ehr.ehr_id.as_str(), "EHR"),
+            Owner::Ehr(_) | Owner::Unread(_) => (owner.id(), "EHR"),
             Owner::Demographic => (self.config.system_id.as_str(), "SYSTEM"),
         };
         let reference = |class: &str, id: &str, referred: &str| json!({ "id": { "_type": class, "value": id }, "namespace": "local", "type": referred });

@@ -1,16 +1,15 @@
 //! Operational templates: upload, list, download of the bytes as sent, example documents.
 
 use super::Service;
-use super::admin::ALL;
 use super::admission::{LARGE, Turn};
 use super::call::{Call, validated};
-use super::content::body_of;
 use super::dialect::Dialect;
 use super::error::Failure;
 use super::http::Response;
 use super::ids::{check_addressable, is_version};
 use super::negotiate::{Form, Return, choose, xml_body};
-use super::simplified::Representation;
+use super::representation::Representation;
+use super::representation::body_of;
 use super::time::iso;
 use super::validators::{definition_etag, definition_response};
 use crate::diag::Diagnostic;
@@ -19,6 +18,9 @@ use crate::store::repository::{Definition, DefinitionKind, Repository};
 use crate::template::limits::{WEB_BYTES, example_excess, web_excess};
 use crate::template::{ExampleKind, Template, TemplateElements, WebTemplate, example};
 use serde_json::{Value, json};
+
+/// The path segment that selects every EHR or definition. No template may have it as its id.
+pub(super) const ALL: &str = "all";
 
 /// The media type of web templates.
 pub(super) const WEB_TEMPLATE: &str = "application/openehr.wt+json";

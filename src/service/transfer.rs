@@ -32,12 +32,13 @@ use super::call::Call;
 use super::commit::flags;
 use super::committal::{DELETED, lifecycle};
 use super::content::{read_text, refuse_errors, without_template};
-use super::contribution::kind_of;
+use super::document_class::kind_of;
 use super::error::Failure;
 use super::http::Response;
 use super::identity::check_data_uid;
 use super::ids::{VersionUid, is_uuid};
-use super::imported::{read_version, stored_form};
+use super::imported::read_version;
+use super::imported_form::stored_form;
 use super::negotiate::Format;
 use super::template;
 use super::time::{instant, past_instant};
@@ -48,29 +49,19 @@ use crate::rm::json;
 use crate::rm::tree::{NodeRef, Tree};
 use crate::rm::validate::validate;
 use crate::store::repository::{
-    Commit, Definition, DefinitionKind, Ehr, EhrFlags, Extent, ListPage, Repository, StoreError,
-    TagList, Version, VersionSelector,
+    Commit, Definition, DefinitionKind, Ehr, EhrFlags, Extent, ListPage, Preconditions, Repository,
+    StoreError, TagList, Version, VersionSelector,
 };
 use record::{
-    ContributionRecord, ImportLine, add_record, contribution_record, definition_record, tags_of,
+    ContributionRecord, ImportLine, KINDS, PAGE_BYTES, add_record, contribution_record, tags_of,
 };
 use serde_json::Value;
 
 /// Contributions of a page by default, and the maximum.
 const PAGE: u64 = 200;
 const LONGEST_PAGE: u64 = 1_000;
-/// Bytes after which a page ends.
-const PAGE_BYTES: usize = 10_000_000;
-
 /// Contributions that are written between two pauses.
 const TOGETHER: usize = 50;
-
-const KINDS: [(&str, DefinitionKind); 4] = [
-    ("template", DefinitionKind::Template),
-    ("query", DefinitionKind::Query),
-    ("guide", DefinitionKind::Guide),
-    ("value_set", DefinitionKind::ValueSet),
-];
 
 impl<R: Repository> Service<R> {
     /// GET /admin/export?after=…&limit=…&ehr_id=…
@@ -354,7 +345,7 @@ impl<R: Repository> Service<R> {
             versions: read,
             status,
             access: None,
-            preconditions: None,
+            preconditions: Preconditions::default(),
             idempotency: None,
         })
     }

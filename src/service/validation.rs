@@ -34,17 +34,17 @@ impl<R: Repository> Service<R> {
         };
         let mut findings = model_findings(&tree);
         let named = template_id.or_else(|| named_template(&tree));
-        let compiled = match named {
+        let known = match named {
             Some(id) => self
                 .template(None, id)
                 .await
                 .map_err(|failure| failure.message)?,
             None => None,
         };
-        match (compiled, tree.root()) {
-            (Some(compiled), Some(root)) => {
-                findings.extend(template::validate(root, &compiled.template));
-                template::label_findings(root, &compiled.template, &mut findings);
+        match (known, tree.root()) {
+            (Some(known), Some(root)) => {
+                findings.extend(template::validate(root, &known.compiled.template));
+                template::label_findings(root, &known.compiled.template, &mut findings);
             }
             _ => findings.insert(0, without_template(named)),
         }

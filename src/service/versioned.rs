@@ -3,20 +3,19 @@
 use super::Service;
 use super::admission::LARGE;
 use super::call::Call;
-use super::commit::quoted;
-use super::controlled::Controlled;
+use super::document_class::Controlled;
 use super::error::Failure;
 use super::http::Response;
 use super::ids::{Target, VersionUid};
-use super::imported::standard_form;
 use super::owner::Owner;
 use super::route::Part;
 use super::time::at_time;
 use crate::document::ObjectKind;
 use crate::rm::class::{Attr, Cls};
+use crate::rm::imported::standard_form;
 use crate::rm::json;
 use crate::rm::tree::{NodeRef, Tree};
-use crate::store::canonical::{object, reference};
+use crate::store::canonical::{object, quoted, reference};
 use crate::store::repository::{
     BoundedVersion, ListPage, Repository, Version, VersionMetadata, VersionSelector,
 };

@@ -3,6 +3,13 @@
 
 use crate::rm::json::quote_into;
 
+/// Returns a text as a JSON string.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut out = String::new();
+    quote_into(&mut out, text);
+    out
+}
+
 /// Returns a JSON object of texts.
 pub(crate) fn object(members: &[(&str, &str)]) -> String {
     let mut out = String::from("{");

@@ -30,8 +30,8 @@ pub enum StoreError {
     },
     /// The EHR already has an EHR_STATUS.
     StatusExists,
-    /// The definitions of a template differ from the preconditions of the commit.
-    TemplateChanged,
+    /// A template, or the preceding version, differs from the preconditions of the commit.
+    PreconditionFailed,
     /// The tags of the target differ from the expected ones.
     TagsChanged,
     /// There is no contribution with the uid at which a list should continue.
@@ -89,7 +89,7 @@ impl fmt::Display for StoreError {
                 template_id.as_ref().map_or_else(|| String::from("none"), |id| format!("`{id}`"))
             ),
             StoreError::StatusExists => f.write_str("the EHR has an EHR_STATUS already: commit the new one as a version of that"),
-            StoreError::TemplateChanged => f.write_str("the template was changed while the document was checked against it: send it again"),
+            StoreError::PreconditionFailed => f.write_str("the template was changed while the document was checked against it: send it again"),
             StoreError::TagsChanged => f.write_str("the tags were changed meanwhile: read them again"),
             StoreError::NoSuchContribution => f.write_str("the contribution was removed meanwhile: start with the first page"),
             StoreError::Stale { latest } => write!(f, "the latest version is {latest}"),

@@ -9,8 +9,8 @@
 
 use super::commit_rules::split_uid;
 use super::repository::{
-    AccessRecord, Commit, Definition, DefinitionKind, Ehr, EhrFlags, ItemTag, StoreError, TagList,
-    Version,
+    AccessRecord, Commit, Definition, DefinitionKind, Ehr, EhrFlags, ItemTag, Preconditions,
+    StoreError, TagList, Version,
 };
 use crate::document::{Layout, LayoutStore, ObjectKind, Packed};
 use crate::rm::json::{self, quote_into};
@@ -286,7 +286,7 @@ impl Journal {
             },
         );
         let status = read_flags(fields)?;
-        let (versions, access, preconditions, idempotency) = (Vec::new(), None, None, None);
+        let (versions, access, idempotency) = (Vec::new(), None, None);
         let mut commit = Commit {
             new_ehr,
             ehr_id,
@@ -296,7 +296,8 @@ impl Journal {
             versions,
             status,
             access,
-            preconditions,
+            // They were checked when the journal was written.
+            preconditions: Preconditions::default(),
             idempotency,
         };
         // A version begins with its kind, which is never quoted. The record ends after the last

@@ -8,7 +8,9 @@ pub use super::sink::{BatchSink, Pause, Sink};
 
 use super::scan::{Scan, Snapshot};
 use crate::document::{ObjectKind, Packed};
+use crate::rm::class::Cls;
 use aqlite_rm::order;
+use std::rc::Rc;
 
 /// An EHR, the record of one patient.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -247,8 +249,8 @@ pub struct Commit {
     pub status: Option<EhrFlags>,
     /// A record for the access log. It is written with the change set or not at all.
     pub access: Option<AccessRecord>,
-    /// The state that the author of the commit has read.
-    pub preconditions: Option<Preconditions>,
+    /// The state that the author of the commit relies on.
+    pub preconditions: Preconditions,
     /// Identifies the bulk line of this commit, if its uid does not. The same text under the same
     /// key has the same value.
     pub idempotency: Option<String>,
@@ -266,28 +268,65 @@ impl Commit {
     }
 }
 
-/// State that the author of a commit read from a cache: the EHR allows modification, and these
-/// definitions of the template are stored. A commit writes nothing unless it still holds.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// State that the author of a commit knows from a cache. A commit writes nothing unless all of it
+/// still holds.
+///
+/// The default names nothing. Every commit requires that its EHR exists and allows the
+/// modification.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Preconditions {
+    /// The templates that its compositions were checked against.
+    pub templates: Vec<TemplateState>,
+    /// The version that its only version follows.
+    pub predecessor: Option<Predecessor>,
+}
+
+/// The stored definitions of a template.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TemplateState {
     /// COMPOSITION.archetype_details.template_id.value.
     pub template: String,
     /// Version, time and storing id of each definition of this name, sorted.
     pub stored: Vec<String>,
 }
 
-impl Preconditions {
-    /// Creates the preconditions that hold while these are the definitions of a template.
+/// The latest version of an object, as the author of its next version knows it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Predecessor {
+    /// VERSION.uid.value.
+    pub version_uid: String,
+    /// Whether it must also be the newest version of its kind in its EHR. For kinds whose paths
+    /// name no object, the object of the newest version is the addressed one.
+    pub is_newest_of_kind: bool,
+    /// The row of the version, which must be unaltered: see [`VerifiedVersion::row`]. `None` if the
+    /// author has just read the version.
+    pub row: Option<Rc<str>>,
+}
+
+/// A version whose row an instance has compared with its checksum, or has written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct VerifiedVersion {
+    /// Its metadata.
+    pub metadata: VersionMetadata,
+    /// The class of its data, if it is a party: the other kinds have one class each.
+    pub party: Option<Cls>,
+    /// The columns that the checks of the next version rely on, and the document, as one text. Only
+    /// the repository that made it can interpret it.
+    pub row: Rc<str>,
+}
+
+impl TemplateState {
+    /// Creates the state of a template with these definitions.
     pub fn of<'d>(
         template: &str,
         stored: impl IntoIterator<Item = &'d Definition>,
-    ) -> Preconditions {
+    ) -> TemplateState {
         let mut stored: Vec<String> = stored
             .into_iter()
             .map(|d| format!("{} {} {}", d.version, d.created, d.storing_id))
             .collect();
         order::sort(&mut stored);
-        Preconditions {
+        TemplateState {
             template: template.to_owned(),
             stored,
         }
@@ -505,6 +544,14 @@ pub trait Repository {
         which: VersionSelector<'_>,
         most: usize,
     ) -> Result<Option<BoundedVersion>, StoreError>;
+
+    /// Returns a version of this EHR if this instance knows it and has verified its document. Makes
+    /// no round trip. The version may not be the latest one any more, or may be removed: a commit
+    /// names it as a precondition ([`Predecessor`]). Deletions are not returned.
+    fn verified_version(&self, ehr_id: &str, version_uid: &str) -> Option<VerifiedVersion> {
+        let _ = (ehr_id, version_uid);
+        None
+    }
 
     /// Returns the versions of an object with higher numbers than `after`, oldest first, at most
     /// [`MAX_PAGE_BYTES`]. Empty if there are none.

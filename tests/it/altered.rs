@@ -354,6 +354,41 @@ fn no_commit_follows_an_altered_record() {
 }
 
 #[test]
+fn no_commit_follows_a_record_that_was_altered_behind_the_instance_that_knows_it() {
+    let alterations = [
+        alterations_of_versions(),
+        vec![(
+            format!(
+                "UPDATE version SET ehr = (SELECT id FROM ehr WHERE ehr_id = '{OTHER}') {SECOND}"
+            ),
+            Vec::new(),
+            "",
+        )],
+    ];
+    for (sql, ..) in alterations.concat() {
+        let ward = Ward::new();
+        let mut host = Host::over(&ward.database);
+        let read = host.send(ward.requests["by uid"].clone());
+        assert_eq!(read.status, 200);
+        let latest = read.header("ETag").unwrap().trim_matches('"').to_owned();
+        ward.alter(&sql);
+        let before = ward.database.records();
+        let object = latest.split("::").next().unwrap();
+        for (method, path) in [("PUT", object), ("DELETE", &latest)] {
+            let path = format!("/rest/openehr/v1/ehr/{EHR}/composition/{path}");
+            let change = Request::new(method, &path).with_header("If-Match", &latest);
+            let response =
+                host.send(change.with_body("application/json", text("rest/weight.json")));
+            match sql.contains("SET ehr") {
+                true => assert_eq!(response.status, 404, "{sql}"),
+                false => assert_refused(&response, EHR, &latest, &sql),
+            }
+        }
+        assert!(ward.database.records() == before, "{sql}");
+    }
+}
+
+#[test]
 fn alterations_of_documents_of_earlier_releases_are_detected() {
     for fixture in fixtures() {
         let database = upgraded(&fixture);

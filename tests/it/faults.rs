@@ -12,6 +12,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 const EHR: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
+const OBJECT: &str = "0d7a1a2c-5a53-4c0e-9ef5-5d5d6a4b7f10";
 const TEMPLATE: &str = include_str!("../cases/template/small.opt");
 const WEIGHT: &str = include_str!("../cases/rest/weight.json");
 
@@ -76,6 +77,8 @@ fn requests() -> Vec<Request> {
         1,
     );
     let ehr = format!("ehr/{EHR}");
+    let uid = format!(r#""uid": {{"_type": "HIER_OBJECT_ID", "value": "{OBJECT}"}}, "name""#);
+    let known = WEIGHT.replacen("\"name\"", &uid, 1);
     vec![
         Request::new("POST", "/rest/openehr/v1/definition/template/adl1.4")
             .with_body("application/xml", TEMPLATE),
@@ -87,6 +90,18 @@ fn requests() -> Vec<Request> {
         Request::new("PUT", "/rest/openehr/v1/definition/query/ids/1.0.0")
             .with_body("text/plain", "SELECT e/ehr_id/value FROM EHR e"),
         json("POST", "query/aql", query),
+        json("POST", &format!("{ehr}/composition"), known),
+        json("PUT", &format!("{ehr}/composition/{OBJECT}"), WEIGHT)
+            .with_header("If-Match", &format!("{OBJECT}::test.example::1")),
+        json("GET", &format!("{ehr}/composition/{OBJECT}"), ""),
+        json("PUT", &format!("{ehr}/composition/{OBJECT}"), WEIGHT)
+            .with_header("If-Match", &format!("{OBJECT}::test.example::2")),
+        json("POST", "query/aql", query),
+        json(
+            "DELETE",
+            &format!("{ehr}/composition/{OBJECT}::test.example::3"),
+            "",
+        ),
         json("DELETE", "admin/query/ids/1.0.0", ""),
         json("DELETE", &format!("admin/{ehr}"), ""),
         json("PUT", &ehr, ""),

@@ -156,6 +156,17 @@ impl Sqlite {
         tables.iter().flat_map(rows).collect()
     }
 
+    /// Returns the rows of all tables but those of layouts and profiles, which a refused commit may
+    /// have written.
+    pub fn records(&self) -> Vec<String> {
+        let is_shared = |row: &String| {
+            ["shape", "profile"].map(|table| row.contains(&format!(" INTO {table} VALUES")))
+        };
+        let mut rows = self.dump();
+        rows.retain(|row| is_shared(row) == [false, false]);
+        rows
+    }
+
     /// Returns the query plan of the last statement, one line per step.
     pub fn last_plan(&self) -> String {
         let mut statement = self

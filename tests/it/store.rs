@@ -13,7 +13,7 @@ use aqlite::store::memory::Memory;
 use aqlite::store::ready::now_or_never;
 use aqlite::store::repository::{
     AccessFilter, AccessRecord, BoundedVersion, Commit, Definition, DefinitionKind, Ehr, EhrFlags,
-    Preconditions, Repository, StoreError, Version, VersionSelector,
+    Preconditions, Predecessor, Repository, StoreError, TemplateState, Version, VersionSelector,
 };
 use aqlite::store::scan::Scan;
 use std::cell::RefCell;
@@ -49,6 +49,7 @@ suite! {
     a_stale_writer_changes_nothing
     a_contribution_is_all_or_nothing
     preconditions_of_a_commit_must_hold
+    predecessor_of_a_commit_must_be_the_latest_version
     an_object_belongs_to_one_ehr
     an_ehr_has_one_directory
     a_version_has_the_kind_of_its_object
@@ -210,7 +211,7 @@ pub fn commit(versions: Vec<Version>) -> Commit {
         versions,
         status: None,
         access: None,
-        preconditions: None,
+        preconditions: Preconditions::default(),
         idempotency: None,
     }
 }

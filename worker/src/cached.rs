@@ -10,8 +10,8 @@ use crate::log::log_problem;
 use aqlite::document::ObjectKind;
 use aqlite::store::repository::{
     AccessFilter, AccessRecord, BoundedVersion, Commit, Contribution, Definition, DefinitionKind,
-    Ehr, Extent, ItemTag, ListPage, Repository, Sink, StoreError, TagList, Version,
-    VersionMetadata, VersionSelector,
+    Ehr, Extent, ItemTag, ListPage, Repository, Sink, StoreError, TagList, VerifiedVersion,
+    Version, VersionMetadata, VersionSelector,
 };
 use aqlite::store::scan::{Scan, Snapshot};
 use std::cell::RefCell;
@@ -255,6 +255,10 @@ impl<R: Repository> Repository for CachedDefinitions<R> {
         self.inner
             .version_within(ehr_id, object_id, which, most)
             .await
+    }
+
+    fn verified_version(&self, ehr_id: &str, version_uid: &str) -> Option<VerifiedVersion> {
+        self.inner.verified_version(ehr_id, version_uid)
     }
 
     async fn versions(

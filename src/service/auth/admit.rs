@@ -8,8 +8,8 @@ use super::super::origin::{check_host, check_origin};
 use super::super::route::{MatchedRoute, Operation};
 use super::super::{Auth, Request, Service};
 use super::caller::{Caller, Denied, Subject};
-use super::log::AccessTrail;
 use super::scope::{Action, Permission, Resource};
+use super::trail::AccessTrail;
 use crate::document::ObjectKind;
 use crate::store::repository::Repository;
 

@@ -3,9 +3,10 @@
 
 use super::super::Request;
 use super::caller::{Caller, Denied};
+use super::host::AuthenticationHost;
 use super::passwords::Passwords;
 use super::scope::of_text;
-use super::token::{Algorithm, Token, keys_of};
+use super::token::{Token, keys_of};
 use super::users::Users;
 use serde_json::Value;
 use std::cell::RefCell;
@@ -24,29 +25,6 @@ const LONGEST_BACK_OFF: i64 = 60;
 /// fetches them itself. Multiplied by the pause of a host, the time is longer than the timeout of a
 /// fetch.
 const MAX_CHECKS: u32 = 400;
-
-/// The functions of a host for authentication.
-#[allow(
-    async_fn_in_trait,
-    reason = "futures of a worker are not Send, and nothing spawns them"
-)]
-pub trait AuthenticationHost {
-    /// Fetches the body at a URL.
-    ///
-    /// # Errors
-    /// If there is no response with status 200.
-    async fn fetch(&self, url: &str) -> Result<String, String>;
-
-    /// Waits about twenty milliseconds, during which other requests continue.
-    async fn pause(&self);
-
-    /// Returns whether the signature of `data` was made with the key, a JWK as JSON. A key that
-    /// cannot be used verifies nothing.
-    async fn verify(&self, algorithm: Algorithm, key: &str, data: &[u8], signature: &[u8]) -> bool;
-
-    /// Derives 32 bytes from a password by PBKDF2 with HMAC-SHA-256.
-    async fn derive(&self, password: &str, salt: &[u8], iterations: u32) -> Option<Vec<u8>>;
-}
 
 /// An issuer of tokens, and the meaning of its claims.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -366,6 +344,7 @@ fn unknown() -> Denied {
 
 #[cfg(test)]
 mod tests {
+    use super::super::token::Algorithm;
     use super::super::{Action, Permission, Resource};
     use super::*;
     use crate::store::ready::now_or_never;

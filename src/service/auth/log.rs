@@ -7,110 +7,15 @@
 
 use super::super::call::Call;
 use super::super::error::Failure;
-use super::super::ids::is_uuid;
-use super::super::route::MatchedRoute;
-use super::super::time::{iso, time_of};
+use super::super::time::time_of;
 use super::super::{Auth, Request, Response, Service};
-use super::caller::Caller;
-use super::scope::Resource;
+use super::trail::AccessTrail;
 use crate::store::repository::{AccessFilter, AccessRecord, Repository};
 use serde_json::{Value, json};
-use std::cell::{Cell, RefCell};
 
 /// Records of a page by default, and the maximum.
 const PAGE: u64 = 100;
 const LONGEST_PAGE: u64 = 1000;
-/// The maximum number of characters of the name of an object in the log.
-const LONGEST_NAME: usize = 200;
-
-/// The data of a request in progress for its records in the log.
-#[derive(Default)]
-pub(crate) struct AccessTrail {
-    line: RefCell<AccessRecord>,
-    ehrs: RefCell<Vec<String>>,
-    is_administrative: Cell<bool>,
-    /// Whether the caller is authenticated, or authentication is off.
-    is_authenticated: Cell<bool>,
-    now: Cell<i64>,
-    /// Whether a change set included its record.
-    is_recorded: Cell<bool>,
-}
-
-impl AccessTrail {
-    /// Records the operation of the request.
-    pub fn set_route(&self, request: &Request, found: &MatchedRoute, now: i64) {
-        self.is_administrative
-            .set(found.route.permission.resource == Resource::Admin);
-        self.now.set(now);
-        let names = found
-            .others()
-            .join("/")
-            .chars()
-            .take(LONGEST_NAME)
-            .collect::<String>();
-        self.line.replace(AccessRecord {
-            time: iso(now),
-            operation: format!("{} {}", found.route.method, found.route.pattern),
-            object: Some(names).filter(|n| !n.is_empty()),
-            request_id: request.id().to_owned(),
-            ..AccessRecord::default()
-        });
-        if let Some(ehr) = found.named(&["ehr_id"]) {
-            self.add_ehr(ehr);
-        }
-    }
-
-    /// Records the caller of the request.
-    pub fn set_caller(&self, caller: &Caller) {
-        self.is_authenticated.set(true);
-        let mut line = self.line.borrow_mut();
-        line.who.clone_from(&caller.name);
-        line.issuer.clone_from(&caller.issuer);
-    }
-
-    /// Records an EHR of the request, if this is the id of one.
-    pub fn add_ehr(&self, ehr_id: &str) {
-        let (ehr_id, mut ehrs) = (ehr_id.to_ascii_lowercase(), self.ehrs.borrow_mut());
-        if is_uuid(&ehr_id) && !ehrs.contains(&ehr_id) {
-            ehrs.push(ehr_id);
-        }
-    }
-
-    /// Records the digest of the query.
-    pub fn set_query(&self, digest: &str) {
-        self.line.borrow_mut().query = Some(digest.to_owned());
-    }
-
-    /// Returns the record of a change set, which is written with it.
-    pub fn commit_record(&self, ehr_id: &str, object: &str, status: u16) -> AccessRecord {
-        self.is_recorded.set(true);
-        let ehr_id = Some(ehr_id.to_owned()).filter(|id| !id.is_empty());
-        AccessRecord {
-            object: Some(object.to_owned()),
-            ehr_id,
-            status,
-            ..self.line.borrow().clone()
-        }
-    }
-
-    /// Returns a record for each EHR, or one. The name in a rejected request may be any text, so it
-    /// is not stored.
-    fn records(&self, status: u16) -> Vec<AccessRecord> {
-        let line = self.line.borrow();
-        // A rejected request may carry any text in its path, even a clinical one.
-        let object = line.object.clone().filter(|_| status < 400);
-        let of = |ehr_id: Option<&String>| AccessRecord {
-            object: object.clone(),
-            ehr_id: ehr_id.cloned(),
-            status,
-            ..line.clone()
-        };
-        match self.ehrs.borrow().as_slice() {
-            [] => vec![of(None)],
-            ehrs => ehrs.iter().map(|ehr| of(Some(ehr))).collect(),
-        }
-    }
-}
 
 impl<R: Repository> Service<R> {
     pub(crate) fn keeps_log(&self) -> bool {

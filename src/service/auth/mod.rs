@@ -5,7 +5,7 @@
 //! | credentials of a request → caller | `authenticator`; `token` for JSON Web Tokens, `users` for passwords, `passwords` for limiting the cost of verification |
 //! | checks before the body is read | `admit` |
 //! | permission of an operation; scopes and roles, which grant it | `scope` |
-//! | access log | `log`; counts of requests without authentication: `refusals` |
+//! | access log | `trail` for the data of a request, `log`; counts of requests without authentication: `refusals` |
 //! | an authenticated caller and its permissions | `caller` |
 //!
 //! A host authenticates the caller and passes it to [`Service::serve`](super::Service::serve).
@@ -15,18 +15,21 @@
 mod admit;
 mod authentication;
 mod caller;
+mod host;
 mod log;
 mod passwords;
 mod refusals;
 mod scope;
 mod token;
+mod trail;
 mod users;
 
-pub use authentication::{AuthenticationHost, Authenticator, Issuer, KeyCache};
+pub use authentication::{Authenticator, Issuer, KeyCache};
 pub use caller::{Caller, Denied};
 pub(crate) use caller::{Reach, Subject};
-pub(crate) use log::AccessTrail;
+pub use host::AuthenticationHost;
 pub(crate) use refusals::RefusalCounts;
 pub(crate) use scope::{Action, Permission, Resource};
 pub use token::Algorithm;
+pub(crate) use trail::AccessTrail;
 pub use users::Users;

@@ -10,8 +10,8 @@
 //! password with the user's salt and a single iteration, not the password itself. Failures of
 //! others never lock such a user out.
 
-use super::authentication::AuthenticationHost;
 use super::caller::Denied;
+use super::host::AuthenticationHost;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 

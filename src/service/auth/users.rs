@@ -4,8 +4,8 @@
 //! One line for each user: `name:iterations:salt:hash:role,role`. Salt and hash are base64url; the
 //! hash is PBKDF2 with HMAC-SHA-256, 32 bytes.
 
-use super::authentication::AuthenticationHost;
 use super::caller::{Caller, Denied};
+use super::host::AuthenticationHost;
 use super::passwords::{Passwords, same};
 use super::scope::ROLES;
 use super::token::base64url;

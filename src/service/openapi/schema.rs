@@ -3,7 +3,7 @@
 
 use crate::document::ObjectKind;
 use crate::rm::class::{Attr, AttrDef, Cls};
-use crate::service::controlled::Controlled;
+use crate::service::document_class::Controlled;
 use crate::service::negotiate::{FLAT, FLAT_OLD, Format, STRUCTURED, STRUCTURED_OLD};
 use crate::service::route::{Operation, Part};
 use crate::service::template::WEB_TEMPLATE;

@@ -2,7 +2,6 @@
 
 use super::super::Service;
 use super::super::call::Call;
-use super::super::commit::quoted;
 use super::super::error::Failure;
 use super::super::http::encode_value;
 use super::super::negotiate::NegotiatedFormat;
@@ -14,6 +13,7 @@ use super::super::time::iso;
 use super::QueryResult;
 use crate::aql::ResultFormat;
 use crate::document::short_digest;
+use crate::store::canonical::quoted;
 use crate::store::repository::{Definition, Repository};
 use serde_json::json;
 use std::fmt::Write;

@@ -3,7 +3,7 @@
 use super::{Operation, Route, route};
 use crate::service::auth::Action::{Create, Delete, Read, Search};
 use crate::service::auth::Resource::{Admin, Guide, Log, Query, Template};
-use crate::service::controlled::{COMPOSITION, DIRECTORY};
+use crate::service::document_class::{COMPOSITION, DIRECTORY};
 use crate::store::repository::DefinitionKind;
 
 /// The routes of definitions, in the order in which they are compared with a path.

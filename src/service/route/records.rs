@@ -3,7 +3,7 @@
 use super::{Operation, Part, Route, route};
 use crate::service::auth::Action::{Create, Delete, Read, Update};
 use crate::service::auth::Resource::{Party, Record};
-use crate::service::controlled::{
+use crate::service::document_class::{
     AGENT, COMPOSITION, DIRECTORY, EHR_STATUS, GROUP, ORGANISATION, PARTY, PERSON, ROLE,
 };
 

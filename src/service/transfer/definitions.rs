@@ -1,6 +1,7 @@
 //! The definitions of an export, in pages that are bounded by bytes.
 
-use super::{KINDS, PAGE_BYTES, Service, add_record, definition_record};
+use super::super::Service;
+use super::record::{KINDS, PAGE_BYTES, add_record, definition_record};
 use crate::service::call::Call;
 use crate::service::error::Failure;
 use crate::store::in_lists;

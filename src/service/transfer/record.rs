@@ -3,11 +3,24 @@
 use super::super::content::malformed;
 use super::super::error::Failure;
 use super::super::ids::is_uuid;
-use super::super::imported::standard_json;
+use super::super::imported_form::standard_json;
 use super::super::tag;
 use crate::document::digest_of_text;
 use crate::rm::json::{self, elements, members, quote_into};
-use crate::store::repository::{Contribution, Definition, ItemTag, TagList, Version};
+use crate::store::repository::{
+    Contribution, Definition, DefinitionKind, ItemTag, TagList, Version,
+};
+
+/// Bytes after which a page of an export ends.
+pub(super) const PAGE_BYTES: usize = 10_000_000;
+
+/// The kinds of definitions by their names in records.
+pub(super) const KINDS: [(&str, DefinitionKind); 4] = [
+    ("template", DefinitionKind::Template),
+    ("query", DefinitionKind::Query),
+    ("guide", DefinitionKind::Guide),
+    ("value_set", DefinitionKind::ValueSet),
+];
 
 /// The record of a line, as text.
 pub(super) enum ImportLine<'a> {

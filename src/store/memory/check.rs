@@ -3,7 +3,9 @@
 use super::{State, UID};
 use crate::document::{Doc, ObjectKind};
 use crate::store::commit_rules::{self, LatestVersion};
-use crate::store::repository::{Commit, DefinitionKind, Preconditions, StoreError};
+use crate::store::repository::{
+    Commit, DefinitionKind, Preconditions, Predecessor, StoreError, TemplateState,
+};
 
 impl State {
     /// Checks all rules of a commit, in the order in which the constraints of the database do.
@@ -81,22 +83,45 @@ impl State {
         {
             return Err(StoreError::NotModifiable);
         }
-        // Only an optimistic commit has preconditions.
-        let Some(preconditions) = &commit.preconditions else {
-            return Ok(());
-        };
-        let stored = self.definitions.iter().filter(|((kind, name, _), _)| {
-            *kind == DefinitionKind::Template && *name == preconditions.template
-        });
-        let is_same = Preconditions::of(
-            &preconditions.template,
-            stored.map(|(_, definition)| definition),
-        ) == *preconditions;
-        if is_same {
+        let Preconditions {
+            templates,
+            predecessor,
+        } = &commit.preconditions;
+        let holds = templates.iter().all(|known| self.has_state(known))
+            && predecessor
+                .as_ref()
+                .is_none_or(|known| self.is_latest(&commit.ehr_id, known));
+        if holds {
             Ok(())
         } else {
-            Err(StoreError::TemplateChanged)
+            Err(StoreError::PreconditionFailed)
         }
+    }
+
+    fn has_state(&self, known: &TemplateState) -> bool {
+        let stored = self.definitions.iter().filter(|((kind, name, _), _)| {
+            *kind == DefinitionKind::Template && *name == known.template
+        });
+        TemplateState::of(&known.template, stored.map(|(_, definition)| definition)) == *known
+    }
+
+    /// Returns whether a version is the latest of its object, which this EHR owns. Rows in memory
+    /// are never altered, so no row is compared.
+    fn is_latest(&self, ehr_id: &str, known: &Predecessor) -> bool {
+        let Some((object, ..)) = commit_rules::split_uid(&known.version_uid) else {
+            return false;
+        };
+        let Some(head) = self.head(object) else {
+            return false;
+        };
+        let newest_of_kind = || {
+            let of_kind = |doc: &Doc| doc.row.kind == head.kind;
+            let newest = self.documents(ehr_id).filter(of_kind).last();
+            newest.is_some_and(|doc| self.batch.object_id(doc.document) == object)
+        };
+        head.version_uid == known.version_uid
+            && head.ehr_id == ehr_id
+            && (!known.is_newest_of_kind || newest_of_kind())
     }
 
     fn check_subject(

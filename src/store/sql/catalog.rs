@@ -9,6 +9,7 @@ use super::SqlRepository;
 use super::checksum::{StoredDocument, is_former_checksum};
 use super::chunked::{ChunkedText, full_piece, joined_chunks};
 use super::value::{Fields, Row, Sql, Statement, json_list, kind_of, unexpected};
+use super::verified::VerifiedVersions;
 use crate::document::{Form, Layout, LayoutStore, NothingKnown, ObjectKind, Packed, pack};
 use crate::rm::class::Cls;
 use crate::rm::json;
@@ -43,7 +44,8 @@ const GENERATION: &str = "SELECT value FROM meta WHERE name = 'shape_generation'
 const ADD_LAYOUT: &str =
     "INSERT INTO shape (digest, skeleton) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
 
-/// The layouts and profiles of one database that have been read so far.
+/// The layouts and profiles of one database that have been read so far, and the versions that were
+/// verified last.
 ///
 /// Concurrent operations may share it: each holds its own references to layouts, so eviction does
 /// not affect it.
@@ -52,6 +54,8 @@ pub struct LayoutCatalog {
     read: RefCell<Known>,
     /// The form of the CONTRIBUTION that was packed last. The next ones often have the same form.
     last: RefCell<Option<Form>>,
+    /// Versions that were written or read last.
+    pub(super) verified: VerifiedVersions,
 }
 
 impl Default for LayoutCatalog {
@@ -220,6 +224,7 @@ impl LayoutCatalog {
             max_bytes: bytes,
             read: RefCell::default(),
             last: RefCell::default(),
+            verified: VerifiedVersions::default(),
         }
     }
 

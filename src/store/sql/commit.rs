@@ -7,28 +7,40 @@ use super::read::{EHR, known_texts};
 use super::rows::{Cell, CollectedRows};
 use super::tag::replace;
 use super::value::{Fields, Sql, SqlError, Statement, json_list, kind_of, unexpected};
+use super::verified::{StoredColumns, verified_row};
 use crate::document::{Layout, Packed};
 use crate::store::commit_rules::{self, LatestVersion};
-use crate::store::repository::{Commit, Ehr, EhrFlags, StoreError, Version};
+use crate::store::repository::{
+    Commit, Ehr, EhrFlags, Preconditions, Predecessor, StoreError, Version,
+};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 const CREATE_EHR: &str = "INSERT INTO ehr (ehr_id, system_id, time_created, subject_id, subject_namespace, is_queryable, is_modifiable)
     SELECT j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4, j.value ->> 5, j.value ->> 6 FROM json_each(?1) j";
 const FLAG_EHR: &str = "UPDATE ehr SET subject_id = ?2, subject_namespace = ?3, is_queryable = ?4, is_modifiable = ?5 WHERE ehr_id = ?1";
-/// `ehr` becomes NULL, which fails, in three cases: the EHR does not exist, it is not modifiable
-/// and the commit writes content (cell 8), or the definitions of the template (cell 5) differ from
-/// the precondition (cell 6).
+/// `ehr` becomes NULL, which fails, in four cases: the EHR does not exist, it is not modifiable and
+/// the commit writes content (cell 6), the definitions of a template differ from the precondition
+/// (cell 7: pairs of name and state), or the predecessor is not the latest version of its object,
+/// or not as the precondition has it (cells 8 to 12).
 ///
 /// Without MATERIALIZED, SQLite would parse the JSON of a row again for each of its cells.
-const CONTRIBUTE: &str = "INSERT INTO contribution (uid, ehr, shapes, digest, document, idempotency)
+const CONTRIBUTE: &str = concat!(
+    "INSERT INTO contribution (uid, ehr, shapes, digest, document, idempotency)
     WITH j AS MATERIALIZED (SELECT value FROM json_each(?1))
-    SELECT j.value ->> 0, (SELECT id FROM ehr WHERE ehr_id = j.value ->> 1 AND (is_modifiable OR NOT j.value ->> 8)
-      AND (j.value ->> 5 IS NULL OR j.value ->> 6 =
+    SELECT j.value ->> 0, (SELECT e.id FROM ehr e WHERE e.ehr_id = j.value ->> 1 AND (e.is_modifiable OR NOT j.value ->> 6)
+      AND (j.value ->> 7 IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(j.value ->> 7) t WHERE t.value ->> 1 IS NOT
         (SELECT group_concat(stored, '/') FROM
-          (SELECT version || ' ' || created || ' ' || storing_id AS stored FROM definition WHERE kind = 1 AND name = j.value ->> 5 ORDER BY 1)))),
-      j.value ->> 2, j.value ->> 3, j.value ->> 4, j.value ->> 7
-    FROM j";
+          (SELECT version || ' ' || created || ' ' || storing_id AS stored FROM definition WHERE kind = 1 AND name = t.value ->> 0 ORDER BY 1))))
+      AND (j.value ->> 8 IS NULL OR EXISTS (SELECT 1 FROM version p
+        WHERE p.object = j.value ->> 8 AND p.number = j.value ->> 9 AND p.system = j.value ->> 10 AND p.successor IS NULL AND p.ehr = e.id
+          AND (j.value ->> 11 IS NULL OR j.value ->> 11 = ",
+    verified_row!("p"),
+    ")
+          AND (NOT j.value ->> 12 OR p.id = (SELECT max(n.id) FROM version n WHERE n.ehr = p.ehr AND n.kind = p.kind))))),
+      j.value ->> 2, j.value ->> 3, j.value ->> 4, j.value ->> 5
+    FROM j"
+);
 /// The id of the next version: higher than all present and removed ones, because snapshots identify
 /// states by ids.
 macro_rules! next_version {
@@ -123,7 +135,7 @@ impl<S: Sql> SqlRepository<S> {
         for _ in 0..MAX_ATTEMPTS {
             // `statements` may read layouts, which may learn a newer generation.
             let generation = self.catalog.generation();
-            let mut batch = self.statements(commits).await?;
+            let (mut batch, columns) = self.statements(commits).await?;
             let known = self.catalog.generation();
             if generation.is_none() || generation != known {
                 // Some of the ids may be of an older generation than others. The generation is
@@ -144,6 +156,9 @@ impl<S: Sql> SqlRepository<S> {
                     let segments = self.segments.iter();
                     let written = versions.sum();
                     segments.for_each(|segments| segments.count_written(written));
+                    if let [only] = commits {
+                        self.know_versions(only, &columns);
+                    }
                     return Ok(Ok(()));
                 }
                 Err(error) => return Ok(Err(error)),
@@ -154,8 +169,21 @@ impl<S: Sql> SqlRepository<S> {
         ))
     }
 
-    /// Returns the statements of change sets, in order.
-    async fn statements(&self, commits: &[Commit]) -> Result<Vec<Statement>, StoreError> {
+    /// Keeps the versions of a commit that was written, for the commits that follow them. Those of
+    /// a load are not kept: they would evict all others, and few of them are changed soon.
+    fn know_versions(&self, commit: &Commit, columns: &[Option<StoredColumns>]) {
+        for (version, columns) in commit.versions.iter().zip(columns) {
+            if let Some(columns) = columns {
+                self.catalog.verified.add(version, columns);
+            }
+        }
+    }
+
+    /// Returns the statements of change sets, in order, and the stored columns of each version.
+    async fn statements(
+        &self,
+        commits: &[Commit],
+    ) -> Result<(Vec<Statement>, Vec<Option<StoredColumns>>), StoreError> {
         commits.iter().try_for_each(commit_rules::check_form)?;
         let contributions: Vec<Option<Packed>> = commits
             .iter()
@@ -177,6 +205,7 @@ impl<S: Sql> SqlRepository<S> {
             .collect();
         let mut of_version = layouts.iter().zip(self.intern_profiles(&profiles).await?);
         let mut statements = CommitStatements::default();
+        let mut columns = Vec::new();
         for (commit, (contribution, layouts)) in commits
             .iter()
             .zip(contributions.into_iter().zip(&layouts_of_contributions))
@@ -189,7 +218,7 @@ impl<S: Sql> SqlRepository<S> {
                 Some(packed) => interned.pack(&packed, layouts, owner, &known)?,
                 None => EncodedDocument::plain(&commit.contribution, owner, &known),
             };
-            statements.contribute(commit, contribution);
+            statements.contribute(commit, contribution)?;
             for (version, (layouts, profile)) in commit.versions.iter().zip(&mut of_version) {
                 let packed = interned.pack(
                     &version.packed,
@@ -197,14 +226,14 @@ impl<S: Sql> SqlRepository<S> {
                     owner,
                     &known_texts(&version.version_uid, &version.time_committed),
                 )?;
-                statements.add_version(commit, version, profile, packed)?;
+                columns.push(statements.add_version(commit, version, profile, packed)?);
             }
             statements.flag_ehr(commit);
             if let Some(access) = &commit.access {
                 statements.accesses.push(&super::access::cells(access));
             }
         }
-        Ok(statements.finish())
+        Ok((statements.finish(), columns))
     }
 
     /// Returns the error of the rule that a failed constraint enforces.
@@ -247,7 +276,9 @@ impl<S: Sql> SqlRepository<S> {
             Ok(Some(ehr)) if !ehr.is_modifiable && commit.needs_modifiable() => {
                 StoreError::NotModifiable
             }
-            Ok(Some(_)) if commit.preconditions.is_some() => StoreError::TemplateChanged,
+            Ok(Some(_)) if commit.preconditions != Preconditions::default() => {
+                StoreError::PreconditionFailed
+            }
             Ok(Some(_)) => StoreError::Unavailable("another writer was faster".into()),
             Err(error) => error,
         }
@@ -409,29 +440,36 @@ impl CommitStatements {
         }
     }
 
-    fn contribute(&mut self, commit: &Commit, encoded: EncodedDocument) {
+    fn contribute(&mut self, commit: &Commit, encoded: EncodedDocument) -> Result<(), StoreError> {
+        let Preconditions {
+            templates,
+            predecessor,
+        } = &commit.preconditions;
+        if predecessor.is_some() {
+            // The predecessor may be a version of an earlier commit of this batch.
+            self.flush();
+        }
         let text = ChunkedText::split(encoded.text);
         self.batch
             .extend(text.insert_chunks(&format!("c/{}", commit.contribution_uid)));
-        let (template, stored) = commit
-            .preconditions
-            .as_ref()
-            .map(|g| (g.template.as_str(), g.stored.join("/")))
-            .unzip();
-        let ids = [&commit.contribution_uid, &commit.ehr_id].map(Cell::from);
-        let cells = [
+        let states: Vec<[String; 2]> = templates
+            .iter()
+            .map(|known| [known.template.clone(), known.stored.join("/")])
+            .collect();
+        let states = (!states.is_empty()).then(|| json_list(&states));
+        let row = [
+            Cell::from(&commit.contribution_uid),
+            Cell::from(&commit.ehr_id),
             encoded.layouts.as_ref().into(),
             Cell::from(&encoded.checksum),
             Cell::from(&text.first),
-            template.into(),
-            stored.as_ref().into(),
-        ];
-        let rules = [
             commit.idempotency.as_ref().into(),
             commit.needs_modifiable().into(),
+            states.as_ref().into(),
         ];
-        self.contributions
-            .push(&[&ids[..], &cells, &rules].concat());
+        let known = predecessor_cells(predecessor.as_ref())?;
+        self.contributions.push(&[&row[..], &known].concat());
+        Ok(())
     }
 
     fn add_version(
@@ -440,7 +478,7 @@ impl CommitStatements {
         version: &Version,
         profile: u64,
         encoded: EncodedDocument,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Option<StoredColumns>, StoreError> {
         if let Some((object, system, number)) = version
             .preceding
             .as_deref()
@@ -485,8 +523,28 @@ impl CommitStatements {
                     .flat_map(|list| replace(&commit.ehr_id, list)),
             );
         }
-        Ok(())
+        let layouts = encoded.layouts.unwrap_or_default();
+        let (checksum, chunks) = (&encoded.checksum, document.chunk_count());
+        let columns = StoredColumns::of(&layouts, checksum, &document.first, chunks);
+        Ok(columns)
     }
+}
+
+/// Returns the cells of [`CONTRIBUTE`] for a predecessor: object, number, system, row, and whether
+/// it must be the newest version of its kind.
+fn predecessor_cells(known: Option<&Predecessor>) -> Result<[Cell<'_>; 5], StoreError> {
+    let Some(known) = known else {
+        return Ok([Cell::Null; 5]);
+    };
+    let (object, system, number) =
+        commit_rules::split_uid(&known.version_uid).ok_or_else(unexpected)?;
+    Ok([
+        object.into(),
+        u64::from(number).into(),
+        system.into(),
+        known.row.as_deref().into(),
+        known.is_newest_of_kind.into(),
+    ])
 }
 
 fn flags(flags: &EhrFlags) -> [Cell<'_>; 4] {

@@ -18,12 +18,13 @@ mod scan;
 mod segments;
 mod tag;
 mod value;
+mod verified;
 
 use super::log::{LogEntry, LogStore};
 use super::repository::{
     AccessFilter, AccessRecord, BoundedVersion, Commit, Contribution, Definition, DefinitionKind,
-    Ehr, Extent, ItemTag, ListPage, Repository, Sink, StoreError, TagList, Version,
-    VersionMetadata, VersionSelector,
+    Ehr, Extent, ItemTag, ListPage, Repository, Sink, StoreError, TagList, VerifiedVersion,
+    Version, VersionMetadata, VersionSelector,
 };
 use super::scan::{Scan, Snapshot};
 use crate::document::ObjectKind;
@@ -150,6 +151,10 @@ impl<S: Sql> Repository for SqlRepository<S> {
         most: usize,
     ) -> Result<Option<BoundedVersion>, StoreError> {
         self.read_version(ehr_id, object_id, which, most).await
+    }
+
+    fn verified_version(&self, ehr_id: &str, version_uid: &str) -> Option<VerifiedVersion> {
+        self.catalog.verified.get(ehr_id, version_uid)
     }
 
     async fn versions(

@@ -3,7 +3,8 @@
 use super::catalog::LoadedLayouts;
 use super::checksum::StoredDocument;
 use super::chunked::{ChunkedText, full_piece, joined_chunks, read_chunks};
-use super::value::{Fields, Row, Sql, Statement, kind_of, unexpected};
+use super::value::{Fields, Row, Sql, Statement, json_list, kind_of, unexpected};
+use super::verified::StoredColumns;
 use super::{SqlRepository, tag};
 use crate::document::ObjectKind;
 use crate::store::commit_rules::{join_uid, split_uid};
@@ -175,7 +176,12 @@ impl<S: Sql> SqlRepository<S> {
         if row.document.is_none() {
             return Ok(Some(BoundedVersion::Large(Box::new(row.large()))));
         }
+        let columns = row.columns();
         let version = self.with_documents(vec![row]).await?.pop();
+        // The document has been compared with its checksum, so the next version may rely on it.
+        if let Some((version, columns)) = version.as_ref().zip(columns) {
+            self.catalog.verified.add(version, &columns);
+        }
         Ok(version.map(|version| BoundedVersion::Complete(Box::new(version))))
     }
 
@@ -339,6 +345,17 @@ impl VersionRow {
             document: fields.optional_text()?,
             tags: tag::of_json(fields.optional_text()?.as_deref())?,
         })
+    }
+
+    /// Returns the columns that a version does not have, if the document is short.
+    fn columns(&self) -> Option<StoredColumns> {
+        let document = self.document.as_deref()?;
+        StoredColumns::of(
+            &json_list(&self.layouts),
+            &self.digest,
+            document,
+            self.chunks,
+        )
     }
 
     /// Returns the version without its document.

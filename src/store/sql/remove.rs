@@ -316,7 +316,10 @@ impl<S: Sql> SqlRepository<S> {
             Statement::new(NEXT_GENERATION).bind(none),
             Statement::new(IS_LARGE).bind(AT_ONCE),
         ]);
-        let mut answers = self.batch(batch).await?;
+        let answers = self.batch(batch).await;
+        // Also after an error, which may be one of the connection behind a removal.
+        self.catalog.verified.clear();
+        let mut answers = answers?;
         let large = answers.last().and_then(Fields::of_only);
         let large = large.and_then(|mut fields| fields.flag());
         self.catalog.forget_ids();

@@ -220,7 +220,10 @@ pub fn preconditions_of_a_commit_must_hold<R: Repository>(store: &R) {
             .map(|version| seen.borrow().get(*version).cloned().expect("seen"))
             .collect();
         Commit {
-            preconditions: Some(Preconditions::of("small", &definitions)),
+            preconditions: Preconditions {
+                templates: vec![TemplateState::of("small", &definitions)],
+                predecessor: None,
+            },
             ..Draft::composition(object, 1).commit()
         }
     };
@@ -238,7 +241,7 @@ pub fn preconditions_of_a_commit_must_hold<R: Repository>(store: &R) {
     look();
     assert_eq!(
         refused(store.commit(on(&["1.0.0"], "b"))),
-        StoreError::TemplateChanged
+        StoreError::PreconditionFailed
     );
     done(store.commit(on(&["1.1.0", "1.0.0"], "b")));
     done(store.undefine(DefinitionKind::Template, "small", "1.0.0"));
@@ -248,12 +251,12 @@ pub fn preconditions_of_a_commit_must_hold<R: Repository>(store: &R) {
         on(&["1.1.0"], "e"),
     ]))
     .expect("ready");
-    assert_eq!(many, [Ok(()), Err(StoreError::TemplateChanged), Ok(())]);
+    assert_eq!(many, [Ok(()), Err(StoreError::PreconditionFailed), Ok(())]);
     done(store.undefine(DefinitionKind::Template, "small", "1.1.0"));
     done(store.define(DefinitionKind::Template, small("1.1.0")));
     assert_eq!(
         refused(store.commit(on(&["1.1.0"], "f"))),
-        StoreError::TemplateChanged,
+        StoreError::PreconditionFailed,
         "of the same version and time, but stored anew"
     );
     look();
@@ -334,5 +337,77 @@ pub fn an_ehr_has_one_directory<R: Repository>(store: &R) {
     assert_eq!(
         done(store.objects(EHR, ObjectKind::Folder, 0, 9)),
         ["f", "g"]
+    );
+}
+
+pub fn predecessor_of_a_commit_must_be_the_latest_version<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, None)));
+    done(store.commit(creation(OTHER, None)));
+    let foreign = |ehr| Draft {
+        ehr,
+        ..Draft::composition("b", 1)
+    };
+    done(store.commit(foreign(OTHER).commit()));
+    let folder = |object, number, deletes| Draft {
+        deletes,
+        ..Draft::of(ObjectKind::Folder, object, number)
+    };
+    for draft in [
+        Draft::composition("a", 1),
+        Draft::composition("a", 2),
+        folder("f", 1, false),
+        folder("f", 2, true),
+        folder("g", 1, false),
+    ] {
+        done(store.commit(draft.commit()));
+    }
+    let following = |uid: &str, is_newest_of_kind, draft: Draft<'_>| Commit {
+        preconditions: Preconditions {
+            templates: Vec::new(),
+            predecessor: Some(Predecessor {
+                version_uid: uid.to_owned(),
+                is_newest_of_kind,
+                row: None,
+            }),
+        },
+        ..draft.commit()
+    };
+    let before = done(store.revision());
+    for (title, uid, newest) in [
+        ("superseded", "a::test.example::1", false),
+        ("unknown number", "a::test.example::3", false),
+        ("unknown system", "a::other::2", false),
+        ("unknown object", "c::test.example::1", false),
+        ("of another EHR", "b::test.example::1", false),
+        ("not the newest of its kind", "f::test.example::2", true),
+    ] {
+        assert_eq!(
+            refused(store.commit(following(uid, newest, Draft::composition("n", 1)))),
+            StoreError::PreconditionFailed,
+            "{title}"
+        );
+    }
+    assert_eq!(done(store.revision()), before);
+    assert!(done(store.version(EHR, "n", VersionSelector::Latest)).is_none());
+    done(store.commit(following(
+        "a::test.example::2",
+        false,
+        Draft::composition("a", 3),
+    )));
+    done(store.commit(following(
+        "a::test.example::3",
+        true,
+        Draft::composition("a", 4),
+    )));
+    done(store.commit(following("g::test.example::1", true, folder("g", 2, false))));
+    // The predecessor may be a version of the same batch.
+    let many = now_or_never(store.commit_all(vec![
+        Draft::composition("a", 5).commit(),
+        following("a::test.example::5", true, Draft::composition("a", 6)),
+        following("a::test.example::5", true, Draft::composition("n", 1)),
+    ]));
+    assert_eq!(
+        many.expect("ready"),
+        [Ok(()), Ok(()), Err(StoreError::PreconditionFailed)]
     );
 }
