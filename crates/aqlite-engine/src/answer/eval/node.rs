@@ -119,7 +119,7 @@ impl<'b> View<'b> {
     /// Records a broken invariant. The run then ends with an error.
     pub fn note_broken(self, what: &'static str) {
         if let Some(work) = self.work {
-            work.broken.set(Some(what));
+            work.note_broken(what);
         }
     }
 
