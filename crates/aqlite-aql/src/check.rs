@@ -127,17 +127,23 @@ pub fn examine(
         steps: 0,
         bound: BoundValues::default(),
         unbound: Vec::new(),
-        diagnostics: Vec::new(),
+        errors: Vec::new(),
+        warnings: Vec::new(),
     };
     let query = checker
         .query(ast)
         .and_then(|query| checker.rewritten(query));
     checker.report_unbound();
-    let mut diagnostics = checker.diagnostics;
-    order::sort_by_key(&mut diagnostics, |d| d.span.start);
+    // Every method reports an error before it returns `None`.
+    if query.is_none() && checker.errors.is_empty() {
+        let _ = checker.broken::<()>(Span::default(), "it failed without a diagnostic");
+    }
     // A wrong query is never returned, even if every clause has a result.
-    let wrong = diagnostics.iter().any(|d| d.severity == Severity::Error);
-    (query.filter(|_| !wrong), diagnostics)
+    let query = query.filter(|_| checker.errors.is_empty());
+    let mut diagnostics = checker.errors;
+    diagnostics.append(&mut checker.warnings);
+    order::sort_by_key(&mut diagnostics, |d| d.span.start);
+    (query, diagnostics)
 }
 
 /// The state of one check. Its methods return `None` after they reported an error.
@@ -158,7 +164,9 @@ struct Checker<'a> {
     /// The values of the parameters and value sets that were mentioned so far.
     bound: BoundValues,
     unbound: Vec<(String, Span)>,
-    diagnostics: Vec<Diagnostic>,
+    errors: Vec<Diagnostic>,
+    /// The warnings, which have a limit of their own: they must not displace errors.
+    warnings: Vec<Diagnostic>,
 }
 
 impl<'a> Checker<'a> {
@@ -259,7 +267,7 @@ impl<'a> Checker<'a> {
         help: impl Into<String>,
     ) -> Option<T> {
         if !self.is_full() {
-            self.diagnostics
+            self.errors
                 .push(Diagnostic::error(code, span, message).with_help(help));
         }
         None
@@ -272,15 +280,15 @@ impl<'a> Checker<'a> {
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        if !self.is_full() {
-            self.diagnostics
+        if self.warnings.len() < DIAGNOSTICS_LIMIT {
+            self.warnings
                 .push(Diagnostic::warning(code, span, message).with_help(help));
         }
     }
 
-    /// Returns whether the limit of diagnostics is reached.
+    /// Returns whether the limit of errors is reached.
     fn is_full(&self) -> bool {
-        self.diagnostics.len() >= DIAGNOSTICS_LIMIT
+        self.errors.len() >= DIAGNOSTICS_LIMIT
     }
 
     fn column(&mut self, index: usize, column: &ast::Column) -> Option<Column> {

@@ -11,7 +11,8 @@ use aqlite_rm::diag::{Diagnostic, Span};
 /// the column with index `column`. With `row`, the query returns the row with this index only.
 ///
 /// Returns `None` if there is no such document: for literals, functions and aggregates, for
-/// attributes of the EHR, for DISTINCT rows, which several documents may have, and with TOP.
+/// attributes of the EHR, for DISTINCT rows, which several documents may have, with TOP, and for a
+/// row whose index exceeds 64 bits together with OFFSET.
 ///
 /// # Errors
 /// The errors of the text.
@@ -52,7 +53,8 @@ fn within(mut query: Query, column: usize, row: Option<u64>) -> Option<Query> {
         .map_or(Some(0), |offset| offset.text.parse::<u64>().ok())?;
     query.limit = Some(Limit {
         count: name("1"),
-        offset: Some(name(&(skipped + row).to_string())),
+        // Behind the greatest number there is no row.
+        offset: Some(name(&skipped.checked_add(row)?.to_string())),
         at: At::default(),
     });
     Some(query)
@@ -230,6 +232,12 @@ mod tests {
         ] {
             assert_eq!(rewritten(q, column, 0), None, "{q}");
         }
+        let far = format!(
+            "SELECT c/name FROM COMPOSITION c LIMIT 2 OFFSET {}",
+            u64::MAX
+        );
+        assert_eq!(rewritten(&far, 0, 1), None);
+        assert!(rewritten(&far, 0, 0).is_some());
         assert!(document_query("SELECT", 0, Some(0)).is_err());
     }
 }

@@ -357,7 +357,7 @@ fn planned(plan: &Plan) -> Part {
 /// Shows a step of the merged paths, with the steps below.
 fn tree(plan: &Plan, trie: &Trie, at: usize) -> Part {
     let Some(node) = trie.nodes.get(at) else {
-        return Part::default();
+        return Part::leaf("a step that the plan does not have");
     };
     let variable = plan.query().variables.get(trie.variable);
     let mut label = match at {

@@ -6,6 +6,7 @@
 
 mod cursor;
 
+use super::BROKEN_INVARIANT;
 use super::ast::*;
 use super::expected::Expected;
 use super::query::{AggregateFunction, CompareOp};
@@ -25,7 +26,8 @@ pub const NESTING_LIMIT: usize = 64;
 ///
 /// Returns a tree if there is no error. The diagnostics are in the order of the text. Their codes
 /// are AQL0001 (too long), AQL0002 (too deep), AQL0101 (unexpected word), AQL0105 (order of the
-/// clauses), AQL0106 (a reserved word as a name), and those of [`tokens`].
+/// clauses), AQL0106 (a reserved word as a name), and those of [`tokens`]. Without a tree there is at
+/// least one diagnostic.
 pub fn parse(text: &str) -> (Option<Query>, Vec<Diagnostic>) {
     // The limit comes before the lexer: tokens take more memory than the text.
     if text.len() > TEXT_LIMIT {
@@ -38,6 +40,14 @@ pub fn parse(text: &str) -> (Option<Query>, Vec<Diagnostic>) {
     let mut parser = Parser::new(text);
     let query = parser.query();
     let mut diagnostics = parser.diagnostics;
+    if query.is_none() && diagnostics.is_empty() {
+        let message = "an invariant of the parser is broken: it failed without a diagnostic";
+        diagnostics.push(Diagnostic::error(
+            BROKEN_INVARIANT,
+            Span::default(),
+            message,
+        ));
+    }
     order::sort_by_key(&mut diagnostics, |d| d.span.start);
     (query.filter(|_| diagnostics.is_empty()), diagnostics)
 }

@@ -4,6 +4,7 @@
 //! diagnostic, and the lexer continues behind it. So one answer reports every mistake, and a
 //! half-written text still has tokens for the editor.
 
+use super::BROKEN_INVARIANT;
 use super::vocabulary::{BOOLEANS, Keyword};
 use aqlite_rm::diag::{Diagnostic, Span};
 use nom::branch::alt;
@@ -93,7 +94,7 @@ impl TokenKind {
 ///
 /// The diagnostics have the codes AQL0102 (a character that AQL does not have), AQL0103 (a string
 /// that is not closed), AQL0104 (an escape), AQL0107 (a comment) and AQL0108 (an archetype id
-/// without version).
+/// without version), or [`BROKEN_INVARIANT`].
 pub fn tokens(text: &str) -> (Vec<Token>, Vec<Diagnostic>) {
     // A token with the blank behind it has about five bytes.
     let mut out = Vec::with_capacity(text.len() / 5);
@@ -122,9 +123,15 @@ pub fn tokens(text: &str) -> (Vec<Token>, Vec<Diagnostic>) {
         };
         // A token without bytes would repeat the loop for ever.
         let len = len.max(1);
+        let Some((raw, after)) = rest.split_at_checked(len) else {
+            let message = "an invariant of the lexer is broken: a token ends inside a character";
+            let span = Span::new(start, text.len());
+            diagnostics.push(Diagnostic::error(BROKEN_INVARIANT, span, message));
+            rest = "";
+            continue;
+        };
         // The escapes of a string are checked here, where its position is known.
         if kind == TokenKind::Text && diagnostics.len() < DIAGNOSTICS_LIMIT {
-            let raw = rest.get(..len).unwrap_or_default();
             diagnostics.extend(
                 unescape(raw, Escapes::Text)
                     .1
@@ -136,7 +143,7 @@ pub fn tokens(text: &str) -> (Vec<Token>, Vec<Diagnostic>) {
             kind,
             span: Span::new(start, start + len),
         });
-        rest = rest.get(len..).unwrap_or_default();
+        rest = after;
     }
 }
 
