@@ -140,8 +140,8 @@ pub fn examine(
     }
     // A wrong query is never returned, even if every clause has a result.
     let query = query.filter(|_| checker.errors.is_empty());
-    let mut diagnostics = checker.errors;
-    diagnostics.append(&mut checker.warnings);
+    let mut diagnostics = checker.warnings;
+    diagnostics.append(&mut checker.errors);
     order::sort_by_key(&mut diagnostics, |d| d.span.start);
     (query, diagnostics)
 }
