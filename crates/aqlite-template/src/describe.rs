@@ -115,6 +115,12 @@ impl Reader<'_> {
         let is_list = definition.map_or(attribute.cardinality.is_some(), |d| d.card.is_list());
         let is_asked = attribute.existence.is_some_and(|e| e.lower > 0)
             || definition.is_some_and(|d| d.card.is_mandatory());
+        // One of several alternatives is not mandatory by itself.
+        let is_only = attribute.children.len() == 1;
+        let single = Multiplicity {
+            lower: u32::from(is_asked && is_only),
+            upper: Some(1),
+        };
         let children = attribute.children.iter();
         for child in children.filter(|c| c.occurrences.upper != Some(0)) {
             let is_mandatory = match is_list {
@@ -125,12 +131,7 @@ impl Reader<'_> {
             let path = format!("{}/{}{selector}", parent.path, attribute.name);
             let mut described = self.node(child, path, is_mandatory);
             if !is_list {
-                // One of several alternatives is not mandatory by itself.
-                let is_only = attribute.children.len() == 1;
-                described.occurrences = Multiplicity {
-                    lower: u32::from(is_mandatory && is_only),
-                    upper: Some(1),
-                };
+                described.occurrences = single;
             }
             parent.children.push(described);
         }

@@ -405,17 +405,16 @@ impl<'d> Opt2Reader<'d> {
         let name = xml.attribute("rm_attribute_name").unwrap_or_default();
         let attr = Attr::parse(name);
         // A differential path would constrain a node elsewhere, which the tree cannot represent.
-        let is_elsewhere = xml
-            .text_along(&["differential_path"])
-            .is_some_and(|p| !p.is_empty());
+        let path = xml.text_along(&["differential_path"]);
+        let is_elsewhere = path.is_some_and(|p| !p.is_empty());
         if attr.is_none() || is_elsewhere {
             self.unknown(xml, &format!("the attribute `{name}`"));
         }
         let cardinality = self.cardinality(xml);
         let length = self.gauge.enter(&["/", name]);
-        cardinality
-            .into_iter()
-            .for_each(|c| self.gauge.count(xml, "cardinality", c.interval));
+        if let Some(c) = cardinality {
+            self.gauge.count(xml, "cardinality", c.interval);
+        }
         let attribute = Attribute {
             attr,
             existence: self.multiplicity(xml, "existence"),

@@ -81,15 +81,13 @@ fn label_at<'t>(
     let mut steps = path.split('/').skip(1);
     loop {
         if let Some(id) = node.text_at(Attr::ARCHETYPE_NODE_ID) {
-            let is_root = is_archetype_id(id);
-            if is_root {
-                archetype = node
-                    .text_along(&[Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE])
-                    .unwrap_or(id);
+            let mut code = id;
+            if is_archetype_id(id) {
+                let stated =
+                    node.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE]);
+                (archetype, code) = (stated.unwrap_or(id), "at0000");
             }
-            label = template
-                .term_of(archetype, language, if is_root { "at0000" } else { id })
-                .or(label);
+            label = template.term_of(archetype, language, code).or(label);
         }
         match steps.next().and_then(|step| step_into(node, step)) {
             Some(inner) => node = inner,

@@ -283,10 +283,9 @@ impl<'a> XmlBuilder<'a> {
             let value = attribute
                 .normalized_value(XmlVersion::Implicit1_0)
                 .map_err(|_| foreign_entity(span))?;
-            let name = attribute.key.local_name();
-            if let Some(name) = ATTRIBUTES.iter().find(|n| **n == name.as_ref()) {
-                found.push((*name, value.into_owned()));
-            }
+            let key = attribute.key.local_name();
+            let known = ATTRIBUTES.iter().find(|name| **name == key.as_ref());
+            found.extend(known.map(|name| (*name, value.into_owned())));
         }
         Ok(found)
     }

@@ -32,6 +32,21 @@ fn common_kind(before: Option<&'static str>, own: &'static str) -> &'static str 
     }
 }
 
+/// Returns the keyword of a multiplicity of an attribute.
+fn counted(word: &str) -> Option<&'static str> {
+    let keywords = ["existence", "cardinality"];
+    keywords.into_iter().find(|keyword| *keyword == word)
+}
+
+/// Returns whether a text is `0..1`, `1`, `1..*` or `*`.
+fn is_multiplicity(count: &str) -> bool {
+    let is_limit = |limit: &str| {
+        limit == "*" || (!limit.is_empty() && limit.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let mut limits = count.split("..").map(str::trim);
+    limits.clone().count() <= 2 && limits.all(is_limit)
+}
+
 /// cADL.
 impl<'a> AdlReader<'a> {
     /// Reads an object: `OBSERVATION[id2, openEHR-EHR-OBSERVATION.x.v1.0.0] occurrences matches
@@ -97,16 +112,14 @@ impl<'a> AdlReader<'a> {
         let ids = self
             .until("]")
             .ok_or_else(|| broken(place, "the `[` behind the name of a class is not closed"))?;
-        let (id, archetype) = match ids.split_once(',') {
-            Some((id, archetype)) => (id.trim(), Some(archetype.trim())),
-            None => (ids.trim(), None),
-        };
-        let usual = match archetype {
+        let mut ids = ids.splitn(2, ',').map(str::trim);
+        let (id, archetype) = (ids.next().unwrap_or_default(), ids.next());
+        let kind = kind.unwrap_or(match archetype {
             Some(_) => "C_ARCHETYPE_ROOT",
             None => "C_COMPLEX_OBJECT",
-        };
+        });
         Ok(ObjectHead {
-            kind: kind.unwrap_or(usual),
+            kind,
             class,
             id,
             archetype,
@@ -161,12 +174,7 @@ impl<'a> AdlReader<'a> {
             .ok_or_else(|| broken(place, "expected the name of an attribute"))?;
         let element = elements.add(Some(parent), "attributes", Span::new(place.start, self.at))?;
         elements.attribute(element, "rm_attribute_name", name);
-        loop {
-            let what = match self.next_word() {
-                Some("existence") => "existence",
-                Some("cardinality") => "cardinality",
-                _ => break,
-            };
+        while let Some(what) = self.next_word().and_then(counted) {
             self.word();
             let count = self.multiplicity(what)?;
             elements.attribute(element, what, &count);
@@ -225,21 +233,12 @@ impl<'a> AdlReader<'a> {
             .ok_or_else(|| broken(place, format!("the `{{` behind `{what}` is not closed")))?;
         let mut parts = inside.split(';').map(str::trim);
         let count = parts.next().unwrap_or_default();
-        let is_limit = |limit: &str| {
-            limit == "*" || (!limit.is_empty() && limit.bytes().all(|b| b.is_ascii_digit()))
-        };
-        if !count.split("..").map(str::trim).all(is_limit) || count.split("..").count() > 2 {
-            return Err(broken(
-                place,
-                format!("`{count}` is no multiplicity: expected `0..1`, `1` or `1..*`"),
-            ));
+        if !is_multiplicity(count) {
+            let message = format!("`{count}` is no multiplicity: expected `0..1`, `1` or `1..*`");
+            return Err(broken(place, message));
         }
-        let count = if count == "*" {
-            String::from("0..*")
-        } else {
-            count.to_owned()
-        };
-        Ok(parts.fold(count, |all, part| format!("{all}; {part}")))
+        let count = if count == "*" { "0..*" } else { count };
+        Ok(parts.fold(count.to_owned(), |all, part| format!("{all}; {part}")))
     }
 
     /// Reads the inclusions and exclusions of a slot.
@@ -257,6 +256,15 @@ impl<'a> AdlReader<'a> {
         if self.eats("*") {
             return self.expect("}", "behind `*`");
         }
+        self.slot_rules(elements, element)
+    }
+
+    /// Reads the rules of a slot up to its `}`.
+    fn slot_rules(
+        &mut self,
+        elements: &mut Elements<'a>,
+        element: usize,
+    ) -> Result<(), Diagnostic> {
         let mut side = "includes";
         while !self.eats("}") {
             if self.eats_word("include") {

@@ -79,10 +79,7 @@ impl<'r> DocumentReader<'r, '_> {
             Cls::DV_CODED_TEXT if has("other") && !has("code") => Cls::DV_TEXT,
             Cls::DV_ORDINAL | Cls::DV_SCALE if has_other => Cls::DV_TEXT,
             Cls::PARTY_PROXY | Cls::PARTY_IDENTIFIED => party_class(class, form, at),
-            Cls::UID_BASED_ID => {
-                let value = form.value("").or_else(|| form.value("value"));
-                uid_class(value.map_or("", Value::text))
-            }
+            Cls::UID_BASED_ID => uid_class(plain_value(form).map_or("", Value::text)),
             Cls::DV_ORDERED | Cls::DATA_VALUE => like.unwrap_or_else(|| guessed(form)),
             other => super::read::concrete_class(other),
         })
@@ -148,11 +145,8 @@ impl<'r> DocumentReader<'r, '_> {
         }
         let names = suffix::of(class).map(|s| s.name);
         let names: Vec<&str> = names.filter(|n| !n.is_empty()).collect();
-        let similar = near(name, &mut names.iter().copied());
-        let similar: Vec<String> = similar
-            .into_iter()
-            .map(|n| format!("{}|{n}", self.path))
-            .collect();
+        let similar = near(name, &mut names.iter().copied()).into_iter();
+        let similar: Vec<String> = similar.map(|n| format!("{}|{n}", self.path)).collect();
         // Without a similar suffix, all of them are shown.
         let help: Vec<&str> = if similar.is_empty() {
             names
@@ -344,15 +338,17 @@ impl<'r> DocumentReader<'r, '_> {
         if draft.get(Attr::VALUE).is_none() {
             match self.label(web, &terminology, &code) {
                 Some(label) => draft.put(Attr::VALUE, Draft::text(label)),
-                None => {
-                    let code = shown(&code);
-                    let message = format!(
-                        "the text of the code `{code}` is missing, and the template does not know it: give `|value`"
-                    );
-                    self.refuse_here("FLT0108", message, &[]);
-                }
+                None => self.refuse_code_without_text(&code),
             }
         }
+    }
+
+    fn refuse_code_without_text(&mut self, code: &str) {
+        let code = shown(code);
+        let message = format!(
+            "the text of the code `{code}` is missing, and the template does not know it: give `|value`"
+        );
+        self.refuse_here("FLT0108", message, &[]);
     }
 
     /// Completes a coded text without a code by the code that has its text.
@@ -372,10 +368,7 @@ impl<'r> DocumentReader<'r, '_> {
     }
 
     fn complete_quantity(&mut self, draft: &mut Draft<'r>, web: Option<&'r WebNode>) {
-        let list = match web.and_then(|w| w.value.as_deref()).map(|n| &n.constraint) {
-            Some(Constraint::Quantity { list, .. }) => Some(list.as_slice()),
-            _ => None,
-        };
+        let list = units_of(web);
         if draft.get(Attr::MAGNITUDE).is_none() {
             let message = "the magnitude is missing: give `|magnitude`";
             self.refuse_here("FLT0108", message, &[]);
@@ -393,10 +386,10 @@ impl<'r> DocumentReader<'r, '_> {
         if draft.get(Attr::PRECISION).is_none() {
             let units = draft.text_along(&[Attr::UNITS]).unwrap_or_default();
             let precision = greatest_precision(list.unwrap_or_default(), units);
-            let precision = precision.map(|p| Draft::leaf(Cls::INTEGER, number::fixed(p, 0)));
-            precision
-                .into_iter()
-                .for_each(|p| draft.put(Attr::PRECISION, p));
+            if let Some(precision) = precision {
+                let precision = Draft::leaf(Cls::INTEGER, number::fixed(precision, 0));
+                draft.put(Attr::PRECISION, precision);
+            }
         }
     }
 
@@ -410,8 +403,7 @@ impl<'r> DocumentReader<'r, '_> {
             let kind = usual_proportion(web).to_string();
             draft.put(Attr::TYPE, Draft::leaf(Cls::INTEGER, kind));
         }
-        let value = form.value("").or_else(|| form.value("value"));
-        if let (None, Some(value)) = (draft.get(Attr::NUMERATOR), value) {
+        if let (None, Some(value)) = (draft.get(Attr::NUMERATOR), plain_value(form)) {
             self.set_leaf(draft, &[Attr::NUMERATOR], value.text());
         }
         // Percentages and unitary proportions have a fixed denominator.
@@ -465,12 +457,7 @@ impl<'r> DocumentReader<'r, '_> {
 
     fn complete_duration(&mut self, draft: &mut Draft<'r>, form: &'r KeyTree<'_>) {
         if draft.get(Attr::VALUE).is_some() {
-            if let Some((name, ..)) = PARTS.iter().find(|(name, ..)| form.value(name).is_some()) {
-                let message =
-                    format!("`|{name}` is given besides the whole duration: remove one of them");
-                self.refuse_here("FLT0107", message, &[]);
-            }
-            return;
+            return self.refuse_parts_of_duration(form);
         }
         let (mut text, mut is_clock) = (String::from("P"), false);
         for (name, letter, behind) in PARTS {
@@ -498,6 +485,15 @@ impl<'r> DocumentReader<'r, '_> {
         };
         let message = format!("`|{name}` is `{}`, expected {expected}", shown(text));
         self.refuse_here("FLT0104", message, &[]);
+    }
+
+    /// Reports a part of a duration that is given besides the whole.
+    fn refuse_parts_of_duration(&mut self, form: &KeyTree<'_>) {
+        if let Some((name, ..)) = PARTS.iter().find(|(name, ..)| form.value(name).is_some()) {
+            let message =
+                format!("`|{name}` is given besides the whole duration: remove one of them");
+            self.refuse_here("FLT0107", message, &[]);
+        }
     }
 
     /// Completes a reference range. In the formats it has the limits of its interval directly.
@@ -572,6 +568,19 @@ fn usual_terminology(at: Attr) -> &'static str {
 fn greatest_precision(list: &[QuantityItem], units: &str) -> Option<f64> {
     let item = list.iter().find(|i| i.units == units)?;
     item.precision.as_ref()?.upper.filter(|u| *u >= 0.0)
+}
+
+/// Returns the units in the template with their ranges; `None` if it does not constrain them.
+fn units_of(web: Option<&WebNode>) -> Option<&[QuantityItem]> {
+    match &web?.value.as_deref()?.constraint {
+        Constraint::Quantity { list, .. } => Some(list),
+        _ => None,
+    }
+}
+
+/// Returns the value without suffix.
+fn plain_value<'f, 't>(form: &'f KeyTree<'t>) -> Option<&'f Value<'t>> {
+    form.value("").or_else(|| form.value("value"))
 }
 
 /// Returns the number of the kind of a proportion, if the sender names none.

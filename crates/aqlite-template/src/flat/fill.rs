@@ -70,10 +70,11 @@ impl<'r> DocumentReader<'r, '_> {
             let Some(last) = last.filter(|_| is_begun(draft, levels)) else {
                 continue;
             };
-            let made = match kid.element() {
-                Some(step) => self
-                    .new_object(Some(step), Cls::ELEMENT)
-                    .with(Attr::VALUE, value),
+            let made = match kid
+                .element()
+                .map(|s| self.new_object(Some(s), Cls::ELEMENT))
+            {
+                Some(element) => element.with(Attr::VALUE, value),
                 None => value,
             };
             self.place_object(draft, levels, last, made);
@@ -171,20 +172,18 @@ impl<'r> DocumentReader<'r, '_> {
             return None;
         }
         let mut party = Draft::object(Cls::PARTY_IDENTIFIED);
-        name.into_iter()
-            .for_each(|n| party.put(Attr::NAME, Draft::text(n)));
+        if let Some(name) = name {
+            party.put(Attr::NAME, Draft::text(name));
+        }
         if let Some(id) = id {
             self.set_leaf(&mut party, &[Attr::EXTERNAL_REF, Attr::ID, Attr::VALUE], id);
-            for (attr, text) in reference
-                .iter()
-                .filter_map(|(attr, text)| Some((*attr, (*text)?)))
-            {
-                let path: &[Attr] = if attr == Attr::SCHEME {
-                    &[Attr::EXTERNAL_REF, Attr::ID, Attr::SCHEME]
-                } else {
-                    &[Attr::EXTERNAL_REF, Attr::NAMESPACE]
+            for (attr, text) in reference {
+                let path: &[Attr] = match *attr {
+                    Attr::SCHEME => &[Attr::EXTERNAL_REF, Attr::ID, Attr::SCHEME],
+                    _ => &[Attr::EXTERNAL_REF, Attr::NAMESPACE],
                 };
-                self.set_leaf(&mut party, path, text);
+                text.iter()
+                    .for_each(|text| self.set_leaf(&mut party, path, text));
             }
         }
         self.complete_party(&mut party, &EMPTY_TREE);
@@ -270,13 +269,8 @@ impl<'r> DocumentReader<'r, '_> {
         segment: &str,
         instances: &'r [SegmentInstance<'_>],
     ) -> bool {
-        let attrs: &[Attr] = match segment.trim_start_matches('_') {
-            "history_origin" => &[Attr::DATA, Attr::STATE],
-            "data_history_origin" => &[Attr::DATA],
-            "state_history_origin" => &[Attr::STATE],
-            _ => return false,
-        };
-        if draft.class() != Cls::OBSERVATION {
+        let attrs = histories_of(segment);
+        if attrs.is_empty() || draft.class() != Cls::OBSERVATION {
             return false;
         }
         let Some(form) = self.only_instance(segment, instances) else {
@@ -314,30 +308,23 @@ impl<'r> DocumentReader<'r, '_> {
     }
 
     fn fill_event(&mut self, draft: &mut Draft<'r>, web: Option<&'r WebNode>) {
-        let time = self
-            .origin
-            .or(self.context.text("history_origin"))
-            .unwrap_or(self.default_time());
+        let origin = self.origin.or(self.context.text("history_origin"));
+        let time = origin.unwrap_or(self.default_time());
         default(draft, Attr::TIME, || {
             Draft::holding(Cls::DV_DATE_TIME, Attr::VALUE, time)
         });
         if draft.class() != Cls::INTERVAL_EVENT {
             return;
         }
-        let width = web
-            .and_then(|w| w.children.iter().find(|k| attr_of(k) == Attr::WIDTH))
-            .and_then(only_duration)
-            .unwrap_or("PT0S");
+        let child = |attr: Attr| {
+            let mut children = web.into_iter().flat_map(|w| &w.children);
+            children.find(|k| attr_of(k) == attr)
+        };
+        let width = child(Attr::WIDTH).and_then(only_duration);
         default(draft, Attr::WIDTH, || {
-            Draft::holding(Cls::DV_DURATION, Attr::VALUE, width)
+            Draft::holding(Cls::DV_DURATION, Attr::VALUE, width.unwrap_or("PT0S"))
         });
-        let function = web
-            .and_then(|w| {
-                w.children
-                    .iter()
-                    .find(|k| attr_of(k) == Attr::MATH_FUNCTION)
-            })
-            .and_then(|k| k.codes()?.1.first());
+        let function = child(Attr::MATH_FUNCTION).and_then(|k| k.codes()?.1.first());
         // 146 is "mean".
         let code = function.map_or("146", String::as_str);
         default(draft, Attr::MATH_FUNCTION, || openehr(code));
@@ -407,11 +394,10 @@ impl<'r> DocumentReader<'r, '_> {
         if let Some(location) = self.context.text("location") {
             default(draft, Attr::LOCATION, || Draft::text(location));
         }
-        if draft.get(Attr::HEALTH_CARE_FACILITY).is_none() {
-            let facility = self.new_facility();
-            facility
-                .into_iter()
-                .for_each(|f| draft.put(Attr::HEALTH_CARE_FACILITY, f));
+        if draft.get(Attr::HEALTH_CARE_FACILITY).is_none()
+            && let Some(facility) = self.new_facility()
+        {
+            draft.put(Attr::HEALTH_CARE_FACILITY, facility);
         }
         if draft.get(Attr::PARTICIPATIONS).is_none() {
             self.new_participations()
@@ -581,6 +567,16 @@ fn levels_above(kid: &WebNode) -> &[Step] {
     let own = 1 + usize::from(kid.element().is_some());
     let count = kid.steps.len().saturating_sub(own);
     kid.steps.get(..count).unwrap_or_default()
+}
+
+/// Returns the histories whose origin a segment of an OBSERVATION is; none for another segment.
+fn histories_of(segment: &str) -> &'static [Attr] {
+    match segment.trim_start_matches('_') {
+        "history_origin" => &[Attr::DATA, Attr::STATE],
+        "data_history_origin" => &[Attr::DATA],
+        "state_history_origin" => &[Attr::STATE],
+        _ => &[],
+    }
 }
 
 /// Returns whether a node is a mandatory value whose levels are mandatory too.

@@ -180,11 +180,8 @@ impl<'w, 'd> Writer<'w, 'd> {
         document: NodeId,
     ) -> HashSet<NodeId> {
         let mut places: HashMap<String, NodeId> = HashMap::new();
-        for (id, place) in self
-            .places
-            .iter()
-            .filter(|(id, _)| !self.detail.raw.contains(id))
-        {
+        let written = self.places.iter();
+        for (id, place) in written.filter(|(id, _)| !self.detail.raw.contains(id)) {
             // An ELEMENT and its value share a key. The value is the inner one and has the greater
             // id.
             let inner = places.entry(without_first(place)).or_insert(*id);
@@ -192,13 +189,10 @@ impl<'w, 'd> Writer<'w, 'd> {
         }
         let owner = |key: &str| {
             let key = without_first(key);
-            let ends = key
-                .match_indices(['/', '|', ':'])
-                .map(|(at, _)| at)
-                .chain([key.len()]);
-            ends.filter_map(|end| places.get(key.get(..end)?))
-                .next_back()
-                .copied()
+            let ends = key.match_indices(['/', '|', ':']).map(|(at, _)| at);
+            let prefixes = ends.chain([key.len()]).filter_map(|end| key.get(..end));
+            let mut owners = prefixes.filter_map(|prefix| places.get(prefix));
+            owners.next_back().copied()
         };
         keys.map(|key| owner(key).unwrap_or(document)).collect()
     }
@@ -465,11 +459,9 @@ impl<'w, 'd> Writer<'w, 'd> {
         let start = self.out.len();
         self.write_class(element, path);
         self.write_name(kid.element(), element, path);
+        let is_aside = |a: &Attr| !IDENTITY.contains(a) && *a != Attr::VALUE;
         for child in element.children() {
-            if let Some(attr) = child
-                .attr()
-                .filter(|a| !IDENTITY.contains(a) && *a != Attr::VALUE)
-            {
+            if let Some(attr) = child.attr().filter(is_aside) {
                 self.write_attribute(Cls::ELEMENT, attr, child, path);
             }
         }

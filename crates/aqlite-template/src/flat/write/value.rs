@@ -129,9 +129,12 @@ impl<'w, 'd> Writer<'w, 'd> {
                 }
                 if let Some(mode) = node.get(Attr::MODE).filter(|m| !self.is_long(*m)) {
                     inline.push(Attr::MODE);
-                    let text = mode.text_at(Attr::VALUE).unwrap_or_default();
-                    let text = Value::Text(Cow::Borrowed(text));
-                    self.push(format!("{path}|mode"), text, Cls::PARTICIPATION);
+                    let text = Cow::Borrowed(mode.text_at(Attr::VALUE).unwrap_or_default());
+                    self.push(
+                        format!("{path}|mode"),
+                        Value::Text(text),
+                        Cls::PARTICIPATION,
+                    );
                 }
             }
             Cls::REFERENCE_RANGE => {
