@@ -1,7 +1,9 @@
 //! Compilation of a guide: variables become indexes, expressions operations of one arena.
 
 use super::expr::ast::{Action, Expr, Function, Operator, Variable};
-use super::guide::{Binding, Condition, Direction, Guide, MAX_PROBLEMS, Rule, Step, shown};
+use super::guide::{
+    Binding, Condition, Direction, Element, Guide, MAX_PROBLEMS, Rule, Step, shown,
+};
 use super::value::Value;
 use aqlite_rm::diag::{Diagnostic, Span};
 use aqlite_rm::order;
@@ -56,42 +58,28 @@ struct Compiler<'g> {
 
 impl<'g> Compiler<'g> {
     fn new(guide: &'g Guide) -> Compiler<'g> {
-        let mut order: Vec<(usize, &Rule)> = guide.rules.iter().enumerate().collect();
-        // The sort is stable: rules of equal priority keep the order of the file.
-        order::sort_by_key(&mut order, |(_, r)| std::cmp::Reverse(r.priority));
-        // Conditions and actions are filled in later, because they may refer to any rule by index.
-        let plan = |(source, rule): &(usize, &Rule)| RulePlan {
-            id: Arc::from(rule.id.as_str()),
-            when: Vec::new(),
-            then: Vec::new(),
-            source: *source,
-            card_values: Vec::new(),
-        };
-        let rules: Vec<RulePlan> = order.iter().map(plan).collect();
-        let rule_index = order
-            .iter()
-            .enumerate()
-            .map(|(i, (_, r))| (r.id.as_str(), i))
-            .collect();
-        let out = CompiledGuide {
-            guide: guide.clone(),
-            slots: Vec::new(),
-            slot_index: BTreeMap::new(),
-            ops: Vec::new(),
-            constants: Vec::new(),
-            terms: Vec::new(),
-            term_index: HashMap::new(),
-            bindings: Vec::new(),
-            pre_conditions: Vec::new(),
-            default_actions: Vec::new(),
-            rules,
-            problems: Vec::new(),
-        };
+        let rules = rules_by_priority(guide);
+        let of_rule = |plan: &RulePlan| guide.rules.get(plan.source);
+        let rule_index = rules.iter().enumerate();
+        let rule_index = rule_index.filter_map(|(i, plan)| Some((of_rule(plan)?.id.as_str(), i)));
         let mut compiler = Compiler {
-            out,
+            rule_index: rule_index.collect(),
+            out: CompiledGuide {
+                guide: guide.clone(),
+                slots: Vec::new(),
+                slot_index: BTreeMap::new(),
+                ops: Vec::new(),
+                constants: Vec::new(),
+                terms: Vec::new(),
+                term_index: HashMap::new(),
+                bindings: Vec::new(),
+                pre_conditions: Vec::new(),
+                default_actions: Vec::new(),
+                rules,
+                problems: Vec::new(),
+            },
             guide,
             slot_index: HashMap::new(),
-            rule_index,
             constants: HashMap::new(),
             references: HashMap::new(),
             binding_index: first_places(guide.bindings.iter().map(|b| b.id.as_str())),
@@ -137,25 +125,11 @@ impl<'g> Compiler<'g> {
     fn bindings(&mut self) {
         let guide = self.guide;
         for binding in &guide.bindings {
-            let columns = binding.elements.iter().map(|e| {
-                let slot = self.slot(&e.id);
-                let quantity = e.data_type.as_deref().and_then(is_quantity);
-                if let Some(info) = self.out.slots.get_mut(slot) {
-                    info.quantity = info.quantity.or(quantity);
-                }
-                let named = Some((Arc::from(e.id.as_str()), Arc::from(e.path.as_str())));
-                Column {
-                    path: super::bind::normal_path(&e.path),
-                    named,
-                    slot: Some(slot),
-                }
-            });
+            let columns = binding.elements.iter().map(|e| self.bound_column(e));
             let columns = columns.collect();
-            let template_id = binding
-                .template_id
-                .as_deref()
-                // Some guides repeat the archetype id as template id. It names no template.
-                .filter(|t| super::bind::class_of(t).is_none());
+            // Some guides repeat the archetype id as template id. It names no template.
+            let template_id = binding.template_id.as_deref();
+            let template_id = template_id.filter(|t| super::bind::class_of(t).is_none());
             let head = BindingHead {
                 id: Arc::from(binding.id.as_str()),
                 model_id: Arc::from(binding.model_id.as_str()),
@@ -170,10 +144,28 @@ impl<'g> Compiler<'g> {
         }
         for variable in &guide.internal_variables {
             let slot = self.slot(&variable.id);
+            let class = format!("DV_{}", variable.data_type.to_ascii_uppercase());
             if let Some(info) = self.out.slots.get_mut(slot) {
-                info.quantity =
-                    is_quantity(&format!("DV_{}", variable.data_type.to_ascii_uppercase()));
+                info.quantity = is_quantity(&class);
             }
+        }
+    }
+
+    /// Returns the column of an element, whose values are those of a variable.
+    fn bound_column(&mut self, element: &'g Element) -> Column {
+        let slot = self.slot(&element.id);
+        let quantity = element.data_type.as_deref().and_then(is_quantity);
+        if let Some(info) = self.out.slots.get_mut(slot) {
+            info.quantity = info.quantity.or(quantity);
+        }
+        let named = (
+            Arc::from(element.id.as_str()),
+            Arc::from(element.path.as_str()),
+        );
+        Column {
+            path: super::bind::normal_path(&element.path),
+            named: Some(named),
+            slot: Some(slot),
         }
     }
 
@@ -189,27 +181,26 @@ impl<'g> Compiler<'g> {
         self.out.pre_conditions = guide.pre_conditions.iter().map(|c| self.test(c)).collect();
         self.out.default_actions = self.steps(&guide.default_actions);
         for i in 0..self.out.rules.len() {
-            let Some(rule) = self
-                .out
-                .rules
-                .get(i)
-                .and_then(|r| guide.rules.get(r.source))
-            else {
-                continue;
-            };
-            let when = rule.when.iter().map(|c| self.test(c)).collect();
-            let then = self.steps(&rule.then);
-            let card_values = self.card_values(rule);
-            if let Some(plan) = self.out.rules.get_mut(i) {
-                plan.when = when;
-                plan.then = then;
-                plan.card_values = card_values;
+            let source = self.out.rules.get(i).map(|plan| plan.source);
+            if let Some(rule) = source.and_then(|source| guide.rules.get(source)) {
+                self.rule(i, rule);
             }
         }
         self.outputs();
         let slots = self.slot_index.iter();
         self.out.slot_index = order::map(slots.map(|(code, slot)| ((*code).to_owned(), *slot)));
         self.out
+    }
+
+    fn rule(&mut self, index: usize, rule: &'g Rule) {
+        let when = rule.when.iter().map(|c| self.test(c)).collect();
+        let then = self.steps(&rule.then);
+        let card_values = self.card_values(rule);
+        if let Some(plan) = self.out.rules.get_mut(index) {
+            plan.when = when;
+            plan.then = then;
+            plan.card_values = card_values;
+        }
     }
 
     fn outputs(&mut self) {
@@ -255,13 +246,7 @@ impl<'g> Compiler<'g> {
     /// Returns the column of a path in a predicate, and the attribute of its value.
     fn column(&mut self, path: &str) -> (usize, Attribute) {
         let Some(plan) = self.out.bindings.get_mut(self.binding) else {
-            let help = "paths stand in predicates of bindings; rules use variables";
-            if self.out.problems.len() < MAX_PROBLEMS {
-                let message = format!("path `{}` outside of a predicate", shown(path));
-                self.out
-                    .problems
-                    .push(Diagnostic::error("GDL0310", self.span, message).with_help(help));
-            }
+            self.path_outside(path);
             // An impossible column: evaluation reads null from it.
             return (usize::MAX, Attribute::Whole);
         };
@@ -288,6 +273,16 @@ impl<'g> Compiler<'g> {
         let column = plan.columns.len() - 1;
         self.columns.insert(base.to_owned(), column);
         (column, attribute)
+    }
+
+    /// Reports a path outside of a predicate.
+    fn path_outside(&mut self, path: &str) {
+        let help = "paths stand in predicates of bindings; rules use variables";
+        if self.out.problems.len() < MAX_PROBLEMS {
+            let message = format!("path `{}` outside of a predicate", shown(path));
+            let problem = Diagnostic::error("GDL0310", self.span, message);
+            self.out.problems.push(problem.with_help(help));
+        }
     }
 
     fn test(&mut self, condition: &'g Condition) -> ConditionPlan {
@@ -339,20 +334,12 @@ impl<'g> Compiler<'g> {
                 .assign(v, e, quantities)
                 .map_or(ActionPlan::Nothing, ActionPlan::Assign),
             Some(Action::Create(v, list)) => {
-                let binding = self.binding_index.get(v.code.as_str()).copied();
-                if binding.is_none() {
-                    self.problem(
-                        "GDL0311",
-                        format!("`{}` is no data binding", v.code),
-                        "create takes the code of an OUTPUT binding",
-                    );
-                }
+                let binding = self.created_binding(v);
+                let values = list.iter();
+                let values = values.filter_map(|(v, e)| self.assign(v, e, quantities));
                 ActionPlan::Create {
                     binding,
-                    values: list
-                        .iter()
-                        .filter_map(|(v, e)| self.assign(v, e, quantities))
-                        .collect(),
+                    values: values.collect(),
                 }
             }
             Some(Action::UseTemplate(v, list)) => match self.template(v) {
@@ -365,20 +352,32 @@ impl<'g> Compiler<'g> {
             Some(Action::UseTemplateEach(v, conditions, list)) => match self.template(v) {
                 Some(template) => ActionPlan::UseTemplateEach {
                     template,
-                    conditions: conditions.iter().map(|c| self.slot(&c.code)).collect(),
+                    conditions: self.slots(conditions),
                     values: list
                         .iter()
-                        .map(|(v, s)| {
-                            (
-                                v.code.clone(),
-                                s.iter().map(|v| self.slot(&v.code)).collect(),
-                            )
-                        })
+                        .map(|(v, listed)| (v.code.clone(), self.slots(listed)))
                         .collect(),
                 },
                 None => ActionPlan::Nothing,
             },
         }
+    }
+
+    /// Returns the binding of which `create` makes an instance.
+    fn created_binding(&mut self, variable: &'g Variable) -> Option<usize> {
+        let binding = self.binding_index.get(variable.code.as_str()).copied();
+        if binding.is_none() {
+            self.problem(
+                "GDL0311",
+                format!("`{}` is no data binding", variable.code),
+                "create takes the code of an OUTPUT binding",
+            );
+        }
+        binding
+    }
+
+    fn slots(&mut self, variables: &'g [Variable]) -> Vec<usize> {
+        variables.iter().map(|v| self.slot(&v.code)).collect()
     }
 
     fn named_values(&mut self, list: &'g [(Variable, Expr)]) -> Vec<(String, OpId)> {
@@ -662,6 +661,23 @@ fn is_quantity(class: &str) -> Option<bool> {
         "DV_COUNT" => Some(false),
         _ => None,
     }
+}
+
+/// Returns the plans of the rules in the order of their evaluation.
+///
+/// Conditions and actions are filled in later, because they may refer to any rule by index.
+fn rules_by_priority(guide: &Guide) -> Vec<RulePlan> {
+    let mut order: Vec<(usize, &Rule)> = guide.rules.iter().enumerate().collect();
+    // The sort is stable: rules of equal priority keep the order of the file.
+    order::sort_by_key(&mut order, |(_, r)| std::cmp::Reverse(r.priority));
+    let plan = |(source, rule): (usize, &Rule)| RulePlan {
+        id: Arc::from(rule.id.as_str()),
+        when: Vec::new(),
+        then: Vec::new(),
+        source,
+        card_values: Vec::new(),
+    };
+    order.into_iter().map(plan).collect()
 }
 
 /// Splits `/…/items[at0004]/value/magnitude`, `/…/items[at0004]/value` or `/symbol/value.value`
