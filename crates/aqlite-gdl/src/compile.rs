@@ -387,38 +387,23 @@ impl<'g> Compiler<'g> {
     }
 
     fn card_values(&mut self, rule: &'g Rule) -> Vec<Vec<(String, OpId)>> {
-        let actions = rule
-            .cards
-            .iter()
-            .flat_map(|c| &c.suggestions)
-            .flat_map(|s| &s.actions);
-        let steps = actions.map(|a| {
-            a.template
-                .as_ref()
-                .map(|(_, steps)| steps.as_slice())
-                .unwrap_or_default()
-        });
-        let assignments = steps.map(|steps| {
-            steps
-                .iter()
-                .filter_map(|s| s.action.as_ref())
-                .filter_map(|a| {
-                    if let Action::Assign(v, e) = a {
-                        Some((v, e))
-                    } else {
-                        None
-                    }
-                })
-        });
-        let lists: Vec<Vec<(&Variable, &Expr)>> = assignments.map(Iterator::collect).collect();
-        lists
-            .into_iter()
-            .map(|list| {
-                list.into_iter()
-                    .map(|(v, e)| (v.code.clone(), self.expr(e)))
-                    .collect()
-            })
+        let suggestions = rule.cards.iter().flat_map(|c| &c.suggestions);
+        let actions = suggestions.flat_map(|s| &s.actions);
+        let steps = actions.map(|a| a.template.as_ref().map(|(_, steps)| steps));
+        steps
+            .map(|steps| self.assigned_values(steps.map(Vec::as_slice).unwrap_or_default()))
             .collect()
+    }
+
+    /// Compiles the values of the assignments among some steps.
+    fn assigned_values(&mut self, steps: &'g [Step]) -> Vec<(String, OpId)> {
+        let mut values = Vec::new();
+        for action in steps.iter().filter_map(|s| s.action.as_ref()) {
+            if let Action::Assign(variable, expr) = action {
+                values.push((variable.code.clone(), self.expr(expr)));
+            }
+        }
+        values
     }
 
     fn template(&mut self, variable: &Variable) -> Option<usize> {
@@ -503,26 +488,7 @@ impl<'g> Compiler<'g> {
                 let (column, attribute) = self.column(path);
                 self.push(Op::Column(column, attribute))
             }
-            Expr::Reference(index, url) => {
-                // A reference that occurs again reads the same constant. Its text may be megabytes.
-                if let Some(Op::Constant(known)) = self
-                    .references
-                    .get(&(*index, *url))
-                    .and_then(|id| self.out.ops.get(*id as usize))
-                {
-                    return self.push(Op::Constant(*known));
-                }
-                let reference = index
-                    .checked_sub(1)
-                    .and_then(|i| self.guide.references.get(i));
-                let text = reference
-                    .map(|r| if *url { &r.url } else { &r.label })
-                    .filter(|t| !t.is_empty());
-                let value = text.map_or(Value::text("Reference not found"), |t| Value::text(t));
-                let id = self.constant(value);
-                self.references.insert((*index, *url), id);
-                id
-            }
+            Expr::Reference(index, url) => self.reference(*index, *url),
             Expr::Not(a) => {
                 let a = self.expr(a);
                 self.push(Op::Not(a))
@@ -545,6 +511,24 @@ impl<'g> Compiler<'g> {
                 self.constant(Value::Null)
             }
         }
+    }
+
+    /// Compiles the label or the URL of a reference of the guide, counted from 1.
+    fn reference(&mut self, index: usize, is_url: bool) -> OpId {
+        // A reference that occurs again reads the same constant. Its text may be megabytes.
+        let known = self.references.get(&(index, is_url));
+        let known = known.and_then(|id| self.out.ops.get(*id as usize));
+        if let Some(Op::Constant(known)) = known {
+            return self.push(Op::Constant(*known));
+        }
+        let reference = index.checked_sub(1);
+        let reference = reference.and_then(|i| self.guide.references.get(i));
+        let text = reference.map(|r| if is_url { &r.url } else { &r.label });
+        let text = text.filter(|t| !t.is_empty());
+        let value = text.map_or(Value::text("Reference not found"), |t| Value::text(t));
+        let id = self.constant(value);
+        self.references.insert((index, is_url), id);
+        id
     }
 
     fn binary(&mut self, operator: Operator, a: &'g Expr, b: &'g Expr) -> OpId {
@@ -617,17 +601,13 @@ impl<'g> Compiler<'g> {
     }
 
     fn variable(&mut self, variable: &'g Variable) -> OpId {
-        let attribute = variable.attribute.as_deref();
         // `.term` is an attribute of the code, not of the value of a variable.
-        if attribute == Some("term") {
+        if variable.attribute.as_deref() == Some("term") {
             if let Some(term) = self.out.term_index.get(&variable.code) {
                 return self.push(Op::Term(*term));
             }
-            self.problem(
-                "GDL0316",
-                format!("`{}` has no term", variable.code),
-                "add it to the term definitions",
-            );
+            let message = format!("`{}` has no term", variable.code);
+            self.problem("GDL0316", message, "add it to the term definitions");
             return self.constant(Value::Null);
         }
         let Some(attribute) = self.attribute(variable) else {
@@ -686,31 +666,24 @@ pub(crate) fn split_path(path: &str) -> (&str, Attribute) {
     // A dot or slash inside of brackets belongs to a node id or name.
     let tail_at = path.rfind(']').map_or(0, |i| i + 1);
     let (head, tail) = path.split_at(tail_at);
-    if let Some((base, attribute)) = tail
-        .rsplit_once('.')
-        .and_then(|(b, a)| Some((b, Attribute::parse(a)?)))
+    let front = |length: usize| path.get(..head.len() + length);
+    if let Some((base, name)) = tail.rsplit_once('.')
+        && let Some(attribute) = Attribute::parse(name)
     {
-        return (
-            path.get(..head.len() + base.len()).unwrap_or(path),
-            attribute,
-        );
+        return (front(base.len()).unwrap_or(path), attribute);
     }
     // `/value` occurs behind an element, or behind an RM attribute that holds a data value.
     // The first `/value` is taken: behind it only the attribute of a data value may follow.
     let behind_value = tail
         .find("/value")
         .map(|at| (at, tail.get(at + "/value".len()..).unwrap_or_default()));
-    let base = |at: usize| {
-        path.get(..head.len() + at)
-            .filter(|base| at == 0 || super::bind::is_data_value(base))
-    };
     let split = behind_value.and_then(|(at, rest)| {
-        let attribute = if rest.is_empty() {
-            Some(Attribute::Whole)
-        } else {
-            rest.strip_prefix('/').and_then(Attribute::parse)
+        let attribute = match rest {
+            "" => Some(Attribute::Whole),
+            rest => rest.strip_prefix('/').and_then(Attribute::parse),
         };
-        base(at).zip(attribute)
+        let is_value = |base: &&str| at == 0 || super::bind::is_data_value(base);
+        front(at).filter(is_value).zip(attribute)
     });
     split.unwrap_or((path, Attribute::Whole))
 }
