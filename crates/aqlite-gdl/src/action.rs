@@ -58,9 +58,8 @@ impl Machine<'_> {
                 return;
             }
             let slot_at = |slots: &[usize]| self.slots.get(*slots.get(index)?);
-            let is_true =
-                || slot_at(conditions).is_some_and(|slot| slot.last == Value::Boolean(true));
-            if !conditions.is_empty() && !is_true() {
+            let condition = slot_at(conditions).map(|slot| &slot.last);
+            if !conditions.is_empty() && condition != Some(&Value::Boolean(true)) {
                 continue;
             }
             let value_at = |slots| slot_at(slots).map_or(Value::Null, |slot| slot.last.clone());

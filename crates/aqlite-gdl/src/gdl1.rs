@@ -47,10 +47,9 @@ const LISTS: [&str; 7] = [
 
 /// Translates the tree of a GDL1 guide to the names and words of GDL2. Other trees stay unchanged.
 pub(crate) fn translated(root: &mut Item) {
-    if root
-        .get("definition")
-        .is_none_or(|d| d.get("archetype_bindings").is_none() || d.get("data_bindings").is_some())
-    {
+    let is_gdl1 =
+        |d: &Item| d.get("archetype_bindings").is_some() && d.get("data_bindings").is_none();
+    if !root.get("definition").is_some_and(is_gdl1) {
         return;
     }
     each_member(root, &mut |name, item| match name.as_str() {
@@ -105,13 +104,11 @@ fn translated_binding(binding: &mut Item) {
     let is_any = |item: &Item| item.text().is_some_and(|d| d.eq_ignore_ascii_case("ANY"));
     members.retain(|(name, item)| name != "function" && !(name == "domain" && is_any(item)));
     for (name, item) in members.iter_mut() {
-        match name.as_str() {
-            "archetype_id" if !has_model => "model_id".clone_into(name),
-            "domain" if !has_type => {
-                "type".clone_into(name);
-                *item = Item::of_text(&direction(item.text().unwrap_or_default()));
-            }
-            _ => {}
+        if name == "archetype_id" && !has_model {
+            "model_id".clone_into(name);
+        } else if name == "domain" && !has_type {
+            "type".clone_into(name);
+            *item = Item::of_text(&direction(item.text().unwrap_or_default()));
         }
     }
     if let Some(latest) = latest {

@@ -11,19 +11,9 @@ use std::collections::{HashMap, HashSet};
 
 /// Adds the findings to the problems of the guide.
 pub(crate) fn check(compiled: &mut CompiledGuide) {
+    let known = known(&compiled.guide);
+    let mut lint = Lint::of(&compiled.guide, &known);
     let guide = &compiled.guide;
-    let known = known(guide);
-    let mut lint = Lint {
-        guide,
-        known: &known,
-        terms: terms(guide),
-        bound: bound(guide),
-        inputs: inputs(guide),
-        types: types(guide),
-        kinds: HashMap::new(),
-        problems: Vec::new(),
-        reported: HashSet::new(),
-    };
     let predicates = guide.bindings.iter().flat_map(|b| &b.predicates);
     let conditions = predicates
         .chain(&guide.pre_conditions)
@@ -199,6 +189,19 @@ struct Lint<'g> {
 }
 
 impl<'g> Lint<'g> {
+    fn of(guide: &'g Guide, known: &'g HashSet<&'g str>) -> Lint<'g> {
+        Lint {
+            guide,
+            known,
+            terms: terms(guide),
+            bound: bound(guide),
+            inputs: inputs(guide),
+            types: types(guide),
+            kinds: HashMap::new(),
+            problems: Vec::new(),
+            reported: HashSet::new(),
+        }
+    }
     fn action(&mut self, action: &'g Action, span: Span) {
         let list: Vec<(&Variable, &Expr)> = match action {
             Action::Assign(v, e) => vec![(v, e)],

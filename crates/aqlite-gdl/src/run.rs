@@ -399,17 +399,14 @@ impl Machine<'_> {
                 break;
             }
             // Without predicates all instances are chosen. `None` saves the list of their indexes.
-            let selected = if plan.predicates.is_empty() {
-                None
-            } else {
-                Some(self.select_instances(i))
-            };
+            let has_predicates = !plan.predicates.is_empty();
+            let selected = has_predicates.then(|| self.select_instances(i));
             match &selected {
                 None => instances.iter().for_each(|i| self.load(plan, i)),
-                Some(selected) => selected
-                    .iter()
-                    .filter_map(|n| instances.get(*n))
-                    .for_each(|i| self.load(plan, i)),
+                Some(selected) => {
+                    let chosen = selected.iter().filter_map(|n| instances.get(*n));
+                    chosen.for_each(|i| self.load(plan, i));
+                }
             }
             if keep {
                 used.push(selected.unwrap_or_else(|| (0..instances.len()).collect()));

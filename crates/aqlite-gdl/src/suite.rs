@@ -115,10 +115,8 @@ impl Suite {
         now: Moment,
         options: Options,
     ) -> Result<Outcome, Exceeded> {
-        let input = case.input.iter();
-        let input: Vec<(String, Value)> = input
-            .map(|g| (g.code.clone(), literal(&g.literal)))
-            .collect();
+        let value = |g: &Given| (g.code.clone(), literal(&g.literal));
+        let input: Vec<(String, Value)> = case.input.iter().map(value).collect();
         let run = guide.run(&RunInput {
             instances: &instances(guide, &input),
             clock: self.now.unwrap_or(now).into(),
@@ -126,10 +124,8 @@ impl Suite {
             options,
             terminology: None,
         })?;
-        let expected = case.expected.iter();
-        let expected: Vec<(String, String)> = expected
-            .map(|g| (g.code.clone(), g.literal.clone()))
-            .collect();
+        let pair = |g: &Given| (g.code.clone(), g.literal.clone());
+        let expected: Vec<(String, String)> = case.expected.iter().map(pair).collect();
         Ok(Outcome {
             differences: differences(guide, &run, &expected),
             run,

@@ -357,9 +357,7 @@ pub(crate) fn place_and_statement<'a>(machine: &Machine<'a>, place: Place) -> (S
         Place::DefaultAction(i) => guide.default_actions.get(i).map(|s| &s.text),
         Place::When(r, i) => rule(r).and_then(|r| r.when.get(i)).map(|c| &c.text),
         Place::Then(r, i) => rule(r).and_then(|r| r.then.get(i)).map(|s| &s.text),
-        Place::Predicate(_) | Place::Cards(_) | Place::Data(_) | Place::Outputs | Place::Trace => {
-            None
-        }
+        _ => None,
     };
     (name, statement.map_or("", String::as_str))
 }
