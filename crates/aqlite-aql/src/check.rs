@@ -115,24 +115,9 @@ pub fn examine(
     parameters: &Parameters,
     options: &CheckOptions<'_>,
 ) -> (Option<Query>, Vec<Diagnostic>) {
-    let mut checker = Checker {
-        parameters,
-        options,
-        aliases: &ast.select.columns,
-        variables: Vec::new(),
-        unknown_class: Vec::new(),
-        paths: Vec::new(),
-        exists: Vec::new(),
-        conditions: 0,
-        steps: 0,
-        bound: BoundValues::default(),
-        unbound: Vec::new(),
-        errors: Vec::new(),
-        warnings: Vec::new(),
-    };
-    let query = checker
-        .query(ast)
-        .and_then(|query| checker.rewritten(query));
+    let mut checker = Checker::new(ast, parameters, options);
+    let query = checker.query(ast);
+    let query = query.and_then(|query| checker.rewritten(query));
     checker.report_unbound();
     // Every method reports an error before it returns `None`.
     if query.is_none() && checker.errors.is_empty() {
@@ -170,6 +155,27 @@ struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
+    fn new(
+        ast: &'a ast::Query,
+        parameters: &'a Parameters,
+        options: &'a CheckOptions<'a>,
+    ) -> Checker<'a> {
+        Checker {
+            parameters,
+            options,
+            aliases: &ast.select.columns,
+            variables: Vec::new(),
+            unknown_class: Vec::new(),
+            paths: Vec::new(),
+            exists: Vec::new(),
+            conditions: 0,
+            steps: 0,
+            bound: BoundValues::default(),
+            unbound: Vec::new(),
+            errors: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
     fn query(&mut self, ast: &'a ast::Query) -> Option<Query> {
         self.check_columns(ast)?;
         // FROM first: all paths refer to its variables.
@@ -185,10 +191,7 @@ impl<'a> Checker<'a> {
             from: from?,
             select: select?,
             distinct: ast.select.distinct,
-            condition: match condition {
-                Some(condition) => Some(condition?),
-                None => None,
-            },
+            condition: condition.map_or(Some(None), |c| c.map(Some))?,
             order: order?,
             window: window?,
             variables: std::mem::take(&mut self.variables),
@@ -392,8 +395,7 @@ impl<'a> Checker<'a> {
         select: Option<&[Column]>,
         grouped: bool,
     ) -> Option<OrderKey> {
-        let path = &key.path;
-        let descending = key.descending;
+        let (path, descending) = (&key.path, key.descending);
         let alias = self.alias(&path.variable.text);
         let is_name = path.steps.is_empty() && path.root.is_none();
         if let Some(alias) = alias.filter(|_| is_name) {

@@ -28,11 +28,8 @@ pub fn document_query(
 
 /// Adds the column to a query.
 fn within(mut query: Query, column: usize, row: Option<u64>) -> Option<Query> {
-    let aggregates = query
-        .select
-        .columns
-        .iter()
-        .any(|c| matches!(c.value, ColumnValue::Aggregate(_)));
+    let is_aggregate = |c: &Column| matches!(c.value, ColumnValue::Aggregate(_));
+    let aggregates = query.select.columns.iter().any(is_aggregate);
     // Such a row belongs to several documents, or its position changes with the limit.
     if query.select.distinct || query.select.top.is_some() || aggregates {
         return None;
@@ -44,20 +41,26 @@ fn within(mut query: Query, column: usize, row: Option<u64>) -> Option<Query> {
     let free = free_name(&query.from);
     let document = enclose(&mut query.from, &wanted, &free, None)?;
     query.select.columns.push(variable_column(document));
-    let Some(row) = row else { return Some(query) };
-    // The offset of the row counts from the first row of the query itself.
-    let skipped = query
-        .limit
-        .as_ref()
-        .and_then(|limit| limit.offset.as_ref())
-        .map_or(Some(0), |offset| offset.text.parse::<u64>().ok())?;
-    query.limit = Some(Limit {
-        count: name("1"),
-        // Behind the greatest number there is no row.
-        offset: Some(name(&skipped.checked_add(row)?.to_string())),
-        at: At::default(),
-    });
+    if let Some(row) = row {
+        query.limit = Some(only_row(&query, row)?);
+    }
     Some(query)
+}
+
+/// Returns the LIMIT of one row, whose index counts from the first row of the query itself.
+fn only_row(query: &Query, row: u64) -> Option<Limit> {
+    let offset = query.limit.as_ref().and_then(|limit| limit.offset.as_ref());
+    let skipped: u64 = match offset {
+        Some(offset) => offset.text.parse().ok()?,
+        None => 0,
+    };
+    // Behind the greatest number there is no row.
+    let offset = skipped.checked_add(row)?;
+    Some(Limit {
+        count: name("1"),
+        offset: Some(name(&offset.to_string())),
+        at: At::default(),
+    })
 }
 
 /// Returns a name without position.
