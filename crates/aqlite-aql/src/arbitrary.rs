@@ -49,13 +49,13 @@ impl Generator {
     /// Returns a query that parses.
     pub fn query(&mut self) -> String {
         let columns: Vec<String> = (0..=self.next(3)).map(|_| self.column()).collect();
-        let prefix = [
+        let prefix = self.pick(&[
             "",
             "distinct ",
             "TOP 3 ",
             "DISTINCT TOP 5 BACKWARD ",
             "top 2 forward ",
-        ][self.next(5)];
+        ]);
         let mut text = format!(
             "{}SELECT {prefix}{}\nfrom {}",
             self.comment(),
@@ -67,21 +67,18 @@ impl Generator {
             text = format!("{text} WHERE {}{condition}", self.comment());
         }
         if self.next(3) == 0 {
-            let keys: Vec<String> = (0..=self.next(2))
-                .map(|_| {
-                    format!(
-                        "{} {}",
-                        self.path(1),
-                        ["", "ASC", "descending"][self.next(3)]
-                    )
-                })
-                .collect();
+            let keys: Vec<String> = (0..=self.next(2)).map(|_| self.order_key()).collect();
             text = format!("{text} ORDER BY {}", keys.join(", "));
         }
         if self.next(3) == 0 {
-            text.push_str(["\nLIMIT 10", "\nlimit 1 OFFSET 0"][self.next(2)]);
+            text.push_str(self.pick(&["\nLIMIT 10", "\nlimit 1 OFFSET 0"]));
         }
         text
+    }
+
+    fn order_key(&mut self) -> String {
+        let path = self.path(1);
+        format!("{path} {}", self.pick(&["", "ASC", "descending"]))
     }
 
     fn next(&mut self, below: usize) -> usize {
@@ -141,31 +138,7 @@ impl Generator {
 
     fn containment(&mut self, depth: usize) -> String {
         match self.next(if depth == 0 { 1 } else { 5 }) {
-            0 | 1 => {
-                let class = [
-                    "OBSERVATION o",
-                    "ehr e",
-                    "Cluster",
-                    "VERSION v[all_versions]",
-                    "VERSION[LATEST_VERSION]",
-                    "version v",
-                ][self.next(6)];
-                let predicate = if class.starts_with(['V', 'v']) || self.next(2) == 0 {
-                    String::new()
-                } else {
-                    format!("[{}]", self.predicate(2))
-                };
-                let inner = if depth > 0 && self.next(2) == 0 {
-                    format!(
-                        " {}CONTAINS {}",
-                        ["", "not "][self.next(2)],
-                        self.containment(depth - 1)
-                    )
-                } else {
-                    String::new()
-                };
-                format!("{class}{predicate}{inner}")
-            }
+            0 | 1 => self.class_expr(depth),
             2 => format!("({})", self.containment(depth - 1)),
             3 => format!(
                 "{} AND {}{}",
@@ -181,35 +154,37 @@ impl Generator {
         }
     }
 
+    fn class_expr(&mut self, depth: usize) -> String {
+        let class = self.pick(&[
+            "OBSERVATION o",
+            "ehr e",
+            "Cluster",
+            "VERSION v[all_versions]",
+            "VERSION[LATEST_VERSION]",
+            "version v",
+        ]);
+        let predicate = if class.starts_with(['V', 'v']) || self.next(2) == 0 {
+            String::new()
+        } else {
+            format!("[{}]", self.predicate(2))
+        };
+        let inner = if depth > 0 && self.next(2) == 0 {
+            let not = self.pick(&["", "not "]);
+            format!(" {not}CONTAINS {}", self.containment(depth - 1))
+        } else {
+            String::new()
+        };
+        format!("{class}{predicate}{inner}")
+    }
+
     fn condition(&mut self, depth: usize) -> String {
-        match self.next(if depth == 0 { 5 } else { 9 }) {
-            0 => format!("EXISTS {}", self.path(1)),
-            1 => format!("{} like {}", self.path(1), ["'a*\\?'", "$p"][self.next(2)]),
+        if depth == 0 || self.next(9) < 5 {
+            return self.single_condition();
+        }
+        match self.next(4) {
+            0 => format!("NOT {}", self.condition(depth - 1)),
+            1 => format!("({})", self.condition(depth - 1)),
             2 => format!(
-                "{} matches {}",
-                self.path(1),
-                [
-                    "{1, -2.5, 'a', $p}",
-                    "{terminology://a/b?c=1}",
-                    "{NULL}",
-                    TERMINOLOGY
-                ][self.next(4)]
-            ),
-            3 => format!(
-                "{} {} {}",
-                self.call(1),
-                self.pick(&OPERATORS),
-                self.value(1)
-            ),
-            4 => format!(
-                "{} {}{}",
-                self.path(2),
-                self.pick(&OPERATORS),
-                self.value(2)
-            ),
-            5 => format!("NOT {}", self.condition(depth - 1)),
-            6 => format!("({})", self.condition(depth - 1)),
-            7 => format!(
                 "{} and {}{}",
                 self.condition(depth - 1),
                 self.comment(),
@@ -220,6 +195,30 @@ impl Generator {
                 self.condition(depth - 1),
                 self.condition(depth - 1)
             ),
+        }
+    }
+
+    fn single_condition(&mut self) -> String {
+        match self.next(5) {
+            0 => format!("EXISTS {}", self.path(1)),
+            1 => format!("{} like {}", self.path(1), self.pick(&["'a*\\?'", "$p"])),
+            2 => {
+                let list = self.pick(&[
+                    "{1, -2.5, 'a', $p}",
+                    "{terminology://a/b?c=1}",
+                    "{NULL}",
+                    TERMINOLOGY,
+                ]);
+                format!("{} matches {list}", self.path(1))
+            }
+            3 => {
+                let (left, operator) = (self.call(1), self.pick(&OPERATORS));
+                format!("{left} {operator} {}", self.value(1))
+            }
+            _ => {
+                let (left, operator) = (self.path(2), self.pick(&OPERATORS));
+                format!("{left} {operator}{}", self.value(2))
+            }
         }
     }
 
@@ -279,24 +278,12 @@ impl Generator {
         match self.next(if depth == 0 { 4 } else { 6 }) {
             0 => self.pick(&CODES).to_owned(),
             1 => format!("{},{}", self.pick(&CODES), self.pick(&NAMES)),
-            2 => [
-                "$arch".to_owned(),
-                format!("{} matches {{/a\\/.*/}}", self.steps(0)),
-            ][self.next(2)]
-            .clone(),
+            2 if self.next(2) == 0 => "$arch".to_owned(),
+            2 => format!("{} matches {{/a\\/.*/}}", self.steps(0)),
             3 => {
-                let value = [
-                    self.pick(&LITERALS).to_owned(),
-                    "$v".to_owned(),
-                    "at0007".to_owned(),
-                    self.steps(0),
-                ][self.next(4)]
-                .clone();
-                format!(
-                    "{}{}{value}",
-                    self.steps(depth.saturating_sub(1)),
-                    self.pick(&OPERATORS)
-                )
+                let path = self.steps(depth.saturating_sub(1));
+                let operator = self.pick(&OPERATORS);
+                format!("{path}{operator}{}", self.predicate_value())
             }
             4 => format!(
                 "{} AND {}",
@@ -308,6 +295,15 @@ impl Generator {
                 self.predicate(depth - 1),
                 self.predicate(depth - 1)
             ),
+        }
+    }
+
+    fn predicate_value(&mut self) -> String {
+        match self.next(4) {
+            0 => self.pick(&LITERALS).to_owned(),
+            1 => "$v".to_owned(),
+            2 => "at0007".to_owned(),
+            _ => self.steps(0),
         }
     }
 }

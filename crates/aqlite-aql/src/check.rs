@@ -115,29 +115,20 @@ pub fn examine(
     parameters: &Parameters,
     options: &CheckOptions<'_>,
 ) -> (Option<Query>, Vec<Diagnostic>) {
-    let mut checker = Checker {
-        parameters,
-        options,
-        aliases: &ast.select.columns,
-        variables: Vec::new(),
-        unknown_class: Vec::new(),
-        paths: Vec::new(),
-        exists: Vec::new(),
-        conditions: 0,
-        steps: 0,
-        bound: BoundValues::default(),
-        unbound: Vec::new(),
-        diagnostics: Vec::new(),
-    };
-    let query = checker
-        .query(ast)
-        .and_then(|query| checker.rewritten(query));
+    let mut checker = Checker::new(ast, parameters, options);
+    let query = checker.query(ast);
+    let query = query.and_then(|query| checker.rewritten(query));
     checker.report_unbound();
-    let mut diagnostics = checker.diagnostics;
-    order::sort_by_key(&mut diagnostics, |d| d.span.start);
+    // Every method reports an error before it returns `None`.
+    if query.is_none() && checker.errors.is_empty() {
+        let _ = checker.broken::<()>(Span::default(), "it failed without a diagnostic");
+    }
     // A wrong query is never returned, even if every clause has a result.
-    let wrong = diagnostics.iter().any(|d| d.severity == Severity::Error);
-    (query.filter(|_| !wrong), diagnostics)
+    let query = query.filter(|_| checker.errors.is_empty());
+    let mut diagnostics = checker.warnings;
+    diagnostics.append(&mut checker.errors);
+    order::sort_by_key(&mut diagnostics, |d| d.span.start);
+    (query, diagnostics)
 }
 
 /// The state of one check. Its methods return `None` after they reported an error.
@@ -158,55 +149,63 @@ struct Checker<'a> {
     /// The values of the parameters and value sets that were mentioned so far.
     bound: BoundValues,
     unbound: Vec<(String, Span)>,
-    diagnostics: Vec<Diagnostic>,
+    errors: Vec<Diagnostic>,
+    /// The warnings, which have a limit of their own: they must not displace errors.
+    warnings: Vec<Diagnostic>,
 }
 
 impl<'a> Checker<'a> {
+    fn new(
+        ast: &'a ast::Query,
+        parameters: &'a Parameters,
+        options: &'a CheckOptions<'a>,
+    ) -> Checker<'a> {
+        Checker {
+            parameters,
+            options,
+            aliases: &ast.select.columns,
+            variables: Vec::new(),
+            unknown_class: Vec::new(),
+            paths: Vec::new(),
+            exists: Vec::new(),
+            conditions: 0,
+            steps: 0,
+            bound: BoundValues::default(),
+            unbound: Vec::new(),
+            errors: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
     fn query(&mut self, ast: &'a ast::Query) -> Option<Query> {
         self.check_columns(ast)?;
         // FROM first: all paths refer to its variables.
         let from = self.source(&ast.from);
-        // Every column is checked before the first error ends the check, so that all errors are
+        // Every clause is checked before the first error ends the check, so that all errors are
         // reported.
-        let select: Vec<Option<Column>> = ast
-            .select
-            .columns
-            .iter()
-            .enumerate()
-            .map(|(i, c)| self.column(i, c))
-            .collect();
-        let select: Option<Vec<Column>> = select.into_iter().collect();
+        let columns = ast.select.columns.iter().enumerate();
+        let select = all_or_none(columns.map(|(i, c)| self.column(i, c)));
         let condition = ast.condition.as_ref().map(|c| self.condition(c));
-        // With an aggregate, only columns have one value for each row of the result.
-        let grouped = ast
-            .select
-            .columns
-            .iter()
-            .any(|c| matches!(c.value, ast::ColumnValue::Aggregate(_)));
-        let order: Vec<Option<OrderKey>> = ast
-            .order
-            .iter()
-            .map(|k| self.order_key(k, select.as_deref(), grouped))
-            .collect();
-        let order = order
-            .into_iter()
-            .collect::<Option<Vec<OrderKey>>>()
-            .map(distinct_keys);
+        let order = self.order(ast, select.as_deref());
         let window = self.window(ast);
         Some(Query {
             from: from?,
             select: select?,
             distinct: ast.select.distinct,
-            condition: match condition {
-                Some(condition) => Some(condition?),
-                None => None,
-            },
+            condition: condition.map_or(Some(None), |c| c.map(Some))?,
             order: order?,
             window: window?,
             variables: std::mem::take(&mut self.variables),
             paths: std::mem::take(&mut self.paths),
             exists: std::mem::take(&mut self.exists),
         })
+    }
+
+    fn order(&mut self, ast: &ast::Query, select: Option<&[Column]>) -> Option<Vec<OrderKey>> {
+        // With an aggregate, only columns have one value for each row of the result.
+        let is_aggregate = |c: &ast::Column| matches!(c.value, ast::ColumnValue::Aggregate(_));
+        let grouped = ast.select.columns.iter().any(is_aggregate);
+        let keys = ast.order.iter().map(|k| self.order_key(k, select, grouped));
+        all_or_none(keys).map(distinct_keys)
     }
 
     /// Rewrites conditions into others of the same meaning that cost less.
@@ -259,7 +258,7 @@ impl<'a> Checker<'a> {
         help: impl Into<String>,
     ) -> Option<T> {
         if !self.is_full() {
-            self.diagnostics
+            self.errors
                 .push(Diagnostic::error(code, span, message).with_help(help));
         }
         None
@@ -272,15 +271,15 @@ impl<'a> Checker<'a> {
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        if !self.is_full() {
-            self.diagnostics
+        if self.warnings.len() < DIAGNOSTICS_LIMIT {
+            self.warnings
                 .push(Diagnostic::warning(code, span, message).with_help(help));
         }
     }
 
-    /// Returns whether the limit of diagnostics is reached.
+    /// Returns whether the limit of errors is reached.
     fn is_full(&self) -> bool {
-        self.diagnostics.len() >= DIAGNOSTICS_LIMIT
+        self.errors.len() >= DIAGNOSTICS_LIMIT
     }
 
     fn column(&mut self, index: usize, column: &ast::Column) -> Option<Column> {
@@ -341,22 +340,7 @@ impl<'a> Checker<'a> {
                 self.exists.push(path);
                 Condition::Exists(self.exists.len() - 1)
             }
-            ast::Condition::Compare(compare) => {
-                let (left, right) = (self.expr(&compare.left), self.expr(&compare.right));
-                if right == Some(Expr::Literal(Literal::Null))
-                    && let ast::Expr::Literal(null) = &compare.right
-                {
-                    self.warn(
-                        "AQL0603",
-                        null.at.0,
-                        "a comparison with NULL is never true",
-                        "ask `EXISTS path` or `NOT EXISTS path`",
-                    );
-                }
-                let (left, right) = (left?, right?);
-                self.check_compared([&compare.left, &compare.right], [&left, &right])?;
-                Condition::Compare(left, compare.op, right)
-            }
+            ast::Condition::Compare(compare) => self.comparison(compare)?,
             ast::Condition::Like(path, operand) => {
                 let (path, pattern) = (self.path(path), self.like(operand));
                 let path = Expr::Path(path?);
@@ -366,30 +350,41 @@ impl<'a> Checker<'a> {
                     None => Condition::Constant(None),
                 }
             }
-            ast::Condition::Matches(path, operand) => {
-                // A value set contains codes, so a path to a coded text continues to its code.
-                let coded = matches!(
-                    operand,
-                    ast::MatchesOperand::Terminology(_) | ast::MatchesOperand::Uri(_)
-                ) || matches!(operand, ast::MatchesOperand::List(items) if items.iter().any(|i| matches!(i, ast::MatchesItem::Terminology(_))));
-                let (path, values) = (
-                    if coded {
-                        self.coded_path(path)
-                    } else {
-                        self.path(path)
-                    },
-                    self.members(operand),
-                );
-                let (path, values) = (path?, values?);
-                self.check_members(path, operand)?;
-                Condition::Matches(Expr::Path(path), values)
-            }
+            ast::Condition::Matches(path, operand) => self.matches(path, operand)?,
         })
     }
 
+    fn comparison(&mut self, compare: &ast::Compare) -> Option<Condition> {
+        let (left, right) = (self.expr(&compare.left), self.expr(&compare.right));
+        if right == Some(Expr::Literal(Literal::Null))
+            && let ast::Expr::Literal(null) = &compare.right
+        {
+            self.warn(
+                "AQL0603",
+                null.at.0,
+                "a comparison with NULL is never true",
+                "ask `EXISTS path` or `NOT EXISTS path`",
+            );
+        }
+        let (left, right) = (left?, right?);
+        self.check_compared([&compare.left, &compare.right], [&left, &right])?;
+        Some(Condition::Compare(left, compare.op, right))
+    }
+
+    fn matches(&mut self, path: &ast::Path, operand: &ast::MatchesOperand) -> Option<Condition> {
+        // A value set contains codes, so a path to a coded text continues to its code.
+        let path = match has_value_set(operand) {
+            true => self.coded_path(path),
+            false => self.path(path),
+        };
+        let values = self.members(operand);
+        let (path, values) = (path?, values?);
+        self.check_members(path, operand)?;
+        Some(Condition::Matches(Expr::Path(path), values))
+    }
+
     fn conditions(&mut self, all: &[ast::Condition]) -> Option<Vec<Condition>> {
-        let all: Vec<Option<Condition>> = all.iter().map(|c| self.condition(c)).collect();
-        all.into_iter().collect()
+        all_or_none(all.iter().map(|c| self.condition(c)))
     }
 
     /// Resolves a key of ORDER BY. A name alone is first sought among the aliases, a name with a path
@@ -400,14 +395,12 @@ impl<'a> Checker<'a> {
         select: Option<&[Column]>,
         grouped: bool,
     ) -> Option<OrderKey> {
-        let path = &key.path;
-        let descending = key.descending;
+        let (path, descending) = (&key.path, key.descending);
         let alias = self.alias(&path.variable.text);
-        if let (Some(alias), true, None) = (alias, path.steps.is_empty(), &path.root) {
-            return Some(OrderKey {
-                key: OrderBy::Column(alias),
-                descending,
-            });
+        let is_name = path.steps.is_empty() && path.root.is_none();
+        if let Some(alias) = alias.filter(|_| is_name) {
+            let key = OrderBy::Column(alias);
+            return Some(OrderKey { key, descending });
         }
         let index = match (self.variable(&path.variable.text), alias) {
             // A variable precedes an alias with the same name, because a path starts at a variable
@@ -415,31 +408,29 @@ impl<'a> Checker<'a> {
             (None, Some(alias)) => self.path_behind_alias(alias, path)?,
             _ => self.path(path)?,
         };
-        if !grouped {
-            return Some(OrderKey {
-                key: OrderBy::Path(index),
-                descending,
-            });
-        }
-        let column = select?
-            .iter()
-            .position(|c| c.value == ColumnValue::Expr(Expr::Path(index)));
-        let Some(column) = column else {
-            let message = format!(
-                "`{}` is not a column of this query with aggregate functions",
-                super::print::path(path)
-            );
-            return self.error(
-                "AQL0405",
-                path.span(),
-                message,
-                "add it to SELECT, or order by a column's alias",
-            );
+        let key = match grouped {
+            false => OrderBy::Path(index),
+            true => OrderBy::Column(self.column_of(index, path, select?)?),
         };
-        Some(OrderKey {
-            key: OrderBy::Column(column),
-            descending,
-        })
+        Some(OrderKey { key, descending })
+    }
+
+    /// Returns the column that is a path, as ORDER BY needs it beside aggregate functions.
+    fn column_of(&mut self, index: usize, path: &ast::Path, select: &[Column]) -> Option<usize> {
+        let value = ColumnValue::Expr(Expr::Path(index));
+        let column = select.iter().position(|c| c.value == value);
+        if column.is_some() {
+            return column;
+        }
+        let path_text = super::print::path(path);
+        let message =
+            format!("`{path_text}` is not a column of this query with aggregate functions");
+        self.error(
+            "AQL0405",
+            path.span(),
+            message,
+            "add it to SELECT, or order by a column's alias",
+        )
     }
 
     fn path_behind_alias(&mut self, alias: usize, path: &ast::Path) -> Option<usize> {
@@ -493,30 +484,29 @@ impl<'a> Checker<'a> {
             Some(limit) => Some((self.count(&limit.count, "LIMIT")?, limit)),
             None => None,
         };
-        Some(match (top, limit) {
+        let (limit, offset) = match (top, limit) {
+            (None, None) => return Some(None),
             (Some(_), Some((_, limit))) => {
+                let message = "TOP and LIMIT exclude each other";
                 return self.error(
                     "AQL0402",
                     limit.at.0,
-                    "TOP and LIMIT exclude each other",
+                    message,
                     "TOP is deprecated: keep LIMIT",
                 );
             }
-            (Some((limit, top)), None) if top.backward => Some(Window::Last { limit }),
-            // FORWARD is the default of TOP.
-            (Some((limit, _)), None) => Some(Window::First { limit, offset: 0 }),
-            (None, Some((count, limit))) => {
-                let offset = match &limit.offset {
-                    Some(offset) => self.whole_number(offset, "OFFSET")?,
-                    None => 0,
-                };
-                Some(Window::First {
-                    limit: count,
-                    offset,
-                })
+            (Some((limit, top)), None) if top.backward => {
+                return Some(Some(Window::Last { limit }));
             }
-            (None, None) => None,
-        })
+            // FORWARD is the default of TOP.
+            (Some((limit, _)), None) => (limit, None),
+            (None, Some((count, limit))) => (count, limit.offset.as_ref()),
+        };
+        let offset = match offset {
+            Some(offset) => self.whole_number(offset, "OFFSET")?,
+            None => 0,
+        };
+        Some(Some(Window::First { limit, offset }))
     }
 
     fn count(&mut self, number: &ast::Name, what: &str) -> Option<u64> {
@@ -578,6 +568,23 @@ fn listed(names: &[String]) -> String {
     match names.len().saturating_sub(LISTED) {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+/// Returns all results, or `None` if one is missing. Every item is computed, so that all errors are
+/// reported.
+fn all_or_none<T>(items: impl Iterator<Item = Option<T>>) -> Option<Vec<T>> {
+    let items: Vec<Option<T>> = items.collect();
+    items.into_iter().collect()
+}
+
+/// Returns whether the list behind MATCHES has a value set.
+fn has_value_set(operand: &ast::MatchesOperand) -> bool {
+    match operand {
+        ast::MatchesOperand::Terminology(_) | ast::MatchesOperand::Uri(_) => true,
+        ast::MatchesOperand::List(items) => items
+            .iter()
+            .any(|i| matches!(i, ast::MatchesItem::Terminology(_))),
     }
 }
 

@@ -109,27 +109,15 @@ pub fn diagnose(text: &str) -> Vec<Diagnostic> {
 
 /// Returns the completions at an offset in bytes, the most likely first.
 pub fn complete(text: &str, offset: usize, labels: &dyn Labels) -> Vec<Completion> {
-    // The offset of an editor may be inside a character, or behind the end of a text that has
-    // changed.
-    let offset = (0..=offset.min(text.len()))
-        .rev()
-        .find(|o| text.is_char_boundary(*o))
-        .unwrap_or_default();
+    let offset = character_start(text, offset);
     let (before, after) = text.split_at(offset);
-    if tokens(text)
-        .0
-        .iter()
-        .any(|t| is_silent(t.kind) && t.span.start < offset && offset < t.span.end)
-        || ends_in_string(before)
-    {
+    if is_in_silent_token(text, offset) || ends_in_string(before) {
         return Vec::new();
     }
     let start = word_start(before);
     let (before, prefix) = before.split_at(start);
-    let end = offset
-        + after
-            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
-            .unwrap_or(after.len());
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let end = offset + after.find(|c| !is_word(c)).unwrap_or(after.len());
     let whole = Draft::new(text);
     let mut before_word = Draft::new(before);
     // SELECT precedes FROM, so the variables are declared behind the cursor.
@@ -145,12 +133,31 @@ pub fn complete(text: &str, offset: usize, labels: &dyn Labels) -> Vec<Completio
     for expected in expected_next(before) {
         collector.offer(expected);
     }
-    let prefix = collector.prefix;
-    let mut out = collector.out;
+    let Collector {
+        prefix, mut out, ..
+    } = collector;
     // The sort is stable: below the labels that begin with the prefix, the order of the grammar
     // remains.
     order::sort_by_key(&mut out, |c| !c.label.to_lowercase().starts_with(&prefix));
     out
+}
+
+/// Returns the start of the character at an offset.
+///
+/// The offset of an editor may be inside a character, or behind the end of a text that has changed.
+fn character_start(text: &str, offset: usize) -> usize {
+    let mut offsets = (0..=offset.min(text.len())).rev();
+    // 0 is always the start of a character.
+    offsets
+        .find(|o| text.is_char_boundary(*o))
+        .unwrap_or_default()
+}
+
+/// Returns whether an offset is inside a string or a comment, which have no completions.
+fn is_in_silent_token(text: &str, offset: usize) -> bool {
+    let (tokens, _) = tokens(text);
+    let mut silent = tokens.iter().filter(|t| is_silent(t.kind));
+    silent.any(|t| t.span.start < offset && offset < t.span.end)
 }
 
 /// Returns whether tokens of a kind have no completions inside: strings and comments.

@@ -11,7 +11,8 @@ use aqlite_rm::diag::{Diagnostic, Span};
 /// the column with index `column`. With `row`, the query returns the row with this index only.
 ///
 /// Returns `None` if there is no such document: for literals, functions and aggregates, for
-/// attributes of the EHR, for DISTINCT rows, which several documents may have, and with TOP.
+/// attributes of the EHR, for DISTINCT rows, which several documents may have, with TOP, and for a
+/// row whose index exceeds 64 bits together with OFFSET.
 ///
 /// # Errors
 /// The errors of the text.
@@ -27,11 +28,8 @@ pub fn document_query(
 
 /// Adds the column to a query.
 fn within(mut query: Query, column: usize, row: Option<u64>) -> Option<Query> {
-    let aggregates = query
-        .select
-        .columns
-        .iter()
-        .any(|c| matches!(c.value, ColumnValue::Aggregate(_)));
+    let is_aggregate = |c: &Column| matches!(c.value, ColumnValue::Aggregate(_));
+    let aggregates = query.select.columns.iter().any(is_aggregate);
     // Such a row belongs to several documents, or its position changes with the limit.
     if query.select.distinct || query.select.top.is_some() || aggregates {
         return None;
@@ -43,19 +41,26 @@ fn within(mut query: Query, column: usize, row: Option<u64>) -> Option<Query> {
     let free = free_name(&query.from);
     let document = enclose(&mut query.from, &wanted, &free, None)?;
     query.select.columns.push(variable_column(document));
-    let Some(row) = row else { return Some(query) };
-    // The offset of the row counts from the first row of the query itself.
-    let skipped = query
-        .limit
-        .as_ref()
-        .and_then(|limit| limit.offset.as_ref())
-        .map_or(Some(0), |offset| offset.text.parse::<u64>().ok())?;
-    query.limit = Some(Limit {
-        count: name("1"),
-        offset: Some(name(&(skipped + row).to_string())),
-        at: At::default(),
-    });
+    if let Some(row) = row {
+        query.limit = Some(only_row(&query, row)?);
+    }
     Some(query)
+}
+
+/// Returns the LIMIT of one row, whose index counts from the first row of the query itself.
+fn only_row(query: &Query, row: u64) -> Option<Limit> {
+    let offset = query.limit.as_ref().and_then(|limit| limit.offset.as_ref());
+    let skipped: u64 = match offset {
+        Some(offset) => offset.text.parse().ok()?,
+        None => 0,
+    };
+    // Behind the greatest number there is no row.
+    let offset = skipped.checked_add(row)?;
+    Some(Limit {
+        count: name("1"),
+        offset: Some(name(&offset.to_string())),
+        at: At::default(),
+    })
 }
 
 /// Returns a name without position.
@@ -230,6 +235,12 @@ mod tests {
         ] {
             assert_eq!(rewritten(q, column, 0), None, "{q}");
         }
+        let far = format!(
+            "SELECT c/name FROM COMPOSITION c LIMIT 2 OFFSET {}",
+            u64::MAX
+        );
+        assert_eq!(rewritten(&far, 0, 1), None);
+        assert!(rewritten(&far, 0, 0).is_some());
         assert!(document_query("SELECT", 0, Some(0)).is_err());
     }
 }

@@ -40,6 +40,13 @@ pub(crate) struct PathEnd {
     pub steps: Vec<LabelStep>,
 }
 
+/// A word of a path, with the bracket that opens behind it.
+#[derive(Clone, Copy)]
+struct DraftStep {
+    word: usize,
+    bracket: Option<usize>,
+}
+
 impl<'t> Draft<'t> {
     pub fn new(text: &'t str) -> Draft<'t> {
         let (mut all, _) = tokens(text);
@@ -105,23 +112,25 @@ impl<'t> Draft<'t> {
                 Some(TokenKind::Sign(']')) => open = open.saturating_sub(1),
                 _ => {}
             }
-            // A class with a name behind it declares a variable, outside of brackets only.
-            if let (true, 0, Some(class), Some(TokenKind::Identifier)) =
-                (in_from, open, self.class(index), self.kind(index + 1))
-            {
-                let archetype = if self.is_sign(index + 2, '[') {
-                    self.archetype_in(index + 2)
-                } else {
-                    None
-                };
-                out.push(Declared {
-                    name: self.word(index + 1).to_owned(),
-                    class,
-                    archetype,
-                });
+            if in_from && open == 0 {
+                out.extend(self.declared_at(index));
             }
         }
         out
+    }
+
+    /// Returns the variable that a class with a name behind it declares.
+    fn declared_at(&self, index: usize) -> Option<Declared> {
+        let class = self.class(index)?;
+        if self.kind(index + 1) != Some(TokenKind::Identifier) {
+            return None;
+        }
+        let has_bracket = self.is_sign(index + 2, '[');
+        Some(Declared {
+            name: self.word(index + 1).to_owned(),
+            class,
+            archetype: has_bracket.then(|| self.archetype_in(index + 2)).flatten(),
+        })
     }
 
     /// Returns the archetype id directly behind an opening bracket.
@@ -168,48 +177,58 @@ impl<'t> Draft<'t> {
         }
     }
 
-    fn path_end(&self, mut end: usize, depth: usize) -> Option<PathEnd> {
+    fn path_end(&self, end: usize, depth: usize) -> Option<PathEnd> {
         // Each level of brackets is one level of recursion, and the text may have any number.
         if depth > NESTING_LIMIT {
             return None;
         }
-        // The path is read backwards, from its end to its variable.
-        let mut items = Vec::new();
-        let head = loop {
+        let (head, mut steps) = self.path_before(end)?;
+        let mut end_of_path = match self.open_bracket(head.word) {
+            // Inside brackets, a path starts at the node in front of them.
+            Some(open) => {
+                steps.push(head);
+                self.path_end(open, depth + 1)?
+            }
+            None => self.variable_or_class(head)?,
+        };
+        for step in steps.into_iter().rev() {
+            end_of_path = self.step(end_of_path, step.word, step.bracket)?;
+        }
+        Some(end_of_path)
+    }
+
+    /// Reads a path backwards, from its end to its variable. Returns its first word, and the others
+    /// from the last to the second.
+    fn path_before(&self, mut end: usize) -> Option<(DraftStep, Vec<DraftStep>)> {
+        let mut steps = Vec::new();
+        loop {
             let mut bracket = None;
             if self.is_sign(end.checked_sub(1)?, ']') {
                 end = self.open_bracket(end - 1)?;
                 bracket = Some(end);
             }
             let word = end.checked_sub(1)?;
-            items.push((word, bracket));
+            let step = DraftStep { word, bracket };
             match word.checked_sub(1) {
                 Some(slash) if self.is_sign(slash, '/') => end = slash,
-                _ => break word,
+                _ => return Some((step, steps)),
             }
-        };
-        let mut end_of_path = match self.open_bracket(head) {
-            // Inside brackets, a path starts at the node in front of them.
-            Some(open) => self.path_end(open, depth + 1)?,
-            None => {
-                let bracket = items.pop().and_then(|(_, bracket)| bracket);
-                let declared = self.variable(self.word(head));
-                let class = declared.map(|d| d.class).or_else(|| self.class(head))?;
-                // Brackets behind the variable in SELECT and WHERE narrow it further than FROM.
-                let archetype = bracket
-                    .and_then(|open| self.archetype_in(open))
-                    .or_else(|| declared.and_then(|d| d.archetype.clone()));
-                PathEnd {
-                    classes: Classes::single(class),
-                    archetype,
-                    steps: Vec::new(),
-                }
-            }
-        };
-        for (word, bracket) in items.into_iter().rev() {
-            end_of_path = self.step(end_of_path, word, bracket)?;
+            steps.push(step);
         }
-        Some(end_of_path)
+    }
+
+    /// Returns the node at which a path starts: a variable, or a class in FROM.
+    fn variable_or_class(&self, head: DraftStep) -> Option<PathEnd> {
+        let declared = self.variable(self.word(head.word));
+        let class = declared.map(|d| d.class);
+        let class = class.or_else(|| self.class(head.word))?;
+        // Brackets behind the variable in SELECT and WHERE narrow it further than FROM.
+        let archetype = head.bracket.and_then(|open| self.archetype_in(open));
+        Some(PathEnd {
+            classes: Classes::single(class),
+            archetype: archetype.or_else(|| declared.and_then(|d| d.archetype.clone())),
+            steps: Vec::new(),
+        })
     }
 
     fn step(&self, from: PathEnd, word: usize, bracket: Option<usize>) -> Option<PathEnd> {

@@ -79,55 +79,55 @@ impl Part {
     }
 }
 
+impl Explanation {
+    /// Adds the steps from the text to the plan, as far as the query is valid.
+    fn explain(
+        &mut self,
+        text: &str,
+        parameters: &Parameters,
+        options: &QueryOptions<'_>,
+    ) -> Option<Plan> {
+        let (ast, diagnostics) = parse(text);
+        self.diagnostics = diagnostics;
+        let ast = ast?;
+        self.syntax = Some(syntax(&ast));
+        let options_of_check = CheckOptions {
+            terminology: options.terminology,
+            draft: false,
+        };
+        let (query, diagnostics) = examine(&ast, parameters, &options_of_check);
+        self.diagnostics.extend(diagnostics);
+        // Warnings do not prevent a plan.
+        let is_error = |d: &Diagnostic| d.severity == Severity::Error;
+        let query = query.filter(|_| !self.diagnostics.iter().any(is_error))?;
+        self.query = Some(checked(&query));
+        match plan(query, options.ehr, options.exact_archetypes) {
+            Ok(plan) => {
+                self.plan = Some(planned(&plan));
+                Some(plan)
+            }
+            Err(diagnostics) => {
+                self.diagnostics.extend(diagnostics);
+                None
+            }
+        }
+    }
+}
+
 /// Explains a query, and returns its plan if it has one.
 pub fn explain(
     text: &str,
     parameters: &Parameters,
     options: &QueryOptions<'_>,
 ) -> (Explanation, Option<Plan>) {
-    let words = tokens(text)
-        .0
-        .into_iter()
-        .filter(|t| t.kind != TokenKind::End);
+    let words = tokens(text).0.into_iter();
+    let words = words.filter(|t| t.kind != TokenKind::End);
     let mut explanation = Explanation {
         tokens: words.map(|t| (t.kind.name(), t.span)).collect(),
         ..Explanation::default()
     };
-    let (ast, diagnostics) = parse(text);
-    explanation.diagnostics = diagnostics;
-    let Some(ast) = ast else {
-        return (explanation, None);
-    };
-    explanation.syntax = Some(syntax(&ast));
-    let (query, diagnostics) = examine(
-        &ast,
-        parameters,
-        &CheckOptions {
-            terminology: options.terminology,
-            draft: false,
-        },
-    );
-    explanation.diagnostics.extend(diagnostics);
-    // Warnings do not prevent a plan.
-    let Some(query) = query.filter(|_| {
-        explanation
-            .diagnostics
-            .iter()
-            .all(|d| d.severity != Severity::Error)
-    }) else {
-        return (explanation, None);
-    };
-    explanation.query = Some(checked(&query));
-    match plan(query, options.ehr, options.exact_archetypes) {
-        Ok(plan) => {
-            explanation.plan = Some(planned(&plan));
-            (explanation, Some(plan))
-        }
-        Err(diagnostics) => {
-            explanation.diagnostics.extend(diagnostics);
-            (explanation, None)
-        }
-    }
+    let plan = explanation.explain(text, parameters, options);
+    (explanation, plan)
 }
 
 /// Returns the text that a function of the printer writes.
@@ -208,44 +208,33 @@ fn condition(whole: &ast::Condition) -> Part {
 /// Shows the checked query.
 fn checked(query: &Query) -> Part {
     let variable = |(i, v): (usize, &super::query::Variable)| {
-        Part::leaf(format!(
-            "#{i} {}: {}",
-            v.name.as_deref().unwrap_or("(anonymous)"),
-            v.class
-        ))
+        let name = v.name.as_deref().unwrap_or("(anonymous)");
+        Part::leaf(format!("#{i} {name}: {}", v.class))
     };
     let path =
         |(i, p): (usize, &super::query::IdentifiedPath)| Part::leaf(format!("#{i} {}", p.text));
+    let columns = query.select.iter().map(|c| Part::leaf(c.name.clone()));
+    let variables = query.variables.iter().enumerate().map(variable);
+    let paths = query.paths.iter().enumerate().map(path);
     let mut parts = vec![
-        Part::new(
-            "variables",
-            query.variables.iter().enumerate().map(variable).collect(),
-        ),
-        Part::new("paths", query.paths.iter().enumerate().map(path).collect()),
-        Part::new(
-            "columns",
-            query
-                .select
-                .iter()
-                .map(|c| Part::leaf(c.name.clone()))
-                .collect(),
-        ),
+        Part::new("variables", variables.collect()),
+        Part::new("paths", paths.collect()),
+        Part::new("columns", columns.collect()),
     ];
-    parts.extend(
-        query
-            .condition
-            .as_ref()
-            .map(|c| Part::new("condition", vec![truth(query, c)])),
-    );
-    parts.extend(query.window.map(|window| {
-        Part::leaf(match window {
-            Window::First { limit, offset } => {
-                format!("window: the first {limit} rows behind {offset}")
-            }
-            Window::Last { limit } => format!("window: the last {limit} rows"),
-        })
-    }));
+    let condition = query.condition.as_ref();
+    parts.extend(condition.map(|c| Part::new("condition", vec![truth(query, c)])));
+    parts.extend(query.window.map(window));
     Part::new("query", parts)
+}
+
+/// Shows the window of the result.
+fn window(window: Window) -> Part {
+    Part::leaf(match window {
+        Window::First { limit, offset } => {
+            format!("window: the first {limit} rows behind {offset}")
+        }
+        Window::Last { limit } => format!("window: the last {limit} rows"),
+    })
 }
 
 /// Shows a checked condition.
@@ -320,32 +309,24 @@ fn literal(out: &mut String, literal: &Literal) {
 fn planned(plan: &Plan) -> Part {
     let scan = plan.scan();
     let flag = |set: bool, label: &str| set.then(|| Part::leaf(label));
+    let ehrs = match &scan.ehrs {
+        Some(ehrs) => ehrs.join(", "),
+        None => String::from("all that are queryable"),
+    };
     let kinds: Vec<&str> = scan.kinds.iter().map(|kind| kind.class().name()).collect();
+    let kinds = match kinds.is_empty() {
+        true => String::from("none"),
+        false => kinds.join(", "),
+    };
     let mut asked = vec![
-        Part::leaf(format!(
-            "EHR: {}",
-            scan.ehrs.as_ref().map_or_else(
-                || String::from("all that are queryable"),
-                |ehrs| ehrs.join(", ")
-            )
-        )),
-        Part::leaf(format!(
-            "documents: {}",
-            if kinds.is_empty() {
-                String::from("none")
-            } else {
-                kinds.join(", ")
-            }
-        )),
+        Part::leaf(format!("EHR: {ehrs}")),
+        Part::leaf(format!("documents: {kinds}")),
     ];
     asked.extend(flag(scan.all_versions, "all versions, deletions too"));
     asked.extend(flag(scan.whole_ehrs, "all documents of an EHR together"));
     asked.extend(flag(scan.empty_ehrs, "EHRs without documents too"));
-    asked.extend(
-        scan.archetypes
-            .iter()
-            .map(|group| Part::leaf(format!("pruned to archetype {}", group.0.join(" or ")))),
-    );
+    let groups = scan.archetypes.iter().map(|group| group.0.join(" or "));
+    asked.extend(groups.map(|ids| Part::leaf(format!("pruned to archetype {ids}"))));
     let mut parts = vec![
         Part::new("scan", asked),
         Part::leaf(format!("strategy: {}", evaluation_strategy(plan))),
@@ -357,23 +338,18 @@ fn planned(plan: &Plan) -> Part {
 /// Shows a step of the merged paths, with the steps below.
 fn tree(plan: &Plan, trie: &Trie, at: usize) -> Part {
     let Some(node) = trie.nodes.get(at) else {
-        return Part::default();
+        return Part::leaf("a step that the plan does not have");
     };
-    let variable = plan.query().variables.get(trie.variable);
     let mut label = match at {
-        0 => format!(
-            "rows of {}",
-            variable
-                .and_then(|v| v.name.as_deref())
-                .unwrap_or("(anonymous)")
-        ),
+        0 => {
+            let variable = plan.query().variables.get(trie.variable);
+            let name = variable.and_then(|v| v.name.as_deref());
+            format!("rows of {}", name.unwrap_or("(anonymous)"))
+        }
         _ => node.attr.name().to_owned(),
     };
-    let filters = node
-        .paths
-        .iter()
-        .filter(|(_, predicate)| predicate.is_some())
-        .count();
+    let filters = node.paths.iter().filter(|(_, filter)| filter.is_some());
+    let filters = filters.count();
     if filters > 0 {
         let _ = write!(label, " [{filters} with a predicate]");
     }
@@ -384,10 +360,8 @@ fn tree(plan: &Plan, trie: &Trie, at: usize) -> Part {
     if !ends.is_empty() {
         let _ = write!(label, " → {}", ends.join(", "));
     }
-    Part::new(
-        label,
-        node.kids.iter().map(|kid| tree(plan, trie, *kid)).collect(),
-    )
+    let kids = node.kids.iter().map(|kid| tree(plan, trie, *kid));
+    Part::new(label, kids.collect())
 }
 
 #[cfg(test)]

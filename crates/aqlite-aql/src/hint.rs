@@ -1,8 +1,8 @@
 //! Hints for unexpected words: the AQL form for habits from SQL, and from older and newer AQL.
 
 use super::expected::Expected;
-use super::token::TokenKind;
-use super::vocabulary::{Clause, Keyword};
+use super::token::TokenKind as K;
+use super::vocabulary::{Clause, Keyword as W};
 use aqlite_rm::class::Cls;
 
 /// An unexpected token with its surroundings.
@@ -10,9 +10,9 @@ pub(crate) struct Unexpected<'a> {
     /// The text of the token, in lower case.
     pub word: &'a str,
     /// The kind of the token.
-    pub kind: TokenKind,
+    pub kind: K,
     /// The kind of the token before it.
-    pub before: Option<TokenKind>,
+    pub before: Option<K>,
     /// The clause of the token; `None` at the start of the text.
     pub clause: Option<Clause>,
     /// The alternatives of the grammar.
@@ -28,85 +28,92 @@ pub(crate) fn hint(unexpected: &Unexpected<'_>) -> Option<&'static str> {
 
 /// Returns the hint for a text, with the token before it.
 fn by_word(unexpected: &Unexpected<'_>) -> Option<&'static str> {
-    use Keyword as W;
-    use TokenKind as K;
-    Some(match (unexpected.word, unexpected.before) {
-        ("fetch", _) => "rows are limited by `LIMIT n OFFSET m`, or by `fetch` of the request",
-        ("offset", _) => "OFFSET stands behind LIMIT only: `LIMIT n OFFSET m`",
-        ("timewindow", _) => "TIMEWINDOW was removed from AQL: compare a time in WHERE",
-        ("group" | "having", _) => {
-            "columns without an aggregate function are the groups; there is no GROUP BY"
-        }
-        ("union" | "let" | "join", _) => "AQL has one SELECT, FROM, WHERE, ORDER BY and LIMIT",
-        ("between", _) => "write `path >= low AND path <= high`",
-        ("in", _) => "membership in a list is written `path matches {'a', 'b'}`",
-        ("is", _) => "whether a path has data is asked by `EXISTS path` or `NOT EXISTS path`",
-        ("not", Some(K::Keyword(W::Contains | W::And | W::Or))) => {
-            "NOT stands between a class and CONTAINS: `A NOT CONTAINS B`"
-        }
-        ("not", _) => "NOT stands before the whole condition: `NOT path LIKE 'x*'`",
-        ("*", Some(K::Keyword(W::Select))) => "name the columns; `COUNT(*)` counts rows",
-        ("*", Some(K::Keyword(W::Distinct))) => {
-            "`COUNT(DISTINCT path)` counts different values, `COUNT(*)` rows"
-        }
-        ("distinct", Some(K::Sign('('))) => "DISTINCT stands in COUNT only",
-        ("distinct", _) => "DISTINCT stands directly behind SELECT",
-        ("/", Some(K::Sign('/'))) => {
-            "one `/` stands between two steps; a comment starts with `--` and a space"
-        }
-        ("exists", Some(K::Sign('['))) => "EXISTS stands in WHERE only",
-        ("(", Some(K::Sign('['))) => {
-            "there are no parentheses in brackets; AND binds tighter than OR"
-        }
-        ("-", Some(K::Integer)) => "a date is a string: `'2019-05-01'`",
-        ("-", Some(K::Identifier)) => "a name has letters, digits and `_`; AQL has no arithmetic",
-        ("from", Some(K::Sign(','))) => "there is a comma too many",
-        _ => return None,
-    })
+    let mut hints = WORDS.iter();
+    let found = hints.find(|hint| {
+        hint.words.contains(&unexpected.word)
+            && (hint.before.is_empty()
+                || unexpected
+                    .before
+                    .is_some_and(|kind| hint.before.contains(&kind)))
+    });
+    found.map(|hint| hint.text)
 }
+
+/// The hint for some words, with the token before them.
+struct WordHint {
+    words: &'static [&'static str],
+    /// The kinds of the token before the word; any, if there are none.
+    before: &'static [K],
+    text: &'static str,
+}
+
+const fn word_hint(
+    words: &'static [&'static str],
+    before: &'static [K],
+    text: &'static str,
+) -> WordHint {
+    WordHint {
+        words,
+        before,
+        text,
+    }
+}
+
+/// The hints for words. The first that fits is shown.
+#[rustfmt::skip]
+const WORDS: [WordHint; 20] = [
+    word_hint(&["fetch"], &[], "rows are limited by `LIMIT n OFFSET m`, or by `fetch` of the request"),
+    word_hint(&["offset"], &[], "OFFSET stands behind LIMIT only: `LIMIT n OFFSET m`"),
+    word_hint(&["timewindow"], &[], "TIMEWINDOW was removed from AQL: compare a time in WHERE"),
+    word_hint(&["group", "having"], &[], "columns without an aggregate function are the groups; there is no GROUP BY"),
+    word_hint(&["union", "let", "join"], &[], "AQL has one SELECT, FROM, WHERE, ORDER BY and LIMIT"),
+    word_hint(&["between"], &[], "write `path >= low AND path <= high`"),
+    word_hint(&["in"], &[], "membership in a list is written `path matches {'a', 'b'}`"),
+    word_hint(&["is"], &[], "whether a path has data is asked by `EXISTS path` or `NOT EXISTS path`"),
+    word_hint(&["not"], &[K::Keyword(W::Contains), K::Keyword(W::And), K::Keyword(W::Or)], "NOT stands between a class and CONTAINS: `A NOT CONTAINS B`"),
+    word_hint(&["not"], &[], "NOT stands before the whole condition: `NOT path LIKE 'x*'`"),
+    word_hint(&["*"], &[K::Keyword(W::Select)], "name the columns; `COUNT(*)` counts rows"),
+    word_hint(&["*"], &[K::Keyword(W::Distinct)], "`COUNT(DISTINCT path)` counts different values, `COUNT(*)` rows"),
+    word_hint(&["distinct"], &[K::Sign('(')], "DISTINCT stands in COUNT only"),
+    word_hint(&["distinct"], &[], "DISTINCT stands directly behind SELECT"),
+    word_hint(&["/"], &[K::Sign('/')], "one `/` stands between two steps; a comment starts with `--` and a space"),
+    word_hint(&["exists"], &[K::Sign('[')], "EXISTS stands in WHERE only"),
+    word_hint(&["("], &[K::Sign('[')], "there are no parentheses in brackets; AND binds tighter than OR"),
+    word_hint(&["-"], &[K::Integer], "a date is a string: `'2019-05-01'`"),
+    word_hint(&["-"], &[K::Identifier], "a name has letters, digits and `_`; AQL has no arithmetic"),
+    word_hint(&["from"], &[K::Sign(',')], "there is a comma too many"),
+];
 
 /// Returns the hint for a text that is a mistake in one clause only.
 fn by_clause(unexpected: &Unexpected<'_>) -> Option<&'static str> {
-    use Keyword as W;
-    use TokenKind as K;
-    let in_select = unexpected.clause == Some(Clause::Select);
-    Some(match (unexpected.word, unexpected.before) {
-        (",", _) if unexpected.clause == Some(Clause::From) => {
-            "classes are joined by CONTAINS, AND and OR"
+    let word = |word: W| unexpected.expected.contains(&Expected::Word(word));
+    let is_class = Cls::parse_any_case(unexpected.word).is_some();
+    let is_name = unexpected.kind == K::Identifier;
+    let behind_name = unexpected.before == Some(K::Identifier);
+    let behind_bracket = matches!(unexpected.before, Some(K::Sign(']' | ')')));
+    match unexpected.clause? {
+        _ if unexpected.before == Some(K::Sign('{')) && is_class => Some(
+            "constraints of archetypes do not stand in AQL: compare an attribute, such as `path/magnitude >= 5`",
+        ),
+        Clause::From if unexpected.word == "," => {
+            Some("classes are joined by CONTAINS, AND and OR")
         }
-        (_, Some(K::Sign('{'))) if Cls::parse_any_case(unexpected.word).is_some() => {
-            "constraints of archetypes do not stand in AQL: compare an attribute, such as `path/magnitude >= 5`"
+        Clause::From if unexpected.word == "<" && behind_name => {
+            Some("a class is named without type parameters: `DV_INTERVAL`")
         }
-        (_, Some(K::Identifier))
-            if unexpected.kind == K::Identifier
-                && unexpected.expected.contains(&Expected::Word(W::And))
-                && unexpected.clause == Some(Clause::Where) =>
-        {
-            "a text stands in quotes: `path = 'two words'`"
+        Clause::Where if behind_name && is_name && word(W::And) => {
+            Some("a text stands in quotes: `path = 'two words'`")
         }
-        ("<", Some(K::Identifier)) if unexpected.clause == Some(Clause::From) => {
-            "a class is named without type parameters: `DV_INTERVAL`"
+        Clause::Select if (behind_name || behind_bracket) && is_class => {
+            Some("FROM stands before the classes")
         }
-        (_, Some(K::Identifier | K::Sign(']' | ')')))
-            if in_select && Cls::parse_any_case(unexpected.word).is_some() =>
-        {
-            "FROM stands before the classes"
-        }
-        (_, _)
-            if in_select
-                && unexpected.kind == K::Identifier
-                && unexpected.expected.contains(&Expected::Word(W::As)) =>
-        {
-            "a column's name stands behind AS"
-        }
-        _ => return None,
-    })
+        Clause::Select if is_name && word(W::As) => Some("a column's name stands behind AS"),
+        _ => None,
+    }
 }
 
 /// Returns the hint for a kind of token, with the token before it.
 fn by_kind(unexpected: &Unexpected<'_>) -> Option<&'static str> {
-    use Keyword as W;
-    use TokenKind as K;
     let literal = matches!(unexpected.kind, K::Text | K::Integer | K::Real | K::Boolean);
     Some(match (unexpected.before, unexpected.kind) {
         (Some(K::Keyword(W::Matches)), K::Parameter) => {

@@ -23,40 +23,37 @@ pub struct Hover {
 /// Returns the meaning of the word at an offset in bytes.
 pub fn hover(text: &str, offset: usize, labels: &dyn Labels) -> Option<Hover> {
     let draft = Draft::new(text);
-    let index = draft
-        .tokens
-        .iter()
-        .position(|t| t.span.start <= offset && offset < t.span.end)?;
-    let (title, more) = match draft.kind(index)? {
-        TokenKind::Keyword(Keyword::Contains) if is_call(&draft, index) => {
+    let mut tokens = draft.tokens.iter();
+    let index = tokens.position(|t| t.span.start <= offset && offset < t.span.end)?;
+    let span = draft.tokens.get(index)?.span;
+    let (title, text) = meaning(&draft, index, labels)?;
+    Some(Hover { span, title, text })
+}
+
+/// Returns title and text of a token.
+fn meaning(draft: &Draft<'_>, index: usize, labels: &dyn Labels) -> Option<(String, String)> {
+    let word = draft.word(index);
+    Some(match draft.kind(index)? {
+        TokenKind::Keyword(Keyword::Contains) if is_call(draft, index) => {
             keyword(Keyword::Function(Function::Contains))
         }
         TokenKind::Keyword(word) => keyword(word),
-        TokenKind::Identifier => name(&draft, index, labels)?,
+        TokenKind::Identifier => name(draft, index, labels)?,
         TokenKind::Archetype => {
-            let id = draft.word(index);
-            let label = labels
-                .archetypes(Cls::ANY)
-                .into_iter()
-                .find(|l| l.id == id)?;
+            let mut known = labels.archetypes(Cls::ANY).into_iter();
+            let label = known.find(|l| l.id == word)?;
             (label.text, label.detail)
         }
         TokenKind::Code => {
             let end = draft.path_end_before(draft.open_bracket(index)?)?;
-            let label = labels.term(&end.archetype?, draft.word(index))?;
+            let label = labels.term(&end.archetype?, word)?;
             (label.text, label.detail)
         }
-        TokenKind::Parameter => (
-            draft.word(index).to_owned(),
-            "a parameter: the request binds it".to_owned(),
-        ),
+        TokenKind::Parameter => {
+            let text = "a parameter: the request binds it";
+            (word.to_owned(), text.to_owned())
+        }
         _ => return None,
-    };
-    let span = draft.tokens.get(index)?.span;
-    Some(Hover {
-        span,
-        title,
-        text: more,
     })
 }
 

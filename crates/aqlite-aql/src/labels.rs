@@ -102,29 +102,8 @@ impl Labels for TemplateLabels<'_> {
                     }
                     continue;
                 }
-                let steps = node
-                    .attributes
-                    .iter()
-                    .flat_map(|a| a.children.iter().map(move |child| (a, child)));
-                let mut below: Vec<(&Node, String)> = steps
-                    .filter(|(_, child)| child.class.is_some_and(|c| c.is_a(Cls::LOCATABLE)))
-                    .map(|(attribute, child)| {
-                        (
-                            child,
-                            joined(
-                                &path,
-                                &format!(
-                                    "{}{}",
-                                    attribute.name,
-                                    selector(child, &attribute.children)
-                                ),
-                            ),
-                        )
-                    })
-                    .collect();
                 // The stack is popped at its end, so the first child is pushed last.
-                below.reverse();
-                open.append(&mut below);
+                open.extend(nodes_below(node, &path).into_iter().rev());
                 if out.len() >= MAX_LABELS {
                     return out;
                 }
@@ -201,12 +180,8 @@ impl<'t> TemplateLabels<'t> {
         let term = template
             .term(node, self.language, code)
             .map(|t| t.text.clone());
-        let text = node
-            .names()
-            .first()
-            .map(|n| (*n).to_owned())
-            .or(term)
-            .unwrap_or_default();
+        let name = node.names().first().map(|n| (*n).to_owned());
+        let text = name.or(term).unwrap_or_default();
         let classes = order::distinct(values(node).map(|v| v.class_text.as_str()));
         let detail = if classes.is_empty() {
             node.class_text.clone()
@@ -218,6 +193,20 @@ impl<'t> TemplateLabels<'t> {
             out.push(label);
         }
     }
+}
+
+/// Returns the children of a node that are LOCATABLE, each with its path.
+fn nodes_below<'t>(node: &'t Node, path: &str) -> Vec<(&'t Node, String)> {
+    let mut below = Vec::new();
+    for attribute in &node.attributes {
+        let is_node = |n: &&Node| n.class.is_some_and(|c| c.is_a(Cls::LOCATABLE));
+        for child in attribute.children.iter().filter(is_node) {
+            let selector = selector(child, &attribute.children);
+            let step = format!("{}{selector}", attribute.name);
+            below.push((child, joined(path, &step)));
+        }
+    }
+    below
 }
 
 /// Returns the data values that an element may hold.

@@ -6,6 +6,7 @@
 
 mod cursor;
 
+use super::BROKEN_INVARIANT;
 use super::ast::*;
 use super::expected::Expected;
 use super::query::{AggregateFunction, CompareOp};
@@ -25,7 +26,8 @@ pub const NESTING_LIMIT: usize = 64;
 ///
 /// Returns a tree if there is no error. The diagnostics are in the order of the text. Their codes
 /// are AQL0001 (too long), AQL0002 (too deep), AQL0101 (unexpected word), AQL0105 (order of the
-/// clauses), AQL0106 (a reserved word as a name), and those of [`tokens`].
+/// clauses), AQL0106 (a reserved word as a name), and those of [`tokens`]. Without a tree there is at
+/// least one diagnostic.
 pub fn parse(text: &str) -> (Option<Query>, Vec<Diagnostic>) {
     // The limit comes before the lexer: tokens take more memory than the text.
     if text.len() > TEXT_LIMIT {
@@ -38,6 +40,14 @@ pub fn parse(text: &str) -> (Option<Query>, Vec<Diagnostic>) {
     let mut parser = Parser::new(text);
     let query = parser.query();
     let mut diagnostics = parser.diagnostics;
+    if query.is_none() && diagnostics.is_empty() {
+        let message = "an invariant of the parser is broken: it failed without a diagnostic";
+        diagnostics.push(Diagnostic::error(
+            BROKEN_INVARIANT,
+            Span::default(),
+            message,
+        ));
+    }
     order::sort_by_key(&mut diagnostics, |d| d.span.start);
     (query.filter(|_| diagnostics.is_empty()), diagnostics)
 }
@@ -220,6 +230,16 @@ impl<'a> Parser<'a> {
     fn select(&mut self, start: Span) -> Parsed<Select> {
         let distinct = self.eat_keyword(Keyword::Distinct);
         let top = self.top()?;
+        let columns = self.columns()?;
+        Ok(Select {
+            distinct,
+            top,
+            columns,
+            at: self.since(start),
+        })
+    }
+
+    fn columns(&mut self) -> Parsed<Vec<Column>> {
         let mut columns = Vec::new();
         let mut failed = false;
         loop {
@@ -236,15 +256,7 @@ impl<'a> Parser<'a> {
             }
         }
         // All columns were parsed to report their errors, but the tree would be incomplete.
-        if failed {
-            return Err(Failed);
-        }
-        Ok(Select {
-            distinct,
-            top,
-            columns,
-            at: self.since(start),
-        })
+        if failed { Err(Failed) } else { Ok(columns) }
     }
 
     fn top(&mut self) -> Parsed<Option<Top>> {
@@ -384,43 +396,37 @@ impl<'a> Parser<'a> {
             self.need(')')?;
             return Ok(inner);
         }
-        let (class, is_version) = match self.kind() {
-            TokenKind::Keyword(Keyword::Version) => (self.take_word(), true),
-            _ => (
-                self.word(TokenKind::Identifier, Expected::ClassName)?,
-                false,
-            ),
+        let is_version = self.kind() == TokenKind::Keyword(Keyword::Version);
+        let class = match is_version {
+            true => self.take_word(),
+            false => self.word(TokenKind::Identifier, Expected::ClassName)?,
         };
-        let variable = if self.at(TokenKind::Identifier, Expected::Variable) {
-            Some(self.take_word())
-        } else {
-            None
-        };
-        let predicate = if self.eat_sign('[') {
-            Some(self.class_predicate(is_version)?)
-        } else {
-            None
-        };
-        let start = self.span();
-        // NOT is consumed only in front of CONTAINS, so that other uses get the hint about NOT.
-        let negated = self.next_is(TokenKind::Keyword(Keyword::Contains))
-            && self.eat(TokenKind::Keyword(Keyword::Not), Expected::NotContains);
-        let contains = if self.eat_keyword(Keyword::Contains) {
-            let at = self.since(start);
-            Some(Contains {
-                negated,
-                inner: self.nested(Self::containment)?,
-                at,
-            })
-        } else {
-            None
+        let has_variable = self.at(TokenKind::Identifier, Expected::Variable);
+        let variable = has_variable.then(|| self.take_word());
+        let predicate = match self.eat_sign('[') {
+            true => Some(self.class_predicate(is_version)?),
+            false => None,
         };
         Ok(Containment::Class(Box::new(ClassExpr {
             class,
             variable,
             predicate,
-            contains,
+            contains: self.contains()?,
         })))
+    }
+
+    /// Parses CONTAINS or NOT CONTAINS with what follows, if it is here.
+    fn contains(&mut self) -> Parsed<Option<Contains>> {
+        let start = self.span();
+        // NOT is consumed only in front of CONTAINS, so that other uses get the hint about NOT.
+        let negated = self.next_is(TokenKind::Keyword(Keyword::Contains))
+            && self.eat(TokenKind::Keyword(Keyword::Not), Expected::NotContains);
+        if !self.eat_keyword(Keyword::Contains) {
+            return Ok(None);
+        }
+        let at = self.since(start);
+        let inner = self.nested(Self::containment)?;
+        Ok(Some(Contains { negated, inner, at }))
     }
 
     fn class_predicate(&mut self, is_version: bool) -> Parsed<ClassPredicate> {
@@ -470,15 +476,7 @@ impl<'a> Parser<'a> {
         }
         // A literal cannot be the left side. Without this test it would be parsed, and the error
         // would be at the operator behind it.
-        let literal = matches!(
-            self.kind(),
-            TokenKind::Text
-                | TokenKind::Integer
-                | TokenKind::Real
-                | TokenKind::Boolean
-                | TokenKind::Keyword(Keyword::Null)
-        );
-        if literal || matches!(self.kind(), TokenKind::Parameter | TokenKind::Sign('-')) {
+        if begins_literal(self.kind()) || self.kind() == TokenKind::Parameter {
             self.expected.push(Expected::Function);
             return self.want(Expected::Path);
         }
@@ -624,25 +622,21 @@ impl<'a> Parser<'a> {
     /// Parses a literal, if one starts here. Signs are repeated at will: `- - 2` is 2.
     fn literal(&mut self) -> Parsed<Option<Literal>> {
         let start = self.span();
-        let mut negative = false;
-        let mut signed = false;
+        let mut signs = 0;
         // The grammar has any number of signs (`numericPrimitive`).
         while self.kind() == TokenKind::Sign('-') {
-            signed = true;
-            negative = !negative;
+            signs += 1;
             self.bump();
         }
+        let text = self.slice(self.span());
         let value = match self.kind() {
-            TokenKind::Integer | TokenKind::Real => LiteralValue::Number(format!(
-                "{}{}",
-                if negative { "-" } else { "" },
-                self.slice(self.span())
-            )),
-            _ if signed => return self.want(Expected::Number),
-            TokenKind::Text => LiteralValue::Text(self.slice(start).to_owned()),
-            TokenKind::Boolean => {
-                LiteralValue::Boolean(self.slice(start).eq_ignore_ascii_case("true"))
+            TokenKind::Integer | TokenKind::Real => {
+                let sign = if signs % 2 == 1 { "-" } else { "" };
+                LiteralValue::Number(format!("{sign}{text}"))
             }
+            _ if signs > 0 => return self.want(Expected::Number),
+            TokenKind::Text => LiteralValue::Text(text.to_owned()),
+            TokenKind::Boolean => LiteralValue::Boolean(text.eq_ignore_ascii_case("true")),
             TokenKind::Keyword(Keyword::Null) => LiteralValue::Null,
             _ => return Ok(None),
         };
@@ -754,15 +748,7 @@ impl<'a> Parser<'a> {
             }));
         }
         let op = self.comparison()?;
-        let value = match self.kind() {
-            TokenKind::Parameter => PredicateValue::Parameter(self.take_parameter()),
-            TokenKind::Code => PredicateValue::Code(self.take_word().text),
-            TokenKind::Identifier => PredicateValue::Path(self.steps()?),
-            _ => match self.literal()? {
-                Some(literal) => PredicateValue::Literal(literal),
-                None => return self.want(Expected::Value),
-            },
-        };
+        let value = self.compared_value()?;
         Ok(Predicate::Compare(Box::new(ComparePredicate {
             path,
             op,
@@ -770,6 +756,32 @@ impl<'a> Parser<'a> {
             at: self.since(start),
         })))
     }
+
+    /// Parses the right side of a comparison in brackets.
+    fn compared_value(&mut self) -> Parsed<PredicateValue> {
+        Ok(match self.kind() {
+            TokenKind::Parameter => PredicateValue::Parameter(self.take_parameter()),
+            TokenKind::Code => PredicateValue::Code(self.take_word().text),
+            TokenKind::Identifier => PredicateValue::Path(self.steps()?),
+            _ => match self.literal()? {
+                Some(literal) => PredicateValue::Literal(literal),
+                None => return self.want(Expected::Value),
+            },
+        })
+    }
+}
+
+/// Returns whether a token begins a literal.
+fn begins_literal(kind: TokenKind) -> bool {
+    matches!(
+        kind,
+        TokenKind::Text
+            | TokenKind::Integer
+            | TokenKind::Real
+            | TokenKind::Boolean
+            | TokenKind::Keyword(Keyword::Null)
+            | TokenKind::Sign('-')
+    )
 }
 
 /// Returns the only member, or joins several.

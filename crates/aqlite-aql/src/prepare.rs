@@ -4,7 +4,7 @@ use super::check::{CheckOptions, Parameters, check};
 use super::parse::parse;
 use super::terminology::Terminology;
 use super::{Plan, plan};
-use aqlite_rm::diag::{Diagnostic, Severity, Span};
+use aqlite_rm::diag::{Diagnostic, Severity};
 
 /// The options of a query.
 #[derive(Clone, Copy, Default)]
@@ -29,16 +29,8 @@ pub fn prepare(
 ) -> Result<Plan, Vec<Diagnostic>> {
     let (ast, mut diagnostics) = parse(text);
     diagnostics.retain(|d| d.severity == Severity::Error);
-    let ast = match ast {
-        Some(ast) if diagnostics.is_empty() => ast,
-        _ if diagnostics.is_empty() => {
-            return Err(vec![Diagnostic::error(
-                "AQL0100",
-                Span::default(),
-                "this is not a query",
-            )]);
-        }
-        _ => return Err(diagnostics),
+    let Some(ast) = ast.filter(|_| diagnostics.is_empty()) else {
+        return Err(diagnostics);
     };
     let query = check(
         &ast,

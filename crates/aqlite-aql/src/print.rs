@@ -6,7 +6,7 @@
 
 use super::ast::*;
 use super::parse::parse;
-use super::token::{TokenKind, tokens};
+use super::token::{Token, TokenKind, tokens};
 use super::vocabulary::{Clause, Keyword};
 use aqlite_rm::diag::Diagnostic;
 use std::fmt::Write;
@@ -32,27 +32,19 @@ pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
     let Some(query) = query else {
         return Err(diagnostics);
     };
-    let comments = tokens(text)
-        .0
-        .into_iter()
-        .filter(|t| t.kind == TokenKind::Comment);
-    let comments = comments
-        .map(|t| {
-            (
-                t.span.start,
-                text.get(t.span.start..t.span.end)
-                    .unwrap_or_default()
-                    .trim_end(),
-            )
-        })
-        // The first comment comes last, where it can be popped.
-        .rev()
-        .collect();
-    Ok(Printer {
+    let comments = tokens(text).0.into_iter();
+    let comments = comments.filter(|t| t.kind == TokenKind::Comment);
+    let with_text = |t: Token| {
+        let comment = text.get(t.span.start..t.span.end);
+        // The span is that of a token of this text, so the default is never used.
+        (t.span.start, comment.unwrap_or_default().trim_end())
+    };
+    let printer = Printer {
         out: String::new(),
-        comments,
-    }
-    .query(&query))
+        // The first comment comes last, where it can be popped.
+        comments: comments.map(with_text).rev().collect(),
+    };
+    Ok(printer.query(&query))
 }
 
 struct Printer<'a> {
@@ -186,21 +178,21 @@ impl Printer<'_> {
             }
             let mut inline = String::new();
             operand(&mut inline, inner, both);
-            let grouped =
-                matches!(inner, Condition::And(_) | Condition::Or(_)) && inline.starts_with('(');
+            let is_group = matches!(inner, Condition::And(_) | Condition::Or(_));
+            let is_wide = || indent + inline.chars().count() > WIDTH;
             // A comment ends with its line, so a group that contains one is broken up.
-            if grouped
-                && (indent + inline.chars().count() > WIDTH
-                    || self
-                        .comments
-                        .last()
-                        .is_some_and(|(start, _)| *start < condition_end(inner)))
-            {
+            if is_group && inline.starts_with('(') && (is_wide() || self.has_comment(inner)) {
                 self.group(indent, |p, indent| p.condition(inner, indent));
             } else {
                 self.out.push_str(&inline);
             }
         }
+    }
+
+    /// Returns whether the next comment is inside a condition.
+    fn has_comment(&self, condition: &Condition) -> bool {
+        let next = self.comments.last();
+        next.is_some_and(|(start, _)| *start < condition_end(condition))
     }
 }
 
@@ -300,21 +292,26 @@ pub(super) fn condition(out: &mut String, whole: &Condition) {
                 LikeOperand::Parameter(name) => parameter(out, name),
             }
         }
-        Condition::Matches(left, members) => {
+        Condition::Matches(left, operand) => {
             let _ = write!(out, "{} {} ", path(left), Keyword::Matches);
-            match members {
-                MatchesOperand::Terminology(call) => terminology(out, call),
-                MatchesOperand::Uri(uri) => drop(write!(out, "{{{}}}", uri.text)),
-                MatchesOperand::List(items) => {
-                    out.push('{');
-                    joined(out, items, ", ", |out, item| match item {
-                        MatchesItem::Literal(value) => literal(out, value),
-                        MatchesItem::Parameter(name) => parameter(out, name),
-                        MatchesItem::Terminology(call) => terminology(out, call),
-                    });
-                    out.push('}');
-                }
-            }
+            members(out, operand);
+        }
+    }
+}
+
+/// Writes the list behind MATCHES.
+fn members(out: &mut String, operand: &MatchesOperand) {
+    match operand {
+        MatchesOperand::Terminology(call) => terminology(out, call),
+        MatchesOperand::Uri(uri) => drop(write!(out, "{{{}}}", uri.text)),
+        MatchesOperand::List(items) => {
+            out.push('{');
+            joined(out, items, ", ", |out, item| match item {
+                MatchesItem::Literal(value) => literal(out, value),
+                MatchesItem::Parameter(name) => parameter(out, name),
+                MatchesItem::Terminology(call) => terminology(out, call),
+            });
+            out.push('}');
         }
     }
 }
@@ -459,21 +456,7 @@ fn predicate(out: &mut String, inner: &Predicate) {
     match inner {
         Predicate::And(all) => joined(out, all, " and ", predicate),
         Predicate::Or(any) => joined(out, any, " or ", predicate),
-        Predicate::Node(node) => {
-            match &node.id {
-                NodeId::Code(id) | NodeId::Archetype(id) => out.push_str(id),
-                NodeId::Parameter(name) => parameter(out, name),
-            }
-            if let Some(name) = &node.name {
-                out.push(',');
-                match name {
-                    NodeName::Text(text) | NodeName::Term(text) | NodeName::Code(text) => {
-                        out.push_str(text)
-                    }
-                    NodeName::Parameter(name) => parameter(out, name),
-                }
-            }
-        }
+        Predicate::Node(node) => node_predicate(out, node),
         Predicate::Compare(compare) => {
             steps(out, &compare.path);
             out.push_str(compare.op.text());
@@ -488,6 +471,20 @@ fn predicate(out: &mut String, inner: &Predicate) {
             steps(out, &regex.path);
             let _ = write!(out, " matches {}", regex.regex.text);
         }
+    }
+}
+
+/// Writes a node id with its name: `at0004,'Systolic'`.
+fn node_predicate(out: &mut String, node: &NodePredicate) {
+    match &node.id {
+        NodeId::Code(id) | NodeId::Archetype(id) => out.push_str(id),
+        NodeId::Parameter(name) => parameter(out, name),
+    }
+    let Some(name) = &node.name else { return };
+    out.push(',');
+    match name {
+        NodeName::Text(text) | NodeName::Term(text) | NodeName::Code(text) => out.push_str(text),
+        NodeName::Parameter(name) => parameter(out, name),
     }
 }
 

@@ -4,6 +4,7 @@
 //! diagnostic, and the lexer continues behind it. So one answer reports every mistake, and a
 //! half-written text still has tokens for the editor.
 
+use super::BROKEN_INVARIANT;
 use super::vocabulary::{BOOLEANS, Keyword};
 use aqlite_rm::diag::{Diagnostic, Span};
 use nom::branch::alt;
@@ -93,7 +94,7 @@ impl TokenKind {
 ///
 /// The diagnostics have the codes AQL0102 (a character that AQL does not have), AQL0103 (a string
 /// that is not closed), AQL0104 (an escape), AQL0107 (a comment) and AQL0108 (an archetype id
-/// without version).
+/// without version), or [`BROKEN_INVARIANT`].
 pub fn tokens(text: &str) -> (Vec<Token>, Vec<Diagnostic>) {
     // A token with the blank behind it has about five bytes.
     let mut out = Vec::with_capacity(text.len() / 5);
@@ -122,9 +123,15 @@ pub fn tokens(text: &str) -> (Vec<Token>, Vec<Diagnostic>) {
         };
         // A token without bytes would repeat the loop for ever.
         let len = len.max(1);
+        let Some((raw, after)) = rest.split_at_checked(len) else {
+            let message = "an invariant of the lexer is broken: a token ends inside a character";
+            let span = Span::new(start, text.len());
+            diagnostics.push(Diagnostic::error(BROKEN_INVARIANT, span, message));
+            rest = "";
+            continue;
+        };
         // The escapes of a string are checked here, where its position is known.
         if kind == TokenKind::Text && diagnostics.len() < DIAGNOSTICS_LIMIT {
-            let raw = rest.get(..len).unwrap_or_default();
             diagnostics.extend(
                 unescape(raw, Escapes::Text)
                     .1
@@ -136,7 +143,7 @@ pub fn tokens(text: &str) -> (Vec<Token>, Vec<Diagnostic>) {
             kind,
             span: Span::new(start, start + len),
         });
-        rest = rest.get(len..).unwrap_or_default();
+        rest = after;
     }
 }
 
@@ -232,34 +239,31 @@ fn escape(text: &str, escapes: Escapes) -> (Option<String>, usize) {
     if let Some(plain) = plain {
         return (Some(plain.to_string()), 1);
     }
+    match numeric_escape(text, first) {
+        Some((value, length)) => (Some(value.to_string()), length),
+        None => (None, first.len_utf8()),
+    }
+}
+
+/// Returns the character of `u00e9` or of an octal escape such as `351`, and its length in bytes.
+fn numeric_escape(text: &str, first: char) -> Option<(char, usize)> {
     let (digits, radix, skip) = match first {
-        'u' => (text.get(1..5), 16, 1),
+        'u' => (text.get(1..5)?, 16, 1),
         '0'..='7' => {
             // `\377` is the largest octal escape: above 3 a third digit would exceed one byte.
             let most = if first <= '3' { 3 } else { 2 };
-            (
-                text.get(
-                    ..text
-                        .bytes()
-                        .take(most)
-                        .take_while(|b| (b'0'..=b'7').contains(b))
-                        .count(),
-                ),
-                8,
-                0,
-            )
+            let digits = text.bytes().take(most);
+            let length = digits.take_while(|b| (b'0'..=b'7').contains(b)).count();
+            (text.get(..length)?, 8, 0)
         }
-        _ => (None, 10, 0),
+        _ => return None,
     };
-    let value = digits
-        // `from_str_radix` accepts a sign, which an escape does not have.
-        .filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()))
-        .and_then(|d| u32::from_str_radix(d, radix).ok())
-        .and_then(char::from_u32);
-    match (digits, value) {
-        (Some(digits), Some(value)) => (Some(value.to_string()), skip + digits.len()),
-        _ => (None, first.len_utf8()),
+    // `from_str_radix` accepts a sign, which an escape does not have.
+    if !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return None;
     }
+    let value = char::from_u32(u32::from_str_radix(digits, radix).ok()?)?;
+    Some((value, skip + digits.len()))
 }
 
 fn token(input: &str) -> IResult<&str, TokenKind> {

@@ -39,37 +39,35 @@ impl Machine<'_> {
                 template,
                 conditions,
                 values,
-            } => {
-                let count = values
-                    .iter()
-                    .map(|(_, slots)| slots.len())
-                    .max()
-                    .unwrap_or_default();
-                // One resource for each index. Shorter lists supply null.
-                for index in 0..count {
-                    if !self.budget.work(1 + values.len()) {
-                        return;
-                    }
-                    let value_at = |slots: &[usize]| {
-                        slots
-                            .get(index)
-                            .and_then(|s| self.slots.get(*s))
-                            .map_or(Value::Null, |s| s.last.clone())
-                    };
-                    let wanted = conditions.get(index).and_then(|s| self.slots.get(*s));
-                    if !conditions.is_empty()
-                        && wanted.is_none_or(|s| s.last != Value::Boolean(true))
-                    {
-                        continue;
-                    }
-                    let local: Vec<(String, Vec<Value>)> = values
-                        .iter()
-                        .map(|(name, slots)| (name.clone(), vec![value_at(slots)]))
-                        .collect();
-                    self.use_template(*template, &local, effects);
-                }
-            }
+            } => self.use_template_each(*template, conditions, values, effects),
             ActionPlan::Nothing => {}
+        }
+    }
+
+    /// Fills a template once for each index of the listed variables. Shorter lists supply null.
+    fn use_template_each(
+        &mut self,
+        template: usize,
+        conditions: &[usize],
+        values: &[(String, Vec<usize>)],
+        effects: &mut Effects,
+    ) {
+        let lengths = values.iter().map(|(_, slots)| slots.len());
+        for index in 0..lengths.max().unwrap_or_default() {
+            if !self.budget.work(1 + values.len()) {
+                return;
+            }
+            let slot_at = |slots: &[usize]| self.slots.get(*slots.get(index)?);
+            let condition = slot_at(conditions).map(|slot| &slot.last);
+            if !conditions.is_empty() && condition != Some(&Value::Boolean(true)) {
+                continue;
+            }
+            let value_at = |slots| slot_at(slots).map_or(Value::Null, |slot| slot.last.clone());
+            let local: Vec<(String, Vec<Value>)> = values
+                .iter()
+                .map(|(name, slots)| (name.clone(), vec![value_at(slots)]))
+                .collect();
+            self.use_template(template, &local, effects);
         }
     }
 
@@ -130,38 +128,23 @@ impl Machine<'_> {
     /// the guide created. Each is an object of its values by variable. `None` if no binding has
     /// this code.
     fn instances_as_values(&self, code: &str, created: &[Output]) -> Option<Vec<Value>> {
-        let binding = self
-            .guide
-            .guide
-            .bindings
-            .iter()
-            .position(|b| b.id == code)?;
+        let mut bindings = self.guide.guide.bindings.iter();
+        let binding = bindings.position(|b| b.id == code)?;
         let columns = &self.guide.bindings.get(binding)?.columns;
         // `selected` changes the place for its own notes.
         let place = self.place.get();
         let selected = self.select_instances(binding);
         self.place.set(place);
-        if !self.budget.work(
-            selected
-                .len()
-                .saturating_mul(1 + columns.len())
-                .saturating_add(created.len()),
-        ) {
+        let cells = selected.len().saturating_mul(1 + columns.len());
+        if !self.budget.work(cells.saturating_add(created.len())) {
             return Some(Vec::new());
         }
-        let instances = self
-            .input
-            .instances
-            .get(binding)
-            .map(Vec::as_slice)
-            .unwrap_or_default();
+        let instances = self.input.instances_of(binding);
         let mut all = Vec::with_capacity(selected.len());
         for instance in selected.iter().filter_map(|i| instances.get(*i)) {
-            let named = columns
-                .iter()
-                .zip(&instance.values)
-                .filter_map(|(column, value)| Some((&column.named.as_ref()?.0, value)));
-            all.push(object_of(named.map(|(code, value)| (&**code, value))));
+            let cells = columns.iter().zip(&instance.values);
+            let named = cells.filter_map(|(column, value)| Some((column.named.as_ref()?, value)));
+            all.push(object_of(named.map(|((code, _), value)| (&**code, value))));
         }
         let own = created.iter().filter(|output| *output.id == *code);
         all.extend(own.map(|output| object_of(output.values.iter().map(|v| (&*v.code, &v.value)))));
@@ -175,35 +158,29 @@ impl Machine<'_> {
         local: &[(String, Vec<Value>)],
     ) -> Vec<Value> {
         if matches!(attribute, Some("term")) {
-            return self
-                .guide
-                .term_index
-                .get(code)
-                .map(|t| vec![self.term(*t)])
-                .unwrap_or_default();
+            let term = self.guide.term_index.get(code);
+            return term.map(|t| self.term(*t)).into_iter().collect();
         }
-        let own = local
-            .iter()
-            .find(|(name, _)| name == code)
-            .map(|(_, values)| values.clone());
-        let slot = || self.guide.slot_of(code).and_then(|s| self.slots.get(s));
+        let own = local.iter().find(|(name, _)| name == code);
+        let own = own.map(|(_, values)| values);
+        let slot = self.guide.slot_of(code).and_then(|s| self.slots.get(s));
         if attribute == Some("all") {
-            self.budget.work(slot().map_or(0, super::eval::Slot::count));
-            return own
-                .or_else(|| slot().map(|s| s.all().cloned().collect()))
-                .unwrap_or_default();
+            self.budget.work(slot.map_or(0, super::eval::Slot::count));
+            return match own {
+                Some(own) => own.clone(),
+                None => slot.into_iter().flat_map(|s| s.all().cloned()).collect(),
+            };
         }
         let now = || (code == "currentDateTime").then_some(Value::Moment(self.input.clock.now));
         let last = own
             .and_then(|v| v.last().cloned())
             .or_else(now)
-            .or_else(|| slot().map(|s| s.last.clone()));
-        let Some(last) = last.filter(|v| !v.is_null()) else {
-            return Vec::new();
-        };
-        match attribute {
-            None => vec![last],
-            Some(name) => {
+            .or_else(|| slot.map(|s| s.last.clone()));
+        let last = last.filter(|v| !v.is_null());
+        match (last, attribute) {
+            (None, _) => Vec::new(),
+            (Some(last), None) => vec![last],
+            (Some(last), Some(name)) => {
                 let attribute = Attribute::parse(name).unwrap_or(Attribute::Whole);
                 calc::attribute(&last, attribute).into_iter().collect()
             }
@@ -211,6 +188,32 @@ impl Machine<'_> {
     }
 
     fn create(&mut self, binding: Option<usize>, values: &[Assign], effects: &mut Effects) {
+        let Some(begun) = self.begin(values) else {
+            return;
+        };
+        let Some(plan) = binding.and_then(|i| self.guide.bindings.get(i)) else {
+            return;
+        };
+        let value_of = |(column, slot): &(usize, usize)| {
+            let (code, path) = plan.columns.get(*column)?.named.clone()?;
+            let value = self.slots.get(*slot)?.last.clone();
+            if !value.is_finite() || !begun.contains(slot) {
+                return None;
+            }
+            let bytes = begun.len() + OUTPUT_FRAME + path.len() + size(&value);
+            self.budget
+                .bytes(bytes)
+                .then_some(OutputValue { code, path, value })
+        };
+        let values: Vec<OutputValue> = plan.outputs.iter().filter_map(value_of).collect();
+        if !values.is_empty() {
+            effects.created.push(Output::from_binding(plan, values));
+        }
+    }
+
+    /// Sets the variables of an instance to create. Returns those that have a value, or `None` once
+    /// the budget is exceeded.
+    fn begin(&mut self, values: &[Assign]) -> Option<Vec<usize>> {
         // The slots start a new turn, so that the first assignment adds a value to each.
         for assign in values {
             if let Some(slot) = self.slots.get_mut(assign.slot) {
@@ -222,37 +225,17 @@ impl Machine<'_> {
         for assign in values {
             // `contains` is linear in the variables that were begun, so they count as work.
             if !self.budget.work(1 + begun.len()) {
-                return;
+                return None;
             }
-            let target = if begun.contains(&assign.slot) {
-                Target::Created
-            } else {
-                Target::New
+            let target = match begun.contains(&assign.slot) {
+                true => Target::Created,
+                false => Target::New,
             };
             if self.assign(assign, target) {
                 begun.push(assign.slot);
             }
         }
-        let Some(plan) = binding.and_then(|i| self.guide.bindings.get(i)) else {
-            return;
-        };
-        let value_of = |(column, slot): &(usize, usize)| {
-            let (code, path) = plan.columns.get(*column)?.named.clone()?;
-            let value = self
-                .slots
-                .get(*slot)
-                .map(|s| s.last.clone())
-                .filter(Value::is_finite)?;
-            let is_kept = begun.contains(slot)
-                && self
-                    .budget
-                    .bytes(begun.len() + OUTPUT_FRAME + path.len() + size(&value));
-            is_kept.then_some(OutputValue { code, path, value })
-        };
-        let values: Vec<OutputValue> = plan.outputs.iter().filter_map(value_of).collect();
-        if !values.is_empty() {
-            effects.created.push(Output::from_binding(plan, values));
-        }
+        Some(begun)
     }
 
     /// Sets a variable. Returns whether a value was stored.
@@ -275,21 +258,31 @@ impl Machine<'_> {
             return false;
         }
         let pending = slot.pending.clone().map(Value::Quantity);
-        let base = pending.as_ref().unwrap_or(if target == Target::New {
-            &Value::Null
-        } else {
-            &slot.last
-        });
-        let describes = matches!(assign.attribute, Attribute::Unit | Attribute::Precision);
-        let has_number = pending.is_none() && base.number().is_some();
-        let new = match self.changed(base, assign.attribute, value, is_quantity) {
-            Ok(new) => new,
+        let own = match target {
+            Target::New => &Value::Null,
+            Target::Existing | Target::Created => &slot.last,
+        };
+        let has_number = pending.is_none() && own.number().is_some();
+        let base = pending.as_ref().unwrap_or(own);
+        match self.changed(base, assign.attribute, value, is_quantity) {
+            Ok(new) => self.store_or_wait(assign, new, target, has_number),
             Err(error) => {
                 self.add_note(error);
-                return false;
+                false
             }
-        };
-        // Unit and precision alone are not a value. They wait for the number.
+        }
+    }
+
+    /// Stores a value. Unit and precision alone are not a value: they wait for the number. Returns
+    /// whether a value was stored.
+    fn store_or_wait(
+        &mut self,
+        assign: &Assign,
+        new: Value,
+        target: Target,
+        has_number: bool,
+    ) -> bool {
+        let describes = matches!(assign.attribute, Attribute::Unit | Attribute::Precision);
         if describes && !has_number && !self.input.options.as_published {
             if let (Some(slot), Value::Quantity(quantity)) = (self.slots.get_mut(assign.slot), new)
             {

@@ -75,6 +75,41 @@ pub enum QueryColumn {
 /// columns in the query.
 type Pushed<'a> = &'a dyn Fn(usize, &dyn Fn(&str) -> String) -> Vec<String>;
 
+/// The identified paths of the columns of a binding.
+struct QueryPaths {
+    /// Whether the binding is of a COMPOSITION itself.
+    is_composition: bool,
+    /// The path to the time of the one event that has the values.
+    event_time: Option<String>,
+}
+
+impl QueryPaths {
+    /// Returns the identified path for a path of the guide.
+    fn of(&self, path: &str) -> String {
+        let of_composition = path.starts_with("/context/") && !self.is_composition;
+        let object = if of_composition { 'c' } else { 'o' };
+        format!("{object}{}", self.in_event(path))
+    }
+
+    /// Returns the identified path to the time that dates an instance.
+    fn of_time(&self, path: &str) -> String {
+        match path {
+            path if self.is_composition => format!("o{path}"),
+            path @ "/context/start_time" => format!("c{path}"),
+            path => format!("o{}", self.in_event(path)),
+        }
+    }
+
+    /// Value and time must come from one event: a path to the time of any event would yield a
+    /// product.
+    fn in_event(&self, path: &str) -> String {
+        match (&self.event_time, path) {
+            (Some(time), "/data/events/time") => time.clone(),
+            _ => column_path(path),
+        }
+    }
+}
+
 impl CompiledGuide {
     /// Returns the queries of the bindings that are read (INPUT, EHR, or without type). Models that
     /// are not archetypes have none.
@@ -110,37 +145,23 @@ impl CompiledGuide {
     fn query(&self, index: usize, pushed: Pushed<'_>) -> Option<BindingQuery> {
         let (binding, plan) = (self.guide.bindings.get(index)?, self.bindings.get(index)?);
         let class = class_of(&binding.model_id)?;
-        let is_composition = class == "COMPOSITION";
+        let paths = QueryPaths {
+            is_composition: class == "COMPOSITION",
+            event_time: event_of(&plan.columns).map(|event| format!("{event}/time")),
+        };
+        let place = |path: &str| paths.of(path);
         let dated_by = super::gdl1::time_path(&binding.model_id);
-        let event_time = event_of(&plan.columns).map(|event| format!("{event}/time"));
-        // Value and time must come from one event: a path to the time of any event would yield a
-        // product.
-        let in_event = |path: &str| match (&event_time, path) {
-            (Some(time), "/data/events/time") => time.clone(),
-            _ => column_path(path),
-        };
-        let place = |path: &str| {
-            let of_composition = path.starts_with("/context/") && !is_composition;
-            let object = if of_composition { 'c' } else { 'o' };
-            format!("{object}{}", in_event(path))
-        };
         let (mut columns, mut select): (Vec<_>, Vec<_>) = plan
             .columns
             .iter()
             .map(|column| (self.value_column(column, dated_by), place(&column.path)))
             .unzip();
         // A variable of the guide may already read the time that dates the instance.
-        let is_dated = plan.columns.iter().any(|c| c.path == dated_by);
-        let time = match dated_by {
-            path if is_composition => format!("o{path}"),
-            path @ "/context/start_time" => format!("c{path}"),
-            path => format!("o{}", in_event(path)),
-        };
-        let composition = if is_composition { 'o' } else { 'c' };
-        if !is_dated {
+        if !plan.columns.iter().any(|c| c.path == dated_by) {
             columns.push(QueryColumn::Time);
-            select.push(time);
+            select.push(paths.of_time(dated_by));
         }
+        let composition = if paths.is_composition { 'o' } else { 'c' };
         columns.push(QueryColumn::Source);
         select.push(format!("{composition}/uid/value"));
         let select = select.join(", ");

@@ -3,10 +3,9 @@
 
 use super::compile::CompiledGuide;
 use super::fill::readable;
-use super::run::{CardOut, OutputValue, Run};
+use super::run::{CardOut, LinkOut, Run};
 use super::value::Value;
 use serde_json::{Map, Value as Json, json};
-use std::fmt::Write;
 
 /// The maximum length of a summary in characters (CDS Hooks 2.0, card attributes).
 const SUMMARY: usize = 140;
@@ -33,37 +32,38 @@ fn rule_card(card: &CardOut, new_uuid: &mut dyn FnMut() -> String) -> Json {
         (Some(whole), Some(detail)) => Some(format!("{whole}\n\n{detail}")),
         (whole, detail) => whole.or_else(|| detail.clone()),
     };
-    let indicator = if matches!(card.indicator.as_str(), "warning" | "critical") {
-        card.indicator.as_str()
-    } else {
-        "info"
+    let indicator = match card.indicator.as_str() {
+        known @ ("warning" | "critical") => known,
+        _ => "info",
     };
-    let suggestions: Vec<Json> = card
-        .suggestions
-        .iter()
-        .map(|s| json!({ "label": s.label, "uuid": s.uuid.clone().unwrap_or_else(&mut *new_uuid), "actions": s.actions }))
-        .collect();
-    let links = card.links.iter().filter_map(|link| {
-        let kind = if matches!(link.kind.as_deref(), Some("smart" | "app")) {
-            "smart"
-        } else {
-            "absolute"
-        };
-        link.url
-            .as_ref()
-            .map(|url| json!({ "label": link.label, "url": url, "type": kind }))
+    let suggestions = card.suggestions.iter().map(|s| {
+        let uuid = s.uuid.clone().unwrap_or_else(&mut *new_uuid);
+        json!({ "label": s.label, "uuid": uuid, "actions": s.actions })
     });
-    let source =
-        json!({ "label": card.source.label, "url": card.source.url, "icon": card.source.icon });
-    card_json(
-        &summary,
+    let parts = CardParts {
+        summary: &summary,
         detail,
         indicator,
-        &source,
-        suggestions,
-        links.collect(),
-        new_uuid,
-    )
+        suggestions: suggestions.collect(),
+        links: card.links.iter().filter_map(link_json).collect(),
+    };
+    let source = &card.source;
+    let source = [
+        ("label", Some(&source.label)),
+        ("url", source.url.as_ref()),
+        ("icon", source.icon.as_ref()),
+    ];
+    parts.into_json(&source, new_uuid)
+}
+
+/// Converts a link, unless it has no address.
+fn link_json(link: &LinkOut) -> Option<Json> {
+    let kind = match link.kind.as_deref() {
+        Some("smart" | "app") => "smart",
+        _ => "absolute",
+    };
+    let url = link.url.as_ref()?;
+    Some(json!({ "label": link.label, "url": url, "type": kind }))
 }
 
 /// Returns a card for the results and resources of the run, if no rule shows a card.
@@ -74,87 +74,97 @@ fn results_card(
     new_uuid: &mut dyn FnMut() -> String,
 ) -> Option<Json> {
     let guide = compiled.guide();
-    let values = || {
-        run.outputs
-            .iter()
-            .flat_map(|o| o.values.iter().map(move |v| (o, v)))
-    };
-    let found: Vec<&OutputValue> = values()
-        .map(|(_, v)| v)
-        .filter(|v| !matches!(v.value, Value::Object(_)) && run.cards.is_empty())
-        .collect();
-    let suggestions: Vec<Json> = values()
-        .filter_map(|(output, v)| if let Value::Object(object) = &v.value { Some((output, object)) } else { None })
-        .map(|(output, object)| {
-            let template = guide.templates.iter().find(|t| *t.id == *output.id);
-            let label = template.and_then(|t| t.name.as_deref()).or_else(|| guide.term(&output.id, language)).unwrap_or(&output.model_id);
-            json!({ "label": label, "uuid": new_uuid(), "actions": [{ "type": "create", "description": label, "resource": &**object }] })
-        })
-        .collect();
+    let name = |code: &str| guide.term(code, language).unwrap_or(code).to_owned();
+    let outputs = run.outputs.iter();
+    let values = outputs.flat_map(|o| o.values.iter().map(move |v| (o, v)));
+    let (mut found, mut suggestions) = (Vec::new(), Vec::new());
+    for (output, value) in values {
+        match &value.value {
+            Value::Object(object) => {
+                let template = guide.templates.iter().find(|t| *t.id == *output.id);
+                let label = template.and_then(|t| t.name.as_deref());
+                let label = label.or_else(|| guide.term(&output.id, language));
+                let label = label.unwrap_or(&output.model_id);
+                suggestions.push(creation(label, object, new_uuid));
+            }
+            _ if run.cards.is_empty() => {
+                found.push((name(&value.code), readable(&value.value)));
+            }
+            _ => {}
+        }
+    }
     if found.is_empty() && suggestions.is_empty() {
         return None;
     }
-    let name = |code: &str| guide.term(code, language).unwrap_or(code).to_owned();
     let concept = guide.term(&guide.concept, language).unwrap_or(&guide.id);
-    let lines = found.iter().fold(String::new(), |mut out, v| {
-        let _ = writeln!(out, "- {}: {}", name(&v.code), readable(&v.value));
-        out
-    });
-    let (summary, _) = cut(&found.first().map_or_else(
-        || concept.to_owned(),
-        |v| format!("{concept}: {} {}", name(&v.code), readable(&v.value)),
-    ));
-    let source = json!({ "label": concept });
-    Some(card_json(
-        &summary,
-        (!lines.is_empty()).then_some(lines),
-        "info",
-        &source,
+    let lines = found.iter();
+    let lines: String = lines
+        .map(|(name, text)| format!("- {name}: {text}\n"))
+        .collect();
+    let summary = match found.first() {
+        Some((name, text)) => format!("{concept}: {name} {text}"),
+        None => concept.to_owned(),
+    };
+    let parts = CardParts {
+        summary: &cut(&summary).0,
+        detail: (!lines.is_empty()).then_some(lines),
+        indicator: "info",
         suggestions,
-        Vec::new(),
-        new_uuid,
-    ))
+        links: Vec::new(),
+    };
+    Some(parts.into_json(&[("label", Some(&concept.to_owned()))], new_uuid))
 }
 
-/// Builds the JSON of a card. Empty fields are left out.
-fn card_json(
-    summary: &str,
+/// Returns a suggestion to create a resource.
+fn creation(label: &str, resource: &Json, new_uuid: &mut dyn FnMut() -> String) -> Json {
+    let action = json!({ "type": "create", "description": label, "resource": resource });
+    json!({ "label": label, "uuid": new_uuid(), "actions": [action] })
+}
+
+/// The parts of a card. Empty ones are left out.
+struct CardParts<'a> {
+    summary: &'a str,
     detail: Option<String>,
-    indicator: &str,
-    source: &Json,
+    indicator: &'a str,
     suggestions: Vec<Json>,
     links: Vec<Json>,
-    new_uuid: &mut dyn FnMut() -> String,
-) -> Json {
-    let source: Map<String, Json> = source
-        .as_object()
-        .into_iter()
-        .flatten()
-        .filter(|(_, v)| !v.is_null())
-        .map(|(k, v)| (k.clone(), v.clone()))
-        .collect();
-    let mut card =
-        json!({ "uuid": new_uuid(), "summary": summary, "indicator": indicator, "source": source });
-    let optional = [
-        ("detail", detail.map(Json::from)),
-        (
-            "selectionBehavior",
-            (!suggestions.is_empty()).then(|| Json::from("any")),
-        ),
-        (
-            "suggestions",
-            (!suggestions.is_empty()).then_some(Json::from(suggestions)),
-        ),
-        ("links", (!links.is_empty()).then_some(Json::from(links))),
-    ];
-    if let Some(members) = card.as_object_mut() {
-        members.extend(
-            optional
-                .into_iter()
-                .filter_map(|(name, value)| Some((name.to_owned(), value?))),
-        );
+}
+
+impl CardParts<'_> {
+    fn into_json(
+        self,
+        source: &[(&str, Option<&String>)],
+        new_uuid: &mut dyn FnMut() -> String,
+    ) -> Json {
+        let source = source
+            .iter()
+            .filter_map(|(name, text)| Some((*name, (*text)?)));
+        let source: Map<String, Json> = source
+            .map(|(name, text)| (name.to_owned(), Json::from(text.as_str())))
+            .collect();
+        let mut card = json!({
+            "uuid": new_uuid(),
+            "summary": self.summary,
+            "indicator": self.indicator,
+            "source": source,
+        });
+        let mut add = |name: &str, value: Json| {
+            if let Some(members) = card.as_object_mut() {
+                members.insert(name.to_owned(), value);
+            }
+        };
+        if let Some(detail) = self.detail {
+            add("detail", Json::from(detail));
+        }
+        if !self.suggestions.is_empty() {
+            add("selectionBehavior", Json::from("any"));
+            add("suggestions", Json::from(self.suggestions));
+        }
+        if !self.links.is_empty() {
+            add("links", Json::from(self.links));
+        }
+        card
     }
-    card
 }
 
 /// Cuts a text to the length of a summary. The second text is the whole one, if the summary is

@@ -1,7 +1,9 @@
 //! Compilation of a guide: variables become indexes, expressions operations of one arena.
 
 use super::expr::ast::{Action, Expr, Function, Operator, Variable};
-use super::guide::{Binding, Condition, Direction, Guide, MAX_PROBLEMS, Rule, Step, shown};
+use super::guide::{
+    Binding, Condition, Direction, Element, Guide, MAX_PROBLEMS, Rule, Step, shown,
+};
 use super::value::Value;
 use aqlite_rm::diag::{Diagnostic, Span};
 use aqlite_rm::order;
@@ -56,42 +58,28 @@ struct Compiler<'g> {
 
 impl<'g> Compiler<'g> {
     fn new(guide: &'g Guide) -> Compiler<'g> {
-        let mut order: Vec<(usize, &Rule)> = guide.rules.iter().enumerate().collect();
-        // The sort is stable: rules of equal priority keep the order of the file.
-        order::sort_by_key(&mut order, |(_, r)| std::cmp::Reverse(r.priority));
-        // Conditions and actions are filled in later, because they may refer to any rule by index.
-        let plan = |(source, rule): &(usize, &Rule)| RulePlan {
-            id: Arc::from(rule.id.as_str()),
-            when: Vec::new(),
-            then: Vec::new(),
-            source: *source,
-            card_values: Vec::new(),
-        };
-        let rules: Vec<RulePlan> = order.iter().map(plan).collect();
-        let rule_index = order
-            .iter()
-            .enumerate()
-            .map(|(i, (_, r))| (r.id.as_str(), i))
-            .collect();
-        let out = CompiledGuide {
-            guide: guide.clone(),
-            slots: Vec::new(),
-            slot_index: BTreeMap::new(),
-            ops: Vec::new(),
-            constants: Vec::new(),
-            terms: Vec::new(),
-            term_index: HashMap::new(),
-            bindings: Vec::new(),
-            pre_conditions: Vec::new(),
-            default_actions: Vec::new(),
-            rules,
-            problems: Vec::new(),
-        };
+        let rules = rules_by_priority(guide);
+        let of_rule = |plan: &RulePlan| guide.rules.get(plan.source);
+        let rule_index = rules.iter().enumerate();
+        let rule_index = rule_index.filter_map(|(i, plan)| Some((of_rule(plan)?.id.as_str(), i)));
         let mut compiler = Compiler {
-            out,
+            rule_index: rule_index.collect(),
+            out: CompiledGuide {
+                guide: guide.clone(),
+                slots: Vec::new(),
+                slot_index: BTreeMap::new(),
+                ops: Vec::new(),
+                constants: Vec::new(),
+                terms: Vec::new(),
+                term_index: HashMap::new(),
+                bindings: Vec::new(),
+                pre_conditions: Vec::new(),
+                default_actions: Vec::new(),
+                rules,
+                problems: Vec::new(),
+            },
             guide,
             slot_index: HashMap::new(),
-            rule_index,
             constants: HashMap::new(),
             references: HashMap::new(),
             binding_index: first_places(guide.bindings.iter().map(|b| b.id.as_str())),
@@ -137,25 +125,11 @@ impl<'g> Compiler<'g> {
     fn bindings(&mut self) {
         let guide = self.guide;
         for binding in &guide.bindings {
-            let columns = binding.elements.iter().map(|e| {
-                let slot = self.slot(&e.id);
-                let quantity = e.data_type.as_deref().and_then(is_quantity);
-                if let Some(info) = self.out.slots.get_mut(slot) {
-                    info.quantity = info.quantity.or(quantity);
-                }
-                let named = Some((Arc::from(e.id.as_str()), Arc::from(e.path.as_str())));
-                Column {
-                    path: super::bind::normal_path(&e.path),
-                    named,
-                    slot: Some(slot),
-                }
-            });
+            let columns = binding.elements.iter().map(|e| self.bound_column(e));
             let columns = columns.collect();
-            let template_id = binding
-                .template_id
-                .as_deref()
-                // Some guides repeat the archetype id as template id. It names no template.
-                .filter(|t| super::bind::class_of(t).is_none());
+            // Some guides repeat the archetype id as template id. It names no template.
+            let template_id = binding.template_id.as_deref();
+            let template_id = template_id.filter(|t| super::bind::class_of(t).is_none());
             let head = BindingHead {
                 id: Arc::from(binding.id.as_str()),
                 model_id: Arc::from(binding.model_id.as_str()),
@@ -170,10 +144,28 @@ impl<'g> Compiler<'g> {
         }
         for variable in &guide.internal_variables {
             let slot = self.slot(&variable.id);
+            let class = format!("DV_{}", variable.data_type.to_ascii_uppercase());
             if let Some(info) = self.out.slots.get_mut(slot) {
-                info.quantity =
-                    is_quantity(&format!("DV_{}", variable.data_type.to_ascii_uppercase()));
+                info.quantity = is_quantity(&class);
             }
+        }
+    }
+
+    /// Returns the column of an element, whose values are those of a variable.
+    fn bound_column(&mut self, element: &'g Element) -> Column {
+        let slot = self.slot(&element.id);
+        let quantity = element.data_type.as_deref().and_then(is_quantity);
+        if let Some(info) = self.out.slots.get_mut(slot) {
+            info.quantity = info.quantity.or(quantity);
+        }
+        let named = (
+            Arc::from(element.id.as_str()),
+            Arc::from(element.path.as_str()),
+        );
+        Column {
+            path: super::bind::normal_path(&element.path),
+            named: Some(named),
+            slot: Some(slot),
         }
     }
 
@@ -189,27 +181,26 @@ impl<'g> Compiler<'g> {
         self.out.pre_conditions = guide.pre_conditions.iter().map(|c| self.test(c)).collect();
         self.out.default_actions = self.steps(&guide.default_actions);
         for i in 0..self.out.rules.len() {
-            let Some(rule) = self
-                .out
-                .rules
-                .get(i)
-                .and_then(|r| guide.rules.get(r.source))
-            else {
-                continue;
-            };
-            let when = rule.when.iter().map(|c| self.test(c)).collect();
-            let then = self.steps(&rule.then);
-            let card_values = self.card_values(rule);
-            if let Some(plan) = self.out.rules.get_mut(i) {
-                plan.when = when;
-                plan.then = then;
-                plan.card_values = card_values;
+            let source = self.out.rules.get(i).map(|plan| plan.source);
+            if let Some(rule) = source.and_then(|source| guide.rules.get(source)) {
+                self.rule(i, rule);
             }
         }
         self.outputs();
         let slots = self.slot_index.iter();
         self.out.slot_index = order::map(slots.map(|(code, slot)| ((*code).to_owned(), *slot)));
         self.out
+    }
+
+    fn rule(&mut self, index: usize, rule: &'g Rule) {
+        let when = rule.when.iter().map(|c| self.test(c)).collect();
+        let then = self.steps(&rule.then);
+        let card_values = self.card_values(rule);
+        if let Some(plan) = self.out.rules.get_mut(index) {
+            plan.when = when;
+            plan.then = then;
+            plan.card_values = card_values;
+        }
     }
 
     fn outputs(&mut self) {
@@ -255,13 +246,7 @@ impl<'g> Compiler<'g> {
     /// Returns the column of a path in a predicate, and the attribute of its value.
     fn column(&mut self, path: &str) -> (usize, Attribute) {
         let Some(plan) = self.out.bindings.get_mut(self.binding) else {
-            let help = "paths stand in predicates of bindings; rules use variables";
-            if self.out.problems.len() < MAX_PROBLEMS {
-                let message = format!("path `{}` outside of a predicate", shown(path));
-                self.out
-                    .problems
-                    .push(Diagnostic::error("GDL0310", self.span, message).with_help(help));
-            }
+            self.path_outside(path);
             // An impossible column: evaluation reads null from it.
             return (usize::MAX, Attribute::Whole);
         };
@@ -288,6 +273,16 @@ impl<'g> Compiler<'g> {
         let column = plan.columns.len() - 1;
         self.columns.insert(base.to_owned(), column);
         (column, attribute)
+    }
+
+    /// Reports a path outside of a predicate.
+    fn path_outside(&mut self, path: &str) {
+        let help = "paths stand in predicates of bindings; rules use variables";
+        if self.out.problems.len() < MAX_PROBLEMS {
+            let message = format!("path `{}` outside of a predicate", shown(path));
+            let problem = Diagnostic::error("GDL0310", self.span, message);
+            self.out.problems.push(problem.with_help(help));
+        }
     }
 
     fn test(&mut self, condition: &'g Condition) -> ConditionPlan {
@@ -339,20 +334,12 @@ impl<'g> Compiler<'g> {
                 .assign(v, e, quantities)
                 .map_or(ActionPlan::Nothing, ActionPlan::Assign),
             Some(Action::Create(v, list)) => {
-                let binding = self.binding_index.get(v.code.as_str()).copied();
-                if binding.is_none() {
-                    self.problem(
-                        "GDL0311",
-                        format!("`{}` is no data binding", v.code),
-                        "create takes the code of an OUTPUT binding",
-                    );
-                }
+                let binding = self.created_binding(v);
+                let values = list.iter();
+                let values = values.filter_map(|(v, e)| self.assign(v, e, quantities));
                 ActionPlan::Create {
                     binding,
-                    values: list
-                        .iter()
-                        .filter_map(|(v, e)| self.assign(v, e, quantities))
-                        .collect(),
+                    values: values.collect(),
                 }
             }
             Some(Action::UseTemplate(v, list)) => match self.template(v) {
@@ -365,20 +352,32 @@ impl<'g> Compiler<'g> {
             Some(Action::UseTemplateEach(v, conditions, list)) => match self.template(v) {
                 Some(template) => ActionPlan::UseTemplateEach {
                     template,
-                    conditions: conditions.iter().map(|c| self.slot(&c.code)).collect(),
+                    conditions: self.slots(conditions),
                     values: list
                         .iter()
-                        .map(|(v, s)| {
-                            (
-                                v.code.clone(),
-                                s.iter().map(|v| self.slot(&v.code)).collect(),
-                            )
-                        })
+                        .map(|(v, listed)| (v.code.clone(), self.slots(listed)))
                         .collect(),
                 },
                 None => ActionPlan::Nothing,
             },
         }
+    }
+
+    /// Returns the binding of which `create` makes an instance.
+    fn created_binding(&mut self, variable: &'g Variable) -> Option<usize> {
+        let binding = self.binding_index.get(variable.code.as_str()).copied();
+        if binding.is_none() {
+            self.problem(
+                "GDL0311",
+                format!("`{}` is no data binding", variable.code),
+                "create takes the code of an OUTPUT binding",
+            );
+        }
+        binding
+    }
+
+    fn slots(&mut self, variables: &'g [Variable]) -> Vec<usize> {
+        variables.iter().map(|v| self.slot(&v.code)).collect()
     }
 
     fn named_values(&mut self, list: &'g [(Variable, Expr)]) -> Vec<(String, OpId)> {
@@ -388,38 +387,23 @@ impl<'g> Compiler<'g> {
     }
 
     fn card_values(&mut self, rule: &'g Rule) -> Vec<Vec<(String, OpId)>> {
-        let actions = rule
-            .cards
-            .iter()
-            .flat_map(|c| &c.suggestions)
-            .flat_map(|s| &s.actions);
-        let steps = actions.map(|a| {
-            a.template
-                .as_ref()
-                .map(|(_, steps)| steps.as_slice())
-                .unwrap_or_default()
-        });
-        let assignments = steps.map(|steps| {
-            steps
-                .iter()
-                .filter_map(|s| s.action.as_ref())
-                .filter_map(|a| {
-                    if let Action::Assign(v, e) = a {
-                        Some((v, e))
-                    } else {
-                        None
-                    }
-                })
-        });
-        let lists: Vec<Vec<(&Variable, &Expr)>> = assignments.map(Iterator::collect).collect();
-        lists
-            .into_iter()
-            .map(|list| {
-                list.into_iter()
-                    .map(|(v, e)| (v.code.clone(), self.expr(e)))
-                    .collect()
-            })
+        let suggestions = rule.cards.iter().flat_map(|c| &c.suggestions);
+        let actions = suggestions.flat_map(|s| &s.actions);
+        let steps = actions.map(|a| a.template.as_ref().map(|(_, steps)| steps));
+        steps
+            .map(|steps| self.assigned_values(steps.map(Vec::as_slice).unwrap_or_default()))
             .collect()
+    }
+
+    /// Compiles the values of the assignments among some steps.
+    fn assigned_values(&mut self, steps: &'g [Step]) -> Vec<(String, OpId)> {
+        let mut values = Vec::new();
+        for action in steps.iter().filter_map(|s| s.action.as_ref()) {
+            if let Action::Assign(variable, expr) = action {
+                values.push((variable.code.clone(), self.expr(expr)));
+            }
+        }
+        values
     }
 
     fn template(&mut self, variable: &Variable) -> Option<usize> {
@@ -504,26 +488,7 @@ impl<'g> Compiler<'g> {
                 let (column, attribute) = self.column(path);
                 self.push(Op::Column(column, attribute))
             }
-            Expr::Reference(index, url) => {
-                // A reference that occurs again reads the same constant. Its text may be megabytes.
-                if let Some(Op::Constant(known)) = self
-                    .references
-                    .get(&(*index, *url))
-                    .and_then(|id| self.out.ops.get(*id as usize))
-                {
-                    return self.push(Op::Constant(*known));
-                }
-                let reference = index
-                    .checked_sub(1)
-                    .and_then(|i| self.guide.references.get(i));
-                let text = reference
-                    .map(|r| if *url { &r.url } else { &r.label })
-                    .filter(|t| !t.is_empty());
-                let value = text.map_or(Value::text("Reference not found"), |t| Value::text(t));
-                let id = self.constant(value);
-                self.references.insert((*index, *url), id);
-                id
-            }
+            Expr::Reference(index, url) => self.reference(*index, *url),
             Expr::Not(a) => {
                 let a = self.expr(a);
                 self.push(Op::Not(a))
@@ -546,6 +511,24 @@ impl<'g> Compiler<'g> {
                 self.constant(Value::Null)
             }
         }
+    }
+
+    /// Compiles the label or the URL of a reference of the guide, counted from 1.
+    fn reference(&mut self, index: usize, is_url: bool) -> OpId {
+        // A reference that occurs again reads the same constant. Its text may be megabytes.
+        let known = self.references.get(&(index, is_url));
+        let known = known.and_then(|id| self.out.ops.get(*id as usize));
+        if let Some(Op::Constant(known)) = known {
+            return self.push(Op::Constant(*known));
+        }
+        let reference = index.checked_sub(1);
+        let reference = reference.and_then(|i| self.guide.references.get(i));
+        let text = reference.map(|r| if is_url { &r.url } else { &r.label });
+        let text = text.filter(|t| !t.is_empty());
+        let value = text.map_or(Value::text("Reference not found"), |t| Value::text(t));
+        let id = self.constant(value);
+        self.references.insert((index, is_url), id);
+        id
     }
 
     fn binary(&mut self, operator: Operator, a: &'g Expr, b: &'g Expr) -> OpId {
@@ -618,17 +601,13 @@ impl<'g> Compiler<'g> {
     }
 
     fn variable(&mut self, variable: &'g Variable) -> OpId {
-        let attribute = variable.attribute.as_deref();
         // `.term` is an attribute of the code, not of the value of a variable.
-        if attribute == Some("term") {
+        if variable.attribute.as_deref() == Some("term") {
             if let Some(term) = self.out.term_index.get(&variable.code) {
                 return self.push(Op::Term(*term));
             }
-            self.problem(
-                "GDL0316",
-                format!("`{}` has no term", variable.code),
-                "add it to the term definitions",
-            );
+            let message = format!("`{}` has no term", variable.code);
+            self.problem("GDL0316", message, "add it to the term definitions");
             return self.constant(Value::Null);
         }
         let Some(attribute) = self.attribute(variable) else {
@@ -664,37 +643,47 @@ fn is_quantity(class: &str) -> Option<bool> {
     }
 }
 
+/// Returns the plans of the rules in the order of their evaluation.
+///
+/// Conditions and actions are filled in later, because they may refer to any rule by index.
+fn rules_by_priority(guide: &Guide) -> Vec<RulePlan> {
+    let mut order: Vec<(usize, &Rule)> = guide.rules.iter().enumerate().collect();
+    // The sort is stable: rules of equal priority keep the order of the file.
+    order::sort_by_key(&mut order, |(_, r)| std::cmp::Reverse(r.priority));
+    let plan = |(source, rule): (usize, &Rule)| RulePlan {
+        id: Arc::from(rule.id.as_str()),
+        when: Vec::new(),
+        then: Vec::new(),
+        source,
+        card_values: Vec::new(),
+    };
+    order.into_iter().map(plan).collect()
+}
+
 /// Splits `/…/items[at0004]/value/magnitude`, `/…/items[at0004]/value` or `/symbol/value.value`
 /// into path and attribute.
 pub(crate) fn split_path(path: &str) -> (&str, Attribute) {
     // A dot or slash inside of brackets belongs to a node id or name.
     let tail_at = path.rfind(']').map_or(0, |i| i + 1);
     let (head, tail) = path.split_at(tail_at);
-    if let Some((base, attribute)) = tail
-        .rsplit_once('.')
-        .and_then(|(b, a)| Some((b, Attribute::parse(a)?)))
+    let front = |length: usize| path.get(..head.len() + length);
+    if let Some((base, name)) = tail.rsplit_once('.')
+        && let Some(attribute) = Attribute::parse(name)
     {
-        return (
-            path.get(..head.len() + base.len()).unwrap_or(path),
-            attribute,
-        );
+        return (front(base.len()).unwrap_or(path), attribute);
     }
     // `/value` occurs behind an element, or behind an RM attribute that holds a data value.
     // The first `/value` is taken: behind it only the attribute of a data value may follow.
     let behind_value = tail
         .find("/value")
         .map(|at| (at, tail.get(at + "/value".len()..).unwrap_or_default()));
-    let base = |at: usize| {
-        path.get(..head.len() + at)
-            .filter(|base| at == 0 || super::bind::is_data_value(base))
-    };
     let split = behind_value.and_then(|(at, rest)| {
-        let attribute = if rest.is_empty() {
-            Some(Attribute::Whole)
-        } else {
-            rest.strip_prefix('/').and_then(Attribute::parse)
+        let attribute = match rest {
+            "" => Some(Attribute::Whole),
+            rest => rest.strip_prefix('/').and_then(Attribute::parse),
         };
-        base(at).zip(attribute)
+        let is_value = |base: &&str| at == 0 || super::bind::is_data_value(base);
+        front(at).filter(is_value).zip(attribute)
     });
     split.unwrap_or((path, Attribute::Whole))
 }

@@ -1,6 +1,7 @@
 //! A guide as JSON for a page, and its runs on a form and on fixtures. Positions are in UTF-16
 //! units.
 
+use super::bind::Instance;
 use super::budget::Exceeded;
 use super::compile::CompiledGuide;
 use super::fixture::{instances, literal, text_form};
@@ -32,52 +33,72 @@ pub fn describe(
 ) -> Result<Json, Vec<Diagnostic>> {
     let compiled = super::parse(text)?.compile();
     let guide = compiled.guide();
-    let name = |code: &str| guide.term(code, language).map(str::to_owned);
-    let aql: Vec<(usize, String)> = compiled
-        .queries_for(now, &options)
-        .into_iter()
-        .map(|q| (q.binding, q.aql))
-        .collect();
-    let binding = |(i, b): (usize, &super::guide::Binding)| {
-        let elements: Vec<Json> = b
-            .elements
-            .iter()
-            .map(|e| json!({ "id": e.id, "name": name(&e.id), "path": e.path }))
-            .collect();
-        let predicates: Vec<&str> = b.predicates.iter().map(|p| p.text.as_str()).collect();
-        let aql = aql.iter().find(|(at, _)| *at == i).map(|(_, aql)| aql);
-        json!({ "id": b.id, "name": name(&b.id), "type": b.direction.name(), "model_id": b.model_id, "template_id": b.template_id,
-            "elements": elements, "predicates": predicates, "aql": aql })
-    };
-    let rules = compiled.rules.iter().filter_map(|plan| guide.rules.get(plan.source)).map(|rule| {
-        let (when, then) = (rule.when.iter().map(|c| c.text.as_str()), rule.then.iter().map(|s| s.text.as_str()));
-        json!({ "id": rule.id, "name": name(&rule.id), "priority": rule.priority,
-            "when": when.collect::<Vec<_>>(), "then": then.collect::<Vec<_>>(), "cards": rule.cards.len() })
-    });
-    let terms: Vec<Json> = guide
-        .terms_in(language)
-        .iter()
-        .map(|t| json!({ "id": t.id, "text": t.text, "description": t.description }))
-        .collect();
     let details = guide.details_in(language);
+    let languages = guide.terms.iter().map(|t| t.language.as_str());
+    let pre_conditions = guide.pre_conditions.iter().map(|c| c.text.as_str());
+    let default_actions = guide.default_actions.iter().map(|s| s.text.as_str());
+    let terms = guide.terms_in(language).iter();
+    let terms = terms.map(|t| json!({ "id": t.id, "text": t.text, "description": t.description }));
     Ok(json!({
         "id": guide.id,
         "gdl_version": guide.gdl_version,
         "language": guide.original_language,
-        "languages": guide.terms.iter().map(|t| t.language.as_str()).collect::<Vec<_>>(),
-        "concept": name(&guide.concept),
+        "languages": languages.collect::<Vec<_>>(),
+        "concept": guide.term(&guide.concept, language),
         "purpose": details.map(|d| &d.purpose),
         "use": details.map(|d| &d.use_of),
         "misuse": details.map(|d| &d.misuse),
-        "bindings": guide.bindings.iter().enumerate().map(binding).collect::<Vec<_>>(),
+        "bindings": bindings(&compiled, language, now, &options),
         "inputs": form::inputs(&compiled, language),
         "outputs": outputs(&compiled, language),
-        "pre_conditions": guide.pre_conditions.iter().map(|c| c.text.as_str()).collect::<Vec<_>>(),
-        "default_actions": guide.default_actions.iter().map(|s| s.text.as_str()).collect::<Vec<_>>(),
-        "rules": rules.collect::<Vec<_>>(),
-        "terms": terms,
+        "pre_conditions": pre_conditions.collect::<Vec<_>>(),
+        "default_actions": default_actions.collect::<Vec<_>>(),
+        "rules": rules(&compiled, language),
+        "terms": terms.collect::<Vec<_>>(),
         "problems": problems(&compiled.problems, text),
     }))
+}
+
+/// Returns the bindings with their variables and queries.
+fn bindings(compiled: &CompiledGuide, language: &str, now: Moment, options: &Options) -> Vec<Json> {
+    let guide = compiled.guide();
+    let name = |code: &str| guide.term(code, language).map(str::to_owned);
+    let queries = compiled.queries_for(now, options);
+    let aql: Vec<(usize, String)> = queries.into_iter().map(|q| (q.binding, q.aql)).collect();
+    let binding = |(i, b): (usize, &super::guide::Binding)| {
+        let elements = b.elements.iter();
+        let elements = elements.map(|e| json!({ "id": e.id, "name": name(&e.id), "path": e.path }));
+        let predicates: Vec<&str> = b.predicates.iter().map(|p| p.text.as_str()).collect();
+        json!({
+            "id": b.id,
+            "name": name(&b.id),
+            "type": b.direction.name(),
+            "model_id": b.model_id,
+            "template_id": b.template_id,
+            "elements": elements.collect::<Vec<_>>(),
+            "predicates": predicates,
+            "aql": aql.iter().find(|(at, _)| *at == i).map(|(_, aql)| aql),
+        })
+    };
+    guide.bindings.iter().enumerate().map(binding).collect()
+}
+
+/// Returns the rules in the order of their evaluation.
+fn rules(compiled: &CompiledGuide, language: &str) -> Vec<Json> {
+    let guide = compiled.guide();
+    let plans = compiled.rules.iter();
+    let rules = plans.filter_map(|plan| guide.rules.get(plan.source));
+    let rule = |rule: &super::guide::Rule| {
+        json!({
+            "id": rule.id,
+            "name": guide.term(&rule.id, language),
+            "priority": rule.priority,
+            "when": rule.when.iter().map(|c| c.text.as_str()).collect::<Vec<_>>(),
+            "then": rule.then.iter().map(|s| s.text.as_str()).collect::<Vec<_>>(),
+            "cards": rule.cards.len(),
+        })
+    };
+    rules.map(rule).collect()
 }
 
 /// Returns the variables that the guide can set, with the models that they belong to.
@@ -111,20 +132,29 @@ pub fn try_out(
         .map(|(code, value)| (code.clone(), literal(value)))
         .collect();
     let instances = instances(&compiled, &input);
-    let options = Options {
-        trace: true,
-        ..options
+    run_with_trace(&compiled, &instances, language, now, options)
+}
+
+/// Runs a guide and describes the run with its trace.
+fn run_with_trace(
+    compiled: &CompiledGuide,
+    instances: &[Vec<Instance>],
+    language: &str,
+    now: Moment,
+    options: Options,
+) -> Result<Json, Vec<Diagnostic>> {
+    let input = RunInput {
+        instances,
+        clock: now.into(),
+        language,
+        options: Options {
+            trace: true,
+            ..options
+        },
+        terminology: None,
     };
-    let run = compiled
-        .run(&RunInput {
-            instances: &instances,
-            clock: now.into(),
-            language,
-            options,
-            terminology: None,
-        })
-        .map_err(|e| vec![exceeded(&e)])?;
-    Ok(run_json(&compiled, &run, language))
+    let run = compiled.run(&input).map_err(|e| vec![exceeded(&e)])?;
+    Ok(run_json(compiled, &run, language))
 }
 
 /// Runs a guide on the answers to the queries of its bindings: result sets as JSON text, by the id
@@ -144,28 +174,13 @@ pub fn run_on_answers(
     let compiled = super::parse(text)?.compile();
     let mut instances = vec![Vec::new(); compiled.bindings.len()];
     for query in compiled.queries_for(now, &options) {
-        let answer = answers
-            .iter()
-            .find(|(id, _)| *id == query.id)
-            .map_or("", |(_, answer)| answer);
+        let answer = answers.iter().find(|(id, _)| *id == query.id);
+        let answer = answer.map_or("", |(_, answer)| answer);
         if let Some(place) = instances.get_mut(query.binding) {
             *place = query.instances(rows(answer).unwrap_or_default(), now);
         }
     }
-    let options = Options {
-        trace: true,
-        ..options
-    };
-    let run = compiled
-        .run(&RunInput {
-            instances: &instances,
-            clock: now.into(),
-            language,
-            options,
-            terminology: None,
-        })
-        .map_err(|e| vec![exceeded(&e)])?;
-    Ok(run_json(&compiled, &run, language))
+    run_with_trace(&compiled, &instances, language, now, options)
 }
 
 /// Converts a run that exceeded a limit to a problem of the text.

@@ -121,12 +121,10 @@ impl Slot {
 
 impl<'a> Machine<'a> {
     pub fn new(guide: &'a CompiledGuide, input: &'a RunInput<'a>) -> Machine<'a> {
+        let terms = &guide.guide.terms;
         let find = |language: &str| {
-            guide
-                .guide
-                .terms
-                .iter()
-                .position(|t| t.language.eq_ignore_ascii_case(language))
+            let mut languages = terms.iter().map(|t| &t.language);
+            languages.position(|l| l.eq_ignore_ascii_case(language))
         };
         let language = find(input.language).or_else(|| find(&guide.guide.original_language));
         let budget = Budget::new(input.options.limits);
@@ -189,44 +187,53 @@ impl<'a> Machine<'a> {
         match *op {
             Op::Constant(index) => self.constant(index),
             Op::Read(slot, attribute) => self.read(slot, attribute),
-            Op::Now(attribute) => Cow::Owned(self.value_or_note(calc::attribute(
-                &Value::Moment(self.input.clock.now),
-                attribute,
-            ))),
-            Op::Today(attribute) => {
-                let today = self.input.clock.today().map_or(Value::Null, Value::Moment);
-                Cow::Owned(self.value_or_note(calc::attribute(&today, attribute)))
-            }
             Op::Column(column, attribute) => match instance.and_then(|i| i.values.get(column)) {
                 Some(value) => self.attribute_of(value, attribute),
                 None => Cow::Owned(Value::Null),
             },
-            Op::Term(term) => Cow::Owned(self.term(term)),
-            Op::Not(a) => Cow::Owned(
-                truth(&self.eval(a, instance)).map_or(Value::Null, |t| Value::Boolean(!t)),
-            ),
-            Op::Negate(a) => Cow::Owned(self.negated(&self.eval(a, instance))),
-            Op::IsNull(a, expected) => {
-                Cow::Owned(Value::Boolean(self.eval(a, instance).is_null() == expected))
+            op => Cow::Owned(self.computed(op, instance)),
+        }
+    }
+
+    /// Evaluates an operation whose value is not stored.
+    fn computed(&self, op: Op, instance: Option<&Instance>) -> Value {
+        match op {
+            Op::Now(attribute) => {
+                let now = Value::Moment(self.input.clock.now);
+                self.value_or_note(calc::attribute(&now, attribute))
             }
-            Op::Fired(rule) => Cow::Owned(match self.fired.get(rule) {
+            Op::Today(attribute) => {
+                let today = self.input.clock.today().map_or(Value::Null, Value::Moment);
+                self.value_or_note(calc::attribute(&today, attribute))
+            }
+            Op::Term(term) => self.term(term),
+            Op::Not(a) => {
+                let truth = truth(&self.eval(a, instance));
+                truth.map_or(Value::Null, |t| Value::Boolean(!t))
+            }
+            Op::Negate(a) => self.negated(&self.eval(a, instance)),
+            Op::IsNull(a, expected) => Value::Boolean(self.eval(a, instance).is_null() == expected),
+            Op::Fired(rule) => match self.fired.get(rule) {
                 Some(fired) => Value::Boolean(*fired),
                 None => self.broken("`fired` names a rule that there is not"),
-            }),
+            },
             Op::Call(function, a) => {
-                Cow::Owned(self.value_or_note(calc::function(function, &self.eval(a, instance))))
+                self.value_or_note(calc::function(function, &self.eval(a, instance)))
             }
             Op::Extreme(max, a, b) => {
                 let (a, b) = (self.eval(a, instance), self.eval(b, instance));
                 let b = self.comparable(&a, b);
-                Cow::Owned(self.value_or_note(calc::extreme(max, &a, &b, self.input.clock)))
+                self.value_or_note(calc::extreme(max, &a, &b, self.input.clock))
             }
-            Op::Binary(operator, a, b) => Cow::Owned(self.binary(operator, a, b, instance)),
+            Op::Binary(operator, a, b) => self.binary(operator, a, b, instance),
             Op::Any(first, count, condition) => {
-                Cow::Owned(self.quantified(first, count, condition, instance, true))
+                self.quantified(first, count, condition, instance, true)
             }
             Op::ForAll(first, count, condition) => {
-                Cow::Owned(self.quantified(first, count, condition, instance, false))
+                self.quantified(first, count, condition, instance, false)
+            }
+            Op::Constant(_) | Op::Read(..) | Op::Column(..) => {
+                self.broken("an operation on a stored value is computed")
             }
         }
     }
@@ -270,19 +277,15 @@ impl<'a> Machine<'a> {
         if !self.budget.work(slot.count()) {
             return Value::Null;
         }
-        let unit = |v: &Value| {
-            if let Value::Quantity(q) = v {
-                Some(q.unit.clone())
-            } else {
-                None
-            }
+        let unit = |v: &Value| match v {
+            Value::Quantity(q) => Some(q.unit.clone()),
+            _ => None,
         };
+        let last = unit(&slot.last);
         // Numbers of different units have no sum, and `sum` does not convert.
-        if let Some(other) = slot.all().find(|v| unit(v) != unit(&slot.last)) {
-            self.add_note(EvalError::Units(
-                unit(other).unwrap_or_default(),
-                unit(&slot.last).unwrap_or_default(),
-            ));
+        if let Some(other) = slot.all().map(unit).find(|unit| *unit != last) {
+            let units = EvalError::Units(other.unwrap_or_default(), last.unwrap_or_default());
+            self.add_note(units);
             return Value::Null;
         }
         let total: Option<f64> = slot.all().map(Value::number).sum();
@@ -329,18 +332,7 @@ impl<'a> Machine<'a> {
         let left = self.eval(a, instance);
         match operator {
             Operator::And | Operator::Or => {
-                // Kleene logic: `true or unknown` is true, `false and unknown` is false, and the
-                // right side is not evaluated when the left side decides.
-                let dominant = operator == Operator::Or;
-                let left = truth(&left);
-                if left == Some(dominant) {
-                    return Value::Boolean(dominant);
-                }
-                match (left, truth(&self.eval(b, instance))) {
-                    (_, Some(right)) if right == dominant => Value::Boolean(dominant),
-                    (Some(_), Some(right)) => Value::Boolean(right),
-                    _ => Value::Null,
-                }
+                self.logical(operator == Operator::Or, truth(&left), b, instance)
             }
             Operator::IsA | Operator::IsNotA => {
                 let is_a = self.is_a(&left, &self.eval(b, instance));
@@ -358,17 +350,35 @@ impl<'a> Machine<'a> {
                 // The sum may be a text: its length is checked before the text is allocated.
                 let fits = operator != Operator::Plus
                     || self.budget.text(size(&left).saturating_add(size(&right)));
-                if fits {
-                    self.value_or_note(calc::arithmetic(operator, &left, &right, self.input.clock))
-                } else {
-                    Value::Null
+                if !fits {
+                    return Value::Null;
                 }
+                self.value_or_note(calc::arithmetic(operator, &left, &right, self.input.clock))
             }
             _ => {
                 let right = self.comparable(&left, self.eval(b, instance));
                 let result = calc::compare(operator, &left, &right, self.input.clock);
                 self.value_or_note(result.map(|t| t.map_or(Value::Null, Value::Boolean)))
             }
+        }
+    }
+
+    /// Evaluates AND or OR by Kleene logic: `true or unknown` is true, `false and unknown` is false.
+    /// The right side is not evaluated if the left side is `dominant`: true for OR, false for AND.
+    fn logical(
+        &self,
+        dominant: bool,
+        left: Option<bool>,
+        right: OpId,
+        instance: Option<&Instance>,
+    ) -> Value {
+        if left == Some(dominant) {
+            return Value::Boolean(dominant);
+        }
+        match (left, truth(&self.eval(right, instance))) {
+            (_, Some(right)) if right == dominant => Value::Boolean(dominant),
+            (Some(_), Some(right)) => Value::Boolean(right),
+            _ => Value::Null,
         }
     }
 
@@ -418,36 +428,28 @@ impl<'a> Machine<'a> {
         instance: Option<&Instance>,
         any: bool,
     ) -> Value {
-        let slot_of = |id: OpId| match usize::try_from(id).ok().and_then(|i| self.guide.ops.get(i))
-        {
-            Some(Op::Read(slot, _)) => self.slots.get(*slot),
-            _ => None,
-        };
         // The compiler emits the variables as consecutive `Read` operations, see `Op::Any`.
-        let slots = || (first..first.saturating_add(count)).filter_map(slot_of);
+        let slots = || (first..first.saturating_add(count)).filter_map(|id| self.slot_read_by(id));
         let len = slots().map(Slot::count).max().unwrap_or_default();
+        let cost = usize::try_from(count).unwrap_or(usize::MAX);
         // Over no values the result is unknown, not the `true` of mathematics: nothing was
         // recorded.
         let mut unknown = len == 0;
         self.pinned.set(true);
         for index in 0..len {
-            if !self
-                .budget
-                .work(usize::try_from(count).unwrap_or(usize::MAX))
-            {
+            if !self.budget.work(cost) {
                 break;
             }
             // Pinning makes reads of these variables return the value at `index` while the
             // condition runs.
             slots().for_each(|s| s.pin.set(index));
             match truth(&self.eval(condition, instance)) {
-                Some(hit) if hit == any => {
-                    // `any` keeps the indexes pinned, so that the actions of the rule read the
-                    // values it found.
-                    if !any {
-                        slots().for_each(|s| s.pin.set(NOT_PINNED));
-                    }
-                    return Value::Boolean(any);
+                // `any` keeps the indexes pinned, so that the actions of the rule read the values
+                // it found.
+                Some(true) if any => return Value::Boolean(true),
+                Some(false) if !any => {
+                    slots().for_each(|s| s.pin.set(NOT_PINNED));
+                    return Value::Boolean(false);
                 }
                 None => unknown = true,
                 Some(_) => {}
@@ -458,6 +460,14 @@ impl<'a> Machine<'a> {
             Value::Null
         } else {
             Value::Boolean(!any)
+        }
+    }
+
+    /// Returns the variable that an operation reads.
+    fn slot_read_by(&self, id: OpId) -> Option<&Slot> {
+        match self.guide.ops.get(usize::try_from(id).ok()?) {
+            Some(Op::Read(slot, _)) => self.slots.get(*slot),
+            _ => None,
         }
     }
 }

@@ -49,25 +49,21 @@ pub(crate) fn filled_text(text: &str, lookup: Lookup) -> String {
         out.push_str(before);
         let place = from
             .split_once('}')
-            .and_then(|(inner, after)| Some((split(inner)?, after)));
-        match place {
-            Some(((code, attribute), after)) => {
-                match lookup(code, attribute).last() {
-                    Some(value) => out.push_str(&readable(value)),
-                    None => out.push_str(
-                        from.len()
-                            .checked_sub(after.len())
-                            .and_then(|n| rest.get(before.len()..before.len() + 2 + n))
-                            .unwrap_or(""),
-                    ),
-                }
-                rest = after;
-            }
+            .and_then(|(inner, after)| Some((inner, split(inner)?, after)));
+        let Some((inner, (code, attribute), after)) = place else {
+            out.push_str("{$");
+            rest = from;
+            continue;
+        };
+        match lookup(code, attribute).last() {
+            Some(value) => out.push_str(&readable(value)),
             None => {
                 out.push_str("{$");
-                rest = from;
+                out.push_str(inner);
+                out.push('}');
             }
         }
+        rest = after;
     }
     out.push_str(rest);
     out

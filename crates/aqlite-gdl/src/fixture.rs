@@ -175,19 +175,16 @@ fn squeezed(text: &str) -> String {
 /// Builds one instance for each binding from values by variable. Two bindings of one archetype
 /// share its values.
 pub fn instances(guide: &CompiledGuide, input: &[(String, Value)]) -> Vec<Vec<Instance>> {
+    let value = |code: &str| {
+        let found = input.iter().find(|(c, _)| c == code);
+        found.map(|(_, v)| v.clone())
+    };
     let mut data: Vec<DataInstance> = Vec::new();
     for binding in &guide.guide().bindings {
-        let value = |code: &str| {
-            input
-                .iter()
-                .find(|(c, _)| c == code)
-                .map(|(_, v)| v.clone())
-        };
-        let values = binding
-            .elements
-            .iter()
-            .filter_map(|e| Some((e.path.clone(), value(&e.id)?)));
-        let values: Vec<(String, Value)> = values.collect();
+        let elements = binding.elements.iter();
+        let values: Vec<(String, Value)> = elements
+            .filter_map(|e| Some((e.path.clone(), value(&e.id)?)))
+            .collect();
         if values.is_empty() {
             continue;
         }
@@ -204,6 +201,9 @@ pub fn instances(guide: &CompiledGuide, input: &[(String, Value)]) -> Vec<Vec<In
 
 /// Returns the differences between the expected values and those of a run. Empty when they agree.
 pub fn differences(guide: &CompiledGuide, run: &Run, expected: &[(String, String)]) -> Vec<String> {
+    if expected.is_empty() {
+        return unexpected(guide, run);
+    }
     let mut out = Vec::new();
     for (code, literal) in expected {
         match run.value(guide, code) {
@@ -215,20 +215,24 @@ pub fn differences(guide: &CompiledGuide, run: &Run, expected: &[(String, String
             None => out.push(format!("{code}: expected `{literal}`, found nothing")),
         }
     }
-    let set = guide.slots.iter().filter(|s| run.was_set(guide, &s.code));
-    if expected.is_empty() {
-        let bound = |code: &str| {
-            guide.guide().bindings.iter().any(|b| {
-                b.direction != super::guide::Direction::Input
-                    && b.elements.iter().any(|e| e.id == code)
-            })
-        };
-        out.extend(
-            set.filter(|s| bound(&s.code) && !run.fired.is_empty())
-                .map(|s| format!("{}: expected nothing, but it was set", s.code)),
-        );
-    }
     out
+}
+
+/// Returns the differences of a case that expects nothing: the results that a rule has set.
+fn unexpected(guide: &CompiledGuide, run: &Run) -> Vec<String> {
+    if run.fired.is_empty() {
+        return Vec::new();
+    }
+    let bindings = guide.guide().bindings.iter();
+    let outputs = bindings.filter(|b| b.direction != super::guide::Direction::Input);
+    let is_output = |code: &str| {
+        let mut elements = outputs.clone().flat_map(|b| &b.elements);
+        elements.any(|e| e.id == code)
+    };
+    let set = guide.slots.iter().filter(|s| run.was_set(guide, &s.code));
+    set.filter(|s| is_output(&s.code))
+        .map(|s| format!("{}: expected nothing, but it was set", s.code))
+        .collect()
 }
 
 #[cfg(test)]

@@ -99,22 +99,22 @@ fn input(
     let control = declared(element)
         .or_else(|| uses.control(element, &values))
         .unwrap_or(Control::Text);
+    let (mut units, mut choices) = (Vec::new(), Vec::new());
+    match control {
+        Control::Quantity => units = uses.units(element, &values),
+        Control::Ordinal | Control::CodedText => {
+            choices = options(guide, element, uses, &values, language);
+        }
+        _ => {}
+    }
     Input {
         variable: element.id.clone(),
         name: term.map_or_else(|| element.id.clone(), |t| t.text.clone()),
         description: term.map(|t| t.description.clone()).unwrap_or_default(),
         binding: binding.id.clone(),
         path: element.path.clone(),
-        units: if control == Control::Quantity {
-            uses.units(element, &values)
-        } else {
-            Vec::new()
-        },
-        options: if matches!(control, Control::Ordinal | Control::CodedText) {
-            options(guide, element, uses, &values, language)
-        } else {
-            Vec::new()
-        },
+        units,
+        options: choices,
         control,
     }
 }
@@ -189,82 +189,61 @@ impl<'g> Uses<'g> {
     fn control(&self, element: &Element, values: &[&Value]) -> Option<Control> {
         let code = element.id.as_str();
         let beside = |is: fn(&Value) -> bool| values.iter().any(|v| is(v));
-        let is_time =
-            |v: &Value| matches!(v, Value::Quantity(q) if TimeUnit::parse(&q.unit).is_some());
-        let adds_time = self.pairs.iter().any(|(v, o, value)| {
-            v.code == code && matches!(o, Operator::Plus | Operator::Minus) && is_time(value)
-        });
+        let reads = |attributes: &[&str]| self.reads(code, attributes);
+        let is_time = element.path.ends_with("time")
+            || self.dated.contains(&code)
+            || self.adds_period(code)
+            || reads(&["year", "month", "day"])
+            || beside(|v| matches!(v, Value::Moment(_)));
+        let is_ordinal = beside(|v| matches!(v, Value::Ordinal(_))) || reads(&["symbol"]);
+        let is_coded =
+            beside(|v| matches!(v, Value::Coded(_))) || reads(&["code", "terminologyId"]);
+        let is_quantity =
+            beside(|v| matches!(v, Value::Quantity(_))) || reads(&["unit", "units", "precision"]);
+        let is_count = reads(&["magnitude"]) || beside(|v| matches!(v, Value::Number(_)));
         // The order matters: an ordinal is also used as a code, a quantity as a number.
         let evidence = [
-            (
-                Control::Ordinal,
-                beside(|v| matches!(v, Value::Ordinal(_))) || self.reads(code, &["symbol"]),
-            ),
-            (
-                Control::CodedText,
-                beside(|v| matches!(v, Value::Coded(_)))
-                    || self.reads(code, &["code", "terminologyId"]),
-            ),
+            (Control::Ordinal, is_ordinal),
+            (Control::CodedText, is_coded),
             (Control::Boolean, beside(|v| matches!(v, Value::Boolean(_)))),
-            (
-                Control::Proportion,
-                self.reads(code, &["numerator", "denominator"]),
-            ),
-            (
-                Control::DateTime,
-                element.path.ends_with("time") || self.dated.contains(&code) || adds_time,
-            ),
-            (
-                Control::DateTime,
-                self.reads(code, &["year", "month", "day"])
-                    || beside(|v| matches!(v, Value::Moment(_))),
-            ),
-            (
-                Control::Quantity,
-                beside(|v| matches!(v, Value::Quantity(_)))
-                    || self.reads(code, &["unit", "units", "precision"]),
-            ),
-            (
-                Control::Count,
-                self.reads(code, &["magnitude"]) || beside(|v| matches!(v, Value::Number(_))),
-            ),
+            (Control::Proportion, reads(&["numerator", "denominator"])),
+            (Control::DateTime, is_time),
+            (Control::Quantity, is_quantity),
+            (Control::Count, is_count),
         ];
-        evidence
-            .iter()
-            .find(|(_, holds)| *holds)
-            .map(|(control, _)| *control)
+        let found = evidence.into_iter().find(|(_, holds)| *holds);
+        found.map(|(control, _)| control)
+    }
+
+    /// Returns whether a period is added to a variable, or subtracted from it.
+    fn adds_period(&self, code: &str) -> bool {
+        let is_period =
+            |v: &Value| matches!(v, Value::Quantity(q) if TimeUnit::parse(&q.unit).is_some());
+        self.pairs.iter().any(|(v, operator, value)| {
+            v.code == code
+                && matches!(operator, Operator::Plus | Operator::Minus)
+                && is_period(value)
+        })
     }
 
     fn units(&self, element: &Element, values: &[&Value]) -> Vec<String> {
-        let of_pairs =
-            self.pairs
-                .iter()
-                .filter_map(|(v, _, value)| match (v.attribute.as_deref(), value) {
-                    (Some("unit" | "units"), Value::Text(unit)) if v.code == element.id => {
-                        Some(unit.to_string())
-                    }
-                    _ => None,
-                });
-        let of_values = values.iter().filter_map(|v| {
-            if let Value::Quantity(q) = v {
-                Some(q.unit.to_string())
-            } else {
-                None
-            }
+        let own = self.pairs.iter().filter(|(v, ..)| v.code == element.id);
+        let of_pairs = own.filter_map(|(v, _, value)| match (v.attribute.as_deref(), value) {
+            (Some("unit" | "units"), Value::Text(unit)) => Some(unit.to_string()),
+            _ => None,
+        });
+        let of_values = values.iter().filter_map(|v| match v {
+            Value::Quantity(q) => Some(q.unit.to_string()),
+            _ => None,
         });
         // The declared units come first, so that they are the first choice in the form.
+        let declared = element.units.iter().cloned();
         let mut units: Vec<String> = Vec::new();
-        element
-            .units
-            .iter()
-            .cloned()
-            .chain(of_pairs)
-            .chain(of_values)
-            .for_each(|unit| {
-                if !units.contains(&unit) {
-                    units.push(unit);
-                }
-            });
+        for unit in declared.chain(of_pairs).chain(of_values) {
+            if !units.contains(&unit) {
+                units.push(unit);
+            }
+        }
         units
     }
 }
@@ -284,31 +263,29 @@ fn options(
             v.code == element.id && matches!(o, Operator::IsA | Operator::IsNotA)
         });
         found.extend(bound.flat_map(|(_, _, term)| bound_codes(guide, term, language)));
-        found.extend(
-            values
-                .iter()
-                .filter(|v| matches!(v, Value::Ordinal(_)) || is_code(v))
-                .map(|v| (*v).clone()),
-        );
+        let is_choice = |v: &Value| matches!(v, Value::Ordinal(_)) || is_code(v);
+        let compared = values.iter().filter(|v| is_choice(v));
+        found.extend(compared.map(|v| (*v).clone()));
     }
     // Ordinals by rank. The sort is stable, so codes keep their order.
-    order::sort_by_key(&mut found, |v| {
-        if let Value::Ordinal(o) = v {
-            o.value
-        } else {
-            0
-        }
+    order::sort_by_key(&mut found, |v| match v {
+        Value::Ordinal(o) => o.value,
+        _ => 0,
     });
+    choices(&found)
+}
+
+/// Returns the choices for some values, without repetitions.
+fn choices(values: &[Value]) -> Vec<Choice> {
     let mut choices: Vec<Choice> = Vec::new();
-    for value in &found {
-        let choice = Choice {
-            literal: text_form(value),
-            text: super::calc::shown(value),
-        };
+    for value in values {
         // Codes are compared without their texts, which differ between rules.
-        let known = choices.iter().any(|c| literal(&c.literal).same_code(value));
-        if !known {
-            choices.push(choice);
+        let is_same = |choice: &Choice| literal(&choice.literal).same_code(value);
+        if !choices.iter().any(is_same) {
+            choices.push(Choice {
+                literal: text_form(value),
+                text: super::calc::shown(value),
+            });
         }
     }
     choices

@@ -47,10 +47,9 @@ const LISTS: [&str; 7] = [
 
 /// Translates the tree of a GDL1 guide to the names and words of GDL2. Other trees stay unchanged.
 pub(crate) fn translated(root: &mut Item) {
-    if root
-        .get("definition")
-        .is_none_or(|d| d.get("archetype_bindings").is_none() || d.get("data_bindings").is_some())
-    {
+    let is_gdl1 =
+        |d: &Item| d.get("archetype_bindings").is_some() && d.get("data_bindings").is_none();
+    if !root.get("definition").is_some_and(is_gdl1) {
         return;
     }
     each_member(root, &mut |name, item| match name.as_str() {
@@ -93,55 +92,52 @@ fn each_member(item: &mut Item, visit: &mut dyn FnMut(&mut String, &mut Item)) {
 }
 
 fn translated_binding(binding: &mut Item) {
-    let model_id = binding
-        .text_of("archetype_id")
-        .unwrap_or_default()
-        .to_owned();
+    let model_id = binding.text_of("archetype_id").unwrap_or_default();
     let latest = binding
         .text_of("function")
-        .and_then(|f| predicate_of_function(f, &model_id, Span::default()));
+        .and_then(|f| predicate_of_function(f, model_id, Span::default()));
     let Kind::Map(members) = &mut binding.kind else {
         return;
     };
     let has = |wanted: &str| members.iter().any(|(name, _)| name == wanted);
     let (has_model, has_type) = (has("model_id"), has("type"));
-    members.retain(|(name, item)| {
-        name != "function"
-            && !(name == "domain" && item.text().is_some_and(|d| d.eq_ignore_ascii_case("ANY")))
-    });
+    let is_any = |item: &Item| item.text().is_some_and(|d| d.eq_ignore_ascii_case("ANY"));
+    members.retain(|(name, item)| name != "function" && !(name == "domain" && is_any(item)));
     for (name, item) in members.iter_mut() {
-        match name.as_str() {
-            "archetype_id" if !has_model => "model_id".clone_into(name),
-            "domain" if !has_type => {
-                "type".clone_into(name);
-                let domain = item.text().unwrap_or_default().to_ascii_uppercase();
-                let direction = [("EHR", "INPUT"), ("CDS", "OUTPUT")]
-                    .into_iter()
-                    .find(|(old, _)| *old == domain);
-                *item = Item::of_text(direction.map_or(domain.as_str(), |(_, new)| new));
-            }
-            _ => {}
+        if name == "archetype_id" && !has_model {
+            "model_id".clone_into(name);
+        } else if name == "domain" && !has_type {
+            "type".clone_into(name);
+            *item = Item::of_text(&direction(item.text().unwrap_or_default()));
         }
     }
-    let Some(latest) = latest.map(|predicate| Item::of_text(&predicate.text)) else {
-        return;
-    };
-    match members.iter_mut().find(|(name, _)| name == "predicates") {
-        Some((
-            _,
-            Item {
-                kind: Kind::List(list),
-                ..
-            },
-        )) => list.push(latest),
-        _ => members.push((
-            "predicates".to_owned(),
-            Item {
-                span: Span::default(),
-                kind: Kind::List(vec![latest]),
-            },
-        )),
+    if let Some(latest) = latest {
+        add_predicate(members, Item::of_text(&latest.text));
     }
+}
+
+/// Returns the direction of GDL2 for a domain of GDL1.
+fn direction(domain: &str) -> String {
+    match domain.to_ascii_uppercase().as_str() {
+        "EHR" => "INPUT".to_owned(),
+        "CDS" => "OUTPUT".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+/// Adds a predicate to the members of a binding.
+fn add_predicate(members: &mut Vec<(String, Item)>, predicate: Item) {
+    let known = members.iter_mut().find(|(name, _)| name == "predicates");
+    if let Some((_, item)) = known
+        && let Kind::List(list) = &mut item.kind
+    {
+        return list.push(predicate);
+    }
+    let list = Item {
+        span: Span::default(),
+        kind: Kind::List(vec![predicate]),
+    };
+    members.push(("predicates".to_owned(), list));
 }
 
 /// Adds the key of each entry as its `id`, as GDL2 requires.
@@ -160,13 +156,10 @@ fn with_unit(statements: &mut Item) {
     let Kind::List(items) = &mut statements.kind else {
         return;
     };
-    for text in items.iter_mut().filter_map(|item| {
-        if let Kind::Text(text) = &mut item.kind {
-            Some(text)
-        } else {
-            None
-        }
-    }) {
+    for item in items {
+        let Kind::Text(text) = &mut item.kind else {
+            continue;
+        };
         let mut ends: Vec<usize> = Vec::new();
         let mut visit = |v: &Variable| {
             ends.extend((v.attribute.as_deref() == Some("units")).then_some(v.span.end))
@@ -178,9 +171,9 @@ fn with_unit(statements: &mut Item) {
                 .for_each(|expr| expr.variables(&mut visit)),
         }
         order::sort(&mut ends);
-        ends.iter()
-            .rev()
-            .filter_map(|end| end.checked_sub(1))
-            .for_each(|last| text.replace_range(last..=last, ""));
+        // From the end, so that the positions before stay valid.
+        for last in ends.iter().rev().filter_map(|end| end.checked_sub(1)) {
+            text.replace_range(last..=last, "");
+        }
     }
 }

@@ -236,28 +236,18 @@ impl Card {
     /// Returns the bytes of the texts, as an answer writes them.
     pub fn size(&self) -> usize {
         let link = |l: &Link| {
-            FRAME
-                + l.label.len()
-                + [&l.url, &l.icon, &l.kind]
-                    .into_iter()
-                    .flatten()
-                    .map(String::len)
-                    .sum::<usize>()
+            let parts = [&l.url, &l.icon, &l.kind].into_iter().flatten();
+            FRAME + l.label.len() + parts.map(String::len).sum::<usize>()
         };
         let action = |a: &SuggestedAction| FRAME + a.kind.len() + a.description.len();
         let suggestion =
             |s: &Suggestion| FRAME + s.label.len() + s.actions.iter().map(action).sum::<usize>();
-        let links = self
-            .links
-            .iter()
-            .chain(&self.source)
-            .map(link)
-            .sum::<usize>();
+        let links = self.links.iter().chain(&self.source);
         let detail = self.detail.as_ref().map_or(0, String::len);
         FRAME
             + self.summary.len()
             + detail
-            + links
+            + links.map(link).sum::<usize>()
             + self.suggestions.iter().map(suggestion).sum::<usize>()
     }
 }
@@ -304,36 +294,23 @@ impl Guide {
         let statements = self.rules.iter().map(|r| r.when.len()).sum::<usize>()
             + self.steps().count()
             + self.pre_conditions.len();
+        let variables = self.bindings.iter().map(|b| b.elements.len()).sum();
+        let terms = self.terms.iter().map(|t| t.terms.len()).max();
         let counts = [
             ("rules", self.rules.len(), 2_000),
             ("bindings", self.bindings.len(), 1_000),
-            (
-                "variables",
-                self.bindings.iter().map(|b| b.elements.len()).sum(),
-                10_000,
-            ),
+            ("variables", variables, 10_000),
             ("statements", statements, 20_000),
-            (
-                "terms of one language",
-                self.terms
-                    .iter()
-                    .map(|t| t.terms.len())
-                    .max()
-                    .unwrap_or_default(),
-                20_000,
-            ),
+            ("terms of one language", terms.unwrap_or_default(), 20_000),
             ("languages", self.terms.len(), 100),
         ];
+        let exceeded = counts.into_iter().filter(|(_, found, most)| found > most);
         let excess = |(what, found, most): (&str, usize, usize)| {
             let message = format!("the guide has {found} {what}");
             Diagnostic::error("GDL0604", Span::default(), message)
                 .with_help(format!("at most {most} are allowed: split the guide"))
         };
-        counts
-            .into_iter()
-            .filter(|(_, found, most)| found > most)
-            .map(excess)
-            .collect()
+        exceeded.map(excess).collect()
     }
 
     /// Returns the terms in a language, or else in the language of the author, or else in any.

@@ -5,25 +5,15 @@ use super::compile::CompiledGuide;
 use super::expr::ast::{Action, Expr, Operator, Variable};
 use super::guide::{Direction, Guide, MAX_PROBLEMS, shown};
 use super::reach::Reach;
-use super::value::Value;
+use super::value::{Coded, Value};
 use aqlite_rm::diag::{Diagnostic, Span};
 use std::collections::{HashMap, HashSet};
 
 /// Adds the findings to the problems of the guide.
 pub(crate) fn check(compiled: &mut CompiledGuide) {
+    let known = known(&compiled.guide);
+    let mut lint = Lint::of(&compiled.guide, &known);
     let guide = &compiled.guide;
-    let known = known(guide);
-    let mut lint = Lint {
-        guide,
-        known: &known,
-        terms: terms(guide),
-        bound: bound(guide),
-        inputs: inputs(guide),
-        types: types(guide),
-        kinds: HashMap::new(),
-        problems: Vec::new(),
-        reported: HashSet::new(),
-    };
     let predicates = guide.bindings.iter().flat_map(|b| &b.predicates);
     let conditions = predicates
         .chain(&guide.pre_conditions)
@@ -199,6 +189,19 @@ struct Lint<'g> {
 }
 
 impl<'g> Lint<'g> {
+    fn of(guide: &'g Guide, known: &'g HashSet<&'g str>) -> Lint<'g> {
+        Lint {
+            guide,
+            known,
+            terms: terms(guide),
+            bound: bound(guide),
+            inputs: inputs(guide),
+            types: types(guide),
+            kinds: HashMap::new(),
+            problems: Vec::new(),
+            reported: HashSet::new(),
+        }
+    }
     fn action(&mut self, action: &'g Action, span: Span) {
         let list: Vec<(&Variable, &Expr)> = match action {
             Action::Assign(v, e) => vec![(v, e)],
@@ -211,12 +214,8 @@ impl<'g> Lint<'g> {
         for (target, value) in list {
             if self.inputs.contains(target.code.as_str()) {
                 let message = format!("`{}` is set but belongs to an INPUT binding", target.code);
-                self.warn(
-                    "GDL0402",
-                    span,
-                    message,
-                    "results are returned for OUTPUT bindings only",
-                );
+                let help = "results are returned for OUTPUT bindings only";
+                self.warn("GDL0402", span, message, help);
             }
             self.use_of(target, span);
             if let Expr::Literal(literal) = value {
@@ -233,27 +232,22 @@ impl<'g> Lint<'g> {
             let is_term = variable.attribute.as_deref() == Some("term");
             if !is_term && !self.known.contains(variable.code.as_str()) {
                 let message = format!("`{}` is bound to nothing and never set", variable.code);
-                self.warn(
-                    "GDL0401",
-                    span,
-                    message,
-                    "it is always null; bind it or mend the code",
-                );
+                let help = "it is always null; bind it or mend the code";
+                self.warn("GDL0401", span, message, help);
             }
             self.use_of(variable, span);
         }
         let mut pairs = Vec::new();
         expr.pairs(&mut |variable, operator, value| pairs.push((variable, operator, value)));
-        pairs
-            .into_iter()
-            .for_each(|(variable, operator, value)| self.beside(variable, operator, value, span));
+        for (variable, operator, value) in pairs {
+            self.beside(variable, operator, value, span);
+        }
+        let is_own = |term: &Coded| &*term.terminology == "local" && term.code.starts_with("gt");
         expr.walk(&mut |inner| match inner {
             Expr::Fired(rule) => {
                 self.label(&rule.code, rule.label.as_deref().unwrap_or_default(), span)
             }
-            Expr::Literal(Value::Coded(term))
-                if &*term.terminology == "local" && term.code.starts_with("gt") =>
-            {
+            Expr::Literal(Value::Coded(term)) if is_own(term) => {
                 self.term(&term.code, &term.text, span)
             }
             Expr::Binary(Operator::IsA | Operator::IsNotA, _, term) => self.bound(term, span),
@@ -291,33 +285,22 @@ impl<'g> Lint<'g> {
             return;
         }
         let attribute = variable.attribute.as_deref();
-        let Some(expected) = attribute.and_then(is_text) else {
+        let Some(is_text) = attribute.and_then(is_text) else {
             if attribute.is_none_or(|a| a == "value") {
                 self.taken_for(variable, kind_by_value(value), span);
             }
             return;
         };
-        let fits = if expected {
-            matches!(value, Value::Text(_))
-        } else {
-            value.number().is_some()
+        let (kind, fits) = match is_text {
+            true => ("a text", matches!(value, Value::Text(_))),
+            false => ("a number", value.number().is_some()),
         };
         if !fits {
-            let (name, kind) = (
-                attribute.unwrap_or_default(),
-                if expected { "a text" } else { "a number" },
-            );
-            let message = format!(
-                "`.{name}` of `{}` is {kind}, and is put beside {}",
-                variable.code,
-                value.rm_type()
-            );
-            self.warn(
-                "GDL0410",
-                span,
-                message,
-                "compare and set an attribute with a literal of its own kind",
-            );
+            let name = attribute.unwrap_or_default();
+            let (code, found) = (&variable.code, value.rm_type());
+            let message = format!("`.{name}` of `{code}` is {kind}, and is put beside {found}");
+            let help = "compare and set an attribute with a literal of its own kind";
+            self.warn("GDL0410", span, message, help);
         }
     }
 
@@ -397,48 +380,38 @@ impl<'g> Lint<'g> {
         let (mut codes, mut priorities) = (HashSet::new(), HashMap::new());
         for rule in &guide.rules {
             if !codes.insert(rule.id.as_str()) {
-                self.warn(
-                    "GDL0403",
-                    rule.span,
-                    format!("rule `{}` is defined twice", rule.id),
-                    "give each rule a code of its own",
-                );
+                let message = format!("rule `{}` is defined twice", rule.id);
+                let help = "give each rule a code of its own";
+                self.warn("GDL0403", rule.span, message, help);
             }
             let first = *priorities.entry(rule.priority).or_insert(rule.id.as_str());
             if first != rule.id {
-                let message = format!(
-                    "rules `{}` and `{}` both have the priority {}",
-                    shown(first),
-                    shown(&rule.id),
-                    rule.priority
-                );
-                self.warn(
-                    "GDL0406",
-                    rule.span,
-                    message,
-                    "the first of them in the file runs first: give each a priority of its own",
-                );
+                let (first, own) = (shown(first), shown(&rule.id));
+                let priority = rule.priority;
+                let message =
+                    format!("rules `{first}` and `{own}` both have the priority {priority}");
+                let help =
+                    "the first of them in the file runs first: give each a priority of its own";
+                self.warn("GDL0406", rule.span, message, help);
             }
         }
+        self.unreachable();
+    }
+
+    /// Reports a guide that never does anything, and rules that can never fire.
+    fn unreachable(&mut self) {
+        let guide = self.guide;
         let reach = Reach::new(self.known);
         if let Some((condition, why)) = reach.never(&guide.pre_conditions) {
-            self.warn(
-                "GDL0404",
-                condition.span,
-                String::from("the guide never does anything"),
-                &format!("of its pre-conditions, {why}"),
-            );
+            let message = String::from("the guide never does anything");
+            let help = format!("of its pre-conditions, {why}");
+            self.warn("GDL0404", condition.span, message, &help);
         }
         for (rule, (_, why)) in reach.unreachable(guide) {
-            let Some(rule) = guide.rules.get(rule) else {
-                continue;
-            };
-            self.warn(
-                "GDL0404",
-                rule.span,
-                format!("rule `{}` can never fire", rule.id),
-                &why,
-            );
+            if let Some(rule) = guide.rules.get(rule) {
+                let message = format!("rule `{}` can never fire", rule.id);
+                self.warn("GDL0404", rule.span, message, &why);
+            }
         }
     }
 

@@ -159,52 +159,63 @@ pub struct QueryRun {
 
 /// Builds the answer. `execution_time` is in milliseconds.
 pub fn response(guide: &CompiledGuide, runs: Vec<EhrRun>, execution_time: f64) -> Response {
-    let (mut results, mut queries, mut rules) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut cards, mut notes, mut trace) = (Vec::new(), Vec::new(), Vec::new());
-    for EhrRun {
-        ehr_id,
-        run,
-        queries: executed,
-    } in runs
-    {
-        rules.extend(run.fired.iter().map(ToString::to_string));
-        results.extend(run.outputs.iter().map(|o| result(o, &ehr_id)));
-        cards.extend(run.cards.into_iter().map(|card| EhrCard {
-            card,
-            ehr_id: ehr_id.clone(),
-        }));
-        notes.extend(run.notes.into_iter().map(|note| EhrNote {
-            note,
-            ehr_id: ehr_id.clone(),
-        }));
-        trace.extend(run.trace.map(|trace| EhrTrace {
-            trace,
-            ehr_id: ehr_id.clone(),
-        }));
-        queries.extend(executed.into_iter().map(|q| query_details(q, &ehr_id)));
-    }
     let (number_of_in_arguments, number_of_out_arguments) = arguments(guide);
-    let query_time = queries.iter().map(|q| q.query_time).sum();
-    let details = QueryExecutionDetails {
-        number_of_queries: queries.len(),
-        query_time,
-        queries,
+    let mut response = Response {
+        execution_details: ExecutionDetails {
+            guide_id: guide.guide().id.clone(),
+            execution_time,
+            number_of_in_arguments,
+            number_of_out_arguments,
+            number_of_constants: Guide::number_of_constants(guide.guide()),
+            rules_executed: Vec::new(),
+            query_execution_details: QueryExecutionDetails {
+                number_of_queries: 0,
+                query_time: 0.0,
+                queries: Vec::new(),
+            },
+        },
+        results: Vec::new(),
+        cards: Vec::new(),
+        notes: Vec::new(),
+        trace: Vec::new(),
     };
-    let execution_details = ExecutionDetails {
-        guide_id: guide.guide().id.clone(),
-        execution_time,
-        number_of_in_arguments,
-        number_of_out_arguments,
-        number_of_constants: Guide::number_of_constants(guide.guide()),
-        rules_executed: rules,
-        query_execution_details: details,
-    };
-    Response {
-        execution_details,
-        results,
-        cards,
-        notes,
-        trace,
+    runs.into_iter().for_each(|run| response.add(run));
+    let details = &mut response.execution_details.query_execution_details;
+    details.number_of_queries = details.queries.len();
+    details.query_time = details.queries.iter().map(|q| q.query_time).sum();
+    response
+}
+
+impl Response {
+    /// Adds the run of one EHR.
+    fn add(&mut self, run: EhrRun) {
+        let EhrRun {
+            ehr_id,
+            run,
+            queries,
+        } = run;
+        let own = || ehr_id.clone();
+        let results = run.outputs.iter().map(|o| result(o, &ehr_id));
+        self.results.extend(results);
+        let cards = run.cards.into_iter();
+        self.cards.extend(cards.map(|card| EhrCard {
+            card,
+            ehr_id: own(),
+        }));
+        let notes = run.notes.into_iter();
+        self.notes.extend(notes.map(|note| EhrNote {
+            note,
+            ehr_id: own(),
+        }));
+        self.trace.extend(run.trace.map(|trace| EhrTrace {
+            trace,
+            ehr_id: own(),
+        }));
+        let details = &mut self.execution_details;
+        let fired = run.fired.iter().map(ToString::to_string);
+        details.rules_executed.extend(fired);
+        let queries = queries.into_iter().map(|q| query_details(q, &ehr_id));
+        details.query_execution_details.queries.extend(queries);
     }
 }
 

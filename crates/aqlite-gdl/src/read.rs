@@ -143,42 +143,31 @@ impl GuideReader<'_> {
     }
 
     fn binding(&mut self, key: &str, item: &Item) -> Binding {
-        let model_id = item
-            .any_of(&["model_id", "archetype_id"])
-            .and_then(Item::text)
-            .unwrap_or_default()
-            .to_owned();
+        let model_id = item.any_of(&["model_id", "archetype_id"]);
+        let model_id = model_id.and_then(Item::text).unwrap_or_default();
         if model_id.is_empty() {
             let message = format!("binding `{key}` names no model");
-            self.add_problem(
-                Diagnostic::error("GDL0301", item.span, message)
-                    .with_help("add `model_id`: an archetype id or a FHIR class"),
-            );
+            let problem = Diagnostic::error("GDL0301", item.span, message);
+            let help = "add `model_id`: an archetype id or a FHIR class";
+            self.add_problem(problem.with_help(help));
         }
         let direction = item.any_of(&["type", "domain"]).and_then(Item::text);
-        let mut predicates: Vec<Condition> = item
-            .get("predicates")
-            .map(Item::elements)
-            .unwrap_or_default()
-            .iter()
-            .map(|i| self.condition(i))
-            .collect();
-        predicates.extend(
-            item.text_of("function")
-                .and_then(|f| gdl1::predicate_of_function(f, &model_id, item.span)),
-        );
+        let predicates = item.get("predicates").map(Item::elements);
+        let predicates = predicates.unwrap_or_default().iter();
+        let mut predicates: Vec<Condition> = predicates.map(|i| self.condition(i)).collect();
+        let function = item.text_of("function");
+        predicates
+            .extend(function.and_then(|f| gdl1::predicate_of_function(f, model_id, item.span)));
+        let template_id = item.text_of("template_id").filter(|t| !t.is_empty());
         Binding {
             id: key.to_owned(),
-            template_id: item
-                .text_of("template_id")
-                .filter(|t| !t.is_empty())
-                .map(str::to_owned),
+            template_id: template_id.map(str::to_owned),
             direction: self.direction(direction, item.span),
             elements: keyed(item.get("elements"))
                 .map(|(key, e)| self.element(&key, e))
                 .collect(),
             predicates,
-            model_id,
+            model_id: model_id.to_owned(),
             span: item.span,
         }
     }
@@ -273,13 +262,10 @@ impl GuideReader<'_> {
         }
         let inner = Span::new(item.span.start + 1, item.span.end.saturating_sub(1));
         let as_written = self.source.get(inner.start..inner.end) == Some(text);
-        let span = if as_written {
-            Span::new(
-                inner.start + problem.span.start,
-                inner.start + problem.span.end,
-            )
-        } else {
-            item.span
+        let (start, end) = (problem.span.start, problem.span.end);
+        let span = match as_written {
+            true => Span::new(inner.start + start, inner.start + end),
+            false => item.span,
         };
         let message = format!("{} in `{text}`", problem.message);
         let help = problem.help.clone().unwrap_or_else(|| {
@@ -476,37 +462,27 @@ fn term_definition(key: &str, item: &Item) -> TermDefinition {
 }
 
 fn term_binding(key: &str, item: &Item) -> TermBinding {
-    let code = |c: &Item| {
-        c.text()
-            .map(|t| t.rsplit("::").next().unwrap_or(t).trim().to_owned())
-    };
-    let codes = |b: &Item| {
-        b.get("codes")
-            .map(Item::elements)
-            .unwrap_or_default()
-            .iter()
-            .filter_map(code)
-            .collect()
-    };
-    let set = |b: &Item| {
-        b.text_of("uri")
-            .map(str::trim)
-            .filter(|uri| !uri.is_empty())
-            .map(str::to_owned)
-    };
     let mut binding = TermBinding {
         terminology: key.to_owned(),
         codes: Vec::new(),
         sets: Vec::new(),
     };
-    for (key, item) in
-        keyed(item.get("bindings").or(Some(item))).filter(|(_, b)| b.get("codes").is_some())
-    {
+    let entries = keyed(item.get("bindings").or(Some(item)));
+    for (key, item) in entries.filter(|(_, b)| b.get("codes").is_some()) {
         let term = item.text_of("id").unwrap_or(&key).to_owned();
-        binding
-            .sets
-            .extend(set(item).map(|set| (term.clone(), set)));
-        binding.codes.push((term, codes(item)));
+        let set = item.text_of("uri").map(str::trim);
+        let set = set.filter(|uri| !uri.is_empty());
+        let sets = set.map(|set| (term.clone(), set.to_owned()));
+        binding.sets.extend(sets);
+        binding.codes.push((term, bound_codes(item)));
     }
     binding
+}
+
+/// Returns the codes of a term binding without their terminologies.
+fn bound_codes(item: &Item) -> Vec<String> {
+    let codes = item.get("codes").map(Item::elements).unwrap_or_default();
+    let texts = codes.iter().filter_map(Item::text);
+    let code = |text: &str| text.rsplit("::").next().unwrap_or(text).trim().to_owned();
+    texts.map(code).collect()
 }

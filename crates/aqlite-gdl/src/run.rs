@@ -2,10 +2,10 @@
 
 use super::bind::{DataInstance, Instance};
 use super::budget::{Exceeded, FRAME, Limits, OUTPUT_FRAME, Spent, json_size, size};
-use super::compile::{BindingHead, BindingPlan, CompiledGuide, Predicate};
+use super::compile::{Attribute, BindingHead, BindingPlan, CompiledGuide, Predicate, RulePlan};
 use super::eval::{Machine, Place};
 use super::fill;
-use super::guide::{Card, Link, SuggestedAction};
+use super::guide::{Card, Direction, Link, SuggestedAction};
 use super::stored::value_at;
 use super::time::{Clock, Moment};
 use super::trace::{self, Note, Trace};
@@ -184,7 +184,12 @@ pub(crate) struct Effects {
     pub cards: Vec<CardOut>,
 }
 
-impl RunInput<'_> {
+impl<'a> RunInput<'a> {
+    /// Returns the instances of a binding; none if the input has none for it.
+    pub(crate) fn instances_of(&self, binding: usize) -> &'a [Instance] {
+        let instances = self.instances.get(binding);
+        instances.map(Vec::as_slice).unwrap_or_default()
+    }
     pub(crate) fn subsumes(&self, terminology: &str, ancestor: &str, code: &str) -> bool {
         self.terminology
             .and_then(|t| t.subsumes(terminology, ancestor, code))
@@ -248,37 +253,25 @@ impl CompiledGuide {
         let mut record = trace::Record::default();
         let started = machine.check_pre_conditions(&mut record);
         if started {
-            machine.run_default_actions(&mut effects, &mut record);
-            for rule in 0..self.rules.len() {
-                machine.run_rule(rule, &mut effects, &mut record);
-                // Checked before the next step, because an excess must name the place where it
-                // happened.
-                machine.check_budget()?;
-            }
+            machine.run_rules(&mut effects, &mut record)?;
         }
         machine.check_budget()?;
         machine.place.set(Place::Outputs);
-        let outputs = if started {
-            machine.collect_outputs(effects.created, effects.objects, &used)
-        } else {
-            Vec::new()
+        let outputs = match started {
+            true => machine.collect_outputs(effects.created, effects.objects, &used),
+            false => Vec::new(),
         };
         let notes = trace::notes(&machine);
         machine.check_budget()?;
         machine.place.set(Place::Trace);
-        let trace = input
-            .options
-            .trace
-            .then(|| trace::build(&machine, started, record, &used, &notes));
+        let trace = input.options.trace;
+        let trace = trace.then(|| trace::build(&machine, started, record, &used, &notes));
         machine.check_budget()?;
+        let fired = machine.fired_order.iter();
+        let fired = fired.filter_map(|r| self.rules.get(*r)).map(|r| &r.id);
         Ok(Run {
             outputs,
-            fired: machine
-                .fired_order
-                .iter()
-                .filter_map(|r| self.rules.get(*r))
-                .map(|r| r.id.clone())
-                .collect(),
+            fired: fired.cloned().collect(),
             cards: effects.cards,
             notes,
             trace,
@@ -305,13 +298,8 @@ impl CompiledGuide {
                 .collect();
             // Values of a data instance are searched from the end, so a time in the result itself
             // wins.
-            values.insert(
-                0,
-                (
-                    super::gdl1::time_path(&output.model_id).to_owned(),
-                    Value::Moment(now),
-                ),
-            );
+            let time = super::gdl1::time_path(&output.model_id).to_owned();
+            values.insert(0, (time, Value::Moment(now)));
             let data = DataInstance {
                 model_id: output.model_id.to_string(),
                 values,
@@ -403,42 +391,21 @@ impl Machine<'_> {
         let mut used = Vec::new();
         let keep = self.input.options.trace || self.input.options.include_input;
         for (i, plan) in self.guide.bindings.iter().enumerate() {
-            let instances = self
-                .input
-                .instances
-                .get(i)
-                .map(Vec::as_slice)
-                .unwrap_or_default();
+            let instances = self.input.instances_of(i);
             self.place.set(Place::Data(i));
             // The work is counted before the loop, which visits each cell of each instance.
-            if !self
-                .budget
-                .work(instances.len().saturating_mul(1 + plan.columns.len()))
-            {
+            let cells = instances.len().saturating_mul(1 + plan.columns.len());
+            if !self.budget.work(cells) {
                 break;
             }
             // Without predicates all instances are chosen. `None` saves the list of their indexes.
-            let selected = if plan.predicates.is_empty() {
-                None
-            } else {
-                Some(self.select_instances(i))
-            };
-            let count = selected.as_ref().map_or(instances.len(), Vec::len);
-            let chosen = |n: usize| selected.as_ref().map_or(Some(n), |s| s.get(n).copied());
-            for instance in (0..count)
-                .filter_map(chosen)
-                .filter_map(|n| instances.get(n))
-            {
-                for (column, value) in plan
-                    .columns
-                    .iter()
-                    .zip(&instance.values)
-                    // Nulls are not pushed, so `count` and `last` see known values only.
-                    .filter(|(_, v)| !v.is_null())
-                {
-                    if let Some(slot) = column.slot.and_then(|s| self.slots.get_mut(s)) {
-                        slot.push(value.clone());
-                    }
+            let has_predicates = !plan.predicates.is_empty();
+            let selected = has_predicates.then(|| self.select_instances(i));
+            match &selected {
+                None => instances.iter().for_each(|i| self.load(plan, i)),
+                Some(selected) => {
+                    let chosen = selected.iter().filter_map(|n| instances.get(*n));
+                    chosen.for_each(|i| self.load(plan, i));
                 }
             }
             if keep {
@@ -448,22 +415,23 @@ impl Machine<'_> {
         used
     }
 
+    /// Adds the values of an instance to the variables of its binding.
+    fn load(&mut self, plan: &BindingPlan, instance: &Instance) {
+        let cells = plan.columns.iter().zip(&instance.values);
+        // Nulls are not pushed, so `count` and `last` see known values only.
+        for (column, value) in cells.filter(|(_, v)| !v.is_null()) {
+            if let Some(slot) = column.slot.and_then(|s| self.slots.get_mut(s)) {
+                slot.push(value.clone());
+            }
+        }
+    }
+
     pub(crate) fn select_instances(&self, binding: usize) -> Vec<usize> {
-        let instances = self
-            .input
-            .instances
-            .get(binding)
-            .map(Vec::as_slice)
-            .unwrap_or_default();
+        let instances = self.input.instances_of(binding);
         let mut kept: Vec<usize> = (0..instances.len()).collect();
         self.place.set(Place::Predicate(binding));
-        for predicate in self
-            .guide
-            .bindings
-            .get(binding)
-            .map(|p| p.predicates.as_slice())
-            .unwrap_or_default()
-        {
+        let plan = self.guide.bindings.get(binding);
+        for predicate in plan.into_iter().flat_map(|p| &p.predicates) {
             if !self.budget.work(kept.len()) {
                 break;
             }
@@ -476,26 +444,8 @@ impl Machine<'_> {
                     column,
                     attribute,
                 } => {
-                    let mut best: Option<(i64, usize)> = None;
-                    for i in &kept {
-                        let value = instances.get(*i).and_then(|n| n.values.get(*column));
-                        let value = value.and_then(|v| super::calc::attribute(v, *attribute).ok());
-                        let Some(Value::Moment(moment)) = value else {
-                            continue;
-                        };
-                        // Strict comparisons: of equal moments the first instance wins.
-                        let better = best.is_none_or(|(ms, _)| {
-                            if *max {
-                                moment.millis > ms
-                            } else {
-                                moment.millis < ms
-                            }
-                        });
-                        if better {
-                            best = Some((moment.millis, *i));
-                        }
-                    }
-                    kept = best.into_iter().map(|(_, i)| i).collect();
+                    let moment = |i: &usize| moment_at(instances.get(*i)?, *column, *attribute);
+                    kept = best_of(&kept, *max, moment).into_iter().collect();
                 }
             }
         }
@@ -538,25 +488,31 @@ impl Machine<'_> {
         self.turn = self.turn.saturating_add(1);
     }
 
+    /// Runs default actions and rules.
+    fn run_rules(
+        &mut self,
+        effects: &mut Effects,
+        record: &mut trace::Record,
+    ) -> Result<(), Exceeded> {
+        self.run_default_actions(effects, record);
+        for rule in 0..self.guide.rules.len() {
+            self.run_rule(rule, effects, record);
+            // Checked before the next step, because an excess must name the place where it
+            // happened.
+            self.check_budget()?;
+        }
+        Ok(())
+    }
+
     fn run_rule(&mut self, index: usize, effects: &mut Effects, record: &mut trace::Record) {
         let guide = self.guide;
         let Some(rule) = guide.rules.get(index) else {
             self.budget.broken("a rule has no plan");
             return;
         };
-        let mut all = true;
-        for (i, test) in rule.when.iter().enumerate() {
-            self.place.set(Place::When(index, i));
-            let result = self.test(test.op, None);
-            all &= result == Some(true);
-            record.condition(self, Some(index), test, result);
-            if self.budget.is_exceeded() {
-                return;
-            }
-            // Only the trace needs the results of the conditions behind the first that is not true.
-            if !all && !self.input.options.trace {
-                break;
-            }
+        let all = self.check_conditions(index, rule, record);
+        if self.budget.is_exceeded() {
+            return;
         }
         if all {
             for (i, action) in rule.then.iter().enumerate() {
@@ -581,6 +537,28 @@ impl Machine<'_> {
         self.unpin();
     }
 
+    /// Evaluates the conditions of a rule. Returns whether all are true.
+    fn check_conditions(
+        &mut self,
+        index: usize,
+        rule: &RulePlan,
+        record: &mut trace::Record,
+    ) -> bool {
+        let mut all = true;
+        for (i, test) in rule.when.iter().enumerate() {
+            self.place.set(Place::When(index, i));
+            let result = self.test(test.op, None);
+            all &= result == Some(true);
+            record.condition(self, Some(index), test, result);
+            // Only the trace needs the results of the conditions behind the first that is not true.
+            let is_decided = !all && !self.input.options.trace;
+            if is_decided || self.budget.is_exceeded() {
+                break;
+            }
+        }
+        all
+    }
+
     fn show_cards(&self, index: usize, effects: &mut Effects) {
         let Some(plan) = self.guide.rules.get(index) else {
             self.budget.broken("a rule has no plan");
@@ -591,11 +569,6 @@ impl Machine<'_> {
             return;
         };
         self.place.set(Place::Cards(index));
-        let text = |t: &str| {
-            fill::filled_text(t, &|code, attribute| {
-                self.placeholder_values(code, attribute, &[], &[])
-            })
-        };
         // One entry for each suggested action of the rule, in the order of the cards.
         let mut values = plan.card_values.iter();
         for card in &rule.cards {
@@ -603,31 +576,44 @@ impl Machine<'_> {
             if !self.budget.bytes(card.size()) {
                 return;
             }
-            let mut action = |action: &SuggestedAction| {
-                let values = values.next().map(Vec::as_slice).unwrap_or_default();
-                self.suggested_action(action, values, &effects.created)
-            };
-            let suggestions = card.suggestions.iter().map(|s| SuggestionOut {
-                label: text(&s.label),
-                uuid: s.uuid.clone(),
-                actions: s.actions.iter().map(&mut action).collect(),
-            });
-            let suggestions = suggestions.collect();
-            effects.cards.push(CardOut {
-                summary: text(&card.summary),
-                detail: card.detail.as_deref().map(text),
-                indicator: card.indicator.clone(),
-                source: self.card_source(card),
-                suggestions,
-                links: card
-                    .links
-                    .iter()
-                    .map(|l| LinkOut {
-                        label: text(&l.label),
-                        ..link(l)
-                    })
-                    .collect(),
-            });
+            let card = self.card(card, &mut values, &effects.created);
+            effects.cards.push(card);
+        }
+    }
+
+    /// Fills a card. `values` are those of the suggested actions of this card and the next ones.
+    fn card<'v>(
+        &self,
+        card: &Card,
+        values: &mut impl Iterator<Item = &'v Vec<(String, u32)>>,
+        created: &[Output],
+    ) -> CardOut {
+        let text = |t: &str| {
+            fill::filled_text(t, &|code, attribute| {
+                self.placeholder_values(code, attribute, &[], &[])
+            })
+        };
+        let mut action = |action: &SuggestedAction| {
+            let values = values.next().map(Vec::as_slice).unwrap_or_default();
+            self.suggested_action(action, values, created)
+        };
+        let suggestions = card.suggestions.iter().map(|s| SuggestionOut {
+            label: text(&s.label),
+            uuid: s.uuid.clone(),
+            actions: s.actions.iter().map(&mut action).collect(),
+        });
+        let suggestions = suggestions.collect();
+        let links = card.links.iter().map(|l| LinkOut {
+            label: text(&l.label),
+            ..link(l)
+        });
+        CardOut {
+            summary: text(&card.summary),
+            detail: card.detail.as_deref().map(text),
+            indicator: card.indicator.clone(),
+            source: self.card_source(card),
+            suggestions,
+            links: links.collect(),
         }
     }
 
@@ -652,22 +638,17 @@ impl Machine<'_> {
             .iter()
             .map(|(name, id)| (name.clone(), vec![self.eval(*id, None).into_owned()]))
             .collect();
-        let template = action
-            .template
-            .as_ref()
-            .and_then(|(id, _)| self.guide.guide.templates.iter().find(|t| t.id == *id));
-        let template = template.filter(|t| self.budget.bytes(FRAME + json_size(&t.object)));
-        let resource = template.and_then(|t| {
-            fill::filled(&t.object, &|code, attribute| {
-                self.placeholder_values(code, attribute, &local, created)
-            })
-        });
-        let description = fill::filled_text(&action.description, &|code, attribute| {
+        let value_of = |code: &str, attribute: Option<&str>| {
             self.placeholder_values(code, attribute, &local, created)
-        });
+        };
+        let templates = &self.guide.guide.templates;
+        let template = action.template.as_ref();
+        let template = template.and_then(|(id, _)| templates.iter().find(|t| t.id == *id));
+        let template = template.filter(|t| self.budget.bytes(FRAME + json_size(&t.object)));
+        let resource = template.and_then(|t| fill::filled(&t.object, &value_of));
         ActionOut {
             kind: action.kind.clone(),
-            description,
+            description: fill::filled_text(&action.description, &value_of),
             resource,
         }
     }
@@ -680,100 +661,116 @@ impl Machine<'_> {
     ) -> Vec<Output> {
         let mut outputs = Vec::new();
         for plan in &self.guide.bindings {
-            let value_of = |(column, slot): &(usize, usize)| {
-                let slot = self.slots.get(*slot)?;
-                // A value that only `create` set belongs to the created instance, which follows
-                // below.
-                if slot.last.is_null() || !slot.last.is_finite() || slot.only_created {
-                    return None;
-                }
-                let (code, path) = plan.columns.get(*column)?.named.clone()?;
-                let is_affordable = self
-                    .budget
-                    .bytes(OUTPUT_FRAME + path.len() + size(&slot.last));
-                is_affordable.then(|| OutputValue {
-                    code,
-                    path,
-                    value: slot.last.clone(),
-                })
-            };
-            let values: Vec<OutputValue> = plan.outputs.iter().filter_map(value_of).collect();
+            let values = plan.outputs.iter();
+            let values: Vec<OutputValue> = values
+                .filter_map(|(column, slot)| self.output_value(plan, *column, *slot))
+                .collect();
             if !values.is_empty() {
                 outputs.push(Output::from_binding(plan, values));
             }
         }
         outputs.extend(created);
-        for (id, object) in objects {
-            let Some(template) = self.guide.guide.templates.iter().find(|t| t.id == id) else {
-                continue;
-            };
-            let id: Arc<str> = Arc::from(id);
-            let value = OutputValue {
-                code: id.clone(),
-                path: Arc::from("/"),
-                value: Value::Object(object),
-            };
-            let (model_id, template_id) = (
-                Arc::from(template.model_id.as_str()),
-                template.template_id.as_deref().map(Arc::from),
-            );
-            outputs.push(Output {
-                id,
-                model_id,
-                template_id,
-                values: vec![value],
-            });
-        }
+        let objects = objects.into_iter();
+        outputs.extend(objects.filter_map(|(id, object)| self.output_of_template(id, object)));
         if self.input.options.include_input {
             outputs.extend(self.collect_used_inputs(used));
         }
         outputs
     }
 
+    /// Returns the value of a variable that the guide has set.
+    fn output_value(&self, plan: &BindingPlan, column: usize, slot: usize) -> Option<OutputValue> {
+        let slot = self.slots.get(slot)?;
+        // A value that only `create` set belongs to the created instance.
+        if slot.last.is_null() || !slot.last.is_finite() || slot.only_created {
+            return None;
+        }
+        let (code, path) = plan.columns.get(column)?.named.clone()?;
+        let bytes = OUTPUT_FRAME + path.len() + size(&slot.last);
+        self.budget.bytes(bytes).then(|| OutputValue {
+            code,
+            path,
+            value: slot.last.clone(),
+        })
+    }
+
+    /// Returns the output of a filled template, which has the object at the path `/`.
+    fn output_of_template(&self, id: String, object: Arc<serde_json::Value>) -> Option<Output> {
+        let mut templates = self.guide.guide.templates.iter();
+        let template = templates.find(|t| t.id == id)?;
+        let id: Arc<str> = Arc::from(id);
+        let value = OutputValue {
+            code: id.clone(),
+            path: Arc::from("/"),
+            value: Value::Object(object),
+        };
+        Some(Output {
+            id,
+            model_id: Arc::from(template.model_id.as_str()),
+            template_id: template.template_id.as_deref().map(Arc::from),
+            values: vec![value],
+        })
+    }
+
     fn collect_used_inputs(&self, used: &[Vec<usize>]) -> Vec<Output> {
-        let bindings = self
-            .guide
-            .guide
-            .bindings
-            .iter()
-            .zip(&self.guide.bindings)
-            .enumerate();
-        let inputs = bindings.filter(|(_, (b, _))| b.direction == super::guide::Direction::Input);
-        let each = inputs.flat_map(|(i, (_, plan))| {
-            let instances = self
-                .input
-                .instances
-                .get(i)
-                .map(Vec::as_slice)
-                .unwrap_or_default();
-            let chosen = used
-                .get(i)
-                .map(Vec::as_slice)
-                .unwrap_or_default()
-                .iter()
-                .filter_map(|n| instances.get(*n));
+        let bindings = self.guide.guide.bindings.iter().zip(&self.guide.bindings);
+        let inputs = bindings.zip(used).enumerate();
+        let inputs = inputs.filter(|(_, ((b, _), _))| b.direction == Direction::Input);
+        let each = inputs.flat_map(|(i, ((_, plan), used))| {
+            let instances = self.input.instances_of(i);
+            let chosen = used.iter().filter_map(|n| instances.get(*n));
             chosen
-                .take_while(|i| {
-                    self.budget
-                        .bytes(i.values.iter().map(|v| OUTPUT_FRAME + size(v)).sum())
+                .take_while(|instance| {
+                    let bytes = instance.values.iter().map(|v| OUTPUT_FRAME + size(v));
+                    self.budget.bytes(bytes.sum())
                 })
-                .map(move |instance| {
-                    let read = plan
-                        .columns
-                        .iter()
-                        .zip(&instance.values)
-                        .filter(|(_, v)| !v.is_null());
-                    let named = read.filter_map(|(column, v)| Some((column.named.clone()?, v)));
-                    let values = named.map(|((code, path), v)| OutputValue {
-                        code,
-                        path,
-                        value: v.clone(),
-                    });
-                    Output::from_binding(plan, values.collect())
-                })
+                .map(move |instance| input_as_output(plan, instance))
         });
         each.collect()
     }
+}
+
+/// Returns the values of an instance as an output.
+fn input_as_output(plan: &BindingPlan, instance: &Instance) -> Output {
+    let cells = plan.columns.iter().zip(&instance.values);
+    let known = cells.filter(|(_, v)| !v.is_null());
+    let named = known.filter_map(|(column, v)| Some((column.named.clone()?, v)));
+    let values = named.map(|((code, path), v)| OutputValue {
+        code,
+        path,
+        value: v.clone(),
+    });
+    Output::from_binding(plan, values.collect())
+}
+
+/// Returns the moment in a column of an instance, in milliseconds.
+fn moment_at(instance: &Instance, column: usize, attribute: Attribute) -> Option<i64> {
+    let value = instance.values.get(column)?;
+    match super::calc::attribute(value, attribute) {
+        Ok(Value::Moment(moment)) => Some(moment.millis),
+        _ => None,
+    }
+}
+
+/// Returns the instance with the latest or earliest moment. Instances without one are not chosen.
+fn best_of(
+    instances: &[usize],
+    is_latest: bool,
+    moment: impl Fn(&usize) -> Option<i64>,
+) -> Option<usize> {
+    let mut best: Option<(i64, usize)> = None;
+    for i in instances {
+        let Some(found) = moment(i) else { continue };
+        // Strict comparisons: of equal moments the first instance wins.
+        let is_better = best.is_none_or(|(ms, _)| match is_latest {
+            true => found > ms,
+            false => found < ms,
+        });
+        if is_better {
+            best = Some((found, *i));
+        }
+    }
+    best.map(|(_, i)| i)
 }
 
 fn link(link: &Link) -> LinkOut {

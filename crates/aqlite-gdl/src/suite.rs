@@ -85,40 +85,20 @@ impl Suite {
     pub fn read(text: &str) -> Result<Suite, Diagnostic> {
         let root = yaml::read(text)?;
         let missing = |what: &str| {
-            Diagnostic::error(
-                "GDL0502",
-                root.span,
-                format!("not a fixture: `{what}` is missing"),
-            )
+            let message = format!("not a fixture: `{what}` is missing");
+            Diagnostic::error("GDL0502", root.span, message)
         };
-        let guides = root
-            .get("guidelines")
-            .map(Item::members)
-            .unwrap_or_default();
+        let guides = root.get("guidelines").map(Item::members);
+        let guides = guides.unwrap_or_default();
         let (key, guide) = guides.first().ok_or_else(|| missing("guidelines"))?;
-        let cases = root
-            .get("test_cases")
-            .ok_or_else(|| missing("test_cases"))?;
-        let now = match root.text_of("current_datetime").filter(|t| !t.is_empty()) {
-            None => None,
-            Some(time) => Some(Moment::parse(time, 0).ok_or_else(|| {
-                let message = format!("`{time}` is no date-time");
-                Diagnostic::error("GDL0502", root.span, message)
-                    .with_help("write `current_datetime: 2025-11-11T12:00:00+01:00`")
-            })?),
-        };
+        let cases = root.get("test_cases");
+        let cases = cases.ok_or_else(|| missing("test_cases"))?.elements();
+        let language = root.text_of("language").filter(|t| !t.is_empty());
         Ok(Suite {
             guide_id: guide.text().unwrap_or_default().to_owned(),
-            now,
-            language: root
-                .text_of("language")
-                .filter(|t| !t.is_empty())
-                .map(str::to_owned),
-            cases: cases
-                .elements()
-                .iter()
-                .map(|item| Case::read(item, key))
-                .collect(),
+            now: fixed_time(&root)?,
+            language: language.map(str::to_owned),
+            cases: cases.iter().map(|item| Case::read(item, key)).collect(),
             guide_span: guide.span,
         })
     }
@@ -135,25 +115,17 @@ impl Suite {
         now: Moment,
         options: Options,
     ) -> Result<Outcome, Exceeded> {
-        let input: Vec<(String, Value)> = case
-            .input
-            .iter()
-            .map(|g| (g.code.clone(), literal(&g.literal)))
-            .collect();
-        let instances = instances(guide, &input);
-        let language = self.language.as_deref().unwrap_or("en");
+        let value = |g: &Given| (g.code.clone(), literal(&g.literal));
+        let input: Vec<(String, Value)> = case.input.iter().map(value).collect();
         let run = guide.run(&RunInput {
-            instances: &instances,
+            instances: &instances(guide, &input),
             clock: self.now.unwrap_or(now).into(),
-            language,
+            language: self.language.as_deref().unwrap_or("en"),
             options,
             terminology: None,
         })?;
-        let expected: Vec<(String, String)> = case
-            .expected
-            .iter()
-            .map(|g| (g.code.clone(), g.literal.clone()))
-            .collect();
+        let pair = |g: &Given| (g.code.clone(), g.literal.clone());
+        let expected: Vec<(String, String)> = case.expected.iter().map(pair).collect();
         Ok(Outcome {
             differences: differences(guide, &run, &expected),
             run,
@@ -165,45 +137,29 @@ impl Suite {
     /// states no time. `None` if none of them helps.
     pub fn cause(&self, case: &Case, guide: &CompiledGuide, now: Moment) -> Option<String> {
         let passes = |now: Moment, options: Options| {
-            self.run(case, guide, now, options)
-                .is_ok_and(|outcome| outcome.differences.is_empty())
+            let outcome = self.run(case, guide, now, options);
+            outcome.is_ok_and(|outcome| outcome.differences.is_empty())
         };
-        let unrounded = Options {
-            round_on_store: false,
+        let options = |round_on_store: bool, as_published: bool| Options {
+            round_on_store,
+            as_published,
             ..Options::default()
         };
-        let made_up = Options {
-            as_published: true,
-            ..Options::default()
-        };
-        if passes(now, unrounded) {
-            return Some(String::from(
-                "it passes where quantities are not rounded when they are stored",
-            ));
+        if passes(now, options(false, false)) {
+            let cause = "it passes where quantities are not rounded when they are stored";
+            return Some(cause.to_owned());
         }
-        if passes(now, made_up)
-            || passes(
-                now,
-                Options {
-                    as_published: true,
-                    ..unrounded
-                },
-            )
-        {
-            return Some(String::from(
-                "it passes where missing values are made up, as published",
-            ));
+        if passes(now, options(true, true)) || passes(now, options(false, true)) {
+            let cause = "it passes where missing values are made up, as published";
+            return Some(cause.to_owned());
         }
-        let earlier = |months: f64| {
-            now.plus(-months, TimeUnit::Month)
-                .filter(|then| passes(*then, Options::default()))
-        };
+        if self.now.is_some() {
+            return None;
+        }
         // Eighty quarters: fixtures were published within the last twenty years.
-        let then = self.now.is_none().then(|| {
-            (1..=80)
-                .map(f64::from)
-                .find_map(|quarters| earlier(3.0 * quarters))
-        })??;
+        let mut earlier =
+            (1..=80).filter_map(|quarters| now.plus(-3.0 * f64::from(quarters), TimeUnit::Month));
+        let then = earlier.find(|then| passes(*then, Options::default()))?;
         Some(format!(
             "it passes at {}: the guide reads the clock, and the fixture fixes no `current_datetime`",
             then.text()
@@ -218,33 +174,18 @@ impl Suite {
             known: Known::collect(guide),
             problems: Vec::new(),
         };
-        let id = &guide.guide().id;
-        if *id != self.guide_id {
-            lint.warn(
-                "GDL0510",
-                self.guide_span,
-                format!(
-                    "the fixture is for `{}`, the guide is `{id}`",
-                    self.guide_id
-                ),
-                "mend `guidelines`",
-            );
+        let (id, own) = (&guide.guide().id, &self.guide_id);
+        if id != own {
+            let message = format!("the fixture is for `{own}`, the guide is `{id}`");
+            lint.warn("GDL0510", self.guide_span, message, "mend `guidelines`");
         }
-        if self.now.is_none()
-            && guide
-                .ops
-                .iter()
-                .any(|op| matches!(op, Op::Now(_) | Op::Today(_)))
-        {
+        let reads_clock = |op: &Op| matches!(op, Op::Now(_) | Op::Today(_));
+        if self.now.is_none() && guide.ops.iter().any(reads_clock) {
             let message = String::from(
                 "the guide reads the clock, and the fixture fixes no time: what passes today may fail tomorrow",
             );
-            lint.warn(
-                "GDL0516",
-                self.guide_span,
-                message,
-                "add `current_datetime: 2025-11-11T12:00:00+01:00`",
-            );
+            let help = "add `current_datetime: 2025-11-11T12:00:00+01:00`";
+            lint.warn("GDL0516", self.guide_span, message, help);
         }
         for case in &self.cases {
             lint.givens(&case.input, false);
@@ -252,6 +193,19 @@ impl Suite {
         }
         lint.problems
     }
+}
+
+/// Returns the time at which the cases run, if the fixture states one.
+fn fixed_time(root: &Item) -> Result<Option<Moment>, Diagnostic> {
+    let Some(time) = root.text_of("current_datetime").filter(|t| !t.is_empty()) else {
+        return Ok(None);
+    };
+    let moment = Moment::parse(time, 0).ok_or_else(|| {
+        let message = format!("`{time}` is no date-time");
+        Diagnostic::error("GDL0502", root.span, message)
+            .with_help("write `current_datetime: 2025-11-11T12:00:00+01:00`")
+    })?;
+    Ok(Some(moment))
 }
 
 impl Case {
@@ -307,19 +261,12 @@ impl<'g> Known<'g> {
             allowed: Vec::new(),
         };
         for element in guide.guide().bindings.iter().flat_map(|b| &b.elements) {
-            known.units.extend(
-                element
-                    .units
-                    .iter()
-                    .map(|unit| (element.id.as_str(), unit.as_str())),
-            );
-            let codes = element
-                .allowed_values
-                .iter()
-                .filter_map(|v| literal(v).code().map(|c| c.code.to_string()));
-            known
-                .allowed
-                .extend(codes.map(|code| (element.id.as_str(), code)));
+            let id = element.id.as_str();
+            let units = element.units.iter().map(|unit| (id, unit.as_str()));
+            known.units.extend(units);
+            let allowed = element.allowed_values.iter().map(|v| literal(v));
+            let codes = allowed.filter_map(|v| v.code().map(|c| c.code.to_string()));
+            known.allowed.extend(codes.map(|code| (id, code)));
         }
         guide.guide().each_expr(&mut |expr| {
             expr.pairs(&mut |variable, operator, value| known.pair(variable, operator, value))
@@ -372,56 +319,46 @@ impl FixtureLint<'_> {
     }
 
     fn given(&mut self, given: &Given, expected: bool) {
+        let (code, span) = (&given.code, given.span);
         let bindings = &self.guide.guide().bindings;
-        let is_bound = bindings
-            .iter()
-            .flat_map(|b| &b.elements)
-            .any(|e| e.id == given.code);
-        let settable = self
-            .guide
-            .slots
-            .iter()
-            .any(|s| *s.code == *given.code && s.assignable);
-        let (code, value) = (&given.code, literal(&given.literal));
-        if !is_bound {
-            return self.warn(
-                "GDL0511",
-                given.span,
-                format!("the guide has no variable `{code}`"),
-                "take the code from the bindings of the guide",
-            );
+        let mut elements = bindings.iter().flat_map(|b| &b.elements);
+        if !elements.any(|e| e.id == *code) {
+            let message = format!("the guide has no variable `{code}`");
+            let help = "take the code from the bindings of the guide";
+            return self.warn("GDL0511", span, message, help);
         }
-        if expected && !settable {
-            return self.warn(
-                "GDL0514",
-                given.span,
-                format!("no rule sets `{code}`"),
-                "expect a variable that a rule or default action sets",
-            );
+        let mut slots = self.guide.slots.iter();
+        if expected && !slots.any(|s| *s.code == **code && s.assignable) {
+            let message = format!("no rule sets `{code}`");
+            let help = "expect a variable that a rule or default action sets";
+            return self.warn("GDL0514", span, message, help);
         }
+        self.value(given, expected);
+    }
+
+    /// Checks unit and code of a value.
+    fn value(&mut self, given: &Given, expected: bool) {
+        let (code, span, value) = (&given.code, given.span, literal(&given.literal));
         if let Value::Quantity(q) = &value
             && !Known::fits(&self.known.units, code, &q.unit)
         {
+            let message = format!("the guide knows no unit `{}` of `{code}`", q.unit);
             self.warn(
                 "GDL0512",
-                given.span,
-                format!("the guide knows no unit `{}` of `{code}`", q.unit),
+                span,
+                message,
                 "use a unit that the guide asks for",
             );
         }
         if let Some(found) = value.code().map(|c| &*c.code) {
-            let fits = if expected {
-                Known::fits(&self.known.codes, code, found)
-            } else {
-                Known::fits(&self.known.allowed, code, found)
+            let fits = match expected {
+                true => Known::fits(&self.known.codes, code, found),
+                false => Known::fits(&self.known.allowed, code, found),
             };
             if !fits {
-                self.warn(
-                    "GDL0513",
-                    given.span,
-                    format!("the guide knows no code `{found}` of `{code}`"),
-                    "use a code that the guide allows or sets",
-                );
+                let message = format!("the guide knows no code `{found}` of `{code}`");
+                let help = "use a code that the guide allows or sets";
+                self.warn("GDL0513", span, message, help);
             }
         }
     }

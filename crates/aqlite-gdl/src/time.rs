@@ -231,39 +231,13 @@ impl Moment {
     pub fn plus(self, amount: f64, unit: TimeUnit) -> Option<Moment> {
         // Fractions of calendar units have no meaning.
         let steps = whole(amount)?;
-        let back = steps < 0;
-        let size = steps.unsigned_abs();
         let local = self.local()?;
         let moved = match unit {
-            TimeUnit::Year | TimeUnit::Month => {
-                let months = Months::new(
-                    u32::try_from(if unit == TimeUnit::Year {
-                        size.checked_mul(12)?
-                    } else {
-                        size
-                    })
-                    .ok()?,
-                );
-                if back {
-                    local.checked_sub_months(months)
-                } else {
-                    local.checked_add_months(months)
-                }
-            }
-            TimeUnit::Week | TimeUnit::Day => {
-                let days = Days::new(if unit == TimeUnit::Week {
-                    // Days are calendar days: a change of the offset does not shift the time of
-                    // day.
-                    size.checked_mul(7)?
-                } else {
-                    size
-                });
-                if back {
-                    local.checked_sub_days(days)
-                } else {
-                    local.checked_add_days(days)
-                }
-            }
+            TimeUnit::Year => plus_months(local, steps.checked_mul(12)?),
+            TimeUnit::Month => plus_months(local, steps),
+            // Days are calendar days: a change of the offset does not shift the time of day.
+            TimeUnit::Week => plus_days(local, steps.checked_mul(7)?),
+            TimeUnit::Day => plus_days(local, steps),
             TimeUnit::Hour => local.checked_add_signed(TimeDelta::try_hours(steps)?),
             TimeUnit::Minute => local.checked_add_signed(TimeDelta::try_minutes(steps)?),
         }?;
@@ -352,6 +326,23 @@ fn usual(text: &str, zone: i32) -> Option<Moment> {
     )?;
     let clock = NaiveTime::from_hms_opt(number(11, 2)?, number(14, 2)?, number(17, 2)?)?;
     Moment::at(NaiveDateTime::new(date, clock), offset, Precision::DateTime)
+}
+
+/// Adds months; the day is at most the last of the month.
+fn plus_months(local: NaiveDateTime, months: i64) -> Option<NaiveDateTime> {
+    let size = Months::new(u32::try_from(months.unsigned_abs()).ok()?);
+    match months < 0 {
+        true => local.checked_sub_months(size),
+        false => local.checked_add_months(size),
+    }
+}
+
+fn plus_days(local: NaiveDateTime, days: i64) -> Option<NaiveDateTime> {
+    let size = Days::new(days.unsigned_abs());
+    match days < 0 {
+        true => local.checked_sub_days(size),
+        false => local.checked_add_days(size),
+    }
 }
 
 /// Returns the whole part of a number that fits the calendar.

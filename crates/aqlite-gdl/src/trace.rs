@@ -242,63 +242,50 @@ pub(crate) fn build(
         conditions: record.conditions_of(Some(i)),
         set: record.set_by(Some(i)),
     };
-    let rules = if started {
-        guide.rules.iter().enumerate().map(rule).collect()
-    } else {
-        Vec::new()
+    let rules = match started {
+        true => guide.rules.iter().enumerate().map(rule).collect(),
+        false => Vec::new(),
     };
-    let slots = guide
-        .guide
-        .bindings
-        .iter()
-        .zip(&guide.bindings)
-        .filter(|(b, _)| b.direction == Direction::Input);
-    let slots = slots.flat_map(|(_, plan)| plan.columns.iter().filter_map(|c| c.slot));
-    let missing = slots
-        .filter(|s| machine.slots.get(*s).is_some_and(|s| s.count() == 0))
-        .map(|s| variable(machine, s));
     Trace {
         guide_id: guide.guide.id.clone(),
         pre_conditions,
         default_actions,
         rules,
         inputs: inputs(machine, used),
-        missing: missing.collect(),
+        missing: missing(machine),
         notes: notes.to_vec(),
     }
 }
 
+/// Returns the variables of INPUT bindings that have no value.
+fn missing(machine: &Machine<'_>) -> Vec<VariableTrace> {
+    let guide = machine.guide;
+    let bindings = guide.guide.bindings.iter().zip(&guide.bindings);
+    let inputs = bindings.filter(|(b, _)| b.direction == Direction::Input);
+    let slots = inputs.flat_map(|(_, plan)| plan.columns.iter().filter_map(|c| c.slot));
+    let is_empty = |s: &usize| machine.slots.get(*s).is_some_and(|s| s.count() == 0);
+    slots
+        .filter(is_empty)
+        .map(|s| variable(machine, s))
+        .collect()
+}
+
 /// Returns the sources of the data of each binding that is read.
 fn inputs(machine: &Machine<'_>, used: &[Vec<usize>]) -> Vec<InputTrace> {
-    let bindings = machine
-        .guide
-        .guide
-        .bindings
-        .iter()
-        .zip(&machine.guide.bindings)
-        .enumerate();
-    let read = bindings.filter(|(_, (b, _))| b.direction != Direction::Output);
+    let guide = machine.guide;
+    let bindings = guide.guide.bindings.iter().zip(&guide.bindings);
+    let read = bindings.enumerate();
+    let read = read.filter(|(_, (b, _))| b.direction != Direction::Output);
     let input = |(i, (binding, plan)): (usize, (&Binding, &BindingPlan))| {
-        let instances = machine
-            .input
-            .instances
-            .get(i)
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        let used = used
-            .get(i)
-            .map(Vec::as_slice)
-            .unwrap_or_default()
-            .iter()
-            .filter_map(|n| instances.get(*n));
-        let used = used
-            .map(|instance| source(machine, plan, instance))
-            .collect();
+        let instances = machine.input.instances_of(i);
+        let used = used.get(i).into_iter().flatten();
+        let used = used.filter_map(|n| instances.get(*n));
+        let sources = used.map(|instance| source(machine, plan, instance));
         InputTrace {
             binding: binding.id.clone(),
             model_id: binding.model_id.clone(),
             found: instances.len(),
-            used,
+            used: sources.collect(),
         }
     };
     read.map(input).collect()
@@ -351,48 +338,26 @@ pub(crate) fn notes(machine: &Machine<'_>) -> Vec<Note> {
 
 /// Returns the place and the text of a statement.
 pub(crate) fn place_and_statement<'a>(machine: &Machine<'a>, place: Place) -> (String, &'a str) {
-    let guide = machine.guide;
-    let source = |rule: usize| {
-        guide
-            .rules
-            .get(rule)
-            .and_then(|r| guide.guide.rules.get(r.source))
+    let (plan, guide) = (machine.guide, &machine.guide.guide);
+    let rule = |i: usize| plan.rules.get(i).and_then(|r| guide.rules.get(r.source));
+    let rule_id = |i: usize| rule(i).map_or("?", |r| &r.id);
+    let binding_id = |i: usize| guide.bindings.get(i).map_or("?", |b| &b.id);
+    let name = match place {
+        Place::Predicate(i) => format!("predicates of {}", binding_id(i)),
+        Place::PreCondition(_) => String::from("pre-conditions"),
+        Place::DefaultAction(_) => String::from("default actions"),
+        Place::When(i, _) | Place::Then(i, _) => format!("rule {}", rule_id(i)),
+        Place::Cards(i) => format!("cards of {}", rule_id(i)),
+        Place::Data(i) => format!("data of {}", binding_id(i)),
+        Place::Outputs => String::from("results"),
+        Place::Trace => String::from("trace"),
     };
-    let id = |rule: usize| source(rule).map_or("?", |r| &r.id);
-    let (place, statement) = match place {
-        Place::Predicate(i) => (
-            format!(
-                "predicates of {}",
-                guide.guide.bindings.get(i).map_or("?", |b| &b.id)
-            ),
-            None,
-        ),
-        Place::PreCondition(i) => (
-            String::from("pre-conditions"),
-            guide.guide.pre_conditions.get(i).map(|c| &c.text),
-        ),
-        Place::DefaultAction(i) => (
-            String::from("default actions"),
-            guide.guide.default_actions.get(i).map(|s| &s.text),
-        ),
-        Place::When(rule, i) => (
-            format!("rule {}", id(rule)),
-            source(rule).and_then(|r| r.when.get(i)).map(|c| &c.text),
-        ),
-        Place::Then(rule, i) => (
-            format!("rule {}", id(rule)),
-            source(rule).and_then(|r| r.then.get(i)).map(|s| &s.text),
-        ),
-        Place::Cards(rule) => (format!("cards of {}", id(rule)), None),
-        Place::Data(i) => (
-            format!(
-                "data of {}",
-                guide.guide.bindings.get(i).map_or("?", |b| &b.id)
-            ),
-            None,
-        ),
-        Place::Outputs => (String::from("results"), None),
-        Place::Trace => (String::from("trace"), None),
+    let statement = match place {
+        Place::PreCondition(i) => guide.pre_conditions.get(i).map(|c| &c.text),
+        Place::DefaultAction(i) => guide.default_actions.get(i).map(|s| &s.text),
+        Place::When(r, i) => rule(r).and_then(|r| r.when.get(i)).map(|c| &c.text),
+        Place::Then(r, i) => rule(r).and_then(|r| r.then.get(i)).map(|s| &s.text),
+        _ => None,
     };
-    (place, statement.map_or("", String::as_str))
+    (name, statement.map_or("", String::as_str))
 }

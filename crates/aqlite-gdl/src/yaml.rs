@@ -153,11 +153,9 @@ impl<'a> YamlReader<'a> {
         if let Some(place) = self.lines.get_mut(self.at) {
             *place = inner;
         }
-        let is_block = is_entry(rest) || is_explicit(rest) || key_end(rest).is_some();
-        if is_block {
-            self.block(inner.indent)
-        } else {
-            self.scalar(inner.start, line.indent)
+        match is_entry(rest) || is_explicit(rest) || key_end(rest).is_some() {
+            true => self.block(inner.indent),
+            false => self.scalar(inner.start, line.indent),
         }
     }
 
@@ -166,30 +164,14 @@ impl<'a> YamlReader<'a> {
         let mut members = Members::default();
         while let Some(line) = self.line().filter(|l| l.indent == indent) {
             let body = self.body(line);
-            if is_explicit(body) {
-                let key = self.nested(line, 1)?;
-                let key = key
-                    .text()
-                    .map(str::to_owned)
-                    .ok_or_else(|| error(line.start, "not a key: expected a text behind `?`"))?;
-                // The value of an explicit key is on a line with the same indentation.
-                let value = self
-                    .line()
-                    .filter(|l| l.indent == indent && self.body(*l).starts_with(':'));
-                let value = value.ok_or_else(|| {
-                    error(
-                        line.start,
-                        "expected `:` below the key that starts with `?`",
-                    )
-                })?;
-                let value = self.nested(value, 1)?;
-                members.set_member(key, value);
+            let (key, value) = if is_explicit(body) {
+                self.explicit_member(line)?
             } else if let Some((key, len)) = key_end(body) {
-                let value = self.member(line, len)?;
-                members.set_member(key, value);
+                (key, self.member(line, len)?)
             } else {
                 return Err(error(line.start, "not YAML: expected `key: value`"));
-            }
+            };
+            members.set_member(key, value);
         }
         match self.line() {
             Some(line) if line.indent > indent => Err(error(
@@ -201,6 +183,22 @@ impl<'a> YamlReader<'a> {
                 kind: Kind::Map(members.list),
             }),
         }
+    }
+
+    /// Parses a key behind `?`, and its value behind `:` on a line with the same indentation.
+    fn explicit_member(&mut self, line: Line) -> Result<(String, Item)> {
+        let key = self.nested(line, 1)?;
+        let key = key.text().map(str::to_owned);
+        let key = key.ok_or_else(|| error(line.start, "not a key: expected a text behind `?`"))?;
+        let value = self.line().filter(|l| l.indent == line.indent);
+        let value = value.filter(|l| self.body(*l).starts_with(':'));
+        let value = value.ok_or_else(|| {
+            error(
+                line.start,
+                "expected `:` below the key that starts with `?`",
+            )
+        })?;
+        Ok((key, self.nested(value, 1)?))
     }
 
     /// Parses the value behind a key and its colon, which are `len` bytes of the line.

@@ -59,29 +59,39 @@ pub(super) fn document(source: &str) -> Result<Document<'_>, Diagnostic> {
     let root = elements.add(None, "operational_template", sections.header)?;
     header(&mut elements, root, source, sections.header)?;
     for (keyword, span) in &sections.found {
-        let mut reader = AdlReader {
-            source,
-            at: span.start,
-            end: span.end,
-            depth: 0,
-        };
-        match *keyword {
-            "definition" => {
-                reader.object(&mut elements, root, "definition")?;
-                reader.end()?;
-            }
-            "language" => language(&mut elements, root, &reader.attributes()?)?,
-            "terminology" => {
-                let terminology = elements.add(Some(root), "terminology", *span)?;
-                terms(&mut elements, terminology, &reader.attributes()?)?;
-            }
-            "component_terminologies" | "component_ontologies" => {
-                components(&mut elements, root, reader.attributes()?)?
-            }
-            _ => {}
-        }
+        section(&mut elements, root, source, (keyword, *span))?;
     }
     Ok(elements.into_document())
+}
+
+/// Converts a section, if it constrains or names parts of documents.
+fn section<'a>(
+    elements: &mut Elements<'a>,
+    root: usize,
+    source: &'a str,
+    (keyword, span): (&str, Span),
+) -> Result<(), Diagnostic> {
+    let mut reader = AdlReader {
+        source,
+        at: span.start,
+        end: span.end,
+        depth: 0,
+    };
+    match keyword {
+        "definition" => {
+            reader.object(elements, root, "definition")?;
+            reader.end()
+        }
+        "language" => language(elements, root, &reader.attributes()?),
+        "terminology" => {
+            let terminology = elements.add(Some(root), "terminology", span)?;
+            terms(elements, terminology, &reader.attributes()?)
+        }
+        "component_terminologies" | "component_ontologies" => {
+            components(elements, root, reader.attributes()?)
+        }
+        _ => Ok(()),
+    }
 }
 
 fn broken(span: Span, message: impl Into<String>) -> Diagnostic {
@@ -97,38 +107,20 @@ struct Sections {
 
 impl Sections {
     fn of(source: &str) -> Result<Sections, Diagnostic> {
-        let mut starts: Vec<(&'static str, usize, usize)> = Vec::new();
-        let (mut at, mut is_in_text) = (0, false);
-        for line in source.split_inclusive('\n') {
-            // Keywords count only on a line of their own and outside of texts.
-            if let Some(keyword) = SECTIONS
-                .iter()
-                .find(|keyword| !is_in_text && line.trim_end() == **keyword)
-            {
-                starts.push((keyword, at, at + line.len()));
-            }
-            // Quoted texts of ODIN may span lines, and contain lines that look like keywords.
-            is_in_text = ends_in_text(line, is_in_text);
-            at += line.len();
-        }
-        let first = starts.first().map_or(source.len(), |(_, at, _)| *at);
-        let ends = starts
-            .iter()
-            .skip(1)
-            .map(|(_, at, _)| *at)
-            .chain([source.len()]);
+        let starts = section_starts(source);
+        let first = starts.first().map_or(source.len(), |start| start.line);
+        // A section ends where the next one starts, the last one at the end of the text.
+        let ends = starts.iter().skip(1).map(|start| start.line);
         let found: Vec<(&str, Span)> = starts
             .iter()
-            .zip(ends)
-            .map(|((keyword, _, start), end)| (*keyword, Span::new(*start, end)))
+            .zip(ends.chain([source.len()]))
+            .map(|(start, end)| (start.keyword, Span::new(start.body, end)))
             .collect();
         // Later sections would replace earlier ones silently.
         for (index, (keyword, span)) in found.iter().enumerate() {
             if found.iter().take(index).any(|(other, _)| other == keyword) {
-                return Err(broken(
-                    *span,
-                    format!("the section `{keyword}` occurs twice"),
-                ));
+                let message = format!("the section `{keyword}` occurs twice");
+                return Err(broken(*span, message));
             }
         }
         Ok(Sections {
@@ -136,6 +128,33 @@ impl Sections {
             found,
         })
     }
+}
+
+/// The start of a section, as offsets of its keyword's line and of the text below.
+struct SectionStart {
+    keyword: &'static str,
+    line: usize,
+    body: usize,
+}
+
+/// Returns the starts of sections. Keywords count only on a line of their own and outside of texts.
+fn section_starts(source: &str) -> Vec<SectionStart> {
+    let mut starts = Vec::new();
+    let (mut at, mut is_in_text) = (0, false);
+    for line in source.split_inclusive('\n') {
+        let mut keywords = SECTIONS.iter().filter(|_| !is_in_text);
+        if let Some(keyword) = keywords.find(|keyword| line.trim_end() == **keyword) {
+            starts.push(SectionStart {
+                keyword,
+                line: at,
+                body: at + line.len(),
+            });
+        }
+        // Quoted texts of ODIN may span lines, and contain lines that look like keywords.
+        is_in_text = ends_in_text(line, is_in_text);
+        at += line.len();
+    }
+    starts
 }
 
 /// Returns whether a line ends inside a quoted text, which may span lines. Comments end with their
@@ -150,16 +169,7 @@ fn ends_in_text(line: &str, mut is_in_text: bool) -> bool {
             '-' if !is_in_text && chars.peek() == Some(&'-') => return false,
             // A slash starts an expression only directly behind a brace. Elsewhere it is a part of
             // a path.
-            '/' if !is_in_text && before == '{' => {
-                // Skip a regular expression, which may contain quotes.
-                while let Some(inner) = chars.next() {
-                    match inner {
-                        '\\' => drop(chars.next()),
-                        '/' => break,
-                        _ => {}
-                    }
-                }
-            }
+            '/' if !is_in_text && before == '{' => skip_expression(&mut chars),
             _ => {}
         }
         if !c.is_whitespace() {
@@ -167,6 +177,17 @@ fn ends_in_text(line: &str, mut is_in_text: bool) -> bool {
         }
     }
     is_in_text
+}
+
+/// Skips a regular expression behind its first slash. It may contain quotes.
+fn skip_expression(chars: &mut impl Iterator<Item = char>) {
+    while let Some(inner) = chars.next() {
+        match inner {
+            '\\' => drop(chars.next()),
+            '/' => return,
+            _ => {}
+        }
+    }
 }
 
 /// Parses `operational_template (adl_version=2.0.6; …)` and the id of the template.
@@ -190,29 +211,25 @@ fn header<'a>(
         let inside = reader
             .until(")")
             .ok_or_else(|| broken(place, "the `(` behind `operational_template` is not closed"))?;
-        for part in inside.split(';') {
-            if let Some(("uid", uid)) = part
-                .split_once('=')
-                .map(|(name, value)| (name.trim(), value.trim()))
-            {
-                elements.text_child(root, "uid", uid, place)?;
-            }
+        if let Some(uid) = header_value(inside, "uid") {
+            elements.text_child(root, "uid", uid, place)?;
         }
     }
     reader.space();
     let place = reader.place();
-    let id: String = reader
-        .rest()
-        .chars()
-        .take_while(|c| !c.is_whitespace())
-        .collect();
-    if id.is_empty() {
-        return Err(broken(
-            place,
-            "the id of the template is missing behind the first line",
-        ));
-    }
-    elements.text_child(root, "archetype_id", &id, place)
+    let id = reader.rest().split(char::is_whitespace).next();
+    let id = id.filter(|id| !id.is_empty()).ok_or_else(|| {
+        let message = "the id of the template is missing behind the first line";
+        broken(place, message)
+    })?;
+    elements.text_child(root, "archetype_id", id, place)
+}
+
+/// Returns a value of the header: `2.0.6` for `adl_version` of `adl_version=2.0.6; uid=…`.
+fn header_value<'t>(header: &'t str, wanted: &str) -> Option<&'t str> {
+    let mut parts = header.split(';').filter_map(|part| part.split_once('='));
+    let found = parts.find(|(name, _)| name.trim() == wanted);
+    found.map(|(_, value)| value.trim())
 }
 
 /// Checks the first word of a text, which names the kind of artefact.
@@ -263,46 +280,58 @@ fn terms<'a>(
     all: &[Attribute],
 ) -> Result<(), Diagnostic> {
     for attribute in all {
+        let parts = attribute.value.attributes();
         match attribute.name.as_str() {
             "term_definitions" => {
-                for language in attribute.value.attributes() {
-                    let set = elements.add(Some(parent), "term_definitions", language.place)?;
-                    elements.attribute(set, "language", &language.name);
-                    for term in language.value.attributes() {
-                        let item = elements.add(Some(set), "items", term.place)?;
-                        elements.attribute(item, "code", &term.name);
-                        for (name, part) in [("text", "text"), ("description", "description")] {
-                            if let Some(found) =
-                                term.value.attributes().iter().find(|a| a.name == part)
-                            {
-                                elements.text_child(
-                                    item,
-                                    name,
-                                    found.value.texts().next().unwrap_or_default(),
-                                    found.place,
-                                )?;
-                            }
-                        }
-                    }
+                for language in parts {
+                    language_terms(elements, parent, language)?;
                 }
             }
             "value_sets" => {
-                for set in attribute.value.attributes() {
-                    let value_set = elements.add(Some(parent), "value_sets", set.place)?;
-                    elements.attribute(value_set, "id", &set.name);
-                    for member in set
-                        .value
-                        .attributes()
-                        .iter()
-                        .filter(|a| a.name == "members")
-                        .flat_map(|a| a.value.texts())
-                    {
-                        elements.text_child(value_set, "members", member, set.place)?;
-                    }
+                for set in parts {
+                    value_set(elements, parent, set)?;
                 }
             }
             _ => {}
         }
+    }
+    Ok(())
+}
+
+/// Converts the terms of one language.
+fn language_terms<'a>(
+    elements: &mut Elements<'a>,
+    parent: usize,
+    language: &Attribute,
+) -> Result<(), Diagnostic> {
+    let set = elements.add(Some(parent), "term_definitions", language.place)?;
+    elements.attribute(set, "language", &language.name);
+    for term in language.value.attributes() {
+        let item = elements.add(Some(set), "items", term.place)?;
+        elements.attribute(item, "code", &term.name);
+        for name in ["text", "description"] {
+            let mut parts = term.value.attributes().iter();
+            if let Some(found) = parts.find(|a| a.name == name) {
+                let text = found.value.texts().next().unwrap_or_default();
+                elements.text_child(item, name, text, found.place)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Converts the members of one value set.
+fn value_set<'a>(
+    elements: &mut Elements<'a>,
+    parent: usize,
+    set: &Attribute,
+) -> Result<(), Diagnostic> {
+    let element = elements.add(Some(parent), "value_sets", set.place)?;
+    elements.attribute(element, "id", &set.name);
+    let parts = set.value.attributes().iter();
+    let members = parts.filter(|a| a.name == "members");
+    for member in members.flat_map(|a| a.value.texts()) {
+        elements.text_child(element, "members", member, set.place)?;
     }
     Ok(())
 }

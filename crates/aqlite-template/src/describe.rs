@@ -1,7 +1,10 @@
 //! A human-readable description of a template: a tree of data points with names, units, codes and
 //! counts.
 
-use super::tree::{Attribute, Constraint, Multiplicity, Node, OrdinalItem, QuantityItem, Template};
+use super::pattern::Pattern;
+use super::tree::{
+    Attribute, Constraint, Interval, Multiplicity, Node, OrdinalItem, QuantityItem, Template,
+};
 use aqlite_rm::class::{Attr, AttrDef, Cls};
 use aqlite_rm::number::TextForm;
 use aqlite_rm::terminology;
@@ -63,6 +66,24 @@ struct Reader<'t> {
 
 impl Reader<'_> {
     fn node(&self, node: &Node, path: String, is_mandatory: bool) -> Description {
+        let mut described = self.named(node, path, is_mandatory);
+        let is_structure = node
+            .class
+            .is_some_and(|c| c.is_a(Cls::PATHABLE) || c.is_a(Cls::PARTY_PROXY));
+        // Values are described by limits, structures by their attributes.
+        if is_structure && !matches!(node.constraint, Constraint::Slot { .. }) {
+            let attributes = node.attributes.iter();
+            for attribute in attributes.filter(|a| a.attr != Some(Attr::NAME)) {
+                self.attribute(node, attribute, &mut described);
+            }
+        } else {
+            self.limits(node, &mut described);
+        }
+        described
+    }
+
+    /// Describes a node without its constraints and children.
+    fn named(&self, node: &Node, path: String, is_mandatory: bool) -> Description {
         // A root has the term of its archetype's root code.
         let code = if node.node_id.is_empty() {
             "at0000"
@@ -72,10 +93,9 @@ impl Reader<'_> {
         let term = Some(node)
             .filter(|n| !n.id().is_empty())
             .and_then(|n| self.template.term(n, self.language, code));
-        let mut described = Description {
-            label: label(self.template, node, self.language)
-                .unwrap_or_default()
-                .to_owned(),
+        let label = label(self.template, node, self.language).unwrap_or_default();
+        Description {
+            label: label.to_owned(),
             description: term.map(|t| t.description.clone()).unwrap_or_default(),
             class: node.class_text.clone(),
             id: node.id().to_owned(),
@@ -86,24 +106,7 @@ impl Reader<'_> {
             limits: Vec::new(),
             children: Vec::new(),
             path,
-        };
-        // Values are described by limits, structures by their attributes.
-        if node
-            .class
-            .is_some_and(|c| c.is_a(Cls::PATHABLE) || c.is_a(Cls::PARTY_PROXY))
-            && !matches!(node.constraint, Constraint::Slot { .. })
-        {
-            for attribute in node
-                .attributes
-                .iter()
-                .filter(|a| a.attr != Some(Attr::NAME))
-            {
-                self.attribute(node, attribute, &mut described);
-            }
-        } else {
-            self.limits(node, &mut described);
         }
-        described
     }
 
     fn attribute(&self, owner: &Node, attribute: &Attribute, parent: &mut Description) {
@@ -112,30 +115,23 @@ impl Reader<'_> {
         let is_list = definition.map_or(attribute.cardinality.is_some(), |d| d.card.is_list());
         let is_asked = attribute.existence.is_some_and(|e| e.lower > 0)
             || definition.is_some_and(|d| d.card.is_mandatory());
-        for child in attribute
-            .children
-            .iter()
-            .filter(|c| c.occurrences.upper != Some(0))
-        {
-            let is_mandatory = if is_list {
-                child.occurrences.lower > 0
-            } else {
-                is_asked
+        // One of several alternatives is not mandatory by itself.
+        let is_only = attribute.children.len() == 1;
+        let single = Multiplicity {
+            lower: u32::from(is_asked && is_only),
+            upper: Some(1),
+        };
+        let children = attribute.children.iter();
+        for child in children.filter(|c| c.occurrences.upper != Some(0)) {
+            let is_mandatory = match is_list {
+                true => child.occurrences.lower > 0,
+                false => is_asked,
             };
-            let path = format!(
-                "{}/{}{}",
-                parent.path,
-                attribute.name,
-                selector(child, &attribute.children)
-            );
+            let selector = selector(child, &attribute.children);
+            let path = format!("{}/{}{selector}", parent.path, attribute.name);
             let mut described = self.node(child, path, is_mandatory);
             if !is_list {
-                // One of several alternatives is not mandatory by itself.
-                let is_only = attribute.children.len() == 1;
-                described.occurrences = Multiplicity {
-                    lower: u32::from(is_mandatory && is_only),
-                    upper: Some(1),
-                };
+                described.occurrences = single;
             }
             parent.children.push(described);
         }
@@ -144,57 +140,10 @@ impl Reader<'_> {
     /// Adds the constraints on a data value, from whichever of its attributes have them.
     fn limits(&self, node: &Node, into: &mut Description) {
         match &node.constraint {
-            Constraint::Open => {}
-            Constraint::Slot { includes, excludes } => {
-                let included = includes
-                    .iter()
-                    .map(|p| format!("archetypes {}", p.source()));
-                let excluded = excludes
-                    .iter()
-                    .map(|p| format!("no archetypes {}", p.source()));
-                into.limits.extend(included.chain(excluded));
-            }
-            Constraint::Boolean {
-                true_valid: true,
-                false_valid: true,
-            } => {}
-            Constraint::Boolean { true_valid, .. } => {
-                into.limits.push(format!("only {true_valid}"))
-            }
-            Constraint::Text {
-                pattern,
-                list,
-                open,
-            } => {
-                let pattern = pattern
-                    .as_ref()
-                    .map(|p| format!("text that matches {}", p.source()));
-                into.limits.extend(pattern);
-                let kind = if *open { "for example" } else { "one of" };
-                into.limits
-                    .extend((!list.is_empty()).then(|| format!("{kind}: {}", list.join(", "))));
-            }
-            Constraint::Integer { range, list } => {
-                into.limits.extend(range.iter().map(ToString::to_string));
-                into.limits.extend(one_of(list));
-            }
-            Constraint::Real { range, list } => {
-                into.limits.extend(range.iter().map(ToString::to_string));
-                into.limits.extend(one_of(list));
-            }
-            Constraint::Temporal { pattern, range, .. } => {
-                into.limits
-                    .extend(pattern.iter().map(|p| format!("of the form {p}")));
-                into.limits.extend(range.iter().map(ToString::to_string));
-            }
-            Constraint::Code { terminology, codes } if codes.is_empty() => {
-                into.limits.push(format!("a code of {terminology}"))
-            }
-            Constraint::Code { terminology, codes } => {
+            Constraint::Code { terminology, codes } if !codes.is_empty() => {
                 let choice = |code: &String| self.code(node, terminology, code, None);
                 into.codes.extend(codes.iter().map(choice));
             }
-            Constraint::CodeSet { reference } => into.limits.push(format!("a code of {reference}")),
             Constraint::Quantity { list, .. } => into.units.extend_from_slice(list),
             Constraint::Ordinal { list } => {
                 let pair = |item: &OrdinalItem| {
@@ -202,6 +151,7 @@ impl Reader<'_> {
                 };
                 into.codes.extend(list.iter().map(pair));
             }
+            other => into.limits.extend(in_words(other)),
         }
         node.attributes
             .iter()
@@ -229,9 +179,49 @@ impl Reader<'_> {
     }
 }
 
-fn one_of<T: TextForm>(list: &[T]) -> Option<String> {
+/// Returns the parts of a constraint in words, except for units and listed codes.
+fn in_words(constraint: &Constraint) -> Vec<String> {
+    match constraint {
+        Constraint::Open | Constraint::Quantity { .. } | Constraint::Ordinal { .. } => Vec::new(),
+        Constraint::Slot { includes, excludes } => {
+            let included = includes.iter().map(|p| ("archetypes", p.source()));
+            let excluded = excludes.iter().map(|p| ("no archetypes", p.source()));
+            let all = included.chain(excluded);
+            all.map(|(kind, source)| format!("{kind} {source}"))
+                .collect()
+        }
+        Constraint::Boolean {
+            true_valid: true,
+            false_valid: true,
+        } => Vec::new(),
+        Constraint::Boolean { true_valid, .. } => vec![format!("only {true_valid}")],
+        Constraint::Text {
+            pattern,
+            list,
+            open,
+        } => {
+            let matches = |p: &Pattern| format!("text that matches {}", p.source());
+            let kind = if *open { "for example" } else { "one of" };
+            let listed = (!list.is_empty()).then(|| format!("{kind}: {}", list.join(", ")));
+            pattern.iter().map(matches).chain(listed).collect()
+        }
+        Constraint::Integer { range, list } => range_or_list(range.as_ref(), list),
+        Constraint::Real { range, list } => range_or_list(range.as_ref(), list),
+        Constraint::Temporal { pattern, range, .. } => {
+            let form = pattern.iter().map(|p| format!("of the form {p}"));
+            form.chain(range.iter().map(ToString::to_string)).collect()
+        }
+        Constraint::Code { terminology, .. } => vec![format!("a code of {terminology}")],
+        Constraint::CodeSet { reference } => vec![format!("a code of {reference}")],
+    }
+}
+
+/// Returns the constraints of a number in words.
+fn range_or_list<T: TextForm>(range: Option<&Interval<f64>>, list: &[T]) -> Vec<String> {
     let texts: Vec<String> = list.iter().map(TextForm::to_text).collect();
-    (!texts.is_empty()).then(|| format!("one of: {}", texts.join(", ")))
+    let listed = (!texts.is_empty()).then(|| format!("one of: {}", texts.join(", ")));
+    let range = range.map(ToString::to_string);
+    range.into_iter().chain(listed).collect()
 }
 
 /// Returns the display name of a node: the name that the template sets, else the term of its code.
@@ -277,6 +267,27 @@ fn unit(item: &QuantityItem) -> String {
     }
 }
 
+impl CodeChoice {
+    fn to_json(&self) -> Value {
+        json!({
+            "terminology": self.terminology,
+            "code": self.code,
+            "label": self.label,
+            "value": self.value,
+        })
+    }
+}
+
+/// Formats a code with its text, as `1: local::at0005|Mild|`.
+impl fmt::Display for CodeChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(value) = self.value {
+            write!(f, "{}: ", value.to_text())?;
+        }
+        write!(f, "{}::{}|{}|", self.terminology, self.code, self.label)
+    }
+}
+
 /// Formats one line for each node, indented by depth: name, class, occurrences, limits, path.
 impl fmt::Display for Description {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -291,8 +302,7 @@ impl Description {
     /// [{terminology, code, label, value}], limits, children}`. Empty members are omitted.
     pub fn to_json(&self) -> Value {
         let units: Vec<String> = self.units.iter().map(unit).collect();
-        let codes: Vec<Value> =
-            self.codes.iter().map(|c| json!({ "terminology": c.terminology, "code": c.code, "label": c.label, "value": c.value })).collect();
+        let codes: Vec<Value> = self.codes.iter().map(CodeChoice::to_json).collect();
         let children: Vec<Value> = self.children.iter().map(Description::to_json).collect();
         let mut all = json!({
             "path": self.path,
@@ -307,54 +317,32 @@ impl Description {
             "limits": self.limits,
             "children": children,
         });
+        let is_filled = |value: &Value| {
+            value.as_str().is_none_or(|text| !text.is_empty())
+                && value.as_array().is_none_or(|list| !list.is_empty())
+        };
         if let Some(members) = all.as_object_mut() {
-            members.retain(|_, value| {
-                !matches!(value, Value::String(text) if text.is_empty())
-                    && value.as_array().is_none_or(|list| !list.is_empty())
-            });
+            members.retain(|_, value| is_filled(value));
         }
         all
     }
 
     fn line(&self, f: &mut fmt::Formatter<'_>, depth: usize) -> fmt::Result {
-        let name = if self.label.is_empty() {
-            String::new()
-        } else {
-            format!("{}: ", self.label)
-        };
+        write!(f, "{:indent$}", "", indent = depth * 2)?;
+        if !self.label.is_empty() {
+            write!(f, "{}: ", self.label)?;
+        }
         let must = if self.is_mandatory { ", mandatory" } else { "" };
-        write!(
-            f,
-            "{:indent$}{name}{} {}{must}",
-            "",
-            self.class,
-            self.occurrences,
-            indent = depth * 2
-        )?;
+        write!(f, "{} {}{must}", self.class, self.occurrences)?;
         let units = self.units.iter().map(unit);
-        let codes = self.codes.iter().map(|choice| {
-            let value = choice
-                .value
-                .map(|v| format!("{}: ", v.to_text()))
-                .unwrap_or_default();
-            format!(
-                "{value}{}::{}|{}|",
-                choice.terminology, choice.code, choice.label
-            )
-        });
-        let all: Vec<String> = units
-            .chain(codes)
-            .chain(self.limits.iter().cloned())
-            .collect();
+        let codes = self.codes.iter().map(ToString::to_string);
+        let limits = self.limits.iter().cloned();
+        let all: Vec<String> = units.chain(codes).chain(limits).collect();
         if !all.is_empty() {
             write!(f, "; {}", all.join("; "))?;
         }
-        writeln!(
-            f,
-            "{}{}",
-            if self.path.is_empty() { "" } else { "  " },
-            self.path
-        )?;
+        let space = if self.path.is_empty() { "" } else { "  " };
+        writeln!(f, "{space}{}", self.path)?;
         self.children
             .iter()
             .try_for_each(|child| child.line(f, depth + 1))

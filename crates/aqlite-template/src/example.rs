@@ -48,48 +48,28 @@ pub fn example(
 ) -> Result<Tree, Vec<Finding>> {
     let root = &template.definition;
     if template.is_opaque {
-        return Err(vec![Finding::error(
-            "TPL0602",
-            "",
-            "the definition of the template is not understood: no example can be made of it",
-        )]);
+        let message =
+            "the definition of the template is not understood: no example can be made of it";
+        return Err(vec![Finding::error("TPL0602", "", message)]);
     }
-    let is_composition = root.class == Some(Cls::COMPOSITION);
-    let asked = language
-        .filter(|_| is_composition)
-        .and_then(|asked| template.languages.iter().find(|l| *l == asked))
-        .map(String::as_str);
-    let mut place = Place {
-        template,
-        is_full: kind == ExampleKind::Full,
-        language: asked.unwrap_or(&template.language),
-        now,
-        label: None,
-        at: Attr::DATA,
-        limit: None,
-        path: String::new(),
-        depth: 0,
-        objects: Cell::new(MAX_OBJECTS),
-        bytes: Cell::new(MAX_BYTES),
-        work: Cell::new(MAX_WORK),
-    };
+    let asked = language.filter(|_| root.class == Some(Cls::COMPOSITION));
+    let asked = asked.and_then(|asked| template.languages.iter().find(|l| *l == asked));
+    let mut place = Place::of(template, kind, asked.unwrap_or(&template.language), now);
     let class = place.concrete(root)?;
     let made = place.object(class, Some(root), None);
     if place.is_used_up() {
         return Err(vec![place.why_used_up()]);
     }
     let tree = made?.into_tree(None);
-    let mut findings: Vec<Finding> = tree.root().map(rm::validate::validate).unwrap_or_default();
-    findings.extend(
-        tree.root()
-            .map(|root| validate(root, template))
-            .unwrap_or_default(),
-    );
+    let mut findings: Vec<Finding> = Vec::new();
+    if let Some(root) = tree.root() {
+        findings.extend(rm::validate::validate(root));
+        findings.extend(validate(root, template));
+    }
     findings.retain(|f| f.severity == Severity::Error);
-    if findings.is_empty() {
-        Ok(tree)
-    } else {
-        Err(findings)
+    match findings.is_empty() {
+        true => Ok(tree),
+        false => Err(findings),
     }
 }
 
@@ -118,6 +98,9 @@ const MAX_OBJECTS: usize = 30_000;
 const MAX_BYTES: usize = 10_000_000;
 /// The maximum number of comparisons of values with constraints.
 const MAX_WORK: usize = 20_000_000;
+
+/// The attributes of a party of which it has at least one.
+const IDENTIFYING: [Attr; 3] = [Attr::NAME, Attr::EXTERNAL_REF, Attr::IDENTIFIERS];
 
 /// The state of the generator.
 struct Place<'t> {
@@ -153,6 +136,23 @@ const ASIDE: [Attr; 6] = [
 ];
 
 impl<'t> Place<'t> {
+    fn of(template: &'t Template, kind: ExampleKind, language: &'t str, now: &'t str) -> Place<'t> {
+        Place {
+            template,
+            is_full: kind == ExampleKind::Full,
+            language,
+            now,
+            label: None,
+            at: Attr::DATA,
+            limit: None,
+            path: String::new(),
+            depth: 0,
+            objects: Cell::new(MAX_OBJECTS),
+            bytes: Cell::new(MAX_BYTES),
+            work: Cell::new(MAX_WORK),
+        }
+    }
+
     fn is_used_up(&self) -> bool {
         self.objects.get() == 0 || self.bytes.get() == 0 || self.work.get() == 0
     }
@@ -201,30 +201,11 @@ impl<'t> Place<'t> {
             _ => {}
         }
         self.depth += 1;
-        let mut draft = if class == Cls::CODE_PHRASE {
-            self.default_phrase()
-        } else {
-            Draft::object(class)
+        let mut draft = match class {
+            Cls::CODE_PHRASE => self.default_phrase(),
+            class => Draft::object(class),
         };
-        let mut problems = Vec::new();
-        for def in class
-            .attrs()
-            .iter()
-            .filter(|d| !(class.is_a(Cls::LOCATABLE) && ASIDE.contains(&d.attr)))
-        {
-            let attribute = constrained(node, def.attr);
-            let is_required = is_required(&draft, class, def, attribute);
-            let is_open = !is_excluded(&draft, def.attr) && attribute.is_some_and(is_offer);
-            let is_wanted = is_open && (self.is_full || draft.get(def.attr).is_some());
-            if !is_wanted && (!is_required || draft.get(def.attr).is_some()) {
-                continue;
-            }
-            match self.attribute(class, def, attribute, is_required) {
-                Ok(Some(value)) => draft.put(def.attr, value),
-                Err(found) if is_required => problems.extend(found),
-                _ => {}
-            }
-        }
+        let mut problems = self.attributes(&mut draft, class, node);
         if class.is_a(Cls::LOCATABLE) {
             match self.identity(node, id) {
                 Ok(identity) => identity
@@ -239,11 +220,38 @@ impl<'t> Place<'t> {
         if problems.is_empty() && class.is_a(Cls::DATA_VALUE) {
             problems = self.broken(&draft);
         }
-        if problems.is_empty() {
-            Ok(draft)
-        } else {
-            Err(problems)
+        match problems.is_empty() {
+            true => Ok(draft),
+            false => Err(problems),
         }
+    }
+
+    /// Generates the attributes that are required or wanted. Returns the reasons why a required one
+    /// is not possible.
+    fn attributes(
+        &mut self,
+        draft: &mut Draft,
+        class: Cls,
+        node: Option<&'t Node>,
+    ) -> Vec<Finding> {
+        let mut problems = Vec::new();
+        let is_aside = |attr: &Attr| class.is_a(Cls::LOCATABLE) && ASIDE.contains(attr);
+        for def in class.attrs().iter().filter(|d| !is_aside(&d.attr)) {
+            let attribute = constrained(node, def.attr);
+            let is_required = is_required(draft, class, def, attribute);
+            let is_open = !is_excluded(draft, def.attr) && attribute.is_some_and(is_offer);
+            let is_there = draft.get(def.attr).is_some();
+            let is_wanted = is_open && (self.is_full || is_there);
+            if !is_wanted && (!is_required || is_there) {
+                continue;
+            }
+            match self.attribute(class, def, attribute, is_required) {
+                Ok(Some(value)) => draft.put(def.attr, value),
+                Err(found) if is_required => problems.extend(found),
+                _ => {}
+            }
+        }
+        problems
     }
 
     /// Generates the value of an attribute, or `None` if it may be omitted.
@@ -323,37 +331,15 @@ impl<'t> Place<'t> {
             counts: vec![0; attribute.children.len()],
         };
         list.add_mandatory(self)?;
-        let mut problems = Vec::new();
         let cardinality = attribute.cardinality.map(|c| c.interval);
         let most = cardinality
             .and_then(|c| c.upper)
             .map_or(usize::MAX, |u| usize::try_from(u).unwrap_or(usize::MAX));
         if self.is_full {
-            for index in list.room(self) {
-                if list.made.len() < most && list.count(index) == 0 {
-                    let _optional = list.add(self, index);
-                }
-            }
+            list.add_optional(self, most);
         }
         let asked = cardinality.map_or(0, |c| usize::try_from(c.lower).unwrap_or_default());
-        let least = asked.max(usize::from(is_required));
-        while list.made.len() < least {
-            if !self.spend(attribute.children.len()) {
-                return Err(self.problem("the example is too large"));
-            }
-            let candidates: Vec<usize> = list.possible();
-            if !candidates.into_iter().any(|index| {
-                list.add(self, index)
-                    .map_err(|found| problems = found)
-                    .is_ok()
-            }) {
-                let found = self.problem(&format!(
-                    "{least} members must stand here, and only {} can",
-                    list.made.len()
-                ));
-                return Err(problems.into_iter().chain(found).collect());
-            }
-        }
+        list.add_until(self, asked.max(usize::from(is_required)))?;
         order::sort_by_key(&mut list.made, |(index, _)| *index);
         Ok(list.made.into_iter().map(|(_, draft)| draft).collect())
     }
@@ -457,29 +443,21 @@ impl<'t> Place<'t> {
         node: Option<&'t Node>,
         id: Option<&str>,
     ) -> Result<Vec<(Attr, Draft)>, Vec<Finding>> {
-        let id = id
-            .or(node.map(Node::id))
-            .filter(|id| !id.is_empty())
-            .unwrap_or("at0001");
+        let id = id.or(node.map(Node::id)).filter(|id| !id.is_empty());
+        let id = id.unwrap_or("at0001").to_owned();
         let mut identity = vec![
-            (Attr::ARCHETYPE_NODE_ID, Draft::text(id.to_owned())),
-            (Attr::NAME, self.name(node, id)?),
+            (Attr::ARCHETYPE_NODE_ID, Draft::text(id.clone())),
+            (Attr::NAME, self.name(node, &id)?),
         ];
-        if aqlite_rm::id::is_archetype_id(id) {
+        if aqlite_rm::id::is_archetype_id(&id) {
+            let archetype = Draft::holding(Cls::ARCHETYPE_ID, Attr::VALUE, id);
             let mut details =
-                Draft::holding(Cls::ARCHETYPED, Attr::RM_VERSION, defaults::RM_VERSION).with(
-                    Attr::ARCHETYPE_ID,
-                    Draft::holding(Cls::ARCHETYPE_ID, Attr::VALUE, id.to_owned()),
-                );
+                Draft::holding(Cls::ARCHETYPED, Attr::RM_VERSION, defaults::RM_VERSION)
+                    .with(Attr::ARCHETYPE_ID, archetype);
             if self.path.is_empty() {
-                details.put(
-                    Attr::TEMPLATE_ID,
-                    Draft::holding(
-                        Cls::TEMPLATE_ID,
-                        Attr::VALUE,
-                        self.template.template_id.clone(),
-                    ),
-                );
+                let template = self.template.template_id.clone();
+                let template = Draft::holding(Cls::TEMPLATE_ID, Attr::VALUE, template);
+                details.put(Attr::TEMPLATE_ID, template);
             }
             identity.push((Attr::ARCHETYPE_DETAILS, details));
         }
@@ -511,41 +489,22 @@ impl<'t> Place<'t> {
     /// Adds values that invariants of the class require.
     fn complete(&self, draft: &mut Draft, class: Cls, node: Option<&'t Node>) -> Vec<Finding> {
         let may = |attr: Attr| constrained(node, attr).is_none_or(|a| !is_forbidden(a));
+        let lacks = |draft: &Draft, attrs: &[Attr]| attrs.iter().all(|a| draft.get(*a).is_none());
+        let is_free = |attr: Attr| constrained(node, attr).is_none_or(|a| a.children.is_empty());
         match class {
-            Cls::DV_CODED_TEXT
-                if constrained(node, Attr::VALUE).is_none_or(|a| a.children.is_empty()) =>
-            {
-                let terminology = draft
-                    .text_along(&[Attr::DEFINING_CODE, Attr::TERMINOLOGY_ID, Attr::VALUE])
-                    .unwrap_or_default();
-                let code = draft
-                    .text_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING])
-                    .unwrap_or_default();
-                let text = self.rubric(node, terminology, code);
+            Cls::DV_CODED_TEXT if is_free(Attr::VALUE) => {
+                let text = self.text_of_code(draft, node);
                 draft.put(Attr::VALUE, Draft::text(text));
             }
             Cls::DV_CODED_TEXT => return self.code_of_text(draft, node),
-            Cls::DV_MULTIMEDIA
-                if draft.get(Attr::DATA).is_none()
-                    && draft.get(Attr::URI).is_none()
-                    && may(Attr::URI) =>
-            {
-                draft.put(
-                    Attr::URI,
-                    Draft::holding(Cls::DV_URI, Attr::VALUE, "https://example.org/image.png"),
-                );
+            Cls::DV_MULTIMEDIA if lacks(draft, &[Attr::DATA, Attr::URI]) && may(Attr::URI) => {
+                let uri = "https://example.org/image.png";
+                draft.put(Attr::URI, Draft::holding(Cls::DV_URI, Attr::VALUE, uri));
             }
-            Cls::PARTY_IDENTIFIED
-                if [Attr::NAME, Attr::EXTERNAL_REF, Attr::IDENTIFIERS]
-                    .iter()
-                    .all(|a| draft.get(*a).is_none())
-                    && may(Attr::NAME) =>
-            {
+            Cls::PARTY_IDENTIFIED if lacks(draft, &IDENTIFYING) && may(Attr::NAME) => {
                 draft.put(Attr::NAME, Draft::text("Jane Doe"));
             }
-            Cls::ELEMENT
-                if draft.get(Attr::VALUE).is_none() && draft.get(Attr::NULL_FLAVOUR).is_none() =>
-            {
+            Cls::ELEMENT if lacks(draft, &[Attr::VALUE, Attr::NULL_FLAVOUR]) => {
                 let unknown = Draft::holding(Cls::DV_CODED_TEXT, Attr::VALUE, "unknown")
                     .with(Attr::DEFINING_CODE, Draft::code("openehr", "253"));
                 draft.put(Attr::NULL_FLAVOUR, unknown);
@@ -553,6 +512,14 @@ impl<'t> Place<'t> {
             _ => {}
         }
         Vec::new()
+    }
+
+    /// Returns the text of the code of a coded text.
+    fn text_of_code(&self, draft: &Draft, node: Option<&Node>) -> String {
+        let terminology = [Attr::DEFINING_CODE, Attr::TERMINOLOGY_ID, Attr::VALUE];
+        let terminology = draft.text_along(&terminology).unwrap_or_default();
+        let code = draft.text_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING]);
+        self.rubric(node, terminology, code.unwrap_or_default())
     }
 
     /// Returns the findings about violated invariants of a data value.
@@ -629,6 +596,38 @@ impl<'t> Members<'t, '_> {
         } else {
             Err(problems)
         }
+    }
+
+    /// Adds each optional member once, as far as the list may have it.
+    fn add_optional(&mut self, place: &mut Place<'t>, most: usize) {
+        for index in self.room(place) {
+            if self.made.len() < most && self.count(index) == 0 {
+                let _optional = self.add(place, index);
+            }
+        }
+    }
+
+    /// Adds members until there are `least`.
+    fn add_until(&mut self, place: &mut Place<'t>, least: usize) -> Result<(), Vec<Finding>> {
+        let mut problems = Vec::new();
+        while self.made.len() < least {
+            if !place.spend(self.attribute.children.len()) {
+                return Err(place.problem("the example is too large"));
+            }
+            let mut candidates = self.possible().into_iter();
+            let is_added = candidates.any(|index| {
+                let added = self.add(place, index);
+                added.map_err(|found| problems = found).is_ok()
+            });
+            if !is_added {
+                let made = self.made.len();
+                let found = place.problem(&format!(
+                    "{least} members must stand here, and only {made} can"
+                ));
+                return Err(problems.into_iter().chain(found).collect());
+            }
+        }
+        Ok(())
     }
 
     /// Returns the indexes of the optional constraints to show in a full example.

@@ -120,38 +120,34 @@ impl<'a> Name<'a> {
 impl<'t> Siblings<'t> {
     /// Indexes the constraints of an attribute in one pass.
     pub fn of(attribute: &'t Attribute, template: &'t Template) -> Siblings<'t> {
-        let names = attribute.children.iter().map(|_| OnceCell::new()).collect();
-        let (by_code, by_archetype, open) = (HashMap::new(), HashMap::new(), Vec::new());
         let mut siblings = Siblings {
             attribute,
             template,
-            by_code,
-            by_archetype,
-            open,
+            by_code: HashMap::new(),
+            by_archetype: HashMap::new(),
+            open: Vec::new(),
             steps: 0,
-            names,
+            names: attribute.children.iter().map(|_| OnceCell::new()).collect(),
         };
         // One pass over the constraints replaces a comparison of each member with each of them.
         for (index, node) in attribute.children.iter().enumerate() {
-            match (&node.constraint, &node.archetype_id) {
-                (Constraint::Slot { includes, excludes }, _) => {
-                    siblings.steps += includes
-                        .iter()
-                        .chain(excludes)
-                        .map(Pattern::steps)
-                        .sum::<usize>();
-                    siblings.open.push(index);
-                }
-                (_, Some(root)) => siblings.by_archetype.entry(root).or_default().push(index),
-                (_, None) if node.node_id.is_empty() => siblings.open.push(index),
-                (_, None) => siblings
-                    .by_code
-                    .entry(&node.node_id)
-                    .or_default()
-                    .push(index),
-            }
+            siblings.add(index, node);
         }
         siblings
+    }
+
+    fn add(&mut self, index: usize, node: &'t Node) {
+        let list = match (&node.constraint, &node.archetype_id) {
+            (Constraint::Slot { includes, excludes }, _) => {
+                let patterns = includes.iter().chain(excludes);
+                self.steps += patterns.map(Pattern::steps).sum::<usize>();
+                &mut self.open
+            }
+            (_, Some(root)) => self.by_archetype.entry(root).or_default(),
+            (_, None) if node.node_id.is_empty() => &mut self.open,
+            (_, None) => self.by_code.entry(&node.node_id).or_default(),
+        };
+        list.push(index);
     }
 
     /// Returns the indexes of the constraints that may apply to an object, in order.
@@ -219,66 +215,62 @@ impl<'t> Siblings<'t> {
         candidates: &[usize],
         counts: &[usize],
     ) -> Option<usize> {
-        let candidate = |index: &usize| {
-            let node = self.attribute.children.get(*index)?;
-            Some(Candidate {
-                index: *index,
-                node,
-                fit: of(object, node),
-            })
-        };
         let mut fits = candidates
             .iter()
-            .filter_map(candidate)
+            .filter_map(|index| self.candidate(object, *index, counts))
             .filter(|c| c.fit != Fit::No);
-        let (first, second) = (fits.next()?, fits.next());
-        if second.is_none() {
-            return (first.fit == Fit::Yes || !first.is_slot()).then_some(first.index);
-        }
-        let (slots, nodes): (Vec<Candidate<'_>>, Vec<Candidate<'_>>) = [first]
+        let first = fits.next()?;
+        let Some(second) = fits.next() else {
+            return (first.fits() || !first.is_slot()).then_some(first.index);
+        };
+        let (slots, nodes): (Vec<Candidate<'_>>, Vec<Candidate<'_>>) = [first, second]
             .into_iter()
-            .chain(second)
             .chain(fits)
             .partition(Candidate::is_slot);
-        let slot = slots.iter().find(|c| c.fit == Fit::Yes).map(|c| c.index);
+        let ranked = self.ranked(&Name::of(object), &nodes);
+        let slot = slots.iter().find(|c| c.fits()).map(|c| c.index);
+        best_of(&ranked, |c| c.fits() && c.has_room())
+            .or_else(|| best_of(&ranked, |c| c.fits()))
+            .or(slot)
+            .or_else(|| best_of(&ranked, |_| true))
+    }
+
+    fn candidate(
+        &self,
+        object: NodeRef<'_>,
+        index: usize,
+        counts: &[usize],
+    ) -> Option<Candidate<'t>> {
+        let node = self.attribute.children.get(index)?;
+        // A list has as many counts as constraints; a missing one means that nothing was assigned.
+        let count = counts.get(index).copied().unwrap_or_default();
+        Some(Candidate {
+            index,
+            node,
+            fit: of(object, node),
+            count: u32::try_from(count).unwrap_or(u32::MAX),
+        })
+    }
+
+    /// Ranks candidates by their names. If the name decides, candidates with another name are left
+    /// out.
+    fn ranked<'c>(
+        &self,
+        name: &Name<'_>,
+        nodes: &'c [Candidate<'t>],
+    ) -> Vec<(Rank, &'c Candidate<'t>)> {
         let named = |c: &Candidate<'_>| self.names(c.index).is_some_and(Names::is_named);
         let name_decides = nodes.len() > 1 && nodes.iter().any(named);
-        let name = Name::of(object);
-        let count = |c: &Candidate<'_>| {
-            counts
-                .get(c.index)
-                .map_or(0, |n| u32::try_from(*n).unwrap_or(u32::MAX))
-        };
         let rank = |candidate: &Candidate<'_>| -> Option<Rank> {
             let names = self.names(candidate.index)?;
-            let is_named_so = names.allow(&name);
-            let lacks_some = count(candidate) < candidate.node.occurrences.lower;
+            let is_named_so = names.allow(name);
             (is_named_so || !name_decides).then_some((
                 !names.listed.contains(&name.full),
                 !is_named_so,
-                !lacks_some,
+                !candidate.lacks_some(),
             ))
         };
-        let own: Vec<(Rank, &Candidate<'_>)> =
-            nodes.iter().filter_map(|c| Some((rank(c)?, c))).collect();
-        let has_room = |c: &Candidate<'_>| {
-            c.node
-                .occurrences
-                .upper
-                .is_none_or(|upper| count(c) < upper)
-        };
-        // `min_by_key` returns the first of equal elements, which keeps the order of the template.
-        let best_of = |wanted: &dyn Fn(&Candidate<'_>) -> bool| {
-            own.iter()
-                .filter(|(_, c)| wanted(c))
-                .min_by_key(|(rank, _)| *rank)
-                .map(|(_, c)| c.index)
-        };
-        let fitting = |c: &Candidate<'_>| c.fit == Fit::Yes;
-        best_of(&|c| fitting(c) && has_room(c))
-            .or_else(|| best_of(&fitting))
-            .or(slot)
-            .or_else(|| best_of(&|_| true))
+        nodes.iter().filter_map(|c| Some((rank(c)?, c))).collect()
     }
 }
 
@@ -290,11 +282,38 @@ struct Candidate<'t> {
     index: usize,
     node: &'t Node,
     fit: Fit,
+    /// The number of objects that were assigned to the constraint before.
+    count: u32,
+}
+
+/// Returns the index of the wanted candidate with the smallest rank.
+fn best_of(
+    ranked: &[(Rank, &Candidate<'_>)],
+    wanted: impl Fn(&Candidate<'_>) -> bool,
+) -> Option<usize> {
+    // `min_by_key` returns the first of equal elements, which keeps the order of the template.
+    let wanted = ranked.iter().filter(|(_, c)| wanted(c));
+    wanted.min_by_key(|(rank, _)| *rank).map(|(_, c)| c.index)
 }
 
 impl Candidate<'_> {
     fn is_slot(&self) -> bool {
         matches!(self.node.constraint, Constraint::Slot { .. })
+    }
+
+    fn fits(&self) -> bool {
+        self.fit == Fit::Yes
+    }
+
+    /// Returns whether the constraint permits one object more.
+    fn has_room(&self) -> bool {
+        let upper = self.node.occurrences.upper;
+        upper.is_none_or(|upper| self.count < upper)
+    }
+
+    /// Returns whether the constraint requires more objects.
+    fn lacks_some(&self) -> bool {
+        self.count < self.node.occurrences.lower
     }
 }
 

@@ -33,33 +33,18 @@ pub(super) fn check<'a>(check: &mut Check<'a>, value: NodeRef<'a>, node: &'a Nod
             list,
             open,
         } => text(check, value, pattern.as_ref(), list, *open),
-        Constraint::Integer { range, list } => number(
-            check,
-            value,
-            range.as_ref(),
-            list.iter().map(i64::to_string).collect(),
-        ),
-        Constraint::Real { range, list } => number(
-            check,
-            value,
-            range.as_ref(),
-            list.iter().copied().map(number::shortest).collect(),
-        ),
-        Constraint::Temporal {
-            kind,
-            pattern,
-            range,
-            fraction,
-            zone,
-        } => {
-            let rule = TemporalRule {
-                kind: *kind,
-                pattern: pattern.as_deref(),
-                range: range.as_ref(),
-                fraction: *fraction,
-                zone: *zone,
-            };
-            temporal(check, value, &rule);
+        Constraint::Integer { range, list } => {
+            let list = list.iter().map(i64::to_string).collect();
+            number(check, value, range.as_ref(), list);
+        }
+        Constraint::Real { range, list } => {
+            let list = list.iter().copied().map(number::shortest).collect();
+            number(check, value, range.as_ref(), list);
+        }
+        Constraint::Temporal { .. } => {
+            if let Some(rule) = TemporalRule::of(&node.constraint) {
+                temporal(check, value, &rule);
+            }
         }
         Constraint::Code { terminology, codes } => code(check, value, terminology, codes),
         Constraint::Quantity { list, property } if list.is_empty() => {
@@ -206,35 +191,37 @@ fn code<'a>(check: &mut Check<'a>, value: NodeRef<'a>, terminology: &str, codes:
     let found = value
         .text_along(&[Attr::TERMINOLOGY_ID, Attr::VALUE])
         .unwrap_or_default();
-    // `SNOMED-CT(2003)` names a release, which constraints ignore.
-    fn plain(id: &str) -> &str {
-        id.split('(').next().unwrap_or_default().trim()
-    }
-    if !terminology.is_empty() && plain(found) != plain(terminology) {
-        let message =
-            format!("CODE_PHRASE/terminology_id does not match {terminology}. found: {found}");
-        return check.report(
-            Finding::error("TPL0507", "", message)
-                .expected(terminology)
-                .found(found),
-        );
-    }
-    if !codes.is_empty() && !codes.iter().any(|c| c == code) {
-        let of_transition = ["current_state", "careflow_step"]
-            .into_iter()
-            .find(|attribute| check.is_at(attribute, "defining_code"));
-        let message = match of_transition {
-            // Clients of other repositories search for this message.
-            Some(attribute) => format!("IsmTransition contains invalid {attribute}"),
-            None => format!(
-                "DV_CODED_TEXT/defining_code/code_string does not match any option. found: {code}"
-            ),
+    let (message, expected, found) =
+        if !terminology.is_empty() && without_release(found) != without_release(terminology) {
+            let message =
+                format!("CODE_PHRASE/terminology_id does not match {terminology}. found: {found}");
+            (message, terminology.to_owned(), found)
+        } else if !codes.is_empty() && !codes.iter().any(|c| c == code) {
+            (unlisted_code(check, code), options(codes), code)
+        } else {
+            return;
         };
-        check.report(
-            Finding::error("TPL0507", "", message)
-                .expected(options(codes))
-                .found(code),
-        );
+    let finding = Finding::error("TPL0507", "", message);
+    check.report(finding.expected(expected).found(found));
+}
+
+/// Returns the id of a terminology without its release: `SNOMED-CT(2003)` names one, which
+/// constraints ignore.
+fn without_release(id: &str) -> &str {
+    id.split('(').next().unwrap_or_default().trim()
+}
+
+/// Returns the message about a code that is not in the list of the template.
+fn unlisted_code(check: &Check<'_>, code: &str) -> String {
+    let of_transition = ["current_state", "careflow_step"]
+        .into_iter()
+        .find(|attribute| check.is_at(attribute, "defining_code"));
+    match of_transition {
+        // Clients of other repositories search for this message.
+        Some(attribute) => format!("IsmTransition contains invalid {attribute}"),
+        None => format!(
+            "DV_CODED_TEXT/defining_code/code_string does not match any option. found: {code}"
+        ),
     }
 }
 
@@ -273,52 +260,68 @@ fn quantity<'a>(check: &mut Check<'a>, value: NodeRef<'a>, list: &[QuantityItem]
                 .found(units),
         );
     }
-    let outside = |item: &QuantityItem| {
-        let magnitude = value.get(Attr::MAGNITUDE)?;
-        let range = item.magnitude.as_ref()?;
-        (!range.contains(&number::parse(magnitude.text())?))
-            .then(|| ("magnitude", spelled(magnitude), range.to_string()))
-    };
-    let imprecise = |item: &QuantityItem| {
-        let text = value.text_at(Attr::PRECISION)?;
-        let (range, precision) = (item.precision.as_ref()?, number::parse(text)?);
-        (precision >= 0.0 && !range.contains(&precision))
-            .then(|| ("precision", text.to_owned(), range.to_string()))
-    };
     // If no alternative matches, the problem of the first one is reported.
     let problems = alternatives
-        .map(|item| outside(item).or_else(|| imprecise(item)))
+        .map(|item| outside(value, item).or_else(|| imprecise(value, item)))
         .collect::<Option<Vec<_>>>();
-    if let Some((attribute, found, expected)) = problems.into_iter().flatten().next() {
-        check.at(Step::Attribute(attribute), |c| wrong(c, &found, expected));
+    if let Some(problem) = problems.into_iter().flatten().next() {
+        check.at(Step::Attribute(problem.attribute), |c| {
+            wrong(c, &problem.found, problem.expected)
+        });
     }
 }
 
+/// An attribute of a quantity that does not meet the constraint of its unit.
+struct QuantityProblem {
+    attribute: &'static str,
+    found: String,
+    expected: String,
+}
+
+/// Compares the magnitude of a quantity with its range.
+fn outside(value: NodeRef<'_>, item: &QuantityItem) -> Option<QuantityProblem> {
+    let magnitude = value.get(Attr::MAGNITUDE)?;
+    let range = item.magnitude.as_ref()?;
+    (!range.contains(&number::parse(magnitude.text())?)).then(|| QuantityProblem {
+        attribute: "magnitude",
+        found: spelled(magnitude),
+        expected: range.to_string(),
+    })
+}
+
+/// Compares the precision of a quantity with its range. A negative precision is unlimited.
+fn imprecise(value: NodeRef<'_>, item: &QuantityItem) -> Option<QuantityProblem> {
+    let text = value.text_at(Attr::PRECISION)?;
+    let (range, precision) = (item.precision.as_ref()?, number::parse(text)?);
+    (precision >= 0.0 && !range.contains(&precision)).then(|| QuantityProblem {
+        attribute: "precision",
+        found: text.to_owned(),
+        expected: range.to_string(),
+    })
+}
+
 fn ordinal<'a>(check: &mut Check<'a>, value: NodeRef<'a>, list: &[OrdinalItem]) {
-    let number = value.text_at(Attr::VALUE).and_then(number::parse);
+    let shown = value.text_at(Attr::VALUE).unwrap_or_default();
+    let number = number::parse(shown);
     let code = value
         .text_along(&[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::CODE_STRING])
         .unwrap_or_default();
-    let is_known = list
-        .iter()
-        // Value and symbol must match together: a known code with the value of another is wrong.
-        .any(|item| Some(item.value) == number && item.code == code);
-    if !list.is_empty() && !is_known {
-        let shown = value.text_at(Attr::VALUE).unwrap_or_default();
-        let expected: Vec<String> = list
-            .iter()
-            .map(|item| format!("{}|{}", number::shortest(item.value), item.code))
-            .collect();
-        let message = format!(
-            "{} with value {shown} and symbol {code} does not match any option",
-            value.class()
-        );
-        check.report(
-            Finding::error("TPL0509", "", message)
-                .expected(options(&expected))
-                .found(format!("{shown}|{code}")),
-        );
+    // Value and symbol must match together: a known code with the value of another is wrong.
+    let is_same = |item: &OrdinalItem| Some(item.value) == number && item.code == code;
+    if list.is_empty() || list.iter().any(is_same) {
+        return;
     }
+    let pair = |item: &OrdinalItem| format!("{}|{}", number::shortest(item.value), item.code);
+    let expected: Vec<String> = list.iter().map(pair).collect();
+    let message = format!(
+        "{} with value {shown} and symbol {code} does not match any option",
+        value.class()
+    );
+    check.report(
+        Finding::error("TPL0509", "", message)
+            .expected(options(&expected))
+            .found(format!("{shown}|{code}")),
+    );
 }
 
 /// The constraints of a template on a temporal text.
@@ -328,6 +331,27 @@ struct TemporalRule<'t> {
     range: Option<&'t Interval<String>>,
     fraction: Validity,
     zone: Validity,
+}
+
+impl<'t> TemporalRule<'t> {
+    fn of(constraint: &'t Constraint) -> Option<TemporalRule<'t>> {
+        match constraint {
+            Constraint::Temporal {
+                kind,
+                pattern,
+                range,
+                fraction,
+                zone,
+            } => Some(TemporalRule {
+                kind: *kind,
+                pattern: pattern.as_deref(),
+                range: range.as_ref(),
+                fraction: *fraction,
+                zone: *zone,
+            }),
+            _ => None,
+        }
+    }
 }
 
 fn temporal<'a>(check: &mut Check<'a>, value: NodeRef<'a>, rule: &TemporalRule<'_>) {
@@ -344,43 +368,53 @@ fn temporal<'a>(check: &mut Check<'a>, value: NodeRef<'a>, rule: &TemporalRule<'
     let pattern = rule
         .pattern
         .map(|p| p.split_once('/').map_or(p, |(front, _)| front));
-    let (fits, fraction, zone) = match rule.kind {
-        TemporalKind::Duration => DurationParts::parse(text).map_or((true, false, false), |p| {
-            (
-                pattern.is_none_or(|pattern| duration_fits(&p, pattern)),
-                p.fraction.is_some(),
-                false,
-            )
-        }),
-        kind => Parts::parse(kind, text).map_or((true, false, false), |p| {
-            (
-                pattern.is_none_or(|pattern| date_fits(&p, pattern, kind)),
-                p.fraction.is_some(),
-                p.zone.is_some(),
-            )
-        }),
-    };
-    if !fits {
-        wrong(
-            check,
-            text,
-            format!("of the form {}", pattern.unwrap_or_default()),
-        );
+    let form = TemporalForm::of(text, rule.kind, pattern);
+    if !form.fits {
+        let expected = format!("of the form {}", pattern.unwrap_or_default());
+        wrong(check, text, expected);
     }
     for (component, validity, is_there) in [
-        ("a fraction of the second", rule.fraction, fraction),
-        ("a time zone", rule.zone, zone),
+        ("a fraction of the second", rule.fraction, form.has_fraction),
+        ("a time zone", rule.zone, form.has_zone),
     ] {
         if !validity.allows(is_there) {
-            wrong(
-                check,
-                text,
-                format!("{} {component}", if is_there { "without" } else { "with" }),
-            );
+            let with = if is_there { "without" } else { "with" };
+            wrong(check, text, format!("{with} {component}"));
         }
     }
     if let Some(range) = rule.range.filter(|range| !covers(range, rule.kind, read)) {
         wrong(check, text, range.to_string());
+    }
+}
+
+/// The form of a temporal text.
+struct TemporalForm {
+    /// Whether the text fits the pattern of the template.
+    fits: bool,
+    has_fraction: bool,
+    has_zone: bool,
+}
+
+impl TemporalForm {
+    fn of(text: &str, kind: TemporalKind, pattern: Option<&str>) -> TemporalForm {
+        let form = match kind {
+            TemporalKind::Duration => DurationParts::parse(text).map(|p| TemporalForm {
+                fits: pattern.is_none_or(|pattern| duration_fits(&p, pattern)),
+                has_fraction: p.fraction.is_some(),
+                has_zone: false,
+            }),
+            kind => Parts::parse(kind, text).map(|p| TemporalForm {
+                fits: pattern.is_none_or(|pattern| date_fits(&p, pattern, kind)),
+                has_fraction: p.fraction.is_some(),
+                has_zone: p.zone.is_some(),
+            }),
+        };
+        // The model's rules report a malformed text.
+        form.unwrap_or(TemporalForm {
+            fits: true,
+            has_fraction: false,
+            has_zone: false,
+        })
     }
 }
 

@@ -64,6 +64,42 @@ impl Template {
     }
 }
 
+/// The elements that every template has.
+struct Head<'d> {
+    language: String,
+    template_id: String,
+    concept: String,
+    definition: Xml<'d>,
+}
+
+/// A class as a template writes it.
+pub(super) struct ClassName {
+    /// The class with its parameter, without white space.
+    pub text: String,
+    /// The class, if the Reference Model has it.
+    pub class: Option<Cls>,
+    /// The parameter of a generic class.
+    pub parameter: Option<Cls>,
+}
+
+impl ClassName {
+    /// Reads a class such as `DV_INTERVAL<DV_QUANTITY>`.
+    pub(super) fn read(written: Option<&str>) -> ClassName {
+        // Editors insert white space into generic class names.
+        let characters = written.unwrap_or_default().chars();
+        let text: String = characters.filter(|c| !c.is_whitespace()).collect();
+        let (outer, parameter) = match text.split_once('<') {
+            Some((outer, inner)) => (outer, Cls::parse(inner.trim_end_matches('>'))),
+            None => (text.as_str(), None),
+        };
+        ClassName {
+            class: class_named(outer),
+            parameter,
+            text,
+        }
+    }
+}
+
 #[derive(Default)]
 struct OptReader {
     errors: Vec<Diagnostic>,
@@ -76,6 +112,39 @@ struct OptReader {
 impl OptReader {
     fn template(&mut self, root: Xml<'_>) -> Option<Template> {
         self.check_elements(root)?;
+        let head = self.head(root)?;
+        self.language.clone_from(&head.language);
+        let definition = self.node(head.definition, 0);
+        self.ontologies(root);
+        self.errors.extend(self.gauge.failed.take());
+        let roots = std::mem::take(&mut self.roots);
+        let languages = languages(&head.language, &roots);
+        let annotations: Vec<Annotation> = root.all("annotations").flat_map(annotations).collect();
+        annotations
+            .iter()
+            .for_each(|a| self.gauge.text(root, &a.text));
+        let gauge = std::mem::take(&mut self.gauge);
+        Some(Template {
+            archetype_id: definition.archetype_id.clone().unwrap_or_default(),
+            uid: text_of(root, &["uid", "value"]),
+            annotations,
+            defaults: root.all("constraints").flat_map(defaults).collect(),
+            singleton: detail(root, "is_singleton").map(str::to_owned),
+            warnings: Vec::new(),
+            is_opaque: false,
+            excesses: gauge.finish(root, &definition, languages.len()),
+            version: version(root, &head.template_id),
+            template_id: head.template_id,
+            concept: head.concept,
+            language: head.language,
+            languages,
+            definition,
+            roots,
+        })
+    }
+
+    /// Reads the elements that every template has, and reports all that are missing.
+    fn head<'d>(&mut self, root: Xml<'d>) -> Option<Head<'d>> {
         let language = self
             .one(root, "language")
             .and_then(|e| self.filled(e, &["code_string"]));
@@ -84,40 +153,11 @@ impl OptReader {
             .and_then(|e| self.filled(e, &["value"]));
         let definition = self.one(root, "definition");
         let concept = self.concept(root, definition);
-        let (language, template_id, definition, concept) =
-            (language?, template_id?, definition?, concept?);
-        self.language.clone_from(&language);
-        let definition = self.node(definition, 0);
-        self.ontologies(root);
-        self.errors.extend(self.gauge.failed.take());
-        let version = version(root, &template_id);
-        let roots = std::mem::take(&mut self.roots);
-        let languages = languages(&language, &roots);
-        let annotations: Vec<Annotation> = root.all("annotations").flat_map(annotations).collect();
-        annotations
-            .iter()
-            .for_each(|a| self.gauge.text(root, &a.text));
-        let defaults: Vec<DefaultValue> = root.all("constraints").flat_map(defaults).collect();
-        let excesses = std::mem::take(&mut self.gauge).finish(root, &definition, languages.len());
-        Some(Template {
-            archetype_id: definition.archetype_id.clone().unwrap_or_default(),
-            uid: root
-                .text_along(&["uid", "value"])
-                .filter(|u| !u.is_empty())
-                .map(str::to_owned),
-            annotations,
-            defaults,
-            singleton: detail(root, "is_singleton").map(str::to_owned),
-            warnings: Vec::new(),
-            is_opaque: false,
-            excesses,
-            template_id,
-            version,
-            concept,
-            language,
-            languages,
-            definition,
-            roots,
+        Some(Head {
+            language: language?,
+            template_id: template_id?,
+            concept: concept?,
+            definition: definition?,
         })
     }
 
@@ -216,66 +256,39 @@ impl OptReader {
     }
 
     fn node_here(&mut self, xml: Xml<'_>, root: usize) -> Node {
-        let class_text: String = xml
-            .text_along(&["rm_type_name"])
-            .unwrap_or_default()
-            .chars()
-            .filter(|c| !c.is_whitespace())
-            // Editors insert white space into generic class names.
-            .collect();
-        let (outer, parameter) = match class_text.split_once('<') {
-            Some((outer, inner)) => (outer, Cls::parse(inner.trim_end_matches('>'))),
-            None => (class_text.as_str(), None),
-        };
-        let class = class_named(outer);
+        let name = ClassName::read(xml.text_along(&["rm_type_name"]));
         // Primitive types are named by their constraint, so an unknown class is expected there.
-        if class.is_none() && xml.child("item").is_none() {
+        if name.class.is_none() && xml.child("item").is_none() {
             self.warnings.push(Diagnostic::warning(
                 "TPL0401",
                 xml.span(),
-                format!("`{class_text}` is not a class of the Reference Model"),
+                format!("`{}` is not a class of the Reference Model", name.text),
             ));
         }
-        let archetype_id = xml
-            .text_along(&["archetype_id", "value"])
-            // Both forms of the element occur in published templates.
-            .or_else(|| xml.text_along(&["archetype_id"]))
-            .filter(|t| !t.is_empty());
         // In a slot, the archetype id is not that of the node.
         let is_slot = xml.xsi_type() == Some("ARCHETYPE_SLOT");
-        let archetype_id = archetype_id.filter(|_| !is_slot).map(str::to_owned);
+        let archetype_id = archetype_id(xml).filter(|_| !is_slot);
         let root = archetype_id
             .as_ref()
             .map_or(root, |id| self.archetype_root(xml, id));
         let constraint = self.constraint(xml);
         // Attributes below a slot would constrain archetypes that the template does not contain.
-        let attributes = if is_slot {
-            Vec::new()
-        } else {
-            xml.all("attributes")
-                .map(|a| self.attribute(a, root))
-                .collect()
-        };
+        let attributes = xml.all("attributes").filter(|_| !is_slot);
+        let attributes = attributes.map(|a| self.attribute(a, root)).collect();
         let occurrences = xml
             .child("occurrences")
             .map_or(Multiplicity::ANY, |o| self.multiplicity(o, "occurrences"));
-        let node_id = xml.text_along(&["node_id"]).unwrap_or_default().to_owned();
-        let assumed = xml
-            .child("assumed_value")
-            .or_else(|| xml.child("item")?.child("assumed_value"))
-            .map(leaves)
-            .unwrap_or_default();
         Node {
-            class,
-            parameter,
-            node_id,
+            class: name.class,
+            parameter: name.parameter,
+            node_id: xml.text_along(&["node_id"]).unwrap_or_default().to_owned(),
             archetype_id,
             occurrences,
             root,
             attributes,
             constraint,
-            class_text,
-            assumed,
+            class_text: name.text,
+            assumed: assumed(xml),
         }
     }
 
@@ -354,30 +367,9 @@ impl OptReader {
             Some("C_PRIMITIVE_OBJECT") => xml
                 .child("item")
                 .map_or(Constraint::Open, |item| self.primitive(item)),
-            Some("C_CODE_PHRASE") => Constraint::Code {
-                terminology: xml
-                    .text_along(&["terminology_id", "value"])
-                    .or_else(|| xml.text_along(&["terminology_id"]))
-                    .unwrap_or_default()
-                    .to_owned(),
-                codes: xml
-                    .all("code_list")
-                    .map(|c| c.text().to_owned())
-                    .filter(|c| !c.is_empty())
-                    .collect(),
-            },
-            Some("C_CODE_REFERENCE") => Constraint::CodeSet {
-                reference: xml
-                    .text_along(&["referenceSetUri"])
-                    .unwrap_or_default()
-                    .to_owned(),
-            },
-            Some("CONSTRAINT_REF") => Constraint::CodeSet {
-                reference: xml
-                    .text_along(&["reference"])
-                    .unwrap_or_default()
-                    .to_owned(),
-            },
+            Some("C_CODE_PHRASE") => codes(xml),
+            Some("C_CODE_REFERENCE") => code_set(xml, "referenceSetUri"),
+            Some("CONSTRAINT_REF") => code_set(xml, "reference"),
             Some("C_DV_QUANTITY") => Constraint::Quantity {
                 property: xml
                     .text_along(&["property", "code_string"])
@@ -385,27 +377,21 @@ impl OptReader {
                 list: xml.all("list").map(|item| self.quantity(item)).collect(),
             },
             Some("C_DV_ORDINAL" | "C_DV_SCALE") => Constraint::Ordinal {
-                list: xml
-                    .all("list")
-                    .filter_map(|item| self.ordinal(item))
-                    .collect(),
+                list: xml.all("list").filter_map(|i| self.ordinal(i)).collect(),
             },
             None | Some("C_COMPLEX_OBJECT" | "C_ARCHETYPE_ROOT" | "T_COMPLEX_OBJECT") => {
                 Constraint::Open
             }
             Some(other) => {
-                self.warnings.push(Diagnostic::warning(
-                    "TPL0402",
-                    xml.span(),
-                    format!("constraints of type `{other}` are not checked"),
-                ));
+                let message = format!("constraints of type `{other}` are not checked");
+                let warning = Diagnostic::warning("TPL0402", xml.span(), message);
+                self.warnings.push(warning);
                 Constraint::Open
             }
         }
     }
 
     fn primitive(&mut self, item: Xml<'_>) -> Constraint {
-        let pattern = item.text_along(&["pattern"]).filter(|p| !p.is_empty());
         match item.xsi_type() {
             Some("C_BOOLEAN") => {
                 let says = |name: &str| item.text_along(&[name]) != Some("false");
@@ -415,7 +401,7 @@ impl OptReader {
                 }
             }
             Some("C_STRING") => Constraint::Text {
-                pattern: pattern.and_then(|p| self.pattern(item, p)),
+                pattern: pattern_of(item).and_then(|p| self.pattern(item, p)),
                 list: item.all("list").map(|l| l.text().to_owned()).collect(),
                 open: item.text_along(&["list_open"]) == Some("true"),
             },
@@ -427,24 +413,24 @@ impl OptReader {
                 range: item.child("range").map(|r| self.interval(r)),
                 list: self.numbers(item),
             },
-            Some(kind @ ("C_DATE" | "C_TIME" | "C_DATE_TIME" | "C_DURATION")) => {
-                Constraint::Temporal {
-                    kind: match kind {
-                        "C_DATE" => TemporalKind::Date,
-                        "C_TIME" => TemporalKind::Time,
-                        "C_DATE_TIME" => TemporalKind::DateTime,
-                        _ => TemporalKind::Duration,
-                    },
-                    pattern: pattern.map(str::to_owned),
-                    range: item.child("range").map(|r| self.interval(r)),
-                    fraction: match item.text_along(&["fractional_seconds_allowed"]) {
-                        Some("false") => Validity::Prohibited,
-                        _ => validity(item, "millisecond_validity"),
-                    },
-                    zone: validity(item, "timezone_validity"),
-                }
-            }
+            Some("C_DATE") => self.temporal(item, TemporalKind::Date),
+            Some("C_TIME") => self.temporal(item, TemporalKind::Time),
+            Some("C_DATE_TIME") => self.temporal(item, TemporalKind::DateTime),
+            Some("C_DURATION") => self.temporal(item, TemporalKind::Duration),
             _ => Constraint::Open,
+        }
+    }
+
+    fn temporal(&mut self, item: Xml<'_>, kind: TemporalKind) -> Constraint {
+        Constraint::Temporal {
+            kind,
+            pattern: pattern_of(item).map(str::to_owned),
+            range: item.child("range").map(|r| self.interval(r)),
+            fraction: match item.text_along(&["fractional_seconds_allowed"]) {
+                Some("false") => Validity::Prohibited,
+                _ => validity(item, "millisecond_validity"),
+            },
+            zone: validity(item, "timezone_validity"),
         }
     }
 
@@ -564,40 +550,47 @@ impl OptReader {
     fn ontologies(&mut self, template: Xml<'_>) {
         let mut uses: HashMap<String, Vec<usize>> = HashMap::new();
         for (index, root) in self.roots.iter().enumerate() {
-            uses.entry(root.archetype_id.clone())
-                .or_default()
-                .push(index);
+            let id = root.archetype_id.clone();
+            uses.entry(id).or_default().push(index);
         }
-        for ontology in template
-            .children()
-            .filter(|c| matches!(c.name(), "ontology" | "component_ontologies"))
-        {
+        let is_ontology = |name: &str| matches!(name, "ontology" | "component_ontologies");
+        for ontology in template.children().filter(|c| is_ontology(c.name())) {
             let id = ontology.attribute("archetype_id").unwrap_or_default();
             for index in uses.get(id).into_iter().flatten() {
-                let Some(root) = self.roots.get_mut(*index) else {
-                    continue;
-                };
-                for set in ontology.all("term_definitions") {
-                    let language = set.attribute("language").unwrap_or(&self.language);
-                    let mut terms = root.terms.remove(language).unwrap_or_default();
-                    for item in set.all("items") {
-                        if let Some(code) = item
-                            .attribute("code")
-                            .filter(|code| !terms.contains_key(*code))
-                        {
-                            let term = term(item);
-                            if !self.gauge.term(item, &term) {
-                                return self.errors.push(Gauge::too_many_terms(item));
-                            }
-                            terms.insert(code.to_owned(), term);
-                        }
-                    }
-                    root.terms.insert(language.to_owned(), terms);
+                if let Err(excess) = self.add_ontology(*index, ontology) {
+                    return self.errors.push(excess);
                 }
-                root.bindings
-                    .extend(ontology.all("term_bindings").flat_map(bindings));
             }
         }
+    }
+
+    /// Adds the terms and bindings of an ontology to one use of its archetype. Terms that are known
+    /// are kept.
+    ///
+    /// # Errors
+    /// When the template has too many terms.
+    fn add_ontology(&mut self, index: usize, ontology: Xml<'_>) -> Result<(), Diagnostic> {
+        let Some(root) = self.roots.get_mut(index) else {
+            return Ok(());
+        };
+        for set in ontology.all("term_definitions") {
+            let language = set.attribute("language").unwrap_or(&self.language);
+            let terms = root.terms.entry(language.to_owned()).or_default();
+            for item in set.all("items") {
+                let code = item.attribute("code");
+                let Some(code) = code.filter(|code| !terms.contains_key(*code)) else {
+                    continue;
+                };
+                let term = term(item);
+                if !self.gauge.term(item, &term) {
+                    return Err(Gauge::too_many_terms(item));
+                }
+                terms.insert(code.to_owned(), term);
+            }
+        }
+        let bindings = ontology.all("term_bindings").flat_map(bindings);
+        root.bindings.extend(bindings);
+        Ok(())
     }
 }
 
@@ -653,6 +646,53 @@ fn bindings(set: Xml<'_>) -> Vec<Binding> {
         })
     };
     set.all("items").filter_map(binding).collect()
+}
+
+/// Returns the text along a path of elements, unless it is empty.
+fn text_of(xml: Xml<'_>, along: &[&str]) -> Option<String> {
+    let text = xml.text_along(along).filter(|t| !t.is_empty());
+    text.map(str::to_owned)
+}
+
+/// Returns the archetype id of a node.
+fn archetype_id(xml: Xml<'_>) -> Option<String> {
+    let id = xml
+        .text_along(&["archetype_id", "value"])
+        // Both forms of the element occur in published templates.
+        .or_else(|| xml.text_along(&["archetype_id"]));
+    id.filter(|t| !t.is_empty()).map(str::to_owned)
+}
+
+/// Returns the value to assume if data have none.
+fn assumed(xml: Xml<'_>) -> Leaves {
+    xml.child("assumed_value")
+        .or_else(|| xml.child("item")?.child("assumed_value"))
+        .map(leaves)
+        .unwrap_or_default()
+}
+
+/// Returns the pattern of a constraint, unless it is empty.
+fn pattern_of<'d>(item: Xml<'d>) -> Option<&'d str> {
+    item.text_along(&["pattern"]).filter(|p| !p.is_empty())
+}
+
+/// Reads a list of codes.
+fn codes(xml: Xml<'_>) -> Constraint {
+    let terminology = xml
+        .text_along(&["terminology_id", "value"])
+        .or_else(|| xml.text_along(&["terminology_id"]));
+    let codes = xml.all("code_list").map(Xml::text);
+    Constraint::Code {
+        terminology: terminology.unwrap_or_default().to_owned(),
+        codes: codes.filter(|c| !c.is_empty()).map(str::to_owned).collect(),
+    }
+}
+
+/// Reads a reference to a value set.
+fn code_set(xml: Xml<'_>, name: &str) -> Constraint {
+    Constraint::CodeSet {
+        reference: xml.text_along(&[name]).unwrap_or_default().to_owned(),
+    }
 }
 
 fn annotations(xml: Xml<'_>) -> Vec<Annotation> {

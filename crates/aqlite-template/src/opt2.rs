@@ -8,7 +8,7 @@
 
 use super::adl2;
 use super::limits::Gauge;
-use super::opt::{class_named, term};
+use super::opt::{ClassName, term};
 use super::pattern::Pattern;
 use super::tree::{
     ArchetypeRoot, Attribute, Cardinality, Constraint, Interval, Multiplicity, Node, OrdinalItem,
@@ -43,23 +43,7 @@ impl Template {
         let Some(root) = document.root() else {
             return Err(Vec::new());
         };
-        if !["template", "operational_template", "archetype"].contains(&root.name()) {
-            let message = format!(
-                "the root element is `{}`, expected `operational_template`, `template` or `archetype`",
-                root.name()
-            );
-            return Err(vec![
-                Diagnostic::error("TPL0201", root.span(), message)
-                    .with_help("send an operational template of ADL 2 as XML"),
-            ]);
-        }
-        if is_opt14(root) {
-            let message = "this is an operational template of ADL 1.4, expected one of ADL 2";
-            return Err(vec![
-                Diagnostic::error("TPL0206", root.span(), message)
-                    .with_help("send it as `opt14`, or below `definition/template/adl1.4`"),
-            ]);
-        }
+        check_root(root).map_err(|d| vec![d])?;
         let missing = |name: &str| {
             Diagnostic::error("TPL0202", root.span(), format!("`{name}` is missing"))
                 .with_help(format!("add `<{name}>`"))
@@ -87,6 +71,28 @@ pub(super) fn opt2_document(text: &str) -> Result<Document<'_>, Diagnostic> {
     }
 }
 
+/// Checks that the root is that of an operational template of ADL 2.
+fn check_root(root: Xml<'_>) -> Result<(), Diagnostic> {
+    let (code, message, help) = if !ROOTS.contains(&root.name()) {
+        let message = format!(
+            "the root element is `{}`, expected `operational_template`, `template` or `archetype`",
+            root.name()
+        );
+        let help = "send an operational template of ADL 2 as XML";
+        ("TPL0201", message, help)
+    } else if is_opt14(root) {
+        let message = "this is an operational template of ADL 1.4, expected one of ADL 2";
+        let help = "send it as `opt14`, or below `definition/template/adl1.4`";
+        ("TPL0206", message.to_owned(), help)
+    } else {
+        return Ok(());
+    };
+    Err(Diagnostic::error(code, root.span(), message).with_help(help))
+}
+
+/// The names of a root element.
+const ROOTS: [&str; 3] = ["template", "operational_template", "archetype"];
+
 /// Returns whether a template is of ADL 1.4.
 ///
 /// `Template.xsd` requires a concept and a definition with an archetype id. AOM 2 requires an
@@ -109,34 +115,14 @@ fn template(root: Xml<'_>, definition: Xml<'_>, id: String) -> Result<Template, 
         .child("archetype_id")
         .and_then(full_id)
         .unwrap_or_else(|| id.clone());
-    let terminology = root.child("terminology");
-    let mut gauge = Gauge::default();
-    let own_terms = terminology
-        .map(|t| terms(t, &mut gauge))
-        .transpose()?
-        .unwrap_or_default();
-    let own = ArchetypeRoot {
-        archetype_id: archetype.clone(),
-        terms: own_terms,
-        bindings: Vec::new(),
-    };
-    let mut reader = Opt2Reader {
-        components: component_terminologies(root),
-        seen: HashSet::new(),
-        gauge,
-        failed: None,
-        sets: terminology.map(value_sets).unwrap_or_default(),
-        roots: vec![own],
-        unknown: None,
-    };
+    let mut reader = Opt2Reader::of(root, &archetype)?;
     let mut node = reader.node(definition, 0);
     node.archetype_id = Some(archetype.clone());
     if let Some(failed) = reader.failed.or(reader.gauge.failed.take()) {
         return Err(failed);
     }
-    let mut warnings = Vec::new();
-    if let Some(unknown) = reader.unknown {
-        warnings.push(unknown);
+    let is_opaque = reader.unknown.is_some();
+    if is_opaque {
         node.attributes.clear();
         node.constraint = Constraint::Open;
     }
@@ -151,12 +137,8 @@ fn template(root: Xml<'_>, definition: Xml<'_>, id: String) -> Result<Template, 
         archetype_id: archetype,
         excesses: reader.gauge.finish(root, &node, languages.len()),
         languages,
-        uid: root
-            .text_along(&["uid", "value"])
-            .or_else(|| root.text_along(&["uid"]))
-            .filter(|u| !u.is_empty())
-            .map(str::to_owned),
-        is_opaque: !warnings.is_empty(),
+        uid: uid(root),
+        is_opaque,
         template_id: id,
         language,
         definition: node,
@@ -164,8 +146,16 @@ fn template(root: Xml<'_>, definition: Xml<'_>, id: String) -> Result<Template, 
         annotations: Vec::new(),
         defaults: Vec::new(),
         singleton: None,
-        warnings,
+        warnings: reader.unknown.into_iter().collect(),
     })
+}
+
+/// Returns the uid, unless it is empty.
+fn uid(root: Xml<'_>) -> Option<String> {
+    let uid = root
+        .text_along(&["uid", "value"])
+        .or_else(|| root.text_along(&["uid"]));
+    uid.filter(|u| !u.is_empty()).map(str::to_owned)
 }
 
 fn original_language<'d>(root: Xml<'d>) -> &'d str {
@@ -241,33 +231,33 @@ fn terms(
 ) -> Result<BTreeMap<String, BTreeMap<String, Term>>, Diagnostic> {
     let mut all: BTreeMap<String, BTreeMap<String, Term>> = BTreeMap::new();
     for set in terminology.all("term_definitions") {
-        let language = set
-            .attribute("language")
-            .or(set.attribute("id"))
-            .unwrap_or_default();
-        let mut terms = all.remove(language).unwrap_or_default();
+        let language = set.attribute("language").or(set.attribute("id"));
+        let language = language.unwrap_or_default().to_owned();
+        let terms = all.entry(language).or_default();
         for item in set.all("items") {
             if let Some(code) = item.attribute("code").or(item.attribute("id")) {
-                let within = |name: &str| item.text_along(&[name]).unwrap_or_default().to_owned();
-                let as_elements = || Term {
-                    text: within("text"),
-                    description: within("description"),
-                    others: Vec::new(),
-                };
-                let term = if item.child("text").is_some() {
-                    as_elements()
-                } else {
-                    term(item)
-                };
+                let term = term_of(item);
                 if !gauge.term(item, &term) {
                     return Err(Gauge::too_many_terms(item));
                 }
                 terms.insert(code.to_owned(), term);
             }
         }
-        all.insert(language.to_owned(), terms);
     }
     Ok(all)
+}
+
+/// Reads a term, whose parts are elements with their names, or items with ids as in OPT 1.4.
+fn term_of(item: Xml<'_>) -> Term {
+    if item.child("text").is_none() {
+        return term(item);
+    }
+    let within = |name: &str| item.text_along(&[name]).unwrap_or_default().to_owned();
+    Term {
+        text: within("text"),
+        description: within("description"),
+        others: Vec::new(),
+    }
 }
 
 /// Reads the codes of each value set.
@@ -297,6 +287,26 @@ struct Opt2Reader<'d> {
 }
 
 impl<'d> Opt2Reader<'d> {
+    /// Reads the terminology of the template itself, whose root has the id `archetype`.
+    fn of(root: Xml<'d>, archetype: &str) -> Result<Opt2Reader<'d>, Diagnostic> {
+        let terminology = root.child("terminology");
+        let mut gauge = Gauge::default();
+        let own_terms = terminology.map(|t| terms(t, &mut gauge)).transpose()?;
+        let own = ArchetypeRoot {
+            archetype_id: archetype.to_owned(),
+            terms: own_terms.unwrap_or_default(),
+            bindings: Vec::new(),
+        };
+        Ok(Opt2Reader {
+            components: component_terminologies(root),
+            seen: HashSet::new(),
+            gauge,
+            failed: None,
+            sets: terminology.map(value_sets).unwrap_or_default(),
+            roots: vec![own],
+            unknown: None,
+        })
+    }
     fn unknown(&mut self, xml: Xml<'d>, what: &str) {
         self.unknown.get_or_insert_with(|| {
             Diagnostic::warning(
@@ -321,22 +331,12 @@ impl<'d> Opt2Reader<'d> {
     }
 
     fn node_here(&mut self, xml: Xml<'d>, outer: usize) -> Node {
-        let class_text: String = xml
-            .attribute("rm_type_name")
-            .unwrap_or_default()
-            .chars()
-            .filter(|c| !c.is_whitespace())
-            .collect();
-        let (name, parameter) = match class_text.split_once('<') {
-            Some((name, inner)) => (name, Cls::parse(inner.trim_end_matches('>'))),
-            None => (class_text.as_str(), None),
-        };
-        let class = class_named(name);
+        let name = ClassName::read(xml.attribute("rm_type_name"));
         let kind = xml.xsi_type().unwrap_or("C_COMPLEX_OBJECT");
         // The prefix `P_` marks the persistent form, which has the same meaning.
         let kind = kind.strip_prefix("P_").unwrap_or(kind);
-        if class.is_none() && matches!(kind, "C_COMPLEX_OBJECT" | "C_ARCHETYPE_ROOT") {
-            self.unknown(xml, &format!("the class `{class_text}`"));
+        if name.class.is_none() && matches!(kind, "C_COMPLEX_OBJECT" | "C_ARCHETYPE_ROOT") {
+            self.unknown(xml, &format!("the class `{}`", name.text));
         }
         let used = xml
             .attribute("archetype_ref")
@@ -344,35 +344,34 @@ impl<'d> Opt2Reader<'d> {
             .filter(|_| kind == "C_ARCHETYPE_ROOT")
             .map(str::to_owned);
         // Terms of the archetype apply to everything below its root.
-        let root = match &used {
-            Some(id) => self.used(id),
-            None => outer,
-        };
-        let mut constraint = self.constraint(xml, kind);
-        let mut attributes: Vec<Attribute> = xml
-            .all("attributes")
-            .map(|a| self.attribute(a, root))
-            .collect();
-        // A tuple replaces the constraints on its attributes one by one.
-        for tuple in xml.all("attribute_tuples") {
-            match tupled(class, tuple, &mut attributes) {
-                Some(together) => constraint = together,
-                None => self.unknown(tuple, "a tuple of attributes"),
-            }
-        }
-        Node {
-            class,
-            parameter,
+        let root = used.as_ref().map_or(outer, |id| self.used(id));
+        let constraint = self.constraint(xml, kind);
+        let attributes = xml.all("attributes");
+        let attributes: Vec<Attribute> = attributes.map(|a| self.attribute(a, root)).collect();
+        let occurrences = self.multiplicity(xml, "occurrences");
+        let mut node = Node {
+            class: name.class,
+            parameter: name.parameter,
             node_id: xml.attribute("node_id").unwrap_or_default().to_owned(),
             archetype_id: used,
-            occurrences: self
-                .multiplicity(xml, "occurrences")
-                .unwrap_or(Multiplicity::ANY),
+            occurrences: occurrences.unwrap_or(Multiplicity::ANY),
             root,
             attributes,
             constraint,
-            class_text,
+            class_text: name.text,
             assumed: Vec::new(),
+        };
+        self.tuples(xml, &mut node);
+        node
+    }
+
+    /// Reads the tuples of attributes. A tuple replaces the constraints on its attributes.
+    fn tuples(&mut self, xml: Xml<'d>, node: &mut Node) {
+        for tuple in xml.all("attribute_tuples") {
+            match tupled(node.class, tuple, &mut node.attributes) {
+                Some(together) => node.constraint = together,
+                None => self.unknown(tuple, "a tuple of attributes"),
+            }
         }
     }
 
@@ -403,21 +402,33 @@ impl<'d> Opt2Reader<'d> {
     }
 
     fn attribute(&mut self, xml: Xml<'d>, root: usize) -> Attribute {
-        let name = xml
-            .attribute("rm_attribute_name")
-            .unwrap_or_default()
-            .to_owned();
-        let attr = Attr::parse(&name);
-        if attr.is_none()
-            // A differential path would constrain a node elsewhere, which the tree cannot
-            // represent.
-            || xml
-                .text_along(&["differential_path"])
-                .is_some_and(|p| !p.is_empty())
-        {
+        let name = xml.attribute("rm_attribute_name").unwrap_or_default();
+        let attr = Attr::parse(name);
+        // A differential path would constrain a node elsewhere, which the tree cannot represent.
+        let path = xml.text_along(&["differential_path"]);
+        let is_elsewhere = path.is_some_and(|p| !p.is_empty());
+        if attr.is_none() || is_elsewhere {
             self.unknown(xml, &format!("the attribute `{name}`"));
         }
-        // The attribute form is `0..1; unordered; unique`, the element form has children.
+        let cardinality = self.cardinality(xml);
+        let length = self.gauge.enter(&["/", name]);
+        if let Some(c) = cardinality {
+            self.gauge.count(xml, "cardinality", c.interval);
+        }
+        let attribute = Attribute {
+            attr,
+            existence: self.multiplicity(xml, "existence"),
+            cardinality,
+            children: xml.all("children").map(|c| self.node(c, root)).collect(),
+            name: name.to_owned(),
+        };
+        self.gauge.alternatives(xml, &attribute.children);
+        self.gauge.leave(length);
+        attribute
+    }
+
+    /// Reads a cardinality: an attribute such as `0..1; unordered; unique`, or an element.
+    fn cardinality(&mut self, xml: Xml<'d>) -> Option<Cardinality> {
         let written = xml.attribute("cardinality").unwrap_or_default();
         let element = xml.child("cardinality");
         let says = |flag: &str, word: &str| {
@@ -427,25 +438,11 @@ impl<'d> Opt2Reader<'d> {
             Some(c) => c.child("interval").and_then(|i| self.bounds(i)),
             None => multiplicity(written.split(';').next().unwrap_or_default()),
         };
-        let (is_ordered, is_unique) = (says("is_ordered", " ordered"), says("is_unique", "unique"));
-        let length = self.gauge.enter(&["/", &name]);
-        interval
-            .into_iter()
-            .for_each(|count| self.gauge.count(xml, "cardinality", count));
-        let attribute = Attribute {
-            attr,
-            existence: self.multiplicity(xml, "existence"),
-            cardinality: interval.map(|interval| Cardinality {
-                interval,
-                is_ordered,
-                is_unique,
-            }),
-            children: xml.all("children").map(|c| self.node(c, root)).collect(),
-            name,
-        };
-        self.gauge.alternatives(xml, &attribute.children);
-        self.gauge.leave(length);
-        attribute
+        Some(Cardinality {
+            interval: interval?,
+            is_ordered: says("is_ordered", " ordered"),
+            is_unique: says("is_unique", "unique"),
+        })
     }
 
     fn constraint(&mut self, xml: Xml<'d>, kind: &str) -> Constraint {
@@ -455,18 +452,7 @@ impl<'d> Opt2Reader<'d> {
                 includes: self.assertions(xml, "includes"),
                 excludes: self.assertions(xml, "excludes"),
             },
-            "C_BOOLEAN" => {
-                let allows = |value: &str| {
-                    xml.child("constraint").is_none()
-                        || xml
-                            .all("constraint")
-                            .any(|c| c.text().eq_ignore_ascii_case(value))
-                };
-                Constraint::Boolean {
-                    true_valid: allows("true"),
-                    false_valid: allows("false"),
-                }
-            }
+            "C_BOOLEAN" => boolean(xml),
             "C_STRING" => self.text(xml),
             "C_INTEGER" => match points(xml) {
                 Some(list) => Constraint::Integer { range: None, list },
@@ -497,31 +483,25 @@ impl<'d> Opt2Reader<'d> {
     /// Reads a list of texts, or one expression between slashes.
     fn text(&mut self, xml: Xml<'d>) -> Constraint {
         let all: Vec<&str> = xml.all("constraint").map(Xml::text).collect();
-        fn expression(text: &str) -> Option<&str> {
-            text.strip_prefix('/').and_then(|t| t.strip_suffix('/'))
-        }
-        match all.as_slice() {
+        let (pattern, list) = match all.as_slice() {
             [one] if expression(one).is_some() => {
                 let pattern = expression(one).and_then(|source| self.gauge.compile(xml, source));
                 if pattern.is_none() {
                     self.unknown(xml, &format!("the expression `{one}`"));
                 }
-                Constraint::Text {
-                    pattern,
-                    list: Vec::new(),
-                    open: false,
-                }
+                (pattern, Vec::new())
             }
             list => {
                 if list.iter().any(|text| expression(text).is_some()) {
                     self.unknown(xml, "a list with expressions");
                 }
-                Constraint::Text {
-                    pattern: None,
-                    list: list.iter().map(|text| (*text).to_owned()).collect(),
-                    open: false,
-                }
+                (None, list.iter().map(|text| (*text).to_owned()).collect())
             }
+        };
+        Constraint::Text {
+            pattern,
+            list,
+            open: false,
         }
     }
 
@@ -581,10 +561,9 @@ impl<'d> Opt2Reader<'d> {
                 .map_or(default, |t| t == "true")
         };
         let mut limit = |name: &str| {
-            let sent = xml
-                .text_along(&[name])
-                .or_else(|| xml.attribute(name))
-                .filter(|t| !t.is_empty() && !says(&format!("{name}_unbounded"), false))?;
+            let sent = xml.text_along(&[name]).or_else(|| xml.attribute(name));
+            let is_unbounded = || says(&format!("{name}_unbounded"), false);
+            let sent = sent.filter(|t| !t.is_empty() && !is_unbounded())?;
             let read = T::from_text(sent);
             if read.is_none() {
                 self.unknown(xml, &format!("the limit `{sent}`"));
@@ -649,6 +628,23 @@ fn is_point(range: Xml<'_>) -> bool {
     }
 }
 
+/// Returns the regular expression between slashes.
+fn expression(text: &str) -> Option<&str> {
+    text.strip_prefix('/').and_then(|t| t.strip_suffix('/'))
+}
+
+/// Reads the permitted booleans: both, if none is listed.
+fn boolean(xml: Xml<'_>) -> Constraint {
+    let allows = |value: &str| {
+        let mut listed = xml.all("constraint");
+        xml.child("constraint").is_none() || listed.any(|c| c.text().eq_ignore_ascii_case(value))
+    };
+    Constraint::Boolean {
+        true_valid: allows("true"),
+        false_valid: allows("false"),
+    }
+}
+
 /// Reads several single numbers. Returns `None` for one range, or if any range is not a single
 /// number.
 fn points<T: TextForm>(xml: Xml<'_>) -> Option<Vec<T>> {
@@ -684,47 +680,60 @@ fn tupled(
         .into_iter()
         .partition(|a| names.contains(&a.name.as_str()));
     *attributes = others;
-    let count = members.first()?.children.len();
-    let is_known = |known: &[&str]| {
-        members.len() == names.len()
-            && members
-                .iter()
-                .all(|m| known.contains(&m.name.as_str()) && m.children.len() == count)
+    let table = TupleTable {
+        rows: members.first()?.children.len(),
+        members,
     };
-    let cell = |name: &str, row: usize| {
-        members
-            .iter()
-            .find(|m| m.name == name)
-            .and_then(|m| m.children.get(row))
-    };
+    let is_known = |known: &[&str]| table.members.len() == names.len() && table.has_only(known);
     match class? {
         Cls::DV_QUANTITY if is_known(&["units", "magnitude", "precision"]) => {
-            let item = |row| {
-                let range =
-                    |name: &str| cell(name, row).and_then(|node| range_of(&node.constraint));
-                let units = cell("units", row).and_then(|node| only_text(&node.constraint))?;
-                Some(QuantityItem {
-                    units,
-                    magnitude: range("magnitude"),
-                    precision: range("precision"),
-                })
-            };
+            let list = (0..table.rows).map(|row| table.quantity(row));
             Some(Constraint::Quantity {
                 property: None,
-                list: (0..count).map(item).collect::<Option<_>>()?,
+                list: list.collect::<Option<_>>()?,
             })
         }
         Cls::DV_ORDINAL | Cls::DV_SCALE if is_known(&["value", "symbol"]) => {
-            let item = |row| {
-                let range = cell("value", row).and_then(|node| range_of(&node.constraint))?;
-                let value = range.lower.filter(|lower| range.upper == Some(*lower))?;
-                ordinal_item(value, &cell("symbol", row)?.constraint)
-            };
+            let list = (0..table.rows).map(|row| table.ordinal(row));
             Some(Constraint::Ordinal {
-                list: (0..count).map(item).collect::<Option<_>>()?,
+                list: list.collect::<Option<_>>()?,
             })
         }
         _ => None,
+    }
+}
+
+/// The rows of a tuple: each member has one child for each row.
+struct TupleTable {
+    members: Vec<Attribute>,
+    rows: usize,
+}
+
+impl TupleTable {
+    /// Returns whether all members have these names and a child for each row.
+    fn has_only(&self, known: &[&str]) -> bool {
+        let mut members = self.members.iter();
+        members.all(|m| known.contains(&m.name.as_str()) && m.children.len() == self.rows)
+    }
+
+    fn cell(&self, name: &str, row: usize) -> Option<&Constraint> {
+        let member = self.members.iter().find(|m| m.name == name)?;
+        Some(&member.children.get(row)?.constraint)
+    }
+
+    fn quantity(&self, row: usize) -> Option<QuantityItem> {
+        let range = |name: &str| self.cell(name, row).and_then(range_of);
+        Some(QuantityItem {
+            units: self.cell("units", row).and_then(only_text)?,
+            magnitude: range("magnitude"),
+            precision: range("precision"),
+        })
+    }
+
+    fn ordinal(&self, row: usize) -> Option<OrdinalItem> {
+        let range = self.cell("value", row).and_then(range_of)?;
+        let value = range.lower.filter(|lower| range.upper == Some(*lower))?;
+        ordinal_item(value, self.cell("symbol", row)?)
     }
 }
 

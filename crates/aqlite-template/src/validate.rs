@@ -81,15 +81,13 @@ fn label_at<'t>(
     let mut steps = path.split('/').skip(1);
     loop {
         if let Some(id) = node.text_at(Attr::ARCHETYPE_NODE_ID) {
-            let is_root = is_archetype_id(id);
-            if is_root {
-                archetype = node
-                    .text_along(&[Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE])
-                    .unwrap_or(id);
+            let mut code = id;
+            if is_archetype_id(id) {
+                let stated =
+                    node.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE]);
+                (archetype, code) = (stated.unwrap_or(id), "at0000");
             }
-            label = template
-                .term_of(archetype, language, if is_root { "at0000" } else { id })
-                .or(label);
+            label = template.term_of(archetype, language, code).or(label);
         }
         match steps.next().and_then(|step| step_into(node, step)) {
             Some(inner) => node = inner,
@@ -324,42 +322,40 @@ impl<'a> Check<'a> {
         };
         let there = object.get(attr);
         // An ELEMENT without a value has a null flavour instead, which satisfies existence.
-        if attr == Attr::VALUE
-            && there.is_none()
-            && object.class() == Cls::ELEMENT
-            && object.get(Attr::NULL_FLAVOUR).is_some()
-        {
+        let is_null = || object.class() == Cls::ELEMENT && object.get(Attr::NULL_FLAVOUR).is_some();
+        if attr == Attr::VALUE && there.is_none() && is_null() {
             return;
         }
-        let is_empty = object.values(attr).next().is_none();
-        // Drafts may lack any part, so existence is not checked.
-        if let Some(existence) = attribute
-            .existence
-            .filter(|e| !self.is_draft && !e.contains(usize::from(!is_empty)))
-        {
-            let message = format!(
-                "Attribute {} of class {} does not match existence {existence}",
-                attribute.name,
-                object.class()
-            );
-            let found = if is_empty { "nothing" } else { "a value" };
-            self.report(
-                Finding::error("TPL0501", "", message)
-                    .expected(existence.to_string())
-                    .found(found),
-            );
-        }
+        let values: Vec<NodeRef<'a>> = object.values(attr).collect();
+        self.existence(object.class(), attribute, values.len());
         self.at(Step::Attribute(&attribute.name), |check| {
-            match object.values(attr).next() {
-                _ if definition.card.is_list() => check.members(
-                    &object.values(attr).collect::<Vec<_>>(),
-                    attribute,
-                    there.is_some(),
-                ),
-                Some(value) => check.single(value, attribute),
+            match values.first() {
+                _ if definition.card.is_list() => {
+                    check.members(&values, attribute, there.is_some())
+                }
+                Some(value) => check.single(*value, attribute),
                 None => {}
             }
         });
+    }
+
+    /// Checks that an attribute is there or absent. Drafts may lack any part, so they are not
+    /// checked.
+    fn existence(&mut self, class: Cls, attribute: &Attribute, values: usize) {
+        let count = values.min(1);
+        let violated = attribute.existence.filter(|e| !e.contains(count));
+        let Some(existence) = violated.filter(|_| !self.is_draft) else {
+            return;
+        };
+        let name = &attribute.name;
+        let message =
+            format!("Attribute {name} of class {class} does not match existence {existence}");
+        let found = if count == 0 { "nothing" } else { "a value" };
+        self.report(
+            Finding::error("TPL0501", "", message)
+                .expected(existence.to_string())
+                .found(found),
+        );
     }
 
     fn members(&mut self, values: &[NodeRef<'a>], attribute: &'a Attribute, is_present: bool) {
@@ -369,31 +365,9 @@ impl<'a> Check<'a> {
         if !self.spend(attribute.children.len()) {
             return;
         }
-        // Counted while the members are assigned: the choice among equal candidates depends on the
-        // counts.
-        let mut counts = vec![0_usize; attribute.children.len()];
-        let siblings = self.siblings(attribute);
-        for (i, value) in values.iter().enumerate() {
-            let candidates = siblings.candidates(*value);
-            if !self.spend(siblings.cost(*value, &candidates)) {
-                return;
-            }
-            self.at(Step::Index(i), |check| {
-                match siblings.choose(*value, &candidates, &counts) {
-                    Some(index) => {
-                        counts
-                            .iter_mut()
-                            .skip(index)
-                            .take(1)
-                            .for_each(|count| *count += 1);
-                        check.chosen(*value, attribute.children.get(index));
-                    }
-                    None if value.class().is_a(Cls::LOCATABLE) => check.foreign(*value),
-                    // Other members have no id, and the model's rules check their class.
-                    None => {}
-                }
-            });
-        }
+        let Some(counts) = self.assign(values, attribute) else {
+            return;
+        };
         // All occurrences are checked after the assignment, because later members may complete a
         // count.
         for (node, count) in attribute.children.iter().zip(&counts) {
@@ -402,6 +376,32 @@ impl<'a> Check<'a> {
             }
         }
         self.cardinality(values, attribute, is_present);
+    }
+
+    /// Assigns the members of a list to constraints, and checks each. Returns the number of members
+    /// of each constraint; `None` if the check was ended.
+    fn assign(&mut self, values: &[NodeRef<'a>], attribute: &'a Attribute) -> Option<Vec<usize>> {
+        // Counted while the members are assigned: the choice among equal candidates depends on the
+        // counts.
+        let mut counts = vec![0_usize; attribute.children.len()];
+        let siblings = self.siblings(attribute);
+        for (i, value) in values.iter().enumerate() {
+            let candidates = siblings.candidates(*value);
+            if !self.spend(siblings.cost(*value, &candidates)) {
+                return None;
+            }
+            let chosen = siblings.choose(*value, &candidates, &counts);
+            if let Some(count) = chosen.and_then(|index| counts.get_mut(index)) {
+                *count += 1;
+            }
+            self.at(Step::Index(i), |check| match chosen {
+                Some(index) => check.chosen(*value, attribute.children.get(index)),
+                None if value.class().is_a(Cls::LOCATABLE) => check.foreign(*value),
+                // Other members have no id, and the model's rules check their class.
+                None => {}
+            });
+        }
+        Some(counts)
     }
 
     fn occurrences(&mut self, node: &'a Node, count: usize) {
@@ -417,43 +417,28 @@ impl<'a> Check<'a> {
 
     /// A cardinality below the sum of the minimum occurrences cannot be met, so it is not enforced.
     fn cardinality(&mut self, values: &[NodeRef<'a>], attribute: &'a Attribute, is_present: bool) {
-        let Some(cardinality) = attribute
-            .cardinality
-            .filter(|_| is_present && !self.is_draft)
-        else {
+        let cardinality = attribute.cardinality;
+        let Some(cardinality) = cardinality.filter(|_| is_present && !self.is_draft) else {
             return;
         };
-        let least: u64 = attribute
-            .children
-            .iter()
-            .map(|c| u64::from(c.occurrences.lower))
-            .sum();
-        let upper = cardinality
-            .interval
-            .upper
-            // Such an upper limit would make every valid document invalid.
-            .filter(|upper| u64::from(*upper) >= least);
+        let children = attribute.children.iter();
+        let least: u64 = children.map(|c| u64::from(c.occurrences.lower)).sum();
+        let upper = cardinality.interval.upper;
         let interval = Multiplicity {
-            upper,
+            // An upper limit below that would make every valid document invalid.
+            upper: upper.filter(|upper| u64::from(*upper) >= least),
             ..cardinality.interval
         };
         if !interval.contains(values.len()) {
-            let finding = Finding::error(
-                "TPL0502",
-                "",
-                format!("Attribute does not match cardinality {interval}"),
-            );
-            self.report(
-                finding
-                    .expected(interval.to_string())
-                    .found(values.len().to_string()),
-            );
+            let message = format!("Attribute does not match cardinality {interval}");
+            let finding = Finding::error("TPL0502", "", message)
+                .expected(interval.to_string())
+                .found(values.len().to_string());
+            self.report(finding);
         }
         if cardinality.is_unique && has_equals(values) {
-            self.error(
-                "TPL0502",
-                "Attribute has equal members, but must be unique".to_owned(),
-            );
+            let message = "Attribute has equal members, but must be unique";
+            self.error("TPL0502", message.to_owned());
         }
     }
 
@@ -476,39 +461,14 @@ impl<'a> Check<'a> {
         let siblings = self.siblings(attribute);
         // Every alternative may be compared with the whole value, so the cost is charged in
         // advance.
-        if !self.spend(
-            siblings
-                .cost(value, &siblings.candidates(value))
-                .saturating_add(attribute.children.len()),
-        ) {
+        let cost = siblings.cost(value, &siblings.candidates(value));
+        if !self.spend(cost.saturating_add(attribute.children.len())) {
             return;
         }
-        let is_forbidden = |node: &Node| node.occurrences.upper == Some(0);
-        let fitting = attribute
-            .children
-            .iter()
-            .filter(|node| fit::of(value, node) == Fit::Yes && !is_forbidden(node));
-        let mut all: Vec<(Weight, Vec<Finding>)> = Vec::new();
         let (found, kept) = (self.found, self.findings.len());
-        for node in fitting {
-            let before = self.findings.len();
-            self.chosen(value, Some(node));
-            let errors = self
-                .findings
-                .iter()
-                .skip(before)
-                .filter(|f| f.severity == Severity::Error)
-                .count();
-            // The first matching alternative ends the search. The rest cannot change the result.
-            if errors == 0 || self.ended.is_some() {
-                return;
-            }
-            all.push((
-                // At equal numbers of errors, the alternative of the same class is nearer.
-                (errors, node.class != Some(value.class())),
-                self.findings.split_off(before),
-            ));
-        }
+        let Some(all) = self.alternatives(value, attribute) else {
+            return;
+        };
         match all.iter().min_by_key(|(weight, _)| *weight) {
             None if attribute.children.is_empty() => {}
             None => self.no_alternative(value, attribute),
@@ -517,6 +477,33 @@ impl<'a> Check<'a> {
         }
         // Only the findings of one alternative are kept.
         self.found = found + self.findings.iter().skip(kept).map(size).sum::<usize>();
+    }
+
+    /// Compares a value with each alternative, and returns the findings of all. Returns `None` at the
+    /// first alternative that matches, which ends the search: the rest cannot change the result.
+    fn alternatives(
+        &mut self,
+        value: NodeRef<'a>,
+        attribute: &'a Attribute,
+    ) -> Option<Vec<(Weight, Vec<Finding>)>> {
+        let is_forbidden = |node: &Node| node.occurrences.upper == Some(0);
+        let fits = |node: &Node| fit::of(value, node) == Fit::Yes && !is_forbidden(node);
+        let mut all = Vec::new();
+        for node in attribute.children.iter().filter(|node| fits(node)) {
+            let before = self.findings.len();
+            self.chosen(value, Some(node));
+            let findings = self.findings.iter().skip(before);
+            let errors = findings.filter(|f| f.severity == Severity::Error).count();
+            if errors == 0 || self.ended.is_some() {
+                return None;
+            }
+            all.push((
+                // At equal numbers of errors, the alternative of the same class is nearer.
+                (errors, node.class != Some(value.class())),
+                self.findings.split_off(before),
+            ));
+        }
+        Some(all)
     }
 
     fn no_alternative(&mut self, value: NodeRef<'a>, attribute: &'a Attribute) {
@@ -558,11 +545,6 @@ impl<'a> Check<'a> {
     /// Without a transition, the step is only the clinical label of the state (RM, ISM_TRANSITION).
     /// Then both must occur in the template, and an unlisted pair is a warning.
     fn transition(&mut self, value: NodeRef<'a>, alternatives: &[(Weight, Vec<Finding>)]) {
-        let is_wrong = |found: &[Finding], path: &str| {
-            found
-                .iter()
-                .any(|f| f.severity == Severity::Error && f.path.starts_with(path))
-        };
         let step = format!("{}/careflow_step", path_text(&self.path));
         let of_step = alternatives
             .iter()
@@ -577,20 +559,17 @@ impl<'a> Check<'a> {
             .into_iter()
             .find_map(|attr| value.get(attr));
         if stated_by.is_some_and(|by| by.attr() == Some(Attr::CURRENT_STATE)) {
-            let is_listed = |f: &Finding| {
-                alternatives
-                    .iter()
-                    .any(|(_, found)| !is_wrong(found, &f.path))
-            };
-            findings
-                .iter_mut()
-                .filter(|f| is_listed(f))
-                .for_each(|f| f.severity = Severity::Warning);
+            let lists = alternatives.iter().map(|(_, found)| found);
+            for finding in &mut findings {
+                if lists.clone().any(|found| !is_wrong(found, &finding.path)) {
+                    finding.severity = Severity::Warning;
+                }
+            }
         }
-        let severity = if findings.iter().any(|f| f.severity == Severity::Error) {
-            Severity::Error
-        } else {
-            Severity::Warning
+        let is_error = |f: &Finding| f.severity == Severity::Error;
+        let severity = match findings.iter().any(is_error) {
+            true => Severity::Error,
+            false => Severity::Warning,
         };
         self.findings.extend(findings);
         let finding = unlisted_transition(value, stated_by);
@@ -602,35 +581,28 @@ impl<'a> Check<'a> {
 
     /// Checks the text of a local code against the term of the archetype.
     fn rubric(&mut self, text: NodeRef<'a>, node: &'a Node) {
-        if text.text_along(&[Attr::DEFINING_CODE, Attr::TERMINOLOGY_ID, Attr::VALUE])
-            != Some("local")
-        {
+        let terminology =
+            text.text_along(&[Attr::DEFINING_CODE, Attr::TERMINOLOGY_ID, Attr::VALUE]);
+        let code = text.text_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING]);
+        let Some(code) = code.filter(|_| terminology == Some("local")) else {
             return;
+        };
+        let root = self.template.roots.get(node.root);
+        let term = root.and_then(|r| r.terms.get(self.language)?.get(code));
+        let Some((term, given)) = term.zip(text.text_at(Attr::VALUE)) else {
+            return;
+        };
+        if given.trim() != term.text.trim() {
+            let message = format!("the text of code {code} is not the one of the template");
+            self.report(Finding::warning("TPL0512", "", message).expected(term.text.as_str()));
         }
-        let Some(code) = text.text_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING]) else {
-            return;
-        };
-        let terms = self
-            .template
-            .roots
-            .get(node.root)
-            .and_then(|r| r.terms.get(self.language))
-            .and_then(|t| t.get(code));
-        let Some(term) = terms.filter(|t| {
-            text.text_at(Attr::VALUE)
-                .is_some_and(|v| v.trim() != t.text.trim())
-        }) else {
-            return;
-        };
-        self.report(
-            Finding::warning(
-                "TPL0512",
-                "",
-                format!("the text of code {code} is not the one of the template"),
-            )
-            .expected(term.text.as_str()),
-        );
     }
+}
+
+/// Returns whether there is an error at or below a path.
+fn is_wrong(found: &[Finding], path: &str) -> bool {
+    let mut errors = found.iter().filter(|f| f.severity == Severity::Error);
+    errors.any(|f| f.path.starts_with(path))
 }
 
 /// Returns the finding about a transition that is not in the template. `stated_by` is the value

@@ -6,7 +6,7 @@
 use aqlite_rm::diag::{Diagnostic, Span};
 use quick_xml::Reader;
 use quick_xml::XmlVersion;
-use quick_xml::events::{BytesStart, Event};
+use quick_xml::events::{BytesRef, BytesStart, Event};
 
 /// The maximum size of a template in bytes.
 pub(crate) const MAX_BYTES: usize = 16 << 20;
@@ -55,19 +55,15 @@ impl<'a> Document<'a> {
             open: Vec::new(),
         };
         builder.run()?;
-        if builder.elements.is_empty() {
-            return Err(Diagnostic::error(
-                "TPL0101",
-                Span::new(0, source.len()),
-                "the text has no XML element",
-            )
-            .with_help(
+        let elements = builder.elements;
+        if elements.is_empty() {
+            let message = "the text has no XML element";
+            let problem = Diagnostic::error("TPL0101", Span::new(0, source.len()), message);
+            return Err(problem.with_help(
                 "send an operational template (OPT 1.4): XML with the root element `template`",
             ));
         }
-        Ok(Document {
-            elements: builder.elements,
-        })
+        Ok(Document { elements })
     }
 
     /// Returns the root element.
@@ -101,12 +97,7 @@ impl<'a> Elements<'a> {
         span: Span,
     ) -> Result<usize, Diagnostic> {
         if self.0.len() >= MAX_ELEMENTS {
-            return Err(Diagnostic::error(
-                "TPL0104",
-                span,
-                format!("the template has more than {MAX_ELEMENTS} elements"),
-            )
-            .with_help("split the template, or leave some out"));
+            return Err(too_many_elements(span));
         }
         let index = self.0.len();
         self.0.push(Element {
@@ -157,6 +148,11 @@ fn too_large(source: &str) -> Diagnostic {
     .with_help(format!("a template may have at most {MAX_BYTES} bytes"))
 }
 
+fn too_many_elements(span: Span) -> Diagnostic {
+    let message = format!("the template has more than {MAX_ELEMENTS} elements");
+    Diagnostic::error("TPL0104", span, message).with_help("split the template, or leave some out")
+}
+
 struct XmlBuilder<'a> {
     source: &'a str,
     /// The number of bytes before the parsed text: a byte order mark.
@@ -183,24 +179,14 @@ impl<'a> XmlBuilder<'a> {
                 Ok(Event::Text(text)) => self.text(&text.xml10_content(), span)?,
                 Ok(Event::CData(text)) => self.text(&text.xml10_content(), span)?,
                 Ok(Event::GeneralRef(reference)) => {
-                    let resolved = match reference.resolve_char_ref() {
-                        Ok(Some(c)) => Some(c),
-                        // Predefined entities only: others need a document type, which is rejected.
-                        _ => named(&reference.xml10_content()),
-                    };
-                    let Some(c) = resolved else {
-                        return Err(foreign_entity(span));
-                    };
+                    let c = resolved(&reference).ok_or_else(|| foreign_entity(span))?;
                     self.text(c.encode_utf8(&mut [0; 4]), span)?;
                 }
                 // Entities of a document type could expand without bound.
                 Ok(Event::DocType(_)) => {
-                    return Err(Diagnostic::error(
-                        "TPL0102",
-                        span,
-                        "the text declares a document type",
-                    )
-                    .with_help("remove the `<!DOCTYPE …>` declaration"));
+                    let message = "the text declares a document type";
+                    return Err(Diagnostic::error("TPL0102", span, message)
+                        .with_help("remove the `<!DOCTYPE …>` declaration"));
                 }
                 Ok(Event::Comment(_) | Event::Decl(_) | Event::PI(_)) => {}
                 Ok(Event::Eof) => return self.end(),
@@ -236,29 +222,7 @@ impl<'a> XmlBuilder<'a> {
     }
 
     fn open(&mut self, tag: &BytesStart<'_>, span: Span) -> Result<(), Diagnostic> {
-        if self.open.len() >= MAX_DEPTH {
-            return Err(Diagnostic::error(
-                "TPL0103",
-                span,
-                format!("elements are nested deeper than {MAX_DEPTH}"),
-            ));
-        }
-        // Checked before the element is stored, since each needs many times the memory of its text.
-        if self.elements.len() >= MAX_ELEMENTS {
-            return Err(Diagnostic::error(
-                "TPL0104",
-                span,
-                format!("the template has more than {MAX_ELEMENTS} elements"),
-            )
-            .with_help("split the template, or leave some out"));
-        }
-        if self.open.is_empty() && !self.elements.is_empty() {
-            return Err(Diagnostic::error(
-                "TPL0101",
-                span,
-                "the text has a second root element",
-            ));
-        }
+        self.check_place(span)?;
         // The name is a slice of the source text, so that elements need no copy.
         let qualified = tag.name().as_ref().len();
         let local = tag.local_name().as_ref().len();
@@ -282,6 +246,23 @@ impl<'a> XmlBuilder<'a> {
         Ok(())
     }
 
+    /// Checks that one element more may be stored, before it is: each needs many times the memory of
+    /// its text.
+    fn check_place(&self, span: Span) -> Result<(), Diagnostic> {
+        if self.open.len() >= MAX_DEPTH {
+            let message = format!("elements are nested deeper than {MAX_DEPTH}");
+            return Err(Diagnostic::error("TPL0103", span, message));
+        }
+        if self.elements.len() >= MAX_ELEMENTS {
+            return Err(too_many_elements(span));
+        }
+        if self.open.is_empty() && !self.elements.is_empty() {
+            let message = "the text has a second root element";
+            return Err(Diagnostic::error("TPL0101", span, message));
+        }
+        Ok(())
+    }
+
     fn attributes(
         &self,
         tag: &BytesStart<'_>,
@@ -296,21 +277,15 @@ impl<'a> XmlBuilder<'a> {
                     .with_help("remove the attributes that templates do not use"));
             }
             let attribute = attribute.map_err(|e| {
-                Diagnostic::error(
-                    "TPL0101",
-                    span,
-                    format!("the text is not well-formed XML: {e}"),
-                )
+                let message = format!("the text is not well-formed XML: {e}");
+                Diagnostic::error("TPL0101", span, message)
             })?;
             let value = attribute
                 .normalized_value(XmlVersion::Implicit1_0)
                 .map_err(|_| foreign_entity(span))?;
-            if let Some(name) = ATTRIBUTES
-                .iter()
-                .find(|n| **n == attribute.key.local_name().as_ref())
-            {
-                found.push((*name, value.into_owned()));
-            }
+            let key = attribute.key.local_name();
+            let known = ATTRIBUTES.iter().find(|name| **name == key.as_ref());
+            found.extend(known.map(|name| (*name, value.into_owned())));
         }
         Ok(found)
     }
@@ -377,6 +352,15 @@ fn named(entity: &str) -> Option<char> {
     .into_iter()
     .find(|(n, _)| *n == entity)
     .map(|(_, c)| c)
+}
+
+/// Returns the character of a reference. Only predefined entities are known: others need a document
+/// type, which is rejected.
+fn resolved(reference: &BytesRef<'_>) -> Option<char> {
+    match reference.resolve_char_ref() {
+        Ok(Some(c)) => Some(c),
+        _ => named(&reference.xml10_content()),
+    }
 }
 
 fn foreign_entity(span: Span) -> Diagnostic {

@@ -22,50 +22,43 @@ fn joined(uids: &UidPaths, condition: Condition) -> Condition {
     }
 }
 
-/// The equalities of an OR with one path.
-struct Equalities {
-    /// The index of the first of them among the remaining conditions.
-    first: usize,
-    values: Vec<Literal>,
-}
-
 /// Joins an OR: each path is compared once, in the position of its first comparison.
 fn joined_or(uids: &UidPaths, all: Vec<Condition>) -> Condition {
-    let mut rest: Vec<Condition> = Vec::with_capacity(all.len());
-    let mut by_path: BTreeMap<usize, Equalities> = BTreeMap::new();
-    for condition in all {
-        match condition {
-            Condition::Compare(Expr::Path(path), CompareOp::Eq, Expr::Literal(literal))
-                if !uids.contains(path) =>
-            {
-                if let Some(known) = by_path.get_mut(&path) {
-                    known.values.push(literal);
-                    continue;
-                }
-                let equalities = Equalities {
-                    first: rest.len(),
-                    values: vec![literal.clone()],
-                };
-                by_path.insert(path, equalities);
-                rest.push(Condition::Compare(
-                    Expr::Path(path),
-                    CompareOp::Eq,
-                    Expr::Literal(literal),
-                ));
-            }
-            other => rest.push(joined(uids, other)),
-        }
+    let mut values: BTreeMap<usize, Vec<Literal>> = BTreeMap::new();
+    for (path, value) in all.iter().filter_map(|c| equality(uids, c)) {
+        values.entry(path).or_default().push(value.clone());
     }
-    for (path, Equalities { first, values }) in by_path {
-        // A single equality remains a comparison, which the engine evaluates over columns.
-        if values.len() > 1
-            && let Some(first) = rest.get_mut(first)
-        {
-            *first = Condition::Matches(Expr::Path(path), Members::new(vec![List::new(values)]));
+    let mut rest: Vec<Condition> = Vec::with_capacity(all.len());
+    for condition in all {
+        let Some((path, _)) = equality(uids, &condition) else {
+            rest.push(joined(uids, condition));
+            continue;
+        };
+        match values.remove(&path) {
+            // A single equality remains a comparison, which the engine evaluates over columns.
+            Some(values) if values.len() == 1 => rest.push(condition),
+            Some(values) => {
+                let members = Members::new(vec![List::new(values)]);
+                rest.push(Condition::Matches(Expr::Path(path), members));
+            }
+            // The first comparison with this path has the value.
+            None => {}
         }
     }
     match rest.pop() {
         Some(only) if rest.is_empty() => only,
         last => Condition::Or(rest.into_iter().chain(last).collect()),
+    }
+}
+
+/// Returns the path and the value of an equality that may be joined with others.
+fn equality<'c>(uids: &UidPaths, condition: &'c Condition) -> Option<(usize, &'c Literal)> {
+    match condition {
+        Condition::Compare(Expr::Path(path), CompareOp::Eq, Expr::Literal(value))
+            if !uids.contains(*path) =>
+        {
+            Some((*path, value))
+        }
+        _ => None,
     }
 }

@@ -3,11 +3,20 @@
 use super::{Checker, did_you_mean};
 use crate::ast;
 use crate::classes::Classes;
-use crate::query::{ClassExpr, Contains, Source, Variable, Versions};
+use crate::query::{ClassExpr, Contains, Predicate, Source, Variable, Versions};
 use aqlite_rm::class::Cls;
 
 /// The most class expressions of FROM.
 const CLASSES_LIMIT: usize = 200;
+
+/// The classes that are roots: no COMPOSITION contains them.
+const ROOTS: [Cls; 5] = [
+    Cls::EHR,
+    Cls::EHR_STATUS,
+    Cls::FOLDER,
+    Cls::COMPOSITION,
+    Cls::VERSION,
+];
 
 impl Checker<'_> {
     pub(super) fn source(&mut self, containment: &ast::Containment) -> Option<Source> {
@@ -32,25 +41,16 @@ impl Checker<'_> {
     /// Checks a class expression. Its variable precedes those of its containment.
     fn class_expr(&mut self, expr: &ast::ClassExpr) -> Option<ClassExpr> {
         if self.variables.len() >= CLASSES_LIMIT {
-            return self.error(
-                "AQL0003",
-                expr.class.span(),
-                format!("the query names more than {CLASSES_LIMIT} classes"),
-                "ask in several queries",
-            );
+            let message = format!("the query names more than {CLASSES_LIMIT} classes");
+            let span = expr.class.span();
+            return self.error("AQL0003", span, message, "ask in several queries");
         }
         let class = self.class(&expr.class);
         let variable = self.declare(expr, class);
-        let predicate = match (&expr.predicate, class) {
-            (Some(ast::ClassPredicate::Node(node)), Some(class)) => {
-                Some(self.predicate(node, &Classes::single(class)))
-            }
-            (_, Some(_)) => None,
-            (_, None) => {
-                self.unknown_class.push(variable);
-                None
-            }
-        };
+        if class.is_none() {
+            self.unknown_class.push(variable);
+        }
+        let predicate = self.class_predicate(expr, class);
         let contains = match &expr.contains {
             None => Some(Contains::Nothing),
             Some(contains) if contains.negated => self.source(&contains.inner).map(Contains::None),
@@ -63,12 +63,24 @@ impl Checker<'_> {
             variable,
             class: class?,
             versions: versions(expr, class?),
-            predicate: match predicate {
-                Some(predicate) => Some(predicate?),
-                None => None,
-            },
+            predicate: predicate?,
             contains: contains?,
         })
+    }
+
+    /// Checks the brackets of a class of the Reference Model. The inner `None` means that it has
+    /// none, the outer one that an error was reported.
+    fn class_predicate(
+        &mut self,
+        expr: &ast::ClassExpr,
+        class: Option<Cls>,
+    ) -> Option<Option<Predicate>> {
+        match (&expr.predicate, class) {
+            (Some(ast::ClassPredicate::Node(node)), Some(class)) => {
+                self.predicate(node, &Classes::single(class)).map(Some)
+            }
+            _ => Some(None),
+        }
     }
 
     /// Declares the variable of a class expression, and returns its index.
@@ -92,31 +104,18 @@ impl Checker<'_> {
 
     /// Warns of classes below COMPOSITION that are roots of documents of their own (AQL § 3.14).
     fn warn_of_roots(&mut self, inner: &ast::Containment) {
-        match inner {
+        let inner = match inner {
             ast::Containment::And(all) | ast::Containment::Or(all) => {
-                all.iter().for_each(|c| self.warn_of_roots(c))
+                return all.iter().for_each(|c| self.warn_of_roots(c));
             }
-            ast::Containment::Class(inner) => {
-                let class = Cls::parse_any_case(&inner.class.text);
-                if let Some(
-                    class @ (Cls::EHR
-                    | Cls::EHR_STATUS
-                    | Cls::FOLDER
-                    | Cls::COMPOSITION
-                    | Cls::VERSION),
-                ) = class
-                {
-                    let message = format!("a COMPOSITION never contains {class}");
-                    self.warn(
-                        "AQL0604",
-                        inner.class.span(),
-                        message,
-                        format!(
-                            "join them in the EHR: `EHR e CONTAINS (COMPOSITION c AND {class} x)`"
-                        ),
-                    );
-                }
-            }
+            ast::Containment::Class(inner) => inner,
+        };
+        let class = Cls::parse_any_case(&inner.class.text);
+        if let Some(class) = class.filter(|class| ROOTS.contains(class)) {
+            let message = format!("a COMPOSITION never contains {class}");
+            let help =
+                format!("join them in the EHR: `EHR e CONTAINS (COMPOSITION c AND {class} x)`");
+            self.warn("AQL0604", inner.class.span(), message, help);
         }
     }
 

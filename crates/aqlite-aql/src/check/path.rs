@@ -1,6 +1,6 @@
 //! Paths and predicates: variables and attributes.
 
-use super::{Checker, MAX_ID, MAX_PATTERN, MAX_STEPS, did_you_mean, spelled};
+use super::{Checker, MAX_ID, MAX_PATTERN, MAX_STEPS, all_or_none, did_you_mean, spelled};
 use crate::MAX_PATHS;
 use crate::ast;
 use crate::classes::{Classes, archetype_class};
@@ -10,6 +10,9 @@ use crate::token::{Escapes, is_archetype_id, is_node_code, regex_body, unescape}
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::diag::Span;
 use std::sync::Arc;
+
+/// The most attributes that a message lists.
+const LISTED_ATTRIBUTES: usize = 24;
 
 impl Checker<'_> {
     /// Resolves a path, and returns its index among the paths of the query.
@@ -98,39 +101,21 @@ impl Checker<'_> {
     fn unknown_variable<T>(&mut self, name: &ast::Name) -> Option<T> {
         if self.alias(&name.text).is_some() {
             let message = format!("`{}` is a column's alias, not a variable", name.text);
-            return self.error(
-                "AQL0202",
-                name.span(),
-                message,
-                "an alias stands in ORDER BY only; write the column's path",
-            );
+            let help = "an alias stands in ORDER BY only; write the column's path";
+            return self.error("AQL0202", name.span(), message, help);
         }
-        let names: Vec<String> = self
-            .variables
-            .iter()
-            .filter_map(|v| v.name.clone())
-            .collect();
-        let help = did_you_mean(
-            &name.text,
-            &mut names.iter().map(String::as_str),
-            || match names.as_slice() {
-                [] => "give a class in FROM a variable: `COMPOSITION c`".to_owned(),
-                names => format!(
-                    "FROM declares {}",
-                    names
-                        .iter()
-                        .map(|n| format!("`{n}`"))
-                        .collect::<Vec<_>>()
-                        .join(", ")
-                ),
-            },
-        );
-        self.error(
-            "AQL0202",
-            name.span(),
-            format!("the variable `{}` is not declared in FROM", name.text),
-            help,
-        )
+        let names = self.variables.iter().filter_map(|v| v.name.clone());
+        let names: Vec<String> = names.collect();
+        let declared = || {
+            if names.is_empty() {
+                return "give a class in FROM a variable: `COMPOSITION c`".to_owned();
+            }
+            let quoted: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
+            format!("FROM declares {}", quoted.join(", "))
+        };
+        let help = did_you_mean(&name.text, &mut names.iter().map(String::as_str), declared);
+        let message = format!("the variable `{}` is not declared in FROM", name.text);
+        self.error("AQL0202", name.span(), message, help)
     }
 
     fn steps(&mut self, steps: &[ast::Step], from: &Classes) -> Option<(Vec<Step>, Classes)> {
@@ -207,28 +192,22 @@ impl Checker<'_> {
         if self.is_full() {
             return None;
         }
-        let known = classes.attributes();
-        let help = did_you_mean(&name.text, &mut known.iter().map(|a| a.name()), || {
-            let names: Vec<&str> = known.iter().take(24).map(|a| a.name()).collect();
-            match names.as_slice() {
-                [] => format!("{} has no attributes", classes.describe()),
-                names => format!(
-                    "its attributes are {}{}",
-                    names.join(", "),
-                    if known.len() > 24 { " …" } else { "" }
-                ),
+        let known: Vec<&str> = classes.attributes().iter().map(|a| a.name()).collect();
+        let help = did_you_mean(&name.text, &mut known.iter().copied(), || {
+            let shown: Vec<&str> = known.iter().take(LISTED_ATTRIBUTES).copied().collect();
+            let more = if known.len() > shown.len() {
+                " …"
+            } else {
+                ""
+            };
+            match known.is_empty() {
+                true => format!("{} has no attributes", classes.describe()),
+                false => format!("its attributes are {}{more}", shown.join(", ")),
             }
         });
-        self.error(
-            "AQL0203",
-            name.span(),
-            format!(
-                "`{}` is not an attribute of {}",
-                name.text,
-                classes.describe()
-            ),
-            help,
-        )
+        let (attribute, classes) = (&name.text, classes.describe());
+        let message = format!("`{attribute}` is not an attribute of {classes}");
+        self.error("AQL0203", name.span(), message, help)
     }
 
     pub(super) fn predicate(
@@ -252,22 +231,12 @@ impl Checker<'_> {
         match predicate {
             // A nested AND is flattened: the engine evaluates conjuncts one by one.
             ast::Predicate::And(all) => {
-                let all: Vec<Option<Vec<Predicate>>> =
-                    all.iter().map(|p| self.conjuncts(p, classes)).collect();
-                Some(
-                    all.into_iter()
-                        .collect::<Option<Vec<_>>>()?
-                        .into_iter()
-                        .flatten()
-                        .collect(),
-                )
+                let all = all_or_none(all.iter().map(|p| self.conjuncts(p, classes)))?;
+                Some(all.into_iter().flatten().collect())
             }
             ast::Predicate::Or(any) => {
-                let any: Vec<Option<Predicate>> =
-                    any.iter().map(|p| self.predicate(p, classes)).collect();
-                Some(vec![Predicate::Or(
-                    any.into_iter().collect::<Option<Vec<_>>>()?,
-                )])
+                let any = all_or_none(any.iter().map(|p| self.predicate(p, classes)))?;
+                Some(vec![Predicate::Or(any)])
             }
             ast::Predicate::Node(node) => {
                 self.count_condition(node.at.0)?;
@@ -275,10 +244,8 @@ impl Checker<'_> {
             }
             ast::Predicate::Compare(compare) => {
                 self.count_condition(compare.at.0)?;
-                let (path, value) = (
-                    self.steps(&compare.path, classes),
-                    self.predicate_value(&compare.value, classes),
-                );
+                let path = self.steps(&compare.path, classes);
+                let value = self.predicate_value(&compare.value, classes);
                 let ((path, _), value) = (path?, value?);
                 if let PredicateValue::Literal(literal) = &value {
                     self.check_predicate(&compare.value, literal, &path, classes)?;
@@ -288,11 +255,9 @@ impl Checker<'_> {
             ast::Predicate::Regex(regex) => {
                 self.count_condition(regex.regex.span())?;
                 let (path, _) = self.steps(&regex.path, classes)?;
-                Some(vec![Predicate::Regex(
-                    path,
-                    // Slashes delimit the expression in AQL only.
-                    regex_body(&regex.regex.text).replace("\\/", "/"),
-                )])
+                // Slashes delimit the expression in AQL only.
+                let body = regex_body(&regex.regex.text).replace("\\/", "/");
+                Some(vec![Predicate::Regex(path, body)])
             }
         }
     }
@@ -330,37 +295,40 @@ impl Checker<'_> {
         if let Some(class) = pinned(node)
             && !classes.possible().any(|c| c.is_a(class))
         {
-            let message = format!(
-                "an archetype on {class} never stands at {}",
-                classes.describe()
-            );
-            self.warn(
-                "AQL0601",
-                node.at.0,
-                message,
-                "the class in the archetype id and the class of the node must agree",
-            );
+            let at = classes.describe();
+            let message = format!("an archetype on {class} never stands at {at}");
+            let help = "the class in the archetype id and the class of the node must agree";
+            self.warn("AQL0601", node.at.0, message, help);
         }
         let id = match &node.id {
             ast::NodeId::Code(id) | ast::NodeId::Archetype(id) => self.short_id(id, node.at.0),
             ast::NodeId::Parameter(name) => self.node_id(name),
         };
-        let names = match &node.name {
+        let name = match &node.name {
             None => Some(Vec::new()),
-            Some(ast::NodeName::Text(raw)) => self
-                .short_text(unescape(raw, Escapes::Text).0.into(), node.at.0)
-                .map(|text| vec![named(&[Attr::NAME, Attr::VALUE], text)]),
-            Some(ast::NodeName::Parameter(name)) => self.node_name(name),
+            Some(name) => self.name_predicates(name, node.at.0),
+        };
+        let mut all = vec![Predicate::NodeId(id?)];
+        all.extend(name?);
+        Some(all)
+    }
+
+    /// Returns the predicates of a name behind a node id: a text, a code or a term.
+    fn name_predicates(&mut self, name: &ast::NodeName, span: Span) -> Option<Vec<Predicate>> {
+        match name {
+            ast::NodeName::Text(raw) => {
+                let text = unescape(raw, Escapes::Text).0;
+                let text = self.short_text(text.into(), span)?;
+                Some(vec![named(&[Attr::NAME, Attr::VALUE], text)])
+            }
+            ast::NodeName::Parameter(name) => self.node_name(name),
             // A code without a terminology is in the terminology `local` (AQL § 3.6).
-            Some(ast::NodeName::Code(code)) => Some(coded("local", code)),
-            Some(ast::NodeName::Term(term)) => {
+            ast::NodeName::Code(code) => Some(coded("local", code)),
+            ast::NodeName::Term(term) => {
                 let (terminology, code) = term.split_once("::").unwrap_or(("local", term));
                 Some(coded(terminology, code.split('|').next().unwrap_or(code)))
             }
-        };
-        let mut all = vec![Predicate::NodeId(id?)];
-        all.extend(names?);
-        Some(all)
+        }
     }
 
     fn node_id(&mut self, name: &ast::Name) -> Option<Arc<str>> {

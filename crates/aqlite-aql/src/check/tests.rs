@@ -360,3 +360,13 @@ fn lists_have_a_limit() {
         ("AQL0304", text.find("$p").unwrap())
     );
 }
+
+#[test]
+fn warnings_do_not_displace_errors() {
+    let warned = vec!["c/name/value like '%'"; 2 * DIAGNOSTICS_LIMIT].join(" OR ");
+    let select = "SELECT TOP 1 c/name/value FROM EHR e CONTAINS COMPOSITION c WHERE";
+    assert!(codes(&format!("{select} {warned}")).is_empty());
+    assert_eq!(codes(&format!("{select} {warned} LIMIT 1")), ["AQL0402"]);
+    let unknown = format!("{select} {warned} ORDER BY d/name/value");
+    assert_eq!(codes(&unknown), ["AQL0202"]);
+}

@@ -111,64 +111,56 @@ impl Checker<'_> {
 
     /// Returns the pattern of LIKE; the inner `None` is NULL.
     pub(super) fn like(&mut self, operand: &ast::LikeOperand) -> Option<Option<LikePattern>> {
-        let (text, span): (Arc<str>, Span) = match operand {
+        match operand {
             ast::LikeOperand::Text(raw) => {
-                (unescape(&raw.text, Escapes::Pattern).0.into(), raw.span())
+                let text = unescape(&raw.text, Escapes::Pattern).0;
+                self.like_pattern(&text, raw.span()).map(Some)
             }
-            ast::LikeOperand::Parameter(name) => match self.bound(name)? {
-                // A parameter that occurs many times is compiled once.
-                _ if self.bound.patterns.contains_key(&name.text) => {
-                    return Some(self.bound.patterns.get(&name.text).cloned());
-                }
-                Literal::Null => return Some(None),
-                Literal::Text(text) | Literal::Untyped(text) | Literal::Number(text) => {
-                    (text, name.span())
-                }
-                Literal::Boolean(_) => {
-                    return self.error(
-                        "AQL0303",
-                        name.span(),
-                        format!("`${}` is not bound to a text", name.text),
-                        "LIKE compares texts",
-                    );
-                }
-            },
+            ast::LikeOperand::Parameter(name) => self.bound_pattern(name),
+        }
+    }
+
+    /// Returns the pattern that a parameter is bound to; the inner `None` is NULL.
+    fn bound_pattern(&mut self, name: &ast::Name) -> Option<Option<LikePattern>> {
+        let text = match self.bound(name)? {
+            Literal::Null => return Some(None),
+            Literal::Text(text) | Literal::Untyped(text) | Literal::Number(text) => text,
+            Literal::Boolean(_) => {
+                let message = format!("`${}` is not bound to a text", name.text);
+                return self.error("AQL0303", name.span(), message, "LIKE compares texts");
+            }
         };
+        // A parameter that occurs many times is compiled once.
+        if let Some(known) = self.bound.patterns.get(&name.text) {
+            return Some(Some(known.clone()));
+        }
+        let pattern = self.like_pattern(&text, name.span())?;
+        let patterns = &mut self.bound.patterns;
+        patterns.insert(name.text.clone(), pattern.clone());
+        Some(Some(pattern))
+    }
+
+    /// Compiles a LIKE pattern, and reports errors and probable mistakes.
+    fn like_pattern(&mut self, text: &str, span: Span) -> Option<LikePattern> {
         // A pattern is compared with each row, and its cost grows with its length.
         if text.chars().nth(MAX_PATTERN).is_some() {
             let message = format!("the LIKE pattern has more than {MAX_PATTERN} characters");
-            return self.error(
-                "AQL0403",
-                span,
-                message,
-                "shorten it, or compare with whole texts by `=` or `matches`",
-            );
+            let help = "shorten it, or compare with whole texts by `=` or `matches`";
+            return self.error("AQL0403", span, message, help);
         }
         // `%` alone is a habit from SQL; beside `*` or `?` it is probably meant as a character.
         if text.contains('%') && !text.contains(['*', '?']) {
-            self.warn(
-                "AQL0602",
-                span,
-                "`%` is no wildcard",
-                "in AQL `*` is any run of characters, `?` one character",
-            );
+            let help = "in AQL `*` is any run of characters, `?` one character";
+            self.warn("AQL0602", span, "`%` is no wildcard", help);
         }
-        match pattern(&text) {
-            Ok(pattern) => {
-                if let ast::LikeOperand::Parameter(name) = operand {
-                    self.bound
-                        .patterns
-                        .insert(name.text.clone(), pattern.clone());
-                }
-                Some(Some(pattern))
-            }
-            Err(bad) => self.error(
-                "AQL0403",
-                span,
-                format!("invalid LIKE pattern: `{bad}` escapes nothing"),
-                "a backslash stands before `*`, `?` or another backslash only (and is itself doubled in a string of the query)",
-            ),
-        }
+        pattern(text).map_or_else(
+            |bad| {
+                let message = format!("invalid LIKE pattern: `{bad}` escapes nothing");
+                let help = "a backslash stands before `*`, `?` or another backslash only (and is itself doubled in a string of the query)";
+                self.error("AQL0403", span, message, help)
+            },
+            Some,
+        )
     }
 
     /// Returns the members of the list behind MATCHES.
@@ -197,26 +189,19 @@ impl Checker<'_> {
     fn short_enough(&mut self, items: &[ast::MatchesItem]) -> Option<()> {
         let mut members = 0;
         for item in items {
-            members += match item {
+            let (count, span) = match item {
                 ast::MatchesItem::Parameter(name) => match self.parameters.get(&name.text) {
-                    Some(Parameter::List(values)) => values.len(),
-                    _ => 1,
+                    Some(Parameter::List(values)) => (values.len(), name.span()),
+                    _ => (1, name.span()),
                 },
-                _ => 1,
+                ast::MatchesItem::Literal(literal) => (1, literal.at.0),
+                ast::MatchesItem::Terminology(call) => (1, call.at.0),
             };
+            members += count;
             if members > MAX_MEMBERS {
-                let span = match item {
-                    ast::MatchesItem::Parameter(name) => name.span(),
-                    ast::MatchesItem::Literal(literal) => literal.at.0,
-                    ast::MatchesItem::Terminology(call) => call.at.0,
-                };
                 let message = format!("the list has more than {MAX_MEMBERS} values");
-                return self.error(
-                    "AQL0304",
-                    span,
-                    message,
-                    "store them as a value set, or ask in several queries",
-                );
+                let help = "store them as a value set, or ask in several queries";
+                return self.error("AQL0304", span, message, help);
             }
         }
         Some(())

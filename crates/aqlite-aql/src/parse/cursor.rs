@@ -26,6 +26,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn slice(&self, span: Span) -> &str {
+        // Every span is that of a token of this text, so the default is never used.
         self.text.get(span.start..span.end).unwrap_or_default()
     }
 

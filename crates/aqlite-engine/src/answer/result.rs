@@ -3,6 +3,7 @@
 //! Cells become text when they are written. Until then a cell is a number or a reference to a text
 //! in the dictionary of the batch or of the result set.
 
+use super::eval::QueryError;
 use super::table::{CsvColumns, CsvOptions};
 use crate::document::{Column, ColumnView, Dictionary, Number, Words};
 use aqlite_rm::json::quote_into;
@@ -102,18 +103,30 @@ pub(super) struct ResultBuffer {
     /// The number of cells that no longer refer to these texts.
     detached: usize,
     own: Dictionary,
+    /// The broken invariant, if any: rows are missing or incomplete.
+    broken: Option<&'static str>,
 }
 
 impl ResultSet {
+    /// Creates the result set of the rows with these numbers.
+    ///
+    /// # Errors
+    /// [`QueryError::Broken`] if the result buffer is incomplete or lacks one of the rows.
     pub(super) fn new(
         columns: Vec<ResultColumn>,
         result_buffer: ResultBuffer,
         rows: Vec<u32>,
-    ) -> ResultSet {
-        ResultSet {
-            columns,
-            result_buffer,
-            rows,
+    ) -> Result<ResultSet, QueryError> {
+        let count = result_buffer.len();
+        let has_all = rows.iter().all(|row| (*row as usize) < count);
+        let lacks = (!has_all).then_some("a row of the result is not in its buffer");
+        match result_buffer.broken().or(lacks) {
+            Some(what) => Err(QueryError::Broken(what)),
+            None => Ok(ResultSet {
+                columns,
+                result_buffer,
+                rows,
+            }),
         }
     }
 
@@ -145,10 +158,12 @@ impl ResultSet {
         self.rows.truncate(rows);
     }
 
-    /// Bytes of the texts of a row, before they are written in a format.
+    /// Returns the bytes of the texts of a row, before they are written in a format; 0 if there is
+    /// no such row.
     pub fn row_bytes(&self, number: usize) -> usize {
-        let row = self.rows.get(number).copied().unwrap_or_default();
-        let cells = self.result_buffer.row(row).iter();
+        let row = self.rows.get(number);
+        let cells = row.map_or(&[] as &[CellRef], |row| self.result_buffer.row(*row));
+        let cells = cells.iter();
         cells
             .map(|held| self.result_buffer.cell(*held).text_bytes())
             .sum()
@@ -287,8 +302,14 @@ impl ResultBuffer {
         }
     }
 
+    /// Returns the broken invariant, if any: rows are missing or incomplete.
+    pub fn broken(&self) -> Option<&'static str> {
+        self.broken
+    }
+
     /// Returns the number of rows.
     pub fn len(&self) -> usize {
+        // A buffer by `default` has no columns and no rows.
         self.cells.len().checked_div(self.width).unwrap_or(0)
     }
 
@@ -302,7 +323,10 @@ impl ResultBuffer {
         self.cells.len() * size_of::<CellRef>() + self.own.size()
     }
 
-    /// The cells of a row.
+    /// Returns the cells of a row; none if there is no such row.
+    ///
+    /// A number of a row that the buffer does not have is a broken invariant, which the callers
+    /// record.
     pub fn row(&self, number: u32) -> &[CellRef] {
         let start = number as usize * self.width;
         self.cells
@@ -310,11 +334,16 @@ impl ResultBuffer {
             .unwrap_or_default()
     }
 
-    /// Adds a row; what is missing is NULL.
+    /// Adds a row, which must have a cell for each column.
     pub fn push(&mut self, row: impl Iterator<Item = CellRef>) -> u32 {
         let number = self.len();
-        self.cells.extend(row.take(self.width));
-        self.cells.resize((number + 1) * self.width, CellRef::Null);
+        let end = (number + 1) * self.width;
+        self.cells.extend(row);
+        if self.cells.len() != end {
+            self.broken = Some("a row has not one cell for each column");
+            // Later rows remain in their positions.
+            self.cells.resize(end, CellRef::Null);
+        }
         number as u32
     }
 
@@ -328,14 +357,14 @@ impl ResultBuffer {
     pub fn extend(&mut self, rows: usize) -> (&mut [CellRef], &mut Dictionary) {
         let start = self.cells.len();
         self.cells.resize(start + rows * self.width, CellRef::Null);
-        (
-            self.cells.get_mut(start..).unwrap_or_default(),
-            &mut self.own,
-        )
+        // The new cells begin at `start`, so the default is never used.
+        let cells = self.cells.get_mut(start..).unwrap_or_default();
+        (cells, &mut self.own)
     }
 
     /// Switches to the dictionary of another batch. References to the last one become own texts.
     pub fn turn_to(&mut self, words: &Words) {
+        // `detached` is at most the number of cells, so the default is never used.
         for held in self.cells.get_mut(self.detached..).unwrap_or_default() {
             if let CellRef::Word(id) = held {
                 *held = CellRef::Text(self.own.number_of(self.words.word(*id)));
@@ -345,10 +374,12 @@ impl ResultBuffer {
         self.words = words.clone();
     }
 
-    /// Keeps these rows only, in this order, and no text that none of them names.
+    /// Keeps these rows only, in this order, and no text that none of them names. All of them must
+    /// be in the buffer.
     pub fn keep(&mut self, rows: impl Iterator<Item = u32>) {
         let mut kept = ResultBuffer {
             words: self.words.clone(),
+            broken: self.broken,
             ..ResultBuffer::new(self.width)
         };
         for row in rows {
@@ -368,13 +399,17 @@ impl ResultBuffer {
         *self = kept;
     }
 
-    /// Of the rows from this one on keeps some only, in this order.
+    /// Of the rows from this one on keeps some only, in this order. All of them must be in the
+    /// buffer.
     pub fn keep_behind(&mut self, start: usize, rows: &[u32]) {
         let kept: Vec<CellRef> = rows
             .iter()
             .flat_map(|row| self.row(*row))
             .copied()
             .collect();
+        if kept.len() != rows.len() * self.width {
+            self.broken = Some("a row to be kept is not in the result buffer");
+        }
         self.cells.truncate(start * self.width);
         self.cells.extend(kept);
         self.detached = self.detached.min(self.cells.len());
@@ -417,6 +452,9 @@ impl CellRef {
     }
 
     /// Creates the reference to the value of a leaf in a row of its column.
+    ///
+    /// A row that the column does not have becomes NULL: the presence bitmap of a segment may not be
+    /// loaded yet. The run is then restarted (see `document::part`).
     pub fn from_leaf(column_view: ColumnView<'_>, row: u32, own: &mut Dictionary) -> CellRef {
         let at = column_view.at(row);
         match column_view.column() {
@@ -433,5 +471,38 @@ impl CellRef {
                 .and_then(|ids| ids.get(at as usize))
                 .map_or(CellRef::Null, |id| CellRef::Word(*id)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CellRef, ResultBuffer, ResultSet};
+    use crate::answer::QueryError;
+
+    fn refused(result_buffer: ResultBuffer, rows: Vec<u32>) -> bool {
+        let outcome = ResultSet::new(Vec::new(), result_buffer, rows);
+        matches!(outcome, Err(QueryError::Broken(_)))
+    }
+
+    fn buffer(rows: &[usize]) -> ResultBuffer {
+        let mut buffer = ResultBuffer::new(2);
+        for cells in rows {
+            buffer.push((0..*cells).map(|_| CellRef::Boolean(true)));
+        }
+        buffer
+    }
+
+    #[test]
+    fn result_with_an_incomplete_or_missing_row_is_refused() {
+        assert!(!refused(buffer(&[2, 2]), vec![1, 0, 1]));
+        assert!(refused(buffer(&[2, 1]), vec![0]), "a cell is missing");
+        assert!(refused(buffer(&[3, 2]), vec![0]), "a cell too many");
+        assert!(refused(buffer(&[2]), vec![1]), "a row is missing");
+        let mut kept = buffer(&[2, 2]);
+        kept.keep([0, 2].into_iter());
+        assert!(refused(kept, vec![0]), "a missing row is kept");
+        let mut kept = buffer(&[2, 2]);
+        kept.keep_behind(1, &[2]);
+        assert!(refused(kept, vec![0]), "a missing row is kept at the end");
     }
 }

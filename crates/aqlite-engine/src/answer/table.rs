@@ -337,7 +337,7 @@ mod tests {
             result_buffer.push(held.into_iter())
         };
         let rows = rows.iter().map(&mut push).collect();
-        ResultSet::new(columns.collect(), result_buffer, rows)
+        ResultSet::new(columns.collect(), result_buffer, rows).unwrap()
     }
 
     fn one(cells: Vec<Text>, guard: bool) -> String {

@@ -376,10 +376,7 @@ impl<'a> Parser<'a> {
     fn call(&mut self) -> Result<Option<Expr>> {
         let start = self.at;
         let name: IResult<&str, &str> = nom::character::complete::alphanumeric1(self.rest());
-        let Some(name) = self.word(name) else {
-            return Ok(None);
-        };
-        let function = Function::parse(name);
+        let function = self.word(name).and_then(Function::parse);
         let Some(function) = function.filter(|_| self.accept("(")) else {
             self.at = start;
             return Ok(None);

@@ -3,6 +3,50 @@
 use super::value::{Range, Value};
 use super::*;
 
+/// The beginning of an object.
+struct ObjectHead<'a> {
+    /// The AOM 2 class of the constraint.
+    kind: &'static str,
+    class: String,
+    id: &'a str,
+    archetype: Option<&'a str>,
+}
+
+/// Matches the target of `use_node`.
+fn target(text: &str) -> IResult<&str, &str> {
+    take_while1(|c: char| !c.is_whitespace() && c != '}').parse(text)
+}
+
+/// Matches a value without delimiters.
+fn scalar(text: &str) -> IResult<&str, &str> {
+    take_while1(|c: char| !matches!(c, ',' | ';' | '}' | '|' | '{' | '"') && !c.is_whitespace())
+        .parse(text)
+}
+
+/// Returns the kind of the values of a list, of which the last one has the kind `own`.
+fn common_kind(before: Option<&'static str>, own: &'static str) -> &'static str {
+    match (before, own) {
+        (Some("C_REAL"), "C_INTEGER") | (Some("C_INTEGER"), "C_REAL") => "C_REAL",
+        (Some(before), own) if before != own => "several kinds of values",
+        _ => own,
+    }
+}
+
+/// Returns the keyword of a multiplicity of an attribute.
+fn counted(word: &str) -> Option<&'static str> {
+    let keywords = ["existence", "cardinality"];
+    keywords.into_iter().find(|keyword| *keyword == word)
+}
+
+/// Returns whether a text is `0..1`, `1`, `1..*` or `*`.
+fn is_multiplicity(count: &str) -> bool {
+    let is_limit = |limit: &str| {
+        limit == "*" || (!limit.is_empty() && limit.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let mut limits = count.split("..").map(str::trim);
+    limits.clone().count() <= 2 && limits.all(is_limit)
+}
+
 /// cADL.
 impl<'a> AdlReader<'a> {
     /// Reads an object: `OBSERVATION[id2, openEHR-EHR-OBSERVATION.x.v1.0.0] occurrences matches
@@ -14,14 +58,45 @@ impl<'a> AdlReader<'a> {
         name: &'static str,
     ) -> Result<(), Diagnostic> {
         self.deeper()?;
+        self.skip_order()?;
+        self.space();
+        let start = self.at;
+        let head = self.head()?;
+        let element = elements.add(Some(parent), name, Span::new(start, self.at))?;
+        elements.attribute(element, "type", head.kind);
+        elements.attribute(element, "rm_type_name", &head.class);
+        // The root has its archetype id in place of a node id.
+        elements.attribute(element, "node_id", head.id);
+        if let Some(archetype) = head.archetype {
+            elements.attribute(element, "archetype_ref", archetype);
+        }
+        if self.eats_word("occurrences") {
+            let count = self.multiplicity("occurrences")?;
+            elements.attribute(element, "occurrences", &count);
+        }
+        match head.kind {
+            "C_COMPLEX_OBJECT_PROXY" => drop(self.take(target)),
+            "ARCHETYPE_SLOT" => self.slot(elements, element)?,
+            _ if self.eats_matches()? => self.parts(elements, element)?,
+            _ => {}
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// Skips the sibling order of a specialized archetype: the flattened text has that order
+    /// already.
+    fn skip_order(&mut self) -> Result<(), Diagnostic> {
         if self.eats_word("after") || self.eats_word("before") {
-            // The sibling order of a specialized archetype is ignored: the flattened text has that
-            // order already.
             self.expect("[", "behind the order of siblings")?;
             self.until("]");
         }
-        self.space();
-        let start = self.at;
+        Ok(())
+    }
+
+    /// Reads the beginning of an object: `use_archetype OBSERVATION[id2,
+    /// openEHR-EHR-OBSERVATION.x.v1.0.0]`.
+    fn head(&mut self) -> Result<ObjectHead<'a>, Diagnostic> {
         let kind = match self.next_word() {
             Some("use_archetype") => Some("C_ARCHETYPE_ROOT"),
             Some("allow_archetype") => Some("ARCHETYPE_SLOT"),
@@ -37,38 +112,18 @@ impl<'a> AdlReader<'a> {
         let ids = self
             .until("]")
             .ok_or_else(|| broken(place, "the `[` behind the name of a class is not closed"))?;
-        let (id, archetype) = ids
-            .split_once(',')
-            .map_or((ids.trim(), None), |(id, archetype)| {
-                (id.trim(), Some(archetype.trim()))
-            });
-        let element = elements.add(Some(parent), name, Span::new(start, self.at))?;
-        let kind = kind.unwrap_or(if archetype.is_some() {
-            "C_ARCHETYPE_ROOT"
-        } else {
-            "C_COMPLEX_OBJECT"
+        let mut ids = ids.splitn(2, ',').map(str::trim);
+        let (id, archetype) = (ids.next().unwrap_or_default(), ids.next());
+        let kind = kind.unwrap_or(match archetype {
+            Some(_) => "C_ARCHETYPE_ROOT",
+            None => "C_COMPLEX_OBJECT",
         });
-        elements.attribute(element, "type", kind);
-        elements.attribute(element, "rm_type_name", &class);
-        // The root has its archetype id in place of a node id.
-        elements.attribute(element, "node_id", id);
-        if let Some(archetype) = archetype {
-            elements.attribute(element, "archetype_ref", archetype);
-        }
-        if self.eats_word("occurrences") {
-            let count = self.multiplicity("occurrences")?;
-            elements.attribute(element, "occurrences", &count);
-        }
-        match kind {
-            "C_COMPLEX_OBJECT_PROXY" => drop(
-                self.take(|text| take_while1(|c: char| !c.is_whitespace() && c != '}').parse(text)),
-            ),
-            "ARCHETYPE_SLOT" => self.slot(elements, element)?,
-            _ if self.eats_matches()? => self.parts(elements, element)?,
-            _ => {}
-        }
-        self.depth -= 1;
-        Ok(())
+        Ok(ObjectHead {
+            kind,
+            class,
+            id,
+            archetype,
+        })
     }
 
     /// Reads the name of a class with its parameter: `DV_INTERVAL<DV_QUANTITY>`.
@@ -119,12 +174,7 @@ impl<'a> AdlReader<'a> {
             .ok_or_else(|| broken(place, "expected the name of an attribute"))?;
         let element = elements.add(Some(parent), "attributes", Span::new(place.start, self.at))?;
         elements.attribute(element, "rm_attribute_name", name);
-        loop {
-            let what = match self.next_word() {
-                Some("existence") => "existence",
-                Some("cardinality") => "cardinality",
-                _ => break,
-            };
+        while let Some(what) = self.next_word().and_then(counted) {
             self.word();
             let count = self.multiplicity(what)?;
             elements.attribute(element, what, &count);
@@ -183,21 +233,12 @@ impl<'a> AdlReader<'a> {
             .ok_or_else(|| broken(place, format!("the `{{` behind `{what}` is not closed")))?;
         let mut parts = inside.split(';').map(str::trim);
         let count = parts.next().unwrap_or_default();
-        let is_limit = |limit: &str| {
-            limit == "*" || (!limit.is_empty() && limit.bytes().all(|b| b.is_ascii_digit()))
-        };
-        if !count.split("..").map(str::trim).all(is_limit) || count.split("..").count() > 2 {
-            return Err(broken(
-                place,
-                format!("`{count}` is no multiplicity: expected `0..1`, `1` or `1..*`"),
-            ));
+        if !is_multiplicity(count) {
+            let message = format!("`{count}` is no multiplicity: expected `0..1`, `1` or `1..*`");
+            return Err(broken(place, message));
         }
-        let count = if count == "*" {
-            String::from("0..*")
-        } else {
-            count.to_owned()
-        };
-        Ok(parts.fold(count, |all, part| format!("{all}; {part}")))
+        let count = if count == "*" { "0..*" } else { count };
+        Ok(parts.fold(count.to_owned(), |all, part| format!("{all}; {part}")))
     }
 
     /// Reads the inclusions and exclusions of a slot.
@@ -215,6 +256,15 @@ impl<'a> AdlReader<'a> {
         if self.eats("*") {
             return self.expect("}", "behind `*`");
         }
+        self.slot_rules(elements, element)
+    }
+
+    /// Reads the rules of a slot up to its `}`.
+    fn slot_rules(
+        &mut self,
+        elements: &mut Elements<'a>,
+        element: usize,
+    ) -> Result<(), Diagnostic> {
         let mut side = "includes";
         while !self.eats("}") {
             if self.eats_word("include") {
@@ -223,19 +273,25 @@ impl<'a> AdlReader<'a> {
                 side = "excludes";
             } else {
                 let place = self.place();
-                let front = self.until("{").ok_or_else(|| {
-                    broken(place, "expected `include`, `exclude` or a rule of a slot")
-                })?;
-                let pattern = self.take(expression);
-                self.expect("}", "behind the rule of a slot")?;
-                let is_id = front.trim_start().starts_with("archetype_id/value");
-                let source = pattern
-                    .filter(|_| is_id)
-                    .map_or_else(|| front.to_owned(), |pattern| format!("{{{pattern}}}"));
+                let source = self.slot_rule(place)?;
                 rule(elements, element, side, &source, place)?;
             }
         }
         Ok(())
+    }
+
+    /// Reads a rule of a slot: the expression of an archetype id, or other text as written.
+    fn slot_rule(&mut self, place: Span) -> Result<String, Diagnostic> {
+        let front = self
+            .until("{")
+            .ok_or_else(|| broken(place, "expected `include`, `exclude` or a rule of a slot"))?;
+        let pattern = self.take(expression);
+        self.expect("}", "behind the rule of a slot")?;
+        let is_id = front.trim_start().starts_with("archetype_id/value");
+        Ok(match pattern.filter(|_| is_id) {
+            Some(pattern) => format!("{{{pattern}}}"),
+            None => front.to_owned(),
+        })
     }
 
     /// Reads `[units, magnitude] matches { [{"kg"}, {|0.0..200.0|}], … }` into one column of values
@@ -262,25 +318,32 @@ impl<'a> AdlReader<'a> {
             elements.text_child(tuple, "members", name, place)?;
         }
         if !self.eats_matches()? {
-            return Err(broken(
-                self.place(),
-                "expected `matches` behind the names of a tuple",
-            ));
+            let message = "expected `matches` behind the names of a tuple";
+            return Err(broken(self.place(), message));
         }
         while !self.eats("}") {
-            self.eats(",");
-            self.expect("[", "before a row of a tuple")?;
-            for (index, column) in columns.iter().enumerate() {
-                if index > 0 {
-                    self.expect(",", "between the cells of a tuple")?;
-                }
-                self.expect("{", "before a cell of a tuple")?;
-                self.primitive(elements, *column)?;
-                self.expect("}", "behind a cell of a tuple")?;
-            }
-            self.expect("]", "behind a row of a tuple")?;
+            self.tuple_row(elements, &columns)?;
         }
         Ok(())
+    }
+
+    /// Reads a row of a tuple: one value for each column.
+    fn tuple_row(
+        &mut self,
+        elements: &mut Elements<'a>,
+        columns: &[usize],
+    ) -> Result<(), Diagnostic> {
+        self.eats(",");
+        self.expect("[", "before a row of a tuple")?;
+        for (index, column) in columns.iter().enumerate() {
+            if index > 0 {
+                self.expect(",", "between the cells of a tuple")?;
+            }
+            self.expect("{", "before a cell of a tuple")?;
+            self.primitive(elements, *column)?;
+            self.expect("}", "behind a cell of a tuple")?;
+        }
+        self.expect("]", "behind a row of a tuple")
     }
 
     /// Reads a constraint on a primitive value: texts, numbers, codes, dates, times and durations,
@@ -296,12 +359,7 @@ impl<'a> AdlReader<'a> {
         let mut kind = None;
         loop {
             let value = self.value(place)?;
-            let own = value.kind();
-            kind = match (kind, own) {
-                (Some("C_REAL"), "C_INTEGER") | (Some("C_INTEGER"), "C_REAL") => Some("C_REAL"),
-                (Some(before), own) if before != own => Some("several kinds of values"),
-                _ => Some(own),
-            };
+            kind = Some(common_kind(kind, value.kind()));
             value.write(elements, element, place)?;
             if !self.eats(",") {
                 break;
@@ -324,37 +382,29 @@ impl<'a> AdlReader<'a> {
     pub(super) fn value(&mut self, place: Span) -> Result<Value, Diagnostic> {
         let missing = || broken(place, "expected a value");
         match self.next_char().ok_or_else(missing)? {
-            '"' => self
-                .take(quoted)
-                .map(|text| Value::Text(unescaped(text)))
-                .ok_or_else(|| broken(place, "the text is never closed")),
+            '"' => {
+                let text = self.take(quoted).map(|text| Value::Text(unescaped(text)));
+                text.ok_or_else(|| broken(place, "the text is never closed"))
+            }
             '/' | '^' => {
                 let found = self
                     .take(expression)
                     .ok_or_else(|| broken(place, "the regular expression is never closed"))?;
-                Ok(Value::Text(format!(
-                    "/{}/",
-                    found.get(1..found.len() - 1).unwrap_or_default()
-                )))
+                // The delimiters, slashes or carets, are one byte each.
+                let inside = found.get(1..found.len() - 1).unwrap_or_default();
+                Ok(Value::Text(format!("/{inside}/")))
             }
             '[' => {
                 self.at += 1;
                 let code = self
                     .until("]")
                     .ok_or_else(|| broken(place, "the code is never closed"))?;
-                Ok(Value::Code(
-                    code.split(';').next().unwrap_or_default().trim().to_owned(),
-                ))
+                let code = code.split(';').next().unwrap_or_default();
+                Ok(Value::Code(code.trim().to_owned()))
             }
             '|' => self.interval(String::new(), place),
             _ => {
-                let scalar = self.take(|text| {
-                    take_while1(|c: char| {
-                        !matches!(c, ',' | ';' | '}' | '|' | '{' | '"') && !c.is_whitespace()
-                    })
-                    .parse(text)
-                });
-                let scalar = scalar.ok_or_else(missing)?;
+                let scalar = self.take(scalar).ok_or_else(missing)?;
                 match scalar.strip_suffix('/') {
                     Some(pattern) if self.rest().starts_with('|') => {
                         self.interval(pattern.to_owned(), place)

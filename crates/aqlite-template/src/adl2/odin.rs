@@ -44,6 +44,12 @@ impl Odin {
     }
 }
 
+/// Matches a value without delimiters.
+fn scalar(text: &str) -> IResult<&str, &str> {
+    take_while1(|c: char| !matches!(c, ',' | '>' | '"' | '[' | '<' | '=') && !c.is_whitespace())
+        .parse(text)
+}
+
 /// ODIN.
 impl AdlReader<'_> {
     /// Reads attributes or keyed items up to the end of text, or up to a `>`.
@@ -56,19 +62,7 @@ impl AdlReader<'_> {
                 None | Some('>') => return Ok(all),
                 Some(_) => self.place(),
             };
-            let name = if self.eats("[") {
-                let key = self.take(quoted).map(unescaped);
-                let key = key.or_else(|| {
-                    self.take(|text| take_while1(|c| c != ']').parse(text))
-                        .map(|key| key.trim().to_owned())
-                });
-                self.expect("]", "behind a key")?;
-                key.unwrap_or_default()
-            } else {
-                self.word()
-                    .ok_or_else(|| broken(place, "expected a name or a key of ODIN"))?
-                    .to_owned()
-            };
+            let name = self.name(place)?;
             self.expect("=", "behind a name")?;
             all.push(Attribute {
                 name,
@@ -76,6 +70,21 @@ impl AdlReader<'_> {
                 place,
             });
         }
+    }
+
+    /// Reads the name of an attribute, or a key in brackets.
+    fn name(&mut self, place: Span) -> Result<String, Diagnostic> {
+        if !self.eats("[") {
+            let name = self.word().map(str::to_owned);
+            return name.ok_or_else(|| broken(place, "expected a name or a key of ODIN"));
+        }
+        let key = self.take(quoted).map(unescaped);
+        let key = key.or_else(|| {
+            self.take(|text| take_while1(|c| c != ']').parse(text))
+                .map(|key| key.trim().to_owned())
+        });
+        self.expect("]", "behind a key")?;
+        Ok(key.unwrap_or_default())
     }
 
     pub(super) fn odin(&mut self) -> Result<Odin, Diagnostic> {
@@ -87,21 +96,7 @@ impl AdlReader<'_> {
                 .ok_or_else(|| broken(place, "the `(` of a class is not closed"))?;
         }
         self.expect("<", "before a value")?;
-        let is_object = match self.next_char() {
-            // A quoted text in brackets is a key. Without quotes it is a code.
-            Some('[') => quoted(self.rest().get(1..).unwrap_or_default().trim_start()).is_ok(),
-            Some(c) => {
-                // A word is the name of an attribute only if `=` follows before the next bracket.
-                c.is_ascii_alphabetic()
-                    && self
-                        .rest()
-                        .split(['>', '<'])
-                        .next()
-                        .is_some_and(|front| front.contains('='))
-            }
-            None => false,
-        };
-        let value = if is_object {
+        let value = if self.is_object_of_odin() {
             Odin::Object(self.attributes()?)
         } else {
             Odin::Texts(self.texts()?)
@@ -111,50 +106,47 @@ impl AdlReader<'_> {
         Ok(value)
     }
 
+    /// Returns whether attributes or keyed items follow, rather than a value.
+    fn is_object_of_odin(&mut self) -> bool {
+        match self.next_char() {
+            // A quoted text in brackets is a key. Without quotes it is a code.
+            Some('[') => quoted(self.rest().get(1..).unwrap_or_default().trim_start()).is_ok(),
+            // A word is the name of an attribute only if `=` follows before the next bracket.
+            Some(c) if c.is_ascii_alphabetic() => {
+                let mut fronts = self.rest().split(['>', '<']);
+                fronts.next().is_some_and(|front| front.contains('='))
+            }
+            _ => false,
+        }
+    }
+
     pub(super) fn texts(&mut self) -> Result<Vec<String>, Diagnostic> {
         let mut all = Vec::new();
         loop {
-            match self.next_char() {
+            let next = self.next_char();
+            let place = self.place();
+            let text = match next {
                 Some('>') => return Ok(all),
-                Some('"') => {
-                    let place = self.place();
-                    all.push(unescaped(
-                        self.take(quoted)
-                            .ok_or_else(|| broken(place, "the text is never closed"))?,
-                    ));
-                }
-                Some(',') => self.at += 1,
-                Some('[') => {
-                    let place = self.place();
+                Some(',') => {
                     self.at += 1;
-                    all.push(
-                        self.until("]")
-                            .ok_or_else(|| broken(place, "the code is never closed"))?
-                            .trim()
-                            .to_owned(),
-                    );
+                    continue;
+                }
+                Some('"') => {
+                    let text = self.take(quoted).map(unescaped);
+                    text.ok_or_else(|| broken(place, "the text is never closed"))
+                }
+                Some('[') => {
+                    self.at += 1;
+                    let code = self.until("]").map(|code| code.trim().to_owned());
+                    code.ok_or_else(|| broken(place, "the code is never closed"))
                 }
                 Some(_) => {
-                    let place = self.place();
-                    let scalar = self.take(|text| {
-                        take_while1(|c: char| {
-                            !matches!(c, ',' | '>' | '"' | '[' | '<' | '=') && !c.is_whitespace()
-                        })
-                        .parse(text)
-                    });
-                    all.push(
-                        scalar
-                            .ok_or_else(|| broken(place, "expected a value of ODIN"))?
-                            .to_owned(),
-                    );
+                    let scalar = self.take(scalar).map(str::to_owned);
+                    scalar.ok_or_else(|| broken(place, "expected a value of ODIN"))
                 }
-                None => {
-                    return Err(broken(
-                        self.place(),
-                        "the value is never closed: `>` is missing",
-                    ));
-                }
-            }
+                None => Err(broken(place, "the value is never closed: `>` is missing")),
+            };
+            all.push(text?);
         }
     }
 }

@@ -23,16 +23,27 @@ pub(super) struct Range {
     excludes_upper: bool,
 }
 
+/// Returns a limit of an interval; `None` if there is none, which is written `*`.
+fn limit(text: &str) -> Option<String> {
+    let text = Some(text.trim()).filter(|t| !t.is_empty() && *t != "*");
+    text.map(str::to_owned)
+}
+
 impl Range {
+    /// Returns the interval of one value.
+    fn single(text: &str) -> Range {
+        Range {
+            lower: Some(text.to_owned()),
+            upper: Some(text.to_owned()),
+            ..Range::default()
+        }
+    }
+
+    /// Reads `5 +/-1`, `0..9`, `>0..<9`, `>=0` or `5`.
     pub(super) fn read(text: &str) -> Option<Range> {
-        let limit = |text: &str| {
-            Some(text.trim())
-                .filter(|t| !t.is_empty() && *t != "*")
-                .map(str::to_owned)
-        };
         if let Some((middle, spread)) = text.split_once("+/-") {
-            let (middle, spread): (f64, f64) =
-                (middle.trim().parse().ok()?, spread.trim().parse().ok()?);
+            let middle: f64 = middle.trim().parse().ok()?;
+            let spread: f64 = spread.trim().parse().ok()?;
             return Some(Range {
                 lower: Some((middle - spread).to_string()),
                 upper: Some((middle + spread).to_string()),
@@ -41,42 +52,38 @@ impl Range {
         }
         if let Some((lower, upper)) = text.split_once("..") {
             let (lower, upper) = (lower.trim(), upper.trim());
-            let (excludes_lower, excludes_upper) = (lower.starts_with('>'), upper.starts_with('<'));
             return Some(Range {
                 lower: limit(lower.trim_start_matches('>')),
                 upper: limit(upper.trim_start_matches('<')),
-                excludes_lower,
-                excludes_upper,
+                excludes_lower: lower.starts_with('>'),
+                excludes_upper: upper.starts_with('<'),
             });
         }
+        Range::one_sided(text).or_else(|| {
+            let one = limit(text)?;
+            Some(Range {
+                lower: Some(one.clone()),
+                upper: Some(one),
+                ..Range::default()
+            })
+        })
+    }
+
+    /// Reads `>=0`, `<=9`, `>0` or `<9`.
+    fn one_sided(text: &str) -> Option<Range> {
         let after = |sign: &str| text.strip_prefix(sign).and_then(limit);
         // The longer signs are tried first, because `>` is also the start of `>=`.
-        Some(match (after(">="), after("<=")) {
-            (Some(lower), _) => Range {
-                lower: Some(lower),
-                ..Range::default()
-            },
-            (_, Some(upper)) => Range {
-                upper: Some(upper),
-                ..Range::default()
-            },
-            _ => match (after(">"), after("<")) {
-                (Some(lower), _) => Range {
-                    lower: Some(lower),
-                    excludes_lower: true,
-                    ..Range::default()
-                },
-                (_, Some(upper)) => Range {
-                    upper: Some(upper),
-                    excludes_upper: true,
-                    ..Range::default()
-                },
-                _ => limit(text).map(|one| Range {
-                    lower: Some(one.clone()),
-                    upper: Some(one),
-                    ..Range::default()
-                })?,
-            },
+        let (lower, upper) = (after(">="), after("<="));
+        let is_included = lower.is_some() || upper.is_some();
+        let (lower, upper) = match is_included {
+            true => (lower, upper),
+            false => (after(">"), after("<")),
+        };
+        (lower.is_some() || upper.is_some()).then(|| Range {
+            excludes_lower: lower.is_some() && !is_included,
+            excludes_upper: upper.is_some() && !is_included,
+            lower,
+            upper,
         })
     }
 }
@@ -113,14 +120,7 @@ impl Value {
             Value::Scalar(text) if self.kind() == "C_BOOLEAN" => {
                 elements.text_child(element, "constraint", text, place)
             }
-            Value::Scalar(text) => {
-                let one = Range {
-                    lower: Some(text.clone()),
-                    upper: Some(text.clone()),
-                    ..Range::default()
-                };
-                one.write(elements, element, place)
-            }
+            Value::Scalar(text) => Range::single(text).write(elements, element, place),
             Value::Interval { pattern, range } => {
                 if !pattern.is_empty() {
                     elements.text_child(element, "pattern_constraint", pattern, place)?;
@@ -139,23 +139,12 @@ impl Range {
         place: Span,
     ) -> Result<(), Diagnostic> {
         let constraint = elements.add(Some(element), "constraint", place)?;
-        let sides = [
-            (
-                "lower",
-                "lower_unbounded",
-                "lower_included",
-                &self.lower,
-                self.excludes_lower,
-            ),
-            (
-                "upper",
-                "upper_unbounded",
-                "upper_included",
-                &self.upper,
-                self.excludes_upper,
-            ),
-        ];
-        for (name, unbounded, included, limit, is_excluded) in sides {
+        let lower = ["lower", "lower_unbounded", "lower_included"];
+        let upper = ["upper", "upper_unbounded", "upper_included"];
+        for ([name, unbounded, included], limit, is_excluded) in [
+            (lower, &self.lower, self.excludes_lower),
+            (upper, &self.upper, self.excludes_upper),
+        ] {
             match limit {
                 Some(limit) => elements.text_child(constraint, name, limit, place)?,
                 None => elements.text_child(constraint, unbounded, "true", place)?,

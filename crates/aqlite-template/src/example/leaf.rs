@@ -19,6 +19,24 @@ const MOST: usize = 16;
 /// The maximum number of decimals to try.
 const DECIMALS: u32 = 6;
 
+/// Creates a proportion from the texts of its parts.
+fn new_proportion(
+    kind: &str,
+    numerator: &str,
+    denominator: &str,
+    precision: Option<&str>,
+) -> Draft {
+    let leaf = |class: Cls, text: &str| Draft::leaf(class, text.to_owned());
+    let mut draft = Draft::object(Cls::DV_PROPORTION)
+        .with(Attr::TYPE, leaf(Cls::INTEGER, kind))
+        .with(Attr::NUMERATOR, leaf(Cls::REAL, numerator))
+        .with(Attr::DENOMINATOR, leaf(Cls::REAL, denominator));
+    if let Some(precision) = precision {
+        draft.put(Attr::PRECISION, leaf(Cls::INTEGER, precision));
+    }
+    draft
+}
+
 impl<'t> Place<'t> {
     /// Generates a text, number or boolean.
     pub(super) fn leaf(&mut self, node: &'t Node, owner: Cls, def: &AttrDef) -> Made {
@@ -321,50 +339,17 @@ impl<'t> Place<'t> {
     /// prohibits a limit.
     pub(super) fn interval(&mut self, node: Option<&'t Node>) -> Made {
         let mut draft = Draft::object(Cls::DV_INTERVAL);
-        let ends = [
-            (
-                Limit::Lower,
-                Attr::LOWER,
-                Attr::LOWER_UNBOUNDED,
-                Attr::LOWER_INCLUDED,
-            ),
-            (
-                Limit::Upper,
-                Attr::UPPER,
-                Attr::UPPER_UNBOUNDED,
-                Attr::UPPER_INCLUDED,
-            ),
-        ];
-        for (end, attr, unbounded, included) in ends {
-            let Some(def) = Cls::DV_INTERVAL.attr(attr) else {
-                continue;
-            };
-            let attribute = constrained(node, attr);
+        let lower = (Limit::Lower, Attr::LOWER);
+        let upper = (Limit::Upper, Attr::UPPER);
+        for ((end, attr), unbounded, included) in [
+            (lower, Attr::LOWER_UNBOUNDED, Attr::LOWER_INCLUDED),
+            (upper, Attr::UPPER_UNBOUNDED, Attr::UPPER_INCLUDED),
+        ] {
             let outer = self.limit.replace(end);
-            let is_absent = attribute.is_some_and(is_forbidden)
-                || self.says(node, unbounded).as_slice() == [true];
-            let made = if is_absent {
-                Ok(None)
-            } else if attribute.is_none_or(|a| a.children.is_empty()) {
-                let parameter = node.and_then(|n| n.parameter).unwrap_or(Cls::DV_COUNT);
-                super::concrete_class_for(parameter, &[])
-                    .map(|class| self.object(class, None, None))
-                    .transpose()
-            } else {
-                self.attribute(Cls::DV_INTERVAL, def, attribute, true)
-            };
+            let is_unbounded = self.says(node, unbounded).as_slice() == [true];
+            let made = self.limit_of_interval(node, attr, is_unbounded);
             self.limit = outer;
-            let value = made?.filter(|value| {
-                node.and_then(|n| n.parameter)
-                    .is_none_or(|p| value.class().is_a(p))
-            });
-            if value.is_none()
-                && attribute.is_some_and(|a| a.existence.is_some_and(|e| e.lower > 0))
-            {
-                return Err(self.problem(&format!(
-                    "the limit `{attr}` must be there, and its class is not that of the interval"
-                )));
-            }
+            let value = made?;
             let is_included =
                 value.is_some() && self.says(node, included).first().copied().unwrap_or(true);
             draft.put(unbounded, Draft::boolean(value.is_none()));
@@ -372,6 +357,38 @@ impl<'t> Place<'t> {
             value.into_iter().for_each(|value| draft.put(attr, value));
         }
         Ok(draft)
+    }
+
+    /// Generates a limit of an interval; `None` if the interval is unbounded there.
+    fn limit_of_interval(
+        &mut self,
+        node: Option<&'t Node>,
+        attr: Attr,
+        is_unbounded: bool,
+    ) -> Result<Option<Draft>, Vec<Finding>> {
+        let Some(def) = Cls::DV_INTERVAL.attr(attr) else {
+            return Err(self.problem("an interval has no such limit"));
+        };
+        let attribute = constrained(node, attr);
+        let parameter = node.and_then(|n| n.parameter);
+        let made = if is_unbounded || attribute.is_some_and(is_forbidden) {
+            None
+        } else if attribute.is_none_or(|a| a.children.is_empty()) {
+            let class = super::concrete_class_for(parameter.unwrap_or(Cls::DV_COUNT), &[]);
+            class
+                .map(|class| self.object(class, None, None))
+                .transpose()?
+        } else {
+            self.attribute(Cls::DV_INTERVAL, def, attribute, true)?
+        };
+        let value = made.filter(|value| parameter.is_none_or(|p| value.class().is_a(p)));
+        let existence = attribute.and_then(|a| a.existence);
+        if value.is_none() && existence.is_some_and(|e| e.lower > 0) {
+            return Err(self.problem(&format!(
+                "the limit `{attr}` must be there, and its class is not that of the interval"
+            )));
+        }
+        Ok(value)
     }
 
     /// Returns the permitted values of a boolean attribute. Empty if it is not constrained.
@@ -402,18 +419,7 @@ impl<'t> Place<'t> {
         let kinds = self.parts(node, Attr::TYPE, &["0", "1", "2", "3", "4"]);
         let numerators = self.parts(node, Attr::NUMERATOR, &["1", "50"]);
         let denominators = self.parts(node, Attr::DENOMINATOR, &["2", "1", "100"]);
-        let precision = constrained(node, Attr::PRECISION)
-            .filter(|a| !is_forbidden(a))
-            .map(|_| self.parts(node, Attr::PRECISION, &[]))
-            .unwrap_or_default();
-        let must = constrained(node, Attr::PRECISION)
-            .is_some_and(|a| a.existence.is_some_and(|e| e.lower > 0));
-        let precisions: Vec<Option<String>> = precision
-            .into_iter()
-            .filter(|_| self.is_full || must)
-            .map(Some)
-            .chain((!must).then_some(None))
-            .collect();
+        let precisions = self.precisions(node);
         for kind in &kinds {
             for denominator in &denominators {
                 for numerator in &numerators {
@@ -421,24 +427,11 @@ impl<'t> Place<'t> {
                         if !self.spend(1) {
                             return Err(self.problem("the example is too large"));
                         }
-                        let mut draft = Draft::object(Cls::DV_PROPORTION)
-                            .with(Attr::TYPE, Draft::leaf(Cls::INTEGER, kind.clone()))
-                            .with(Attr::NUMERATOR, Draft::leaf(Cls::REAL, numerator.clone()))
-                            .with(
-                                Attr::DENOMINATOR,
-                                Draft::leaf(Cls::REAL, denominator.clone()),
-                            );
-                        if let Some(precision) = precision {
-                            draft.put(
-                                Attr::PRECISION,
-                                Draft::leaf(Cls::INTEGER, precision.clone()),
-                            );
-                        }
+                        let draft =
+                            new_proportion(kind, numerator, denominator, precision.as_deref());
                         let tree = draft.clone().into_tree(None);
-                        if tree
-                            .root()
-                            .is_some_and(|root| rm::validate::validate(root).is_empty())
-                        {
+                        let is_valid = |root| rm::validate::validate(root).is_empty();
+                        if tree.root().is_some_and(is_valid) {
                             return Ok(draft);
                         }
                     }
@@ -447,6 +440,18 @@ impl<'t> Place<'t> {
         }
         Err(self
             .problem("no numerator and denominator meet the kinds of proportion that are allowed"))
+    }
+
+    /// Returns the precisions of a proportion to try; `None` is no precision.
+    fn precisions(&self, node: Option<&Node>) -> Vec<Option<String>> {
+        let attribute = constrained(node, Attr::PRECISION);
+        let must = attribute.is_some_and(|a| a.existence.is_some_and(|e| e.lower > 0));
+        let permitted = match attribute.filter(|a| !is_forbidden(a)) {
+            Some(_) if self.is_full || must => self.parts(node, Attr::PRECISION, &[]),
+            _ => Vec::new(),
+        };
+        let permitted = permitted.into_iter().map(Some);
+        permitted.chain((!must).then_some(None)).collect()
     }
 
     /// Returns the permitted texts of an attribute, or `usual` if it is not constrained.

@@ -6,7 +6,7 @@ use super::party::{is_identifier, is_party, is_uuid, mode};
 use super::read::{DocumentReader, is_true, uid_class, whole};
 use super::{shown, suffix};
 use crate::draft::Draft;
-use crate::tree::{Constraint, Node, OrdinalItem};
+use crate::tree::{Constraint, Node, OrdinalItem, QuantityItem};
 use crate::web::{WebNode, proportion_kinds};
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::diag::near;
@@ -69,42 +69,17 @@ impl<'r> DocumentReader<'r, '_> {
         at: Attr,
         like: Option<Cls>,
     ) -> Option<Cls> {
-        let has = |suffix: &str| form.value(suffix).is_some();
         if let Some(named) = self.stated_class(class, form) {
             return Some(named);
         }
+        let has = |suffix: &str| form.value(suffix).is_some();
+        let has_other = has("other") && web.is_some_and(|w| w.has_other);
         Some(match class {
             Cls::DV_TEXT if has("code") || has("terminology") => Cls::DV_CODED_TEXT,
             Cls::DV_CODED_TEXT if has("other") && !has("code") => Cls::DV_TEXT,
-            Cls::DV_ORDINAL | Cls::DV_SCALE if has("other") && web.is_some_and(|w| w.has_other) => {
-                Cls::DV_TEXT
-            }
-            Cls::PARTY_PROXY
-                if form
-                    .first("relationship")
-                    .or_else(|| form.first("_relationship"))
-                    .is_some() =>
-            {
-                Cls::PARTY_RELATED
-            }
-            Cls::PARTY_IDENTIFIED
-                if form
-                    .first("relationship")
-                    .or_else(|| form.first("_relationship"))
-                    .is_some() =>
-            {
-                Cls::PARTY_RELATED
-            }
-            Cls::PARTY_PROXY if has("name") || form.first("_identifier").is_some() => {
-                Cls::PARTY_IDENTIFIED
-            }
-            Cls::PARTY_PROXY if at == Attr::SUBJECT => Cls::PARTY_SELF,
-            Cls::PARTY_PROXY => Cls::PARTY_IDENTIFIED,
-            Cls::UID_BASED_ID => uid_class(
-                form.value("")
-                    .or_else(|| form.value("value"))
-                    .map_or("", Value::text),
-            ),
+            Cls::DV_ORDINAL | Cls::DV_SCALE if has_other => Cls::DV_TEXT,
+            Cls::PARTY_PROXY | Cls::PARTY_IDENTIFIED => party_class(class, form, at),
+            Cls::UID_BASED_ID => uid_class(plain_value(form).map_or("", Value::text)),
             Cls::DV_ORDERED | Cls::DATA_VALUE => like.unwrap_or_else(|| guessed(form)),
             other => super::read::concrete_class(other),
         })
@@ -168,29 +143,24 @@ impl<'r> DocumentReader<'r, '_> {
         if self.is_full() {
             return;
         }
-        let names: Vec<&str> = suffix::of(class)
-            .map(|s| s.name)
-            .filter(|n| !n.is_empty())
-            .collect();
-        let near: Vec<String> = near(name, &mut names.iter().copied())
-            .into_iter()
-            .map(|n| format!("{}|{n}", self.path))
-            .collect();
-        let near: Vec<&str> = if near.is_empty() {
-            names.clone()
+        let names = suffix::of(class).map(|s| s.name);
+        let names: Vec<&str> = names.filter(|n| !n.is_empty()).collect();
+        let similar = near(name, &mut names.iter().copied()).into_iter();
+        let similar: Vec<String> = similar.map(|n| format!("{}|{n}", self.path)).collect();
+        // Without a similar suffix, all of them are shown.
+        let help: Vec<&str> = if similar.is_empty() {
+            names
         } else {
-            near.iter().map(String::as_str).collect()
+            similar.iter().map(String::as_str).collect()
         };
-        let key = if name.is_empty() {
-            self.path.clone()
+        if name.is_empty() {
+            let message = format!("a value of {class} needs a suffix");
+            self.refuse("FLT0102", &self.path.clone(), message, &help);
         } else {
-            format!("{}|{name}", self.path)
-        };
-        let message = match name {
-            "" => format!("a value of {class} needs a suffix"),
-            name => format!("`|{}` is not a suffix of {class}", shown(name)),
-        };
-        self.refuse("FLT0102", &key, message, &near);
+            let key = format!("{}|{name}", self.path);
+            let message = format!("`|{}` is not a suffix of {class}", shown(name));
+            self.refuse("FLT0102", &key, message, &help);
+        }
     }
 
     /// Sets a code that was sent as a suffix with the value `true`.
@@ -213,28 +183,21 @@ impl<'r> DocumentReader<'r, '_> {
     /// text alone.
     fn read_coded(&mut self, draft: &mut Draft<'r>, text: &'r str, web: Option<&'r WebNode>) {
         let parts: Vec<&'r str> = text.splitn(3, "::").collect();
-        let (terminology, code, label) = match parts.as_slice() {
-            [terminology, code, label] => (Some(*terminology), *code, Some(*label)),
-            [code, label] => (None, *code, Some(*label)),
+        match parts.as_slice() {
+            [terminology, code, label] => {
+                let label = Some(Cow::Borrowed(*label));
+                put_code(draft, (*terminology).into(), (*code).into(), label);
+            }
+            [code, label] => {
+                self.set_leaf(draft, &[Attr::DEFINING_CODE, Attr::CODE_STRING], code);
+                draft.put(Attr::VALUE, Draft::text(*label));
+            }
             _ => match self.code_with_text(web, text) {
                 Some((terminology, code)) => {
-                    return put_code(draft, terminology.into(), code.into(), Some(text.into()));
+                    put_code(draft, terminology.into(), code.into(), Some(text.into()));
                 }
-                None => (None, text, None),
+                None => self.set_leaf(draft, &[Attr::DEFINING_CODE, Attr::CODE_STRING], text),
             },
-        };
-        if let Some(terminology) = terminology {
-            put_code(
-                draft,
-                terminology.into(),
-                code.into(),
-                label.map(Cow::Borrowed),
-            );
-        } else {
-            self.set_leaf(draft, &[Attr::DEFINING_CODE, Attr::CODE_STRING], code);
-            label
-                .into_iter()
-                .for_each(|l| draft.put(Attr::VALUE, Draft::text(l)));
         }
     }
 
@@ -260,20 +223,13 @@ impl<'r> DocumentReader<'r, '_> {
         let openehr = Some(code)
             .filter(|_| terminology == "openehr")
             .and_then(terminology::rubric);
-        let root = web.and_then(|w| {
-            w.value
-                .as_ref()
-                .map(|v| v.root)
-                .or_else(|| w.last_step().map(|s| s.root))
-        });
-        let node = root.map(|root| Node {
+        let node = web.and_then(root_of).map(|root| Node {
             root,
             ..crate::web::blank()
         });
         let term = |code: &str| {
-            self.template
-                .term(node.as_ref()?, self.language, code)
-                .map(|t| t.text.trim())
+            let term = self.template.term(node.as_ref()?, self.language, code);
+            term.map(|t| t.text.trim())
         };
         openehr
             .or_else(|| term(code))
@@ -285,35 +241,25 @@ impl<'r> DocumentReader<'r, '_> {
     fn read_ordinal(&mut self, draft: &mut Draft<'r>, text: &'r str, web: Option<&'r WebNode>) {
         let list = ordinals(web);
         let code = text.split("::").next().unwrap_or(text);
+        let has_text = |item: &&OrdinalItem| {
+            let label = self.label(web, &item.terminology, &item.code);
+            label.is_some_and(|l| l == text)
+        };
         // A client may send the number, the code or the text of an ordinal.
-        let by_number =
-            number::parse(text).and_then(|n| list.iter().find(|i| i.value.total_cmp(&n).is_eq()));
-        let found = by_number.or_else(|| list.iter().find(|i| i.code == code));
-        let found = found.or_else(|| {
-            list.iter().find(|i| {
-                self.label(web, &i.terminology, &i.code)
-                    .is_some_and(|l| l == text)
-            })
-        });
-        match found {
-            Some(item)
-                if draft
-                    .text_along(&[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::CODE_STRING])
-                    .is_none() =>
-            {
-                self.set_leaf(
-                    draft,
-                    &[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::CODE_STRING],
-                    &item.code,
-                );
-            }
-            Some(_) => {}
-            None => self.set_leaf(draft, &[Attr::SYMBOL, Attr::VALUE], text),
+        let number = number::parse(text);
+        let by_number = number.and_then(|n| list.iter().find(|i| i.value.total_cmp(&n).is_eq()));
+        let found = by_number
+            .or_else(|| list.iter().find(|i| i.code == code))
+            .or_else(|| list.iter().find(has_text));
+        let is_text = found.as_ref().is_none_or(has_text);
+        let path = &[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::CODE_STRING];
+        if let Some(item) = found
+            && draft.text_along(path).is_none()
+        {
+            self.set_leaf(draft, path, &item.code);
         }
-        if found.is_some_and(|i| {
-            self.label(web, &i.terminology, &i.code)
-                .is_some_and(|l| l == text)
-        }) {
+        // The text of an unknown ordinal is kept, so that it can be reported.
+        if is_text {
             self.set_leaf(draft, &[Attr::SYMBOL, Attr::VALUE], text);
         }
     }
@@ -377,93 +323,72 @@ impl<'r> DocumentReader<'r, '_> {
 
     fn complete_code(&mut self, draft: &mut Draft<'r>, web: Option<&'r WebNode>, at: Attr) {
         let Some(code) = draft.copy_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING]) else {
-            let text = draft.copy_along(&[Attr::VALUE]).unwrap_or_default();
-            return match self
-                .code_with_text(web, &text)
-                .or_else(|| group_code(at, &text))
-            {
-                Some((terminology, code)) => put_code(draft, terminology.into(), code.into(), None),
-                None => self.refuse_here(
-                    "FLT0108",
-                    format!(
-                        "the code is missing, and no code of the template has the text `{}`",
-                        shown(&text)
-                    ),
-                    &[],
-                ),
-            };
+            return self.complete_code_of_text(draft, web, at);
         };
-        let said = draft.copy_along(&[Attr::DEFINING_CODE, Attr::TERMINOLOGY_ID, Attr::VALUE]);
-        let meant = web
-            .and_then(WebNode::codes)
-            .map(|(t, _)| t)
-            .filter(|t| !t.is_empty());
-        let usual = if OPENEHR.contains(&at) {
-            "openehr"
-        } else if at == Attr::CAREFLOW_STEP {
-            "local"
-        } else {
-            "external"
-        };
+        let given = draft.copy_along(&[Attr::DEFINING_CODE, Attr::TERMINOLOGY_ID, Attr::VALUE]);
+        let of_template = web.and_then(WebNode::codes).map(|(t, _)| t);
+        let of_template = of_template.filter(|t| !t.is_empty());
         // Clients send many terminologies for null flavours, but the model permits one.
-        let terminology = match said {
+        let terminology = match given {
             Some(_) if at == Attr::NULL_FLAVOUR => Cow::Borrowed("openehr"),
-            Some(said) => said,
-            None => Cow::Borrowed(meant.unwrap_or(usual)),
+            Some(given) => given,
+            None => Cow::Borrowed(of_template.unwrap_or(usual_terminology(at))),
         };
         put_code(draft, terminology.clone(), code.clone(), None);
         if draft.get(Attr::VALUE).is_none() {
-            let label = self.label(web, &terminology, &code);
-            match label {
+            match self.label(web, &terminology, &code) {
                 Some(label) => draft.put(Attr::VALUE, Draft::text(label)),
-                None => self.refuse_here(
-                    "FLT0108",
-                    format!("the text of the code `{}` is missing, and the template does not know it: give `|value`", shown(&code)),
-                    &[],
-                ),
+                None => self.refuse_code_without_text(&code),
+            }
+        }
+    }
+
+    fn refuse_code_without_text(&mut self, code: &str) {
+        let code = shown(code);
+        let message = format!(
+            "the text of the code `{code}` is missing, and the template does not know it: give `|value`"
+        );
+        self.refuse_here("FLT0108", message, &[]);
+    }
+
+    /// Completes a coded text without a code by the code that has its text.
+    fn complete_code_of_text(&mut self, draft: &mut Draft<'r>, web: Option<&'r WebNode>, at: Attr) {
+        let text = draft.copy_along(&[Attr::VALUE]).unwrap_or_default();
+        let found = self.code_with_text(web, &text);
+        match found.or_else(|| group_code(at, &text)) {
+            Some((terminology, code)) => put_code(draft, terminology.into(), code.into(), None),
+            None => {
+                let text = shown(&text);
+                let message = format!(
+                    "the code is missing, and no code of the template has the text `{text}`"
+                );
+                self.refuse_here("FLT0108", message, &[]);
             }
         }
     }
 
     fn complete_quantity(&mut self, draft: &mut Draft<'r>, web: Option<&'r WebNode>) {
-        let list = web.and_then(|w| w.value.as_deref()).and_then(|n| {
-            if let Constraint::Quantity { list, .. } = &n.constraint {
-                Some(list)
-            } else {
-                None
-            }
-        });
+        let list = units_of(web);
         if draft.get(Attr::MAGNITUDE).is_none() {
-            self.refuse_here(
-                "FLT0108",
-                "the magnitude is missing: give `|magnitude`",
-                &[],
-            );
+            let message = "the magnitude is missing: give `|magnitude`";
+            self.refuse_here("FLT0108", message, &[]);
         }
         let has_unit =
             |unit: &str| list.is_none_or(|list| list.iter().any(|item| item.units == unit));
-        if draft
-            // An empty unit is a unit only if the template lists it.
-            .text_along(&[Attr::UNITS])
-            .is_none_or(|unit| unit.trim().is_empty() && !has_unit(unit))
-        {
-            match list.map(Vec::as_slice) {
+        // An empty unit is a unit only if the template lists it.
+        let unit = draft.text_along(&[Attr::UNITS]);
+        if unit.is_none_or(|unit| unit.trim().is_empty() && !has_unit(unit)) {
+            match list {
                 Some([only]) => draft.put(Attr::UNITS, Draft::text(only.units.as_str())),
                 _ => self.refuse_here("FLT0108", "the unit is missing: give `|unit`", &[]),
             }
         }
         if draft.get(Attr::PRECISION).is_none() {
             let units = draft.text_along(&[Attr::UNITS]).unwrap_or_default();
-            let range = list
-                .into_iter()
-                .flatten()
-                .find(|i| i.units == units)
-                .and_then(|i| i.precision.as_ref());
-            if let Some(upper) = range.and_then(|r| r.upper).filter(|u| *u >= 0.0) {
-                draft.put(
-                    Attr::PRECISION,
-                    Draft::leaf(Cls::INTEGER, number::fixed(upper, 0)),
-                );
+            let precision = greatest_precision(list.unwrap_or_default(), units);
+            if let Some(precision) = precision {
+                let precision = Draft::leaf(Cls::INTEGER, number::fixed(precision, 0));
+                draft.put(Attr::PRECISION, precision);
             }
         }
     }
@@ -474,130 +399,74 @@ impl<'r> DocumentReader<'r, '_> {
         form: &'r KeyTree<'_>,
         web: Option<&'r WebNode>,
     ) {
-        let kinds = web
-            .map(proportion_kinds)
-            // Percent, then ratio, are the most frequent kinds.
-            .unwrap_or_else(|| (0..5).collect());
         if draft.get(Attr::TYPE).is_none() {
-            let kind = [2, 0]
-                .into_iter()
-                .find(|k| kinds.contains(k))
-                .or(kinds.first().copied())
-                .unwrap_or(0);
-            draft.put(Attr::TYPE, Draft::leaf(Cls::INTEGER, kind.to_string()));
+            let kind = usual_proportion(web).to_string();
+            draft.put(Attr::TYPE, Draft::leaf(Cls::INTEGER, kind));
         }
-        let kind = draft.copy_along(&[Attr::TYPE]).unwrap_or_default();
-        if let (None, Some(value)) = (
-            draft.get(Attr::NUMERATOR),
-            form.value("").or_else(|| form.value("value")),
-        ) {
+        if let (None, Some(value)) = (draft.get(Attr::NUMERATOR), plain_value(form)) {
             self.set_leaf(draft, &[Attr::NUMERATOR], value.text());
         }
         // Percentages and unitary proportions have a fixed denominator.
-        let fixed = match kind.as_ref() {
-            "2" => Some("100"),
-            "1" => Some("1"),
+        let fixed = match draft.text_along(&[Attr::TYPE]) {
+            Some("2") => Some("100"),
+            Some("1") => Some("1"),
             _ => None,
         };
         if let (None, Some(fixed)) = (draft.get(Attr::DENOMINATOR), fixed) {
             draft.put(Attr::DENOMINATOR, Draft::leaf(Cls::REAL, fixed));
         }
-        for (attr, name) in [
-            (Attr::NUMERATOR, "numerator"),
-            (Attr::DENOMINATOR, "denominator"),
-        ] {
+        for attr in [Attr::NUMERATOR, Attr::DENOMINATOR] {
             if draft.get(attr).is_none() {
-                self.refuse_here("FLT0108", format!("`|{name}` is missing"), &[]);
+                self.refuse_here("FLT0108", format!("`|{attr}` is missing"), &[]);
             }
         }
     }
 
     fn complete_ordinal(&mut self, draft: &mut Draft<'r>, web: Option<&'r WebNode>) {
-        let list = ordinals(web);
-        const TERMINOLOGY: &[Attr] = &[
+        let code = draft.copy_along(&[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::CODE_STRING]);
+        let text = draft.copy_along(&[Attr::SYMBOL, Attr::VALUE]);
+        let terminology = draft.copy_along(&[
             Attr::SYMBOL,
             Attr::DEFINING_CODE,
             Attr::TERMINOLOGY_ID,
             Attr::VALUE,
-        ];
-        let code = draft.copy_along(&[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::CODE_STRING]);
+        ]);
         let number = draft.text_along(&[Attr::VALUE]).and_then(number::parse);
-        let text = draft.copy_along(&[Attr::SYMBOL, Attr::VALUE]);
-        let found = list.iter().find(|i| match (&code, number) {
+        let found = ordinals(web).iter().find(|i| match (&code, number) {
             (Some(code), _) => i.code == *code,
             (None, Some(number)) => i.value.total_cmp(&number).is_eq(),
             (None, None) => text.is_some() && self.label(web, &i.terminology, &i.code) == text,
         });
         if let Some(item) = found {
             if number.is_none() {
-                let class = draft
-                    .class()
-                    .attr(Attr::VALUE)
-                    .map_or(Cls::INTEGER, |d| d.ty);
-                draft.put(
-                    Attr::VALUE,
-                    Draft::leaf(class, number::shortest(item.value)),
-                );
+                put_number(draft, item.value);
             }
             let label = text.or_else(|| self.label(web, &item.terminology, &item.code));
-            let terminology = draft
-                .copy_along(TERMINOLOGY)
-                .unwrap_or(Cow::Borrowed(&item.terminology));
+            let terminology = terminology.unwrap_or(Cow::Borrowed(&item.terminology));
             put_symbol(draft, terminology, Cow::Borrowed(&item.code), label);
         } else if let Some(code) = code {
-            let terminology = draft
-                .copy_along(TERMINOLOGY)
-                .unwrap_or(Cow::Borrowed("local"));
+            let terminology = terminology.unwrap_or(Cow::Borrowed("local"));
             let label = text.unwrap_or_else(|| code.clone());
             put_symbol(draft, terminology, code, Some(label));
         }
         if draft.get(Attr::VALUE).is_none() || draft.get(Attr::SYMBOL).is_none() {
-            self.refuse_here(
-                "FLT0104",
-                "the value is none of the list of the template",
-                &[],
-            );
+            let message = "the value is none of the list of the template";
+            self.refuse_here("FLT0104", message, &[]);
         }
     }
 
     fn complete_duration(&mut self, draft: &mut Draft<'r>, form: &'r KeyTree<'_>) {
         if draft.get(Attr::VALUE).is_some() {
-            if let Some((name, ..)) = PARTS.iter().find(|(name, ..)| form.value(name).is_some()) {
-                self.refuse_here(
-                    "FLT0107",
-                    format!("`|{name}` is given besides the whole duration: remove one of them"),
-                    &[],
-                );
-            }
-            return;
+            return self.refuse_parts_of_duration(form);
         }
         let (mut text, mut is_clock) = (String::from("P"), false);
         for (name, letter, behind) in PARTS {
             let Some(value) = form.value(name) else {
                 continue;
             };
-            let number = whole(value.text().trim());
-            let (count, fraction) = number.split_once('.').unwrap_or((number, "0"));
-            let is_number = [count, fraction]
-                .iter()
-                .all(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()));
-            // Only seconds may have a fraction (ISO 8601-1 as restricted by openEHR BASE).
-            if !is_number || number.contains('.') && name != "second" {
-                let expected = if name == "second" {
-                    "a number"
-                } else {
-                    "a whole number"
-                };
-                self.refuse_here(
-                    "FLT0104",
-                    format!(
-                        "`|{name}` is `{}`, expected {expected}",
-                        shown(value.text())
-                    ),
-                    &[],
-                );
-                return;
-            }
+            let Some(number) = part_of_duration(name, value.text()) else {
+                return self.refuse_part_of_duration(name, value.text());
+            };
             if behind && !std::mem::replace(&mut is_clock, true) {
                 text.push('T');
             }
@@ -609,6 +478,24 @@ impl<'r> DocumentReader<'r, '_> {
         }
     }
 
+    fn refuse_part_of_duration(&mut self, name: &str, text: &str) {
+        let expected = match name {
+            "second" => "a number",
+            _ => "a whole number",
+        };
+        let message = format!("`|{name}` is `{}`, expected {expected}", shown(text));
+        self.refuse_here("FLT0104", message, &[]);
+    }
+
+    /// Reports a part of a duration that is given besides the whole.
+    fn refuse_parts_of_duration(&mut self, form: &KeyTree<'_>) {
+        if let Some((name, ..)) = PARTS.iter().find(|(name, ..)| form.value(name).is_some()) {
+            let message =
+                format!("`|{name}` is given besides the whole duration: remove one of them");
+            self.refuse_here("FLT0107", message, &[]);
+        }
+    }
+
     /// Completes a reference range. In the formats it has the limits of its interval directly.
     fn complete_range(&mut self, draft: &mut Draft<'r>, form: &'r KeyTree<'_>, like: Option<Cls>) {
         if draft.get(Attr::RANGE).is_some() {
@@ -617,21 +504,14 @@ impl<'r> DocumentReader<'r, '_> {
         let mut interval = Draft::object(Cls::DV_INTERVAL);
         for (attr, name) in [(Attr::LOWER, "lower"), (Attr::UPPER, "upper")] {
             let form = self.only_instance(name, form.instances(name));
-            let made = form.and_then(|f| {
-                self.at_segment(name, None, |r| {
-                    r.read_value(like.unwrap_or(Cls::DV_ORDERED), f, None, attr)
-                })
-            });
+            let class = like.unwrap_or(Cls::DV_ORDERED);
+            let made = form
+                .and_then(|f| self.at_segment(name, None, |r| r.read_value(class, f, None, attr)));
             made.into_iter().for_each(|m| interval.put(attr, m));
         }
         for given in &form.values {
-            self.read_suffix(
-                &mut interval,
-                &given.suffix,
-                given.index,
-                given.value.text(),
-                None,
-            );
+            let text = given.value.text();
+            self.read_suffix(&mut interval, &given.suffix, given.index, text, None);
         }
         complete_interval(&mut interval);
         draft.put(Attr::RANGE, interval);
@@ -654,6 +534,79 @@ fn guessed(form: &KeyTree<'_>) -> Cls {
         () if form.value("").is_some_and(|v| v.text().contains('-')) => Cls::DV_DATE,
         () => Cls::DV_COUNT,
     }
+}
+
+/// Returns the class of a party that its keys imply.
+fn party_class(class: Cls, form: &KeyTree<'_>, at: Attr) -> Cls {
+    let has_part = |name: &str| form.first(name).is_some();
+    let is_named = form.value("name").is_some() || has_part("_identifier");
+    if has_part("relationship") || has_part("_relationship") {
+        Cls::PARTY_RELATED
+    } else if class == Cls::PARTY_PROXY && at == Attr::SUBJECT && !is_named {
+        Cls::PARTY_SELF
+    } else {
+        Cls::PARTY_IDENTIFIED
+    }
+}
+
+/// Returns the index of the archetype whose terms name the codes of a node.
+fn root_of(web: &WebNode) -> Option<usize> {
+    let own = web.value.as_ref().map(|v| v.root);
+    own.or_else(|| web.last_step().map(|s| s.root))
+}
+
+/// Returns the terminology of a code at an attribute, if neither sender nor template name one.
+fn usual_terminology(at: Attr) -> &'static str {
+    match at {
+        _ if OPENEHR.contains(&at) => "openehr",
+        Attr::CAREFLOW_STEP => "local",
+        _ => "external",
+    }
+}
+
+/// Returns the greatest precision that the template permits for a unit.
+fn greatest_precision(list: &[QuantityItem], units: &str) -> Option<f64> {
+    let item = list.iter().find(|i| i.units == units)?;
+    item.precision.as_ref()?.upper.filter(|u| *u >= 0.0)
+}
+
+/// Returns the units in the template with their ranges; `None` if it does not constrain them.
+fn units_of(web: Option<&WebNode>) -> Option<&[QuantityItem]> {
+    match &web?.value.as_deref()?.constraint {
+        Constraint::Quantity { list, .. } => Some(list),
+        _ => None,
+    }
+}
+
+/// Returns the value without suffix.
+fn plain_value<'f, 't>(form: &'f KeyTree<'t>) -> Option<&'f Value<'t>> {
+    form.value("").or_else(|| form.value("value"))
+}
+
+/// Returns the number of the kind of a proportion, if the sender names none.
+fn usual_proportion(web: Option<&WebNode>) -> i64 {
+    let kinds = web.map_or_else(|| (0..5).collect(), proportion_kinds);
+    // Percent, then ratio, are the most frequent kinds.
+    let frequent = [2, 0].into_iter().find(|k| kinds.contains(k));
+    frequent.or(kinds.first().copied()).unwrap_or(0)
+}
+
+/// Returns the number of a part of a duration. Only seconds may have a fraction (ISO 8601-1 as
+/// restricted by openEHR BASE).
+fn part_of_duration<'t>(name: &str, text: &'t str) -> Option<&'t str> {
+    let number = whole(text.trim());
+    let (count, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    let is_digits = |t: &str| !t.is_empty() && t.bytes().all(|b| b.is_ascii_digit());
+    let may_have_fraction = name == "second" || !number.contains('.');
+    (is_digits(count) && is_digits(fraction) && may_have_fraction).then_some(number)
+}
+
+/// Sets the number of an ordinal or a scale.
+fn put_number(draft: &mut Draft<'_>, value: f64) {
+    let definition = draft.class().attr(Attr::VALUE);
+    let class = definition.map_or(Cls::INTEGER, |d| d.ty);
+    let number = number::shortest(value);
+    draft.put(Attr::VALUE, Draft::leaf(class, number));
 }
 
 /// Returns the type of the object that a reference at an attribute refers to.

@@ -5,7 +5,7 @@ use super::form::{EMPTY_TREE, KeyTree, SegmentInstance};
 use super::party::mode;
 use super::read::{DocumentReader, attr_of, concrete_class};
 use crate::draft::Draft;
-use crate::tree::Constraint;
+use crate::tree::{Constraint, Node};
 use crate::web::{Step, WebNode};
 use aqlite_rm::class::{Attr, Card, Cls};
 use aqlite_rm::order;
@@ -25,11 +25,7 @@ impl<'r> DocumentReader<'r, '_> {
     pub fn fill(&mut self, draft: &mut Draft<'r>, web: &'r WebNode, form: &'r KeyTree<'_>) {
         self.fill_fixed_values(draft, web, form);
         for kid in &web.children {
-            let between = kid
-                .steps
-                .len()
-                .saturating_sub(1 + usize::from(kid.element().is_some()));
-            self.fill_levels(draft, kid.steps.get(..between).unwrap_or_default());
+            self.fill_levels(draft, levels_above(kid));
             // The order of the steps matters: levels must exist before events and entries are filled.
         }
         let class = draft.class();
@@ -46,13 +42,10 @@ impl<'r> DocumentReader<'r, '_> {
             Cls::ISM_TRANSITION => self.fill_transition(draft, web),
             Cls::ACTIVITY => self.fill_activity(draft, web),
             Cls::INSTRUCTION => {
-                let text = self
-                    .context
-                    .text("instruction_narrative")
-                    .unwrap_or("<none>");
-                default(draft, Attr::NARRATIVE, || {
-                    Draft::holding(Cls::DV_TEXT, Attr::VALUE, text)
-                });
+                let text = self.context.text("instruction_narrative");
+                let text = text.unwrap_or("<none>");
+                let narrative = || Draft::holding(Cls::DV_TEXT, Attr::VALUE, text);
+                default(draft, Attr::NARRATIVE, narrative);
             }
             Cls::EVENT_CONTEXT => self.fill_event_context(draft),
             _ => {}
@@ -66,37 +59,22 @@ impl<'r> DocumentReader<'r, '_> {
         web: &'r WebNode,
         form: &'r KeyTree<'_>,
     ) {
-        for kid in web
-            .children
-            .iter()
-            .filter(|k| !k.in_context && !k.has_other && k.class.is_a(Cls::DATA_VALUE))
-        {
-            let is_needed = kid
-                .steps
-                .iter()
-                .rev()
-                .skip(1)
-                .all(|s| s.occurrences.lower > 0)
-                && kid.occurrences.lower > 0;
-            if !is_needed || !form.instances(&kid.id).is_empty() {
-                continue;
-            }
+        let values = web.children.iter().filter(|kid| is_required_value(kid));
+        for kid in values.filter(|kid| form.instances(&kid.id).is_empty()) {
             let Some(value) = self.only_value(kid) else {
                 continue;
             };
-            let between = kid
-                .steps
-                .len()
-                .saturating_sub(1 + usize::from(kid.element().is_some()));
-            let (levels, last) = kid.steps.split_at_checked(between).unwrap_or_default();
+            let levels = levels_above(kid);
+            let last = kid.steps.get(levels.len());
             // A fixed value alone does not create an optional structure.
-            let Some(last) = last.first().filter(|_| is_begun(draft, levels)) else {
+            let Some(last) = last.filter(|_| is_begun(draft, levels)) else {
                 continue;
             };
-            let made = match kid.element() {
-                Some(step) => self
-                    .new_object(Some(step), Cls::ELEMENT)
-                    .with(Attr::VALUE, value),
+            let made = match kid
+                .element()
+                .map(|s| self.new_object(Some(s), Cls::ELEMENT))
+            {
+                Some(element) => element.with(Attr::VALUE, value),
                 None => value,
             };
             self.place_object(draft, levels, last, made);
@@ -120,6 +98,7 @@ impl<'r> DocumentReader<'r, '_> {
         }
     }
 
+    /// Returns the value of a node, if the template permits exactly one.
     fn only_value(&self, kid: &'r WebNode) -> Option<Draft<'r>> {
         match kid.class {
             Cls::DV_CODED_TEXT => {
@@ -128,61 +107,29 @@ impl<'r> DocumentReader<'r, '_> {
                 };
                 let label = self.label(Some(kid), terminology, code)?;
                 let mut value = Draft::object(Cls::DV_CODED_TEXT);
-                put_code(
-                    &mut value,
-                    terminology.into(),
-                    code.as_str().into(),
-                    Some(label),
-                );
+                let code = code.as_str().into();
+                put_code(&mut value, terminology.into(), code, Some(label));
                 Some(value)
             }
-            Cls::DV_TEXT => kid
-                .constraints_at(&["value"])
-                .find_map(|n| match &n.constraint {
-                    Constraint::Text {
-                        list, open: false, ..
-                    } => {
-                        let [only] = list.as_slice() else { return None };
-                        Some(Draft::holding(Cls::DV_TEXT, Attr::VALUE, only.as_str()))
-                    }
-                    _ => None,
-                }),
-            Cls::DV_BOOLEAN => kid
-                .constraints_at(&["value"])
-                .find_map(|n| match n.constraint {
-                    Constraint::Boolean {
-                        true_valid,
-                        false_valid,
-                    } if true_valid != false_valid => Some(
-                        Draft::object(Cls::DV_BOOLEAN)
-                            .with(Attr::VALUE, Draft::boolean(true_valid)),
-                    ),
-                    _ => None,
-                }),
+            Cls::DV_TEXT => {
+                let only = kid.constraints_at(&["value"]).find_map(only_text)?;
+                Some(Draft::holding(Cls::DV_TEXT, Attr::VALUE, only))
+            }
+            Cls::DV_BOOLEAN => {
+                let only = kid.constraints_at(&["value"]).find_map(only_boolean)?;
+                Some(Draft::object(Cls::DV_BOOLEAN).with(Attr::VALUE, Draft::boolean(only)))
+            }
             _ => None,
         }
     }
 
     fn fill_entry(&mut self, draft: &mut Draft<'r>, web: &'r WebNode) {
-        default(draft, Attr::LANGUAGE, || {
-            Draft::code("ISO_639-1", self.language)
-        });
+        let language = self.language;
+        default(draft, Attr::LANGUAGE, || Draft::code("ISO_639-1", language));
         default(draft, Attr::ENCODING, || {
             Draft::code("IANA_character-sets", "UTF-8")
         });
-        // The Reference Model requires a subject. Without a sender's choice it is the subject of
-        // the record.
-        if draft.get(Attr::SUBJECT).is_none() {
-            let subject = web
-                .children
-                .iter()
-                .find(|k| attr_of(k) == Attr::SUBJECT && k.steps.len() == 1);
-            let class = subject
-                .map(|k| k.class)
-                .filter(|c| *c == Cls::PARTY_IDENTIFIED)
-                .unwrap_or(Cls::PARTY_SELF);
-            draft.put(Attr::SUBJECT, Draft::object(class));
-        }
+        default(draft, Attr::SUBJECT, || Draft::object(subject_class(web)));
         let provider = self.new_provider();
         provider
             .into_iter()
@@ -225,20 +172,18 @@ impl<'r> DocumentReader<'r, '_> {
             return None;
         }
         let mut party = Draft::object(Cls::PARTY_IDENTIFIED);
-        name.into_iter()
-            .for_each(|n| party.put(Attr::NAME, Draft::text(n)));
+        if let Some(name) = name {
+            party.put(Attr::NAME, Draft::text(name));
+        }
         if let Some(id) = id {
             self.set_leaf(&mut party, &[Attr::EXTERNAL_REF, Attr::ID, Attr::VALUE], id);
-            for (attr, text) in reference
-                .iter()
-                .filter_map(|(attr, text)| Some((*attr, (*text)?)))
-            {
-                let path: &[Attr] = if attr == Attr::SCHEME {
-                    &[Attr::EXTERNAL_REF, Attr::ID, Attr::SCHEME]
-                } else {
-                    &[Attr::EXTERNAL_REF, Attr::NAMESPACE]
+            for (attr, text) in reference {
+                let path: &[Attr] = match *attr {
+                    Attr::SCHEME => &[Attr::EXTERNAL_REF, Attr::ID, Attr::SCHEME],
+                    _ => &[Attr::EXTERNAL_REF, Attr::NAMESPACE],
                 };
-                self.set_leaf(&mut party, path, text);
+                text.iter()
+                    .for_each(|text| self.set_leaf(&mut party, path, text));
             }
         }
         self.complete_party(&mut party, &EMPTY_TREE);
@@ -247,71 +192,51 @@ impl<'r> DocumentReader<'r, '_> {
 
     /// Creates the participations of `ctx`.
     fn new_participations(&mut self) -> Vec<Draft<'r>> {
-        let mut made = Vec::new();
         let indexes = self.context.participations();
         // The participations are repeated in each entry: their total is limited.
         if !self.may_copy("ctx/participation_name", indexes.len()) {
-            return made;
+            return Vec::new();
         }
-        for index in indexes {
-            let name = self.context.text_at("participation_name", index);
-            let id = self.context.text_at("participation_id", index);
-            let Some(mut performer) = self.new_party(name, id) else {
-                continue;
-            };
-            if let Some(form) = self.context.part("participation_identifiers", index) {
-                self.add_identifiers(&mut performer, form);
-            }
-            let function = self
-                .context
-                .text_at("participation_function", index)
-                .unwrap_or("unknown");
-            let how = self
-                .context
-                .text_at("participation_mode", index)
-                .unwrap_or("193");
-            made.push(
-                Draft::object(Cls::PARTICIPATION)
-                    .with(
-                        Attr::FUNCTION,
-                        Draft::holding(Cls::DV_TEXT, Attr::VALUE, function),
-                    )
-                    .with(Attr::MODE, mode(how))
-                    .with(Attr::PERFORMER, performer),
-            );
+        let made = indexes.into_iter().map(|i| self.new_participation(i));
+        made.flatten().collect()
+    }
+
+    /// Creates a participation of `ctx`; `None` if it has neither name nor id.
+    fn new_participation(&mut self, index: u32) -> Option<Draft<'r>> {
+        let name = self.context.text_at("participation_name", index);
+        let id = self.context.text_at("participation_id", index);
+        let mut performer = self.new_party(name, id)?;
+        if let Some(form) = self.context.part("participation_identifiers", index) {
+            self.add_identifiers(&mut performer, form);
         }
-        made
+        let function = self.context.text_at("participation_function", index);
+        let function = function.unwrap_or("unknown");
+        let how = self.context.text_at("participation_mode", index);
+        let participation = Draft::object(Cls::PARTICIPATION)
+            .with(
+                Attr::FUNCTION,
+                Draft::holding(Cls::DV_TEXT, Attr::VALUE, function),
+            )
+            // 193 is "not specified".
+            .with(Attr::MODE, mode(how.unwrap_or("193")))
+            .with(Attr::PERFORMER, performer);
+        Some(participation)
     }
 
     /// Adds identifiers: `issuer::assigner::id::type;…`, or the same as suffixes.
     fn add_identifiers(&mut self, performer: &mut Draft<'r>, form: &'r KeyTree<'_>) {
-        let names = [
-            ("issuer", Attr::ISSUER),
-            ("assigner", Attr::ASSIGNER),
-            ("id", Attr::ID),
-            ("type", Attr::TYPE),
-        ];
-        for one in form
-            .value("")
-            .map(|value| value.text())
-            .unwrap_or_default()
-            .split(';')
-            .filter(|o| !o.is_empty())
-        {
+        let text = form.value("").map_or("", |value| value.text());
+        for one in text.split(';').filter(|o| !o.is_empty()) {
             let mut identifier = Draft::object(Cls::DV_IDENTIFIER);
             one.split("::")
-                .zip(names)
+                .zip(IDENTIFIER)
                 .for_each(|(text, (_, attr))| identifier.put(attr, Draft::text(text)));
             performer.add(Attr::IDENTIFIERS, identifier);
         }
-        for number in order::distinct(
-            form.values
-                .iter()
-                .filter(|given| !given.suffix.is_empty())
-                .map(|given| given.index),
-        ) {
+        let suffixes = form.values.iter().filter(|given| !given.suffix.is_empty());
+        for number in order::distinct(suffixes.map(|given| given.index)) {
             let mut identifier = Draft::object(Cls::DV_IDENTIFIER);
-            for (name, attr) in names {
+            for (name, attr) in IDENTIFIER {
                 let value = form.value_at(name, number);
                 value
                     .into_iter()
@@ -344,13 +269,8 @@ impl<'r> DocumentReader<'r, '_> {
         segment: &str,
         instances: &'r [SegmentInstance<'_>],
     ) -> bool {
-        let attrs: &[Attr] = match segment.trim_start_matches('_') {
-            "history_origin" => &[Attr::DATA, Attr::STATE],
-            "data_history_origin" => &[Attr::DATA],
-            "state_history_origin" => &[Attr::STATE],
-            _ => return false,
-        };
-        if draft.class() != Cls::OBSERVATION {
+        let attrs = histories_of(segment);
+        if attrs.is_empty() || draft.class() != Cls::OBSERVATION {
             return false;
         }
         let Some(form) = self.only_instance(segment, instances) else {
@@ -376,54 +296,35 @@ impl<'r> DocumentReader<'r, '_> {
             for event in history.members_mut(Attr::EVENTS) {
                 self.fill_event(event, None);
             }
-            // The earliest event, because the origin may not be later than any event (RM, HISTORY).
             if history.get(Attr::ORIGIN).is_none() {
-                let times = history
-                    .members(Attr::EVENTS)
-                    .iter()
-                    .filter_map(|e| e.text_along(&[Attr::TIME, Attr::VALUE]));
-                let earliest = times
-                    .min_by_key(|t| {
-                        Temporal::parse(TemporalKind::DateTime, t).map_or(i64::MAX, |t| t.earliest)
-                    })
-                    .map(|t| t.to_string());
                 let origin = origin
                     .map(Cow::Borrowed)
-                    .or(earliest.map(Cow::Owned))
+                    .or_else(|| earliest_time(history).map(Cow::Owned))
                     .unwrap_or(Cow::Borrowed(self.default_time()));
-                history.put(
-                    Attr::ORIGIN,
-                    Draft::holding(Cls::DV_DATE_TIME, Attr::VALUE, origin),
-                );
+                let origin = Draft::holding(Cls::DV_DATE_TIME, Attr::VALUE, origin);
+                history.put(Attr::ORIGIN, origin);
             }
         }
     }
 
     fn fill_event(&mut self, draft: &mut Draft<'r>, web: Option<&'r WebNode>) {
-        let time = self
-            .origin
-            .or(self.context.text("history_origin"))
-            .unwrap_or(self.default_time());
+        let origin = self.origin.or(self.context.text("history_origin"));
+        let time = origin.unwrap_or(self.default_time());
         default(draft, Attr::TIME, || {
             Draft::holding(Cls::DV_DATE_TIME, Attr::VALUE, time)
         });
         if draft.class() != Cls::INTERVAL_EVENT {
             return;
         }
-        let width = web
-            .and_then(|w| w.children.iter().find(|k| attr_of(k) == Attr::WIDTH))
-            .and_then(only_duration)
-            .unwrap_or("PT0S");
+        let child = |attr: Attr| {
+            let mut children = web.into_iter().flat_map(|w| &w.children);
+            children.find(|k| attr_of(k) == attr)
+        };
+        let width = child(Attr::WIDTH).and_then(only_duration);
         default(draft, Attr::WIDTH, || {
-            Draft::holding(Cls::DV_DURATION, Attr::VALUE, width)
+            Draft::holding(Cls::DV_DURATION, Attr::VALUE, width.unwrap_or("PT0S"))
         });
-        let function = web
-            .and_then(|w| {
-                w.children
-                    .iter()
-                    .find(|k| attr_of(k) == Attr::MATH_FUNCTION)
-            })
-            .and_then(|k| k.codes()?.1.first());
+        let function = child(Attr::MATH_FUNCTION).and_then(|k| k.codes()?.1.first());
         // 146 is "mean".
         let code = function.map_or("146", String::as_str);
         default(draft, Attr::MATH_FUNCTION, || openehr(code));
@@ -480,38 +381,23 @@ impl<'r> DocumentReader<'r, '_> {
     }
 
     fn fill_event_context(&mut self, draft: &mut Draft<'r>) {
-        let time = self.default_time();
-        default(draft, Attr::START_TIME, || {
-            Draft::holding(Cls::DV_DATE_TIME, Attr::VALUE, time)
-        });
+        let time = |time: &'r str| Draft::holding(Cls::DV_DATE_TIME, Attr::VALUE, time);
+        default(draft, Attr::START_TIME, || time(self.default_time()));
+        // 238 is "other care".
         let setting = self.context.text("setting").unwrap_or("238");
         default(draft, Attr::SETTING, || {
             openehr(terminology::code_of(&terminology::SETTING, setting).unwrap_or(setting))
         });
         if let Some(end) = self.context.text("end_time") {
-            default(draft, Attr::END_TIME, || {
-                Draft::holding(Cls::DV_DATE_TIME, Attr::VALUE, end)
-            });
+            default(draft, Attr::END_TIME, || time(end));
         }
         if let Some(location) = self.context.text("location") {
             default(draft, Attr::LOCATION, || Draft::text(location));
         }
-        let facility = ["health_care_facility", "healthcare_facility"]
-            .into_iter()
-            .find(|k| self.context.part(k, 0).is_some());
-        if let Some(key) = facility.filter(|_| draft.get(Attr::HEALTH_CARE_FACILITY).is_none()) {
-            let name = self
-                .context
-                .suffix(key, "name")
-                .or(self.context.suffix(key, ""));
-            let reference = [
-                ("id_scheme", Attr::SCHEME),
-                ("id_namespace", Attr::NAMESPACE),
-            ]
-            .map(|(suffix, attr)| (attr, self.context.suffix(key, suffix)));
-            let made = self.new_party_with(name, self.context.suffix(key, "id"), &reference);
-            made.into_iter()
-                .for_each(|m| draft.put(Attr::HEALTH_CARE_FACILITY, m));
+        if draft.get(Attr::HEALTH_CARE_FACILITY).is_none()
+            && let Some(facility) = self.new_facility()
+        {
+            draft.put(Attr::HEALTH_CARE_FACILITY, facility);
         }
         if draft.get(Attr::PARTICIPATIONS).is_none() {
             self.new_participations()
@@ -520,26 +406,48 @@ impl<'r> DocumentReader<'r, '_> {
         }
     }
 
+    /// Creates the health care facility of `ctx`.
+    fn new_facility(&mut self) -> Option<Draft<'r>> {
+        let key = ["health_care_facility", "healthcare_facility"]
+            .into_iter()
+            .find(|k| self.context.part(k, 0).is_some())?;
+        let suffix = |name: &str| self.context.suffix(key, name);
+        let name = suffix("name").or(suffix(""));
+        let id = suffix("id");
+        let reference = [
+            (Attr::SCHEME, suffix("id_scheme")),
+            (Attr::NAMESPACE, suffix("id_namespace")),
+        ];
+        self.new_party_with(name, id, &reference)
+    }
+
     /// Completes the root with the mandatory attributes of a document.
     pub fn complete_root(&mut self, mut draft: Draft<'r>) -> Option<Draft<'r>> {
         if let Some(details) = draft.get_mut(Attr::ARCHETYPE_DETAILS) {
-            details.put(
-                Attr::TEMPLATE_ID,
-                Draft::holding(
-                    Cls::TEMPLATE_ID,
-                    Attr::VALUE,
-                    self.template.template_id.as_str(),
-                ),
-            );
+            let id = self.template.template_id.as_str();
+            let id = Draft::holding(Cls::TEMPLATE_ID, Attr::VALUE, id);
+            details.put(Attr::TEMPLATE_ID, id);
         }
         if draft.class() != Cls::COMPOSITION {
             return Some(draft);
         }
+        let language = self.language;
         default(&mut draft, Attr::LANGUAGE, || {
-            Draft::code("ISO_639-1", self.language)
+            Draft::code("ISO_639-1", language)
         });
+        self.fill_territory(&mut draft);
+        self.fill_category(&mut draft);
+        self.fill_composer(&mut draft);
+        self.fill_context(&mut draft);
+        if let Some(fields) = self.context.text("generic_fields") {
+            default(&mut draft, Attr::FEEDER_AUDIT, || generic_fields(fields));
+        }
+        Some(draft)
+    }
+
+    fn fill_territory(&mut self, draft: &mut Draft<'r>) {
         match self.context.text("territory") {
-            Some(territory) => default(&mut draft, Attr::TERRITORY, || {
+            Some(territory) => default(draft, Attr::TERRITORY, || {
                 Draft::code("ISO_3166-1", territory)
             }),
             None if draft.get(Attr::TERRITORY).is_none() && self.is_strict => {
@@ -553,21 +461,6 @@ impl<'r> DocumentReader<'r, '_> {
             }
             None => {}
         }
-        self.fill_category(&mut draft);
-        self.fill_composer(&mut draft);
-        self.fill_context(&mut draft);
-        if let Some(fields) = self.context.text("generic_fields") {
-            default(&mut draft, Attr::FEEDER_AUDIT, || {
-                let content = Draft::holding(Cls::DV_PARSABLE, Attr::VALUE, fields)
-                    .with(Attr::FORMALISM, Draft::text("application/json"));
-                let system =
-                    Draft::holding(Cls::FEEDER_AUDIT_DETAILS, Attr::SYSTEM_ID, "FormRenderer");
-                Draft::object(Cls::FEEDER_AUDIT)
-                    .with(Attr::ORIGINATING_SYSTEM_AUDIT, system)
-                    .with(Attr::ORIGINAL_CONTENT, content)
-            });
-        }
-        Some(draft)
     }
 
     fn fill_category(&mut self, draft: &mut Draft<'r>) {
@@ -598,34 +491,24 @@ impl<'r> DocumentReader<'r, '_> {
         if draft.get(Attr::COMPOSER).is_some() {
             return;
         }
-        let (name, id) = (
-            self.context
-                .text("composer_name")
-                .or(self.context.suffix("composer", "name")),
-            self.context.text("composer_id"),
-        );
-        let is_self = self
-            .context
+        let context = &self.context;
+        let of_composer = |suffix: &str| context.suffix("composer", suffix);
+        let name = context.text("composer_name").or(of_composer("name"));
+        let id = context.text("composer_id").or(of_composer("id"));
+        let is_self = context
             .text("composer_self")
             .is_some_and(|s| s.eq_ignore_ascii_case("true"));
-        let made = self.new_party(
-            name.filter(|_| !is_self),
-            id.or(self.context.suffix("composer", "id")),
-        );
-        match (is_self, made) {
-            (true, made) => {
+        match self.new_party(name.filter(|_| !is_self), id) {
+            made if is_self => {
                 let mut party = Draft::object(Cls::PARTY_SELF);
-                let reference = made
-                    .as_ref()
-                    .and_then(|m| m.get(Attr::EXTERNAL_REF))
-                    .cloned();
+                let reference = made.and_then(|m| m.get(Attr::EXTERNAL_REF).cloned());
                 reference
                     .into_iter()
                     .for_each(|r| party.put(Attr::EXTERNAL_REF, r));
                 draft.put(Attr::COMPOSER, party);
             }
-            (false, Some(made)) => draft.put(Attr::COMPOSER, made),
-            (false, None) if self.is_strict => {
+            Some(made) => draft.put(Attr::COMPOSER, made),
+            None if self.is_strict => {
                 let near = format!("{}/composer|name", self.web.tree.id);
                 self.refuse(
                     "FLT0108",
@@ -634,7 +517,7 @@ impl<'r> DocumentReader<'r, '_> {
                     &["ctx/composer_name", "ctx/composer_self", &near],
                 );
             }
-            (false, None) => {}
+            None => {}
         }
     }
 
@@ -669,6 +552,95 @@ pub(super) fn usual_actions(activity: &WebNode) -> &str {
             _ => None,
         });
     own.unwrap_or("/.*/")
+}
+
+/// The attributes of an identifier by suffix, in the order of the short notation.
+pub(super) const IDENTIFIER: [(&str, Attr); 4] = [
+    ("issuer", Attr::ISSUER),
+    ("assigner", Attr::ASSIGNER),
+    ("id", Attr::ID),
+    ("type", Attr::TYPE),
+];
+
+/// Returns the steps between a node and its parent, without those of the node itself.
+fn levels_above(kid: &WebNode) -> &[Step] {
+    let own = 1 + usize::from(kid.element().is_some());
+    let count = kid.steps.len().saturating_sub(own);
+    kid.steps.get(..count).unwrap_or_default()
+}
+
+/// Returns the histories whose origin a segment of an OBSERVATION is; none for another segment.
+fn histories_of(segment: &str) -> &'static [Attr] {
+    match segment.trim_start_matches('_') {
+        "history_origin" => &[Attr::DATA, Attr::STATE],
+        "data_history_origin" => &[Attr::DATA],
+        "state_history_origin" => &[Attr::STATE],
+        _ => &[],
+    }
+}
+
+/// Returns whether a node is a mandatory value whose levels are mandatory too.
+fn is_required_value(kid: &WebNode) -> bool {
+    let mut levels = kid.steps.iter().rev().skip(1);
+    let is_value = !kid.in_context && !kid.has_other && kid.class.is_a(Cls::DATA_VALUE);
+    is_value && kid.occurrences.lower > 0 && levels.all(|s| s.occurrences.lower > 0)
+}
+
+/// Returns the text that a constraint permits, if it is the only one.
+fn only_text(node: &Node) -> Option<&str> {
+    match &node.constraint {
+        Constraint::Text {
+            list, open: false, ..
+        } => match list.as_slice() {
+            [only] => Some(only),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Returns the boolean that a constraint permits, if it is the only one.
+fn only_boolean(node: &Node) -> Option<bool> {
+    match node.constraint {
+        Constraint::Boolean {
+            true_valid,
+            false_valid,
+        } if true_valid != false_valid => Some(true_valid),
+        _ => None,
+    }
+}
+
+/// Returns the class of the subject of an entry.
+///
+/// The Reference Model requires a subject. Without a sender's choice it is the subject of the
+/// record.
+fn subject_class(web: &WebNode) -> Cls {
+    let mut kids = web.children.iter();
+    let subject = kids.find(|k| attr_of(k) == Attr::SUBJECT && k.steps.len() == 1);
+    subject
+        .map(|k| k.class)
+        .filter(|c| *c == Cls::PARTY_IDENTIFIED)
+        .unwrap_or(Cls::PARTY_SELF)
+}
+
+/// Returns the time of the earliest event, because the origin may not be later than any event (RM,
+/// HISTORY).
+fn earliest_time(history: &Draft<'_>) -> Option<String> {
+    let events = history.members(Attr::EVENTS).iter();
+    let times = events.filter_map(|e| e.text_along(&[Attr::TIME, Attr::VALUE]));
+    let start =
+        |t: &&str| Temporal::parse(TemporalKind::DateTime, t).map_or(i64::MAX, |t| t.earliest);
+    times.min_by_key(start).map(str::to_owned)
+}
+
+/// Creates the audit that holds the fields of a form that have no place in the document.
+fn generic_fields(fields: &str) -> Draft<'_> {
+    let content = Draft::holding(Cls::DV_PARSABLE, Attr::VALUE, fields)
+        .with(Attr::FORMALISM, Draft::text("application/json"));
+    let system = Draft::holding(Cls::FEEDER_AUDIT_DETAILS, Attr::SYSTEM_ID, "FormRenderer");
+    Draft::object(Cls::FEEDER_AUDIT)
+        .with(Attr::ORIGINATING_SYSTEM_AUDIT, system)
+        .with(Attr::ORIGINAL_CONTENT, content)
 }
 
 /// Returns whether the first of the levels exists or is mandatory.

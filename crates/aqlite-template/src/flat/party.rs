@@ -1,6 +1,7 @@
 //! Parties and participations: missing parts, identifiers and references.
 
 use super::complete::put_code;
+use super::fill::IDENTIFIER;
 use super::form::KeyTree;
 use super::read::DocumentReader;
 use crate::draft::Draft;
@@ -11,41 +12,7 @@ use aqlite_rm::terminology;
 impl<'r> DocumentReader<'r, '_> {
     pub fn complete_participation(&mut self, draft: &mut Draft<'r>, form: &'r KeyTree<'_>) {
         if draft.get(Attr::PERFORMER).is_none() {
-            let relationship = ["relationship", "_relationship"]
-                .into_iter()
-                .find_map(|name| self.only_instance(name, form.instances(name)));
-            let class = if relationship.is_some() {
-                Cls::PARTY_RELATED
-            } else {
-                Cls::PARTY_IDENTIFIED
-            };
-            let mut performer = Draft::object(class);
-            for given in form.values.iter().filter(|given| is_party(&given.suffix)) {
-                self.read_suffix(
-                    &mut performer,
-                    &given.suffix,
-                    given.index,
-                    given.value.text(),
-                    None,
-                );
-            }
-            if let Some(def) = Cls::PARTY_IDENTIFIED.attr(Attr::IDENTIFIERS) {
-                self.read_attribute(
-                    &mut performer,
-                    "_identifier",
-                    def,
-                    form.instances("_identifier"),
-                    None,
-                );
-            }
-            if let Some(form) = relationship {
-                let made = self.at_segment("relationship", None, |r| {
-                    r.read_value(Cls::DV_CODED_TEXT, form, None, Attr::RELATIONSHIP)
-                });
-                made.into_iter()
-                    .for_each(|m| performer.put(Attr::RELATIONSHIP, m));
-            }
-            self.complete_party(&mut performer, form);
+            let performer = self.new_performer(form);
             draft.put(Attr::PERFORMER, performer);
         }
         // The Reference Model requires a function.
@@ -57,21 +24,42 @@ impl<'r> DocumentReader<'r, '_> {
         }
     }
 
+    /// Creates the performer of a participation from the suffixes of the participation itself.
+    fn new_performer(&mut self, form: &'r KeyTree<'_>) -> Draft<'r> {
+        let relationship = ["relationship", "_relationship"]
+            .into_iter()
+            .find_map(|name| self.only_instance(name, form.instances(name)));
+        let mut performer = Draft::object(match relationship {
+            Some(_) => Cls::PARTY_RELATED,
+            None => Cls::PARTY_IDENTIFIED,
+        });
+        for given in form.values.iter().filter(|given| is_party(&given.suffix)) {
+            let text = given.value.text();
+            self.read_suffix(&mut performer, &given.suffix, given.index, text, None);
+        }
+        if let Some(def) = Cls::PARTY_IDENTIFIED.attr(Attr::IDENTIFIERS) {
+            let segment = "_identifier";
+            let instances = form.instances(segment);
+            self.read_attribute(&mut performer, segment, def, instances, None);
+        }
+        if let Some(form) = relationship {
+            let made = self.at_segment("relationship", None, |r| {
+                r.read_value(Cls::DV_CODED_TEXT, form, None, Attr::RELATIONSHIP)
+            });
+            made.into_iter()
+                .for_each(|m| performer.put(Attr::RELATIONSHIP, m));
+        }
+        self.complete_party(&mut performer, form);
+        performer
+    }
+
     /// Completes a party: its numbered identifiers, and the parts of its reference.
     pub fn complete_party(&mut self, draft: &mut Draft<'r>, form: &'r KeyTree<'_>) {
-        for number in order::distinct(
-            form.values
-                .iter()
-                .filter(|given| given.suffix.starts_with("identifiers_"))
-                .map(|given| given.index),
-        ) {
+        let suffixes = form.values.iter();
+        let numbered = suffixes.filter(|given| given.suffix.starts_with("identifiers_"));
+        for number in order::distinct(numbered.map(|given| given.index)) {
             let mut identifier = Draft::object(Cls::DV_IDENTIFIER);
-            for (name, attr) in [
-                ("issuer", Attr::ISSUER),
-                ("assigner", Attr::ASSIGNER),
-                ("id", Attr::ID),
-                ("type", Attr::TYPE),
-            ] {
+            for (name, attr) in IDENTIFIER {
                 let value = form.value_at(&format!("identifiers_{name}"), number);
                 value
                     .into_iter()
@@ -92,30 +80,23 @@ impl<'r> DocumentReader<'r, '_> {
 
     /// Completes the reference of a party from the defaults of `ctx`, and reports missing parts.
     fn complete_party_reference(&mut self, reference: &mut Draft<'r>) {
-        let scheme = self
-            .context
-            .text("id_scheme")
-            .or_else(|| self.context.text("id_schema"));
-        let namespace = self.context.text("id_namespace");
+        let scheme = self.context.text("id_scheme");
+        let scheme = scheme.or_else(|| self.context.text("id_schema"));
         let mut missing = Vec::new();
         match reference.get_mut(Attr::ID) {
-            Some(id) if id.class() == Cls::GENERIC_ID && id.get(Attr::SCHEME).is_none() => {
-                match scheme {
-                    Some(scheme) => id.put(Attr::SCHEME, Draft::text(scheme)),
-                    None => *id = id_without_scheme(id),
-                }
-            }
+            Some(id) if lacks_scheme(id) => match scheme {
+                Some(scheme) => id.put(Attr::SCHEME, Draft::text(scheme)),
+                None => *id = id_without_scheme(id),
+            },
             Some(_) => {}
             None => missing.push("|id"),
         }
-        if reference
-            .get(Attr::ID)
-            .is_some_and(|id| id.class() == Cls::GENERIC_ID && id.get(Attr::SCHEME).is_none())
-        {
+        // Only a UUID needs no scheme.
+        if reference.get(Attr::ID).is_some_and(lacks_scheme) {
             missing.push("|id_scheme");
         }
         if reference.get(Attr::NAMESPACE).is_none() {
-            match namespace {
+            match self.context.text("id_namespace") {
                 Some(namespace) => reference.put(Attr::NAMESPACE, Draft::text(namespace)),
                 None => missing.push("|id_namespace"),
             }
@@ -124,14 +105,10 @@ impl<'r> DocumentReader<'r, '_> {
             reference.put(Attr::TYPE, Draft::text("PARTY"));
         }
         if !missing.is_empty() {
-            self.refuse_here(
-                "FLT0108",
-                format!(
-                    "a reference to a party needs `{}`, here or as default in `ctx`",
-                    missing.join("`, `")
-                ),
-                &[],
-            );
+            let missing = missing.join("`, `");
+            let message =
+                format!("a reference to a party needs `{missing}`, here or as default in `ctx`");
+            self.refuse_here("FLT0108", message, &[]);
         }
     }
 }
@@ -145,6 +122,11 @@ fn id_without_scheme<'d>(id: &Draft<'d>) -> Draft<'d> {
         Cls::GENERIC_ID
     };
     Draft::holding(class, Attr::VALUE, value)
+}
+
+/// Returns whether an id needs a scheme and has none.
+fn lacks_scheme(id: &Draft<'_>) -> bool {
+    id.class() == Cls::GENERIC_ID && id.get(Attr::SCHEME).is_none()
 }
 
 /// Returns whether a suffix of a party is an attribute of a DV_IDENTIFIER.

@@ -252,19 +252,16 @@ impl<'r> DocumentReader<'r, '_> {
         segment: &str,
         instances: &'r [SegmentInstance<'_>],
     ) {
+        let is_absent = || instances.iter().all(|part| is_absent(&part.form));
         // `transient_` marks values of forms that are not part of the document.
-        if segment.starts_with("transient_")
-            || are_empty(instances)
-            || instances.iter().all(|part| is_absent(&part.form))
-        {
+        if segment.starts_with("transient_") || are_empty(instances) || is_absent() {
             return;
         }
         if self.read_history_origin(draft, segment, instances) {
             return;
         }
-        match suffix::attribute(draft.class(), segment)
-            .filter(|def| !matches!(def.attr, Attr::ARCHETYPE_NODE_ID | Attr::ARCHETYPE_DETAILS))
-        {
+        let is_id = |attr| matches!(attr, Attr::ARCHETYPE_NODE_ID | Attr::ARCHETYPE_DETAILS);
+        match suffix::attribute(draft.class(), segment).filter(|def| !is_id(def.attr)) {
             Some(def) => match level(&web.levels, def.attr, instances) {
                 Some(level) => self.read_level(draft, level, segment, instances),
                 None => self.read_attribute(draft, segment, def, instances, None),

@@ -151,30 +151,22 @@ impl<'w, 'd> Writer<'w, 'd> {
         detail: &'w Detail,
         most: usize,
     ) -> Writer<'w, 'd> {
-        let work = if most == usize::MAX { most } else { MAX_WORK };
-        let (out, places, done, seen) =
-            (Vec::new(), HashMap::new(), HashSet::new(), HashSet::new());
         let mut writer = Writer {
             maker,
             detail,
-            out,
-            places,
-            done,
-            seen,
+            out: Vec::new(),
+            places: HashMap::new(),
+            done: HashSet::new(),
+            seen: HashSet::new(),
             bytes: most,
-            work,
+            work: if most == usize::MAX { most } else { MAX_WORK },
             is_full: false,
         };
-        if document
-            .get(Attr::COMPOSER)
-            .is_some_and(|c| c.class() == Cls::PARTY_SELF)
-            && !detail.raw.contains(&document.id())
-        {
-            writer.push(
-                String::from("ctx/composer_self"),
-                Value::Boolean(true),
-                Cls::DV_BOOLEAN,
-            );
+        let composer = document.get(Attr::COMPOSER);
+        let is_self = composer.is_some_and(|c| c.class() == Cls::PARTY_SELF);
+        if is_self && !detail.raw.contains(&document.id()) {
+            let key = String::from("ctx/composer_self");
+            writer.push(key, Value::Boolean(true), Cls::DV_BOOLEAN);
         }
         writer.write_container(&web.tree, document, &web.tree.id);
         writer
@@ -188,11 +180,8 @@ impl<'w, 'd> Writer<'w, 'd> {
         document: NodeId,
     ) -> HashSet<NodeId> {
         let mut places: HashMap<String, NodeId> = HashMap::new();
-        for (id, place) in self
-            .places
-            .iter()
-            .filter(|(id, _)| !self.detail.raw.contains(id))
-        {
+        let written = self.places.iter();
+        for (id, place) in written.filter(|(id, _)| !self.detail.raw.contains(id)) {
             // An ELEMENT and its value share a key. The value is the inner one and has the greater
             // id.
             let inner = places.entry(without_first(place)).or_insert(*id);
@@ -200,13 +189,10 @@ impl<'w, 'd> Writer<'w, 'd> {
         }
         let owner = |key: &str| {
             let key = without_first(key);
-            let ends = key
-                .match_indices(['/', '|', ':'])
-                .map(|(at, _)| at)
-                .chain([key.len()]);
-            ends.filter_map(|end| places.get(key.get(..end)?))
-                .next_back()
-                .copied()
+            let ends = key.match_indices(['/', '|', ':']).map(|(at, _)| at);
+            let prefixes = ends.chain([key.len()]).filter_map(|end| key.get(..end));
+            let mut owners = prefixes.filter_map(|prefix| places.get(prefix));
+            owners.next_back().copied()
         };
         keys.map(|key| owner(key).unwrap_or(document)).collect()
     }
@@ -272,40 +258,23 @@ impl<'w, 'd> Writer<'w, 'd> {
         self.write_name(web.last_step(), node, path);
         self.write_suffixes(node, path, true);
         let has_level = |attr: Attr| web.levels.iter().any(|level| level.step.attr == attr);
-        let has_node = |attr: Attr| {
-            has_level(attr)
-                || web
-                    .children
-                    .iter()
-                    .any(|k| k.steps.first().is_some_and(|s| s.attr == attr))
-        };
-        let has_suffix =
-            |attr: Attr| suffix::of(node.class()).any(|s| s.path.first() == Some(&attr));
-        let attributes = || {
-            node.children().filter_map(|c| {
-                Some((
-                    c.attr()
-                        .filter(|a| !IDENTITY.contains(a) && !has_suffix(*a))?,
-                    c,
-                ))
-            })
-        };
+        let begins = |kid: &WebNode, attr| kid.steps.first().is_some_and(|s| s.attr == attr);
+        let has_node = |attr: Attr| has_level(attr) || web.children.iter().any(|k| begins(k, attr));
         // Attributes before nodes, nodes before what no node matched: each step marks its objects
         // as done.
-        for (attr, child) in attributes().filter(|(attr, _)| !has_node(*attr)) {
+        for (attr, child) in attributes(node).filter(|(attr, _)| !has_node(*attr)) {
             self.write_attribute(node.class(), attr, child, path);
         }
         for kid in &web.children {
             self.write_node(web, kid, node, path);
         }
-        for (attr, child) in attributes().filter(|(attr, _)| has_node(*attr) && !has_level(*attr)) {
+        let with_nodes = |attr: Attr| has_node(attr) && !has_level(attr);
+        for (attr, child) in attributes(node).filter(|(attr, _)| with_nodes(*attr)) {
             if child.kind() == Kind::List || child.class().is_a(Cls::LOCATABLE) {
                 self.write_unmatched(attr, child, path);
             } else if !self.done.contains(&child.id()) {
-                self.write_attribute_value(
-                    child,
-                    &format!("{path}/{}", suffix::segment(attr, false)),
-                );
+                let path = format!("{path}/{}", suffix::segment(attr, false));
+                self.write_attribute_value(child, &path);
             }
         }
         self.write_levels(&web.levels, node, path);
@@ -321,19 +290,11 @@ impl<'w, 'd> Writer<'w, 'd> {
         } else {
             vec![child]
         };
-        let left = members
-            .into_iter()
-            .filter(|c| !self.done.contains(&c.id()) && c.class().is_a(Cls::LOCATABLE));
-        for (index, member) in left.collect::<Vec<_>>().into_iter().enumerate() {
-            let segment = suffix::segment(attr, is_list);
-            self.write_raw(
-                member,
-                &if is_list {
-                    format!("{path}/{segment}:{index}")
-                } else {
-                    format!("{path}/{segment}")
-                },
-            );
+        let is_left =
+            |c: &NodeRef<'d>| !self.done.contains(&c.id()) && c.class().is_a(Cls::LOCATABLE);
+        let left: Vec<NodeRef<'d>> = members.into_iter().filter(is_left).collect();
+        for (index, member) in left.into_iter().enumerate() {
+            self.write_raw(member, &member_path(path, attr, is_list.then_some(index)));
         }
     }
 
@@ -342,40 +303,19 @@ impl<'w, 'd> Writer<'w, 'd> {
         for level in levels {
             let attr = level.step.attr;
             let is_list = node.get(attr).is_some_and(|n| n.kind() == Kind::List);
-            for object in node
-                .values(attr)
-                .filter(|object| has_step_id(*object, &level.step))
-                .take(1)
+            let mut objects = node.values(attr);
+            if let Some(object) = objects.find(|object| has_step_id(*object, &level.step))
+                && self.seen.insert(object.id())
             {
-                let segment = suffix::segment(attr, is_list);
-                let path = if is_list {
-                    format!("{path}/{segment}:0")
-                } else {
-                    format!("{path}/{segment}")
-                };
-                if self.seen.insert(object.id()) {
-                    self.write_level(level, object, &path);
-                }
+                let path = member_path(path, attr, is_list.then_some(0));
+                self.write_level(level, object, &path);
             }
         }
         for attr in order::distinct(levels.iter().map(|level| level.step.attr)) {
-            if let Some(child) = node.get(attr) {
-                let is_list = child.kind() == Kind::List;
-                for (index, object) in node
-                    .values(attr)
-                    .enumerate()
-                    .filter(|(_, o)| !self.seen.contains(&o.id()) && !self.done.contains(&o.id()))
-                    .collect::<Vec<_>>()
-                {
-                    let segment = suffix::segment(attr, is_list);
-                    self.write_raw(
-                        object,
-                        &if is_list {
-                            format!("{path}/{segment}:{index}")
-                        } else {
-                            format!("{path}/{segment}")
-                        },
-                    );
+            let is_list = node.get(attr).is_some_and(|n| n.kind() == Kind::List);
+            for (index, object) in node.values(attr).enumerate() {
+                if !self.seen.contains(&object.id()) && !self.done.contains(&object.id()) {
+                    self.write_raw(object, &member_path(path, attr, is_list.then_some(index)));
                 }
             }
         }
@@ -385,25 +325,18 @@ impl<'w, 'd> Writer<'w, 'd> {
         let class = object.class();
         if !self.has_keys(object) && !self.detail.typed.contains(&object.id()) {
             // No other key may show that the structure exists.
-            self.push(
-                format!("{path}|_type"),
-                Value::Text(Cow::Borrowed(class.name())),
-                class,
-            );
+            let name = Value::Text(Cow::Borrowed(class.name()));
+            self.push(format!("{path}|_type"), name, class);
         }
         self.write_class(object, path);
-        if let Some(name) = object
-            .get(Attr::NAME)
-            .filter(|name| name.class() != Cls::DV_TEXT)
-        {
+        let name = object.get(Attr::NAME);
+        if let Some(name) = name.filter(|name| name.class() != Cls::DV_TEXT) {
             self.write_value(name, &format!("{path}/_name"), None);
         }
         let is_level = |attr: Attr| level.below.iter().any(|inner| inner.step.attr == attr);
         for child in object.children() {
-            let Some(attr) = child
-                .attr()
-                .filter(|a| !IDENTITY.contains(a) && !is_level(*a))
-            else {
+            let attr = child.attr();
+            let Some(attr) = attr.filter(|a| !IDENTITY.contains(a) && !is_level(*a)) else {
                 continue;
             };
             if self.done.contains(&child.id()) || (class, attr) == (Cls::HISTORY, Attr::ORIGIN) {
@@ -467,34 +400,37 @@ impl<'w, 'd> Writer<'w, 'd> {
                 path.push_str(&index.to_string());
             }
             self.done.insert(object.id());
-            let start = self.out.len();
             // Readers complete this pattern, so it needs no key.
-            if object.attr() == Some(Attr::ACTION_ARCHETYPE_ID)
-                && object.text() == usual_actions(web)
-            {
-                continue;
+            let is_pattern = object.attr() == Some(Attr::ACTION_ARCHETYPE_ID);
+            if !is_pattern || object.text() != usual_actions(web) {
+                self.write_object(kid, object, value, &path);
             }
-            match value {
-                _ if kid.element().is_some() => self.write_element(kid, object, value, &path),
-                Some(value) if kid.class.is_a(Cls::PATHABLE) => {
-                    self.write_container(kid, value, &path)
-                }
-                Some(value) => self.write_value(value, &path, Some(kid)),
-                None => {}
-            }
-            if kid.is_repeated()
-                && kid.element().is_none()
-                && kid.class.is_a(Cls::LOCATABLE)
-                && self.out.len() == start
-            {
-                // Without a key, readers would not create this member of the list, and later
-                // members would move up.
-                self.push(
-                    format!("{path}|_type"),
-                    Value::Text(Cow::Borrowed(object.class().name())),
-                    object.class(),
-                );
-            }
+        }
+    }
+
+    /// Writes an object that matches a node.
+    fn write_object(
+        &mut self,
+        kid: &'w WebNode,
+        object: NodeRef<'d>,
+        value: Option<NodeRef<'d>>,
+        path: &str,
+    ) {
+        let start = self.out.len();
+        match value {
+            _ if kid.element().is_some() => self.write_element(kid, object, value, path),
+            Some(value) if kid.class.is_a(Cls::PATHABLE) => self.write_container(kid, value, path),
+            Some(value) => self.write_value(value, path, Some(kid)),
+            None => {}
+        }
+        let is_member =
+            kid.is_repeated() && kid.element().is_none() && kid.class.is_a(Cls::LOCATABLE);
+        if is_member && self.out.len() == start {
+            // Without a key, readers would not create this member of the list, and later members
+            // would move up.
+            let class = object.class();
+            let name = Value::Text(Cow::Borrowed(class.name()));
+            self.push(format!("{path}|_type"), name, class);
         }
     }
 
@@ -523,11 +459,9 @@ impl<'w, 'd> Writer<'w, 'd> {
         let start = self.out.len();
         self.write_class(element, path);
         self.write_name(kid.element(), element, path);
+        let is_aside = |a: &Attr| !IDENTITY.contains(a) && *a != Attr::VALUE;
         for child in element.children() {
-            if let Some(attr) = child
-                .attr()
-                .filter(|a| !IDENTITY.contains(a) && *a != Attr::VALUE)
-            {
+            if let Some(attr) = child.attr().filter(is_aside) {
                 self.write_attribute(Cls::ELEMENT, attr, child, path);
             }
         }
@@ -552,22 +486,20 @@ impl<'w, 'd> Writer<'w, 'd> {
             return;
         };
         let is_element = kid.element().is_some() && rest.len() == 1;
+        let is_last = rest.is_empty() || is_element;
         for object in node.values(step.attr) {
-            let is_last = rest.is_empty() || is_element;
             // If siblings share an id, each name is compared with the names of all siblings.
-            self.spend(
-                0,
-                if has_step_id(object, step) {
-                    1 + web.children.len()
-                } else {
-                    1
-                },
-            );
+            let rivals = if has_step_id(object, step) {
+                web.children.len()
+            } else {
+                0
+            };
+            self.spend(0, 1 + rivals);
             if self.is_full {
                 return;
             }
-            if is_last && self.done.contains(&object.id()) || !matches_step(object, step, web, kid)
-            {
+            let is_taken = is_last && self.done.contains(&object.id());
+            if is_taken || !matches_step(object, step, web, kid) {
                 continue;
             }
             // The levels between are not nodes, but they must not be written as raw.
@@ -576,10 +508,9 @@ impl<'w, 'd> Writer<'w, 'd> {
                 self.find_objects(web, kid, rest, object, found);
                 continue;
             }
-            let value = if is_element {
-                object.get(Attr::VALUE)
-            } else {
-                Some(object)
+            let value = match is_element {
+                true => object.get(Attr::VALUE),
+                false => Some(object),
             };
             if value.is_none_or(|v| is_value_of(v, kid)) {
                 found.push((object, value));
@@ -640,29 +571,15 @@ impl<'w, 'd> Writer<'w, 'd> {
     /// Writes an attribute of the Reference Model that is not a node.
     fn write_attribute(&mut self, owner: Cls, attr: Attr, child: NodeRef<'d>, path: &str) {
         let is_list = child.kind() == Kind::List;
-        let is_plain = PLAIN.iter().any(|c| owner.is_a(*c))
-            && attr != Attr::REASON
-            && !IDENTITY.contains(&attr)
-            && !is_locatable(attr)
-            || matches!(
-                attr,
-                Attr::RELATIONSHIP | Attr::EXPIRY_TIME | Attr::NARRATIVE
-            );
-        let segment = suffix::segment(attr, is_list);
-        let segment = if is_plain {
-            segment.trim_start_matches('_')
-        } else {
-            segment.as_str()
-        };
         let is_picture = attr == Attr::ORIGINAL_CONTENT && child.class() == Cls::DV_MULTIMEDIA;
-        let path = format!(
-            "{path}/{}",
-            if is_picture {
-                "original_content_multimedia"
-            } else {
-                segment
-            }
-        );
+        let path = if is_picture {
+            format!("{path}/original_content_multimedia")
+        } else if has_plain_segment(owner, attr) {
+            let segment = suffix::segment(attr, is_list);
+            format!("{path}/{}", segment.trim_start_matches('_'))
+        } else {
+            format!("{path}/{}", suffix::segment(attr, is_list))
+        };
         if !is_list {
             return self.write_attribute_value(child, &path);
         }
@@ -686,6 +603,35 @@ fn is_locatable(attr: Attr) -> bool {
     matches!(attr, Attr::UID | Attr::LINKS | Attr::FEEDER_AUDIT)
 }
 
+/// Returns whether the segment of an attribute has no underscore, as those of nodes.
+fn has_plain_segment(owner: Cls, attr: Attr) -> bool {
+    let is_plain = PLAIN.iter().any(|c| owner.is_a(*c))
+        && attr != Attr::REASON
+        && !IDENTITY.contains(&attr)
+        && !is_locatable(attr);
+    let is_always = [Attr::RELATIONSHIP, Attr::EXPIRY_TIME, Attr::NARRATIVE].contains(&attr);
+    is_plain || is_always
+}
+
+/// Returns the path of an object that is no node; `index` is its index in a list.
+fn member_path(path: &str, attr: Attr, index: Option<usize>) -> String {
+    let segment = suffix::segment(attr, index.is_some());
+    match index {
+        Some(index) => format!("{path}/{segment}:{index}"),
+        None => format!("{path}/{segment}"),
+    }
+}
+
+/// Returns the attributes of an object that are not written as suffixes, each with its value.
+fn attributes<'d>(node: NodeRef<'d>) -> impl Iterator<Item = (Attr, NodeRef<'d>)> {
+    let has_suffix = move |attr: Attr| {
+        let mut suffixes = suffix::of(node.class());
+        suffixes.any(|s| s.path.first() == Some(&attr))
+    };
+    let children = node.children().filter_map(|c| Some((c.attr()?, c)));
+    children.filter(move |(attr, _)| !IDENTITY.contains(attr) && !has_suffix(*attr))
+}
+
 /// Returns whether an object has the id of a step.
 fn has_step_id(object: NodeRef<'_>, step: &Step) -> bool {
     if object.attr() != Some(step.attr) {
@@ -702,11 +648,8 @@ fn has_step_id(object: NodeRef<'_>, step: &Step) -> bool {
 
 /// Returns whether an object matches a step of a node. If siblings share the id, the name decides.
 fn matches_step(object: NodeRef<'_>, step: &Step, web: &WebNode, kid: &WebNode) -> bool {
-    if !has_step_id(object, step)
-        || !(object.class().is_a(step.class)
-            || step.class == Cls::ANY
-            || step.class.is_a(Cls::DATA_VALUE))
-    {
+    let is_open = step.class == Cls::ANY || step.class.is_a(Cls::DATA_VALUE);
+    if !has_step_id(object, step) || !is_open && !object.class().is_a(step.class) {
         return false;
     }
     let full = object
@@ -718,23 +661,26 @@ fn matches_step(object: NodeRef<'_>, step: &Step, web: &WebNode, kid: &WebNode) 
         // A name in the template may itself end like the number of a repeated sibling.
         _ => s.label.as_deref() == Some(full) || s.label.as_deref() == Some(plain_name(full)),
     };
-    let rivals = || {
-        let others = web
-            .children
-            .iter()
-            .filter(|k| !std::ptr::eq(*k, kid))
-            .flat_map(|k| &k.steps);
-        others.filter(|s| {
-            s.attr == step.attr
-                && s.id == step.id
-                && !step.id.is_empty()
-                && (s.label != step.label || s.name_code != step.name_code)
-        })
-    };
+    let mut rivals = rivals(step, web, kid);
     match step.constrained_name() {
-        Some(_) => claims(step) || rivals().next().is_none(),
-        None => claims(step) || !rivals().any(|s| s.constrained_name().is_some() && claims(s)),
+        Some(_) => claims(step) || rivals.next().is_none(),
+        None => claims(step) || !rivals.any(|s| s.constrained_name().is_some() && claims(s)),
     }
+}
+
+/// Returns the steps of other nodes with the same attribute and id, but another name.
+fn rivals<'w>(
+    step: &'w Step,
+    web: &'w WebNode,
+    kid: &'w WebNode,
+) -> impl Iterator<Item = &'w Step> {
+    let siblings = web.children.iter().filter(|k| !std::ptr::eq(*k, kid));
+    siblings.flat_map(|k| &k.steps).filter(|s| {
+        s.attr == step.attr
+            && s.id == step.id
+            && !step.id.is_empty()
+            && (s.label != step.label || s.name_code != step.name_code)
+    })
 }
 
 fn is_value_of(object: NodeRef<'_>, kid: &WebNode) -> bool {

@@ -152,31 +152,18 @@ impl<'t> WebBuilder<'t> {
     }
 
     fn children(&self, web: &mut WebNode, node: &'t Node, path: &str) {
-        let class = web.class;
         // Computed before the children: a single event is a level, several are nodes.
-        let events = node
-            .attributes
-            .iter()
-            .flat_map(|a| &a.children)
-            .filter(|c| !is_slot(c) && is_event(c))
-            .map(|c| c.name_codes().len().max(1))
-            .sum();
-        for attribute in node
-            .attributes
-            .iter()
-            // Alternatives of names are nodes of their own, so `name` is not a child.
-            .filter(|a| a.attr != Some(Attr::NAME))
-        {
+        let events = count_events(node);
+        // Alternatives of names are nodes of their own, so `name` is not a child.
+        let attributes = node.attributes.iter();
+        for attribute in attributes.filter(|a| a.attr != Some(Attr::NAME)) {
             let Some(attr) = attribute.attr else { continue };
-            if class == Cls::ACTION && attr == Attr::ISM_TRANSITION {
+            if web.class == Cls::ACTION && attr == Attr::ISM_TRANSITION {
                 web.children.push(self.transition(attribute));
                 continue;
             }
-            for child in attribute
-                .children
-                .iter()
-                .filter(|c| !is_slot(c) && c.occurrences.upper != Some(0))
-            {
+            let children = attribute.children.iter();
+            for child in children.filter(|c| !is_slot(c) && c.occurrences.upper != Some(0)) {
                 let codes = child.name_codes();
                 let names: Vec<Option<&str>> = if codes.is_empty() {
                     vec![None]
@@ -197,65 +184,50 @@ impl<'t> WebBuilder<'t> {
     fn child(&self, web: &mut WebNode, step: Step, node: &'t Node, path: &str, events: usize) {
         let path = format!("{path}{}", step.path());
         let mut child = self.node(step, node, &path);
-        child.in_context = web.class == Cls::COMPOSITION
-            && child
-                .steps
-                .first()
-                .is_some_and(|s| s.attr == Attr::CATEGORY);
+        let attr = child.steps.first().map(|s| s.attr);
+        child.in_context = web.class == Cls::COMPOSITION && attr == Some(Attr::CATEGORY);
         let is_single_event =
             child.class.is_a(Cls::EVENT) && child.occurrences.upper == Some(1) && events == 1;
-        // Levels are removed: their children move up and remember the steps.
         if is_structure(child.class) || is_single_event {
-            web.cardinalities.append(&mut child.cardinalities);
-            web.levels.extend(child.steps.first().map(|step| Level {
-                step: step.clone(),
-                below: child.levels,
-            }));
-            for mut below in child.children {
-                // Each child gets a copy of the steps, which counts against the budget.
-                if !child.steps.iter().all(|step| self.affords(step)) {
-                    return;
-                }
-                below.steps.splice(0..0, child.steps.iter().cloned());
-                web.children.push(below);
-            }
+            self.lift(web, child);
+        } else if child.class == Cls::ELEMENT && !child.children.is_empty() {
+            web.children.push(element(child));
         // A CLUSTER without children has nothing to enter.
         } else if !child.children.is_empty() || !child.class.is_a(Cls::ITEM) {
-            web.children.push(if child.class == Cls::ELEMENT {
-                element(child)
-            } else {
-                child
-            });
+            web.children.push(child);
+        }
+    }
+
+    /// Removes a level: its children move up and remember the steps.
+    fn lift(&self, web: &mut WebNode, mut level: WebNode) {
+        web.cardinalities.append(&mut level.cardinalities);
+        web.levels.extend(level.steps.first().map(|step| Level {
+            step: step.clone(),
+            below: level.levels,
+        }));
+        for mut below in level.children {
+            // Each child gets a copy of the steps, which counts against the budget.
+            if !level.steps.iter().all(|step| self.affords(step)) {
+                return;
+            }
+            below.steps.splice(0..0, level.steps.iter().cloned());
+            web.children.push(below);
         }
     }
 
     /// Adds the attributes that an object of the class needs and the template does not mention.
     fn complete(&self, web: &mut WebNode, node: &'t Node) {
-        let has = |web: &WebNode, attr: Attr| {
-            web.children
-                .iter()
-                .any(|c| c.steps.len() == 1 && c.steps.iter().any(|s| s.attr == attr))
-        };
         let class = web.class;
+        let has = |web: &WebNode, attr: Attr| {
+            let mut direct = web.children.iter().filter(|c| c.steps.len() == 1);
+            direct.any(|c| c.steps.iter().any(|s| s.attr == attr))
+        };
         match class {
-            Cls::ELEMENT => {
-                // An ELEMENT without constraint, or with an abstract one, accepts any value.
-                let is_open = web.children.is_empty()
-                    || web.children.iter().any(|c| c.class == Cls::DATA_VALUE);
-                if is_open {
-                    self.left.set(self.left.get().saturating_sub(
-                        ANY_VALUE.len() * (size_of::<WebNode>() + size_of::<Step>()),
-                    ));
-                    web.children = ANY_VALUE
-                        .into_iter()
-                        .map(|class| any_value(class, web.name.as_deref()))
-                        .collect();
-                }
-            }
+            Cls::ELEMENT => self.complete_element(web),
             Cls::INSTRUCTION if !has(web, Attr::EXPIRY_TIME) => {
                 let mut expiry = added(Attr::EXPIRY_TIME, Cls::DV_DATE_TIME, PERHAPS);
-                (expiry.name, expiry.in_context) =
-                    (Some(Attr::EXPIRY_TIME.name().to_owned()), false);
+                expiry.name = Some(Attr::EXPIRY_TIME.name().to_owned());
+                expiry.in_context = false;
                 web.children.push(expiry);
             }
             _ => {}
@@ -263,11 +235,9 @@ impl<'t> WebBuilder<'t> {
         if !class.is_a(Cls::PATHABLE) {
             return;
         }
-        let mut wanted: Vec<&AttrDef> = class
-            .attrs()
-            .iter()
-            .filter(|def| is_wanted(class, def) && node.attribute(def.attr.name()).is_none())
-            .collect();
+        let is_missing = |def: &&AttrDef| node.attribute(def.attr.name()).is_none();
+        let wanted = class.attrs().iter().filter(|def| is_wanted(class, def));
+        let mut wanted: Vec<&AttrDef> = wanted.filter(is_missing).collect();
         order::sort_by_key(&mut wanted, |def| std::cmp::Reverse(depth(def.owner)));
         for def in wanted {
             let is_transition = class == Cls::ACTION && def.attr == Attr::ISM_TRANSITION;
@@ -282,27 +252,23 @@ impl<'t> WebBuilder<'t> {
         }
     }
 
+    /// Adds all types of value to an ELEMENT without constraint, or with an abstract one.
+    fn complete_element(&self, web: &mut WebNode) {
+        let is_abstract = web.children.iter().any(|c| c.class == Cls::DATA_VALUE);
+        if web.children.is_empty() || is_abstract {
+            let bytes = ANY_VALUE.len() * (size_of::<WebNode>() + size_of::<Step>());
+            self.left.set(self.left.get().saturating_sub(bytes));
+            let value = |class| any_value(class, web.name.as_deref());
+            web.children = ANY_VALUE.into_iter().map(value).collect();
+        }
+    }
+
     fn transition(&self, attribute: &'t Attribute) -> WebNode {
         self.transition_of(&attribute.children)
     }
 
     /// Merges the alternatives of a transition into one node.
     fn transition_of(&self, alternatives: &'t [Node]) -> WebNode {
-        let states = |node: &Node| {
-            let phrases = node
-                .attribute("current_state")
-                .into_iter()
-                .flat_map(|a| &a.children)
-                .filter_map(|s| s.attribute("defining_code"));
-            let codes = phrases.flat_map(|a| &a.children).filter_map(|c| {
-                if let Constraint::Code { codes, .. } = &c.constraint {
-                    Some(codes)
-                } else {
-                    None
-                }
-            });
-            codes.flatten().cloned().collect::<Vec<String>>()
-        };
         let mut web = added(Attr::ISM_TRANSITION, Cls::ISM_TRANSITION, ONCE);
         web.transitions = alternatives
             .iter()
@@ -318,9 +284,9 @@ impl<'t> WebBuilder<'t> {
             .collect();
         // The codes of all alternatives belong to the archetype of the first.
         if let Some(first) = alternatives.first() {
-            web.steps
-                .iter_mut()
-                .chain(web.children.iter_mut().flat_map(|c| &mut c.steps))
+            let steps = web.children.iter_mut().flat_map(|c| &mut c.steps);
+            steps
+                .chain(&mut web.steps)
                 .for_each(|s| s.root = first.root);
         }
         web
@@ -361,19 +327,34 @@ fn added(attr: Attr, class: Cls, occurrences: Multiplicity) -> WebNode {
         occurrences,
         is_added: true,
     };
-    let name = attr.name();
-    let capital = name
-        .get(..1)
-        .map(str::to_ascii_uppercase)
-        .unwrap_or_default()
-        + name.get(1..).unwrap_or_default();
+    let (first, rest) = attr.name().split_at_checked(1).unwrap_or_default();
     WebNode {
-        name: Some(capital),
+        name: Some(first.to_ascii_uppercase() + rest),
         occurrences,
         steps: vec![step],
         in_context: true,
         ..bare(class)
     }
+}
+
+/// Returns the number of events that are nodes of their own: each coded name is one.
+fn count_events(node: &Node) -> usize {
+    let children = node.attributes.iter().flat_map(|a| &a.children);
+    let events = children.filter(|c| !is_slot(c) && is_event(c));
+    events.map(|c| c.name_codes().len().max(1)).sum()
+}
+
+/// Returns the codes of the states that a transition leads to.
+fn states(transition: &Node) -> Vec<String> {
+    let states = transition.attribute("current_state");
+    let states = states.into_iter().flat_map(|a| &a.children);
+    let phrases = states.filter_map(|s| s.attribute("defining_code"));
+    let constraints = phrases.flat_map(|a| &a.children).map(|c| &c.constraint);
+    let codes = constraints.filter_map(|constraint| match constraint {
+        Constraint::Code { codes, .. } => Some(codes),
+        _ => None,
+    });
+    codes.flatten().cloned().collect()
 }
 
 fn any_value(class: Cls, name: Option<&str>) -> WebNode {
@@ -461,10 +442,9 @@ fn element(mut element: WebNode) -> WebNode {
         if child.steps.iter().any(|s| s.attr == Attr::VALUE) {
             position += 1;
             child.id = id::alternative(&child.class_text);
-            child.alias = Some(if position == 1 {
-                String::from("value")
-            } else {
-                format!("value{position}")
+            child.alias = Some(match position {
+                1 => String::from("value"),
+                later => format!("value{later}"),
             });
         }
         if !child.steps.iter().any(|s| s.is_added) {

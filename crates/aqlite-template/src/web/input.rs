@@ -73,34 +73,31 @@ pub(super) fn write(
     parent: Option<&WebNode>,
     default: Option<&Leaves>,
 ) {
-    if !web.children.is_empty() || web.class.is_a(Cls::CODE_PHRASE) {
-        return;
-    }
-    let mut form = InputWriter {
-        out,
-        template,
-        web,
-        default,
-    };
     let plain = PLAIN.iter().find(|(class, _)| *class == web.class);
+    let plain = plain.map(|(_, fields)| *fields);
+    if has_inputs(web, plain.is_some()) {
+        let mut form = InputWriter {
+            out,
+            template,
+            web,
+            default,
+        };
+        form.out.key("inputs");
+        form.out.open('[');
+        form.inputs(plain, parent);
+        form.out.close(']');
+    }
+}
+
+/// Returns whether a node has fields of its own: it is a value, and its codes are in the template.
+fn has_inputs(web: &WebNode, is_plain: bool) -> bool {
+    if !web.children.is_empty() || web.class.is_a(Cls::CODE_PHRASE) {
+        return false;
+    }
     let is_value = web.class.is_a(Cls::DATA_VALUE)
         && web.class != Cls::DV_INTERVAL
         && web.class != Cls::DATA_VALUE;
-    if plain.is_none() && !is_value && !web.class.is_primitive()
-        || is_elsewhere(web) && !web.has_other
-    {
-        return;
-    }
-    form.out.key("inputs");
-    form.out.open('[');
-    match (plain, parent) {
-        (Some((_, fields)), _) => fields
-            .iter()
-            .for_each(|(suffix, path)| form.text_field(Some(suffix), path)),
-        (None, Some(parent)) if parent.class == Cls::ISM_TRANSITION => form.transition(parent),
-        _ => form.value(),
-    }
-    form.out.close(']');
+    (is_plain || is_value || web.class.is_primitive()) && (!is_elsewhere(web) || web.has_other)
 }
 
 /// Returns the permitted kinds of a proportion by number. All kinds if the template does not
@@ -149,31 +146,37 @@ impl InputWriter<'_, '_> {
 
     /// Returns the proposed value of a leaf: the default of the template, else the assumed value.
     fn proposal(&self, path: &str) -> Option<&str> {
-        let of = |leaves: &'_ Leaves, path: &str| {
-            leaves
-                .iter()
-                .position(|(name, text)| name == path && !text.is_empty())
-        };
-        let own = self
-            .default
-            .and_then(|leaves| leaves.get(of(leaves, path)?));
-        let names: Vec<&str> = path.split('/').collect();
-        let assumed = || {
-            (0..=names.len()).find_map(|depth| {
-                let (outer, inner) = names.split_at_checked(depth)?;
-                let inner = inner.join("/");
-                self.web
-                    .constraints_at(outer)
-                    .find_map(|node| node.assumed.get(of(&node.assumed, &inner)?))
-            })
-        };
-        // A default of the template excludes the assumed value, even if it lacks this leaf.
-        let found = if self.default.is_some() {
-            own
-        } else {
-            assumed()
+        let found = match self.default {
+            // A default of the template excludes the assumed value, even if it lacks this leaf.
+            Some(leaves) => leaf_at(leaves, path),
+            None => self.assumed(path),
         };
         found.map(|(_, text)| text.as_str())
+    }
+
+    /// Returns the leaf of an assumed value, from whichever node along the path has it.
+    fn assumed(&self, path: &str) -> Option<&(String, String)> {
+        let names: Vec<&str> = path.split('/').collect();
+        (0..=names.len()).find_map(|depth| {
+            let (outer, inner) = names.split_at_checked(depth)?;
+            let inner = inner.join("/");
+            self.web
+                .constraints_at(outer)
+                .find_map(|node| leaf_at(&node.assumed, &inner))
+        })
+    }
+
+    /// Writes the fields of a value.
+    fn inputs(&mut self, plain: Option<&[(&str, &str)]>, parent: Option<&WebNode>) {
+        match (plain, parent) {
+            (Some(fields), _) => {
+                for (suffix, path) in fields {
+                    self.text_field(Some(suffix), path);
+                }
+            }
+            (None, Some(parent)) if parent.class == Cls::ISM_TRANSITION => self.transition(parent),
+            _ => self.value(),
+        }
     }
 
     /// Returns the proposal for a text field.
@@ -194,38 +197,30 @@ impl InputWriter<'_, '_> {
     /// Writes a text field with the constraint on its attribute.
     fn text_field(&mut self, suffix: Option<&str>, path: &str) {
         let names: Vec<&str> = path.split('/').collect();
-        let own = self
-            .web
-            .value
-            .as_deref()
-            .filter(|_| suffix.is_none())
-            .into_iter();
-        let found = own
-            .chain(self.web.constraints_at(&names))
-            .find_map(|n| match &n.constraint {
-                Constraint::Text {
-                    pattern,
-                    list,
-                    open,
-                } => Some((pattern, list, *open)),
-                _ => None,
-            });
-        let default = self
-            .proposed_text(path)
-            .map(|text| self.with_code(path, text));
+        let web = self.web;
+        let own = web.value.as_deref().filter(|_| suffix.is_none());
+        let mut constraints = own.into_iter().chain(web.constraints_at(&names));
+        let found = constraints.find_map(|n| match &n.constraint {
+            Constraint::Text {
+                pattern,
+                list,
+                open,
+            } => Some((pattern, list, *open)),
+            _ => None,
+        });
+        let default = self.proposed_text(path);
+        let default = default.map(|text| self.with_code(path, text));
         self.field(suffix, "TEXT", &mut |out| {
-            if let Some((pattern, list, open)) = found {
-                if !list.is_empty() {
-                    entries(out, list.iter().map(|t| (t.as_str(), t.as_str())));
+            if let Some((pattern, texts, open)) = found {
+                if !texts.is_empty() {
+                    entries(out, texts.iter().map(|t| (t.as_str(), t.as_str())));
                 }
                 out.raw_member("listOpen", if open { "true" } else { "false" });
                 if let Some(pattern) = pattern {
                     validation(out, &mut |out| out.member("pattern", pattern.source()));
                 }
             }
-            default
-                .iter()
-                .for_each(|text| out.member("defaultValue", text));
+            default_text(out, &default);
         });
     }
 
@@ -266,104 +261,76 @@ impl InputWriter<'_, '_> {
                 out.raw_member("listOpen", "true")
             });
         }
-        let (web, template) = (self.web, self.template);
+        let web = self.web;
         let is_open = web.has_other
             || web
                 .constraints_at(&["value"])
                 .any(|n| matches!(&n.constraint, Constraint::Text { open: true, .. }));
         let (terminology, codes) = web.codes().unwrap_or_default();
-        let node = web
-            .constraints_at(&["defining_code"])
-            .next()
-            .or(web.value.as_deref());
-        let open = |out: &mut JsonText| {
-            if is_open {
-                out.raw_member("listOpen", "true");
-            }
-        };
         if codes.is_empty() {
-            for (suffix, path) in [("code", "defining_code/code_string"), ("value", "value")] {
-                let default = self.proposed_text(path);
-                self.field(Some(suffix), "TEXT", &mut |out| {
-                    if suffix == "code" || !web.has_other {
-                        open(out);
-                    }
-                    if !terminology.is_empty() {
-                        out.member("terminology", terminology);
-                    }
-                    default
-                        .iter()
-                        .for_each(|text| out.member("defaultValue", text));
-                });
-            }
+            self.any_code(terminology, is_open);
         } else {
-            let default = self.proposed_text("defining_code/code_string");
-            self.field(Some("code"), "CODED_TEXT", &mut |out| {
-                out.key("list");
-                out.open('[');
-                for code in codes {
-                    let choice = Choice {
-                        template,
-                        node,
-                        terminology,
-                        code,
-                    };
-                    choice.write(out, &mut |_| {});
-                }
-                out.close(']');
-                open(out);
-                // The codes of the template itself name no terminology.
-                if !matches!(terminology, "" | "local") {
-                    out.member("terminology", terminology);
-                }
-                default
-                    .iter()
-                    .for_each(|text| out.member("defaultValue", text));
-            });
+            self.listed_code(terminology, codes, is_open);
         }
         self.other();
     }
 
-    fn ordinal(&mut self) {
-        let (web, template) = (self.web, self.template);
-        let key = if web.class == Cls::DV_SCALE {
-            "scale"
-        } else {
-            "ordinal"
-        };
-        let default = self.proposed_text("symbol/defining_code/code_string");
-        self.field(None, "CODED_TEXT", &mut |out| {
-            default
-                .iter()
-                .for_each(|code| out.member("defaultValue", code));
-            let Some((node, list)) = web.value.as_deref().and_then(|n| {
-                if let Constraint::Ordinal { list } = &n.constraint {
-                    Some((n, list))
-                } else {
-                    None
+    /// Writes the fields of a coded text whose codes are not listed.
+    fn any_code(&mut self, terminology: &str, is_open: bool) {
+        let has_other = self.web.has_other;
+        for (suffix, path) in [("code", "defining_code/code_string"), ("value", "value")] {
+            let default = self.proposed_text(path);
+            self.field(Some(suffix), "TEXT", &mut |out| {
+                if is_open && (suffix == "code" || !has_other) {
+                    out.raw_member("listOpen", "true");
                 }
-            }) else {
-                return;
-            };
-            if list.is_empty() {
-                return;
-            }
-            out.key("list");
-            out.open('[');
-            for item in list {
+                if !terminology.is_empty() {
+                    out.member("terminology", terminology);
+                }
+                default_text(out, &default);
+            });
+        }
+    }
+
+    /// Writes the field of a coded text with its permitted codes.
+    fn listed_code(&mut self, terminology: &str, codes: &[String], is_open: bool) {
+        let (web, template) = (self.web, self.template);
+        let mut nodes = web.constraints_at(&["defining_code"]);
+        let node = nodes.next().or(web.value.as_deref());
+        let default = self.proposed_text("defining_code/code_string");
+        self.field(Some("code"), "CODED_TEXT", &mut |out| {
+            list(out, codes, |out, code| {
                 let choice = Choice {
                     template,
-                    node: Some(node),
-                    terminology: &item.terminology,
-                    code: &item.code,
+                    node,
+                    terminology,
+                    code,
                 };
-                choice.write(out, &mut |out| {
-                    out.raw_member(key, &number::shortest(item.value))
-                });
-            }
-            out.close(']');
-            if web.has_other {
+                choice.write(out, &mut |_| {});
+            });
+            if is_open {
                 out.raw_member("listOpen", "true");
+            }
+            // The codes of the template itself name no terminology.
+            if !matches!(terminology, "" | "local") {
+                out.member("terminology", terminology);
+            }
+            default_text(out, &default);
+        });
+    }
+
+    fn ordinal(&mut self) {
+        let (web, template) = (self.web, self.template);
+        let default = self.proposed_text("symbol/defining_code/code_string");
+        self.field(None, "CODED_TEXT", &mut |out| {
+            default_text(out, &default);
+            let Some(node) = web.value.as_deref() else {
+                return;
+            };
+            if let Constraint::Ordinal { list } = &node.constraint
+                && !list.is_empty()
+            {
+                ordinals(out, template, web, (node, list));
             }
         });
         self.other();
@@ -377,99 +344,84 @@ impl InputWriter<'_, '_> {
     }
 
     fn quantity(&mut self) {
-        let (web, template) = (self.web, self.template);
-        let node = web.value.as_deref();
-        let list = node.and_then(|n| {
-            if let Constraint::Quantity { list, .. } = &n.constraint {
-                Some(list.as_slice())
-            } else {
-                None
-            }
-        });
-        let only = list.and_then(|l| if let [only] = l { Some(only) } else { None });
-        let (magnitude, unit) = (
-            self.proposed_number("magnitude", false),
-            self.proposed_text("units"),
-        );
+        let constraint = self.web.value.as_deref().map(|n| &n.constraint);
+        let units = match constraint {
+            Some(Constraint::Quantity { list, .. }) => Some(list.as_slice()),
+            _ => None,
+        };
+        let magnitude = self.proposed_number("magnitude", false);
         self.field(Some("magnitude"), "DECIMAL", &mut |out| {
-            only.into_iter().for_each(|item| limits(out, item));
-            magnitude
-                .iter()
-                .for_each(|number| out.raw_member("defaultValue", number));
+            // With several units, each has limits of its own.
+            if let Some([only]) = units {
+                limits(out, only);
+            }
+            default_raw(out, &magnitude);
         });
-        self.field(
-            Some("unit"),
-            if list.is_some() { "CODED_TEXT" } else { "TEXT" },
-            &mut |out| {
-                unit.iter()
-                    .for_each(|unit| out.member("defaultValue", unit));
-                let Some(list) = list.filter(|l| !l.is_empty()) else {
-                    return;
-                };
-                out.key("list");
-                out.open('[');
-                for item in list {
-                    out.open('{');
-                    out.member("value", &item.units);
-                    out.member("label", &item.units);
-                    out.map(
-                        "localizedLabels",
-                        &localized(template, node, &item.units, false),
-                    );
-                    limits(out, item);
-                    out.close('}');
-                }
-                out.close(']');
-            },
-        );
+        self.unit(units);
+    }
+
+    /// Writes the field for the unit of a quantity, with the permitted units.
+    fn unit(&mut self, units: Option<&[QuantityItem]>) {
+        let (template, node) = (self.template, self.web.value.as_deref());
+        let default = self.proposed_text("units");
+        let kind = if units.is_some() {
+            "CODED_TEXT"
+        } else {
+            "TEXT"
+        };
+        self.field(Some("unit"), kind, &mut |out| {
+            default_text(out, &default);
+            let Some(units) = units.filter(|units| !units.is_empty()) else {
+                return;
+            };
+            list(out, units, |out, item| {
+                out.open('{');
+                out.member("value", &item.units);
+                out.member("label", &item.units);
+                let labels = localized(template, node, &item.units, false);
+                out.map("localizedLabels", &labels);
+                limits(out, item);
+                out.close('}');
+            });
+        });
     }
 
     fn proportion(&mut self) {
-        let web = self.web;
-        let kinds = proportion_kinds(web);
-        let flags = |name: &'static str| web.constraints_at(&[name]).next().map(|n| &n.constraint);
-        let is_precise = matches!(flags("precision"), Some(Constraint::Integer { range: Some(r), .. }) if r.upper == Some(0.0));
-        let is_whole = matches!(
-            flags("is_integral"),
-            Some(Constraint::Boolean {
-                true_valid: true,
-                false_valid: false
-            })
-        );
-        let is_integral = is_whole || is_precise || kinds.iter().all(|k| matches!(k, 3 | 4));
-        let kind = if is_integral { "INTEGER" } else { "DECIMAL" };
+        let kinds = proportion_kinds(self.web);
+        let is_integral = is_integral(self.web, &kinds);
+        // The denominator of a unitary proportion is 1, that of a percentage is 100.
         let fixed: Vec<f64> = kinds
             .iter()
             .filter(|k| matches!(k, 1 | 2))
             .map(|k| if *k == 1 { 1.0 } else { 100.0 })
             .collect();
-        for suffix in ["numerator", "denominator"] {
-            let is_fixed = suffix == "denominator" && fixed.len() == kinds.len();
-            let constraint = flags(suffix);
-            let default = self
-                .proposed_number(suffix, is_integral)
-                .filter(|_| !is_fixed);
-            self.field(Some(suffix), kind, &mut |out| {
-                match (is_fixed, fixed.as_slice()) {
-                    (true, [only]) => validation(out, &mut |out| {
-                        range(out, "range", &exactly(*only), is_integral)
-                    }),
-                    (true, several) => choices(out, several, is_integral),
-                    _ => match constraint {
-                        Some(Constraint::Real { range: Some(r), .. }) => {
-                            validation(out, &mut |out| range(out, "range", r, is_integral))
-                        }
-                        Some(Constraint::Real { list, .. }) if !list.is_empty() => {
-                            choices(out, list, is_integral)
-                        }
-                        _ => {}
-                    },
+        self.part_of_proportion("numerator", is_integral, None);
+        let fixed = Some(fixed.as_slice()).filter(|fixed| fixed.len() == kinds.len());
+        self.part_of_proportion("denominator", is_integral, fixed);
+    }
+
+    /// Writes the field for the numerator or denominator. `fixed` are its only possible values.
+    fn part_of_proportion(&mut self, name: &str, is_integral: bool, fixed: Option<&[f64]>) {
+        let constraint = first_constraint(self.web, name);
+        let default = self.proposed_number(name, is_integral);
+        let default = default.filter(|_| fixed.is_none());
+        let kind = if is_integral { "INTEGER" } else { "DECIMAL" };
+        self.field(Some(name), kind, &mut |out| {
+            match (fixed, constraint) {
+                (Some([only]), _) => validation(out, &mut |out| {
+                    range(out, "range", &exactly(*only), is_integral)
+                }),
+                (Some(several), _) => choices(out, several, is_integral),
+                (None, Some(Constraint::Real { range: Some(r), .. })) => {
+                    validation(out, &mut |out| range(out, "range", r, is_integral))
                 }
-                default
-                    .iter()
-                    .for_each(|number| out.raw_member("defaultValue", number));
-            });
-        }
+                (None, Some(Constraint::Real { list, .. })) if !list.is_empty() => {
+                    choices(out, list, is_integral)
+                }
+                _ => {}
+            }
+            default_raw(out, &default);
+        });
     }
 
     fn count(&mut self) {
@@ -491,9 +443,7 @@ impl InputWriter<'_, '_> {
                     validation(out, &mut |out| range(out, "range", limits, true));
                 }
             }
-            default
-                .iter()
-                .for_each(|number| out.raw_member("defaultValue", number));
+            default_raw(out, &default);
         });
     }
 
@@ -526,9 +476,7 @@ impl InputWriter<'_, '_> {
         let found = temporal_constraint(self.web);
         let default = self.proposed_text("value");
         self.field(None, kind, &mut |out| {
-            default
-                .iter()
-                .for_each(|text| out.member("defaultValue", text));
+            default_text(out, &default);
             let Some((pattern, limits)) = found else {
                 return;
             };
@@ -536,123 +484,104 @@ impl InputWriter<'_, '_> {
                 return;
             }
             validation(out, &mut |out| {
-                if let Some(limits) = limits {
-                    out.key("range");
-                    out.open('{');
-                    if let Some(lower) = &limits.lower {
-                        out.member("minOp", if limits.lower_included { ">=" } else { ">" });
-                        out.member("min", lower);
-                    }
-                    if let Some(upper) = &limits.upper {
-                        out.member("maxOp", if limits.upper_included { "<=" } else { "<" });
-                        out.member("max", upper);
-                    }
-                    out.close('}');
-                }
+                limits.iter().for_each(|limits| text_range(out, limits));
                 pattern.iter().for_each(|p| out.member("pattern", p));
             });
         });
     }
 
     fn duration(&mut self) {
-        let found = temporal_constraint(self.web);
-        let pattern = found
-            .and_then(|(p, _)| p)
-            .map(|p| p.split('/').next().unwrap_or(p));
+        let (pattern, limits) = temporal_constraint(self.web).unwrap_or_default();
+        let pattern = pattern.map(|p| p.split('/').next().unwrap_or(p));
         let limit = |end: Option<&String>| {
             end.and_then(|text| DurationParts::parse(text))
                 .unwrap_or_default()
         };
-        let range_of = found.and_then(|(_, r)| r);
-        let (least, most) = (
-            limit(range_of.and_then(|r| r.lower.as_ref())),
-            limit(range_of.and_then(|r| r.upper.as_ref())),
-        );
+        let least = limit(limits.and_then(|r| r.lower.as_ref()));
+        let most = limit(limits.and_then(|r| r.upper.as_ref()));
         let proposed = self.proposal("value").and_then(DurationParts::parse);
-        let order = if pattern.is_some() {
-            [0, 1, 2, 3, 4, 5, 6]
-        } else {
-            OPEN_ORDER
+        let order = match pattern {
+            Some(_) => [0, 1, 2, 3, 4, 5, 6],
+            None => OPEN_ORDER,
         };
-        for (index, (name, letter, is_clock)) in order
-            .into_iter()
-            .filter_map(|index| Some((index, FIELDS.get(index)?)))
-        {
-            let allows = |pattern: &str| {
-                let (days, clock) = pattern.split_once('T').unwrap_or((pattern, ""));
-                if *is_clock { clock } else { days }.contains(*letter)
-            };
-            if pattern.is_some_and(|p| !allows(p)) {
+        for index in order {
+            let Some(field) = FIELDS.get(index) else {
                 continue;
+            };
+            if pattern.is_none_or(|p| permits(p, field)) {
+                let part = |parts: &DurationParts| duration_part(parts, index);
+                let limits = (part(&least), part(&most));
+                self.part_of_duration(field.0, limits, proposed.as_ref().map(part));
             }
-            let (low, high) = (duration_part(&least, index), duration_part(&most, index));
-            let default = proposed
-                .as_ref()
-                .map(|parts| duration_part(parts, index).to_string());
-            self.field(Some(name), "INTEGER", &mut |out| {
-                validation(out, &mut |out| {
-                    out.key("range");
-                    out.open('{');
-                    out.member("minOp", ">=");
-                    out.raw_member("min", &low.to_string());
-                    if high != 0 {
-                        out.member("maxOp", "<=");
-                        out.raw_member("max", &high.to_string());
-                    }
-                    out.close('}');
-                });
-                default
-                    .iter()
-                    .for_each(|number| out.raw_member("defaultValue", number));
-            });
         }
+    }
+
+    /// Writes the field for the years, months or another part of a duration. A greatest value of 0
+    /// is no limit.
+    fn part_of_duration(&mut self, name: &str, (low, high): (i64, i64), default: Option<i64>) {
+        let default = default.map(|number| number.to_string());
+        self.field(Some(name), "INTEGER", &mut |out| {
+            validation(out, &mut |out| {
+                out.key("range");
+                out.open('{');
+                out.member("minOp", ">=");
+                out.raw_member("min", &low.to_string());
+                if high != 0 {
+                    out.member("maxOp", "<=");
+                    out.raw_member("max", &high.to_string());
+                }
+                out.close('}');
+            });
+            default_raw(out, &default);
+        });
     }
 
     /// Writes the fields of a transition. Its states and careflow steps belong together.
     fn transition(&mut self, parent: &WebNode) {
-        let template = self.template;
-        let root = parent.last_step().map_or(0, |s| s.root);
         match self.web.last_step().map(|s| s.attr) {
-            Some(Attr::CURRENT_STATE) => {
-                let mut states = order::distinct(
-                    parent
-                        .transitions
-                        .iter()
-                        .flat_map(|(_, states)| states)
-                        .map(String::as_str),
-                );
-                if states.is_empty() {
-                    states = terminology::INSTRUCTION_STATES.codes().collect();
-                }
-                let pairs: Vec<(&str, &str)> = states
-                    .iter()
-                    .map(|s| (*s, terminology::rubric(s).unwrap_or_default()))
-                    .collect();
-                self.field(Some("code"), "CODED_TEXT", &mut |out| {
-                    entries(out, pairs.iter().copied())
-                });
-            }
+            Some(Attr::CURRENT_STATE) => self.current_state(parent),
             Some(Attr::CAREFLOW_STEP) if !parent.transitions.is_empty() => {
-                let node = Node { root, ..blank() };
-                self.field(Some("code"), "CODED_TEXT", &mut |out| {
-                    out.key("list");
-                    out.open('[');
-                    for (code, states) in &parent.transitions {
-                        let choice = Choice {
-                            template,
-                            node: Some(&node),
-                            terminology: "local",
-                            code,
-                        };
-                        choice.write(out, &mut |out| {
-                            out.texts("currentStates", states.iter().map(String::as_str))
-                        });
-                    }
-                    out.close(']');
-                });
+                self.careflow_step(parent)
             }
             _ => self.coded(),
         }
+    }
+
+    /// Writes the field for the state, with the states of the transitions; all states if the
+    /// template lists none.
+    fn current_state(&mut self, parent: &WebNode) {
+        let listed = parent.transitions.iter().flat_map(|(_, states)| states);
+        let mut states = order::distinct(listed.map(String::as_str));
+        if states.is_empty() {
+            states = terminology::INSTRUCTION_STATES.codes().collect();
+        }
+        let pairs: Vec<(&str, &str)> = states
+            .iter()
+            .map(|s| (*s, terminology::rubric(s).unwrap_or_default()))
+            .collect();
+        self.field(Some("code"), "CODED_TEXT", &mut |out| {
+            entries(out, pairs.iter().copied())
+        });
+    }
+
+    /// Writes the field for the careflow step, with the states that each step leads to.
+    fn careflow_step(&mut self, parent: &WebNode) {
+        let template = self.template;
+        let root = parent.last_step().map_or(0, |s| s.root);
+        let node = Node { root, ..blank() };
+        self.field(Some("code"), "CODED_TEXT", &mut |out| {
+            list(out, &parent.transitions, |out, (code, states)| {
+                let choice = Choice {
+                    template,
+                    node: Some(&node),
+                    terminology: "local",
+                    code,
+                };
+                choice.write(out, &mut |out| {
+                    out.texts("currentStates", states.iter().map(String::as_str))
+                });
+            });
+        });
     }
 }
 
@@ -668,6 +597,42 @@ fn duration_part(parts: &DurationParts, index: usize) -> i64 {
         parts.seconds,
     ];
     all.get(index).copied().flatten().unwrap_or(0)
+}
+
+/// Returns whether the pattern of a duration permits a field of [`FIELDS`].
+fn permits(pattern: &str, (_, letter, is_clock): &(&str, char, bool)) -> bool {
+    let (days, clock) = pattern.split_once('T').unwrap_or((pattern, ""));
+    let part = if *is_clock { clock } else { days };
+    part.contains(*letter)
+}
+
+/// Returns the leaf at a path, unless it is empty.
+fn leaf_at<'l>(leaves: &'l Leaves, path: &str) -> Option<&'l (String, String)> {
+    leaves
+        .iter()
+        .find(|(name, text)| name == path && !text.is_empty())
+}
+
+/// Returns the constraint of the first node at an attribute.
+fn first_constraint<'w>(web: &'w WebNode, name: &str) -> Option<&'w Constraint> {
+    web.constraints_at(&[name]).next().map(|n| &n.constraint)
+}
+
+/// Returns whether numerator and denominator are whole numbers: by `is_integral`, by a precision of
+/// 0, or because every permitted kind is a fraction.
+fn is_integral(web: &WebNode, kinds: &[i64]) -> bool {
+    let is_precise = matches!(
+        first_constraint(web, "precision"),
+        Some(Constraint::Integer { range: Some(r), .. }) if r.upper == Some(0.0)
+    );
+    let is_whole = matches!(
+        first_constraint(web, "is_integral"),
+        Some(Constraint::Boolean {
+            true_valid: true,
+            false_valid: false
+        })
+    );
+    is_whole || is_precise || kinds.iter().all(|k| matches!(k, 3 | 4))
 }
 
 /// Creates a constraint node without constraints.

@@ -135,78 +135,54 @@ impl<'t> Printer<'t> {
         let Some(step) = own.or(outer).filter(|s| !s.code.is_empty()) else {
             return;
         };
+        let root = step.root;
         let node = Node {
-            root: step.root,
+            root,
             ..input::blank()
         };
+        let template = self.template;
         let code = step.name_code.as_deref().unwrap_or(&step.code);
-        let name = step
-            .label
-            .as_deref()
-            .or(web.name.as_deref())
-            .unwrap_or_default();
-        let language = self.template.language.as_str();
-        let term = self
-            .template
-            .term(&node, language, code)
-            .map(|t| t.text.as_str());
+        let term = template.term(&node, &template.language, code);
+        let term = term.map(|t| t.text.as_str());
+        let label = step.label.as_deref().or(web.name.as_deref());
+        let label = label.unwrap_or_default();
         let is_renamed =
-            step.name_code.is_none() && step.constrained_name().is_some() && term != Some(name);
-        let own = || {
-            input::localized(self.template, Some(&node), code, false)
-                .into_iter()
-                .map(|(l, t)| (l, t.to_owned()))
-                .collect()
-        };
-        let mut names: Vec<(&str, String)> = if is_renamed {
-            vec![(language, name.to_owned())]
+            step.name_code.is_none() && step.constrained_name().is_some() && term != Some(label);
+        let (main, mut names) = if is_renamed {
+            (label, vec![(template.language.as_str(), label)])
         } else {
-            own()
+            let terms = input::localized(template, Some(&node), code, false);
+            (term.unwrap_or(label), terms)
         };
-        for (language, text) in self.translations(&self.annotations(web, path)) {
+        let translations = self.translations(&self.annotations(web, path));
+        for (language, text) in &translations {
             // A translation in an annotation replaces the term of the archetype in this language.
-            names.retain(|(other, _)| *other != language);
+            names.retain(|(other, _)| other != language);
             names.push((language, text));
         }
         order::sort(&mut names);
-        let main = if is_renamed {
-            name
-        } else {
-            term.unwrap_or(name)
-        };
         self.out.member("localizedName", main);
-        let pairs: Vec<(&str, &str)> = names.iter().map(|(l, t)| (*l, t.as_str())).collect();
-        self.out.map("localizedNames", &pairs);
-        self.out.map(
-            "localizedDescriptions",
-            &input::localized(self.template, Some(&node), code, true),
-        );
+        self.out.map("localizedNames", &names);
+        let descriptions = input::localized(template, Some(&node), code, true);
+        self.out.map("localizedDescriptions", &descriptions);
     }
 
     /// Returns the names in annotations: `L10n={en=…|sl=…}`, or an id `l10n.en`.
     fn translations(&self, notes: &[(&str, &str)]) -> Vec<(&'t str, String)> {
+        let languages = &self.template.languages;
+        let known = |language: &str| languages.iter().find(|l| *l == language.trim());
         let mut found = Vec::new();
         for (key, text) in notes {
-            let listed = text
-                .split_once("L10n={")
-                .and_then(|(_, rest)| rest.split_once('}'))
-                .map(|(list, _)| list);
-            let pairs = listed
-                .into_iter()
-                .flat_map(|list| list.split('|'))
-                .filter_map(|pair| pair.split_once('='));
+            let listed = text.split_once("L10n={");
+            let listed = listed.and_then(|(_, rest)| Some(rest.split_once('}')?.0));
+            let pairs = listed.into_iter().flat_map(|list| list.split('|'));
+            let pairs = pairs.filter_map(|pair| pair.split_once('='));
             let single = key
-                .get(..5)
-                .filter(|k| k.eq_ignore_ascii_case("l10n."))
-                .and_then(|_| key.get(5..))
-                .map(|l| (l, *text));
+                .split_at_checked(5)
+                .filter(|(prefix, _)| prefix.eq_ignore_ascii_case("l10n."))
+                .map(|(_, language)| (language, *text));
             for (language, text) in pairs.chain(single) {
-                let known = self
-                    .template
-                    .languages
-                    .iter()
-                    .find(|l| *l == language.trim());
-                found.extend(known.map(|l| (l.as_str(), text.trim().to_owned())));
+                found.extend(known(language).map(|l| (l.as_str(), text.trim().to_owned())));
             }
         }
         found
@@ -237,15 +213,12 @@ impl<'t> Printer<'t> {
 
     fn cardinalities(&mut self, web: &WebNode, path: &str) {
         let ids = |prefix: &str| {
-            web.children
-                .iter()
-                .filter(|c| path_below(path, c).starts_with(prefix))
-                .map(|c| c.id.as_str())
-                .collect::<Vec<_>>()
+            let children = web.children.iter();
+            let below = children.filter(|c| path_below(path, c).starts_with(prefix));
+            below.map(|c| c.id.as_str()).collect::<Vec<_>>()
         };
-        let groups: Vec<(Multiplicity, Vec<&str>)> = web
-            .cardinalities
-            .iter()
+        let groups = web.cardinalities.iter();
+        let groups: Vec<(Multiplicity, Vec<&str>)> = groups
             .map(|c| (c.interval, ids(&c.path)))
             .filter(|(_, ids)| !ids.is_empty())
             .collect();

@@ -130,9 +130,8 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         let anchor_tables = self.anchor_tables(anchor);
         let mut found = Vec::with_capacity(anchor_tables.tables.len());
         for number in &anchor_tables.tables {
-            let Some(table) = self.batch.table(*number) else {
-                continue;
-            };
+            let table = self.batch.table(*number);
+            let table = table.ok_or(QueryError::Broken("an anchor table is not in the batch"))?;
             let all = scope.rows(*number, table);
             let count = all.len();
             let rows = self.bound(anchor, (table, *number), all, done)?;
@@ -229,6 +228,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         move |table| {
             table
                 .root_id()
+                // A table that may pass is tested again when its rows are bound.
                 .is_none_or(|id| known.get(id as usize) != Some(&false))
                 && table.layout().class().is_a(anchor.class)
         }
@@ -327,50 +327,27 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         })
     }
 
-    /// The fragments with repeated groups of which no child row gives a row: those of the child
-    /// rows that give none are asked.
-    pub fn without(&self, trie: &Trie, groups: &RepeatedGroups<'b>) -> Vec<Without> {
-        let Some(only) = group_expansion(&groups.only) else {
-            return Vec::new();
-        };
-        let mut parents = Vec::new();
-        for sorted in &groups.children {
-            for (_, rows) in sorted
-                .variants
-                .iter()
-                .filter(|(variant, _)| variant.rows().is_some_and(<[_]>::is_empty))
-            {
-                parents.extend(rows.rows().iter().filter_map(|row| {
-                    self.batch.parent_of(Fragment {
-                        table: sorted.number,
-                        row: *row,
-                    })
-                }));
-            }
-        }
-        let variant_of = |child: &Fragment| {
-            Some(
-                self.expander(self.view())
-                    .step(trie, child.table, Start::in_children(only))?
-                    .variant(child.row),
-            )
-        };
-        let gives = |child: &Fragment| {
-            variant_of(child).is_some_and(|variant| !variant.rows().is_some_and(<[_]>::is_empty))
-        };
+    /// Returns the fragments with repeated groups of which no child row results in a row. Only
+    /// parent rows of child rows without rows are read.
+    pub fn without(
+        &self,
+        trie: &Trie,
+        groups: &RepeatedGroups<'b>,
+    ) -> Result<Vec<Without>, QueryError> {
+        let only = group_expansion(&groups.only)
+            .ok_or(QueryError::Broken("child rows have no repeated group"))?;
         let mut without: Vec<Without> = Vec::new();
-        for parent in order::distinct(parents) {
-            let Some(variant) = self
-                .expander(self.view())
-                .expansion(trie, Node::root(parent))
-            else {
+        for parent in order::distinct(self.parents_of_rowless(groups)?) {
+            let variant = self.expander(self.view());
+            let variant = variant.expansion(trie, Node::root(parent));
+            let variant = variant.ok_or(QueryError::Broken("a parent row has no table"))?;
+            // `groups` is only returned if every variant with the group depends on it.
+            let group = group_expansion(&variant).ok_or(QueryError::Broken(
+                "rows of a parent row do not depend on its child rows",
+            ))?;
+            if self.gives_rows(trie, only, parent, group)? {
                 continue;
-            };
-            let Some(group) = group_expansion(&variant)
-                .filter(|over| !self.batch.child_rows(parent, over.group).iter().any(gives))
-            else {
-                continue;
-            };
+            }
             match without.iter_mut().find(|(table, of, _)| {
                 *table == parent.table
                     && group_expansion(of).is_some_and(|of| of.group == group.group)
@@ -379,7 +356,44 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 None => without.push((parent.table, Rc::clone(&variant), vec![parent.row])),
             }
         }
-        without
+        Ok(without)
+    }
+
+    /// Returns the parent rows of the child rows that result in no row.
+    fn parents_of_rowless(&self, groups: &RepeatedGroups<'b>) -> Result<Vec<Fragment>, QueryError> {
+        let mut parents = Vec::new();
+        for sorted in &groups.children {
+            let variants = sorted.variants.iter();
+            for (_, rows) in variants.filter(|(variant, _)| is_rowless(variant)) {
+                for row in rows.rows().iter().copied() {
+                    let table = sorted.number;
+                    let parent = self.batch.parent_of(Fragment { table, row });
+                    parents
+                        .push(parent.ok_or(QueryError::Broken("a child row has no parent row"))?);
+                }
+            }
+        }
+        Ok(parents)
+    }
+
+    /// Returns whether a child row of a parent row results in rows. `only` is the expansion whose
+    /// step the child rows are instances of.
+    fn gives_rows(
+        &self,
+        trie: &Trie,
+        only: &GroupExpansion,
+        parent: Fragment,
+        group: &GroupExpansion,
+    ) -> Result<bool, QueryError> {
+        for child in self.batch.child_rows(parent, group.group) {
+            let expander = self.expander(self.view());
+            let step = expander.step(trie, child.table, Start::in_children(only));
+            let step = step.ok_or(QueryError::Broken("a child row has no table"))?;
+            if !is_rowless(&step.variant(child.row)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }
 
@@ -389,7 +403,10 @@ impl TableVariants<'_> {
     fn others_lack(&self, group: u32) -> bool {
         let layout = self.table.layout();
         let mut flags = Vec::new();
-        let mut at = layout.groups().get(group as usize).copied().unwrap_or(0);
+        // The caller then reads the child rows by their parent rows.
+        let Some(mut at) = layout.groups().get(group as usize).copied() else {
+            return false;
+        };
         while let Some(item) = layout.item(at) {
             flags.extend(item.presence);
             if at == 0 {
@@ -415,6 +432,11 @@ fn nothing_asked() -> Rc<LayoutVariant> {
         tests: Vec::new(),
         expansion: Expansion::Rows(vec![Rc::new([])]),
     })
+}
+
+/// Returns whether fragments of a variant result in no row.
+fn is_rowless(variant: &LayoutVariant) -> bool {
+    variant.rows().is_some_and(<[_]>::is_empty)
 }
 
 /// Returns the repeated group of a variant, if its expansion depends on one.

@@ -29,6 +29,9 @@ impl Distinct {
     /// Returns whether this is a row whose content was not seen before.
     pub fn is_new(&mut self, result_buffer: &ResultBuffer, row: u32, work: &Work) -> bool {
         let cells = result_buffer.row(row);
+        if cells.is_empty() {
+            work.note_broken("a row of DISTINCT is not in the result buffer");
+        }
         work.add(CELL * cells.len() as u64);
         let key: Box<[u32]> = cells
             .iter()

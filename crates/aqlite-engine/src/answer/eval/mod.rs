@@ -277,7 +277,11 @@ impl<'p> Run<'p> {
         if self.failure.is_none() && self.work.is_over() {
             self.failure = self.work.check().err();
         }
-        if let Some(what) = batch.broken().or(self.work.broken.get()) {
+        if let Some(what) = batch
+            .broken()
+            .or(self.work.broken())
+            .or(self.output.broken())
+        {
             self.failure = Some(QueryError::Broken(what));
         }
         if self.failure.is_some() || self.is_full() {

@@ -119,7 +119,7 @@ impl<'b> View<'b> {
     /// Records a broken invariant. The run then ends with an error.
     pub fn note_broken(self, what: &'static str) {
         if let Some(work) = self.work {
-            work.broken.set(Some(what));
+            work.note_broken(what);
         }
     }
 
@@ -296,7 +296,16 @@ impl<'b> View<'b> {
             .child(node.item, attr)
             .filter(|child| self.has(node.fragment, *child))
         else {
-            return layout.class() != Cls::EHR || self.each_of_ehr(table, node, attr, visit);
+            return match layout.class() {
+                Cls::EHR => self.each_of_ehr(table, node, attr, visit),
+                // The data of the item are stored in the IMPORTED_VERSION itself.
+                Cls::IMPORTED_VERSION
+                    if attr == Attr::DATA && is_item_of_imported(layout, node.item) =>
+                {
+                    self.each_such(Node::root(node.fragment), attr, such, visit)
+                }
+                _ => true,
+            };
         };
         match layout.item(child).map(|i| i.kind) {
             Some(ItemKind::List) => {

@@ -77,6 +77,8 @@ pub(super) struct Output {
     /// Bytes of groups and of what their aggregates have seen, about.
     grouped_bytes: usize,
     taken: u64,
+    /// The broken invariant, if any: the run ends without an answer.
+    broken: Option<&'static str>,
     /// The progress of ending the run.
     pub closing: Closing,
 }
@@ -105,8 +107,14 @@ impl Output {
             held: false,
             grouped_bytes: 0,
             taken: 0,
+            broken: None,
             closing: Closing::default(),
         }
+    }
+
+    /// Returns the broken invariant, if any: rows, keys or groups are missing.
+    pub fn broken(&self) -> Option<&'static str> {
+        self.broken.or(self.result_buffer.broken())
     }
 
     /// Returns the number of rows or groups.
@@ -348,13 +356,12 @@ impl Output {
         // Without ORDER BY, rows have no keys and the divisor is 0.
         let number = start.checked_div(query.order.len()).unwrap_or(0) as u32;
         self.keys.extend(keys);
-        self.key_bytes += self
-            .keys
-            .get(start..)
-            .unwrap_or_default()
-            .iter()
-            .map(SortKey::text_bytes)
-            .sum::<usize>();
+        // The keys of a row are found by its number, so a row with fewer would shift all later ones.
+        if self.keys.len() != start + query.order.len() {
+            self.broken = Some("a row has not one key for each term of ORDER BY");
+        }
+        let own = self.keys.iter().skip(start);
+        self.key_bytes += own.map(SortKey::text_bytes).sum::<usize>();
         let lead = query
             .order
             .first()
@@ -401,7 +408,10 @@ impl Output {
         let mut found = Vec::with_capacity(plan.query.select.len());
         order::sort_by_key(&mut self.rows, |row| row.order);
         for row in self.rows.drain(..) {
-            let row = nth(&self.nodes, row.nodes, plan.width);
+            let Some(row) = nth(&self.nodes, row.nodes, plan.width) else {
+                self.broken = Some("a held row has no nodes");
+                break;
+            };
             found.clear();
             found.extend(plan.query.select.iter().map(|column| RowValue {
                 view,
@@ -430,12 +440,11 @@ impl Output {
         self.result_buffer
             .reserve(self.rows.iter().filter(|row| row.cells == UNMADE).count());
         for row in self.rows.iter_mut().filter(|r| r.cells == UNMADE) {
-            row.cells = append_row(
-                &mut self.result_buffer,
-                &mut self.shown,
-                evaluator,
-                nth(&self.nodes, row.nodes, evaluator.plan.width),
-            );
+            let Some(nodes) = nth(&self.nodes, row.nodes, evaluator.plan.width) else {
+                self.broken = Some("a row without cells has no nodes");
+                return;
+            };
+            row.cells = append_row(&mut self.result_buffer, &mut self.shown, evaluator, nodes);
         }
         self.nodes.clear();
         if self.result_buffer.len() > self.rows.len().saturating_mul(4).max(1024) {
@@ -458,15 +467,20 @@ impl Output {
         let mut nodes = Vec::with_capacity(self.rows.len() * plan.width);
         for (number, row) in (0..).zip(&mut self.rows) {
             let start = row.keys as usize * width;
-            let own = self.keys.get_mut(start..start + width);
+            let Some(own) = self.keys.get_mut(start..start + width) else {
+                self.broken = Some("a row has no keys");
+                return;
+            };
             keys.extend(
-                own.into_iter()
-                    .flatten()
+                own.iter_mut()
                     .map(|key| std::mem::replace(key, SortKey::Null)),
             );
             row.keys = number;
             if row.cells == UNMADE {
-                let own = nth(&self.nodes, row.nodes, plan.width);
+                let Some(own) = nth(&self.nodes, row.nodes, plan.width) else {
+                    self.broken = Some("a row without cells has no nodes");
+                    return;
+                };
                 row.nodes = (nodes.len() / plan.width) as u32;
                 nodes.extend_from_slice(own);
             }
@@ -503,7 +517,8 @@ impl Output {
     /// once.
     ///
     /// # Errors
-    /// When the identities of the rows take more memory than the budget allows.
+    /// When the identities of the rows take more memory than the budget allows, or an invariant is
+    /// broken.
     pub fn finish(
         mut self,
         plan: &Plan,
@@ -511,6 +526,10 @@ impl Output {
         work: &Work,
     ) -> Result<ResultSet, QueryError> {
         while self.close(plan, budget, work)? {}
+        work.check()?;
+        if let Some(what) = self.broken {
+            return Err(QueryError::Broken(what));
+        }
         let (query, mut rows) = (&plan.query, self.closing.rows);
         cut(&mut rows, query.window);
         let columns = query
@@ -521,7 +540,7 @@ impl Output {
                 path: c.path.clone(),
             })
             .collect();
-        Ok(ResultSet::new(columns, self.result_buffer, rows))
+        ResultSet::new(columns, self.result_buffer, rows)
     }
 
     /// The sort keys of rows, one behind the other.
@@ -576,7 +595,8 @@ pub(super) fn sort_out(rows: &mut [OutRow], keys: &[SortKey], query: &Query) {
 
 /// The order of two rows: by ORDER BY, then in default order.
 pub(super) fn compare_out(keys: &[SortKey], query: &Query, a: &OutRow, b: &OutRow) -> Ordering {
-    let of = |row: &OutRow| nth(keys, row.keys, query.order.len());
+    // `Output::push` records a row without its keys, so the default never decides an answer.
+    let of = |row: &OutRow| nth(keys, row.keys, query.order.len()).unwrap_or_default();
     let all = || compare_rows(of(a), of(b), &query.order).then(a.order.cmp(&b.order));
     a.lead.cmp(&b.lead).then_with(all)
 }
@@ -606,10 +626,10 @@ pub(super) fn best_of(query: &Query) -> Option<usize> {
     }
 }
 
-/// The values of a row, of which each has `width`.
-fn nth<T>(values: &[T], row: u32, width: usize) -> &[T] {
+/// Returns the values of a row, of which each has `width`.
+fn nth<T>(values: &[T], row: u32, width: usize) -> Option<&[T]> {
     let start = row as usize * width;
-    values.get(start..start + width).unwrap_or_default()
+    values.get(start..start + width)
 }
 
 fn cut(rows: &mut Vec<u32>, window: Option<Window>) {

@@ -250,7 +250,7 @@ impl<'b> Projection<'_, 'b> {
             .iter()
             .for_each(|(at, held)| set(cells, *at, *held));
         for (at, path) in own {
-            let node = row.get(*path).copied().unwrap_or(Node::NONE);
+            let node = expander.view.node_at(row, *path);
             set(
                 cells,
                 *at,

@@ -330,7 +330,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             })?;
         }
         if let Some((trie, groups)) = &groups {
-            search.without.extend(self.without(trie, groups));
+            search.without.extend(self.without(trie, groups)?);
         }
         for TableVariants {
             number, variants, ..
@@ -595,8 +595,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         self.note(sink, &block.over);
         if !block.is_sound(self.plan.width) {
             self.work
-                .broken
-                .set(Some("a block of rows does not fit its table"));
+                .note_broken("a block of rows does not fit its table");
             return Ok(());
         }
         match sink {

@@ -69,8 +69,8 @@ pub(super) struct Work {
     read_absent: Cell<bool>,
     /// The reads of absent parts on this thread when the piece began.
     reads_before: Cell<u64>,
-    /// The invariant that did not hold, if any: the run ends without an answer.
-    pub broken: Cell<Option<&'static str>>,
+    /// The broken invariant, if any: the run ends without an answer.
+    broken: Cell<Option<&'static str>>,
 }
 
 impl Work {
@@ -197,10 +197,22 @@ impl Work {
         }
     }
 
+    /// Records a broken invariant. The run then ends with an error.
+    pub fn note_broken(&self, what: &'static str) {
+        self.broken.set(Some(what));
+    }
+
+    /// Returns the broken invariant, if any.
+    pub fn broken(&self) -> Option<&'static str> {
+        self.broken.get()
+    }
+
     /// # Errors
-    /// When the budget is spent, or too much would be held.
+    /// When an invariant is broken, the budget is spent, or too much would be held.
     pub fn check(&self) -> Result<(), QueryError> {
-        if self.is_too_large.get() {
+        if let Some(what) = self.broken() {
+            Err(QueryError::Broken(what))
+        } else if self.is_too_large.get() {
             Err(QueryError::TooLarge(self.most))
         } else if self.is_over() {
             Err(QueryError::TooMuchWork(self.limit))

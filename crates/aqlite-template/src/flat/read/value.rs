@@ -1,6 +1,22 @@
 //! ELEMENTs and their data values.
 
 use super::*;
+use crate::flat::form::SuffixValue;
+
+/// Returns whether a quantity has a unit and nothing else, as a form sends one that is not filled in.
+fn is_unit_alone(form: &KeyTree<'_>) -> bool {
+    let is_unit = |suffix: &str| matches!(suffix, "unit" | "units");
+    form.is_leaf() && form.values.iter().all(|given| is_unit(&given.suffix))
+}
+
+/// Returns the class of the limits of an interval or a reference range in a value.
+fn class_of_limits(class: Cls, web: Option<&WebNode>, like: Option<Cls>) -> Option<Cls> {
+    let limits = like.or_else(|| parameter(web));
+    if class == Cls::DV_INTERVAL || class == Cls::REFERENCE_RANGE {
+        return limits;
+    }
+    limits.or(Some(class).filter(|c| c.is_a(Cls::DV_ORDERED)))
+}
 
 impl<'r> DocumentReader<'r, '_> {
     /// Reads an ELEMENT with its value.
@@ -118,35 +134,34 @@ impl<'r> DocumentReader<'r, '_> {
             return self.read_primitive(class, form);
         }
         let class = self.choose_class(class, form, web, at, like)?;
-        if class == Cls::DV_QUANTITY
-            && form.is_leaf()
-            && form
-                .values
-                .iter()
-                .all(|given| matches!(given.suffix.as_ref(), "unit" | "units"))
-        {
+        if class == Cls::DV_QUANTITY && is_unit_alone(form) {
             return None;
         }
         let mut draft = Draft::object(class);
         for given in &form.values {
-            self.read_suffix(
-                &mut draft,
-                &given.suffix,
-                given.index,
-                given.value.text(),
-                web,
-            );
+            let text = given.value.text();
+            self.read_suffix(&mut draft, &given.suffix, given.index, text, web);
         }
-        for (segment, instances) in form.segments() {
-            let is_elements =
-                web.is_some_and(|w| w.element().is_some()) && of_element(class, segment).is_some();
-            if is_elements || segment.starts_with("transient_") || are_empty(instances) {
-                continue;
-            }
-            self.read_value_segment(&mut draft, segment, instances, web, like);
-        }
+        self.read_value_segments(&mut draft, form, web, like);
         self.complete(&mut draft, form, web, at, like);
         Some(draft)
+    }
+
+    /// Reads the segments below a value, except for those of an ELEMENT around it.
+    fn read_value_segments(
+        &mut self,
+        draft: &mut Draft<'r>,
+        form: &'r KeyTree<'_>,
+        web: Option<&'r WebNode>,
+        like: Option<Cls>,
+    ) {
+        let has_element = web.is_some_and(|w| w.element().is_some());
+        for (segment, instances) in form.segments() {
+            let is_of_element = has_element && of_element(draft.class(), segment).is_some();
+            if !is_of_element && !segment.starts_with("transient_") && !are_empty(instances) {
+                self.read_value_segment(draft, segment, instances, web, like);
+            }
+        }
     }
 
     /// Reads a value without suffixes of its own.
@@ -156,33 +171,19 @@ impl<'r> DocumentReader<'r, '_> {
         form: &'r KeyTree<'_>,
     ) -> Option<Draft<'r>> {
         let is_main = |suffix: &str| matches!(suffix, "" | "value");
-        for given in form
-            .values
-            .iter()
-            .filter(|given| !is_main(&given.suffix) || given.index > 0)
-        {
+        let is_other = |given: &&SuffixValue<'_>| !is_main(&given.suffix) || given.index > 0;
+        for given in form.values.iter().filter(is_other) {
             let key = format!("{}|{}", self.path, given.suffix);
-            self.refuse(
-                "FLT0102",
-                &key,
-                format!(
-                    "`|{}` cannot stand here: the value has no suffix",
-                    shown(&given.suffix)
-                ),
-                &[],
-            );
+            let suffix = shown(&given.suffix);
+            let message = format!("`|{suffix}` cannot stand here: the value has no suffix");
+            self.refuse("FLT0102", &key, message, &[]);
         }
         for (segment, _) in form.segments().filter(|(segment, _)| !is_main(segment)) {
             let key = format!("{}/{segment}", self.path);
-            self.refuse(
-                "FLT0101",
-                &key,
-                format!(
-                    "`{}` is not allowed here: a value has no segments below it",
-                    shown(segment)
-                ),
-                &[],
-            );
+            let segment = shown(segment);
+            let message =
+                format!("`{segment}` is not allowed here: a value has no segments below it");
+            self.refuse("FLT0101", &key, message, &[]);
         }
         form.value("")
             .or_else(|| form.value("value"))
@@ -200,12 +201,7 @@ impl<'r> DocumentReader<'r, '_> {
         let class = draft.class();
         let kid = web.and_then(|w| w.child(segment));
         if let Some(kid) = kid.filter(|k| k.steps.len() == 1) {
-            let form = self.only_instance(segment, instances);
-            let made = form.and_then(|form| {
-                self.at_segment(segment, None, |r| {
-                    r.read_value(kid.class, form, Some(kid), attr_of(kid))
-                })
-            });
+            let made = self.read_only(segment, instances, kid.class, Some(kid), attr_of(kid));
             return made
                 .into_iter()
                 .for_each(|made| draft.add(attr_of(kid), made));
@@ -215,35 +211,38 @@ impl<'r> DocumentReader<'r, '_> {
         {
             return self.read_suffix(draft, segment, 0, value.text(), web);
         }
-        let limits = like
-            .or_else(|| parameter(web))
-            .or(Some(class).filter(|c| c.is_a(Cls::DV_ORDERED)));
-        let limits = if class == Cls::DV_INTERVAL || class == Cls::REFERENCE_RANGE {
-            like.or_else(|| parameter(web))
-        } else {
-            limits
-        };
         // `complete_range` reads the limits into the interval of the range.
         if class == Cls::REFERENCE_RANGE && matches!(segment, "lower" | "upper") {
             return;
         }
         // A segment of its own, because `original_content` is a DV_PARSABLE without a class.
         if class == Cls::FEEDER_AUDIT && segment == "original_content_multimedia" {
-            let made = self.only_instance(segment, instances).and_then(|f| {
-                self.at_segment(segment, None, |r| {
-                    r.read_value(Cls::DV_MULTIMEDIA, f, None, Attr::ORIGINAL_CONTENT)
-                })
-            });
-            return made
-                .into_iter()
-                .for_each(|m| draft.put(Attr::ORIGINAL_CONTENT, m));
+            let attr = Attr::ORIGINAL_CONTENT;
+            let made = self.read_only(segment, instances, Cls::DV_MULTIMEDIA, None, attr);
+            return made.into_iter().for_each(|made| draft.put(attr, made));
         }
         match suffix::attribute(class, segment) {
-            Some(def) => self.read_attribute(draft, segment, def, instances, limits),
+            Some(def) => {
+                let limits = class_of_limits(class, web, like);
+                self.read_attribute(draft, segment, def, instances, limits);
+            }
             None if class == Cls::PARTICIPATION && OF_PARTY.contains(&segment) => {}
             None if self.is_full() => {}
             None => self.refuse_attribute(class, segment),
         }
+    }
+
+    /// Reads the only instance of a segment. Several are reported.
+    fn read_only(
+        &mut self,
+        segment: &str,
+        instances: &'r [SegmentInstance<'_>],
+        class: Cls,
+        web: Option<&'r WebNode>,
+        at: Attr,
+    ) -> Option<Draft<'r>> {
+        let form = self.only_instance(segment, instances)?;
+        self.at_segment(segment, None, |r| r.read_value(class, form, web, at))
     }
 
     /// Reports a segment that is neither a suffix nor an attribute of the class.
@@ -275,21 +274,16 @@ impl<'r> DocumentReader<'r, '_> {
         form: &'r KeyTree<'_>,
     ) -> Option<Draft<'r>> {
         if form.values.len() > 1 || !form.is_leaf() {
-            self.refuse_here(
-                "FLT0107",
-                "`|raw` represents the whole object: no other key is allowed at it or below it",
-                &[],
-            );
+            let message =
+                "`|raw` represents the whole object: no other key is allowed at it or below it";
+            self.refuse_here("FLT0107", message, &[]);
         }
         match json::read(&with_types(raw.text()), class) {
             Ok(tree) => tree.root().map(Draft::of),
             Err(findings) => {
                 let reason = findings.first().map(Finding::one_line).unwrap_or_default();
-                self.refuse_here(
-                    "FLT0104",
-                    format!("`|raw` is not canonical JSON of this place: {reason}"),
-                    &[],
-                );
+                let message = format!("`|raw` is not canonical JSON of this place: {reason}");
+                self.refuse_here("FLT0104", message, &[]);
                 None
             }
         }

@@ -7,58 +7,52 @@ impl<'w, 'd> Writer<'w, 'd> {
     pub(super) fn write_suffixes(&mut self, node: NodeRef<'d>, path: &str, is_node: bool) {
         let class = node.class();
         for row in suffix::of(class).filter(|s| s.is_written) {
-            let Some(leaf) = row
-                .path
-                .iter()
-                .try_fold(node, |at, attr| at.get(*attr))
-                .filter(|l| l.is_leaf())
-            else {
+            let leaf = row.path.iter().try_fold(node, |at, attr| at.get(*attr));
+            let Some(leaf) = leaf.filter(|l| l.is_leaf()) else {
                 continue;
             };
-            if row.path.len() > 1
-                && row
-                    .path
-                    .first()
-                    .and_then(|attr| node.get(*attr))
-                    .is_some_and(|inner| {
-                        inner.class() != Cls::TERMINOLOGY_ID && self.is_long(inner)
-                    })
-            {
+            let first = row.path.first().copied();
+            if row.path.len() > 1 && first.is_some_and(|attr| self.has_own_keys(node, attr)) {
                 continue;
             }
-            let name = match (row.name, self.maker) {
-                // Readers complete these values, so they are omitted.
-                ("size", _) if leaf.text() == "0" => continue,
-                ("terminology", _) if class.is_a(Cls::DV_ORDERED) && leaf.text() == "local" => {
-                    continue;
-                }
-                (_, _)
-                    if class == Cls::DV_INTERVAL
-                        && !is_node
-                        && is_implied(node, row.path.first().copied(), leaf) =>
-                {
-                    continue;
-                }
-                ("", _) if class == Cls::DV_TEXT && node.children().count() > 1 => "value",
-                ("unit_system", Maker::Ehrbase) => "units_system",
-                ("unit_display_name", Maker::Ehrbase) => "units_display_name",
-                ("", Maker::Ehrbase) if class == Cls::DV_IDENTIFIER => "id",
-                ("lower_included" | "upper_included", Maker::Ehrbase) if leaf.text() == "true" => {
-                    continue;
-                }
-                ("lower_unbounded" | "upper_unbounded", Maker::Ehrbase)
-                    if leaf.text() == "false" =>
-                {
-                    continue;
-                }
-                (name, _) => name,
-            };
-            let key = if name.is_empty() {
-                path.to_owned()
-            } else {
-                format!("{path}|{name}")
+            let is_part = class == Cls::DV_INTERVAL && !is_node;
+            if is_part && is_implied(node, first, leaf) || self.is_default(class, row.name, leaf) {
+                continue;
+            }
+            let key = match self.suffix_name(node, row.name) {
+                "" => path.to_owned(),
+                name => format!("{path}|{name}"),
             };
             self.push(key, scalar(leaf), class);
+        }
+    }
+
+    /// Returns whether the object at an attribute is written by keys of its own. A terminology never
+    /// is.
+    fn has_own_keys(&self, node: NodeRef<'_>, attr: Attr) -> bool {
+        let inner = node.get(attr);
+        inner.is_some_and(|inner| inner.class() != Cls::TERMINOLOGY_ID && self.is_long(inner))
+    }
+
+    /// Returns whether readers complete a value, so that it is omitted.
+    fn is_default(&self, class: Cls, name: &str, leaf: NodeRef<'_>) -> bool {
+        match (name, self.maker) {
+            ("size", _) => leaf.text() == "0",
+            ("terminology", _) => class.is_a(Cls::DV_ORDERED) && leaf.text() == "local",
+            ("lower_included" | "upper_included", Maker::Ehrbase) => leaf.text() == "true",
+            ("lower_unbounded" | "upper_unbounded", Maker::Ehrbase) => leaf.text() == "false",
+            _ => false,
+        }
+    }
+
+    /// Returns the name of a suffix in the dialect of the reader.
+    fn suffix_name(&self, node: NodeRef<'_>, name: &'static str) -> &'static str {
+        match (name, self.maker) {
+            ("", _) if node.class() == Cls::DV_TEXT && node.children().count() > 1 => "value",
+            ("unit_system", Maker::Ehrbase) => "units_system",
+            ("unit_display_name", Maker::Ehrbase) => "units_display_name",
+            ("", Maker::Ehrbase) if node.class() == Cls::DV_IDENTIFIER => "id",
+            (name, _) => name,
         }
     }
 
@@ -85,50 +79,15 @@ impl<'w, 'd> Writer<'w, 'd> {
     fn write_parts(&mut self, node: NodeRef<'d>, path: &str, web: Option<&'w WebNode>) {
         let class = node.class();
         if class == Cls::DV_TEXT && web.is_some_and(|w| w.has_other) {
-            let text = Value::Text(Cow::Borrowed(node.text_at(Attr::VALUE).unwrap_or_default()));
-            self.push(format!("{path}|other"), text, class);
-            let formatting = node.text_at(Attr::FORMATTING);
-            formatting.into_iter().for_each(|f| {
-                self.push(
-                    format!("{path}|formatting"),
-                    Value::Text(Cow::Borrowed(f)),
-                    class,
-                )
-            });
+            self.write_other(node, path);
         } else {
             self.write_suffixes(node, path, web.is_some());
         }
-        let mut inline = Vec::new();
-        match class {
-            Cls::DV_PROPORTION => self.write_quotient(node, path),
-            Cls::PARTICIPATION => {
-                if let Some(performer) = node.get(Attr::PERFORMER).filter(|p| !self.is_long(*p)) {
-                    inline.push(Attr::PERFORMER);
-                    self.write_performer(performer, path);
-                }
-                if let Some(mode) = node.get(Attr::MODE).filter(|m| !self.is_long(*m)) {
-                    inline.push(Attr::MODE);
-                    let text = mode.text_at(Attr::VALUE).unwrap_or_default();
-                    self.push(
-                        format!("{path}|mode"),
-                        Value::Text(Cow::Borrowed(text)),
-                        class,
-                    );
-                }
-            }
-            Cls::REFERENCE_RANGE => {
-                if let Some(range) = node.get(Attr::RANGE).filter(|r| !self.is_long(*r)) {
-                    inline.push(Attr::RANGE);
-                    self.write_parts(range, path, None);
-                }
-            }
-            _ => {}
-        }
+        let inline = self.write_inline(node, path);
         for child in node.children() {
-            let Some(attr) = child
-                .attr()
-                .filter(|a| !IDENTITY.contains(a) || !class.is_a(Cls::LOCATABLE))
-            else {
+            let attr = child.attr();
+            let attr = attr.filter(|a| !IDENTITY.contains(a) || !class.is_a(Cls::LOCATABLE));
+            let Some(attr) = attr else {
                 continue;
             };
             let is_written_above = suffix::of(class).any(|s| {
@@ -141,6 +100,52 @@ impl<'w, 'd> Writer<'w, 'd> {
                 self.write_attribute(class, attr, child, path);
             }
         }
+    }
+
+    /// Writes a text in place of a code.
+    fn write_other(&mut self, node: NodeRef<'d>, path: &str) {
+        let suffixes = [("other", Attr::VALUE), ("formatting", Attr::FORMATTING)];
+        for (name, attr) in suffixes {
+            let text = match (attr, node.text_at(attr)) {
+                (Attr::VALUE, text) => text.unwrap_or_default(),
+                (_, Some(text)) => text,
+                (_, None) => continue,
+            };
+            let text = Value::Text(Cow::Borrowed(text));
+            self.push(format!("{path}|{name}"), text, Cls::DV_TEXT);
+        }
+    }
+
+    /// Writes the objects whose suffixes are those of the enclosing object, and returns their
+    /// attributes.
+    fn write_inline(&mut self, node: NodeRef<'d>, path: &str) -> Vec<Attr> {
+        let mut inline = Vec::new();
+        match node.class() {
+            Cls::DV_PROPORTION => self.write_quotient(node, path),
+            Cls::PARTICIPATION => {
+                if let Some(performer) = node.get(Attr::PERFORMER).filter(|p| !self.is_long(*p)) {
+                    inline.push(Attr::PERFORMER);
+                    self.write_performer(performer, path);
+                }
+                if let Some(mode) = node.get(Attr::MODE).filter(|m| !self.is_long(*m)) {
+                    inline.push(Attr::MODE);
+                    let text = Cow::Borrowed(mode.text_at(Attr::VALUE).unwrap_or_default());
+                    self.push(
+                        format!("{path}|mode"),
+                        Value::Text(text),
+                        Cls::PARTICIPATION,
+                    );
+                }
+            }
+            Cls::REFERENCE_RANGE => {
+                if let Some(range) = node.get(Attr::RANGE).filter(|r| !self.is_long(*r)) {
+                    inline.push(Attr::RANGE);
+                    self.write_parts(range, path, None);
+                }
+            }
+            _ => {}
+        }
+        inline
     }
 
     /// Writes the performer of a participation. Its identifiers are numbered suffixes if those can

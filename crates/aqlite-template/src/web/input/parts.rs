@@ -1,6 +1,7 @@
 //! Parts of inputs: codes to choose from, ranges, and texts in several languages.
 
 use super::*;
+use crate::tree::{Binding, OrdinalItem};
 
 /// A code that users can choose.
 pub(super) struct Choice<'t> {
@@ -17,33 +18,32 @@ impl Choice<'_> {
         } else {
             format!("{}::{}", self.terminology, self.code)
         };
-        let term = self
-            .node
-            .and_then(|n| self.template.term(n, &self.template.language, &key));
         // The known rubrics of openEHR codes are English and need no term of the template.
         let rubric = terminology::rubric(self.code).filter(|_| self.terminology == "openehr");
-        let label = rubric.or(term.map(|t| t.text.as_str())).unwrap_or_default();
         out.open('{');
         out.member("value", self.code);
-        out.member("label", label);
         match rubric {
-            Some(rubric) => out.map("localizedLabels", &[("en", rubric)]),
-            None => {
-                out.map(
-                    "localizedLabels",
-                    &localized(self.template, self.node, &key, false),
-                );
-                out.map(
-                    "localizedDescriptions",
-                    &localized(self.template, self.node, &key, true),
-                );
+            Some(rubric) => {
+                out.member("label", rubric);
+                out.map("localizedLabels", &[("en", rubric)]);
             }
-        }
-        if let Some(node) = self.node.filter(|_| rubric.is_none()) {
-            write_bindings(out, self.template, node.root, self.code);
+            None => self.write_term(out, &key),
         }
         more(out);
         out.close('}');
+    }
+
+    /// Writes the term of the code in all languages, with its bindings.
+    fn write_term(&self, out: &mut JsonText, key: &str) {
+        let (template, node) = (self.template, self.node);
+        let term = node.and_then(|n| template.term(n, &template.language, key));
+        out.member("label", term.map_or("", |t| t.text.as_str()));
+        out.map("localizedLabels", &localized(template, node, key, false));
+        let descriptions = localized(template, node, key, true);
+        out.map("localizedDescriptions", &descriptions);
+        if let Some(node) = node {
+            write_bindings(out, template, node.root, self.code);
+        }
     }
 }
 
@@ -54,16 +54,10 @@ pub(in crate::web) fn write_bindings(
     root: usize,
     code: &str,
 ) {
-    let bindings = template
-        .roots
-        .get(root)
-        .map(|r| r.bindings.as_slice())
-        .unwrap_or_default();
-    let bound: Vec<_> = bindings
-        .iter()
-        .filter(|binding| !code.is_empty() && binding.code == code)
-        .collect();
-    if bound.is_empty() {
+    let root = template.roots.get(root).filter(|_| !code.is_empty());
+    let bindings = root.map_or(&[] as &[Binding], |r| &r.bindings);
+    let mut bound = bindings.iter().filter(|b| b.code == code).peekable();
+    if bound.peek().is_none() {
         return;
     }
     out.key("termBindings");
@@ -114,6 +108,55 @@ pub(super) fn entries<'a>(out: &mut JsonText, pairs: impl IntoIterator<Item = (&
     out.close(']');
 }
 
+/// Writes the member `list`, with one element by `write` for each item.
+pub(super) fn list<T>(out: &mut JsonText, items: &[T], mut write: impl FnMut(&mut JsonText, &T)) {
+    out.key("list");
+    out.open('[');
+    items.iter().for_each(|item| write(out, item));
+    out.close(']');
+}
+
+/// Writes the pairs of value and symbol of an ordinal or a scale.
+pub(super) fn ordinals(
+    out: &mut JsonText,
+    template: &Template,
+    web: &WebNode,
+    (node, items): (&Node, &[OrdinalItem]),
+) {
+    let key = if web.class == Cls::DV_SCALE {
+        "scale"
+    } else {
+        "ordinal"
+    };
+    list(out, items, |out, item| {
+        let choice = Choice {
+            template,
+            node: Some(node),
+            terminology: &item.terminology,
+            code: &item.code,
+        };
+        let value = number::shortest(item.value);
+        choice.write(out, &mut |out| out.raw_member(key, &value));
+    });
+    if web.has_other {
+        out.raw_member("listOpen", "true");
+    }
+}
+
+/// Writes the member `defaultValue` of a text, if a value is proposed.
+pub(super) fn default_text(out: &mut JsonText, proposed: &Option<String>) {
+    if let Some(text) = proposed {
+        out.member("defaultValue", text);
+    }
+}
+
+/// Writes the member `defaultValue` of a number, if a value is proposed.
+pub(super) fn default_raw(out: &mut JsonText, proposed: &Option<String>) {
+    if let Some(number) = proposed {
+        out.raw_member("defaultValue", number);
+    }
+}
+
 pub(super) fn validation(out: &mut JsonText, fill: &mut dyn FnMut(&mut JsonText)) {
     out.key("validation");
     out.open('{');
@@ -157,60 +200,60 @@ pub(super) fn range(out: &mut JsonText, name: &str, interval: &Interval<f64>, is
             serde_json::Value::from(value).to_string()
         }
     };
-    let above = |lower: f64| {
-        if interval.lower_included {
-            lower.ceil()
-        } else {
-            // The next whole number above an excluded limit, also if the limit is a fraction.
-            lower.floor() + 1.0
-        }
-    };
-    let below = |upper: f64| {
-        if interval.upper_included {
-            upper.floor()
-        } else {
-            upper.ceil() - 1.0
-        }
+    let interval = match is_integral {
+        true => &whole_range(interval),
+        false => interval,
     };
     out.key(name);
     out.open('{');
     if let Some(lower) = interval.lower {
-        out.member(
-            "minOp",
-            // For whole numbers the limit is moved inside, so it is always included.
-            if interval.lower_included || is_integral {
-                ">="
-            } else {
-                ">"
-            },
-        );
-        out.raw_member(
-            "min",
-            &number(if is_integral { above(lower) } else { lower }),
-        );
+        out.member("minOp", if interval.lower_included { ">=" } else { ">" });
+        out.raw_member("min", &number(lower));
     }
     if let Some(upper) = interval.upper {
-        out.member(
-            "maxOp",
-            if interval.upper_included || is_integral {
-                "<="
-            } else {
-                "<"
-            },
-        );
-        out.raw_member(
-            "max",
-            &number(if is_integral { below(upper) } else { upper }),
-        );
+        out.member("maxOp", if interval.upper_included { "<=" } else { "<" });
+        out.raw_member("max", &number(upper));
+    }
+    out.close('}');
+}
+
+/// Returns the range of the whole numbers in an interval, with its limits.
+fn whole_range(interval: &Interval<f64>) -> Interval<f64> {
+    let lower = |lower: f64| match interval.lower_included {
+        true => lower.ceil(),
+        // The next whole number above an excluded limit, also if the limit is a fraction.
+        false => lower.floor() + 1.0,
+    };
+    let upper = |upper: f64| match interval.upper_included {
+        true => upper.floor(),
+        false => upper.ceil() - 1.0,
+    };
+    Interval {
+        lower: interval.lower.map(lower),
+        upper: interval.upper.map(upper),
+        lower_included: true,
+        upper_included: true,
+    }
+}
+
+/// Writes the range of a date or time.
+pub(super) fn text_range(out: &mut JsonText, limits: &Interval<String>) {
+    out.key("range");
+    out.open('{');
+    if let Some(lower) = &limits.lower {
+        out.member("minOp", if limits.lower_included { ">=" } else { ">" });
+        out.member("min", lower);
+    }
+    if let Some(upper) = &limits.upper {
+        out.member("maxOp", if limits.upper_included { "<=" } else { "<" });
+        out.member("max", upper);
     }
     out.close('}');
 }
 
 /// Writes a list of permitted numbers.
 pub(super) fn choices(out: &mut JsonText, numbers: &[f64], is_integral: bool) {
-    out.key("list");
-    out.open('[');
-    for number in numbers {
+    list(out, numbers, |out, number| {
         out.open('{');
         out.member("value", &number::shortest(*number));
         out.member("label", &number::shortest(*number));
@@ -218,8 +261,7 @@ pub(super) fn choices(out: &mut JsonText, numbers: &[f64], is_integral: bool) {
             range(out, "range", &exactly(*number), is_integral)
         });
         out.close('}');
-    }
-    out.close(']');
+    });
 }
 
 /// Returns the pattern and the range of a time.

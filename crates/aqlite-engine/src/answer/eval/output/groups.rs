@@ -77,6 +77,7 @@ impl Output {
         if self.groups.is_empty() {
             self.groups.push(empty_group(query));
         }
+        // The group was added above, so the default is never used.
         self.groups
             .first_mut()
             .map_or(&mut [], |group| &mut group.sums)
@@ -96,7 +97,10 @@ impl Output {
         }
         let number = self.group_of(evaluator, row, keys, order);
         evaluator.view.count(ROW * query.select.len() as u64);
-        let Some(group) = number.and_then(|number| self.groups.get_mut(number)) else {
+        // Without room for the keys the run ends.
+        let Some(number) = number else { return };
+        let Some(group) = self.groups.get_mut(number) else {
+            self.broken = Some(NO_GROUP);
             return;
         };
         let mut held = self.grouped_bytes;
@@ -161,7 +165,10 @@ impl Output {
         let order_keys = order_keys.map(|by| order_key(evaluator, &by.key, scratch));
         let (keys, order) = (order_keys.collect(), order_at(start, place_of(first)));
         let number = self.group_of(evaluator, scratch, keys, order);
-        let Some(group) = number.and_then(|number| self.groups.get_mut(number)) else {
+        // Without room for the keys the run ends.
+        let Some(number) = number else { return };
+        let Some(group) = self.groups.get_mut(number) else {
+            self.broken = Some(NO_GROUP);
             return;
         };
         let (mut held, mut known) = (self.grouped_bytes, None);
@@ -237,37 +244,53 @@ impl Output {
 
     /// Makes a row of a group.
     pub fn close_group(&mut self, query: &Query, mut group: Group) {
-        for (order, key) in query.order.iter().zip(&mut group.keys) {
-            if let OrderBy::Column(column) = order.key
-                && let (Some(ColumnValue::Aggregate(aggregate)), Some(accumulator)) = (
-                    query.select.get(column).map(|c| &c.value),
-                    self.first_of
-                        .get(column)
-                        .and_then(|first| group.sums.get_mut(*first)),
-                )
-            {
-                *key = accumulator.key(aggregate);
-            }
-        }
+        self.set_aggregate_keys(query, &mut group);
         let mut held: Vec<CellRef> = Vec::with_capacity(query.select.len());
         let columns = query.select.iter().zip(&self.first_of).enumerate();
         for (at, (column, first)) in columns {
             let known = held.get(*first).copied();
-            let cell = match (&column.value, group.sums.get_mut(at)) {
-                (ColumnValue::Aggregate(aggregate), Some(accumulator)) => {
-                    known.unwrap_or_else(|| self.result_buffer.hold(&accumulator.cell(aggregate)))
+            // An equal aggregate of a column before has the cell already.
+            let cell = match (&column.value, known) {
+                (ColumnValue::Aggregate(_), Some(known)) => Some(known),
+                (ColumnValue::Aggregate(aggregate), None) => {
+                    let accumulator = group.sums.get_mut(at);
+                    accumulator.map(|sum| self.result_buffer.hold(&sum.cell(aggregate)))
                 }
-                _ => group
-                    .cells
-                    .get(at)
-                    .map_or(CellRef::Null, |cell| self.result_buffer.hold(cell)),
+                _ => {
+                    let cell = group.cells.get(at);
+                    cell.map(|cell| self.result_buffer.hold(cell))
+                }
             };
-            held.push(cell);
+            // The result buffer refuses a row with a cell too few.
+            held.extend(cell);
         }
         let number = self.result_buffer.push(held.into_iter());
         self.push(query, (number, 0), group.keys.into_iter(), group.order);
     }
+
+    /// Sets the keys of a complete group that are aggregates.
+    fn set_aggregate_keys(&mut self, query: &Query, group: &mut Group) {
+        for (order, key) in query.order.iter().zip(&mut group.keys) {
+            let OrderBy::Column(column) = order.key else {
+                continue;
+            };
+            let value = query.select.get(column).map(|c| &c.value);
+            if let Some(ColumnValue::Expr(_)) = value {
+                continue;
+            }
+            let first = self.first_of.get(column);
+            let accumulator = first.and_then(|first| group.sums.get_mut(*first));
+            match (value, accumulator) {
+                (Some(ColumnValue::Aggregate(aggregate)), Some(accumulator)) => {
+                    *key = accumulator.key(aggregate);
+                }
+                _ => self.broken = Some("a key of ORDER BY has no column or accumulator"),
+            }
+        }
+    }
 }
+
+const NO_GROUP: &str = "a row has the number of a group that does not exist";
 
 /// The aggregates of a query that are computed, each with its accumulator.
 fn computed<'q, 's>(
