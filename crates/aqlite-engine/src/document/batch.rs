@@ -643,6 +643,13 @@ impl Batch {
         self.docs.get(document)
     }
 
+    /// Returns the EHR of a document that is the latest version of an object and not deleted; `None`
+    /// for any other.
+    pub fn owner_of_current(&self, document: u32) -> Option<u32> {
+        let owner = self.docs.ehr(document);
+        owner.filter(|_| self.docs.is_current(document))
+    }
+
     /// The tables of documents and EHRs; fragments name them by number.
     pub fn tables(&self) -> &[Table] {
         &self.tables

@@ -175,6 +175,9 @@ pub struct Run<'p> {
     open: Option<Tasks>,
     /// The position in the document or EHR that was begun.
     trail: Rc<Trail>,
+    /// The numbers of the EHRs in the current batch that the query is about, ascending; `None` if it
+    /// is about all.
+    ehrs: Option<Rc<[u32]>>,
 }
 
 impl<'p> Run<'p> {
@@ -197,6 +200,7 @@ impl<'p> Run<'p> {
             work,
             open: None,
             trail: Rc::default(),
+            ehrs: None,
         }
     }
 
@@ -215,13 +219,24 @@ impl<'p> Run<'p> {
     /// Evaluates a piece of a batch. After [`Progress::Paused`] it must be called again with the
     /// same batch.
     pub fn advance(&mut self, batch: &Batch) -> Progress {
+        self.advance_on(batch, None)
+    }
+
+    /// Evaluates a piece of a batch, of the EHRs with these numbers if there are any.
+    fn advance_on(&mut self, batch: &Batch, ehrs: Option<&[u32]>) -> Progress {
         if self.failure.is_some() {
             return Progress::Enough;
         }
-        let mut open = self.open.take().unwrap_or_else(|| {
-            self.output.turn_to(View::new(batch));
-            strategy::tasks(self, batch)
-        });
+        let mut open = match self.open.take() {
+            Some(open) => open,
+            None => match self.begin(batch, ehrs) {
+                Ok(open) => open,
+                Err(failure) => {
+                    self.failure = Some(failure);
+                    return Progress::Enough;
+                }
+            },
+        };
         self.work.resume();
         let last_ehr = LastEhr::default();
         while let Some(task) = open.pop() {
@@ -266,6 +281,23 @@ impl<'p> Run<'p> {
         }
     }
 
+    /// Returns the tasks of a batch that was not begun.
+    fn begin(&mut self, batch: &Batch, ehrs: Option<&[u32]>) -> Result<Tasks, QueryError> {
+        let scan = self.plan.scan();
+        // A segment has no index of the ids of EHRs, so the repository must supply the numbers.
+        if batch.is_late() && scan.ehrs.is_some() != ehrs.is_some()
+            || scan.ehr().and(ehrs).is_some()
+        {
+            return Err(QueryError::Broken(
+                "the EHRs of a segment are not those of its query",
+            ));
+        }
+        let named = || scan.ehrs_in(batch).map(Rc::from);
+        self.ehrs = ehrs.map_or_else(named, |ehrs| Some(Rc::from(ehrs)));
+        self.output.turn_to(View::new(batch));
+        Ok(strategy::tasks(self, batch))
+    }
+
     /// Evaluates a batch like [`Run::push`], and hands over each row that WHERE keeps, in default
     /// order, with its values where they are stored: for queries that select paths, without
     /// aggregates, DISTINCT, order or window. What is handed over is not in the result set.
@@ -286,8 +318,29 @@ impl<'p> Run<'p> {
         batch: &Batch,
         visit: &mut dyn FnMut(&[RowValue<'_>]),
     ) -> Progress {
+        self.advance_each_on(batch, None, visit)
+    }
+
+    /// Evaluates a piece of a segment like [`Run::advance_each`], for a query that names EHRs. They
+    /// have these numbers in the segment, ascending. The query is about them whether population
+    /// queries read them or not.
+    pub fn advance_each_among(
+        &mut self,
+        segment: &Batch,
+        ehrs: &[u32],
+        visit: &mut dyn FnMut(&[RowValue<'_>]),
+    ) -> Progress {
+        self.advance_each_on(segment, Some(ehrs), visit)
+    }
+
+    fn advance_each_on(
+        &mut self,
+        batch: &Batch,
+        ehrs: Option<&[u32]>,
+        visit: &mut dyn FnMut(&[RowValue<'_>]),
+    ) -> Progress {
         self.output.hold();
-        let progress = self.advance(batch);
+        let progress = self.advance_on(batch, ehrs);
         self.output.release(self.plan, View::new(batch), visit);
         progress
     }

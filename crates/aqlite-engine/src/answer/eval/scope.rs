@@ -33,15 +33,6 @@ impl<'b> Scope<'b> {
                 batch.docs_among(slice.clone()),
                 part_of(batch.live(), &slice),
             );
-            if let Some(ehrs) = plan.scan().ehrs_in(batch) {
-                let mut passes = passes;
-                let named = |doc: Doc| {
-                    is_current(&doc)
-                        && ehrs.binary_search(&doc.ehr).is_ok()
-                        && passes.as_mut().is_none_or(|passes| passes(doc))
-                };
-                return Scope::Flagged(docs.map(named).collect(), slice);
-            }
             let filtered = |passes: &mut dyn FnMut(Doc) -> bool| {
                 docs.zip(live)
                     .map(|(doc, live)| *live && passes(doc))
@@ -67,6 +58,33 @@ impl<'b> Scope<'b> {
         // The order by table and row allows bisection in `Scope::rows`.
         chosen.fragments.sort_unstable();
         Scope::Chosen(chosen.fragments)
+    }
+
+    /// The scope of the documents with some numbers that belong to EHRs, which are named by their
+    /// numbers; `passes` is a further test of a document.
+    pub fn of_ehrs(
+        ehrs: &[u32],
+        batch: &'b Batch,
+        slice: Range<u32>,
+        mut passes: Option<&mut dyn FnMut(Doc) -> bool>,
+    ) -> Scope<'b> {
+        let mut is_named = vec![false; ehrs.last().map_or(0, |last| *last as usize + 1)];
+        for ehr in ehrs {
+            is_named
+                .get_mut(*ehr as usize)
+                .into_iter()
+                .for_each(|named| *named = true);
+        }
+        let named = |document: u32| {
+            // The places of documents are a part of a segment, which only `passes` needs.
+            batch
+                .owner_of_current(document)
+                .is_some_and(|ehr| is_named.get(ehr as usize) == Some(&true))
+                && passes
+                    .as_mut()
+                    .is_none_or(|passes| batch.doc(document).is_some_and(passes))
+        };
+        Scope::Flagged(slice.clone().map(named).collect(), slice)
     }
 
     /// The documents of the EHR that a plan is about, when it is about one.

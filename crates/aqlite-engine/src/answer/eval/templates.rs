@@ -54,6 +54,8 @@ pub(super) struct ByTemplate<'p, 'b> {
     pub plan: &'p Plan,
     pub anchors: &'p Anchors<'p>,
     pub batch: &'b Batch,
+    /// The numbers of the EHRs that the query names, ascending.
+    pub ehrs: Option<Rc<[u32]>>,
     pub now: &'p str,
     pub budget: Budget,
     pub stopped: &'p dyn Fn() -> bool,

@@ -26,7 +26,7 @@ impl Strategy for DocumentWalk {
     ) -> Result<(), Halt> {
         let DocumentWalk(range) = *self;
         run.work.taken.note(ExecutionPath::Documents);
-        let ehrs = run.plan.scan().ehrs_in(batch);
+        let ehrs = run.ehrs.clone();
         let only = Scope::documents(run.plan, batch);
         let takes_part = |ehr: u32| match &ehrs {
             Some(ehrs) => ehrs.binary_search(&ehr).is_ok(),

@@ -41,7 +41,8 @@ impl Strategy for EhrWalk {
             let ehrs = batch.ehrs();
             ehrs.filter(|ehr| batch.is_queryable(*ehr)).collect()
         };
-        let ehrs: Vec<u32> = run.plan.scan().ehrs_in(batch).unwrap_or_else(queryable);
+        let named = run.ehrs.clone();
+        let ehrs: Vec<u32> = named.map_or_else(queryable, |ehrs| ehrs.to_vec());
         if counts_ehrs(run) {
             let (view, count) = (View::new(batch), ehrs.len() as u64);
             run.work.taken.note(ExecutionPath::CountEhrs);

@@ -36,6 +36,7 @@ impl Strategy for RowTemplates {
             plan,
             anchors: &anchors,
             batch,
+            ehrs: run.ehrs.clone(),
             now: run.now,
             budget,
             stopped: run.stopped,

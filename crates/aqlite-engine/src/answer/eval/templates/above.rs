@@ -149,24 +149,25 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 .and_then(|document| self.batch.doc(*document))
                 .is_some_and(passes);
             return if passes {
-                Scope::of(
-                    self.plan,
-                    self.anchors,
-                    self.batch,
-                    self.slice.clone(),
-                    None,
-                )
+                self.scope_of(None)
             } else {
                 Scope::Chosen(Vec::new())
             };
         }
-        Scope::of(
-            self.plan,
-            self.anchors,
-            self.batch,
-            self.slice.clone(),
-            if decides { Some(&mut passes) } else { None },
-        )
+        self.scope_of(if decides { Some(&mut passes) } else { None })
+    }
+
+    /// Returns the scope of the slice; `passes` is a further test of a document.
+    fn scope_of(&self, passes: Option<&mut dyn FnMut(Doc) -> bool>) -> Scope<'b> {
+        let slice = self.slice.clone();
+        match self
+            .ehrs
+            .as_deref()
+            .filter(|_| self.plan.scan().ehr().is_none())
+        {
+            Some(ehrs) => Scope::of_ehrs(ehrs, self.batch, slice, passes),
+            None => Scope::of(self.plan, self.anchors, self.batch, slice, passes),
+        }
     }
 
     /// Whether a document passes what a class expression above the anchors asks; asked once an EHR,
