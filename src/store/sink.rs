@@ -16,6 +16,21 @@ pub trait BatchSink {
     /// Consumes a step of a batch. After [`Progress::Paused`] the sink gets the same batch again.
     fn take(&mut self, batch: &Batch) -> Progress;
 
+    /// Receives the ids of those named EHRs that exist, before the repository reads segments. EHRs
+    /// without documents are then in no batch. Returns false if the sink does not implement
+    /// [`BatchSink::take_among`]; it then gets no segment.
+    fn meet(&mut self, ehr_ids: &mut dyn Iterator<Item = &str>) -> bool {
+        let _ = ehr_ids;
+        false
+    }
+
+    /// Consumes a step of a segment for a scan that names EHRs, like [`BatchSink::take`]. `ehrs` are
+    /// the numbers in the segment of the named EHRs, ascending: a segment has no index of ids.
+    fn take_among(&mut self, segment: &Batch, ehrs: &[u32]) -> Progress {
+        let _ = (segment, ehrs);
+        Progress::Enough
+    }
+
     /// Discards all batches so far, because the scan sends them again with parts that were absent.
     /// Returns false if the sink cannot restart or needs no more. It then gets complete documents
     /// only.
@@ -61,8 +76,18 @@ pub(crate) fn send_without_pause(sink: Sink<'_>, batch: &Batch) -> bool {
 
 /// Sends a batch to a sink, and yields between its steps. Returns false if the sink needs no more.
 pub(crate) async fn send(sink: Sink<'_>, batch: &Batch) -> bool {
+    send_among(sink, batch, None).await
+}
+
+/// Sends a batch like [`send`]: of a scan that names EHRs a segment, with the numbers of those that
+/// it has.
+pub(crate) async fn send_among(sink: Sink<'_>, batch: &Batch, ehrs: Option<&[u32]>) -> bool {
     loop {
-        match sink.take(batch) {
+        let progress = match ehrs {
+            Some(ehrs) => sink.take_among(batch, ehrs),
+            None => sink.take(batch),
+        };
+        match progress {
             Progress::Paused => sink.pause().await,
             Progress::More => return true,
             Progress::Enough => return false,

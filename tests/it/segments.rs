@@ -6,14 +6,14 @@ use crate::rows::NOW;
 use crate::sql::{Dice, EHRS};
 use crate::sqlite::Sqlite;
 use crate::store::{Draft, creation, done};
-use aqlite::aql::{Budget, Parameters, QueryOptions, ResultSet, Run, prepare};
-use aqlite::document::Batch;
+use aqlite::aql::{Budget, Parameters, QueryOptions, ResultSet, RowValue, Run, prepare};
+use aqlite::document::{Batch, Leaf};
 use aqlite::store::ready::now_or_never;
 use aqlite::store::repository::{BatchSink, Repository};
-use aqlite::store::scan::Progress;
+use aqlite::store::scan::{Progress, Scan};
 use aqlite::store::sql::{BlobFuture, Blobs, Compaction, Segments, SqlRepository};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::{poll_fn, ready};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
@@ -114,7 +114,8 @@ impl Place {
 
     fn with(changed: impl Fn(Segments) -> Segments) -> Place {
         let (database, blobs) = (Sqlite::in_memory(), Unreliable::default());
-        let segments = |_| Rc::new(changed(Segments::new(Box::new(blobs.clone()))));
+        let small = || Segments::new(Box::new(blobs.clone())).with_named(2);
+        let segments = |_| Rc::new(changed(small()));
         let segments: Vec<Rc<Segments>> = (0..3).map(segments).collect();
         let isolate = |segments| database.repository().with_segments(Rc::clone(segments));
         Place {
@@ -207,6 +208,120 @@ const QUERIES: [&str; 16] = [
     "SELECT e/ehr_id/value AS ehr, e/system_id/value AS s FROM EHR e ORDER BY ehr DESC LIMIT 2",
 ];
 
+/// The rows of a query that names EHRs, and the EHRs that exist.
+#[derive(Default)]
+struct OfNamed<'p> {
+    begin: Option<&'p dyn Fn() -> Run<'p>>,
+    run: Option<Run<'p>>,
+    /// The rows by EHR, which is the last value of a row.
+    rows: BTreeMap<String, Vec<String>>,
+    existing: BTreeSet<String>,
+    /// The number of segments that were read.
+    segments: usize,
+}
+
+impl OfNamed<'_> {
+    fn advance(&mut self, batch: &Batch, ehrs: Option<&[u32]>) -> Progress {
+        let rows = &mut self.rows;
+        let mut visit = |row: &[RowValue<'_>]| {
+            let text = |value: &RowValue<'_>| match value.leaf() {
+                Some(Leaf::Text(text)) => text.to_owned(),
+                leaf => format!("{leaf:?}"),
+            };
+            let texts: Vec<String> = row.iter().map(text).collect();
+            let (ehr, values) = texts.split_last().expect("an EHR");
+            rows.entry(ehr.clone()).or_default().push(values.join(" "));
+        };
+        let run = self.run.as_mut().expect("a run");
+        match ehrs {
+            Some(ehrs) => run.advance_each_among(batch, ehrs, &mut visit),
+            None => run.advance_each(batch, &mut visit),
+        }
+    }
+}
+
+impl BatchSink for OfNamed<'_> {
+    fn take(&mut self, batch: &Batch) -> Progress {
+        assert!(!batch.is_late(), "a segment without its EHRs");
+        let ids = batch.ehrs().filter_map(|ehr| batch.ehr_id(ehr));
+        self.existing.extend(ids.map(str::to_owned));
+        self.advance(batch, None)
+    }
+
+    fn meet(&mut self, ehr_ids: &mut dyn Iterator<Item = &str>) -> bool {
+        self.existing.extend(ehr_ids.map(str::to_owned));
+        true
+    }
+
+    fn take_among(&mut self, segment: &Batch, ehrs: &[u32]) -> Progress {
+        self.segments += 1;
+        self.advance(segment, Some(ehrs))
+    }
+
+    fn restart(&mut self) -> bool {
+        self.run = self.begin.map(|begin| begin());
+        self.rows.clear();
+        self.segments = 0;
+        true
+    }
+}
+
+/// Returns the rows of a query that names EHRs, the EHRs that exist, and the number of segments that
+/// were read.
+fn named(
+    store: &SqlRepository<Sqlite>,
+    query: &str,
+    ehrs: &[String],
+) -> (BTreeMap<String, Vec<String>>, BTreeSet<String>, usize) {
+    let plan = prepare(query, &Parameters::new(), &QueryOptions::default()).expect("a query");
+    let plan = plan.among(ehrs);
+    let (go_on, budget) = (|| false, Budget::default());
+    let begin = || Run::new(&plan, NOW, budget, &go_on);
+    let mut sink = OfNamed {
+        run: Some(begin()),
+        begin: Some(&begin),
+        ..OfNamed::default()
+    };
+    let scan = Scan {
+        empty_ehrs: true,
+        ..plan.scan().clone()
+    };
+    now_or_never(store.scan(&scan, &mut sink))
+        .expect("ready")
+        .expect("a scan");
+    let finished = sink.run.expect("a run").finish();
+    assert!(finished.expect("an answer").is_empty());
+    (sink.rows, sink.existing, sink.segments)
+}
+
+/// Queries whose last column is the EHR.
+const NAMED: [&str; 4] = [
+    "SELECT c/uid/value, e/ehr_id/value FROM EHR e CONTAINS COMPOSITION c",
+    "SELECT o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude, c/uid/value, e/ehr_id/value FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]",
+    "SELECT v/uid/value, e/ehr_id/value FROM EHR e CONTAINS VERSION v[ALL_VERSIONS]",
+    "SELECT s/uid/value, s/is_queryable, e/ehr_id/value FROM EHR e CONTAINS EHR_STATUS s",
+];
+
+/// Compares the answers of queries that name EHRs with those of a plain scan. Returns the number of
+/// segments that were read.
+fn check_named(place: &Place, isolate: usize, seed: u64) -> usize {
+    let absent = "44444444-4444-4444-8444-444444444444";
+    let mut segments = 0;
+    for ehrs in [&[EHRS[1], absent][..], &[EHRS[2], EHRS[0], EHRS[1]]] {
+        let ehrs: Vec<String> = ehrs.iter().map(|ehr| (*ehr).to_owned()).collect();
+        for query in NAMED {
+            let expected = named(&place.plain, query, &ehrs);
+            let found = named(&place.isolates[isolate], query, &ehrs);
+            let case = format!("seed {seed}: {query} of {ehrs:?}");
+            assert_eq!(found.0, expected.0, "{case}");
+            assert_eq!(found.1, expected.1, "{case}");
+            assert_eq!(expected.2, 0, "a plain scan reads no segment");
+            segments += found.2;
+        }
+    }
+    segments
+}
+
 /// Compares the answers of an isolate with those of a plain scan.
 fn check(place: &Place, isolate: usize, seed: u64) {
     for query in QUERIES {
@@ -218,13 +333,13 @@ fn check(place: &Place, isolate: usize, seed: u64) {
     }
 }
 
-fn random_history(seed: u64) -> (usize, usize) {
+fn random_history(seed: u64) -> (usize, usize, usize) {
     let mut dice = Dice::of(seed);
     let most = [3, 20, 1_000][(seed % 3) as usize];
     let listed = if seed.is_multiple_of(2) { 3 } else { 50_000 };
     let mut place = Place::with(|segments| segments.with_sizes(1, most).with_listed(listed));
     place.blobs.state.set(seed);
-    let (mut written, mut lost) = (0, 0);
+    let (mut written, mut lost, mut named) = (0, 0, 0);
     for serial in 0..250 {
         let _ = now_or_never(place.plain.commit(dice.commit(serial))).expect("ready");
         let isolate = dice.roll(3) as usize;
@@ -244,6 +359,7 @@ fn random_history(seed: u64) -> (usize, usize) {
                 }
             }
             9 | 10 => check(&place, isolate, seed),
+            11 | 12 => named += check_named(&place, isolate, seed),
             _ => {}
         }
     }
@@ -251,8 +367,10 @@ fn random_history(seed: u64) -> (usize, usize) {
     while place.compact(0) == Some(Compaction::Written) {}
     check(&place, 1, seed);
     check(&place, 2, seed);
+    assert!(check_named(&place, 2, seed) > 0, "seed {seed}: named EHRs");
     let reads = place.blobs.reads.get();
     check(&place, 2, seed);
+    check_named(&place, 2, seed);
     assert_eq!(place.blobs.reads.get(), reads, "seed {seed}: all is cached");
     place.collect(0, LATER);
     let live = Sqlite::texts(
@@ -266,18 +384,17 @@ fn random_history(seed: u64) -> (usize, usize) {
         "seed {seed}: blobs without a segment: {live:?} {:?}",
         blobs.keys()
     );
-    (written, lost)
+    (written, lost, named)
 }
 
 #[test]
 fn queries_over_segments_give_the_rows_of_the_plain_scan() {
     let counts = (1..=6).map(random_history);
-    let (written, lost) = counts.fold((0, 0), |(written, lost), (more, failed)| {
-        (written + more, lost + failed)
-    });
+    let add = |(a, b, c), (d, e, f)| (a + d, b + e, c + f);
+    let (written, lost, named) = counts.fold((0, 0, 0), add);
     assert!(
-        written > 60 && lost > 5,
-        "{written} segments were written, {lost} compactions failed"
+        written > 60 && lost > 5 && named > 100,
+        "{written} segments were written, {lost} compactions failed, {named} were read for named EHRs"
     );
 }
 
@@ -292,6 +409,8 @@ fn little_memory_changes_no_answer() {
         while place.compact(0) == Some(Compaction::Written) {}
         check(&place, 1, 5);
         check(&place, 1, 5);
+        check_named(&place, 1, 5);
+        check_named(&place, 1, 5);
     }
 }
 
@@ -444,6 +563,7 @@ fn damaged_segments_are_written_again() {
             }
         };
         place.blobs.blobs.borrow_mut().iter_mut().for_each(damage);
+        check_named(&place, 0, 0);
         check(&place, 1, 0);
         assert_eq!(place.segments[1].lost().len(), 2, "{key}");
         assert_eq!(place.compact(1), Some(Compaction::Written), "versions");

@@ -344,7 +344,8 @@ impl Blobs for MemoryBlobs {
 impl Sqlite {
     /// Creates a repository that reads segments of few versions: see [`compact`].
     pub fn segmented(&self) -> SqlRepository<Sqlite> {
-        let segments = Segments::new(Box::new(MemoryBlobs::default())).with_sizes(1, 5);
+        let segments = Segments::new(Box::new(MemoryBlobs::default()));
+        let segments = segments.with_sizes(1, 5).with_named(2);
         self.repository().with_segments(Rc::new(segments))
     }
 }

@@ -8,7 +8,7 @@ use super::catalog::MatchingProfiles;
 use super::checksum::StoredDocument;
 use super::list::size_of_version;
 use super::read::known_texts;
-use super::segments::{SegmentScan, Segments};
+use super::segments::{NamedEhrs, SegmentScan, Segments};
 use super::value::{Fields, Row, Sql, Statement, json_list, kind_of, unexpected};
 use crate::document::{Batch, DocRow, EhrRow, short_digest};
 use crate::store::commit_rules::join_uid;
@@ -104,6 +104,14 @@ const BY_EHR: &str = page!(
     " WHERE e.id > ?4 AND e.id <= ?5",
     "ehr, id",
     "p.ehr, p.id"
+);
+/// Documents of a range of ids that belong to some EHRs.
+const NEW_OF_EHRS: &str = page!(
+    "version v CROSS JOIN ehr e WHERE v.id > ?4 AND v.id <= ?5 AND v.profile IN (SELECT value FROM json_each(?1))",
+    "e.id = v.ehr",
+    " AND e.id > 0 AND e.ehr_id IN (SELECT value FROM json_each(?9))",
+    "id",
+    "p.id"
 );
 /// Documents of a range of ids, selected by their profiles.
 const BY_PROFILE: &str = page!(
@@ -252,6 +260,7 @@ impl<S: Sql> SqlRepository<S> {
     /// Scans the EHRs that the scan names, else all: by EHR if requested, else by document.
     async fn send_many(&self, scan: &Scan, sink: Sink<'_>) -> Result<Snapshot, StoreError> {
         let segments = self.segments_for(scan, sink);
+        let named = segments.as_ref().and_then(|_| NamedEhrs::of(scan));
         let mut batch = vec![
             self.catalog.read_new_profiles(),
             Statement::new(NEWEST),
@@ -260,46 +269,36 @@ impl<S: Sql> SqlRepository<S> {
         if let Some((segments, source)) = &segments {
             batch.extend(segments.statements(*source));
         }
+        batch.extend(named.as_ref().map(NamedEhrs::statement));
         let mut answers = self.batch(batch).await?;
         self.catalog.add_new_profiles(answers.next()?)?;
         let newest = newest_of(answers.next()?)?;
         let state = state_of(scan, newest, answers.next()?)?;
         let matching = self.catalog.matching(scan);
-        let by_ehr = scan.ehrs.is_some() || scan.whole_ehrs || scan.empty_ehrs;
         if matching.profiles.is_empty() && !scan.empty_ehrs {
             return Ok(state);
         }
-        let query = match &scan.ehrs {
-            Some(_) => OF_EHRS,
-            None if by_ehr => BY_EHR,
-            None => BY_PROFILE,
-        };
-        let mut rows = RowScan {
-            scan,
-            matching,
-            query,
-            state,
-            by_ehr,
-            size: PageSize {
-                // The first page is a guess. An EHR has some tens of documents, and a quarter of a
-                // range of ids may match.
-                range: if by_ehr { 16 } else { PAGE_ROWS },
-                rows: if by_ehr { PAGE_ROWS } else { PAGE_ROWS / 4 },
-            },
-            is_begun: false,
-        };
+        let mut rows = RowScan::of(scan, matching, state);
         let mut after = 0;
         // Segments contain the newest state only.
         if let Some((segments, source)) = segments.filter(|_| state == newest) {
             let of_segments = [answers.next()?, answers.next()?, answers.next()?];
             let opened = self.open_segments(&segments, source, state, of_segments);
-            match self
-                .send_segments(&segments, opened.await?, &mut rows, sink)
-                .await?
-            {
-                Some(covered) => after = covered,
-                None => return Ok(state),
+            let opened = match named {
+                None => Some(opened.await?),
+                Some(named) => restricted(opened.await?, named, answers.next()?, &mut rows, sink)?,
+            };
+            if let Some(opened) = opened {
+                let sent = self.send_segments(&segments, opened, &mut rows, sink);
+                match sent.await? {
+                    Some(covered) => after = covered,
+                    None => return Ok(state),
+                }
             }
+        }
+        // Without a segment, documents of named EHRs are found by EHR.
+        if after == 0 {
+            rows.read_ids_of(None);
         }
         let end = rows.end();
         self.send_rows(&mut rows, (after, end), sink).await?;
@@ -353,8 +352,8 @@ impl<S: Sql> SqlRepository<S> {
             let until = (after + rows.size.range).min(end);
             let named = rows.named(after, until)?;
             let mut page_bounds = PageBounds::between(after, until);
-            // The list selects the EHRs, so the page needs no bound on ids.
-            if named.is_some() {
+            // The list selects the EHRs, so the page needs no bound on their numbers.
+            if named.is_some() && by_ehr {
                 page_bounds = PageBounds::between(0, state.ehr);
             }
             let (mut builder, mut reached) = (BatchBuilder::default(), until);
@@ -485,6 +484,24 @@ impl<S: Sql> SqlRepository<S> {
     }
 }
 
+/// Restricts segments to the EHRs that a scan names, and its rows to those beside the segments.
+/// `None` if rows serve the scan better, or if the sink takes no segments of named EHRs.
+fn restricted(
+    mut opened: SegmentScan,
+    mut named: NamedEhrs<'_>,
+    numbers: Vec<Row>,
+    rows: &mut RowScan<'_>,
+    sink: Sink<'_>,
+) -> Result<Option<SegmentScan>, StoreError> {
+    named.read(numbers)?;
+    if !named.prefers(&opened, rows.state) || !sink.meet(&mut named.existing()) {
+        return Ok(None);
+    }
+    named.restrict(&mut opened);
+    rows.read_ids_of(Some(named.list));
+    Ok(Some(opened))
+}
+
 /// A scan of rows, with the size of its next page.
 struct RowScan<'s> {
     scan: &'s Scan,
@@ -492,24 +509,55 @@ struct RowScan<'s> {
     query: &'static str,
     state: Snapshot,
     by_ehr: bool,
+    /// The named EHRs as a list, if their documents are found by the ids of versions.
+    list: Option<String>,
     size: PageSize,
     is_begun: bool,
 }
 
-impl RowScan<'_> {
-    /// The last id of the scan; of named EHRs, their number.
+impl<'s> RowScan<'s> {
+    fn of(scan: &'s Scan, matching: MatchingProfiles, state: Snapshot) -> RowScan<'s> {
+        let by_ehr = scan.ehrs.is_some() || scan.whole_ehrs || scan.empty_ehrs;
+        RowScan {
+            scan,
+            matching,
+            query: match &scan.ehrs {
+                Some(_) => OF_EHRS,
+                None if by_ehr => BY_EHR,
+                None => BY_PROFILE,
+            },
+            state,
+            by_ehr,
+            list: None,
+            size: PageSize::first(by_ehr),
+            is_begun: false,
+        }
+    }
+
+    /// Reads documents of named EHRs by ranges of the ids of versions, if they are given as a list,
+    /// else by EHR. Changes nothing for a scan that names none.
+    fn read_ids_of(&mut self, list: Option<String>) {
+        if self.scan.ehrs.is_some() {
+            self.by_ehr = list.is_none();
+            self.query = if self.by_ehr { OF_EHRS } else { NEW_OF_EHRS };
+            self.size = PageSize::first(self.by_ehr);
+            self.list = list;
+        }
+    }
+
+    /// The last id of the scan; of named EHRs that are found by EHR, their number.
     fn end(&self) -> u64 {
         match &self.scan.ehrs {
-            Some(ehrs) => ehrs.len() as u64,
+            Some(ehrs) if self.by_ehr => ehrs.len() as u64,
             None if self.by_ehr => self.state.ehr,
-            None => self.state.version,
+            _ => self.state.version,
         }
     }
 
     /// The named EHRs of a page, as a list.
     fn named(&self, after: u64, until: u64) -> Result<Option<String>, StoreError> {
-        let Some(ehrs) = &self.scan.ehrs else {
-            return Ok(None);
+        let Some(ehrs) = self.scan.ehrs.as_ref().filter(|_| self.by_ehr) else {
+            return Ok(self.list.clone());
         };
         let named = ehrs.get(after as usize..until as usize);
         Ok(Some(json_list(named.ok_or_else(unexpected)?)))
@@ -604,6 +652,8 @@ fn removed(scan: &Scan) -> Statement {
         removals: NO_BOUND,
         revision: 0,
     };
+    // Without a snapshot, no deletion matters, of whichever EHR.
+    let ehrs = scan.ehrs.as_ref().filter(|_| scan.snapshot.is_some());
     let snapshot = scan.snapshot.unwrap_or(nothing);
     let digests = |ehrs: &Vec<String>| {
         json_list(
@@ -616,7 +666,7 @@ fn removed(scan: &Scan) -> Statement {
     Statement::new(REMOVED)
         .bind(snapshot.removals)
         .bind(snapshot.version)
-        .bind(scan.ehrs.as_ref().map(digests))
+        .bind(ehrs.map(digests))
 }
 
 fn newest_of_ehr(ehr_id: &str) -> Statement {
@@ -655,6 +705,15 @@ fn state_of(scan: &Scan, newest: Snapshot, removed: Vec<Row>) -> Result<Snapshot
 }
 
 impl PageSize {
+    /// The size of the first page, which is a guess: an EHR has some tens of documents, and a quarter
+    /// of a range of ids may match.
+    fn first(by_ehr: bool) -> PageSize {
+        PageSize {
+            range: if by_ehr { 16 } else { PAGE_ROWS },
+            rows: if by_ehr { PAGE_ROWS } else { PAGE_ROWS / 4 },
+        }
+    }
+
     /// Adapts the size of the next page to the result for `range` ids.
     fn learn(&mut self, rows: u64, bytes: u64, range: u64, by_ehr: bool) {
         let (rows, bytes) = (rows.max(1), bytes.max(1));

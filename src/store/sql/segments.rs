@@ -6,16 +6,18 @@
 
 mod cache;
 mod compaction;
+mod named;
 
 use super::SqlRepository;
 use super::value::{Fields, Row, Sql, Statement};
 use crate::document::{Batch, absent_reads};
 use crate::store::repository::StoreError;
 use crate::store::scan::{Progress, Scan, Snapshot};
-use crate::store::sink::{BatchSink, Pause, Sink, send};
+use crate::store::sink::{BatchSink, Pause, Sink, send_among};
 use cache::{Cache, Held, Listed, Overlay};
 pub use compaction::{Compaction, CompactionHost};
 use futures_util::future::join_all;
+pub(super) use named::NamedEhrs;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
@@ -79,6 +81,8 @@ pub struct Segments {
     memory: (usize, usize),
     /// The ids that one statement lists at most.
     listed: u64,
+    /// The least number of EHRs that a scan names if it reads segments.
+    named: usize,
 }
 
 /// The live segments of versions, in order.
@@ -111,13 +115,29 @@ pub(super) struct SegmentScan {
 struct Opened {
     held: Rc<Held>,
     batch: Rc<Batch>,
+    /// The numbers in the batch of the EHRs that the scan names, ascending; `None` if it names none.
+    ehrs: Option<Vec<u32>>,
+}
+
+impl Opened {
+    /// Sends the segment. Returns whether the sink wants more.
+    async fn send(&self, sink: Sink<'_>) -> bool {
+        match self.ehrs.as_deref() {
+            // No document of the segment belongs to an EHR that is named.
+            Some([]) => true,
+            ehrs => send_among(sink, &self.batch, ehrs).await,
+        }
+    }
 }
 
 impl Source {
-    /// The source of the segments that serve a scan of the whole population: of EHRs alone, or
-    /// document by document.
-    fn of(scan: &Scan) -> Option<Source> {
-        if scan.ehrs.is_some() || scan.unqueryable {
+    /// The source of the segments that serve a scan: of EHRs alone, or document by document. A scan
+    /// of one EHR, or of fewer than `named`, reads rows.
+    fn of(scan: &Scan, named: usize) -> Option<Source> {
+        if let Some(ehrs) = &scan.ehrs {
+            return named::is_served(scan, ehrs.len(), named).then_some(Source::Versions);
+        }
+        if scan.unqueryable {
             return None;
         }
         match (scan.kinds.is_empty(), scan.empty_ehrs) {
@@ -177,7 +197,7 @@ impl SegmentScan {
     /// The parts that were wanted, by segment and by the value that holds them.
     fn wanted(&self) -> BTreeMap<(usize, u32), Vec<u32>> {
         let mut files: BTreeMap<(usize, u32), Vec<u32>> = BTreeMap::new();
-        for (number, Opened { held, batch }) in self.segments.iter().enumerate() {
+        for (number, Opened { held, batch, .. }) in self.segments.iter().enumerate() {
             for part in batch.wanted() {
                 let value = held
                     .segment
@@ -222,6 +242,7 @@ impl Segments {
             sizes: (LEAST, MOST),
             memory: (KEPT, LOADED),
             listed: LISTED,
+            named: named::LEAST,
         }
     }
 
@@ -232,6 +253,12 @@ impl Segments {
             listed: listed.max(1),
             ..self
         }
+    }
+
+    /// Sets the minimum number of EHRs that a scan names if it reads segments.
+    #[must_use]
+    pub fn with_named(self, named: usize) -> Segments {
+        Segments { named, ..self }
     }
 
     /// Sets the maximum bytes of parts between queries, and of one query.
@@ -328,7 +355,11 @@ impl Segments {
             let held = held?;
             let keeps = cache.borrow().is_newest(&overlay);
             let batch = held.batch(&overlay, keeps).ok()?;
-            Some(Opened { held, batch })
+            Some(Opened {
+                held,
+                batch,
+                ehrs: None,
+            })
         });
         let segments = opened.collect();
         let scan = SegmentScan { source, segments };
@@ -388,7 +419,7 @@ impl Segments {
             let mut complete = Complete::of(sink);
             let mut goes_on = true;
             for opened in &scan.segments {
-                goes_on = send(&mut complete, &opened.batch).await;
+                goes_on = opened.send(&mut complete).await;
                 if !goes_on {
                     break;
                 }
@@ -414,7 +445,7 @@ impl Segments {
         sink: Sink<'_>,
     ) -> Option<bool> {
         let mut complete = Complete::of(sink);
-        let goes_on = send(&mut complete, &scan.segments.get(number)?.batch).await;
+        let goes_on = scan.segments.get(number)?.send(&mut complete).await;
         complete.is_complete.then_some(goes_on)
     }
 
@@ -431,7 +462,7 @@ impl Segments {
         let (mut lost, all) = (BTreeSet::new(), &scan.segments);
         for some in files.chunks(AT_ONCE) {
             let read = some.iter().map(|((number, value), parts)| async move {
-                let Opened { held, batch } = all.get(*number)?;
+                let Opened { held, batch, .. } = all.get(*number)?;
                 let key = value_key(&held.blob, *value);
                 let read = self.blobs.get(&key).await;
                 let bytes = self.noted(&held.blob, read)?;
@@ -470,6 +501,13 @@ impl BatchSink for Complete<'_> {
     fn take(&mut self, batch: &Batch) -> Progress {
         let before = absent_reads();
         let progress = self.sink.take(batch);
+        self.is_complete &= absent_reads() == before;
+        progress
+    }
+
+    fn take_among(&mut self, segment: &Batch, ehrs: &[u32]) -> Progress {
+        let before = absent_reads();
+        let progress = self.sink.take_among(segment, ehrs);
         self.is_complete &= absent_reads() == before;
         progress
     }
@@ -546,7 +584,8 @@ impl<S: Sql> SqlRepository<S> {
         scan: &Scan,
         sink: Sink<'_>,
     ) -> Option<(Rc<Segments>, Source)> {
-        let (segments, source) = (self.segments.as_ref()?, Source::of(scan)?);
+        let segments = self.segments.as_ref()?;
+        let source = Source::of(scan, segments.named)?;
         sink.restart().then(|| (Rc::clone(segments), source))
     }
 }
